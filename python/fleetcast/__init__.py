@@ -1,0 +1,1 @@
+"""Fleet telemetry: a sealed, durable time-series store and its service."""

@@ -1,0 +1,198 @@
+"""The compiled engine (`rust/py`). Only `fleetcast.engine` and `fleetcast.errors` import it.
+
+Times are nanoseconds since 1970-01-01T00:00:00Z as `int`. Every call that touches a store leaves
+the GIL. A store must not be used in a child after a fork: open it there.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Literal, final
+
+Interval = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
+Aggregation = Literal["mean", "min", "max", "last"]
+
+MEASUREMENTS: Final[tuple[str, ...]]
+"""The six measurement names that the topology filter and the series read accept."""
+INTERVALS: Final[tuple[str, ...]]
+"""Aggregation windows, ascending."""
+AGGREGATIONS: Final[tuple[str, ...]]
+
+class Refused(Exception):
+    """A request the contract refuses. `args` is `(code, context)`.
+
+    Codes and their context: `schema_faults` (`detail`: list of `{"type", "loc", "msg"}`),
+    `batch_too_large` (`max`, `received`), `invalid_input` (`field`), `field_type_conflict`
+    (`field`), `unknown_measurement` (`allowed`), `agg_requires_interval`, `invalid_range`,
+    `history_horizon_exceeded` (`horizon_days`), `interval_required` (`min_interval`),
+    `interval_too_fine` (`min_interval`).
+    """
+
+    args: tuple[str, dict[str, object]]
+
+class StoreError(Exception):
+    """A fault of the machine or the files; the message says which and what to do."""
+
+class StoreMissing(StoreError):
+    """There is no store where one was to be opened."""
+
+class StoreExists(StoreError):
+    """There is already a store where one was to be made."""
+
+class StoreDamaged(StoreError):
+    """Stored bytes are damaged or were written with another key."""
+
+class StoreFull(StoreError):
+    """No space is left on the device. Nothing was written; writing may be tried again."""
+
+class StoreUnavailable(StoreError):
+    """The operating system or LMDB refused an operation, or the store was closed meanwhile."""
+
+def parse_time(text: str) -> int:
+    """Nanoseconds of an ISO 8601 datetime (decisions D1 to D9), saturating at the int64 range.
+
+    A value without offset is read as UTC. Raises `ValueError` where the text is not a datetime.
+    """
+
+def format_time(time_ns: int) -> str:
+    """`2026-01-31T12:00:00Z` with 0, 3, 6 or 9 fractional digits (decisions D7)."""
+
+@final
+class WriteResult:
+    @property
+    def write_id(self) -> str:
+        """UUIDv7 of the write (decisions F2)."""
+    @property
+    def accepted_count(self) -> int: ...
+    @property
+    def rejected_indices(self) -> list[int]:
+        """Ascending, zero-based; empty where nothing was rejected."""
+    @property
+    def clamped_count(self) -> int:
+        """Accepted records whose time lay in the future and became the ingest instant."""
+
+@final
+class Stats:
+    @property
+    def rows(self) -> int:
+        """Records stored."""
+    @property
+    def values(self) -> int:
+        """Field values stored."""
+    @property
+    def batches(self) -> int:
+        """Accepted batches with at least one stored record."""
+    @property
+    def rejected(self) -> int:
+        """Records rejected per record since the store was made."""
+    @property
+    def series(self) -> int:
+        """Distinct (measurement, tag set)."""
+    @property
+    def log_bytes(self) -> int:
+        """Bytes of the sealed blocks in the log."""
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes on disk, LMDB's own included."""
+
+@final
+class ArrowStream:
+    """Columns of an answer. Any Arrow library takes it, e.g. `polars.DataFrame(stream)`."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@final
+class Plane:
+    """One tenant's sealed store. Safe to share between threads."""
+
+    @staticmethod
+    def create(directory: str, master_key: bytes) -> None:
+        """Makes an empty store in `directory`, which must not exist or be empty, with a fresh data
+        key wrapped by `master_key` (32 bytes).
+
+        Raises `StoreExists`, `StoreUnavailable`, `StoreFull`, and `ValueError` for a key of
+        another length.
+        """
+    @staticmethod
+    def open(directory: str, master_key: bytes, tenant_key: str) -> Plane:
+        """Opens the store of the tenant whose slug is `tenant_key`.
+
+        Raises `StoreMissing`, `StoreDamaged` (another master key, too), `StoreUnavailable`.
+        """
+    @staticmethod
+    def in_memory(tenant_key: str) -> Plane:
+        """A store that lives and dies with this process: the oracle of the tests."""
+    def write_json(
+        self,
+        body: bytes,
+        *,
+        batch_records_max: int = 1000,
+        tags_max: int = 64,
+        now_ns: int | None = None,
+    ) -> WriteResult:
+        """Writes one batch, a JSON array of records; on return it is durable.
+
+        The batch is atomic: it is stored whole, less the individually rejected records, or not at
+        all. `now_ns` replaces the clock. Raises `Refused`, `StoreError`.
+        """
+    def latest_json(
+        self,
+        *,
+        as_of_ns: int | None = None,
+        freshness_ns: int = 300_000_000_000,
+        measurement: str | None = None,
+        now_ns: int | None = None,
+    ) -> bytes:
+        """The answer of `GET /topology`: newest sample per (measurement, entity) in
+        `[as_of - freshness, as_of)`. Raises `Refused`, `StoreError`.
+        """
+    def series_json(
+        self,
+        *,
+        entity_ids: Sequence[str],
+        start_ns: int,
+        end_ns: int | None = None,
+        measurement: str = "telemetry",
+        fields: Sequence[str] | None = None,
+        interval: Interval | None = None,
+        agg: Aggregation | None = None,
+        point_budget: int = 10_000,
+        history_horizon_days: int = 30,
+        raw_span_seconds: int = 3600,
+        now_ns: int | None = None,
+    ) -> bytes:
+        """The answer of `GET /topology/series`. `fields` of `None` or empty means all numeric ones.
+
+        Raises `Refused`, `StoreError`.
+        """
+    def latest_frame(
+        self,
+        measurement: str,
+        *,
+        as_of_ns: int | None = None,
+        freshness_ns: int = 300_000_000_000,
+        now_ns: int | None = None,
+    ) -> ArrowStream:
+        """As `latest_json`, any measurement, one row per entity: `entity_id`, `observed_at`
+        (timestamp[ns, UTC]), `tags` (JSON object in a string), then one column per field.
+        """
+    def series_frame(
+        self,
+        *,
+        entity_ids: Sequence[str],
+        start_ns: int,
+        end_ns: int | None = None,
+        measurement: str = "telemetry",
+        fields: Sequence[str] | None = None,
+        interval: Interval | None = None,
+        agg: Aggregation | None = None,
+        now_ns: int | None = None,
+    ) -> ArrowStream:
+        """Rows of several entities one below the other: `entity_id`, `time` (timestamp[ns, UTC]),
+        then one double column per channel. Any measurement, any span, no point budget.
+        """
+    def ping(self) -> None:
+        """Reads the store's head. Raises `StoreError`."""
+    def follow(self) -> None:
+        """Applies what other processes committed, so that the next read need not."""
+    def stats(self) -> Stats: ...
+    def close(self) -> None:
+        """Releases the files. Later calls raise `StoreUnavailable`."""

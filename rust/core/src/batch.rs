@@ -1,0 +1,208 @@
+//! Records as columns: what a parser produces, what a block stores, what a query reads.
+//!
+//! A [`Table`] holds the rows of one measurement. Its `series` and `field` numbers are local to a
+//! [`Batch`] until the catalog has given them their stored ids; in a stored block they are ids.
+
+use crate::fault::Refusal;
+
+/// Stored id of a series (measurement and tag set) within one tenant.
+pub type SeriesId = u32;
+/// Stored id of a field (measurement and field name) within one tenant.
+pub type FieldId = u32;
+
+/// Series numbers from here on are indices into [`Batch::new_series`], not stored ids.
+pub const NEW_SERIES_BASE: u32 = 1 << 31;
+
+/// The one type a field has for ever (contract, "Telemetry record"; decisions E1, E2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FieldType {
+    /// A double; integers are coerced to it.
+    Float,
+    /// A boolean.
+    Bool,
+    /// A string.
+    Text,
+}
+
+/// Values of one column, one per row that has the field.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Finite doubles, kept bit-exact (C7).
+    Float(Vec<f64>),
+    /// Booleans.
+    Bool(Vec<bool>),
+    /// Strings.
+    Text(Vec<Box<str>>),
+}
+
+impl Values {
+    /// An empty column of `field_type`.
+    #[must_use]
+    pub fn new(field_type: FieldType) -> Self {
+        match field_type {
+            FieldType::Float => Self::Float(Vec::new()),
+            FieldType::Bool => Self::Bool(Vec::new()),
+            FieldType::Text => Self::Text(Vec::new()),
+        }
+    }
+
+    /// The type of every value here.
+    #[must_use]
+    pub const fn field_type(&self) -> FieldType {
+        match self {
+            Self::Float(_) => FieldType::Float,
+            Self::Bool(_) => FieldType::Bool,
+            Self::Text(_) => FieldType::Text,
+        }
+    }
+
+    /// Number of values.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Float(values) => values.len(),
+            Self::Bool(values) => values.len(),
+            Self::Text(values) => values.len(),
+        }
+    }
+
+    /// Whether there is no value.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Which rows of a table have a value in a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rows {
+    /// Every row, in order.
+    All,
+    /// These rows, ascending, each below the table's row count.
+    Some(Vec<u32>),
+}
+
+/// One field of one measurement.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Index into [`Batch::fields`] while parsing, stored [`FieldId`] in a block.
+    pub field: u32,
+    /// Rows that have a value; as many as there are values.
+    pub rows: Rows,
+    /// The values, in row order.
+    pub values: Values,
+}
+
+/// Rows of one measurement, in write order within each entity.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// Series of each row.
+    pub series: Vec<u32>,
+    /// Time of each row, nanoseconds since 1970-01-01T00:00:00Z.
+    pub times_ns: Vec<i64>,
+    /// Columns, each field at most once.
+    pub columns: Vec<Column>,
+}
+
+impl Table {
+    /// Number of rows.
+    #[must_use]
+    pub fn row_count(&self) -> usize {
+        self.times_ns.len()
+    }
+}
+
+/// What one stored block holds: the accepted rows of one batch.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Block {
+    /// The ingest instant of the batch, nanoseconds (decisions D10, D12).
+    pub ingest_ns: i64,
+    /// One table per measurement.
+    pub tables: Vec<Table>,
+}
+
+/// Name of a series: its measurement and its tags, sorted by key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SeriesName {
+    /// Measurement, never empty.
+    pub measurement: String,
+    /// Tags in ascending byte order of their keys, each key once and never empty.
+    pub tags: Vec<(String, String)>,
+}
+
+impl SeriesName {
+    /// The value of the `entity_id` tag; `None` also where it is empty (decisions C23).
+    #[must_use]
+    pub fn entity_id(&self) -> Option<&str> {
+        let at = self.tags.binary_search_by(|(key, _)| key.as_str().cmp("entity_id")).ok()?;
+        Some(self.tags[at].1.as_str()).filter(|id| !id.is_empty())
+    }
+}
+
+/// A series that the parser did not find in its cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSeries {
+    /// Its name, tags sorted, tenant tags already stamped (decisions C15).
+    pub name: SeriesName,
+    /// The bytes that named it in this batch, for [`crate::spelling::SpellingCache::insert`].
+    pub spelling: Box<[u8]>,
+}
+
+/// Place of a field cell in the order of decisions E6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CellPosition {
+    /// Index of the record in the batch.
+    pub record: u32,
+    /// Index of the key in the record's `fields`.
+    pub key: u32,
+}
+
+/// A field that occurs in a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BatchField {
+    /// Index of its table in [`Batch::tables`].
+    pub table: u32,
+    /// Name, never empty.
+    pub name: String,
+    /// Type of its first accepted cell (decisions E3).
+    pub field_type: FieldType,
+    /// Where that cell stands.
+    pub first: CellPosition,
+}
+
+/// A cell whose type differs from an earlier accepted cell of the same batch (decisions E3).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// Where it stands.
+    pub at: CellPosition,
+    /// Name of the field.
+    pub field: String,
+}
+
+/// A parsed batch whose syntax, schema and tags are in order: accepted rows as columns.
+///
+/// Rejected records (decisions stage 12) leave no trace in the columns.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Batch {
+    /// The one ingest instant, nanoseconds since 1970 (decisions D10).
+    pub ingest_ns: i64,
+    /// One per measurement, in order of first accepted record.
+    pub tables: Vec<Table>,
+    /// Measurement of each table.
+    pub measurements: Vec<String>,
+    /// Fields; [`Column::field`] points here.
+    pub fields: Vec<BatchField>,
+    /// Series not found in the cache; a series may stand here more than once.
+    pub new_series: Vec<NewSeries>,
+    /// First type conflict inside the batch, if any.
+    pub conflict: Option<Conflict>,
+    /// Records accepted.
+    pub accepted_count: u32,
+    /// Indices of the rejected records, ascending.
+    pub rejected_indices: Vec<u32>,
+    /// Records whose time was in the future and became the ingest instant (decisions D11).
+    pub clamped_count: u32,
+}
+
+/// What a parser gives back.
+pub type ParseResult = std::result::Result<Batch, Refusal>;

@@ -1,0 +1,87 @@
+//! What can go wrong below the rules of the contract: the world, never the input of a client.
+//!
+//! Bad input is a value ([`crate::fault::Refusal`]), not one of these.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Result of an engine operation.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A fault of the machine, the files or the caller's set-up.
+#[derive(Debug)]
+pub enum Error {
+    /// Stored bytes are not what this program wrote: damaged, foreign, or opened with another key.
+    Corrupt {
+        /// What was being read, in words of `docs/format.md`.
+        what: &'static str,
+    },
+    /// The operating system refused an operation on a file.
+    Io {
+        /// The operation and its object in words.
+        what: String,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// LMDB refused an operation for a reason other than a full disk.
+    Database {
+        /// The operation in words.
+        what: &'static str,
+        /// What LMDB said.
+        message: String,
+    },
+    /// No space is left on the device; nothing was written, and writing may be tried again later.
+    DiskFull,
+    /// A commit failed in a way that leaves the durability of earlier pages in doubt: the plane
+    /// takes no more writes until it is opened anew.
+    Poisoned,
+    /// The handle was opened in another process; a fork must open its own.
+    Forked,
+    /// The handle was closed.
+    Closed,
+    /// There is already something where a new store was to be made.
+    Exists(PathBuf),
+    /// There is no store where one was to be opened.
+    Missing(PathBuf),
+    /// A setting or argument of the embedding program is out of its range.
+    Invalid {
+        /// What is wrong and what is allowed.
+        message: String,
+    },
+}
+
+impl Error {
+    /// An [`Error::Io`] for an operation on `path`.
+    pub fn io(operation: &str, path: &std::path::Path, source: std::io::Error) -> Self {
+        if source.raw_os_error() == Some(libc::ENOSPC) {
+            return Self::DiskFull;
+        }
+        Self::Io { what: format!("{operation} {}", path.display()), source }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Corrupt { what } => write!(f, "{what} is damaged or was written with another key"),
+            Self::Io { what, source } => write!(f, "could not {what}: {source}"),
+            Self::Database { what, message } => write!(f, "could not {what}: {message}"),
+            Self::DiskFull => write!(f, "no space is left on the device"),
+            Self::Poisoned => write!(f, "an earlier commit failed; the store must be opened anew"),
+            Self::Forked => write!(f, "the store was opened before a fork; open it in this process"),
+            Self::Closed => write!(f, "the store is closed"),
+            Self::Exists(path) => write!(f, "{} already exists", path.display()),
+            Self::Missing(path) => write!(f, "{} does not exist", path.display()),
+            Self::Invalid { message } => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}

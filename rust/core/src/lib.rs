@@ -1,0 +1,19 @@
+//! The fleetcast engine: bytes of a batch in, sealed columnar blocks on disk, windows and newest
+//! samples out. Nothing here knows Python or HTTP; `docs/architecture.md` draws the whole.
+//!
+//! Modules may use those listed above them, never those below.
+
+pub mod error;
+pub mod limits;
+pub mod time;
+
+pub mod fault;
+pub mod batch;
+
+pub mod spelling;
+pub mod wire;
+
+pub mod column;
+pub mod seal;
+
+pub mod store;

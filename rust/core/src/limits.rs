@@ -1,0 +1,37 @@
+//! Every bound of the write path in one place: its unit, and what it protects.
+//!
+//! The numbers are defaults; a deployment may change them (`docs/operations.md`).
+
+/// Bounds on one batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteLimits {
+    /// Records in one batch (contract, "Limits": 1,000 over HTTP, 10,000 over gRPC).
+    pub batch_records_max: usize,
+    /// Tags on one record (contract, "Limits": 64).
+    pub tags_max: usize,
+}
+
+impl Default for WriteLimits {
+    fn default() -> Self {
+        Self { batch_records_max: 1_000, tags_max: 64 }
+    }
+}
+
+/// Nesting of JSON values, the outer array counted (decisions C9): protects the stack.
+pub const JSON_DEPTH_MAX: usize = 8;
+
+/// Faults reported for one batch (decisions C1): bounds the answer, not the checking.
+pub const FAULTS_MAX: usize = 100;
+
+/// Rows a stored block may claim: bounds what a decoder allocates for hostile bytes.
+pub const BLOCK_ROWS_MAX: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_batch_fits_one_block() {
+        assert!(WriteLimits::default().batch_records_max <= BLOCK_ROWS_MAX);
+    }
+}
