@@ -8,12 +8,25 @@ pub mod limits;
 pub mod time;
 
 pub mod fault;
-pub mod batch;
 
+pub mod batch;
 pub mod spelling;
 pub mod wire;
 
 pub mod column;
+pub mod names;
 pub mod seal;
-
 pub mod store;
+
+pub mod aggregate;
+pub mod budget;
+
+pub mod json;
+
+pub mod catalog;
+
+pub mod arrange;
+
+pub mod query;
+
+pub mod plane;
