@@ -18,6 +18,8 @@ pub mod names;
 pub mod seal;
 pub mod store;
 
+pub mod write_id;
+
 pub mod aggregate;
 pub mod budget;
 
@@ -30,3 +32,7 @@ pub mod arrange;
 pub mod query;
 
 pub mod plane;
+
+pub mod frame;
+
+pub mod arrow;

@@ -10,13 +10,13 @@ mod write;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-pub use read::LatestFrame;
+pub use read::LatestView;
 pub use write::{WriteError, Written};
 
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::query::latest::Latest;
-use crate::seal::{DataKey, PlaneId, Sealer, unwrap_key, wrap_key};
+use crate::seal::{self, DataKey, Sealer, random_plane_id};
 use crate::spelling::SpellingCache;
 use crate::store::{Counts, LmdbStore, MemoryStore, Store};
 
@@ -82,8 +82,8 @@ impl Plane {
     /// [`Error::Exists`], [`Error::Io`], [`Error::DiskFull`].
     pub fn create(directory: &Path, master_key: &[u8; 32]) -> Result<()> {
         make_private_directory(directory)?;
-        let data_key = DataKey::generate()?;
-        let wrapped = wrap_key(master_key, PlaneId::generate()?, &data_key)?;
+        let data_key = DataKey::random()?;
+        let wrapped = seal::wrap(master_key, &random_plane_id()?, &data_key)?;
         LmdbStore::create(directory)?;
         // The key comes last: a plane without one was never acknowledged and cannot be opened.
         write_key_file(directory, &wrapped)
@@ -100,7 +100,7 @@ impl Plane {
             std::io::ErrorKind::NotFound => Error::Missing(path.clone()),
             _ => Error::io("read", &path, error),
         })?;
-        let (plane_id, data_key) = unwrap_key(master_key, &wrapped)?;
+        let (plane_id, data_key) = seal::unwrap(master_key, &wrapped)?;
         let store = LmdbStore::open(directory)?;
         let plane = Self::new(Box::new(store), Sealer::new(&data_key, plane_id), tenant_key);
         plane.follow()?;
@@ -112,7 +112,7 @@ impl Plane {
     /// # Errors
     /// [`Error::Io`] where the machine gives no random bytes.
     pub fn in_memory(tenant_key: &str) -> Result<Self> {
-        let sealer = Sealer::new(&DataKey::generate()?, PlaneId::generate()?);
+        let sealer = Sealer::new(&DataKey::random()?, random_plane_id()?);
         Ok(Self::new(Box::<MemoryStore>::default(), sealer, tenant_key))
     }
 

@@ -17,8 +17,8 @@ use crate::seal::Kind;
 /// Blocks read in one go: bounds memory and the time a read transaction stays open.
 const BLOCKS_PER_READ: usize = 256;
 
-/// What [`Plane::with_latest`] lends to its caller.
-pub struct LatestFrame<'a> {
+/// What [`Plane::with_latest`] lends.
+pub struct LatestView<'a> {
     /// Newest samples; those within `range_ns` answer the read.
     pub latest: &'a Latest,
     /// The names behind them.
@@ -38,7 +38,7 @@ impl Plane {
         Ok(last_ingest_ns.map_or(clock_ns, |last| clock_ns.max(last.saturating_add(1))))
     }
 
-    /// Lends the newest sample of every entity in `[as_of_ns - freshness_ns, as_of_ns)` to `use_`.
+    /// Lends the newest sample of every entity in `[as_of_ns - freshness_ns, as_of_ns)` to `lend`.
     ///
     /// # Errors
     /// Those of [`Self::follow`].
@@ -47,7 +47,7 @@ impl Plane {
         as_of_ns: i64,
         freshness_ns: i64,
         measurement: Option<&str>,
-        use_: impl FnOnce(LatestFrame<'_>) -> R,
+        lend: impl FnOnce(LatestView<'_>) -> R,
     ) -> Result<R> {
         self.follow()?;
         let range_ns = as_of_ns.saturating_sub(freshness_ns)..as_of_ns;
@@ -58,27 +58,29 @@ impl Plane {
             // A measurement nobody wrote has no newest sample.
             Some(None) => {
                 let latest = &Latest::default();
-                return Ok(use_(LatestFrame { latest, catalog, range_ns }));
+                return Ok(lend(LatestView { latest, catalog, range_ns }));
             }
             Some(known) => known,
             None => None,
         };
         if state.latest.newest_ns(measurement).is_none_or(|newest_ns| newest_ns < as_of_ns) {
-            return Ok(use_(LatestFrame { latest: &state.latest, catalog, range_ns }));
+            return Ok(lend(LatestView { latest: &state.latest, catalog, range_ns }));
         }
         // Something newer hides the past: look the window up as it was.
-        let latest = self.latest_within(&state, &range_ns, catalog)?;
-        Ok(use_(LatestFrame { latest: &latest, catalog, range_ns }))
+        let sequences = state.overlapping(&range_ns);
+        drop(state);
+        let latest = self.latest_within(&sequences, &range_ns, catalog)?;
+        Ok(lend(LatestView { latest: &latest, catalog, range_ns }))
     }
 
     fn latest_within(
         &self,
-        state: &State,
+        sequences: &[u64],
         range_ns: &Range<i64>,
         catalog: &Catalog,
     ) -> Result<Latest> {
         let mut latest = Latest::default();
-        self.visit_blocks(&state.overlapping(range_ns), |plain| {
+        self.visit_blocks(sequences, |plain| {
             for table in decode_block(plain)?.tables {
                 latest.apply(&table, range_ns, catalog);
             }
@@ -168,7 +170,7 @@ impl Plane {
     }
 }
 
-impl LatestFrame<'_> {
+impl LatestView<'_> {
     /// The measurements to answer with, in byte order (G4): the one asked for, or all.
     #[must_use]
     pub fn measurements(&self, measurement: Option<&str>) -> Vec<MeasurementIndex> {

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::request::SeriesQuery;
-use crate::batch::{FieldId, FieldType, SeriesId, Values};
+use crate::batch::{FieldId, FieldType, Rows, SeriesId, Values};
 use crate::catalog::Catalog;
-use crate::column::{BlockReader, TableReader};
+use crate::column::{BlockReader, TableReader, TimeBounds};
 use crate::error::Result;
 
 /// Which entities, channels and times a query wants, in stored ids.
@@ -90,53 +90,52 @@ impl Selection {
     /// # Errors
     /// [`crate::error::Error::Corrupt`] where the block does not decode.
     pub fn collect(&self, block: &BlockReader<'_>, collector: &mut impl Collector) -> Result<()> {
-        for table in block.tables() {
-            if table.max_time_ns() >= self.times_ns.start && table.min_time_ns() < self.times_ns.end
-            {
-                self.collect_table(table, collector)?;
+        for (index, head) in block.tables().iter().enumerate() {
+            if head.times.is_some_and(|times| self.overlaps(times)) {
+                self.collect_table(&block.table(index)?, collector)?;
             }
         }
         Ok(())
     }
 
+    fn overlaps(&self, times: TimeBounds) -> bool {
+        times.max_ns >= self.times_ns.start && times.min_ns < self.times_ns.end
+    }
+
     fn collect_table(&self, table: &TableReader<'_>, collector: &mut impl Collector) -> Result<()> {
-        let series = table.series()?;
-        let mut picked: Vec<Picked> = (0..)
-            .zip(&series)
-            .filter_map(|(row, series)| Some(Picked { row, entity: self.entity(*series)? }))
-            .collect();
+        let runs = table.runs().iter();
+        let wanted = runs.filter_map(|(series, rows)| Some((self.entity(series)?, rows)));
+        let mut picked: Vec<(usize, u32)> = Vec::new();
+        for (entity, rows) in wanted {
+            picked.extend(rows.map(|row| (row, entity)));
+        }
         if picked.is_empty() {
             return Ok(());
         }
-        let times_ns = table.times_ns(&series)?;
-        picked.retain(|picked| self.times_ns.contains(&times_ns[picked.row as usize]));
-        let mut rows = Vec::with_capacity(picked.len());
-        for picked in &picked {
-            let time_ns = times_ns[picked.row as usize];
-            let record = collector.record(picked.entity, time_ns);
-            rows.push(PickedRow { entity: picked.entity, time_ns, record });
-        }
-        for (index, column) in table.columns().iter().enumerate() {
-            let Some(channel) = self.channels.iter().position(|(id, _)| *id == column.field())
-            else {
+        let times_ns = table.times_ns()?;
+        let picked: Vec<(usize, PickedRow)> = picked
+            .into_iter()
+            .filter(|(row, _)| self.times_ns.contains(&times_ns[*row]))
+            .map(|(row, entity)| {
+                let time_ns = times_ns[row];
+                let record = collector.record(entity, time_ns);
+                (row, PickedRow { entity, time_ns, record })
+            })
+            .collect();
+        for (index, head) in table.head().columns.iter().enumerate() {
+            let Some(channel) = self.channels.iter().position(|(id, _)| *id == head.field) else {
                 continue;
             };
-            let column = table.column(index, &series)?;
+            let column = table.column(index)?;
             let Values::Float(values) = &column.values else { continue };
-            let cells = Cells::new(&column.rows, values);
-            for (picked, row) in picked.iter().zip(&rows) {
-                if let Some(value) = cells.get(picked.row) {
-                    collector.value(row, channel, value);
+            for (row, picked) in &picked {
+                if let Some(value) = cell(&column.rows, values, *row) {
+                    collector.value(picked, channel, value);
                 }
             }
         }
         Ok(())
     }
-}
-
-struct Picked {
-    row: u32,
-    entity: u32,
 }
 
 /// A row as the collector knows it.
@@ -158,22 +157,11 @@ pub trait Collector {
     fn value(&mut self, row: &PickedRow, channel: usize, value: f64);
 }
 
-/// A float column looked up by row.
-struct Cells<'a> {
-    rows: &'a crate::batch::Rows,
-    values: &'a [f64],
-}
-
-impl<'a> Cells<'a> {
-    fn new(rows: &'a crate::batch::Rows, values: &'a [f64]) -> Self {
-        Self { rows, values }
-    }
-
-    fn get(&self, row: u32) -> Option<f64> {
-        let at = match self.rows {
-            crate::batch::Rows::All => row as usize,
-            crate::batch::Rows::Some(rows) => rows.binary_search(&row).ok()?,
-        };
-        self.values.get(at).copied()
-    }
+/// The value of a float column at a row.
+fn cell(rows: &Rows, values: &[f64], row: usize) -> Option<f64> {
+    let at = match rows {
+        Rows::All => row,
+        Rows::Some(rows) => rows.binary_search(&u32::try_from(row).ok()?).ok()?,
+    };
+    values.get(at).copied()
 }
