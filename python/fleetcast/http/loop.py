@@ -96,6 +96,7 @@ class Loop:
             while self._accept(listener):
                 pass
             self._poll.unregister(fd)
+            listener.close()
         self._listeners.clear()
         self._stopped_at = time.monotonic()
         self._next_sweep = 0.0

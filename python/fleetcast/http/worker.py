@@ -101,10 +101,10 @@ class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
         head, body = connection.head, connection.body
         assert head is not None  # noqa: S101 - only whole requests are queued
         whole = not head.buffered or len(body) == head.body_bytes
-        keep = head.reusable and whole and self.alive
         try:
-            variables = environ(head, body, connection.peer, self._server)
-            parts = Exchange(self.wsgi, variables).parts(keep=keep)
+            exchange = Exchange(self.wsgi, environ(head, body, connection.peer, self._server))
+            keep = head.reusable and whole and self.alive
+            parts = exchange.parts(keep=keep)
         except Exception:
             request_id = new_request_id()
             logger.exception("the application failed", extra={"request_id": request_id})
