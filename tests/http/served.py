@@ -18,7 +18,8 @@ def application(environ, start_response):
     query = parse_qs(environ["QUERY_STRING"])
     path = environ["PATH_INFO"]
     if path == "/fail":
-        raise RuntimeError("secret")
+        message = "secret"
+        raise RuntimeError(message)
     if path == "/split":
         start_response("200 OK", [("X-Name", "a\r\nb: c")])
         return [b""]

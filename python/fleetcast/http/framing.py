@@ -23,7 +23,7 @@ from gunicorn.http.errors import (  # type: ignore[import-untyped]
 from gunicorn.http.message import Request  # type: ignore[import-untyped]
 from gunicorn.http.unreader import IterUnreader  # type: ignore[import-untyped]
 
-from fleetcast.http.headers import COMMON_HEADERS, REQUEST_ID_HEADER, new_request_id
+from fleetcast.http.headers import COMMON_HEADERS, CONTENT_TYPE, REQUEST_ID_HEADER, new_request_id
 
 if TYPE_CHECKING:
     from gunicorn.config import Config  # type: ignore[import-untyped]
@@ -83,7 +83,8 @@ def parse(settings: Config, held: bytearray, peer: object, limits: Limits) -> He
         return None
     try:
         if len(held) > limits.head_bytes_max:
-            raise LimitRequestHeaders("the head is too long")
+            message = f"more than {limits.head_bytes_max} bytes"
+            raise LimitRequestHeaders(message)
         request = Request(settings, IterUnreader([bytes(held)]), peer)
     except NoMoreData:
         return None
@@ -133,6 +134,7 @@ def whole_answer(status: int, content: dict[str, object], request_id: str) -> by
     """A response in bytes that ends its connection, for what no application answers."""
     body = json.dumps(content).encode()
     fields = [
+        ("Content-Type", CONTENT_TYPE),
         *COMMON_HEADERS,
         (REQUEST_ID_HEADER, request_id),
         ("Content-Length", str(len(body))),

@@ -1,11 +1,11 @@
-"""Header fields that every answer carries, whoever makes it."""
+"""Header fields that every answer carries, whoever makes it (decisions A26)."""
 
 from __future__ import annotations
 
 import os
 
+CONTENT_TYPE = "application/json"
 COMMON_HEADERS = (
-    ("Content-Type", "application/json"),
     ("Cache-Control", "no-store"),
     ("X-Content-Type-Options", "nosniff"),
 )

@@ -8,6 +8,7 @@ answered; only a socket to be closed goes back to the loop.
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
 import os
 import select
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from gunicorn.config import Config  # type: ignore[import-untyped]
 
     from fleetcast.http.limits import Limits
+
+logger = logging.getLogger(__name__)
 
 _TURN_SECONDS_MAX = 1.0  # gunicorn's heartbeat, and how late a deadline may be noticed
 _READABLE = select.EPOLLIN | select.EPOLLONESHOT
@@ -53,7 +56,7 @@ class Loop:
         self._poll.register(self._wake, select.EPOLLIN)
         self._listeners = {listener.fileno(): listener for listener in listeners}
         for fd, listener in self._listeners.items():
-            listener.setblocking(False)
+            listener.settimeout(0.0)
             self._poll.register(fd, select.EPOLLIN)
 
     def watch(self, fd: int) -> None:
@@ -120,7 +123,7 @@ class Loop:
         except OSError:  # the peer has gone again, or no descriptor is left
             self._make_room()
             return False
-        sock.setblocking(False)
+        sock.settimeout(0.0)
         now = time.monotonic()
         connection = Connection(sock, peer, self._settings, self._limits, now)
         self._connections[connection.fd] = connection
@@ -139,6 +142,10 @@ class Loop:
         try:
             step = connection.advance(time.monotonic())
         except OSError:
+            step = Step.CLOSE
+        except Exception:
+            # One connection must never take the others with it.
+            logger.exception("a connection failed")
             step = Step.CLOSE
         if step is Step.SERVE:
             self._serve(connection)

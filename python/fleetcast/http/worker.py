@@ -105,7 +105,7 @@ class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
             exchange = Exchange(self.wsgi, environ(head, body, connection.peer, self._server))
             keep = head.reusable and whole and self.alive
             parts = exchange.parts(keep=keep)
-        except Exception:
+        except BaseException:  # a panic of the engine is no Exception, and must not end the thread
             request_id = new_request_id()
             logger.exception("the application failed", extra={"request_id": request_id})
             content: dict[str, object] = {"error": "internal_error", "request_id": request_id}
