@@ -3,6 +3,10 @@
 Every socket is armed for one event at a time (`EPOLLONESHOT`), so a connection has one owner at
 any moment: the loop, or the thread that serves it. A thread arms the socket itself when it has
 answered; only a socket to be closed goes back to the loop.
+
+All workers wait on the same listener, and whoever comes first takes a connection. So that a few
+warm connections do not all end with one worker, a worker that has some already leaves a new one to
+the others for as many milliseconds. Many connections spread by chance.
 """
 
 from __future__ import annotations
@@ -29,6 +33,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _TURN_SECONDS_MAX = 1.0  # gunicorn's heartbeat, and how late a deadline may be noticed
+_POLITE_CONNECTIONS_MAX = 8  # with more than these a worker stops waiting for others
+_POLITE_SECONDS = 0.001  # for each connection that it has
 _READABLE = select.EPOLLIN | select.EPOLLONESHOT
 _WRITABLE = select.EPOLLOUT | select.EPOLLONESHOT
 _INTERRUPTIBLE = frozenset({Phase.IDLE, Phase.HEAD, Phase.BODY, Phase.SKIP, Phase.LINGER})
@@ -57,7 +63,8 @@ class Loop:
         self._listeners = {listener.fileno(): listener for listener in listeners}
         for fd, listener in self._listeners.items():
             listener.settimeout(0.0)
-            self._poll.register(fd, select.EPOLLIN)
+            self._poll.register(fd, _READABLE)
+        self._accept_at: dict[int, float] = {}
 
     def watch(self, fd: int) -> None:
         """Ends the current turn early when `fd`, a non-blocking pipe, has something to read."""
@@ -69,19 +76,24 @@ class Loop:
 
     def turn(self) -> None:
         """Waits for events, one second at most, and handles them."""
-        wait = min(max(self._next_sweep - time.monotonic(), 0.0), _TURN_SECONDS_MAX)
+        until = min(self._next_sweep, *self._accept_at.values(), math.inf)
+        wait = min(max(until - time.monotonic(), 0.0), _TURN_SECONDS_MAX)
         for fd, _ in self._poll.poll(wait):
             connection = self._connections.get(fd)
             if connection is not None:
                 self._advance(connection)
             elif fd in self._listeners:
-                self._accept(self._listeners[fd])
+                self._accept_at[fd] = time.monotonic() + self._politeness_seconds()
             else:
                 with contextlib.suppress(BlockingIOError):
                     os.read(fd, 4096)
         while self._finished:
             self._close(self._finished.popleft())
         now = time.monotonic()
+        for fd in [fd for fd, due in self._accept_at.items() if due <= now]:
+            del self._accept_at[fd]
+            self._accept(self._listeners[fd])
+            self._poll.modify(fd, _READABLE)
         if now >= self._next_sweep:
             self._sweep(now)
 
@@ -101,6 +113,7 @@ class Loop:
             self._poll.unregister(fd)
             listener.close()
         self._listeners.clear()
+        self._accept_at.clear()
         self._stopped_at = time.monotonic()
         self._next_sweep = 0.0
 
@@ -114,6 +127,10 @@ class Loop:
             self._close(connection)
         self._poll.close()
         os.close(self._wake)
+
+    def _politeness_seconds(self) -> float:
+        held = len(self._connections)
+        return held * _POLITE_SECONDS if held <= _POLITE_CONNECTIONS_MAX else 0.0
 
     def _accept(self, listener: socket.socket) -> bool:
         try:
