@@ -41,6 +41,10 @@ class Keys:
         self._pepper = pepper
         self._clock = clock
 
+    def now(self) -> float:
+        """Seconds since 1970, by the clock that ends keys."""
+        return self._clock()
+
     def create(
         self,
         tenant: str,

@@ -1,7 +1,4 @@
-"""Settings: what they are, what they may be, where they come from."""
-
-from
-(`resolve`)."""
+"""Settings: what they are, what they may be, and their sources."""
 
 from fleetcast.config.address import Address, parse_address
 from fleetcast.config.resolve import (
