@@ -70,7 +70,7 @@ def _stores(directory: DataDirectory, settings: Settings, store: ControlStore) -
         _attempt(f"tenant {tenant.name}", partial(_plane, engine, tenant)) for tenant in tenants
     ]
     known = {tenant.account_id for tenant in tenants}
-    unused = [path.name for path in directory.planes.glob("*") if path.name not in known]
+    unused = [path.name for path in directory.planes.iterdir() if path.name not in known]
     if unused:
         detail = f"no tenant has {', '.join(sorted(unused))}: left by an interrupted command"
         findings.append(Finding("unused planes", ok=True, detail=detail))

@@ -9,6 +9,7 @@ from fleetcast.accounts import Authenticator, ControlStore, key_pepper
 from fleetcast.engine import Engine
 from fleetcast.http.app import Services, create_app
 from fleetcast.wiring.directory import DataDirectory
+from fleetcast.wiring.probes import http_probes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,10 +31,14 @@ def http_application(brief: Brief) -> Iterator[WSGIApplication]:
     authenticator = Authenticator(
         store, key_pepper(brief.master_key), brief.settings.service.environment
     )
+    services = Services(
+        settings=brief.settings,
+        authenticator=authenticator,
+        engine=engine,
+        probes=http_probes(directory, store),
+    )
     try:
-        yield create_app(
-            Services(settings=brief.settings, authenticator=authenticator, engine=engine)
-        )
+        yield create_app(services)
     finally:
         engine.close()
         store.close()

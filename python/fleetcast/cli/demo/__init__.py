@@ -28,6 +28,12 @@ if TYPE_CHECKING:
 _TENANT = "demo"
 _SHOWN_CHARACTERS = 1200
 _ENTITIES_SHOWN = 2
+_CURL_RECORD = {
+    "measurement": "link",
+    "time": "2030-01-01T00:00:00Z",  # in the future: it becomes the time of the write
+    "tags": {"entity_id": "link-1"},
+    "fields": {"snr_db": 21.5},
+}
 
 
 @click.command()
@@ -86,8 +92,8 @@ def _tour(client: Client, fleet: Iterator[Record], now: datetime) -> Iterator[An
     accepted, acknowledgment = load(client, noted())
     click.echo(f"Loaded {accepted} records of {len(links)} links and more.", err=True)
     yield acknowledgment
-    for path in read_paths(list(links)[:_ENTITIES_SHOWN], now):
-        yield client.get(path).expect(200)
+    for path, statuses in read_paths(list(links)[:_ENTITIES_SHOWN], now).items():
+        yield client.get(path).expect(*statuses)
     client.close()
 
 
@@ -103,9 +109,9 @@ def _print_tour(run: Run, base: str, key: str, answers: list[Answer]) -> None:
         method, path = answer.request.split(" ", 1)
         if method == "GET":
             lines.append(f"  curl -H 'x-api-key: {key}' '{base}{path}'")
-    body = '[{"measurement":"link","time":"2030-01-01T00:00:00Z","tags":{"entity_id":"link-1"},"fields":{"snr_db":21.5}}]'
     lines.append(
-        f"  curl -H 'x-api-key: {key}' -H 'Content-Type: application/json' '{base}/telemetry' -d '{body}'"
+        f"  curl -H 'x-api-key: {key}' -H 'Content-Type: application/json'"
+        f" '{base}/telemetry' -d '{json.dumps([_CURL_RECORD], separators=(',', ':'))}'"
     )
     document = {"http": base, "key": key, "answers": [answer._asdict() for answer in answers]}
     run.answer(document, "\n".join(lines))
