@@ -1,0 +1,226 @@
+"""The control store: tenants and keys in an LMDB environment of its own.
+
+It is opened on first use, so make a `ControlStore` before a fork if you like, but use it only
+after one. Every read goes to LMDB, so what one process commits, all see with their next read.
+When the files are damaged or gone a use raises `ControlStoreUnavailable`, and the next use opens
+them anew.
+"""
+
+from __future__ import annotations
+
+import hmac
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+import lmdb
+
+from fleetcast.accounts.records import ApiKey, Tenant
+from fleetcast.errors import OperatorError
+from fleetcast.security.master_key import derive
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from os import stat_result
+    from pathlib import Path
+
+Record = TypeVar("Record", Tenant, ApiKey)
+
+_MAP_BYTES = 1 << 30  # address space, not disk: some million keys
+_READERS_MAX = 1024  # threads of all processes that read at once
+_FORMAT = b"fleetcast control 1"
+_FORMAT_KEY = b"format"
+_MASTER_KEY_KEY = b"master-key-check"
+_MASTER_KEY_LABEL = "fleetcast control store check 1"
+
+
+class ControlStoreUnavailable(Exception):  # noqa: N818  the name says the state
+    """The control store cannot be read or written now; the message says why."""
+
+
+class Tables:
+    """The records as one transaction sees them."""
+
+    def __init__(
+        self, transaction: lmdb.Transaction, tenants: lmdb._Database, keys: lmdb._Database
+    ) -> None:
+        self._transaction = transaction
+        self._tenants = tenants
+        self._keys = keys
+
+    def tenant(self, name: str) -> Tenant | None:
+        """The tenant of a name."""
+        data = self._transaction.get(name.encode(), db=self._tenants)
+        return None if data is None else _decoded(Tenant, bytes(data))
+
+    def tenants(self) -> list[Tenant]:
+        """All tenants by name."""
+        return [
+            _decoded(Tenant, bytes(data)) for _, data in self._transaction.cursor(self._tenants)
+        ]
+
+    def put_tenant(self, tenant: Tenant) -> None:
+        """Adds or replaces a tenant."""
+        self._transaction.put(tenant.name.encode(), tenant.encode(), db=self._tenants)
+
+    def delete_tenant(self, name: str) -> None:
+        """Deletes a tenant's record."""
+        self._transaction.delete(name.encode(), db=self._tenants)
+
+    def key(self, key_id: str) -> ApiKey | None:
+        """The key of an id."""
+        data = self._transaction.get(key_id.encode(), db=self._keys)
+        return None if data is None else _decoded(ApiKey, bytes(data))
+
+    def keys_of(self, tenant: str) -> list[ApiKey]:
+        """A tenant's keys, oldest first."""
+        every = [_decoded(ApiKey, bytes(data)) for _, data in self._transaction.cursor(self._keys)]
+        mine = [key for key in every if key.tenant == tenant]
+        return sorted(mine, key=lambda key: (key.created_at, key.key_id))
+
+    def put_key(self, key: ApiKey) -> None:
+        """Adds or replaces a key."""
+        self._transaction.put(key.key_id.encode(), key.encode(), db=self._keys)
+
+    def delete_key(self, key_id: str) -> None:
+        """Deletes a key's record."""
+        self._transaction.delete(key_id.encode(), db=self._keys)
+
+
+def _decoded(kind: type[Record], data: bytes) -> Record:
+    try:
+        return kind.decode(data)
+    except (ValueError, TypeError, KeyError) as error:
+        message = f"the control store holds a damaged {kind.__name__} record"
+        raise ControlStoreUnavailable(message) from error
+
+
+class _Open:
+    """An open environment and the file it was opened from."""
+
+    def __init__(self, directory: Path) -> None:
+        self.path = directory / "data.mdb"
+        self.file = self.path.stat()
+        if self.file.st_size == 0:
+            message = f"{self.path} is empty"
+            raise OSError(message)
+        self.environment = _environment(directory, create=False)
+        try:
+            self.environment.reader_check()
+            _check_format(self.environment, directory)
+            self.tenants = self.environment.open_db(b"tenants", create=False)
+            self.keys = self.environment.open_db(b"keys", create=False)
+        except BaseException:
+            self.environment.close()
+            raise
+
+    def stands_on(self, file: stat_result) -> bool:
+        """Whether `file` is still the one that is mapped: a cut file must not be touched."""
+        same = (file.st_dev, file.st_ino) == (self.file.st_dev, self.file.st_ino)
+        return same and file.st_size >= self.file.st_size
+
+
+class ControlStore:
+    """The tenants and keys of one data directory. Safe to share between threads."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._open: _Open | None = None
+        self._lock = threading.Lock()
+
+    @staticmethod
+    def create(directory: Path, master_key: bytes) -> None:
+        """Makes an empty store bound to the master key. Raises `OSError`, `lmdb.Error`."""
+        directory.mkdir(mode=0o700, parents=True)
+        with _environment(directory, create=True) as environment:
+            environment.open_db(b"tenants")
+            environment.open_db(b"keys")
+            with environment.begin(write=True) as transaction:
+                transaction.put(_MASTER_KEY_KEY, derive(master_key, _MASTER_KEY_LABEL))
+                transaction.put(_FORMAT_KEY, _FORMAT)
+
+    @contextmanager
+    def read(self) -> Iterator[Tables]:
+        """One consistent view. Raises `ControlStoreUnavailable`."""
+        with self._transaction(write=False) as tables:
+            yield tables
+
+    @contextmanager
+    def write(self) -> Iterator[Tables]:
+        """One change, durable when the block ends, undone where it raises.
+
+        Raises `ControlStoreUnavailable`.
+        """
+        with self._transaction(write=True) as tables:
+            yield tables
+
+    def verify_master_key(self, master_key: bytes) -> None:
+        """Raises `OperatorError` where the store was made with another master key."""
+        with self._opened() as opened, opened.environment.begin() as transaction:
+            stored = transaction.get(_MASTER_KEY_KEY) or b""
+        if not hmac.compare_digest(stored, derive(master_key, _MASTER_KEY_LABEL)):
+            message = f"the master key is not the one that {self._directory.parent} was made with"
+            raise OperatorError(message)
+
+    def close(self) -> None:
+        """Releases the files; a later use opens them again."""
+        with self._lock:
+            self._drop()
+
+    @contextmanager
+    def _transaction(self, *, write: bool) -> Iterator[Tables]:
+        with self._opened() as opened, opened.environment.begin(write=write) as transaction:
+            yield Tables(transaction, opened.tenants, opened.keys)
+
+    @contextmanager
+    def _opened(self) -> Iterator[_Open]:
+        with self._lock:
+            try:
+                opened = self._current()
+            except (lmdb.Error, OSError) as error:
+                raise self._failed(error) from error
+            try:
+                yield opened
+            except lmdb.Error as error:
+                raise self._failed(error) from error
+
+    def _failed(self, error: Exception) -> ControlStoreUnavailable:
+        self._drop()
+        return ControlStoreUnavailable(
+            f"the control store in {self._directory} is unavailable: {error}"
+        )
+
+    def _current(self) -> _Open:
+        if self._open is not None:
+            file = self._open.path.stat()
+            if not self._open.stands_on(file):
+                self._drop()
+            elif file.st_size > self._open.file.st_size:
+                self._open.file = file
+        if self._open is None:
+            self._open = _Open(self._directory)
+        return self._open
+
+    def _drop(self) -> None:
+        opened, self._open = self._open, None
+        if opened is not None:
+            opened.environment.close()
+
+
+def _check_format(environment: lmdb.Environment, directory: Path) -> None:
+    with environment.begin() as transaction:
+        if transaction.get(_FORMAT_KEY) != _FORMAT:
+            message = f"{directory} holds no control store of this version"
+            raise OSError(message)
+
+
+def _environment(directory: Path, *, create: bool) -> lmdb.Environment:
+    return lmdb.open(
+        str(directory),
+        map_size=_MAP_BYTES,
+        subdir=True,
+        create=create,
+        mode=0o600,
+        max_dbs=2,
+        max_readers=_READERS_MAX,
+    )
