@@ -41,7 +41,7 @@ check: $(VENV)/engine $(VENV)/dev ## format, lints, types, layers, licences
 	$(BIN)/python -m mypy.stubtest fleetcast._core --allowlist tools/stubtest-allow
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/check_licences
-	$(BIN)/python -m pytest -q tests/test_tidy.py
+	$(BIN)/python -m pytest -q -s tests/test_tidy.py
 
 bench: $(VENV)/engine $(VENV)/dev ## measure; figures of this machine only
 	cargo bench --workspace --locked

@@ -8,6 +8,5 @@ from hypothesis import settings
 settings.register_profile("dev", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
 settings.register_profile("nightly", deadline=None, max_examples=5_000)
-settings.load_profile(
-    os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if "CI" in os.environ else "dev")
-)
+default = "ci" if "CI" in os.environ else "dev"
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", default))
