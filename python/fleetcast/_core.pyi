@@ -5,10 +5,10 @@ the GIL. A store must not be used in a child after a fork: open it there.
 """
 
 from collections.abc import Sequence
-from typing import Final, Literal, final
+from typing import Final, Literal, TypeAlias, final
 
-Interval = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
-Aggregation = Literal["mean", "min", "max", "last"]
+Interval: TypeAlias = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
+Aggregation: TypeAlias = Literal["mean", "min", "max", "last"]
 
 MEASUREMENTS: Final[tuple[str, ...]]
 """The six measurement names that the topology filter and the series read accept."""

@@ -10,7 +10,6 @@ import json
 import shutil
 import threading
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleetcast._core import (
@@ -27,6 +26,7 @@ from fleetcast._core import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
 __all__ = [
     "AGGREGATIONS",
