@@ -3,10 +3,7 @@
 //! `memcpy` copies the decoded bytes: no decoder can be faster than writing its output.
 
 #![expect(clippy::print_stdout, reason = "the sizes are a result of this bench")]
-#![expect(
-    clippy::cast_precision_loss,
-    reason = "sizes of blocks are far below 2^53"
-)]
+#![expect(clippy::cast_precision_loss, reason = "sizes of blocks are far below 2^53")]
 
 use std::hint::black_box;
 
@@ -15,13 +12,8 @@ use fleetcast_core::batch::{Block, Column, Rows, Table, Values};
 use fleetcast_core::column::{BlockReader, decode_block, encode_block};
 use fleetcast_core::seal::{DataKey, Kind, Sealer};
 
-const FIELDS: [&str; 5] = [
-    "snr_db",
-    "elevation_deg",
-    "azimuth_deg",
-    "slant_range_km",
-    "utilization",
-];
+const FIELDS: [&str; 5] =
+    ["snr_db", "elevation_deg", "azimuth_deg", "slant_range_km", "utilization"];
 
 /// A small generator: the same fleet on every machine.
 struct Dice(u64);
@@ -29,10 +21,7 @@ struct Dice(u64);
 impl Dice {
     /// Uniform from 0 to 1.
     fn roll(&mut self) -> f64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         f64::from(u32::try_from(self.0 >> 32).unwrap_or(0)) / f64::from(u32::MAX)
     }
 
@@ -62,9 +51,7 @@ fn fleet(entities: u32, steps: u32) -> Block {
             let sine = elevation.to_radians().sin();
             let slant = 6_371.0 * ((sine * sine + 0.1801).sqrt() - sine);
             table.series.push(entity + 1);
-            table
-                .times_ns
-                .push(1_790_000_000_000_000_000 + i64::from(step) * 10_000_000_000);
+            table.times_ns.push(1_790_000_000_000_000_000 + i64::from(step) * 10_000_000_000);
             let row = [
                 round(snr, 1),
                 round(elevation, 2),
@@ -83,16 +70,9 @@ fn fleet(entities: u32, steps: u32) -> Block {
     }
     table.columns = (1..)
         .zip(columns)
-        .map(|(field, values)| Column {
-            field,
-            rows: Rows::All,
-            values: Values::Float(values),
-        })
+        .map(|(field, values)| Column { field, rows: Rows::All, values: Values::Float(values) })
         .collect();
-    Block {
-        ingest_ns: 1_790_000_100_123_456_789,
-        tables: vec![table],
-    }
+    Block { ingest_ns: 1_790_000_100_123_456_789, tables: vec![table] }
 }
 
 /// The same shape with doubles that are no decimals.

@@ -97,8 +97,8 @@ impl Aggregation {
     }
 }
 
-/// Scale of the second sum of a mean: small enough that no sum of finite doubles overflows.
-const SCALE: f64 = 1.0 / (1_u64 << 63) as f64;
+/// Scale of the second sum of a mean, 2^-63: small enough that no sum of finite doubles overflows.
+const SCALE: f64 = 1.0 / 9_223_372_036_854_775_808.0;
 
 /// Samples of one channel in one window, taken in write order.
 #[derive(Clone, Copy, Debug)]

@@ -14,10 +14,8 @@ pub fn by_entity(table: &mut Table, catalog: &Catalog) {
         entity.and_then(|entity| catalog.entity(entity).series.first().copied()).unwrap_or(*id)
     };
     // Leader and row number in one word: sorting it is a stable sort by leader.
-    let mut keys: Vec<u64> = (0_u64..)
-        .zip(&table.series)
-        .map(|(row, id)| u64::from(leader(id)) << 32 | row)
-        .collect();
+    let mut keys: Vec<u64> =
+        (0_u64..).zip(&table.series).map(|(row, id)| u64::from(leader(id)) << 32 | row).collect();
     if keys.is_sorted() {
         return;
     }

@@ -266,8 +266,7 @@ fn array(
         private.buffers.push(pointer);
         private.memory.extend(buffer);
     }
-    private.children =
-        children.into_iter().map(|child| Box::into_raw(Box::new(child))).collect();
+    private.children = children.into_iter().map(|child| Box::into_raw(Box::new(child))).collect();
     ArrowArray {
         length: int(rows),
         null_count: int(nulls),

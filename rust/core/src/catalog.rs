@@ -23,7 +23,7 @@ pub struct Series {
     /// Its tags, sorted by key.
     pub tags: Vec<(String, String)>,
     /// The tags as a JSON object, ready to be copied into an answer.
-    pub tags_json: Box<str>,
+    pub tags_json: Box<[u8]>,
 }
 
 /// One (measurement, `entity_id`).
@@ -151,7 +151,9 @@ impl Catalog {
         if let Some(entity) = entity {
             self.entities[entity as usize].series.push(id);
         }
-        let tags_json = json::object_of_strings(&name.tags).into_boxed_str();
+        let mut tags_json = Vec::new();
+        json::write_object_of_strings(&mut tags_json, &name.tags);
+        let tags_json = tags_json.into_boxed_slice();
         let series = Series { measurement, entity, tags: name.tags, tags_json };
         put_at(&mut self.series, id, series);
         self.series_count += 1;

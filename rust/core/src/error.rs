@@ -51,15 +51,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// An [`Error::Io`] for an operation on `path`.
+    /// An [`Error::Io`] for an operation on `path`, or [`Error::DiskFull`].
+    #[must_use]
     pub fn io(operation: &str, path: &std::path::Path, source: std::io::Error) -> Self {
         if source.raw_os_error() == Some(libc::ENOSPC) {
             return Self::DiskFull;
         }
-        Self::Io {
-            what: format!("{operation} {}", path.display()),
-            source,
-        }
+        Self::Io { what: format!("{operation} {}", path.display()), source }
     }
 
     /// The same fault once more, for another caller whose work shared the failed commit.
@@ -68,19 +66,13 @@ impl Error {
             Self::DiskFull => Self::DiskFull,
             Self::Forked => Self::Forked,
             Self::Closed => Self::Closed,
-            Self::Database { what, message } => Self::Database {
-                what,
-                message: message.clone(),
-            },
+            Self::Database { what, message } => Self::Database { what, message: message.clone() },
             Self::Io { what, source } => {
                 let source = source.raw_os_error().map_or_else(
                     || std::io::Error::from(source.kind()),
                     std::io::Error::from_raw_os_error,
                 );
-                Self::Io {
-                    what: what.clone(),
-                    source,
-                }
+                Self::Io { what: what.clone(), source }
             }
             _ => Self::Poisoned,
         }
@@ -97,10 +89,9 @@ impl fmt::Display for Error {
             Self::Database { what, message } => write!(f, "could not {what}: {message}"),
             Self::DiskFull => write!(f, "no space is left on the device"),
             Self::Poisoned => write!(f, "an earlier commit failed; the store must be opened anew"),
-            Self::Forked => write!(
-                f,
-                "the store was opened before a fork; open it in this process"
-            ),
+            Self::Forked => {
+                write!(f, "the store was opened before a fork; open it in this process")
+            }
             Self::Closed => write!(f, "the store is closed"),
             Self::Exists(path) => write!(f, "{} already exists", path.display()),
             Self::Missing(path) => write!(f, "{} does not exist", path.display()),

@@ -52,20 +52,18 @@ pub fn write_bool(out: &mut Vec<u8>, value: bool) {
     out.extend_from_slice(if value { b"true" } else { b"false" });
 }
 
-/// A JSON object of string values, in the order given.
-#[must_use]
-pub fn object_of_strings(pairs: &[(String, String)]) -> String {
-    let mut out = vec![b'{'];
+/// Appends a JSON object of string values, in the order given.
+pub fn write_object_of_strings(out: &mut Vec<u8>, pairs: &[(String, String)]) {
+    out.push(b'{');
     for (index, (key, value)) in pairs.iter().enumerate() {
         if index > 0 {
             out.push(b',');
         }
-        write_string(&mut out, key);
+        write_string(out, key);
         out.push(b':');
-        write_string(&mut out, value);
+        write_string(out, value);
     }
     out.push(b'}');
-    String::from_utf8(out).expect("escaping keeps UTF-8 whole")
 }
 
 #[cfg(test)]

@@ -67,12 +67,10 @@ pub fn random_plane_id() -> Result<[u8; PLANE_ID_LEN]> {
 }
 
 fn fill_random(bytes: &mut [u8]) -> Result<()> {
-    SystemRandom::new()
-        .fill(bytes)
-        .map_err(|ring::error::Unspecified| Error::Io {
-            what: "draw random bytes".to_owned(),
-            source: std::io::Error::other("the system's source of randomness failed"),
-        })
+    SystemRandom::new().fill(bytes).map_err(|ring::error::Unspecified| Error::Io {
+        what: "draw random bytes".to_owned(),
+        source: std::io::Error::other("the system's source of randomness failed"),
+    })
 }
 
 /// What a blob holds: part of what is authenticated, so one kind cannot pass for another.
@@ -120,11 +118,7 @@ impl Sealer {
         let salt = [b"fleetcast plane v1".as_slice(), &plane_id].concat();
         let root = hkdf::Salt::new(hkdf::HKDF_SHA256, &salt).extract(&*data_key.0);
         let name_key = derive(&root, &[b"name hash"], hmac::HMAC_SHA256);
-        Self {
-            plane_id,
-            root,
-            name_key,
-        }
+        Self { plane_id, root, name_key }
     }
 
     /// Seals `plain`, giving [`SEAL_OVERHEAD`] bytes more.
@@ -157,8 +151,7 @@ impl Sealer {
     ///
     /// [`Error::Corrupt`] if it is anything else.
     pub fn open(&self, kind: Kind, sealed: &[u8]) -> Result<Vec<u8>> {
-        self.open_parts(kind, sealed)
-            .ok_or(Error::Corrupt { what: kind.what() })
+        self.open_parts(kind, sealed).ok_or(Error::Corrupt { what: kind.what() })
     }
 
     fn open_parts(&self, kind: Kind, sealed: &[u8]) -> Option<Vec<u8>> {
@@ -189,11 +182,7 @@ impl Sealer {
     }
 
     fn blob_key(&self, id: &[u8; ID_LEN]) -> LessSafeKey {
-        LessSafeKey::new(derive::<_, UnboundKey>(
-            &self.root,
-            &[b"blob", id],
-            &AES_256_GCM,
-        ))
+        LessSafeKey::new(derive::<_, UnboundKey>(&self.root, &[b"blob", id], &AES_256_GCM))
     }
 
     /// What is authenticated beside the ciphertext.
@@ -209,9 +198,7 @@ impl Sealer {
 
 impl fmt::Debug for Sealer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sealer")
-            .field("plane_id", &self.plane_id)
-            .finish_non_exhaustive()
+        f.debug_struct("Sealer").field("plane_id", &self.plane_id).finish_non_exhaustive()
     }
 }
 
@@ -240,13 +227,7 @@ pub fn wrap(
 ) -> Result<Vec<u8>> {
     let sealer = Sealer::new(&DataKey::from_bytes(master_key), *plane_id);
     let sealed = sealer.seal(Kind::Key, &*data_key.0)?;
-    Ok([
-        KEY_FILE_MAGIC.as_slice(),
-        &[KEY_FILE_VERSION],
-        plane_id,
-        &sealed,
-    ]
-    .concat())
+    Ok([KEY_FILE_MAGIC.as_slice(), &[KEY_FILE_VERSION], plane_id, &sealed].concat())
 }
 
 /// The plane id and data key of a key file.
@@ -255,21 +236,15 @@ pub fn wrap(
 ///
 /// [`Error::Corrupt`] if the file is damaged or was sealed under another master key.
 pub fn unwrap(master_key: &[u8; 32], key_file: &[u8]) -> Result<([u8; PLANE_ID_LEN], DataKey)> {
-    unwrap_parts(master_key, key_file).ok_or(Error::Corrupt {
-        what: "the key file",
-    })
+    unwrap_parts(master_key, key_file).ok_or(Error::Corrupt { what: "the key file" })
 }
 
 fn unwrap_parts(master_key: &[u8; 32], key_file: &[u8]) -> Option<([u8; PLANE_ID_LEN], DataKey)> {
-    let rest = key_file
-        .strip_prefix(KEY_FILE_MAGIC)?
-        .strip_prefix(&[KEY_FILE_VERSION])?;
+    let rest = key_file.strip_prefix(KEY_FILE_MAGIC)?.strip_prefix(&[KEY_FILE_VERSION])?;
     let (plane_id, sealed) = rest.split_first_chunk::<PLANE_ID_LEN>()?;
     let sealer = Sealer::new(&DataKey::from_bytes(master_key), *plane_id);
     let mut plain = sealer.open_parts(Kind::Key, sealed)?;
-    let data_key = <&[u8; 32]>::try_from(plain.as_slice())
-        .ok()
-        .map(DataKey::from_bytes);
+    let data_key = <&[u8; 32]>::try_from(plain.as_slice()).ok().map(DataKey::from_bytes);
     plain.zeroize();
     Some((*plane_id, data_key?))
 }
@@ -309,11 +284,7 @@ mod tests {
     fn nothing_shows_and_nothing_repeats() {
         let first = sealer().seal(Kind::Names, PLAIN).unwrap();
         let second = sealer().seal(Kind::Names, PLAIN).unwrap();
-        assert!(
-            !first
-                .windows(4)
-                .any(|window| PLAIN.windows(4).any(|plain| plain == window))
-        );
+        assert!(!first.windows(4).any(|window| PLAIN.windows(4).any(|plain| plain == window)));
         assert_ne!(first[2..18], second[2..18]);
         assert_ne!(first[18..], second[18..]);
     }
@@ -323,23 +294,13 @@ mod tests {
         let sealed = sealer().seal(Kind::LogBlock, PLAIN).unwrap();
         for damaged in damaged(&sealed) {
             let error = sealer().open(Kind::LogBlock, &damaged).unwrap_err();
-            assert!(matches!(
-                error,
-                Error::Corrupt {
-                    what: "a sealed log block"
-                }
-            ));
+            assert!(matches!(error, Error::Corrupt { what: "a sealed log block" }));
         }
         let key_file = wrap(&[2; 32], &PLANE, &DataKey::from_bytes(&[1; 32])).unwrap();
         assert_eq!(key_file.len(), 8 + 1 + 16 + 32 + SEAL_OVERHEAD);
         for damaged in damaged(&key_file) {
             let error = unwrap(&[2; 32], &damaged).unwrap_err();
-            assert!(matches!(
-                error,
-                Error::Corrupt {
-                    what: "the key file"
-                }
-            ));
+            assert!(matches!(error, Error::Corrupt { what: "the key file" }));
         }
     }
 

@@ -16,8 +16,9 @@ use fleetcast_core::time;
 
 #[pyfunction]
 fn parse_time(text: &str) -> PyResult<i64> {
-    time::parse_ns(text.as_bytes())
-        .ok_or_else(|| PyValueError::new_err("not an ISO 8601 datetime such as 2026-01-31T12:00:00Z"))
+    time::parse_ns(text.as_bytes()).ok_or_else(|| {
+        PyValueError::new_err("not an ISO 8601 datetime such as 2026-01-31T12:00:00Z")
+    })
 }
 
 #[pyfunction]

@@ -129,8 +129,7 @@ impl Plane {
         raw_span_seconds: u32,
         now_ns: Option<i64>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let request =
-            request(entity_ids, start_ns, end_ns, measurement, fields, interval, agg)?;
+        let request = request(entity_ids, start_ns, end_ns, measurement, fields, interval, agg)?;
         let limits = SeriesLimits {
             points_max: point_budget,
             horizon_days: history_horizon_days,
@@ -184,8 +183,7 @@ impl Plane {
         agg: Option<&str>,
         now_ns: Option<i64>,
     ) -> PyResult<ArrowStream> {
-        let request =
-            request(entity_ids, start_ns, end_ns, measurement, fields, interval, agg)?;
+        let request = request(entity_ids, start_ns, end_ns, measurement, fields, interval, agg)?;
         let answer: SeriesAnswer = self.detached(py, |plane| {
             let now_ns = plane.read_instant(clock_ns(now_ns))?;
             plane.series(request.into_query(now_ns))

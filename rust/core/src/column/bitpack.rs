@@ -67,10 +67,7 @@ pub(super) fn unpack(bytes: &[u8], width: u32, out: &mut [u64]) {
 }
 
 fn word_at(bytes: &[u8], at: usize) -> u64 {
-    bytes
-        .get(at..)
-        .and_then(<[u8]>::first_chunk)
-        .map_or(0, |word| u64::from_le_bytes(*word))
+    bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |word| u64::from_le_bytes(*word))
 }
 
 #[cfg(test)]

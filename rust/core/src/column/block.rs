@@ -45,10 +45,7 @@ fn check_limits(block: &Block) {
     let cells: usize = columns().map(|column| column.values.len()).sum();
     assert!(cells <= BLOCK_CELLS_MAX, "{cells} values in a block");
     let text_bytes: usize = columns().map(|column| text_bytes(&column.values)).sum();
-    assert!(
-        text_bytes <= BLOCK_TEXT_BYTES_MAX,
-        "{text_bytes} bytes of text in a block"
-    );
+    assert!(text_bytes <= BLOCK_TEXT_BYTES_MAX, "{text_bytes} bytes of text in a block");
 }
 
 fn text_bytes(values: &Values) -> usize {
@@ -59,15 +56,8 @@ fn text_bytes(values: &Values) -> usize {
 }
 
 fn encode_table(table: &Table, ingest_ns: i64, heads: &mut Vec<u8>, bodies: &mut Vec<u8>) {
-    assert_eq!(
-        table.series.len(),
-        table.row_count(),
-        "a series for each row"
-    );
-    assert!(
-        table.series.iter().all(|series| *series < NEW_SERIES_BASE),
-        "series have stored ids"
-    );
+    assert_eq!(table.series.len(), table.row_count(), "a series for each row");
+    assert!(table.series.iter().all(|series| *series < NEW_SERIES_BASE), "series have stored ids");
     let mut fields: Vec<u32> = table.columns.iter().map(|column| column.field).collect();
     fields.sort_unstable();
     assert!(fields.is_sorted_by(|a, b| a < b), "each field once");
@@ -108,10 +98,7 @@ fn encode_column(
         Rows::Some(rows) => {
             assert_eq!(count, rows.len(), "a value for each row that has one");
             assert!(rows.is_sorted_by(|a, b| a < b), "rows ascend");
-            assert!(
-                rows.last().is_none_or(|last| (*last as usize) < row_count),
-                "rows exist"
-            );
+            assert!(rows.last().is_none_or(|last| (*last as usize) < row_count), "rows exist");
         }
     }
     let start = bodies.len();
@@ -122,10 +109,7 @@ fn encode_column(
     let mut exponent = None;
     match &column.values {
         Values::Float(values) => {
-            assert!(
-                values.iter().all(|value| value.is_finite()),
-                "doubles are finite"
-            );
+            assert!(values.iter().all(|value| value.is_finite()), "doubles are finite");
             bounds = floats::bounds_of(values);
             exponent = floats::encode(values, &lengths, bodies);
         }

@@ -14,12 +14,11 @@ pub(super) fn encode(values: &[bool], out: &mut Vec<u8>) {
         return;
     }
     out.push(BITS);
-    out.extend(values.chunks(8).map(|eight| {
-        eight
-            .iter()
-            .rev()
-            .fold(0_u8, |byte, value| (byte << 1) | u8::from(*value))
-    }));
+    out.extend(
+        values.chunks(8).map(|eight| {
+            eight.iter().rev().fold(0_u8, |byte, value| (byte << 1) | u8::from(*value))
+        }),
+    );
 }
 
 pub(super) fn decode(input: &mut Cursor<'_>, count: usize) -> Result<Vec<bool>> {

@@ -122,9 +122,7 @@ mod tests {
 
     #[test]
     fn numbers_come_back_and_their_lengths_are_known() {
-        let edges = (0..64)
-            .flat_map(|bit| [(1_u64 << bit) - 1, 1 << bit])
-            .chain([u64::MAX]);
+        let edges = (0..64).flat_map(|bit| [(1_u64 << bit) - 1, 1 << bit]).chain([u64::MAX]);
         for value in edges {
             let mut bytes = Vec::new();
             put_varint(&mut bytes, value);

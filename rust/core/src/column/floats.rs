@@ -32,10 +32,7 @@ const SAMPLE_PER_EXCEPTION: usize = 24;
 const EXCEPTION_LEN: usize = 10;
 
 /// `integer / 10^exponent`, rounded once.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "the writer stays below 2^51; others lose nothing"
-)]
+#[expect(clippy::cast_precision_loss, reason = "the writer stays below 2^51; others lose nothing")]
 fn unscale(integer: i64, power: f64) -> f64 {
     integer as f64 / power
 }
@@ -44,10 +41,7 @@ fn unscale(integer: i64, power: f64) -> f64 {
 fn scale(value: f64, power: f64) -> (i64, bool) {
     let shifted = value * power + ROUNDER;
     let rounded = shifted - ROUNDER;
-    let integer = shifted
-        .to_bits()
-        .wrapping_sub(ROUNDER.to_bits())
-        .cast_signed();
+    let integer = shifted.to_bits().wrapping_sub(ROUNDER.to_bits()).cast_signed();
     let exact = (rounded / power).to_bits() == value.to_bits();
     (integer, exact && (rounded.abs() < SCALED_END))
 }
@@ -75,10 +69,7 @@ fn choose_exponent(values: &[f64]) -> Option<usize> {
     }
     exponents.sort_unstable();
     let spared = exponents.len() / SAMPLE_PER_EXCEPTION;
-    exponents
-        .len()
-        .checked_sub(1 + spared)
-        .map(|at| exponents[at])
+    exponents.len().checked_sub(1 + spared).map(|at| exponents[at])
 }
 
 /// Appends `values` and gives the exponent that served, if one did.
@@ -97,10 +88,7 @@ pub(super) fn encode(values: &[f64], run_lengths: &[u32], out: &mut Vec<u8>) -> 
         out.truncate(start);
     }
     out.push(BITS);
-    let bits: Vec<i64> = values
-        .iter()
-        .map(|value| value.to_bits().cast_signed())
-        .collect();
+    let bits: Vec<i64> = values.iter().map(|value| value.to_bits().cast_signed()).collect();
     integers::encode(&bits, run_lengths, out);
     None
 }
@@ -131,9 +119,7 @@ impl Scaled {
         if exception_count > 0 {
             let is_exact = |at: &usize| scale(values[*at], power).1;
             // A stand-in that costs nothing: the value before, or the first that is no exception.
-            let mut stand_in = (0..values.len())
-                .find(is_exact)
-                .map_or(0, |at| integers[at]);
+            let mut stand_in = (0..values.len()).find(is_exact).map_or(0, |at| integers[at]);
             for (at, position) in (0..values.len()).zip(0..) {
                 if is_exact(&at) {
                     stand_in = integers[at];
@@ -143,19 +129,11 @@ impl Scaled {
                 }
             }
         }
-        Some(Self {
-            exponent,
-            integers,
-            exceptions,
-        })
+        Some(Self { exponent, integers, exceptions })
     }
 
     fn write(&self, values: &[f64], run_lengths: &[u32], out: &mut Vec<u8>) {
-        out.push(if self.exceptions.is_empty() {
-            SCALED
-        } else {
-            PATCHED
-        });
+        out.push(if self.exceptions.is_empty() { SCALED } else { PATCHED });
         out.push(self.exponent.to_le_bytes()[0]);
         if !self.exceptions.is_empty() {
             put_len(out, self.exceptions.len());
@@ -182,16 +160,11 @@ pub(super) fn decode(
     let values = match input.byte()? {
         form @ (SCALED | PATCHED) => {
             let power = read_power(input)?;
-            let exceptions = if form == PATCHED {
-                read_exceptions(input, count)?
-            } else {
-                Vec::new()
-            };
+            let exceptions =
+                if form == PATCHED { read_exceptions(input, count)? } else { Vec::new() };
             let integers = integers::decode(input, count, run_lengths)?;
-            let mut values: Vec<f64> = integers
-                .into_iter()
-                .map(|integer| unscale(integer, power))
-                .collect();
+            let mut values: Vec<f64> =
+                integers.into_iter().map(|integer| unscale(integer, power)).collect();
             for (at, value) in exceptions {
                 values[at as usize] = value;
             }
@@ -199,17 +172,12 @@ pub(super) fn decode(
         }
         BITS => {
             let bits = integers::decode(input, count, run_lengths)?;
-            bits.into_iter()
-                .map(|bits| f64::from_bits(bits.cast_unsigned()))
-                .collect()
+            bits.into_iter().map(|bits| f64::from_bits(bits.cast_unsigned())).collect()
         }
         _ => return Err(input.corrupt()),
     };
     // Comparisons with NaN fail, so what passes is finite as well.
-    let outside = values
-        .iter()
-        .filter(|value| !(bounds.min..=bounds.max).contains(*value))
-        .count();
+    let outside = values.iter().filter(|value| !(bounds.min..=bounds.max).contains(*value)).count();
     input.check(outside == 0)?;
     Ok(values)
 }
@@ -226,10 +194,7 @@ fn read_exceptions(input: &mut Cursor<'_>, count: usize) -> Result<Vec<(u32, f64
     let exception_count = input.len(count.min(input.remaining() / 8))?;
     let positions = integers::decode_run(input, exception_count, end)?;
     input.check(positions.is_sorted_by(|a, b| a < b))?;
-    positions
-        .into_iter()
-        .map(|at| Ok((at, f64::from_le_bytes(input.array()?))))
-        .collect()
+    positions.into_iter().map(|at| Ok((at, f64::from_le_bytes(input.array()?)))).collect()
 }
 
 /// Smallest and largest value in the total order.
@@ -245,16 +210,11 @@ pub(super) fn bounds_of(values: &[f64]) -> Option<FloatBounds> {
     if values.is_empty() {
         return None;
     }
-    let (low, high) = values
-        .iter()
-        .fold((i64::MAX, i64::MIN), |(low, high), &value| {
-            let key = key(value);
-            (low.min(key), high.max(key))
-        });
-    Some(FloatBounds {
-        min: value(low),
-        max: value(high),
-    })
+    let (low, high) = values.iter().fold((i64::MAX, i64::MIN), |(low, high), &value| {
+        let key = key(value);
+        (low.min(key), high.max(key))
+    });
+    Some(FloatBounds { min: value(low), max: value(high) })
 }
 
 /// Appends bounds, scaled with `exponent` if that keeps them exact; says whether it did.
@@ -284,15 +244,10 @@ pub(super) fn decode_bounds(input: &mut Cursor<'_>, scaled: bool) -> Result<Floa
     let (min, max) = if scaled {
         let power = read_power(input)?;
         let min = input.zigzag()?;
-        let max = min
-            .checked_add_unsigned(input.varint()?)
-            .ok_or(input.corrupt())?;
+        let max = min.checked_add_unsigned(input.varint()?).ok_or(input.corrupt())?;
         (unscale(min, power), unscale(max, power))
     } else {
-        (
-            f64::from_le_bytes(input.array()?),
-            f64::from_le_bytes(input.array()?),
-        )
+        (f64::from_le_bytes(input.array()?), f64::from_le_bytes(input.array()?))
     };
     input.check(min.is_finite() && max.is_finite() && min.total_cmp(&max).is_le())?;
     Ok(FloatBounds { min, max })
@@ -309,21 +264,14 @@ mod tests {
         let mut input = Cursor::new(&bytes, "floats");
         let back = decode(&mut input, values.len(), &lengths, bounds_of(values)).unwrap();
         input.end().unwrap();
-        let bits = |values: &[f64]| {
-            values
-                .iter()
-                .map(|value| value.to_bits())
-                .collect::<Vec<_>>()
-        };
+        let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
         assert_eq!(bits(&back), bits(values));
         bytes[0]
     }
 
     #[test]
     fn decimals_are_scaled_and_strangers_patched() {
-        let mut values: Vec<f64> = (0..1_000)
-            .map(|at| f64::from(at * 37 % 360) / 10.0)
-            .collect();
+        let mut values: Vec<f64> = (0..1_000).map(|at| f64::from(at * 37 % 360) / 10.0).collect();
         assert_eq!(form_of(&values), SCALED);
         for (at, stranger) in [(0, -0.0), (500, 0.1 + 0.2), (501, f64::MAX), (999, 5e-324)] {
             values[at] = stranger;
@@ -336,16 +284,7 @@ mod tests {
     #[test]
     fn the_largest_decimal_integers_come_back() {
         let end = SCALED_END;
-        form_of(&[
-            end,
-            end - 1.0,
-            end + 1.0,
-            -end,
-            1.0 - end,
-            2.0 * end,
-            4.0 * end,
-            0.0,
-        ]);
+        form_of(&[end, end - 1.0, end + 1.0, -end, 1.0 - end, 2.0 * end, 4.0 * end, 0.0]);
         form_of(&[9_007_199_254_740_993.0, 0.5, 1e22, 1e-22, 1e300, -1e300]);
     }
 

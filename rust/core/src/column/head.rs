@@ -81,31 +81,13 @@ impl ColumnHead {
         let field_type = type_of_code(shape & 0b11).ok_or(input.corrupt())?;
         let rows = rows::Form::of_code((shape >> 2) & 0b11).ok_or(input.corrupt())?;
         let scaled = shape & SCALED_BOUNDS != 0;
-        let count = if rows == rows::Form::All {
-            row_count
-        } else {
-            input.len(row_count)?
-        };
+        let count = if rows == rows::Form::All { row_count } else { input.len(row_count)? };
         let has_bounds = field_type == FieldType::Float && count > 0;
         input.check(shape >> 5 == 0 && (has_bounds || !scaled))?;
-        let bounds = has_bounds
-            .then(|| floats::decode_bounds(input, scaled))
-            .transpose()?;
-        let rows_len = if rows == rows::Form::All {
-            0
-        } else {
-            input.len(usize::MAX)?
-        };
+        let bounds = has_bounds.then(|| floats::decode_bounds(input, scaled)).transpose()?;
+        let rows_len = if rows == rows::Form::All { 0 } else { input.len(usize::MAX)? };
         let values_len = input.len(usize::MAX)?;
-        Ok(Self {
-            field,
-            field_type,
-            count,
-            bounds,
-            rows,
-            rows_len,
-            values_len,
-        })
+        Ok(Self { field, field_type, count, bounds, rows, rows_len, values_len })
     }
 }
 
@@ -156,13 +138,8 @@ impl TableHead {
 
     /// Bytes of all bodies, or none if that is beyond any block.
     pub(super) fn bodies_len(&self) -> Option<usize> {
-        let columns = self
-            .columns
-            .iter()
-            .flat_map(|column| [column.rows_len, column.values_len]);
-        columns
-            .chain([self.series_len, self.times_len])
-            .try_fold(0_usize, usize::checked_add)
+        let columns = self.columns.iter().flat_map(|column| [column.rows_len, column.values_len]);
+        columns.chain([self.series_len, self.times_len]).try_fold(0_usize, usize::checked_add)
     }
 
     /// All but the column heads.
@@ -180,9 +157,7 @@ impl TableHead {
     /// The head, of at most `rows_max` rows, with its column heads.
     pub(super) fn decode(input: &mut Cursor<'_>, ingest_ns: i64, rows_max: usize) -> Result<Self> {
         let row_count = input.len(rows_max)?;
-        let times = (row_count > 0)
-            .then(|| decode_times(input, ingest_ns))
-            .transpose()?;
+        let times = (row_count > 0).then(|| decode_times(input, ingest_ns)).transpose()?;
         let series_len = input.len(usize::MAX)?;
         let times_len = input.len(usize::MAX)?;
         let column_count = input.len(input.remaining())?;
@@ -193,20 +168,12 @@ impl TableHead {
         let mut fields: Vec<u32> = columns.iter().map(|column| column.field).collect();
         fields.sort_unstable();
         input.check(fields.is_sorted_by(|a, b| a < b))?;
-        Ok(Self {
-            row_count,
-            times,
-            columns,
-            series_len,
-            times_len,
-        })
+        Ok(Self { row_count, times, columns, series_len, times_len })
     }
 }
 
 fn decode_times(input: &mut Cursor<'_>, ingest_ns: i64) -> Result<TimeBounds> {
     let min_ns = ingest_ns.wrapping_add(input.zigzag()?);
-    let max_ns = min_ns
-        .checked_add_unsigned(input.varint()?)
-        .ok_or(input.corrupt())?;
+    let max_ns = min_ns.checked_add_unsigned(input.varint()?).ok_or(input.corrupt())?;
     Ok(TimeBounds { min_ns, max_ns })
 }

@@ -51,12 +51,7 @@ fn split(values: &[i64], run_lengths: &[u32]) -> (Vec<i64>, Vec<i64>) {
         tails.extend(run.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])));
         rest = after;
     }
-    assert!(
-        rest.is_empty(),
-        "runs cover {} of {} values",
-        values.len() - rest.len(),
-        values.len()
-    );
+    assert!(rest.is_empty(), "runs cover {} of {} values", values.len() - rest.len(), values.len());
     (heads, tails)
 }
 
@@ -115,10 +110,7 @@ pub(super) fn decode_run(input: &mut Cursor<'_>, count: usize, end: u32) -> Resu
     let length = u32::try_from(count).map_err(|_| input.corrupt())?;
     let values = decode(input, count, &[length])?;
     let fit = |value: &i64| u32::try_from(*value).ok().filter(|value| *value < end);
-    values
-        .iter()
-        .map(|value| fit(value).ok_or(input.corrupt()))
-        .collect()
+    values.iter().map(|value| fit(value).ok_or(input.corrupt())).collect()
 }
 
 #[cfg(test)]
@@ -129,10 +121,7 @@ mod tests {
         let mut bytes = Vec::new();
         encode(values, run_lengths, &mut bytes);
         let mut input = Cursor::new(&bytes, "numbers");
-        assert_eq!(
-            decode(&mut input, values.len(), run_lengths).unwrap(),
-            values
-        );
+        assert_eq!(decode(&mut input, values.len(), run_lengths).unwrap(), values);
         input.end().unwrap();
         (bytes[0], bytes.len())
     }
@@ -141,16 +130,13 @@ mod tests {
     fn the_shortest_form_is_taken() {
         assert_eq!(round_trip(&[-7; 500], &[500]), (CONSTANT, 2));
         // Steps of ten seconds cost nothing once the step is known.
-        let times: Vec<i64> = (0..512)
-            .map(|at| 1_700_000_000_000_000_000 + at * 10_000_000_000)
-            .collect();
+        let times: Vec<i64> =
+            (0..512).map(|at| 1_700_000_000_000_000_000 + at * 10_000_000_000).collect();
         let (form, len) = round_trip(&times, &[512]);
         assert_eq!(form, DELTA);
         assert!(len < 40, "{len}");
         // Jumps between runs do not widen the steps within them.
-        let walks: Vec<i64> = (0..1_000)
-            .map(|at| (at / 10) * 7_919 % 36_000 + at % 10)
-            .collect();
+        let walks: Vec<i64> = (0..1_000).map(|at| (at / 10) * 7_919 % 36_000 + at % 10).collect();
         let (form, len) = round_trip(&walks, &[10; 100]);
         assert_eq!(form, DELTA);
         assert!(len < 100 * 2 + 30, "{len}");

@@ -35,25 +35,14 @@ pub(super) fn plan(values: &[i64]) -> Plan {
     let mut groups = Vec::with_capacity(ranges.len());
     for (group, (low, high)) in values.chunks(GROUP).zip(ranges) {
         let (low, high) = (above(low, reference) / step, above(high, reference) / step);
-        let plain = Group {
-            base: 0,
-            width: bitpack::width_of(high),
-        };
-        let based = Group {
-            base: low,
-            width: bitpack::width_of(high - low),
-        };
+        let plain = Group { base: 0, width: bitpack::width_of(high) };
+        let based = Group { base: low, width: bitpack::width_of(high - low) };
         let plain_len = bitpack::packed_len(group.len(), plain.width);
         let based_len = bitpack::packed_len(group.len(), based.width) + varint_len(low);
         len += 1 + plain_len.min(based_len);
         groups.push(if based_len < plain_len { based } else { plain });
     }
-    Plan {
-        reference,
-        step,
-        groups,
-        len,
-    }
+    Plan { reference, step, groups, len }
 }
 
 /// Distance of a number from a smaller or equal one; it always fits.
@@ -64,9 +53,7 @@ const fn above(value: i64, low: i64) -> u64 {
 fn range(values: &[i64]) -> (i64, i64) {
     values
         .iter()
-        .fold((i64::MAX, i64::MIN), |(low, high), &value| {
-            (low.min(value), high.max(value))
-        })
+        .fold((i64::MAX, i64::MIN), |(low, high), &value| (low.min(value), high.max(value)))
 }
 
 /// Greatest common divisor of all distances from `reference`, at least 1.
@@ -131,14 +118,8 @@ pub(super) fn read(input: &mut Cursor<'_>, count: usize) -> Result<Vec<i64>> {
         let head = input.byte()?;
         let width = u32::from(head & !BASE_FLAG);
         input.check(bitpack::is_width(width))?;
-        let base = if head & BASE_FLAG == 0 {
-            0
-        } else {
-            input.varint()?
-        };
-        let start = reference
-            .cast_unsigned()
-            .wrapping_add(base.wrapping_mul(step));
+        let base = if head & BASE_FLAG == 0 { 0 } else { input.varint()? };
+        let start = reference.cast_unsigned().wrapping_add(base.wrapping_mul(step));
         let bytes = input.take(bitpack::packed_len(values.len(), width))?;
         let offsets = &mut offsets[..values.len()];
         bitpack::unpack(bytes, width, offsets);

@@ -23,16 +23,9 @@ pub fn decode_block(bytes: &[u8]) -> Result<Block> {
         let columns = (0..table.head().columns.len())
             .map(|at| table.column_within(at, &mut text_left))
             .collect::<Result<_>>()?;
-        tables.push(Table {
-            series: table.series(),
-            times_ns: table.times_ns()?,
-            columns,
-        });
+        tables.push(Table { series: table.series(), times_ns: table.times_ns()?, columns });
     }
-    Ok(Block {
-        ingest_ns: reader.ingest_ns(),
-        tables,
-    })
+    Ok(Block { ingest_ns: reader.ingest_ns(), tables })
 }
 
 /// A block whose checksum and heads are in order, and whose columns wait to be decoded.
@@ -52,9 +45,8 @@ impl<'a> BlockReader<'a> {
     /// [`crate::error::Error::Corrupt`] if checksum or heads are wrong.
     pub fn open(bytes: &'a [u8]) -> Result<Self> {
         let mut input = Cursor::new(bytes, "the head of a block");
-        let (covered, checksum) = bytes
-            .split_last_chunk::<CHECKSUM_LEN>()
-            .ok_or(input.corrupt())?;
+        let (covered, checksum) =
+            bytes.split_last_chunk::<CHECKSUM_LEN>().ok_or(input.corrupt())?;
         input.check(crc32fast::hash(covered) == u32::from_le_bytes(*checksum))?;
         input = Cursor::new(covered, "the head of a block");
         let version = input.byte()?;
@@ -67,9 +59,7 @@ impl<'a> BlockReader<'a> {
             let table = TableHead::decode(&mut input, ingest_ns, rows_left)?;
             rows_left -= table.row_count;
             for column in &table.columns {
-                cells_left = cells_left
-                    .checked_sub(column.count)
-                    .ok_or(input.corrupt())?;
+                cells_left = cells_left.checked_sub(column.count).ok_or(input.corrupt())?;
             }
             tables.push(table);
         }
@@ -78,11 +68,7 @@ impl<'a> BlockReader<'a> {
             .map(|table| input.take(table.bodies_len().ok_or(input.corrupt())?))
             .collect::<Result<_>>()?;
         input.end()?;
-        Ok(Self {
-            ingest_ns,
-            tables,
-            bodies,
-        })
+        Ok(Self { ingest_ns, tables, bodies })
     }
 
     /// The ingest instant of the batch, nanoseconds.
@@ -117,12 +103,7 @@ impl<'a> BlockReader<'a> {
         for column in &head.columns {
             columns.push((input.take(column.rows_len)?, input.take(column.values_len)?));
         }
-        Ok(TableReader {
-            head,
-            runs,
-            times,
-            columns,
-        })
+        Ok(TableReader { head, runs, times, columns })
     }
 }
 
@@ -190,22 +171,15 @@ impl TableReader<'_> {
         let lengths = self.runs.lengths_of(&rows);
         let mut input = Cursor::new(values, "the values of a column");
         let values = match head.field_type {
-            FieldType::Float => Values::Float(floats::decode(
-                &mut input,
-                head.count,
-                &lengths,
-                head.bounds,
-            )?),
+            FieldType::Float => {
+                Values::Float(floats::decode(&mut input, head.count, &lengths, head.bounds)?)
+            }
             FieldType::Bool => Values::Bool(bools::decode(&mut input, head.count)?),
             FieldType::Text => {
                 Values::Text(texts::decode(&mut input, head.count, &lengths, text_left)?)
             }
         };
         input.end()?;
-        Ok(Column {
-            field: head.field,
-            rows,
-            values,
-        })
+        Ok(Column { field: head.field, rows, values })
     }
 }

@@ -20,8 +20,7 @@ impl Runs {
         let mut runs = Self::default();
         for run in series.chunk_by(|a, b| a == b) {
             runs.series.push(run[0]);
-            runs.lengths
-                .push(u32::try_from(run.len()).expect("a block has fewer rows"));
+            runs.lengths.push(u32::try_from(run.len()).expect("a block has fewer rows"));
         }
         runs
     }
@@ -29,14 +28,11 @@ impl Runs {
     /// Each run: its series, and its rows in the table. Neighbours differ in series.
     pub fn iter(&self) -> impl Iterator<Item = (u32, Range<usize>)> {
         let mut end = 0;
-        self.series
-            .iter()
-            .zip(&self.lengths)
-            .map(move |(&series, &length)| {
-                let start = end;
-                end += length as usize;
-                (series, start..end)
-            })
+        self.series.iter().zip(&self.lengths).map(move |(&series, &length)| {
+            let start = end;
+            end += length as usize;
+            (series, start..end)
+        })
     }
 
     /// Number of runs.
@@ -100,12 +96,8 @@ impl Runs {
     }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
-        let widen = |values: &[u32]| {
-            values
-                .iter()
-                .map(|value| i64::from(*value))
-                .collect::<Vec<_>>()
-        };
+        let widen =
+            |values: &[u32]| values.iter().map(|value| i64::from(*value)).collect::<Vec<_>>();
         put_len(out, self.len());
         integers::encode_run(&widen(&self.series), out);
         integers::encode_run(&widen(&self.lengths), out);
@@ -132,10 +124,7 @@ mod tests {
     #[test]
     fn gaps_shorten_runs_and_drop_empty_ones() {
         let runs = Runs::of(&[5, 5, 5, 7, 7, 9, 5]);
-        assert_eq!(
-            runs.iter().collect::<Vec<_>>(),
-            [(5, 0..3), (7, 3..5), (9, 5..6), (5, 6..7)]
-        );
+        assert_eq!(runs.iter().collect::<Vec<_>>(), [(5, 0..3), (7, 3..5), (9, 5..6), (5, 6..7)]);
         assert_eq!(runs.lengths_within(&[1, 2, 5, 6]), [2, 1, 1]);
         assert_eq!(runs.lengths_within(&[6]), [1]);
         assert_eq!(runs.lengths_within(&[]), [0; 0]);

@@ -42,16 +42,7 @@ fn assert_comes_back(block: &Block) {
 fn float() -> impl Strategy<Value = f64> {
     let decimal = (-100_000_i32..100_000, 0_i32..4)
         .prop_map(|(integer, exponent)| f64::from(integer) / 10_f64.powi(exponent));
-    let extremes = [
-        0.0,
-        -0.0,
-        f64::MAX,
-        f64::MIN,
-        f64::MIN_POSITIVE,
-        5e-324,
-        1e15,
-        0.1 + 0.2,
-    ];
+    let extremes = [0.0, -0.0, f64::MAX, f64::MIN, f64::MIN_POSITIVE, 5e-324, 1e15, 0.1 + 0.2];
     prop_oneof![
         20 => decimal,
         2 => proptest::sample::select(extremes.to_vec()),
@@ -67,16 +58,9 @@ fn values(count: usize) -> impl Strategy<Value = Values> {
     ];
     prop_oneof![
         vec(float(), count).prop_map(Values::Float),
-        vec(
-            (-9_000_i32..9_000).prop_map(|at| f64::from(at) / 100.0),
-            count
-        )
-        .prop_map(Values::Float),
-        vec(
-            any::<u64>().prop_map(|bits| f64::from_bits(bits >> 2)),
-            count
-        )
-        .prop_map(Values::Float),
+        vec((-9_000_i32..9_000).prop_map(|at| f64::from(at) / 100.0), count)
+            .prop_map(Values::Float),
+        vec(any::<u64>().prop_map(|bits| f64::from_bits(bits >> 2)), count).prop_map(Values::Float),
         vec(any::<bool>(), count).prop_map(Values::Bool),
         any::<bool>().prop_map(move |value| Values::Bool(vec![value; count])),
         vec(text, count).prop_map(Values::Text),
@@ -85,13 +69,7 @@ fn values(count: usize) -> impl Strategy<Value = Values> {
 
 fn column(row_count: usize) -> impl Strategy<Value = Column> {
     let some = proptest::collection::vec(any::<bool>(), row_count).prop_map(|kept| {
-        Rows::Some(
-            (0..)
-                .zip(kept)
-                .filter(|(_, kept)| *kept)
-                .map(|(row, _)| row)
-                .collect(),
-        )
+        Rows::Some((0..).zip(kept).filter(|(_, kept)| *kept).map(|(row, _)| row).collect())
     });
     let end = u32::try_from(row_count).unwrap();
     let few = proptest::collection::btree_set(0..end.max(1), 0..=row_count.min(3))
@@ -101,11 +79,7 @@ fn column(row_count: usize) -> impl Strategy<Value = Column> {
             Rows::All => row_count,
             Rows::Some(rows) => rows.len(),
         };
-        values(count).prop_map(move |values| Column {
-            field: 0,
-            rows: rows.clone(),
-            values,
-        })
+        values(count).prop_map(move |values| Column { field: 0, rows: rows.clone(), values })
     })
 }
 
@@ -114,17 +88,13 @@ fn table() -> impl Strategy<Value = Table> {
     let base = prop_oneof![any::<i64>(), Just(1_700_000_000_000_000_000)];
     (proptest::collection::vec(run, 0..12), base, any::<bool>()).prop_flat_map(
         |(runs, base, wild)| {
-            let series: Vec<u32> = runs
-                .iter()
-                .flat_map(|(series, length)| vec![*series; *length])
-                .collect();
+            let series: Vec<u32> =
+                runs.iter().flat_map(|(series, length)| vec![*series; *length]).collect();
             let row_count = series.len();
             let times = if wild {
                 proptest::collection::vec(any::<i64>(), row_count).boxed()
             } else {
-                let steps = (0..)
-                    .take(row_count)
-                    .map(|at| base.wrapping_add(at * 10_000_000_000));
+                let steps = (0..).take(row_count).map(|at| base.wrapping_add(at * 10_000_000_000));
                 Just(steps.collect()).boxed()
             };
             (times, proptest::collection::vec(column(row_count), 0..5)).prop_map(
@@ -132,11 +102,7 @@ fn table() -> impl Strategy<Value = Table> {
                     for (field, column) in (0..).zip(&mut columns) {
                         column.field = 1_000 - field * 7;
                     }
-                    Table {
-                        series: series.clone(),
-                        times_ns,
-                        columns,
-                    }
+                    Table { series: series.clone(), times_ns, columns }
                 },
             )
         },
@@ -151,25 +117,16 @@ fn block() -> impl Strategy<Value = Block> {
 /// A block with every form of every part, short enough to damage it everywhere.
 fn varied_block() -> Block {
     let series: Vec<u32> = (0..60).map(|row| 3 + row / 6).collect();
-    let times_ns: Vec<i64> = (0..60)
-        .map(|row| 1_700_000_000_000_000_000 + row % 6 * 1_000)
-        .collect();
+    let times_ns: Vec<i64> =
+        (0..60).map(|row| 1_700_000_000_000_000_000 + row % 6 * 1_000).collect();
     let snr: Vec<f64> = (0..60).map(|row| f64::from(row * 7 % 50) / 10.0).collect();
     let mut patched = snr.clone();
     patched[17] = -0.0;
     let noise: Vec<f64> = (1..31).map(|row| 1.0 / f64::from(row)).collect();
     let text = |row: i32| Box::from(if row % 5 == 0 { "handover" } else { "steady" });
     let columns = vec![
-        Column {
-            field: 1,
-            rows: Rows::All,
-            values: Values::Float(snr),
-        },
-        Column {
-            field: 2,
-            rows: Rows::All,
-            values: Values::Float(patched),
-        },
+        Column { field: 1, rows: Rows::All, values: Values::Float(snr) },
+        Column { field: 2, rows: Rows::All, values: Values::Float(patched) },
         Column {
             field: 9,
             rows: Rows::Some((0..60).step_by(2).collect()),
@@ -185,32 +142,13 @@ fn varied_block() -> Block {
             rows: Rows::Some(vec![3, 4, 59]),
             values: Values::Text((3..6).map(text).collect()),
         },
-        Column {
-            field: 6,
-            rows: Rows::All,
-            values: Values::Text((0..60).map(text).collect()),
-        },
-        Column {
-            field: 7,
-            rows: Rows::Some(vec![]),
-            values: Values::Float(vec![]),
-        },
+        Column { field: 6, rows: Rows::All, values: Values::Text((0..60).map(text).collect()) },
+        Column { field: 7, rows: Rows::Some(vec![]), values: Values::Float(vec![]) },
     ];
-    let one = Table {
-        series: vec![1],
-        times_ns: vec![i64::MIN],
-        columns: vec![],
-    };
+    let one = Table { series: vec![1], times_ns: vec![i64::MIN], columns: vec![] };
     Block {
         ingest_ns: 1_700_000_000_000_000_000,
-        tables: vec![
-            Table {
-                series,
-                times_ns,
-                columns,
-            },
-            one,
-        ],
+        tables: vec![Table { series, times_ns, columns }, one],
     }
 }
 
@@ -288,15 +226,7 @@ fn every_truncation_and_flipped_bit_is_noticed() {
 fn every_byte_may_be_any_byte() {
     let bytes = encode_block(&varied_block());
     for at in 0..bytes.len() - 4 {
-        for value in [
-            0x00,
-            0x01,
-            0x7f,
-            0x80,
-            0xff,
-            bytes[at] ^ 0x10,
-            bytes[at].wrapping_add(1),
-        ] {
+        for value in [0x00, 0x01, 0x7f, 0x80, 0xff, bytes[at] ^ 0x10, bytes[at].wrapping_add(1)] {
             let mut bytes = bytes.clone();
             bytes[at] = value;
             fix_checksum(&mut bytes);

@@ -102,13 +102,13 @@ impl Plane {
     /// Gives every series and field of `batch` its stored id, registering what is new. Type
     /// conflicts refuse the batch before any name is registered (E1 to E7).
     fn resolve(&self, batch: &mut Batch) -> WriteResult<Ids> {
-        let mut conflict =
-            batch.conflict.take().map(|conflict| (conflict.at, conflict.field));
+        let mut conflict = batch.conflict.take().map(|conflict| (conflict.at, conflict.field));
         let mut fields: Vec<Option<FieldId>> = Vec::with_capacity(batch.fields.len());
         {
             let names = self.names();
             for field in &batch.fields {
-                let measurement = names.catalog.measurement(&batch.measurements[field.table as usize]);
+                let measurement =
+                    names.catalog.measurement(&batch.measurements[field.table as usize]);
                 let known = measurement.and_then(|at| names.catalog.find_field(at, &field.name));
                 if known.is_some_and(|(_, field_type)| field_type != field.field_type) {
                     note_conflict(&mut conflict, field.first, &field.name);
@@ -144,8 +144,7 @@ impl Plane {
         }
         for at in &missing {
             let field = &batch.fields[*at];
-            let name =
-                names::encode_field(&batch.measurements[field.table as usize], &field.name);
+            let name = names::encode_field(&batch.measurements[field.table as usize], &field.name);
             let hash = self.sealer.name_hash(NameKind::Field, &name);
             registration.fields.push((hash, field.field_type));
             page.extend(name);
@@ -172,7 +171,8 @@ impl Plane {
                 fields[*at] = Some(*id);
             }
         }
-        for (series, id) in std::mem::take(&mut batch.new_series).into_iter().zip(&registered.series)
+        for (series, id) in
+            std::mem::take(&mut batch.new_series).into_iter().zip(&registered.series)
         {
             names.catalog.insert_series(*id, series.name);
             names.spellings.insert(series.spelling, *id);

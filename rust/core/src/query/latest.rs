@@ -213,9 +213,9 @@ impl LatestTable {
                     Err(at) => tags.insert(at, (key.clone(), value.clone())),
                 }
             }
-            out.extend_from_slice(json::object_of_strings(&tags).as_bytes());
+            json::write_object_of_strings(out, &tags);
         } else if let Some(series) = tags_of(&self.series[slot as usize]) {
-            out.extend_from_slice(series.tags_json.as_bytes());
+            out.extend_from_slice(&series.tags_json);
         }
     }
 

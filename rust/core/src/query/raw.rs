@@ -81,10 +81,8 @@ impl Records {
         let mut order: Vec<usize> =
             (0..self.times_ns.len()).filter(|record| self.has_value[*record]).collect();
         order.sort_by_key(|record| self.times_ns[*record]);
-        let mut rows = EntityRows {
-            times_ns: Vec::new(),
-            channels: vec![Vec::new(); self.channels.len()],
-        };
+        let mut rows =
+            EntityRows { times_ns: Vec::new(), channels: vec![Vec::new(); self.channels.len()] };
         let columns: Vec<usize> =
             (0..self.channels.len()).filter(|at| !self.channels[*at].is_empty()).collect();
         for record in order {

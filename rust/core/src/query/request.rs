@@ -274,8 +274,8 @@ mod tests {
 
     #[test]
     fn h7_only_control_characters_are_refused_each_under_its_parameter() {
-        for (text, is_refused) in [("a\u{0}", true), ("\u{1f}", true), ("\u{7f}", true),
-            ("a b", false), ("\"é,'", false)]
+        for (text, is_refused) in
+            [("a\u{0}", true), ("\u{1f}", true), ("\u{7f}", true), ("a b", false), ("\"é,'", false)]
         {
             let texts = vec![text.to_owned()];
             for (field, request) in [

@@ -43,10 +43,7 @@ impl<T> GroupCommit<T> {
             failures: Vec::new(),
             committing: false,
         };
-        Self {
-            state: Mutex::new(state),
-            committed: Condvar::new(),
-        }
+        Self { state: Mutex::new(state), committed: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State<T>> {
@@ -67,20 +64,14 @@ impl<T> GroupCommit<T> {
                 return state.collect(ticket);
             }
             if state.committing {
-                state = self
-                    .committed
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner);
+                state = self.committed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
             state.committing = true;
             let size = state.waiting.len().min(GROUP_MAX);
             let group: Vec<T> = state.waiting.drain(..size).collect();
             drop(state);
-            let guard = Unfinished {
-                group: self,
-                size: size as u64,
-            };
+            let guard = Unfinished { group: self, size: size as u64 };
             let result = commit(&group);
             std::mem::forget(guard);
             state = self.lock();
@@ -95,12 +86,7 @@ impl<T> State<T> {
         self.committing = false;
         if let Err(error) = result {
             let (first, last) = (self.ended + 1, self.ended + size);
-            self.failures.push(Failure {
-                first,
-                last,
-                uncollected: size,
-                error,
-            });
+            self.failures.push(Failure { first, last, uncollected: size, error });
         }
         self.ended += size;
     }
@@ -185,9 +171,7 @@ mod tests {
     fn a_panic_in_a_commit_leaves_nobody_waiting() {
         let group = GroupCommit::new();
         let panicked = thread::scope(|scope| {
-            scope
-                .spawn(|| group.submit(1, |_| panic!("a bug in the commit")))
-                .join()
+            scope.spawn(|| group.submit(1, |_| panic!("a bug in the commit"))).join()
         });
         assert!(panicked.is_err());
         assert!(group.submit(2, |_| Ok(())).is_ok());

@@ -81,23 +81,11 @@ impl LmdbStore {
             Ok((unordered, (sequenced("names")?, sequenced("log")?)))
         })?;
         let ((meta, series, fields), (names, log)) = tables;
-        let tables = Tables {
-            meta,
-            series,
-            fields,
-            names,
-            log,
-        };
-        let store = Self {
-            env,
-            tables,
-            group: GroupCommit::new(),
-            poisoned: AtomicBool::new(false),
-        };
+        let tables = Tables { meta, series, fields, names, log };
+        let store =
+            Self { env, tables, group: GroupCommit::new(), poisoned: AtomicBool::new(false) };
         // Refuses a file of another format before anything of it is used.
-        store
-            .env
-            .read("open the store", |txn| store.tables.head(txn))?;
+        store.env.read("open the store", |txn| store.tables.head(txn))?;
         Ok(store)
     }
 
@@ -123,16 +111,11 @@ impl LmdbStore {
             let mut head = self.tables.head(txn)?;
             for block in group {
                 let log_bytes = block.sealed.len() as u64;
-                head.counts.add(&Counts {
-                    log_bytes,
-                    ..block.counts
-                });
+                head.counts.add(&Counts { log_bytes, ..block.counts });
                 if !block.sealed.is_empty() {
                     head.log_last += 1;
                     let key = head.log_last;
-                    self.tables
-                        .log
-                        .put_with_flags(txn, PutFlags::APPEND, &key, &block.sealed)?;
+                    self.tables.log.put_with_flags(txn, PutFlags::APPEND, &key, &block.sealed)?;
                 }
             }
             Ok(self.tables.meta.put(txn, HEAD, &head.encode())?)
@@ -145,10 +128,7 @@ impl Store for LmdbStore {
         let known = self.env.read("look up names", |txn| {
             let series = find_all(self.tables.series, txn, &names.series, records::series_id)?;
             let hashes: Vec<_> = names.fields.iter().map(|(hash, _)| *hash).collect();
-            Ok((
-                series,
-                find_all(self.tables.fields, txn, &hashes, records::field)?,
-            ))
+            Ok((series, find_all(self.tables.fields, txn, &hashes, records::field)?))
         })?;
         if let Some(registered) = answer_without_writing(names, &known.0, &known.1) {
             return Ok(registered);
@@ -157,13 +137,8 @@ impl Store for LmdbStore {
     }
 
     fn names_after(&self, after: u64) -> Result<Vec<NamesPage>> {
-        let pages = self.env.read("read names", |txn| {
-            copy_after(self.tables.names, txn, after)
-        })?;
-        pages
-            .into_iter()
-            .map(|(sequence, bytes)| records::decode_names(sequence, &bytes))
-            .collect()
+        let pages = self.env.read("read names", |txn| copy_after(self.tables.names, txn, after))?;
+        pages.into_iter().map(|(sequence, bytes)| records::decode_names(sequence, &bytes)).collect()
     }
 
     fn append(&self, block: NewBlock) -> Result<()> {
@@ -171,13 +146,9 @@ impl Store for LmdbStore {
     }
 
     fn log_after(&self, after: u64) -> Result<Vec<LogEntry>> {
-        let blocks = self.env.read("read the log", |txn| {
-            copy_after(self.tables.log, txn, after)
-        })?;
-        Ok(blocks
-            .into_iter()
-            .map(|(sequence, sealed)| LogEntry { sequence, sealed })
-            .collect())
+        let blocks =
+            self.env.read("read the log", |txn| copy_after(self.tables.log, txn, after))?;
+        Ok(blocks.into_iter().map(|(sequence, sealed)| LogEntry { sequence, sealed }).collect())
     }
 
     fn log_get(&self, sequences: &[u64]) -> Result<Vec<LogEntry>> {
@@ -192,17 +163,11 @@ impl Store for LmdbStore {
     }
 
     fn head(&self) -> Result<u64> {
-        Ok(self
-            .env
-            .read("read the head", |txn| self.tables.head(txn))?
-            .log_last)
+        Ok(self.env.read("read the head", |txn| self.tables.head(txn))?.log_last)
     }
 
     fn counts(&self) -> Result<Counts> {
-        Ok(self
-            .env
-            .read("read the head", |txn| self.tables.head(txn))?
-            .counts)
+        Ok(self.env.read("read the head", |txn| self.tables.head(txn))?.counts)
     }
 
     fn stored_bytes(&self) -> Result<u64> {
@@ -222,20 +187,13 @@ impl Tables {
         let hashes: Vec<_> = names.fields.iter().map(|(hash, _)| *hash).collect();
         let winners = find_all(self.fields, txn, &hashes, records::field)?;
         if conflicts(names, &winners) {
-            return Ok(Registered {
-                series: Vec::new(),
-                fields: winners,
-            });
+            return Ok(Registered { series: Vec::new(), fields: winners });
         }
         let mut series = Vec::with_capacity(names.series.len());
         for hash in &names.series {
-            series.push(insert_new(
-                self.series,
-                txn,
-                hash,
-                records::series_id,
-                |id| (id, id.to_le_bytes().to_vec()),
-            )?);
+            series.push(insert_new(self.series, txn, hash, records::series_id, |id| {
+                (id, id.to_le_bytes().to_vec())
+            })?);
         }
         let mut fields = Vec::with_capacity(names.fields.len());
         for (hash, field_type) in &names.fields {
@@ -246,12 +204,8 @@ impl Tables {
         let page = records::encode_names(&series, &fields, &names.sealed_names);
         let last = self.names.last(txn)?;
         let key = last.map_or(1, |(key, _)| key + 1);
-        self.names
-            .put_with_flags(txn, PutFlags::APPEND, &key, &page)?;
-        Ok(Registered {
-            series,
-            fields: fields.into_iter().map(Some).collect(),
-        })
+        self.names.put_with_flags(txn, PutFlags::APPEND, &key, &page)?;
+        Ok(Registered { series, fields: fields.into_iter().map(Some).collect() })
     }
 }
 
@@ -271,17 +225,11 @@ fn answer_without_writing(
     fields: &[Option<(FieldId, FieldType)>],
 ) -> Option<Registered> {
     if conflicts(names, fields) {
-        return Some(Registered {
-            series: Vec::new(),
-            fields: fields.to_vec(),
-        });
+        return Some(Registered { series: Vec::new(), fields: fields.to_vec() });
     }
     let series = series.iter().copied().collect::<Option<Vec<_>>>()?;
     let all_known = fields.iter().all(Option::is_some);
-    all_known.then(|| Registered {
-        series,
-        fields: fields.to_vec(),
-    })
+    all_known.then(|| Registered { series, fields: fields.to_vec() })
 }
 
 fn find_all<R>(
@@ -290,10 +238,7 @@ fn find_all<R>(
     hashes: &[NameHash],
     decode: fn(&[u8]) -> Result<R>,
 ) -> TxnResult<Vec<Option<R>>> {
-    hashes
-        .iter()
-        .map(|hash| Ok(table.get(txn, hash)?.map(decode).transpose()?))
-        .collect()
+    hashes.iter().map(|hash| Ok(table.get(txn, hash)?.map(decode).transpose()?)).collect()
 }
 
 /// What `table` has under `hash`; else the next id, made into a value and its bytes by `make`.
@@ -309,9 +254,7 @@ fn insert_new<R>(
     }
     // Names are never removed, so their number is the next id.
     let taken = table.len(txn)?;
-    let id = u32::try_from(taken)
-        .ok()
-        .filter(|id| *id < crate::batch::NEW_SERIES_BASE);
+    let id = u32::try_from(taken).ok().filter(|id| *id < crate::batch::NEW_SERIES_BASE);
     let message = "a tenant has at most 2,147,483,648 series and as many fields".to_owned();
     let (value, bytes) = make(id.ok_or(Error::Invalid { message })?);
     table.put(txn, hash, &bytes)?;

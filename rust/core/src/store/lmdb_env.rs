@@ -31,10 +31,7 @@ impl Environment {
         let stored = std::fs::metadata(path).map_or(0, |meta| meta.len());
         let map_bytes = map_bytes_for(usize::try_from(stored).unwrap_or(usize::MAX));
         let mut options = EnvOpenOptions::new();
-        options
-            .map_size(map_bytes)
-            .max_readers(READERS_MAX)
-            .max_dbs(tables);
+        options.map_size(map_bytes).max_readers(READERS_MAX).max_dbs(tables);
         // NO_MEM_INIT is left out on purpose: it would let freed heap bytes, plaintext among
         // them, reach the disk. NO_SUB_DIR only names the file.
         //
@@ -67,9 +64,7 @@ impl Environment {
             });
         match outcome.map_err(failed)? {
             CommitOrAbort::Commit(tables) => Ok(tables),
-            CommitOrAbort::Abort(()) => Err(Error::Corrupt {
-                what: "the store's table list",
-            }),
+            CommitOrAbort::Abort(()) => Err(Error::Corrupt { what: "the store's table list" }),
         }
     }
 
@@ -102,10 +97,7 @@ impl Environment {
             return Err(Error::Forked);
         }
         loop {
-            let gate = self
-                .resize_gate
-                .read()
-                .unwrap_or_else(PoisonError::into_inner);
+            let gate = self.resize_gate.read().unwrap_or_else(PoisonError::into_inner);
             let outcome = attempt();
             drop(gate);
             match outcome {
@@ -123,15 +115,8 @@ impl Environment {
 
     /// Doubles the map where `double`, else follows the size another process gave it.
     fn grow(&self, double: bool) -> Result<()> {
-        let _gate = self
-            .resize_gate
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        let size = if double {
-            map_bytes_for(self.env.info().map_size)
-        } else {
-            0
-        };
+        let _gate = self.resize_gate.write().unwrap_or_else(PoisonError::into_inner);
+        let size = if double { map_bytes_for(self.env.info().map_size) } else { 0 };
         // SAFETY: the gate is held exclusively, so this process has no transaction open.
         #[expect(unsafe_code, reason = "LMDB cannot check that no transaction is open")]
         let resized = unsafe { self.env.resize(size) };
@@ -143,10 +128,7 @@ impl Environment {
         let freed = freed.map_err(|error| database_error("free stale readers", error))?;
         if freed == 0 && self.env.info().number_of_readers >= READERS_MAX {
             let message = format!("more than {READERS_MAX} threads read at once");
-            return Err(Error::Database {
-                what: "start reading",
-                message,
-            });
+            return Err(Error::Database { what: "start reading", message });
         }
         Ok(())
     }
@@ -187,22 +169,14 @@ impl From<Error> for TxnError {
 fn database_error(what: &'static str, error: heed::Error) -> Error {
     match error {
         heed::Error::Io(source) if source.raw_os_error() == Some(libc::ENOSPC) => Error::DiskFull,
-        heed::Error::Io(source) => Error::Io {
-            what: what.to_owned(),
-            source,
-        },
+        heed::Error::Io(source) => Error::Io { what: what.to_owned(), source },
         heed::Error::Mdb(
             MdbError::Corrupted
             | MdbError::PageNotFound
             | MdbError::Invalid
             | MdbError::VersionMismatch,
-        ) => Error::Corrupt {
-            what: "the store's database",
-        },
-        other => Error::Database {
-            what,
-            message: other.to_string(),
-        },
+        ) => Error::Corrupt { what: "the store's database" },
+        other => Error::Database { what, message: other.to_string() },
     }
 }
 

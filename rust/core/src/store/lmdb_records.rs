@@ -6,15 +6,9 @@ use crate::error::{Error, Result};
 
 /// Version of the environment's layout.
 const FORMAT_VERSION: u32 = 1;
-const CORRUPT_HEAD: Error = Error::Corrupt {
-    what: "the store's head record",
-};
-const CORRUPT_CATALOG: Error = Error::Corrupt {
-    what: "a catalog entry",
-};
-const CORRUPT_NAMES: Error = Error::Corrupt {
-    what: "a page of names",
-};
+const CORRUPT_HEAD: Error = Error::Corrupt { what: "the store's head record" };
+const CORRUPT_CATALOG: Error = Error::Corrupt { what: "a catalog entry" };
+const CORRUPT_NAMES: Error = Error::Corrupt { what: "a page of names" };
 
 /// The record every commit rewrites: format version, last log position, counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,9 +59,7 @@ impl Head {
 }
 
 pub(super) fn series_id(bytes: &[u8]) -> Result<SeriesId> {
-    Ok(u32::from_le_bytes(
-        bytes.try_into().map_err(|_| CORRUPT_CATALOG)?,
-    ))
+    Ok(u32::from_le_bytes(bytes.try_into().map_err(|_| CORRUPT_CATALOG)?))
 }
 
 pub(super) fn encode_field(id: FieldId, field_type: FieldType) -> Vec<u8> {
@@ -129,10 +121,7 @@ pub(super) fn decode_names(sequence: u64, bytes: &[u8]) -> Result<NamesPage> {
     let (fields, sealed_names) = rest.split_at_checked(field_bytes).ok_or(CORRUPT_NAMES)?;
     Ok(NamesPage {
         sequence,
-        series: series
-            .chunks_exact(4)
-            .map(series_id)
-            .collect::<Result<_>>()?,
+        series: series.chunks_exact(4).map(series_id).collect::<Result<_>>()?,
         fields: fields.chunks_exact(5).map(field).collect::<Result<_>>()?,
         sealed_names: sealed_names.to_vec(),
     })
@@ -148,17 +137,8 @@ mod tests {
 
     #[test]
     fn every_record_reads_back_and_no_truncation_does() {
-        let counts = Counts {
-            rows: 1,
-            values: 2,
-            rejected: 3,
-            batches: 4,
-            log_bytes: 5,
-        };
-        let head = Head {
-            log_last: u64::MAX,
-            counts,
-        };
+        let counts = Counts { rows: 1, values: 2, rejected: 3, batches: 4, log_bytes: 5 };
+        let head = Head { log_last: u64::MAX, counts };
         assert_eq!(Head::decode(&head.encode()).unwrap(), head);
         let fields = [(7, FieldType::Text), (8, FieldType::Bool)];
         let names = encode_names(&[1, 2, 3], &fields, b"sealed");

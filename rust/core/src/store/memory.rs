@@ -40,20 +40,11 @@ impl Store for MemoryStore {
     fn register(&self, names: &Registration) -> Result<Registered> {
         let mut state = self.state();
         let conflicts = names.fields.iter().any(|(hash, field_type)| {
-            state
-                .fields
-                .get(hash)
-                .is_some_and(|(_, winner)| winner != field_type)
+            state.fields.get(hash).is_some_and(|(_, winner)| winner != field_type)
         });
         if conflicts {
-            let fields = names
-                .fields
-                .iter()
-                .map(|(hash, _)| state.fields.get(hash).copied());
-            return Ok(Registered {
-                series: Vec::new(),
-                fields: fields.collect(),
-            });
+            let fields = names.fields.iter().map(|(hash, _)| state.fields.get(hash).copied());
+            return Ok(Registered { series: Vec::new(), fields: fields.collect() });
         }
         let taken = (state.series.len(), state.fields.len());
         let mut series = Vec::with_capacity(names.series.len());
@@ -75,29 +66,17 @@ impl Store for MemoryStore {
             };
             state.names.push(page);
         }
-        Ok(Registered {
-            series,
-            fields: fields.into_iter().map(Some).collect(),
-        })
+        Ok(Registered { series, fields: fields.into_iter().map(Some).collect() })
     }
 
     fn names_after(&self, after: u64) -> Result<Vec<NamesPage>> {
-        Ok(self
-            .state()
-            .names
-            .iter()
-            .filter(|page| page.sequence > after)
-            .cloned()
-            .collect())
+        Ok(self.state().names.iter().filter(|page| page.sequence > after).cloned().collect())
     }
 
     fn append(&self, block: NewBlock) -> Result<()> {
         let mut state = self.state();
         let log_bytes = block.sealed.len() as u64;
-        state.counts.add(&Counts {
-            log_bytes,
-            ..block.counts
-        });
+        state.counts.add(&Counts { log_bytes, ..block.counts });
         if !block.sealed.is_empty() {
             state.log.push(block.sealed);
         }
@@ -107,28 +86,19 @@ impl Store for MemoryStore {
     fn log_after(&self, after: u64) -> Result<Vec<LogEntry>> {
         let mut bytes = 0;
         let state = self.state();
-        let entries = (1..)
-            .zip(&state.log)
-            .filter(|(sequence, _)| *sequence > after);
+        let entries = (1..).zip(&state.log).filter(|(sequence, _)| *sequence > after);
         let chunk = entries.take_while(|(_, sealed)| {
             let fits = bytes < READ_BYTES_MAX;
             bytes += sealed.len();
             fits
         });
-        Ok(chunk
-            .map(|(sequence, sealed)| LogEntry {
-                sequence,
-                sealed: sealed.clone(),
-            })
-            .collect())
+        Ok(chunk.map(|(sequence, sealed)| LogEntry { sequence, sealed: sealed.clone() }).collect())
     }
 
     fn log_get(&self, sequences: &[u64]) -> Result<Vec<LogEntry>> {
         let state = self.state();
         let get = |&sequence: &u64| {
-            let index = usize::try_from(sequence)
-                .ok()
-                .and_then(|at| at.checked_sub(1));
+            let index = usize::try_from(sequence).ok().and_then(|at| at.checked_sub(1));
             let sealed = index.and_then(|at| state.log.get(at)).cloned();
             let sealed = sealed.ok_or(Error::Corrupt { what: "the log" })?;
             Ok(LogEntry { sequence, sealed })

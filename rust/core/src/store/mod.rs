@@ -106,29 +106,53 @@ pub trait Store: Send + Sync {
     /// Gives every name its id: the one it already has, else a fresh one. Nothing is registered
     /// where a field already has another type; the caller finds that type in the answer. Calling
     /// again with the same names gives the same ids.
+    ///
+    /// # Errors
+    /// See [`Store`].
     fn register(&self, names: &Registration) -> Result<Registered>;
 
     /// Pages of names registered after page `after`, oldest first, at least one if there is any.
+    ///
+    /// # Errors
+    /// See [`Store`].
     fn names_after(&self, after: u64) -> Result<Vec<NamesPage>>;
 
     /// Appends a block and its counts. On return both are durable, and every later
     /// [`Self::log_after`] of any process shows the block.
+    ///
+    /// # Errors
+    /// See [`Store`].
     fn append(&self, block: NewBlock) -> Result<()>;
 
     /// Blocks after position `after`, oldest first; some, not necessarily all: empty means none.
+    ///
+    /// # Errors
+    /// See [`Store`].
     fn log_after(&self, after: u64) -> Result<Vec<LogEntry>>;
 
     /// The blocks at these positions, ascending, in order. A position that does not exist is an
     /// [`crate::error::Error::Corrupt`].
+    ///
+    /// # Errors
+    /// See [`Store`].
     fn log_get(&self, sequences: &[u64]) -> Result<Vec<LogEntry>>;
 
     /// The last position of the log, 0 where it is empty.
+    ///
+    /// # Errors
+    /// See [`Store`].
     fn head(&self) -> Result<u64>;
 
     /// Counters since the store was made.
+    ///
+    /// # Errors
+    /// See [`Store`].
     fn counts(&self) -> Result<Counts>;
 
     /// Bytes that the store occupies on disk, its own overhead included.
+    ///
+    /// # Errors
+    /// See [`Store`].
     fn stored_bytes(&self) -> Result<u64>;
 }
 
