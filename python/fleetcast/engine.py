@@ -28,12 +28,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from fleetcast._core import Aggregation, Interval
+
 __all__ = [
     "AGGREGATIONS",
     "INTERVALS",
     "MEASUREMENTS",
+    "Aggregation",
     "ArrowStream",
     "Engine",
+    "Interval",
     "Plane",
     "Stats",
     "WriteResult",

@@ -98,7 +98,7 @@ class Model:
         as_of_utc = format_time(as_of_ns)
         return {"as_of_utc": as_of_utc, "tenant_key": self.tenant_key, "entities": entities}
 
-    def series(  # noqa: PLR0913 - the parameters of one request
+    def series(
         self,
         entity_ids: list[str],
         start_ns: int,

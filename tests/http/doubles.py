@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 from falcon.testing import TestClient
+
 from fleetcast.accounts import ControlStoreUnavailable, Identity, InvalidKey
 from fleetcast.config import Settings
-
 from fleetcast.errors import refused
 from fleetcast.http.app import Services, create_app
 

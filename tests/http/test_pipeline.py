@@ -2,9 +2,9 @@
 
 import pytest
 from doubles import Counter, Keys, Plane, client, identity
+
 from fleetcast.config import Settings
 from fleetcast.config.sections import Http
-
 from fleetcast.errors import StoreMissing, StoreUnavailable, refused
 from fleetcast.http.app import ROUTES
 

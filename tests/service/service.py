@@ -10,12 +10,12 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
 FLEETCAST = [sys.executable, "-m", "fleetcast"]
 ALL_SCOPES = ("telemetry:write", "topology:read", "predictions:read")
@@ -100,10 +100,8 @@ class Service:
         found = [self.process.pid]
         for parent in found:
             try:
-                tasks = os.listdir(f"/proc/{parent}/task")
-                for task in tasks:
-                    with open(f"/proc/{parent}/task/{task}/children") as children:
-                        found += [int(pid) for pid in children.read().split()]
+                for children in Path(f"/proc/{parent}/task").glob("*/children"):
+                    found += [int(pid) for pid in children.read_text().split()]
             except OSError:
                 continue
         return found
@@ -126,7 +124,7 @@ def start(data: Path, key: str, *options: str) -> Service:
     """Starts the service on free ports and waits for its ready line."""
     arguments = ["serve", "--data", str(data), "--http", "127.0.0.1:0", "--grpc", "off"]
     arguments += ["--admin", "off", "--set", "limits.requests_per_minute=0", *options]
-    with open(data / "serve.log", "ab") as log:
+    with (data / "serve.log").open("ab") as log:
         process = subprocess.Popen([*FLEETCAST, *arguments], stdout=subprocess.PIPE, stderr=log)
     line = process.stdout.readline()
     assert line, (data / "serve.log").read_text()[-2000:]

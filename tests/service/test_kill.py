@@ -1,4 +1,4 @@
-"""kill -9 of the whole service while it writes: nothing acknowledged is lost, nothing is half there.
+"""kill -9 of the whole service while it writes: nothing acknowledged is lost or half there.
 
 The page cache survives a kill, so this is about our own order of writing, not about fsync.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import http.client
 import threading
 from collections import Counter
-
 
 from fleetcast.engine import format_time
 

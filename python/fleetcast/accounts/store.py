@@ -34,7 +34,7 @@ _MASTER_KEY_KEY = b"master-key-check"
 _MASTER_KEY_LABEL = "fleetcast control store check 1"
 
 
-class ControlStoreUnavailable(Exception):  # noqa: N818  the name says the state
+class ControlStoreUnavailable(Exception):
     """The control store cannot be read or written now; the message says why."""
 
 

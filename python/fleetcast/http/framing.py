@@ -41,7 +41,7 @@ _CODES: tuple[tuple[type[Exception], int, str], ...] = (
 )
 
 
-class Malformed(Exception):  # noqa: N818 - it is the head that is malformed
+class Malformed(Exception):
     """A head that gets no further than the parser; `answer` is the whole response."""
 
     def __init__(self, cause: Exception) -> None:

@@ -11,8 +11,8 @@ from fleetcast.http.params import Query, check_characters
 if TYPE_CHECKING:
     import falcon
 
-    from fleetcast._core import Aggregation, Interval
     from fleetcast.config import Settings
+    from fleetcast.engine import Aggregation, Interval
 
 _FRESHNESS_SECONDS = 300.0
 _FRESHNESS_SECONDS_MAX = 604_800.0
