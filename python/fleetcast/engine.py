@@ -10,7 +10,7 @@ import json
 import shutil
 import threading
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from fleetcast._core import (
     AGGREGATIONS,
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from fleetcast._core import Aggregation, Interval
 
 __all__ = [
     "AGGREGATIONS",
@@ -45,6 +44,11 @@ __all__ = [
     "format_time",
     "parse_time",
 ]
+
+Interval = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
+"""One of `INTERVALS`."""
+Aggregation = Literal["mean", "min", "max", "last"]
+"""One of `AGGREGATIONS`."""
 
 
 class Engine:
