@@ -9,6 +9,8 @@ them anew.
 from __future__ import annotations
 
 import hmac
+import mmap
+import os
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 Record = TypeVar("Record", Tenant, ApiKey)
 
 _MAP_BYTES = 1 << 30  # address space, not disk: some million keys
+_FILE_BYTES_MIN = 2 * mmap.PAGESIZE  # LMDB reads its two head pages before anything else
 _READERS_MAX = 1024  # threads of all processes that read at once
 _FORMAT = b"fleetcast control 1"
 _FORMAT_KEY = b"format"
@@ -101,11 +104,12 @@ class _Open:
     def __init__(self, directory: Path) -> None:
         self.path = directory / "data.mdb"
         self.file = self.path.stat()
-        if self.file.st_size == 0:
-            message = f"{self.path} is empty"
+        if self.file.st_size < _FILE_BYTES_MIN or self.file.st_size % mmap.PAGESIZE:
+            message = f"{self.path} is cut short"
             raise OSError(message)
         self.environment = _environment(directory, create=False)
         try:
+            _back_with_file(self.environment, self.path)
             self.environment.reader_check()
             _check_format(self.environment, directory)
             self.tenants = self.environment.open_db(b"tenants", create=False)
@@ -205,6 +209,19 @@ class ControlStore:
         opened, self._open = self._open, None
         if opened is not None:
             opened.environment.close()
+
+
+def _back_with_file(environment: lmdb.Environment, path: Path) -> None:
+    """Makes the file as long as its own head says.
+
+    Reading a mapped page that no file stands behind kills the process. LMDB leaves pages at the
+    end unwritten now and then, which is sound; in a file that was cut short the added zeros are
+    no page, and LMDB says so.
+    """
+    size = (environment.info()["last_pgno"] + 1) * mmap.PAGESIZE
+    if path.stat().st_size < size:
+        with path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, size)
 
 
 def _check_format(environment: lmdb.Environment, directory: Path) -> None:
