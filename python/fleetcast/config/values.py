@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-class Unfit(Exception):  # noqa: N818  a value that does not fit is not a failure of the program
+class Unfit(Exception):
     """A value its setting cannot hold; the message continues the setting's name."""
 
 
