@@ -3,7 +3,8 @@
 from fleetcast.accounts.authenticator import Authenticator, Identity, InvalidKey
 from fleetcast.accounts.keys import SCOPES, IssuedKey, Keys, key_pepper
 from fleetcast.accounts.records import ApiKey, Tenant
-from fleetcast.accounts.store import ControlStore, ControlStoreUnavailable
+from fleetcast.accounts.store import ControlStore
+from fleetcast.accounts.tables import ControlStoreUnavailable
 from fleetcast.accounts.tenants import PLANS, Tenants
 
 __all__ = [

@@ -18,7 +18,8 @@ from fleetcast.security.master_key import derive
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fleetcast.accounts.store import ControlStore, Tables
+    from fleetcast.accounts.store import ControlStore
+    from fleetcast.accounts.tables import Tables
 
 SCOPES = ("telemetry:write", "topology:read", "predictions:read")
 _PEPPER_LABEL = "fleetcast api key pepper 1"

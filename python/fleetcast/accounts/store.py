@@ -9,13 +9,15 @@ them anew.
 from __future__ import annotations
 
 import hmac
+import mmap
+import os
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import lmdb
 
-from fleetcast.accounts.records import ApiKey, Tenant
+from fleetcast.accounts.tables import ControlStoreUnavailable, Tables
 from fleetcast.errors import OperatorError
 from fleetcast.security.master_key import derive
 
@@ -24,75 +26,13 @@ if TYPE_CHECKING:
     from os import stat_result
     from pathlib import Path
 
-Record = TypeVar("Record", Tenant, ApiKey)
-
 _MAP_BYTES = 1 << 30  # address space, not disk: some million keys
+_FILE_BYTES_MIN = 2 * mmap.PAGESIZE  # LMDB reads its two head pages before anything else
 _READERS_MAX = 1024  # threads of all processes that read at once
 _FORMAT = b"fleetcast control 1"
 _FORMAT_KEY = b"format"
 _MASTER_KEY_KEY = b"master-key-check"
 _MASTER_KEY_LABEL = "fleetcast control store check 1"
-
-
-class ControlStoreUnavailable(Exception):
-    """The control store cannot be read or written now; the message says why."""
-
-
-class Tables:
-    """The records as one transaction sees them."""
-
-    def __init__(
-        self, transaction: lmdb.Transaction, tenants: lmdb._Database, keys: lmdb._Database
-    ) -> None:
-        self._transaction = transaction
-        self._tenants = tenants
-        self._keys = keys
-
-    def tenant(self, name: str) -> Tenant | None:
-        """The tenant of a name."""
-        data = self._transaction.get(name.encode(), db=self._tenants)
-        return None if data is None else _decoded(Tenant, bytes(data))
-
-    def tenants(self) -> list[Tenant]:
-        """All tenants by name."""
-        return [
-            _decoded(Tenant, bytes(data)) for _, data in self._transaction.cursor(self._tenants)
-        ]
-
-    def put_tenant(self, tenant: Tenant) -> None:
-        """Adds or replaces a tenant."""
-        self._transaction.put(tenant.name.encode(), tenant.encode(), db=self._tenants)
-
-    def delete_tenant(self, name: str) -> None:
-        """Deletes a tenant's record."""
-        self._transaction.delete(name.encode(), db=self._tenants)
-
-    def key(self, key_id: str) -> ApiKey | None:
-        """The key of an id."""
-        data = self._transaction.get(key_id.encode(), db=self._keys)
-        return None if data is None else _decoded(ApiKey, bytes(data))
-
-    def keys_of(self, tenant: str) -> list[ApiKey]:
-        """A tenant's keys, oldest first."""
-        every = [_decoded(ApiKey, bytes(data)) for _, data in self._transaction.cursor(self._keys)]
-        mine = [key for key in every if key.tenant == tenant]
-        return sorted(mine, key=lambda key: (key.created_at, key.key_id))
-
-    def put_key(self, key: ApiKey) -> None:
-        """Adds or replaces a key."""
-        self._transaction.put(key.key_id.encode(), key.encode(), db=self._keys)
-
-    def delete_key(self, key_id: str) -> None:
-        """Deletes a key's record."""
-        self._transaction.delete(key_id.encode(), db=self._keys)
-
-
-def _decoded(kind: type[Record], data: bytes) -> Record:
-    try:
-        return kind.decode(data)
-    except (ValueError, TypeError, KeyError) as error:
-        message = f"the control store holds a damaged {kind.__name__} record"
-        raise ControlStoreUnavailable(message) from error
 
 
 class _Open:
@@ -101,11 +41,12 @@ class _Open:
     def __init__(self, directory: Path) -> None:
         self.path = directory / "data.mdb"
         self.file = self.path.stat()
-        if self.file.st_size == 0:
-            message = f"{self.path} is empty"
+        if self.file.st_size < _FILE_BYTES_MIN or self.file.st_size % mmap.PAGESIZE:
+            message = f"{self.path} is cut short"
             raise OSError(message)
         self.environment = _environment(directory, create=False)
         try:
+            _back_with_file(self.environment, self.path)
             self.environment.reader_check()
             _check_format(self.environment, directory)
             self.tenants = self.environment.open_db(b"tenants", create=False)
@@ -130,14 +71,21 @@ class ControlStore:
 
     @staticmethod
     def create(directory: Path, master_key: bytes) -> None:
-        """Makes an empty store bound to the master key. Raises `OSError`, `lmdb.Error`."""
+        """Makes an empty store bound to the master key.
+
+        Raises `OSError`, `ControlStoreUnavailable`.
+        """
         directory.mkdir(mode=0o700, parents=True)
-        with _environment(directory, create=True) as environment:
-            environment.open_db(b"tenants")
-            environment.open_db(b"keys")
-            with environment.begin(write=True) as transaction:
-                transaction.put(_MASTER_KEY_KEY, derive(master_key, _MASTER_KEY_LABEL))
-                transaction.put(_FORMAT_KEY, _FORMAT)
+        try:
+            with _environment(directory, create=True) as environment:
+                environment.open_db(b"tenants")
+                environment.open_db(b"keys")
+                with environment.begin(write=True) as transaction:
+                    transaction.put(_MASTER_KEY_KEY, derive(master_key, _MASTER_KEY_LABEL))
+                    transaction.put(_FORMAT_KEY, _FORMAT)
+        except lmdb.Error as error:
+            message = f"the control store in {directory} cannot be made: {error}"
+            raise ControlStoreUnavailable(message) from error
 
     @contextmanager
     def read(self) -> Iterator[Tables]:
@@ -205,6 +153,19 @@ class ControlStore:
         opened, self._open = self._open, None
         if opened is not None:
             opened.environment.close()
+
+
+def _back_with_file(environment: lmdb.Environment, path: Path) -> None:
+    """Makes the file as long as its own head says.
+
+    Reading a mapped page that no file stands behind kills the process. LMDB leaves pages at the
+    end unwritten now and then, which is sound; in a file that was cut short the added zeros are
+    no page, and LMDB says so.
+    """
+    size = (environment.info()["last_pgno"] + 1) * mmap.PAGESIZE
+    if path.stat().st_size < size:
+        with path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, size)
 
 
 def _check_format(environment: lmdb.Environment, directory: Path) -> None:

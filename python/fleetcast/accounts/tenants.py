@@ -14,7 +14,8 @@ from fleetcast.errors import OperatorError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fleetcast.accounts.store import ControlStore, Tables
+    from fleetcast.accounts.store import ControlStore
+    from fleetcast.accounts.tables import Tables
     from fleetcast.engine import Engine
 
 PLANS = ("guest", "free", "pro", "enterprise")

@@ -94,6 +94,6 @@ def _watch() -> None:
     poller.register(_STDIN, 0)  # a hang-up is reported unasked
     poller.poll()
     os.kill(os.getpid(), signal.SIGTERM)
-    # The process may be stuck in a request; select leaves the interpreter lock meanwhile.
+    # Long enough to finish what is under way; then the whole group goes, stuck or not.
     select.select([], [], [], _ORPHAN_GRACE_SECONDS)
-    os._exit(1)
+    os.killpg(0, signal.SIGKILL)

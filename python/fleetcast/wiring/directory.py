@@ -7,9 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import lmdb
-
-from fleetcast.accounts import ControlStore, Keys, Tenants, key_pepper
+from fleetcast.accounts import ControlStore, ControlStoreUnavailable, Keys, Tenants, key_pepper
 from fleetcast.config import SETTINGS_FILE, Override, resolve
 from fleetcast.engine import Engine
 from fleetcast.errors import OperatorError
@@ -70,7 +68,7 @@ class DataDirectory:
             ControlStore.create(self.control, master_key)
             # Last, because it is what makes the directory one of ours.
             (self.root / SETTINGS_FILE).write_text(_SETTINGS_TEXT.format(environment))
-        except (OSError, lmdb.Error) as error:
+        except (OSError, ControlStoreUnavailable) as error:
             self._clear()
             message = f"cannot make {self.root}: {error}"
             raise OperatorError(message) from error

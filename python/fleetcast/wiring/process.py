@@ -122,7 +122,8 @@ class Process:
             ready_fd=ready_fd,
         )
         self._started = time.monotonic()
-        # A group of its own: Ctrl-C in a terminal reaches the supervisor alone.
+        # A group of its own, so that Ctrl-C in a terminal reaches the supervisor alone, and that
+        # a child which outlives it can end all its processes at once.
         self._popen = subprocess.Popen(  # noqa: S603  our own module
             [sys.executable, "-m", self.spec.module],
             stdin=subprocess.PIPE,
