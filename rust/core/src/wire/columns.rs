@@ -73,10 +73,7 @@ pub(super) struct Columns {
 impl Columns {
     pub(super) fn new(ingest_ns: i64) -> Self {
         Self {
-            batch: Batch {
-                ingest_ns,
-                ..Batch::default()
-            },
+            batch: Batch { ingest_ns, ..Batch::default() },
             indices: Vec::new(),
             by_measurement: HashTable::new(),
             last_table: None,
@@ -96,48 +93,31 @@ impl Columns {
     /// The table of `measurement`, if it has a row.
     pub(super) fn find_table(&self, measurement: &str) -> Option<u32> {
         let measures = |table: u32| {
-            self.batch
-                .measurements
-                .get(table as usize)
-                .is_some_and(|name| name == measurement)
+            self.batch.measurements.get(table as usize).is_some_and(|name| name == measurement)
         };
         if let Some(table) = self.last_table.filter(|&table| measures(table)) {
             return Some(table);
         }
         let hash = self.hasher.hash_one(measurement);
-        self.by_measurement
-            .find(hash, |&table| measures(table))
-            .copied()
+        self.by_measurement.find(hash, |&table| measures(table)).copied()
     }
 
     /// The name of a column between quotes, where JSON can spell it without escapes.
     pub(super) fn quoted_name(&self, table: u32, column: u32) -> Option<&[u8]> {
-        let quoted = self
-            .indices
-            .get(table as usize)?
-            .quoted
-            .get(column as usize)?;
+        let quoted = self.indices.get(table as usize)?.quoted.get(column as usize)?;
         (!quoted.is_empty()).then_some(quoted)
     }
 
     /// The column of the field `name`, or [`UNKNOWN_COLUMN`].
     pub(super) fn find_column(&self, table: u32, name: &str) -> u32 {
-        let parts = (
-            self.batch.tables.get(table as usize),
-            self.indices.get(table as usize),
-        );
+        let parts = (self.batch.tables.get(table as usize), self.indices.get(table as usize));
         let (Some(table), Some(index)) = parts else {
             return UNKNOWN_COLUMN;
         };
         let hash = self.hasher.hash_one(name);
         let found = index.by_name.find(hash, |&column| {
-            let field = table
-                .columns
-                .get(column as usize)
-                .map(|column| column.field as usize);
-            field
-                .and_then(|at| self.batch.fields.get(at))
-                .is_some_and(|field| field.name == name)
+            let field = table.columns.get(column as usize).map(|column| column.field as usize);
+            field.and_then(|at| self.batch.fields.get(at)).is_some_and(|field| field.name == name)
         });
         found.copied().unwrap_or(UNKNOWN_COLUMN)
     }
@@ -160,15 +140,8 @@ impl Columns {
         table.times_ns.push(row.time_ns);
         let columns_known = row.cells_table == Some(table_at);
         for (key, cell) in cells.drain(..).enumerate() {
-            let at = CellPosition {
-                record: row.record,
-                key: count(key),
-            };
-            let mut column = if columns_known {
-                cell.column
-            } else {
-                UNKNOWN_COLUMN
-            };
+            let at = CellPosition { record: row.record, key: count(key) };
+            let mut column = if columns_known { cell.column } else { UNKNOWN_COLUMN };
             if column == UNKNOWN_COLUMN {
                 column = self.find_column(table_at, &cell.name);
             }
@@ -177,10 +150,7 @@ impl Columns {
             }
             let column = &mut self.batch.tables[table_at as usize].columns[column as usize];
             if !push(column, row_at, cell.value) && self.batch.conflict.is_none() {
-                self.batch.conflict = Some(Conflict {
-                    at,
-                    field: cell.name.into_owned(),
-                });
+                self.batch.conflict = Some(Conflict { at, field: cell.name.into_owned() });
             }
         }
     }
@@ -205,10 +175,9 @@ impl Columns {
         self.batch.measurements.push(measurement.to_owned());
         self.indices.push(TableIndex::default());
         let (hasher, names) = (&self.hasher, &self.batch.measurements);
-        self.by_measurement
-            .insert_unique(hasher.hash_one(measurement), table, |&table| {
-                hasher.hash_one(names[table as usize].as_str())
-            });
+        self.by_measurement.insert_unique(hasher.hash_one(measurement), table, |&table| {
+            hasher.hash_one(names[table as usize].as_str())
+        });
         table
     }
 
@@ -218,29 +187,14 @@ impl Columns {
         let name = cell.name.as_ref().to_owned();
         let index = &mut self.indices[table_at as usize];
         index.quoted.push(quote(&name));
-        self.batch.fields.push(BatchField {
-            table: table_at,
-            name,
-            field_type,
-            first,
-        });
+        self.batch.fields.push(BatchField { table: table_at, name, field_type, first });
         let columns = &mut self.batch.tables[table_at as usize].columns;
         let column = count(columns.len());
-        columns.push(Column {
-            field,
-            rows: Rows::All,
-            values: Values::new(field_type),
-        });
+        columns.push(Column { field, rows: Rows::All, values: Values::new(field_type) });
         let (hasher, fields) = (&self.hasher, &self.batch.fields);
-        index
-            .by_name
-            .insert_unique(hasher.hash_one(cell.name.as_ref()), column, |&column| {
-                hasher.hash_one(
-                    fields[columns[column as usize].field as usize]
-                        .name
-                        .as_str(),
-                )
-            });
+        index.by_name.insert_unique(hasher.hash_one(cell.name.as_ref()), column, |&column| {
+            hasher.hash_one(fields[columns[column as usize].field as usize].name.as_str())
+        });
         column
     }
 }
@@ -266,10 +220,7 @@ fn push(column: &mut Column, row_at: u32, value: Value<'_>) -> bool {
 }
 
 fn quote(name: &str) -> Box<[u8]> {
-    if name
-        .bytes()
-        .any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))
-    {
+    if name.bytes().any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)) {
         return Box::default();
     }
     [b"\"", name.as_bytes(), b"\""].concat().into_boxed_slice()

@@ -31,13 +31,11 @@ impl<'a> Parser<'a, '_> {
             let duplicate = !ascending && self.is_duplicate(&name);
             self.scan.colon()?;
             if duplicate {
-                self.faults
-                    .push(key_at, FaultCode::DuplicateKey, index, &["fields", &name]);
+                self.faults.push(key_at, FaultCode::DuplicateKey, index, &["fields", &name]);
                 self.scan.skip_value(3)?;
             } else {
                 if name.is_empty() {
-                    self.faults
-                        .push(key_at, FaultCode::StringTooShort, index, &["fields", &name]);
+                    self.faults.push(key_at, FaultCode::StringTooShort, index, &["fields", &name]);
                 }
                 let value = match self.field_value()? {
                     Ok(value) => value,
@@ -47,11 +45,7 @@ impl<'a> Parser<'a, '_> {
                     }
                 };
                 // Faulty ones too: their keys count as duplicates of later ones.
-                self.cells.push(Cell {
-                    name,
-                    column,
-                    value,
-                });
+                self.cells.push(Cell { name, column, value });
             }
             more = self.scan.next(b'}')?;
         }

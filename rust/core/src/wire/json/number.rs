@@ -22,11 +22,7 @@ impl Number<'_> {
     /// The nearest double, ties to even; infinite where the number is too large (C5, C6).
     #[inline]
     pub(super) fn value(&self) -> f64 {
-        let magnitude = if self.exact {
-            nearest(self.mantissa, self.exponent)
-        } else {
-            None
-        };
+        let magnitude = if self.exact { nearest(self.mantissa, self.exponent) } else { None };
         match magnitude {
             Some(magnitude) if self.negative => -magnitude,
             Some(magnitude) => magnitude,
@@ -68,13 +64,7 @@ impl<'a> Scanner<'a> {
             exponent += self.exponent()?;
         }
         let text = self.span(start, self.at)?;
-        Ok(Number {
-            text,
-            mantissa,
-            exponent,
-            negative,
-            exact: digit_count <= DIGITS_MAX,
-        })
+        Ok(Number { text, mantissa, exponent, negative, exact: digit_count <= DIGITS_MAX })
     }
 
     /// Passes digits and appends them to `mantissa`, which wraps around when they are too many.
@@ -85,15 +75,11 @@ impl<'a> Scanner<'a> {
             if !are_digits(word) {
                 break;
             }
-            *mantissa = mantissa
-                .wrapping_mul(100_000_000)
-                .wrapping_add(eight_digits(word));
+            *mantissa = mantissa.wrapping_mul(100_000_000).wrapping_add(eight_digits(word));
             self.at += 8;
         }
         while let digit @ b'0'..=b'9' = self.peek() {
-            *mantissa = mantissa
-                .wrapping_mul(10)
-                .wrapping_add(u64::from(digit - b'0'));
+            *mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
             self.at += 1;
         }
     }

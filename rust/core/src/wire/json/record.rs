@@ -58,12 +58,7 @@ impl<'a> Parser<'a, '_> {
     /// the batch.
     #[inline]
     pub(super) fn record(&mut self, index: usize) -> Scan<()> {
-        let mut parts = Parts {
-            seen: 0,
-            measurement: None,
-            time_ns: None,
-            tags: Tags::Absent,
-        };
+        let mut parts = Parts { seen: 0, measurement: None, time_ns: None, tags: Tags::Absent };
         self.cells.clear();
         self.other_keys.clear();
         self.scan.expect(b'{')?;
@@ -76,8 +71,7 @@ impl<'a> Parser<'a, '_> {
                 parts.seen |= key.bit();
                 self.value(index, key_at, &key, &mut parts)?;
             } else {
-                self.faults
-                    .push(key_at, FaultCode::DuplicateKey, index, &[key.name()]);
+                self.faults.push(key_at, FaultCode::DuplicateKey, index, &[key.name()]);
                 self.scan.skip_value(VALUE_DEPTH)?;
             }
             more = self.scan.next(b'}')?;
@@ -114,10 +108,7 @@ impl<'a> Parser<'a, '_> {
                 None => Some(FaultCode::DatetimeType),
                 Some(text) => {
                     parts.time_ns = parse_ns(text.as_bytes());
-                    parts
-                        .time_ns
-                        .is_none()
-                        .then_some(FaultCode::DatetimeParsing)
+                    parts.time_ns.is_none().then_some(FaultCode::DatetimeParsing)
                 }
             },
             Key::Tags => {
@@ -166,8 +157,7 @@ impl<'a> Parser<'a, '_> {
         let series = self.series(index, measurement, parts.tags, !rejected)?;
         for key in [Key::Measurement, Key::Time] {
             if parts.seen & key.bit() == 0 {
-                self.faults
-                    .push(NOWHERE, FaultCode::Missing, index, &[key.name()]);
+                self.faults.push(NOWHERE, FaultCode::Missing, index, &[key.name()]);
             }
         }
         if self.faults.are_none() && !self.tags_refused {
@@ -176,13 +166,7 @@ impl<'a> Parser<'a, '_> {
                 (Some(measurement), Some(sent_ns), Some(series)) if !rejected => {
                     let time_ns = sent_ns.min(self.ingest_ns);
                     let cells_table = self.cells_table;
-                    let row = Row {
-                        record,
-                        measurement,
-                        series,
-                        time_ns,
-                        cells_table,
-                    };
+                    let row = Row { record, measurement, series, time_ns, cells_table };
                     self.columns.accept(&row, &mut self.cells);
                     self.columns.batch().clamped_count += u32::from(sent_ns > self.ingest_ns);
                 }

@@ -53,11 +53,7 @@ impl<'a> Scanner<'a> {
 
     #[inline]
     pub(super) fn expect(&mut self, byte: u8) -> Scan<()> {
-        if self.take(byte) {
-            Ok(())
-        } else {
-            self.error()
-        }
+        if self.take(byte) { Ok(()) } else { self.error() }
     }
 
     /// Takes `prefix` if it comes next.
@@ -109,11 +105,7 @@ impl<'a> Scanner<'a> {
     }
 
     pub(super) fn literal(&mut self, literal: &[u8]) -> Scan<()> {
-        if self.take_prefix(literal) {
-            Ok(())
-        } else {
-            self.error()
-        }
+        if self.take_prefix(literal) { Ok(()) } else { self.error() }
     }
 
     /// Passes one value inside of `depth` arrays and objects.

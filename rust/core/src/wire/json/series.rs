@@ -109,37 +109,20 @@ impl<'a> Parser<'a, '_> {
         let number = u32::try_from(new_series.len()).expect("as many series as records");
         new_series.push(NewSeries { name, spelling });
         let series = NEW_SERIES_BASE + number;
-        let hash = self
-            .names
-            .hash(SPELLING_FORMAT, measurement.as_bytes(), tags.as_bytes());
-        let fresh = Fresh {
-            hash,
-            measurement: measurement.clone(),
-            tags: tags.as_bytes(),
-            series,
-        };
-        self.fresh
-            .spellings
-            .insert_unique(hash, fresh, |fresh| fresh.hash);
+        let hash = self.names.hash(SPELLING_FORMAT, measurement.as_bytes(), tags.as_bytes());
+        let fresh = Fresh { hash, measurement: measurement.clone(), tags: tags.as_bytes(), series };
+        self.fresh.spellings.insert_unique(hash, fresh, |fresh| fresh.hash);
         Ok(Some(series))
     }
 
     #[inline]
     fn find_series(&self, measurement: &str, tags: &[u8]) -> Option<u32> {
-        let hash = self
-            .names
-            .hash(SPELLING_FORMAT, measurement.as_bytes(), tags);
-        if let Some(series) = self
-            .names
-            .find(hash, SPELLING_FORMAT, measurement.as_bytes(), tags)
-        {
+        let hash = self.names.hash(SPELLING_FORMAT, measurement.as_bytes(), tags);
+        if let Some(series) = self.names.find(hash, SPELLING_FORMAT, measurement.as_bytes(), tags) {
             return Some(series);
         }
         let spells = |fresh: &Fresh<'_>| fresh.tags == tags && fresh.measurement == measurement;
-        self.fresh
-            .spellings
-            .find(hash, spells)
-            .map(|fresh| fresh.series)
+        self.fresh.spellings.find(hash, spells).map(|fresh| fresh.series)
     }
 
     /// Keys and values of the tags object at `start`; faults of record `index` are noted.
@@ -155,14 +138,12 @@ impl<'a> Parser<'a, '_> {
             let key = scan.string()?;
             scan.colon()?;
             if !self.keys.insert(key.clone()) {
-                self.faults
-                    .push(key_at, FaultCode::DuplicateKey, index, &["tags", &key]);
+                self.faults.push(key_at, FaultCode::DuplicateKey, index, &["tags", &key]);
                 scan.skip_value(3)?;
             } else if scan.peek() == b'"' {
                 pairs.push((key.into_owned(), scan.string()?.into_owned()));
             } else {
-                self.faults
-                    .push(key_at, FaultCode::StringType, index, &["tags", &key]);
+                self.faults.push(key_at, FaultCode::StringType, index, &["tags", &key]);
                 scan.skip_value(3)?;
             }
             more = scan.next(b'}')?;
