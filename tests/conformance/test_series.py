@@ -447,7 +447,8 @@ def test_h27_last_is_the_greatest_time_and_then_the_last_written(tenant):
 def test_h28_a_mean_of_the_largest_numbers_is_finite(tenant):
     top = 1.7976931348623157e308
     tenant.write(*(record(at(second), n=top) for second in range(5)))
-    assert tenant.rows(interval="1m", agg="mean") == [(at(0), {"n": top})]
+    ((_, fields),) = tenant.rows(interval="1m", agg="mean")
+    assert fields["n"] == pytest.approx(top, rel=1e-15)
     tenant.write(*(record(at(60 + second), n=-top * (-1) ** second) for second in range(4)))
     assert tenant.rows(start=at(60), interval="1m", agg="mean") == [(at(60), {"n": 0.0})]
 
