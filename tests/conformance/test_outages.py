@@ -12,15 +12,12 @@ import os
 import random
 import resource
 import shutil
-import subprocess
 from typing import TYPE_CHECKING
 
 import lmdb
 import pytest
 
-from tests.service.service import running
-
-from .api import Accounts, at, record, refusal
+from .api import at, record, refusal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -300,38 +297,25 @@ def resumes(service, tenant, acknowledged):
     assert usage["records_accepted_total"] == acknowledged + 1 + ENOUGH
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of 24 MiB of our own; where that is not allowed, there is none."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=24m", "none", str(folder)]
-    try:
-        subprocess.run(mount, check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError):
+def test_f11_a_full_disk(service, accounts, disk):
+    folder, ours = disk
+    if not ours:
         pytest.skip("no file system can be mounted here")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)  # noqa: S607
-
-
-def test_f11_a_full_disk(small_disk):
-    data = small_disk / "data"
-    with running(data) as service:
-        accounts = Accounts(service, data)
-        other, tenant = accounts.tenant(), accounts.tenant()
-        accounts.close()
-        other.write(record(at(5), n=5))
-        ballast = small_disk / "ballast"
+    other, tenant = accounts.tenant(), accounts.tenant()
+    other.write(record(at(5), n=5))
+    ballast = folder / "ballast"
+    try:
         with ballast.open("wb") as file:
-            free = shutil.disk_usage(small_disk).free
-            os.posix_fallocate(file.fileno(), 0, free - (1 << 20))
+            free = shutil.disk_usage(folder).free
+            os.posix_fallocate(file.fileno(), 0, free - (300 << 10))
         acknowledged = write_until_refused(tenant)
         with ballast.open("ab", buffering=0) as file, contextlib.suppress(OSError):
             while file.write(bytes(4096)):
                 pass
         is_full(service, tenant, other, acknowledged)
+    finally:
         ballast.unlink()
-        resumes(service, tenant, acknowledged)
+    resumes(service, tenant, acknowledged)
 
 
 def limit_files(service, size):
