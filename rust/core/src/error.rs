@@ -56,19 +56,27 @@ impl Error {
         if source.raw_os_error() == Some(libc::ENOSPC) {
             return Self::DiskFull;
         }
-        Self::Io { what: format!("{operation} {}", path.display()), source }
+        Self::Io {
+            what: format!("{operation} {}", path.display()),
+            source,
+        }
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Corrupt { what } => write!(f, "{what} is damaged or was written with another key"),
+            Self::Corrupt { what } => {
+                write!(f, "{what} is damaged or was written with another key")
+            }
             Self::Io { what, source } => write!(f, "could not {what}: {source}"),
             Self::Database { what, message } => write!(f, "could not {what}: {message}"),
             Self::DiskFull => write!(f, "no space is left on the device"),
             Self::Poisoned => write!(f, "an earlier commit failed; the store must be opened anew"),
-            Self::Forked => write!(f, "the store was opened before a fork; open it in this process"),
+            Self::Forked => write!(
+                f,
+                "the store was opened before a fork; open it in this process"
+            ),
             Self::Closed => write!(f, "the store is closed"),
             Self::Exists(path) => write!(f, "{} already exists", path.display()),
             Self::Missing(path) => write!(f, "{} does not exist", path.display()),

@@ -7,8 +7,8 @@ pub mod error;
 pub mod limits;
 pub mod time;
 
-pub mod fault;
 pub mod batch;
+pub mod fault;
 
 pub mod spelling;
 pub mod wire;

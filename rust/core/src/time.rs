@@ -1,1 +1,415 @@
-//! (being written)
+//! Instants as nanoseconds since 1970-01-01T00:00:00Z, and their one text form (decisions D1 to D9).
+
+/// Nanoseconds of a second.
+pub const SECOND_NS: i64 = 1_000_000_000;
+/// 2000-01-01T00:00:00Z, the earliest instant that is stored (decisions D8).
+pub const YEAR_2000_NS: i64 = 946_684_800 * SECOND_NS;
+
+const DAY_SECONDS: i64 = 86_400;
+/// Days from 0000-03-01 to 1970-01-01: the civil arithmetic below counts years from March.
+const EPOCH_DAYS: u32 = 719_468;
+/// Days of 400 years, the period of the Gregorian calendar.
+const ERA_DAYS: u32 = 146_097;
+/// Not a value of any two digits, so that range checks refuse it.
+const NOT_DIGITS: u32 = u32::MAX;
+
+/// Nanoseconds since 1970 of the time `text`, or `None` where it is not one.
+///
+/// Grammar (D1): `YYYY-MM-DD`, then optionally `T`, `t` or a space and `HH:MM[:SS[.fraction]]`
+/// (`,` may stand for `.`), then optionally `Z`, `z`, `±HH:MM` or `±HHMM`. Without an offset it is
+/// UTC (D3). Digits beyond the ninth are cut off (D6); instants outside the range of `i64`
+/// saturate (D9). Years run from 0001, hours to 23, seconds to 59 (D4, D5).
+#[must_use]
+pub fn parse_ns(text: &[u8]) -> Option<i64> {
+    let (date, rest) = text.split_first_chunk::<10>()?;
+    let day_start = days_of(date)? * DAY_SECONDS;
+    let Some((&[separator, h1, h2, b':', m1, m2], mut rest)) = rest.split_first_chunk::<6>() else {
+        return rest.is_empty().then(|| saturated(day_start, 0));
+    };
+    let (hour, minute) = (pair(h1, h2), pair(m1, m2));
+    let (mut second, mut fraction_ns) = (0, 0);
+    if let [b':', s1, s2, tail @ ..] = rest {
+        second = pair(*s1, *s2);
+        rest = tail;
+        if let [b'.' | b',', tail @ ..] = rest {
+            (fraction_ns, rest) = fraction(tail)?;
+        }
+    }
+    if !matches!(separator, b'T' | b't' | b' ') || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let offset_seconds = match rest {
+        [] | [b'Z' | b'z'] => 0,
+        [sign, h1, h2, b':', m1, m2] | [sign, h1, h2, m1, m2] => {
+            offset(*sign, pair(*h1, *h2), pair(*m1, *m2))?
+        }
+        _ => return None,
+    };
+    let seconds = i64::from(hour * 3_600 + minute * 60 + second);
+    Some(saturated(day_start + seconds - offset_seconds, fraction_ns))
+}
+
+/// Appends `ns` as UTC with `Z` and 0, 3, 6 or 9 fractional digits (D7), 20 to 30 bytes.
+pub fn write_rfc3339(out: &mut Vec<u8>, ns: i64) {
+    let (seconds, fraction_ns) = (ns.div_euclid(SECOND_NS), ns.rem_euclid(SECOND_NS));
+    let (days, second) = (
+        seconds.div_euclid(DAY_SECONDS),
+        seconds.rem_euclid(DAY_SECONDS),
+    );
+    let (year, month, day) = civil_of(days);
+    let second = narrow(second);
+    let mut text = *b"0000-00-00T00:00:00.000000000Z";
+    let mut put = |at: usize, value: u32| {
+        text[at] = b'0' + digit(value / 10);
+        text[at + 1] = b'0' + digit(value % 10);
+    };
+    put(0, year / 100);
+    put(2, year % 100);
+    put(5, month);
+    put(8, day);
+    put(11, second / 3_600);
+    put(14, second / 60 % 60);
+    put(17, second % 60);
+    let fraction_ns = narrow(fraction_ns);
+    let end = if fraction_ns == 0 {
+        19
+    } else {
+        put(20, fraction_ns / 10_000_000);
+        put(22, fraction_ns / 100_000 % 100);
+        put(24, fraction_ns / 1_000 % 100);
+        put(26, fraction_ns / 10 % 100);
+        text[28] = b'0' + digit(fraction_ns % 10);
+        match (fraction_ns % 1_000, fraction_ns % 1_000_000) {
+            (_, 0) => 23,
+            (0, _) => 26,
+            _ => 29,
+        }
+    };
+    text[end] = b'Z';
+    out.extend_from_slice(&text[..=end]);
+}
+
+/// The value of two digits, [`NOT_DIGITS`] for other bytes.
+fn pair(tens: u8, ones: u8) -> u32 {
+    let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
+    if (tens > 9) | (ones > 9) {
+        NOT_DIGITS
+    } else {
+        u32::from(tens) * 10 + u32::from(ones)
+    }
+}
+
+/// Days from 1970-01-01 to the date `YYYY-MM-DD`.
+fn days_of(date: &[u8; 10]) -> Option<i64> {
+    let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = date else {
+        return None;
+    };
+    let (century, year) = (pair(y1, y2), pair(y3, y4));
+    let (month, day) = (pair(m1, m2), pair(d1, d2));
+    if century > 99 || year > 99 || !(1..=12).contains(&month) || day == 0 {
+        return None;
+    }
+    let year = century * 100 + year;
+    if year == 0 || day > month_days(year, month) {
+        return None;
+    }
+    // Years from March: the leap day comes last and month lengths follow one line.
+    let (year, month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
+    let days = year * 365 + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
+    Some(i64::from(days) - i64::from(EPOCH_DAYS))
+}
+
+fn month_days(year: u32, month: u32) -> u32 {
+    match month {
+        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => {
+            29
+        }
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Year, month and day of the date `days` after 1970-01-01; the inverse of [`days_of`].
+fn civil_of(days: i64) -> (u32, u32, u32) {
+    // Every i64 of nanoseconds lies in the years 1677 to 2262, so this stays positive.
+    let days = narrow(days + i64::from(EPOCH_DAYS));
+    let (era, day_of_era) = (days / ERA_DAYS, days % ERA_DAYS);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let year = era * 400 + year_of_era;
+    if month < 10 {
+        (year, month + 3, day)
+    } else {
+        (year + 1, month - 9, day)
+    }
+}
+
+/// Nanoseconds of the digits that `text` starts with, at least one, and what follows them.
+fn fraction(text: &[u8]) -> Option<(i64, &[u8])> {
+    let (mut ns, mut unit_ns) = (0, SECOND_NS / 10);
+    let mut rest = text;
+    while let [digit @ b'0'..=b'9', tail @ ..] = rest {
+        // The unit is 0 from the tenth digit on, which cuts those digits off (D6).
+        ns += i64::from(digit - b'0') * unit_ns;
+        unit_ns /= 10;
+        rest = tail;
+    }
+    (rest.len() < text.len()).then_some((ns, rest))
+}
+
+fn offset(sign: u8, hours: u32, minutes: u32) -> Option<i64> {
+    if hours > 23 || minutes > 59 {
+        return None;
+    }
+    let seconds = i64::from(hours * 3_600 + minutes * 60);
+    match sign {
+        b'+' => Some(seconds),
+        b'-' => Some(-seconds),
+        _ => None,
+    }
+}
+
+fn saturated(seconds: i64, fraction_ns: i64) -> i64 {
+    if let Some(ns) = seconds
+        .checked_mul(SECOND_NS)
+        .and_then(|ns| ns.checked_add(fraction_ns))
+    {
+        return ns;
+    }
+    // The product alone may leave the range where the sum does not.
+    let ns = i128::from(seconds) * i128::from(SECOND_NS) + i128::from(fraction_ns);
+    i64::try_from(ns).unwrap_or(if seconds < 0 { i64::MIN } else { i64::MAX })
+}
+
+fn narrow(value: i64) -> u32 {
+    u32::try_from(value).expect("calendar arithmetic stays within u32")
+}
+
+fn digit(value: u32) -> u8 {
+    u8::try_from(value).expect("a decimal digit")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn text(ns: i64) -> String {
+        let mut out = Vec::new();
+        write_rfc3339(&mut out, ns);
+        String::from_utf8(out).unwrap()
+    }
+
+    /// Days from 1970-01-01, counted one month at a time.
+    fn counted_days(year: u32, month: u32, day: u32) -> i64 {
+        let mut days = i64::from(day) - 1;
+        let (mut at_year, mut at_month) = (year, month);
+        while (at_year, at_month) != (1970, 1) {
+            if (at_year, at_month) > (1970, 1) {
+                (at_year, at_month) = if at_month == 1 {
+                    (at_year - 1, 12)
+                } else {
+                    (at_year, at_month - 1)
+                };
+                days += i64::from(length(at_year, at_month));
+            } else {
+                days -= i64::from(length(at_year, at_month));
+                (at_year, at_month) = if at_month == 12 {
+                    (at_year + 1, 1)
+                } else {
+                    (at_year, at_month + 1)
+                };
+            }
+        }
+        days
+    }
+
+    fn length(year: u32, month: u32) -> u32 {
+        let leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+        [
+            31,
+            28 + u32::from(leap),
+            31,
+            30,
+            31,
+            30,
+            31,
+            31,
+            30,
+            31,
+            30,
+            31,
+        ][month as usize - 1]
+    }
+
+    #[test]
+    fn accepted_times() {
+        let noon = 1_769_860_800 * SECOND_NS; // 2026-01-31T12:00:00Z
+        for (clause, time, ns) in [
+            ("D1", "2026-01-31T12:00:00Z", noon),
+            ("D1", "2026-01-31t12:00:00z", noon),
+            ("D1", "2026-01-31 12:00:00Z", noon),
+            ("D1", "2026-01-31T12:00Z", noon),
+            ("D1", "2026-01-31T12:00:00.5Z", noon + SECOND_NS / 2),
+            ("D1", "2026-01-31T12:00:00,5Z", noon + SECOND_NS / 2),
+            ("D1", "2026-01-31T14:00:00+02:00", noon),
+            ("D1", "2026-01-31T14:00:00.000+0200", noon),
+            ("D1", "2026-01-31T14:00+02:00", noon),
+            ("D1", "2026-01-31T06:30:00-05:30", noon),
+            ("D1", "2026-01-31T12:00:00-00:00", noon),
+            ("D1", "2026-01-31", noon - 43_200 * SECOND_NS),
+            ("D1", "2024-02-29T00:00:00Z", 1_709_164_800 * SECOND_NS),
+            ("D3", "2026-01-31T12:00:00", noon),
+            ("D3", "2026-01-31T12:00", noon),
+            ("D6", "2026-01-31T12:00:00.123456789Z", noon + 123_456_789),
+            (
+                "D6",
+                "2026-01-31T12:00:00.9999999999999Z",
+                noon + 999_999_999,
+            ),
+            ("D6", "1969-12-31T23:59:59.9999999999Z", -1),
+            ("D8", "2000-01-01T00:00:00Z", YEAR_2000_NS),
+            (
+                "D8",
+                "2000-01-01T00:00:00+14:00",
+                YEAR_2000_NS - 14 * 3_600 * SECOND_NS,
+            ),
+            ("D9", "9999-12-31T23:59:59.999999999Z", i64::MAX),
+            ("D9", "9999-12-31T23:59:59-23:59", i64::MAX),
+            ("D9", "0001-01-01T00:00:00Z", i64::MIN),
+            ("D9", "0001-01-01T00:00:00+23:59", i64::MIN),
+            ("D9", "2262-04-11T23:47:16.854775807Z", i64::MAX),
+            ("D9", "2262-04-11T23:47:16.854775806Z", i64::MAX - 1),
+            ("D9", "1677-09-21T00:12:43.145224192Z", i64::MIN),
+            ("D9", "1677-09-21T00:12:43.145224193Z", i64::MIN + 1),
+            ("D9", "1677-09-21T00:12:43.145224191Z", i64::MIN),
+        ] {
+            assert_eq!(parse_ns(time.as_bytes()), Some(ns), "{clause}: {time}");
+        }
+    }
+
+    #[test]
+    fn refused_times() {
+        for (clause, time) in [
+            ("D1", ""),
+            ("D1", "now"),
+            ("D1", "2026-01"),
+            ("D1", "2026-1-31"),
+            ("D1", "2026-01-31T"),
+            ("D1", "2026-01-31T12"),
+            ("D1", "2026-01-31T12:0"),
+            ("D1", "2026-01-31T12:00:"),
+            ("D1", "2026-01-31T12:00:0"),
+            ("D1", "2026-01-31T12:00:00."),
+            ("D1", "2026-01-31T12:00:00.Z"),
+            ("D1", "2026-01-31T12:00.5Z"),
+            ("D1", "2026-01-31_12:00:00Z"),
+            ("D1", "2026-01-31Z"),
+            ("D1", "2026-01-31+02:00"),
+            ("D1", " 2026-01-31T12:00:00Z"),
+            ("D1", "2026-01-31T12:00:00Z "),
+            ("D1", "2026-01-31T12:00:00 Z"),
+            ("D1", "2026-01-31T12:00:00ZZ"),
+            ("D1", "2026-01-31T12:00:00+24:00"),
+            ("D1", "2026-01-31T12:00:00+02:60"),
+            ("D1", "2026-01-31T12:00:00*02:00"),
+            ("D1", "2026-01-31T12:00:00+2:00"),
+            ("D1", "2026-01-31T12:00:00\u{2212}02:00"),
+            ("D1", "2026-01-32"),
+            ("D1", "2026-00-01"),
+            ("D1", "2026-13-01"),
+            ("D1", "2026-04-31"),
+            ("D1", "2026-01-00"),
+            ("D1", "2025-02-29"),
+            ("D1", "1900-02-29"),
+            ("D1", "+2026-01-31"),
+            ("D1", "12026-01-31"),
+            ("D1", "2026-01-31T12:60:00Z"),
+            ("D2", "1769860800"),
+            ("D2", "1769860800000"),
+            ("D2", "17698608.5"),
+            ("D4", "20260131T120000Z"),
+            ("D4", "20260131"),
+            ("D4", "2026-W05-6"),
+            ("D4", "2026-031"),
+            ("D4", "2026-01-31T24:00:00Z"),
+            ("D4", "2026-01-31T12:00:00+02"),
+            ("D5", "2016-12-31T23:59:60Z"),
+            ("D9", "0000-01-01T00:00:00Z"),
+        ] {
+            assert_eq!(parse_ns(time.as_bytes()), None, "{clause}: {time}");
+        }
+    }
+
+    #[test]
+    fn written_times_have_as_many_digits_as_needed() {
+        for (ns, time) in [
+            (0, "1970-01-01T00:00:00Z"),
+            (YEAR_2000_NS, "2000-01-01T00:00:00Z"),
+            (500_000_000, "1970-01-01T00:00:00.500Z"),
+            (1_000, "1970-01-01T00:00:00.000001Z"),
+            (1, "1970-01-01T00:00:00.000000001Z"),
+            (-1, "1969-12-31T23:59:59.999999999Z"),
+            (i64::MAX, "2262-04-11T23:47:16.854775807Z"),
+            (i64::MIN, "1677-09-21T00:12:43.145224192Z"),
+        ] {
+            assert_eq!(text(ns), time, "D7");
+        }
+    }
+
+    #[test]
+    fn every_day_is_the_counted_day() {
+        for (year, month) in (1..=9_999)
+            .step_by(7)
+            .flat_map(|y| (1..=12).map(move |m| (y, m)))
+        {
+            let last = length(year, month);
+            let date = format!("{year:04}-{month:02}-{last:02}");
+            let days = days_of(date.as_bytes().try_into().unwrap());
+            if year % 49 == 1 || (1_890..2_110).contains(&year) {
+                assert_eq!(days, Some(counted_days(year, month, last)), "{date}");
+            }
+            assert_eq!(civil_of(days.unwrap()), (year, month, last));
+            let beyond = format!("{year:04}-{month:02}-{:02}", last + 1);
+            assert_eq!(days_of(beyond.as_bytes().try_into().unwrap()), None);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(ns: i64) {
+            prop_assert_eq!(parse_ns(text(ns).as_bytes()), Some(ns));
+            let round = ns - ns % SECOND_NS;
+            prop_assert_eq!(parse_ns(text(round).as_bytes()), Some(round));
+        }
+
+        #[test]
+        fn parts_give_the_modelled_instant(
+            year in 1_700_u32..2_260, month in 1_u32..=12, day in 1_u32..=28,
+            hour in 0_i64..24, minute in 0_i64..60, second in 0_i64..60, ns in 0_i64..SECOND_NS,
+            offset_minutes in -1_439_i64..=1_439,
+        ) {
+            let (sign, shift) = (if offset_minutes < 0 { '-' } else { '+' }, offset_minutes.abs());
+            let time = format!(
+                "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ns:09}{sign}{:02}:{:02}",
+                shift / 60, shift % 60,
+            );
+            let minutes = (counted_days(year, month, day) * 24 + hour) * 60 + minute;
+            let expected = ((minutes - offset_minutes) * 60 + second) * SECOND_NS + ns;
+            prop_assert_eq!(parse_ns(time.as_bytes()), Some(expected));
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+            let _ = parse_ns(&bytes);
+        }
+    }
+}
