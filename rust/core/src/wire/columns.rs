@@ -1,0 +1,280 @@
+//! Accepted records become rows of columns.
+
+use std::borrow::Cow;
+use std::hash::BuildHasher;
+
+use foldhash::quality::RandomState;
+use hashbrown::HashTable;
+
+use crate::batch::{
+    Batch, BatchField, CellPosition, Column, Conflict, FieldType, Rows, Table, Values,
+};
+
+/// A column that is not known yet, see [`Cell::column`].
+pub(super) const UNKNOWN_COLUMN: u32 = u32::MAX;
+
+/// An acceptable field value.
+#[derive(Clone, Debug)]
+pub(super) enum Value<'a> {
+    Float(f64),
+    Bool(bool),
+    Text(Cow<'a, str>),
+}
+
+impl Value<'_> {
+    const fn field_type(&self) -> FieldType {
+        match self {
+            Self::Float(_) => FieldType::Float,
+            Self::Bool(_) => FieldType::Bool,
+            Self::Text(_) => FieldType::Text,
+        }
+    }
+}
+
+/// One field of a record on its way into a column.
+#[derive(Clone, Debug)]
+pub(super) struct Cell<'a> {
+    pub(super) name: Cow<'a, str>,
+    /// Column of the table that the cells were read for, if known: saves looking up the name.
+    pub(super) column: u32,
+    pub(super) value: Value<'a>,
+}
+
+/// A record that is accepted.
+pub(super) struct Row<'a> {
+    pub(super) record: u32,
+    pub(super) measurement: &'a str,
+    pub(super) series: u32,
+    pub(super) time_ns: i64,
+    /// The table that [`Cell::column`] of its cells refers to.
+    pub(super) cells_table: Option<u32>,
+}
+
+/// What a table needs while it grows.
+#[derive(Default)]
+struct TableIndex {
+    /// Columns by name.
+    by_name: HashTable<u32>,
+    /// Each column's name between quotes, as a plain JSON key spells it; empty where the name
+    /// cannot be spelled without escapes.
+    quoted: Vec<Box<[u8]>>,
+}
+
+/// Builds a [`Batch`].
+pub(super) struct Columns {
+    batch: Batch,
+    indices: Vec<TableIndex>,
+    by_measurement: HashTable<u32>,
+    /// Table of the last row: the next one is most likely the same.
+    last_table: Option<u32>,
+    hasher: RandomState,
+}
+
+impl Columns {
+    pub(super) fn new(ingest_ns: i64) -> Self {
+        Self {
+            batch: Batch {
+                ingest_ns,
+                ..Batch::default()
+            },
+            indices: Vec::new(),
+            by_measurement: HashTable::new(),
+            last_table: None,
+            hasher: RandomState::default(),
+        }
+    }
+
+    pub(super) fn batch(&mut self) -> &mut Batch {
+        &mut self.batch
+    }
+
+    /// The table of the row before.
+    pub(super) const fn last_table(&self) -> Option<u32> {
+        self.last_table
+    }
+
+    /// The table of `measurement`, if it has a row.
+    pub(super) fn find_table(&self, measurement: &str) -> Option<u32> {
+        let measures = |table: u32| {
+            self.batch
+                .measurements
+                .get(table as usize)
+                .is_some_and(|name| name == measurement)
+        };
+        if let Some(table) = self.last_table.filter(|&table| measures(table)) {
+            return Some(table);
+        }
+        let hash = self.hasher.hash_one(measurement);
+        self.by_measurement
+            .find(hash, |&table| measures(table))
+            .copied()
+    }
+
+    /// The name of a column between quotes, where JSON can spell it without escapes.
+    pub(super) fn quoted_name(&self, table: u32, column: u32) -> Option<&[u8]> {
+        let quoted = self
+            .indices
+            .get(table as usize)?
+            .quoted
+            .get(column as usize)?;
+        (!quoted.is_empty()).then_some(quoted)
+    }
+
+    /// The column of the field `name`, or [`UNKNOWN_COLUMN`].
+    pub(super) fn find_column(&self, table: u32, name: &str) -> u32 {
+        let parts = (
+            self.batch.tables.get(table as usize),
+            self.indices.get(table as usize),
+        );
+        let (Some(table), Some(index)) = parts else {
+            return UNKNOWN_COLUMN;
+        };
+        let hash = self.hasher.hash_one(name);
+        let found = index.by_name.find(hash, |&column| {
+            let field = table
+                .columns
+                .get(column as usize)
+                .map(|column| column.field as usize);
+            field
+                .and_then(|at| self.batch.fields.get(at))
+                .is_some_and(|field| field.name == name)
+        });
+        found.copied().unwrap_or(UNKNOWN_COLUMN)
+    }
+
+    /// Adds `row`. A cell of another type than its column is left out and noted as the batch's
+    /// conflict if it is the first.
+    ///
+    /// # Panics
+    /// When two cells have one name; callers exclude that (C8).
+    pub(super) fn accept(&mut self, row: &Row<'_>, cells: &mut Vec<Cell<'_>>) {
+        let table_at = match self.find_table(row.measurement) {
+            Some(table) => table,
+            None => self.add_table(row.measurement),
+        };
+        self.last_table = Some(table_at);
+        self.batch.accepted_count += 1;
+        let table = &mut self.batch.tables[table_at as usize];
+        let row_at = count(table.row_count());
+        table.series.push(row.series);
+        table.times_ns.push(row.time_ns);
+        let columns_known = row.cells_table == Some(table_at);
+        for (key, cell) in cells.drain(..).enumerate() {
+            let at = CellPosition {
+                record: row.record,
+                key: count(key),
+            };
+            let mut column = if columns_known {
+                cell.column
+            } else {
+                UNKNOWN_COLUMN
+            };
+            if column == UNKNOWN_COLUMN {
+                column = self.find_column(table_at, &cell.name);
+            }
+            if column == UNKNOWN_COLUMN {
+                column = self.add_column(table_at, &cell, at);
+            }
+            let column = &mut self.batch.tables[table_at as usize].columns[column as usize];
+            if !push(column, row_at, cell.value) && self.batch.conflict.is_none() {
+                self.batch.conflict = Some(Conflict {
+                    at,
+                    field: cell.name.into_owned(),
+                });
+            }
+        }
+    }
+
+    /// The batch; columns that miss the last rows of their table say so.
+    pub(super) fn finish(mut self) -> Batch {
+        for table in &mut self.batch.tables {
+            let row_count = table.row_count();
+            for column in &mut table.columns {
+                let value_count = column.values.len();
+                if column.rows == Rows::All && value_count < row_count {
+                    column.rows = Rows::Some((0..count(value_count)).collect());
+                }
+            }
+        }
+        self.batch
+    }
+
+    fn add_table(&mut self, measurement: &str) -> u32 {
+        let table = count(self.batch.tables.len());
+        self.batch.tables.push(Table::default());
+        self.batch.measurements.push(measurement.to_owned());
+        self.indices.push(TableIndex::default());
+        let (hasher, names) = (&self.hasher, &self.batch.measurements);
+        self.by_measurement
+            .insert_unique(hasher.hash_one(measurement), table, |&table| {
+                hasher.hash_one(names[table as usize].as_str())
+            });
+        table
+    }
+
+    fn add_column(&mut self, table_at: u32, cell: &Cell<'_>, first: CellPosition) -> u32 {
+        let field_type = cell.value.field_type();
+        let field = count(self.batch.fields.len());
+        let name = cell.name.as_ref().to_owned();
+        let index = &mut self.indices[table_at as usize];
+        index.quoted.push(quote(&name));
+        self.batch.fields.push(BatchField {
+            table: table_at,
+            name,
+            field_type,
+            first,
+        });
+        let columns = &mut self.batch.tables[table_at as usize].columns;
+        let column = count(columns.len());
+        columns.push(Column {
+            field,
+            rows: Rows::All,
+            values: Values::new(field_type),
+        });
+        let (hasher, fields) = (&self.hasher, &self.batch.fields);
+        index
+            .by_name
+            .insert_unique(hasher.hash_one(cell.name.as_ref()), column, |&column| {
+                hasher.hash_one(
+                    fields[columns[column as usize].field as usize]
+                        .name
+                        .as_str(),
+                )
+            });
+        column
+    }
+}
+
+/// Appends `value` for the row `row_at` of the table; false where its type is another.
+fn push(column: &mut Column, row_at: u32, value: Value<'_>) -> bool {
+    let value_count = count(column.values.len());
+    match (&mut column.values, value) {
+        (Values::Float(values), Value::Float(value)) => values.push(value),
+        (Values::Bool(values), Value::Bool(value)) => values.push(value),
+        (Values::Text(values), Value::Text(value)) => values.push(value.into()),
+        _ => return false,
+    }
+    match &mut column.rows {
+        Rows::All if value_count == row_at => {}
+        Rows::All => column.rows = Rows::Some((0..value_count).chain([row_at]).collect()),
+        Rows::Some(rows) => {
+            assert!(rows.last() < Some(&row_at), "one value of a field per row");
+            rows.push(row_at);
+        }
+    }
+    true
+}
+
+fn quote(name: &str) -> Box<[u8]> {
+    if name
+        .bytes()
+        .any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))
+    {
+        return Box::default();
+    }
+    [b"\"", name.as_bytes(), b"\""].concat().into_boxed_slice()
+}
+
+fn count(value: usize) -> u32 {
+    u32::try_from(value).expect("a batch has fewer than 2^32 parts")
+}

@@ -1,0 +1,153 @@
+//! The whole document: an array of records.
+
+use super::faults::Faults;
+use super::scan::{Scan, Scanner, Syntax};
+use super::series::FreshSeries;
+use crate::batch::ParseResult;
+use crate::fault::{Fault, FaultCode, Refusal, Step};
+use crate::limits::{BLOCK_ROWS_MAX, WriteLimits};
+use crate::spelling::SpellingCache;
+use crate::wire::columns::{Cell, Columns};
+use crate::wire::keys::KeySet;
+
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// State of one parse; `'a` is the document, `'c` the caller's knowledge.
+pub(super) struct Parser<'a, 'c> {
+    pub(super) scan: Scanner<'a>,
+    pub(super) names: &'c SpellingCache,
+    pub(super) limits: &'c WriteLimits,
+    pub(super) tenant_key: &'c str,
+    pub(super) ingest_ns: i64,
+    pub(super) columns: Columns,
+    /// Fields of the current record, and the table that their columns refer to.
+    pub(super) cells: Vec<Cell<'a>>,
+    pub(super) cells_table: Option<u32>,
+    /// Keys of the object `fields` or `tags` that is being read.
+    pub(super) keys: KeySet<'a>,
+    /// Whether `keys` holds those of `cells`.
+    pub(super) keys_of_cells: bool,
+    /// Unknown keys of the current record.
+    pub(super) other_keys: KeySet<'a>,
+    pub(super) fresh: FreshSeries<'a>,
+    pub(super) faults: Faults,
+    /// Whether the content of some record's tags refuses the batch (C20, C22).
+    pub(super) tags_refused: bool,
+}
+
+/// Reads the JSON document `body` into a batch.
+///
+/// `names` holds the tenant's known series, under spellings that earlier batches of this tenant
+/// returned; tags that name the tenant are stamped with `tenant_key` (C15). Times after
+/// `ingest_ns` are clamped to it (D10).
+///
+/// # Errors
+/// [`Refusal::Faults`], [`Refusal::TooManyRecords`] or [`Refusal::InvalidInput`], in the order of
+/// the pipeline: syntax of the whole document, array, count, schema, content of tags. A type
+/// conflict inside the batch is not an error here but [`crate::batch::Batch::conflict`].
+///
+/// # Panics
+/// When `limits.batch_records_max` exceeds [`BLOCK_ROWS_MAX`].
+pub fn parse_json(
+    body: &[u8],
+    names: &SpellingCache,
+    limits: &WriteLimits,
+    tenant_key: &str,
+    ingest_ns: i64,
+) -> ParseResult {
+    assert!(
+        limits.batch_records_max <= BLOCK_ROWS_MAX,
+        "a batch must fit one block"
+    );
+    let text = std::str::from_utf8(body).map_err(|error| not_json(error.valid_up_to()))?;
+    let start = if text.starts_with(BYTE_ORDER_MARK) {
+        BYTE_ORDER_MARK.len_utf8()
+    } else {
+        0
+    };
+    let mut parser = Parser {
+        scan: Scanner::new(text, start),
+        names,
+        limits,
+        tenant_key,
+        ingest_ns,
+        columns: Columns::new(ingest_ns),
+        cells: Vec::new(),
+        cells_table: None,
+        keys: KeySet::default(),
+        keys_of_cells: false,
+        other_keys: KeySet::default(),
+        fresh: FreshSeries::default(),
+        faults: Faults::default(),
+        tags_refused: false,
+    };
+    let count = parser.document().map_err(|Syntax(at)| not_json(at))?;
+    let Some(received) = count else {
+        return Err(Refusal::Faults(vec![Fault {
+            code: FaultCode::ListType,
+            loc: Vec::new(),
+        }]));
+    };
+    if received > limits.batch_records_max {
+        return Err(Refusal::TooManyRecords {
+            received,
+            max: limits.batch_records_max,
+        });
+    }
+    if !parser.faults.are_none() {
+        return Err(Refusal::Faults(parser.faults.into_list()));
+    }
+    if parser.tags_refused {
+        return Err(Refusal::InvalidInput { field: "tags" });
+    }
+    Ok(parser.columns.finish())
+}
+
+impl Parser<'_, '_> {
+    /// Passes the whole document; the number of elements, or `None` if it is not an array.
+    fn document(&mut self) -> Scan<Option<usize>> {
+        self.scan.skip_space();
+        let count = if self.scan.peek() == b'[' {
+            Some(self.array()?)
+        } else {
+            self.scan.skip_value(0)?;
+            None
+        };
+        self.scan.skip_space();
+        if self.scan.at < self.scan.text.len() {
+            self.scan.error()
+        } else {
+            Ok(count)
+        }
+    }
+
+    fn array(&mut self) -> Scan<usize> {
+        let mut count = 0;
+        self.scan.expect(b'[')?;
+        let mut more = self.scan.first(b']');
+        while more {
+            if count >= self.limits.batch_records_max {
+                // The batch is refused; only its syntax and its size still matter.
+                self.scan.skip_value(1)?;
+            } else if self.scan.peek() == b'{' {
+                self.record(count)?;
+            } else {
+                let at = self.scan.at;
+                self.scan.skip_value(1)?;
+                self.faults.push(at, FaultCode::RecordType, count, &[]);
+                self.faults.end_record();
+            }
+            count += 1;
+            more = self.scan.next(b']')?;
+        }
+        Ok(count)
+    }
+}
+
+#[cold]
+fn not_json(at: usize) -> Refusal {
+    Refusal::Faults(vec![Fault {
+        code: FaultCode::JsonInvalid,
+        loc: vec![Step::Index(at)],
+    }])
+}

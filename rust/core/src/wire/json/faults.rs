@@ -1,0 +1,59 @@
+//! Faults of a batch, in the order in which they are reported.
+
+use crate::fault::{Fault, FaultCode, Step};
+use crate::limits::FAULTS_MAX;
+
+/// Sorts behind every place in a document: for what is missing.
+pub(super) const NOWHERE: usize = usize::MAX;
+
+/// At most [`FAULTS_MAX`] faults: by record, then by place in the document, missing keys last.
+#[derive(Default)]
+pub(super) struct Faults {
+    done: Vec<Fault>,
+    /// Faults of the current record with their places in the document.
+    record: Vec<(usize, Fault)>,
+    /// Where the current pass over the record began in `record`.
+    pass_start: usize,
+}
+
+impl Faults {
+    /// Notes a fault of record `index` at the byte `at`, located by `keys` inside the record.
+    ///
+    /// Within one pass, faults come in document order, so those beyond [`FAULTS_MAX`] of a pass
+    /// could not be among the first [`FAULTS_MAX`] of the record.
+    #[cold]
+    pub(super) fn push(&mut self, at: usize, code: FaultCode, index: usize, keys: &[&str]) {
+        if self.done.len() < FAULTS_MAX && self.record.len() - self.pass_start < FAULTS_MAX {
+            let keys = keys.iter().map(|&key| Step::Key(key.to_owned()));
+            let loc = std::iter::once(Step::Index(index)).chain(keys).collect();
+            self.record.push((at, Fault { code, loc }));
+        }
+    }
+
+    /// Starts a second pass over parts of the record.
+    #[inline]
+    pub(super) fn next_pass(&mut self) {
+        self.pass_start = self.record.len();
+    }
+
+    /// Whether no record has had a fault so far.
+    #[inline]
+    pub(super) fn are_none(&self) -> bool {
+        self.done.is_empty() && self.record.is_empty()
+    }
+
+    #[inline]
+    pub(super) fn end_record(&mut self) {
+        if !self.record.is_empty() {
+            self.record.sort_by_key(|(at, _)| *at);
+            let room = FAULTS_MAX - self.done.len();
+            self.done
+                .extend(self.record.drain(..).map(|(_, fault)| fault).take(room));
+        }
+        self.pass_start = 0;
+    }
+
+    pub(super) fn into_list(self) -> Vec<Fault> {
+        self.done
+    }
+}

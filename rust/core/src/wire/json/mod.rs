@@ -1,0 +1,24 @@
+//! Telemetry records as a JSON array (RFC 8259), read in one pass without a document tree.
+//!
+//! What is stricter than JSON: no duplicate keys in a record or in its `tags` and `fields` (C8),
+//! no nesting deeper than [`crate::limits::JSON_DEPTH_MAX`] (C9), no lone surrogates (C10). A
+//! leading byte order mark is skipped. Values of unknown keys of a record are only checked for
+//! syntax: inside them keys may repeat and numbers may overflow, since nothing is kept of them.
+
+mod array;
+mod faults;
+mod fields;
+mod number;
+mod power;
+mod record;
+mod scan;
+mod series;
+mod string;
+
+#[cfg(test)]
+mod tests;
+
+pub use array::parse_json;
+
+/// First byte of every spelling of a series in JSON, for [`crate::spelling::SpellingCache`].
+pub const SPELLING_FORMAT: u8 = b'j';

@@ -1,0 +1,219 @@
+//! One record of the array.
+
+use std::borrow::Cow;
+
+use super::array::Parser;
+use super::faults::NOWHERE;
+use super::scan::{Scan, Scanner};
+use super::series::Tags;
+use crate::fault::FaultCode;
+use crate::time::{YEAR_2000_NS, parse_ns};
+use crate::wire::columns::Row;
+
+/// Depth of the values of a record's keys: inside the record and the array.
+const VALUE_DEPTH: usize = 2;
+
+enum Key<'a> {
+    Measurement,
+    Time,
+    Tags,
+    Fields,
+    Other(Cow<'a, str>),
+}
+
+impl Key<'_> {
+    /// Bit of a known key in a set of them.
+    const fn bit(&self) -> u8 {
+        match self {
+            Self::Measurement => 1,
+            Self::Time => 2,
+            Self::Tags => 4,
+            Self::Fields => 8,
+            Self::Other(_) => 0,
+        }
+    }
+
+    fn name(&self) -> &str {
+        match self {
+            Self::Measurement => "measurement",
+            Self::Time => "time",
+            Self::Tags => "tags",
+            Self::Fields => "fields",
+            Self::Other(name) => name,
+        }
+    }
+}
+
+/// What is known of a record so far.
+struct Parts<'a> {
+    /// Set of [`Key::bit`].
+    seen: u8,
+    measurement: Option<Cow<'a, str>>,
+    time_ns: Option<i64>,
+    tags: Tags<'a>,
+}
+
+impl<'a> Parser<'a, '_> {
+    /// Reads record `index`, an object, and accepts or rejects it unless something is wrong with
+    /// the batch.
+    #[inline]
+    pub(super) fn record(&mut self, index: usize) -> Scan<()> {
+        let mut parts = Parts {
+            seen: 0,
+            measurement: None,
+            time_ns: None,
+            tags: Tags::Absent,
+        };
+        self.cells.clear();
+        self.other_keys.clear();
+        self.scan.expect(b'{')?;
+        let mut more = self.scan.first(b'}');
+        while more {
+            let key_at = self.scan.at;
+            let key = record_key(&mut self.scan)?;
+            self.scan.colon()?;
+            if self.is_new_key(&key, parts.seen) {
+                parts.seen |= key.bit();
+                self.value(index, key_at, &key, &mut parts)?;
+            } else {
+                self.faults
+                    .push(key_at, FaultCode::DuplicateKey, index, &[key.name()]);
+                self.scan.skip_value(VALUE_DEPTH)?;
+            }
+            more = self.scan.next(b'}')?;
+        }
+        self.end_record(index, parts)
+    }
+
+    #[inline]
+    fn is_new_key(&mut self, key: &Key<'a>, seen: u8) -> bool {
+        match key {
+            Key::Other(name) => self.other_keys.insert(name.clone()),
+            known => seen & known.bit() == 0,
+        }
+    }
+
+    #[inline]
+    fn value(
+        &mut self,
+        index: usize,
+        key_at: usize,
+        key: &Key<'a>,
+        parts: &mut Parts<'a>,
+    ) -> Scan<()> {
+        let fault = match key {
+            Key::Measurement => match self.string_value()? {
+                None => Some(FaultCode::StringType),
+                Some(text) if text.is_empty() => Some(FaultCode::StringTooShort),
+                text => {
+                    parts.measurement = text;
+                    None
+                }
+            },
+            Key::Time => match self.string_value()? {
+                None => Some(FaultCode::DatetimeType),
+                Some(text) => {
+                    parts.time_ns = parse_ns(text.as_bytes());
+                    parts
+                        .time_ns
+                        .is_none()
+                        .then_some(FaultCode::DatetimeParsing)
+                }
+            },
+            Key::Tags => {
+                parts.tags = self.tags(parts.measurement.as_deref())?;
+                matches!(parts.tags, Tags::Faulty).then_some(FaultCode::DictType)
+            }
+            Key::Fields if self.scan.peek() == b'{' => {
+                let table = match parts.measurement.as_deref() {
+                    Some(measurement) => self.columns.find_table(measurement),
+                    None => self.columns.last_table(),
+                };
+                self.fields(index, table)?;
+                None
+            }
+            Key::Fields => {
+                self.scan.skip_value(VALUE_DEPTH)?;
+                Some(FaultCode::DictType)
+            }
+            Key::Other(_) => {
+                self.scan.skip_value(VALUE_DEPTH)?;
+                None
+            }
+        };
+        if let Some(code) = fault {
+            self.faults.push(key_at, code, index, &[key.name()]);
+        }
+        Ok(())
+    }
+
+    /// A string, or `None` and behind the value if it is another value.
+    #[inline]
+    fn string_value(&mut self) -> Scan<Option<Cow<'a, str>>> {
+        if self.scan.peek() == b'"' {
+            return self.scan.string().map(Some);
+        }
+        self.scan.skip_value(VALUE_DEPTH)?;
+        Ok(None)
+    }
+
+    #[inline]
+    fn end_record(&mut self, index: usize, parts: Parts<'a>) -> Scan<()> {
+        self.faults.next_pass();
+        let rejected =
+            self.cells.is_empty() || parts.time_ns.is_some_and(|time_ns| time_ns < YEAR_2000_NS);
+        let measurement = parts.measurement.as_ref();
+        let series = self.series(index, measurement, parts.tags, !rejected)?;
+        for key in [Key::Measurement, Key::Time] {
+            if parts.seen & key.bit() == 0 {
+                self.faults
+                    .push(NOWHERE, FaultCode::Missing, index, &[key.name()]);
+            }
+        }
+        if self.faults.are_none() && !self.tags_refused {
+            let record = u32::try_from(index).expect("bounded by the records of a batch");
+            match (measurement, parts.time_ns, series) {
+                (Some(measurement), Some(sent_ns), Some(series)) if !rejected => {
+                    let time_ns = sent_ns.min(self.ingest_ns);
+                    let cells_table = self.cells_table;
+                    let row = Row {
+                        record,
+                        measurement,
+                        series,
+                        time_ns,
+                        cells_table,
+                    };
+                    self.columns.accept(&row, &mut self.cells);
+                    self.columns.batch().clamped_count += u32::from(sent_ns > self.ingest_ns);
+                }
+                _ => self.columns.batch().rejected_indices.push(record),
+            }
+        }
+        self.faults.end_record();
+        Ok(())
+    }
+}
+
+#[inline]
+fn record_key<'a>(scan: &mut Scanner<'a>) -> Scan<Key<'a>> {
+    if scan.take_prefix(b"\"time\"") {
+        return Ok(Key::Time);
+    }
+    if scan.take_prefix(b"\"tags\"") {
+        return Ok(Key::Tags);
+    }
+    if scan.take_prefix(b"\"fields\"") {
+        return Ok(Key::Fields);
+    }
+    if scan.take_prefix(b"\"measurement\"") {
+        return Ok(Key::Measurement);
+    }
+    let name = scan.string()?;
+    Ok(match &*name {
+        "measurement" => Key::Measurement,
+        "time" => Key::Time,
+        "tags" => Key::Tags,
+        "fields" => Key::Fields,
+        _ => Key::Other(name),
+    })
+}

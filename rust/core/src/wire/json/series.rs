@@ -1,0 +1,186 @@
+//! From the bytes of a measurement and its tags to a series.
+
+use std::borrow::Cow;
+
+use hashbrown::HashTable;
+
+use super::SPELLING_FORMAT;
+use super::array::Parser;
+use super::scan::{Scan, Scanner};
+use super::string::equal_bytes;
+use crate::batch::{NEW_SERIES_BASE, NewSeries};
+use crate::fault::FaultCode;
+use crate::spelling::SpellingCache;
+use crate::wire::tags::series_name;
+
+/// The spelling of the tags of a record that has none.
+const NO_TAGS: &str = "{}";
+
+/// What a record says about its tags.
+#[derive(Clone, Copy)]
+pub(super) enum Tags<'a> {
+    /// The key is absent.
+    Absent,
+    /// The value is not an object.
+    Faulty,
+    /// Spelled as those of a known series of the record's measurement.
+    Known(u32),
+    /// An object that starts here and that nothing but the syntax is known of.
+    Unchecked(usize, &'a str),
+}
+
+/// Series of this batch that the cache does not know, by spelling.
+#[derive(Default)]
+pub(super) struct FreshSeries<'a> {
+    spellings: HashTable<Fresh<'a>>,
+}
+
+struct Fresh<'a> {
+    hash: u64,
+    measurement: Cow<'a, str>,
+    tags: &'a [u8],
+    series: u32,
+}
+
+impl<'a> Parser<'a, '_> {
+    /// The value of `tags`. Where it is spelled as the tags of a known series of `measurement`,
+    /// it is taken without looking inside: what was accepted once under these very bytes is a
+    /// complete and valid object, so an object that begins with them also ends with them.
+    #[inline]
+    pub(super) fn tags(&mut self, measurement: Option<&str>) -> Scan<Tags<'a>> {
+        let start = self.scan.at;
+        if let Some(measurement) = measurement
+            && let Some(length) = first_brace_end(self.scan.rest())
+        {
+            let spelling = self.scan.rest().get(..length).unwrap_or_default();
+            if let Some(series) = self.find_series(measurement, spelling) {
+                self.scan.at += length;
+                return Ok(Tags::Known(series));
+            }
+        }
+        let is_object = self.scan.peek() == b'{';
+        self.scan.skip_value(2)?;
+        if !is_object {
+            return Ok(Tags::Faulty);
+        }
+        Ok(Tags::Unchecked(start, self.scan.span(start, self.scan.at)?))
+    }
+
+    /// The series of a record, which becomes a new one of the batch if it is unknown and the
+    /// record is `accepted`. `None` where the record has faults or its tags refuse the batch;
+    /// both are noted.
+    #[inline]
+    pub(super) fn series(
+        &mut self,
+        index: usize,
+        measurement: Option<&Cow<'a, str>>,
+        tags: Tags<'a>,
+        accepted: bool,
+    ) -> Scan<Option<u32>> {
+        let (start, tags) = match tags {
+            Tags::Known(series) => return Ok(Some(series)),
+            Tags::Faulty => return Ok(None),
+            Tags::Absent => (None, NO_TAGS),
+            Tags::Unchecked(start, tags) => (Some(start), tags),
+        };
+        if let Some(measurement) = measurement
+            && let Some(series) = self.find_series(measurement, tags.as_bytes())
+        {
+            return Ok(Some(series));
+        }
+        let pairs = start.map_or(Ok(Vec::new()), |start| self.parse_tags(index, start))?;
+        if !self.faults.are_none() {
+            return Ok(None);
+        }
+        let Some(measurement) = measurement else {
+            return Ok(None);
+        };
+        let Some(name) = series_name(measurement, pairs, self.tenant_key, self.limits) else {
+            self.tags_refused = true;
+            return Ok(None);
+        };
+        if !accepted {
+            return Ok(None);
+        }
+        let spelling =
+            SpellingCache::spell(SPELLING_FORMAT, measurement.as_bytes(), tags.as_bytes());
+        let new_series = &mut self.columns.batch().new_series;
+        // One for each accepted record at most, which is far below the base.
+        let number = u32::try_from(new_series.len()).expect("as many series as records");
+        new_series.push(NewSeries { name, spelling });
+        let series = NEW_SERIES_BASE + number;
+        let hash = self
+            .names
+            .hash(SPELLING_FORMAT, measurement.as_bytes(), tags.as_bytes());
+        let fresh = Fresh {
+            hash,
+            measurement: measurement.clone(),
+            tags: tags.as_bytes(),
+            series,
+        };
+        self.fresh
+            .spellings
+            .insert_unique(hash, fresh, |fresh| fresh.hash);
+        Ok(Some(series))
+    }
+
+    #[inline]
+    fn find_series(&self, measurement: &str, tags: &[u8]) -> Option<u32> {
+        let hash = self
+            .names
+            .hash(SPELLING_FORMAT, measurement.as_bytes(), tags);
+        if let Some(series) = self
+            .names
+            .find(hash, SPELLING_FORMAT, measurement.as_bytes(), tags)
+        {
+            return Some(series);
+        }
+        let spells = |fresh: &Fresh<'_>| fresh.tags == tags && fresh.measurement == measurement;
+        self.fresh
+            .spellings
+            .find(hash, spells)
+            .map(|fresh| fresh.series)
+    }
+
+    /// Keys and values of the tags object at `start`; faults of record `index` are noted.
+    #[cold]
+    fn parse_tags(&mut self, index: usize, start: usize) -> Scan<Vec<(String, String)>> {
+        let mut scan = Scanner::new(self.scan.text, start);
+        let mut pairs = Vec::new();
+        self.keys.clear();
+        scan.expect(b'{')?;
+        let mut more = scan.first(b'}');
+        while more {
+            let key_at = scan.at;
+            let key = scan.string()?;
+            scan.colon()?;
+            if !self.keys.insert(key.clone()) {
+                self.faults
+                    .push(key_at, FaultCode::DuplicateKey, index, &["tags", &key]);
+                scan.skip_value(3)?;
+            } else if scan.peek() == b'"' {
+                pairs.push((key.into_owned(), scan.string()?.into_owned()));
+            } else {
+                self.faults
+                    .push(key_at, FaultCode::StringType, index, &["tags", &key]);
+                scan.skip_value(3)?;
+            }
+            more = scan.next(b'}')?;
+        }
+        Ok(pairs)
+    }
+}
+
+/// The length up to and with the first closing brace.
+#[inline]
+fn first_brace_end(bytes: &[u8]) -> Option<usize> {
+    let (chunks, tail) = bytes.as_chunks::<8>();
+    for (at, chunk) in chunks.iter().enumerate() {
+        let found = equal_bytes(u64::from_le_bytes(*chunk), b'}');
+        if found != 0 {
+            return Some(at * 8 + (found.trailing_zeros() / 8) as usize + 1);
+        }
+    }
+    let in_tail = tail.iter().position(|&byte| byte == b'}')?;
+    Some(bytes.len() - tail.len() + in_tail + 1)
+}

@@ -1,0 +1,133 @@
+//! Strings of JSON: runs of plain bytes eight at a time, escapes one by one.
+
+use std::borrow::Cow;
+
+use super::scan::{Scan, Scanner, Syntax};
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+
+/// High bits of bytes of `word`, the lowest of which marks the first byte equal to `byte`.
+#[inline]
+pub(super) const fn equal_bytes(word: u64, byte: u8) -> u64 {
+    let difference = word ^ (ONES * byte as u64);
+    difference.wrapping_sub(ONES) & !difference & HIGH_BITS
+}
+
+/// As [`equal_bytes`], for the first byte that ends a run of plain string bytes.
+#[inline]
+const fn string_bytes_end(word: u64) -> u64 {
+    let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH_BITS;
+    equal_bytes(word, b'"') | equal_bytes(word, b'\\') | control
+}
+
+impl<'a> Scanner<'a> {
+    /// The first byte from `at` on that is a quote, a backslash or a control character, or the
+    /// end of the document.
+    #[inline]
+    fn plain_end(&self, mut at: usize) -> usize {
+        let bytes = self.bytes();
+        while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+            let ends = string_bytes_end(u64::from_le_bytes(*chunk));
+            if ends != 0 {
+                return at + (ends.trailing_zeros() / 8) as usize;
+            }
+            at += 8;
+        }
+        let is_end = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+        let rest = bytes.get(at..).unwrap_or_default();
+        at + rest.iter().position(is_end).unwrap_or(rest.len())
+    }
+
+    /// A string, unescaped.
+    #[inline]
+    pub(super) fn string(&mut self) -> Scan<Cow<'a, str>> {
+        self.expect(b'"')?;
+        let start = self.at;
+        let end = self.plain_end(start);
+        if self.bytes().get(end) == Some(&b'"') {
+            self.at = end + 1;
+            return Ok(Cow::Borrowed(self.span(start, end)?));
+        }
+        self.escaped_string(start, end).map(Cow::Owned)
+    }
+
+    /// Passes a string.
+    #[inline]
+    pub(super) fn skip_string(&mut self) -> Scan<()> {
+        self.string().map(|_| ())
+    }
+
+    /// The text between two places that are ends of tokens or ASCII characters.
+    #[inline]
+    pub(super) fn span(&self, start: usize, end: usize) -> Scan<&'a str> {
+        self.text.get(start..end).ok_or(Syntax(start))
+    }
+
+    /// The string whose plain beginning reaches from `start` to `end`.
+    #[cold]
+    fn escaped_string(&mut self, mut start: usize, mut end: usize) -> Scan<String> {
+        let mut out = String::new();
+        loop {
+            out.push_str(self.span(start, end)?);
+            self.at = end;
+            match self.peek() {
+                b'"' => {
+                    self.at += 1;
+                    return Ok(out);
+                }
+                b'\\' => out.push(self.escape()?),
+                // A control character, or the end of the document.
+                _ => return self.error(),
+            }
+            start = self.at;
+            end = self.plain_end(start);
+        }
+    }
+
+    fn escape(&mut self) -> Scan<char> {
+        self.expect(b'\\')?;
+        let plain = match self.peek() {
+            byte @ (b'"' | b'\\' | b'/') => char::from(byte),
+            b'b' => '\u{8}',
+            b'f' => '\u{c}',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => return self.unicode_escape(),
+            _ => return self.error(),
+        };
+        self.at += 1;
+        Ok(plain)
+    }
+
+    /// From the `u` on; a pair of surrogates is one character, a lone one is refused (C10).
+    fn unicode_escape(&mut self) -> Scan<char> {
+        let start = self.at;
+        let unit = self.code_unit()?;
+        if !(0xd800..0xdc00).contains(&unit) {
+            return char::from_u32(unit).ok_or(Syntax(start));
+        }
+        if !self.take(b'\\') {
+            return Err(Syntax(start));
+        }
+        let low = self.code_unit()?;
+        if !(0xdc00..0xe000).contains(&low) {
+            return Err(Syntax(start));
+        }
+        char::from_u32(0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00)).ok_or(Syntax(start))
+    }
+
+    fn code_unit(&mut self) -> Scan<u32> {
+        self.expect(b'u')?;
+        let mut unit = 0;
+        for _ in 0..4 {
+            let Some(digit) = char::from(self.peek()).to_digit(16) else {
+                return self.error();
+            };
+            unit = unit << 4 | digit;
+            self.at += 1;
+        }
+        Ok(unit)
+    }
+}

@@ -1,0 +1,73 @@
+//! The keys of one object, to find duplicates (decisions C8).
+
+use std::borrow::Cow;
+use std::hash::BuildHasher;
+
+use foldhash::quality::RandomState;
+use hashbrown::HashTable;
+
+/// Below this many keys, comparing with each is faster than hashing.
+const LINEAR_KEYS_MAX: usize = 12;
+
+/// A set of unescaped keys; keeps its memory from object to object.
+#[derive(Default)]
+pub(super) struct KeySet<'a> {
+    keys: Vec<Cow<'a, str>>,
+    /// Indices into `keys`; used only above [`LINEAR_KEYS_MAX`] keys.
+    index: HashTable<usize>,
+    hasher: RandomState,
+}
+
+impl<'a> KeySet<'a> {
+    pub(super) fn clear(&mut self) {
+        self.keys.clear();
+        self.index.clear();
+    }
+
+    /// Adds `key`; whether it was new.
+    pub(super) fn insert(&mut self, key: Cow<'a, str>) -> bool {
+        let Self {
+            keys,
+            index,
+            hasher,
+        } = self;
+        let hash_of = |key: &str| hasher.hash_one(key);
+        let rehash = |&at: &usize| keys.get(at).map_or(0, |key| hash_of(key));
+        if keys.len() < LINEAR_KEYS_MAX {
+            if keys.contains(&key) {
+                return false;
+            }
+        } else {
+            if index.is_empty() {
+                for (at, key) in keys.iter().enumerate() {
+                    index.insert_unique(hash_of(key), at, rehash);
+                }
+            }
+            let hash = hash_of(&key);
+            if index.find(hash, |&at| keys.get(at) == Some(&key)).is_some() {
+                return false;
+            }
+            index.insert_unique(hash, keys.len(), rehash);
+        }
+        keys.push(key);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_key_is_new_once() {
+        let mut set = KeySet::default();
+        for round in 0..2 {
+            for key in 0..100 {
+                assert!(set.insert(key.to_string().into()), "{key} in round {round}");
+                assert!(!set.insert("0".into()));
+            }
+            assert!((0..100).all(|key| !set.insert(key.to_string().into())));
+            set.clear();
+        }
+    }
+}

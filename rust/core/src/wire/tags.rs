@@ -1,0 +1,93 @@
+//! Rules for tags that all wire formats share.
+
+use crate::batch::SeriesName;
+use crate::limits::WriteLimits;
+
+/// Tags whose value is always the tenant's key, whoever sent them (decisions C15).
+const TENANT_TAGS: [&str; 3] = ["tenant", "tenant_id", "tenant_key"];
+
+/// The name of the series of `measurement` and `tags`: tenant tags stamped, tags sorted.
+///
+/// `None` where the content of the tags refuses the batch: an empty key (C22), or more keys than
+/// allowed (C20), stamped ones not counted (C21).
+///
+/// # Panics
+/// In debug builds when a key occurs twice, which callers must have excluded (C8).
+pub(super) fn series_name(
+    measurement: &str,
+    mut tags: Vec<(String, String)>,
+    tenant_key: &str,
+    limits: &WriteLimits,
+) -> Option<SeriesName> {
+    let mut stamped_count = 0;
+    for (key, value) in &mut tags {
+        if key.is_empty() {
+            return None;
+        }
+        if TENANT_TAGS.contains(&key.as_str()) {
+            tenant_key.clone_into(value);
+            stamped_count += 1;
+        }
+    }
+    if tags.len() - stamped_count > limits.tags_max {
+        return None;
+    }
+    tags.sort_unstable();
+    debug_assert!(
+        tags.is_sorted_by(|(key, _), (next, _)| key < next),
+        "a tag key occurs twice"
+    );
+    Some(SeriesName {
+        measurement: measurement.to_owned(),
+        tags,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(keys: &[&str]) -> Option<SeriesName> {
+        let tags = keys
+            .iter()
+            .map(|key| ((*key).to_owned(), "sent".to_owned()))
+            .collect();
+        series_name(
+            "link",
+            tags,
+            "acme",
+            &WriteLimits {
+                tags_max: 2,
+                ..WriteLimits::default()
+            },
+        )
+    }
+
+    #[test]
+    fn tags_are_sorted_and_tenant_tags_stamped() {
+        let name = name(&["tenants", "tenant_key", "a", "tenant", "tenant_id"]).unwrap();
+        let tags: Vec<_> = name
+            .tags
+            .iter()
+            .map(|(k, v)| (k.as_str(), v.as_str()))
+            .collect();
+        let stamped = [
+            ("tenant", "acme"),
+            ("tenant_id", "acme"),
+            ("tenant_key", "acme"),
+        ];
+        assert_eq!(
+            tags,
+            [&[("a", "sent")], &stamped[..], &[("tenants", "sent")]].concat(),
+            "C15"
+        );
+    }
+
+    #[test]
+    fn content_that_refuses_the_batch() {
+        assert!(name(&["a", "b"]).is_some());
+        assert!(name(&["a", "b", "c"]).is_none(), "C20");
+        assert!(name(&["a", "b", "tenant"]).is_some(), "C21");
+        assert!(name(&[""]).is_none(), "C22");
+    }
+}
