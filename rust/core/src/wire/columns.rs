@@ -50,14 +50,58 @@ pub(super) struct Row<'a> {
     pub(super) cells_table: Option<u32>,
 }
 
+/// A name between quotes, to compare with text that probably begins with it.
+pub(super) struct PlainKey {
+    /// The first sixteen bytes, and which bits of them count.
+    start: u128,
+    mask: u128,
+    /// All bytes; none where JSON cannot spell the name without escapes.
+    quoted: Box<[u8]>,
+}
+
+impl PlainKey {
+    fn new(name: &str) -> Self {
+        let plain = !name
+            .bytes()
+            .any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
+        let quoted = if plain {
+            [b"\"", name.as_bytes(), b"\""].concat()
+        } else {
+            Vec::new()
+        };
+        let start = std::array::from_fn(|at| quoted.get(at).copied().unwrap_or(0));
+        let mask = std::array::from_fn(|at| if at < quoted.len() { 0xff } else { 0 });
+        Self {
+            start: u128::from_le_bytes(start),
+            mask: u128::from_le_bytes(mask),
+            quoted: quoted.into_boxed_slice(),
+        }
+    }
+
+    /// The length of this key if `text` begins with it; 0 if not.
+    #[inline]
+    pub(super) fn begins(&self, text: &[u8]) -> usize {
+        let length = self.quoted.len();
+        let begins = if let Some((chunk, rest)) = text.split_first_chunk::<16>() {
+            (u128::from_le_bytes(*chunk) ^ self.start) & self.mask == 0
+                && self
+                    .quoted
+                    .get(16..)
+                    .is_none_or(|tail| rest.starts_with(tail))
+        } else {
+            text.starts_with(&self.quoted)
+        };
+        if begins { length } else { 0 }
+    }
+}
+
 /// What a table needs while it grows.
 #[derive(Default)]
 struct TableIndex {
     /// Columns by name.
     by_name: HashTable<u32>,
-    /// Each column's name between quotes, as a plain JSON key spells it; empty where the name
-    /// cannot be spelled without escapes.
-    quoted: Vec<Box<[u8]>>,
+    /// Each column's name as a plain JSON key.
+    keys: Vec<PlainKey>,
 }
 
 /// Builds a [`Batch`].
@@ -110,14 +154,10 @@ impl Columns {
             .copied()
     }
 
-    /// The name of a column between quotes, where JSON can spell it without escapes.
-    pub(super) fn quoted_name(&self, table: u32, column: u32) -> Option<&[u8]> {
-        let quoted = self
-            .indices
-            .get(table as usize)?
-            .quoted
-            .get(column as usize)?;
-        (!quoted.is_empty()).then_some(quoted)
+    /// The name of a column as a plain JSON key.
+    #[inline]
+    pub(super) fn plain_key(&self, table: u32, column: u32) -> Option<&PlainKey> {
+        self.indices.get(table as usize)?.keys.get(column as usize)
     }
 
     /// The column of the field `name`, or [`UNKNOWN_COLUMN`].
@@ -155,32 +195,43 @@ impl Columns {
         self.last_table = Some(table_at);
         self.batch.accepted_count += 1;
         let table = &mut self.batch.tables[table_at as usize];
-        let row_at = count(table.row_count());
+        let row_at = table.row_count();
         table.series.push(row.series);
         table.times_ns.push(row.time_ns);
         let columns_known = row.cells_table == Some(table_at);
-        for (key, cell) in cells.drain(..).enumerate() {
-            let at = CellPosition {
-                record: row.record,
-                key: count(key),
+        for (key, cell) in cells.iter_mut().enumerate() {
+            let known = columns_known
+                .then(|| table.columns.get_mut(cell.column as usize))
+                .flatten();
+            let Some(column) = known else {
+                self.accept_unknown(row.record, table_at, row_at, cells, key);
+                break;
             };
-            let mut column = if columns_known {
-                cell.column
-            } else {
-                UNKNOWN_COLUMN
+            if !push(column, row_at, &mut cell.value) {
+                note_conflict(&mut self.batch.conflict, row.record, key, &cell.name);
+            }
+        }
+        cells.clear();
+    }
+
+    /// Accepts `cells` from the one at `start` on, whose columns must be looked up.
+    #[cold]
+    fn accept_unknown(
+        &mut self,
+        record: u32,
+        table_at: u32,
+        row_at: usize,
+        cells: &mut [Cell<'_>],
+        start: usize,
+    ) {
+        for (key, cell) in cells.iter_mut().enumerate().skip(start) {
+            let column = match self.find_column(table_at, &cell.name) {
+                UNKNOWN_COLUMN => self.add_column(table_at, cell, position(record, key)),
+                column => column,
             };
-            if column == UNKNOWN_COLUMN {
-                column = self.find_column(table_at, &cell.name);
-            }
-            if column == UNKNOWN_COLUMN {
-                column = self.add_column(table_at, &cell, at);
-            }
             let column = &mut self.batch.tables[table_at as usize].columns[column as usize];
-            if !push(column, row_at, cell.value) && self.batch.conflict.is_none() {
-                self.batch.conflict = Some(Conflict {
-                    at,
-                    field: cell.name.into_owned(),
-                });
+            if !push(column, row_at, &mut cell.value) {
+                note_conflict(&mut self.batch.conflict, record, key, &cell.name);
             }
         }
     }
@@ -217,7 +268,7 @@ impl Columns {
         let field = count(self.batch.fields.len());
         let name = cell.name.as_ref().to_owned();
         let index = &mut self.indices[table_at as usize];
-        index.quoted.push(quote(&name));
+        index.keys.push(PlainKey::new(&name));
         self.batch.fields.push(BatchField {
             table: table_at,
             name,
@@ -245,34 +296,49 @@ impl Columns {
     }
 }
 
-/// Appends `value` for the row `row_at` of the table; false where its type is another.
-fn push(column: &mut Column, row_at: u32, value: Value<'_>) -> bool {
-    let value_count = count(column.values.len());
+/// Takes `value` for the row `row_at` of the table; false where its type is another.
+#[inline]
+fn push(column: &mut Column, row_at: usize, value: &mut Value<'_>) -> bool {
+    let value_count = column.values.len();
     match (&mut column.values, value) {
-        (Values::Float(values), Value::Float(value)) => values.push(value),
-        (Values::Bool(values), Value::Bool(value)) => values.push(value),
-        (Values::Text(values), Value::Text(value)) => values.push(value.into()),
+        (Values::Float(values), Value::Float(value)) => values.push(*value),
+        (Values::Bool(values), Value::Bool(value)) => values.push(*value),
+        (Values::Text(values), Value::Text(value)) => values.push(std::mem::take(value).into()),
         _ => return false,
     }
-    match &mut column.rows {
-        Rows::All if value_count == row_at => {}
-        Rows::All => column.rows = Rows::Some((0..value_count).chain([row_at]).collect()),
+    if column.rows != Rows::All || value_count != row_at {
+        push_row(&mut column.rows, count(value_count), count(row_at));
+    }
+    true
+}
+
+/// Notes the row of a value after `value_count` others in a column that not every row has.
+#[cold]
+fn push_row(rows: &mut Rows, value_count: u32, row_at: u32) {
+    match rows {
+        Rows::All => *rows = Rows::Some((0..value_count).chain([row_at]).collect()),
         Rows::Some(rows) => {
             assert!(rows.last() < Some(&row_at), "one value of a field per row");
             rows.push(row_at);
         }
     }
-    true
 }
 
-fn quote(name: &str) -> Box<[u8]> {
-    if name
-        .bytes()
-        .any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))
-    {
-        return Box::default();
+#[cold]
+fn note_conflict(conflict: &mut Option<Conflict>, record: u32, key: usize, name: &str) {
+    if conflict.is_none() {
+        *conflict = Some(Conflict {
+            at: position(record, key),
+            field: name.to_owned(),
+        });
     }
-    [b"\"", name.as_bytes(), b"\""].concat().into_boxed_slice()
+}
+
+fn position(record: u32, key: usize) -> CellPosition {
+    CellPosition {
+        record,
+        key: count(key),
+    }
 }
 
 fn count(value: usize) -> u32 {

@@ -14,7 +14,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// State of one parse; `'a` is the document, `'c` the caller's knowledge.
 pub(super) struct Parser<'a, 'c> {
-    pub(super) scan: Scanner<'a>,
+    pub(super) text: &'a str,
     pub(super) names: &'c SpellingCache,
     pub(super) limits: &'c WriteLimits,
     pub(super) tenant_key: &'c str,
@@ -66,7 +66,7 @@ pub fn parse_json(
         0
     };
     let mut parser = Parser {
-        scan: Scanner::new(text, start),
+        text,
         names,
         limits,
         tenant_key,
@@ -81,7 +81,7 @@ pub fn parse_json(
         faults: Faults::default(),
         tags_refused: false,
     };
-    let count = parser.document().map_err(|Syntax(at)| not_json(at))?;
+    let count = parser.document(start).map_err(|Syntax(at)| not_json(at))?;
     let Some(received) = count else {
         return Err(Refusal::Faults(vec![Fault {
             code: FaultCode::ListType,
@@ -103,44 +103,48 @@ pub fn parse_json(
     Ok(parser.columns.finish())
 }
 
-impl Parser<'_, '_> {
-    /// Passes the whole document; the number of elements, or `None` if it is not an array.
-    fn document(&mut self) -> Scan<Option<usize>> {
-        self.scan.skip_space();
-        let count = if self.scan.peek() == b'[' {
-            Some(self.array()?)
+impl<'a> Parser<'a, '_> {
+    /// Passes the document that begins at `start`; the number of elements, or `None` if it is
+    /// not an array.
+    fn document(&mut self, start: usize) -> Scan<Option<usize>> {
+        let mut scan = Scanner::new(self.text, start);
+        scan.skip_space();
+        let mut count = None;
+        if scan.peek() == b'[' {
+            let elements;
+            (elements, scan.at) = self.array(scan)?;
+            count = Some(elements);
         } else {
-            self.scan.skip_value(0)?;
-            None
-        };
-        self.scan.skip_space();
-        if self.scan.at < self.scan.text.len() {
-            self.scan.error()
+            scan.at = scan.value_end(0)?;
+        }
+        scan.skip_space();
+        if scan.at < scan.text.len() {
+            scan.error()
         } else {
             Ok(count)
         }
     }
 
-    fn array(&mut self) -> Scan<usize> {
+    fn array(&mut self, mut scan: Scanner<'a>) -> Scan<(usize, usize)> {
         let mut count = 0;
-        self.scan.expect(b'[')?;
-        let mut more = self.scan.first(b']');
+        scan.expect(b'[')?;
+        let mut more = scan.first(b']');
         while more {
             if count >= self.limits.batch_records_max {
                 // The batch is refused; only its syntax and its size still matter.
-                self.scan.skip_value(1)?;
-            } else if self.scan.peek() == b'{' {
-                self.record(count)?;
+                scan.at = scan.value_end(1)?;
+            } else if scan.peek() == b'{' {
+                scan.at = self.record(scan, count)?;
             } else {
-                let at = self.scan.at;
-                self.scan.skip_value(1)?;
+                let at = scan.at;
+                scan.at = scan.value_end(1)?;
                 self.faults.push(at, FaultCode::RecordType, count, &[]);
                 self.faults.end_record();
             }
             count += 1;
-            more = self.scan.next(b']')?;
+            more = scan.next(b']')?;
         }
-        Ok(count)
+        Ok((count, scan.at))
     }
 }
 
