@@ -10,6 +10,8 @@ use crate::batch::{
     Batch, BatchField, CellPosition, Column, Conflict, FieldType, Rows, Table, Values,
 };
 
+use super::prefix::Prefix;
+
 /// A column that is not known yet, see [`Cell::column`].
 pub(super) const UNKNOWN_COLUMN: u32 = u32::MAX;
 
@@ -22,7 +24,7 @@ pub(super) enum Value<'a> {
 }
 
 impl Value<'_> {
-    const fn field_type(&self) -> FieldType {
+    pub(super) const fn field_type(&self) -> FieldType {
         match self {
             Self::Float(_) => FieldType::Float,
             Self::Bool(_) => FieldType::Bool,
@@ -50,58 +52,13 @@ pub(super) struct Row<'a> {
     pub(super) cells_table: Option<u32>,
 }
 
-/// A name between quotes, to compare with text that probably begins with it.
-pub(super) struct PlainKey {
-    /// The first sixteen bytes, and which bits of them count.
-    start: u128,
-    mask: u128,
-    /// All bytes; none where JSON cannot spell the name without escapes.
-    quoted: Box<[u8]>,
-}
-
-impl PlainKey {
-    fn new(name: &str) -> Self {
-        let plain = !name
-            .bytes()
-            .any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
-        let quoted = if plain {
-            [b"\"", name.as_bytes(), b"\""].concat()
-        } else {
-            Vec::new()
-        };
-        let start = std::array::from_fn(|at| quoted.get(at).copied().unwrap_or(0));
-        let mask = std::array::from_fn(|at| if at < quoted.len() { 0xff } else { 0 });
-        Self {
-            start: u128::from_le_bytes(start),
-            mask: u128::from_le_bytes(mask),
-            quoted: quoted.into_boxed_slice(),
-        }
-    }
-
-    /// The length of this key if `text` begins with it; 0 if not.
-    #[inline]
-    pub(super) fn begins(&self, text: &[u8]) -> usize {
-        let length = self.quoted.len();
-        let begins = if let Some((chunk, rest)) = text.split_first_chunk::<16>() {
-            (u128::from_le_bytes(*chunk) ^ self.start) & self.mask == 0
-                && self
-                    .quoted
-                    .get(16..)
-                    .is_none_or(|tail| rest.starts_with(tail))
-        } else {
-            text.starts_with(&self.quoted)
-        };
-        if begins { length } else { 0 }
-    }
-}
-
 /// What a table needs while it grows.
 #[derive(Default)]
 struct TableIndex {
     /// Columns by name.
     by_name: HashTable<u32>,
-    /// Each column's name as a plain JSON key.
-    keys: Vec<PlainKey>,
+    /// Each column's name as a JSON key, empty where only escapes can spell it.
+    keys: Vec<Prefix>,
 }
 
 /// Builds a [`Batch`].
@@ -132,6 +89,15 @@ impl Columns {
         &mut self.batch
     }
 
+    /// The measurement of a table.
+    #[inline]
+    pub(super) fn measurement(&self, table: u32) -> Option<&str> {
+        self.batch
+            .measurements
+            .get(table as usize)
+            .map(String::as_str)
+    }
+
     /// The table of the row before.
     pub(super) const fn last_table(&self) -> Option<u32> {
         self.last_table
@@ -154,9 +120,9 @@ impl Columns {
             .copied()
     }
 
-    /// The name of a column as a plain JSON key.
+    /// The name of a column as a JSON key, empty where only escapes can spell it.
     #[inline]
-    pub(super) fn plain_key(&self, table: u32, column: u32) -> Option<&PlainKey> {
+    pub(super) fn plain_key(&self, table: u32, column: u32) -> Option<&Prefix> {
         self.indices.get(table as usize)?.keys.get(column as usize)
     }
 
@@ -182,56 +148,62 @@ impl Columns {
         found.copied().unwrap_or(UNKNOWN_COLUMN)
     }
 
-    /// Adds `row`. A cell of another type than its column is left out and noted as the batch's
-    /// conflict if it is the first.
+    /// The time to store for a record that was sent with `sent_ns` (decisions D10).
+    #[inline]
+    pub(super) fn clamp(&mut self, sent_ns: i64) -> i64 {
+        self.batch.clamped_count += u32::from(sent_ns > self.batch.ingest_ns);
+        sent_ns.min(self.batch.ingest_ns)
+    }
+
+    /// Adds a row to a known table and takes its values, which are of their columns' types, each
+    /// column once.
     ///
     /// # Panics
-    /// When two cells have one name; callers exclude that (C8).
-    pub(super) fn accept(&mut self, row: &Row<'_>, cells: &mut Vec<Cell<'_>>) {
-        let table_at = match self.find_table(row.measurement) {
-            Some(table) => table,
-            None => self.add_table(row.measurement),
-        };
+    /// When there is no such table or column.
+    #[inline]
+    pub(super) fn accept_known(
+        &mut self,
+        table_at: u32,
+        series: u32,
+        time_ns: i64,
+        columns: &[u32],
+        values: &mut [Value<'_>],
+    ) {
         self.last_table = Some(table_at);
         self.batch.accepted_count += 1;
         let table = &mut self.batch.tables[table_at as usize];
         let row_at = table.row_count();
-        table.series.push(row.series);
-        table.times_ns.push(row.time_ns);
-        let columns_known = row.cells_table == Some(table_at);
-        for (key, cell) in cells.iter_mut().enumerate() {
-            let known = columns_known
-                .then(|| table.columns.get_mut(cell.column as usize))
-                .flatten();
-            let Some(column) = known else {
-                self.accept_unknown(row.record, table_at, row_at, cells, key);
-                break;
-            };
-            if !push(column, row_at, &mut cell.value) {
-                note_conflict(&mut self.batch.conflict, row.record, key, &cell.name);
-            }
+        table.series.push(series);
+        table.times_ns.push(time_ns);
+        for (&column, value) in columns.iter().zip(values) {
+            let pushed = push(&mut table.columns[column as usize], row_at, value);
+            debug_assert!(pushed, "a value of another type than its column");
         }
-        cells.clear();
     }
 
-    /// Accepts `cells` from the one at `start` on, whose columns must be looked up.
-    #[cold]
-    fn accept_unknown(
-        &mut self,
-        record: u32,
-        table_at: u32,
-        row_at: usize,
-        cells: &mut [Cell<'_>],
-        start: usize,
-    ) {
-        for (key, cell) in cells.iter_mut().enumerate().skip(start) {
-            let column = match self.find_column(table_at, &cell.name) {
-                UNKNOWN_COLUMN => self.add_column(table_at, cell, position(record, key)),
-                column => column,
-            };
-            let column = &mut self.batch.tables[table_at as usize].columns[column as usize];
+    /// Adds `row` and tells its cells their columns; takes their texts. A cell of another type
+    /// than its column is left out and noted as the batch's conflict if it is the first.
+    ///
+    /// # Panics
+    /// When two cells have one name; callers exclude that (C8).
+    pub(super) fn accept(&mut self, row: &Row<'_>, cells: &mut [Cell<'_>]) {
+        let table_at = match self.find_table(row.measurement) {
+            Some(table) => table,
+            None => self.add_table(row.measurement),
+        };
+        self.accept_known(table_at, row.series, row.time_ns, &[], &mut []);
+        let row_at = self.batch.tables[table_at as usize].row_count() - 1;
+        let columns_known = row.cells_table == Some(table_at);
+        for (key, cell) in cells.iter_mut().enumerate() {
+            if !columns_known || cell.column == UNKNOWN_COLUMN {
+                cell.column = match self.find_column(table_at, &cell.name) {
+                    UNKNOWN_COLUMN => self.add_column(table_at, cell, position(row.record, key)),
+                    column => column,
+                };
+            }
+            let column = &mut self.batch.tables[table_at as usize].columns[cell.column as usize];
             if !push(column, row_at, &mut cell.value) {
-                note_conflict(&mut self.batch.conflict, record, key, &cell.name);
+                note_conflict(&mut self.batch.conflict, row.record, key, &cell.name);
             }
         }
     }
@@ -268,7 +240,7 @@ impl Columns {
         let field = count(self.batch.fields.len());
         let name = cell.name.as_ref().to_owned();
         let index = &mut self.indices[table_at as usize];
-        index.keys.push(PlainKey::new(&name));
+        index.keys.push(plain_key(&name));
         self.batch.fields.push(BatchField {
             table: table_at,
             name,
@@ -306,7 +278,7 @@ fn push(column: &mut Column, row_at: usize, value: &mut Value<'_>) -> bool {
         (Values::Text(values), Value::Text(value)) => values.push(std::mem::take(value).into()),
         _ => return false,
     }
-    if column.rows != Rows::All || value_count != row_at {
+    if !matches!(column.rows, Rows::All) || value_count != row_at {
         push_row(&mut column.rows, count(value_count), count(row_at));
     }
     true
@@ -339,6 +311,16 @@ fn position(record: u32, key: usize) -> CellPosition {
         record,
         key: count(key),
     }
+}
+
+fn plain_key(name: &str) -> Prefix {
+    if name
+        .bytes()
+        .any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))
+    {
+        return Prefix::default();
+    }
+    Prefix::new(&[b"\"", name.as_bytes(), b"\""].concat())
 }
 
 fn count(value: usize) -> u32 {

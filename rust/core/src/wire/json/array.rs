@@ -3,11 +3,13 @@
 use super::faults::Faults;
 use super::scan::{Scan, Scanner, Syntax};
 use super::series::FreshSeries;
+use super::shape::{Shapes, Slot};
 use crate::batch::ParseResult;
 use crate::fault::{Fault, FaultCode, Refusal, Step};
 use crate::limits::{BLOCK_ROWS_MAX, WriteLimits};
 use crate::spelling::SpellingCache;
-use crate::wire::columns::{Cell, Columns};
+use crate::time::TimeReader;
+use crate::wire::columns::{Cell, Columns, Value};
 use crate::wire::keys::KeySet;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -18,7 +20,7 @@ pub(super) struct Parser<'a, 'c> {
     pub(super) names: &'c SpellingCache,
     pub(super) limits: &'c WriteLimits,
     pub(super) tenant_key: &'c str,
-    pub(super) ingest_ns: i64,
+    pub(super) times: TimeReader,
     pub(super) columns: Columns,
     /// Fields of the current record, and the table that their columns refer to.
     pub(super) cells: Vec<Cell<'a>>,
@@ -29,6 +31,11 @@ pub(super) struct Parser<'a, 'c> {
     pub(super) keys_of_cells: bool,
     /// Unknown keys of the current record.
     pub(super) other_keys: KeySet<'a>,
+    /// Values of the current record that vary from record to record.
+    pub(super) slots: Vec<Slot>,
+    pub(super) shapes: Shapes,
+    /// Field values of the current record, while it is read by its shape.
+    pub(super) values: Vec<Value<'a>>,
     pub(super) fresh: FreshSeries<'a>,
     pub(super) faults: Faults,
     /// Whether the content of some record's tags refuses the batch (C20, C22).
@@ -70,13 +77,16 @@ pub fn parse_json(
         names,
         limits,
         tenant_key,
-        ingest_ns,
+        times: TimeReader::default(),
         columns: Columns::new(ingest_ns),
         cells: Vec::new(),
         cells_table: None,
         keys: KeySet::default(),
         keys_of_cells: false,
         other_keys: KeySet::default(),
+        slots: Vec::new(),
+        shapes: Shapes::default(),
+        values: Vec::new(),
         fresh: FreshSeries::default(),
         faults: Faults::default(),
         tags_refused: false,
@@ -133,6 +143,8 @@ impl<'a> Parser<'a, '_> {
             if count >= self.limits.batch_records_max {
                 // The batch is refused; only its syntax and its size still matter.
                 scan.at = scan.value_end(1)?;
+            } else if let Some(end) = self.shaped_record(scan) {
+                scan.at = end;
             } else if scan.peek() == b'{' {
                 scan.at = self.record(scan, count)?;
             } else {

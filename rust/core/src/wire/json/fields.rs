@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::array::Parser;
 use super::record::RECORD_DEPTH;
 use super::scan::{Scan, Scanner};
+use super::shape::{Slot, SlotValue};
 use crate::fault::FaultCode;
 use crate::wire::columns::{Cell, UNKNOWN_COLUMN, Value};
 
@@ -49,6 +50,7 @@ impl<'a> Parser<'a, '_> {
                 self.faults
                     .push(key_at, FaultCode::StringTooShort, index, &["fields", &name]);
             }
+            let value_at = scan.at;
             let value = match scan.peek() {
                 b'-' | b'0'..=b'9' => {
                     let value = scan.double()?;
@@ -74,6 +76,11 @@ impl<'a> Parser<'a, '_> {
                     Value::Bool(false)
                 }
             };
+            self.slots.push(Slot {
+                start: value_at,
+                end: scan.at,
+                value: SlotValue::Field,
+            });
             // Faulty ones too: their keys count as duplicates of later ones.
             self.cells.push(Cell {
                 name,

@@ -27,6 +27,41 @@ impl Scanner<'_> {
     /// A number as the nearest double, ties to even; infinite where it is too large (C5, C6).
     #[inline]
     pub(super) fn double(&mut self) -> Scan<f64> {
+        if let Some((value, at)) = self.short_decimal() {
+            self.at = at;
+            return Ok(value);
+        }
+        self.any_double().map(|(value, at)| {
+            self.at = at;
+            value
+        })
+    }
+
+    /// A number of one to seven digits on both sides of a point, as most measurements are, and
+    /// the place behind it. Nothing in here branches on what varies from one to the next.
+    #[inline]
+    fn short_decimal(self) -> Option<(f64, usize)> {
+        let window = self.rest().first_chunk::<17>()?;
+        let negative = usize::from(window.first() == Some(&b'-'));
+        let (whole, whole_count) = few_digits(window, negative)?;
+        let point = negative + whole_count;
+        let (fraction, fraction_count) = few_digits(window, point + 1)?;
+        let end = point + 1 + fraction_count;
+        let leading_zero = (whole_count > 1) & (window.get(negative) == Some(&b'0'));
+        let behind = window.get(end)? | 0x20;
+        if (window.get(point) != Some(&b'.')) | leading_zero | (behind == b'e') {
+            return None;
+        }
+        let unit = *POWERS.get(fraction_count)?;
+        // Fourteen digits and a small power of ten: exact doubles, see `power`.
+        #[expect(clippy::cast_precision_loss, reason = "below 2^53 nothing is lost")]
+        let quotient = (whole * unit + fraction).cast_signed() as f64 / unit.cast_signed() as f64;
+        let sign = (negative as u64) << 63;
+        Some((f64::from_bits(quotient.to_bits() | sign), self.at + end))
+    }
+
+    /// Any number, and the place behind it.
+    fn any_double(mut self) -> Scan<(f64, usize)> {
         let start = self.at;
         let number = self.number()?;
         let magnitude = if number.exact {
@@ -35,9 +70,9 @@ impl Scanner<'_> {
             None
         };
         match magnitude {
-            Some(magnitude) if number.negative => Ok(-magnitude),
-            Some(magnitude) => Ok(magnitude),
-            None => self.rare_double(start),
+            Some(magnitude) if number.negative => Ok((-magnitude, self.at)),
+            Some(magnitude) => Ok((magnitude, self.at)),
+            None => Ok((self.rare_double(start)?, self.at)),
         }
     }
 
@@ -147,6 +182,22 @@ impl Scanner<'_> {
 
 fn place(digit_count: usize) -> i64 {
     i64::try_from(digit_count).unwrap_or(EXPONENT_MAX)
+}
+
+/// The one to seven digits at `at` and how many they are; `None` for more or fewer.
+#[inline]
+fn few_digits(window: &[u8; 17], at: usize) -> Option<(u64, usize)> {
+    let chunk = window.get(at..)?.first_chunk::<8>()?;
+    let digits = u64::from_le_bytes(*chunk) ^ ZEROS;
+    let others = (digits.wrapping_add(ONES * 0x76) | digits) & HIGH_BITS;
+    let bit_count = others.trailing_zeros() & 0x78;
+    if bit_count == 0 || bit_count == 64 {
+        return None;
+    }
+    Some((
+        eight_digits(digits << (64 - bit_count)),
+        (bit_count / 8) as usize,
+    ))
 }
 
 /// The number that eight digits (0 to 9, not their characters) spell, the first in the lowest byte.

@@ -6,8 +6,9 @@ use super::array::Parser;
 use super::faults::NOWHERE;
 use super::scan::{Scan, Scanner};
 use super::series::Tags;
+use super::shape::{Slot, SlotValue};
 use crate::fault::FaultCode;
-use crate::time::{YEAR_2000_NS, parse_ns};
+use crate::time::YEAR_2000_NS;
 use crate::wire::columns::Row;
 
 /// Depth of the values of a record's keys: inside the record and the array.
@@ -63,7 +64,9 @@ impl<'a> Parser<'a, '_> {
             time_ns: None,
             tags: Tags::Absent,
         };
+        let start = scan.at;
         self.cells.clear();
+        self.slots.clear();
         self.other_keys.clear();
         scan.expect(b'{')?;
         let mut more = scan.first(b'}');
@@ -85,7 +88,9 @@ impl<'a> Parser<'a, '_> {
             }
             more = scan.next(b'}')?;
         }
-        self.end_record(index, parts)?;
+        if self.end_record(index, &parts)? {
+            self.learn_shape(start, scan.at);
+        }
         Ok(scan.at)
     }
 
@@ -106,6 +111,7 @@ impl<'a> Parser<'a, '_> {
         key: &Key<'a>,
         parts: &mut Parts<'a>,
     ) -> Scan<(Option<FaultCode>, usize)> {
+        let start = scan.at;
         let fault = match key {
             Key::Measurement => match string_value(&mut scan)? {
                 None => Some(FaultCode::StringType),
@@ -118,7 +124,15 @@ impl<'a> Parser<'a, '_> {
             Key::Time => match string_value(&mut scan)? {
                 None => Some(FaultCode::DatetimeType),
                 Some(text) => {
-                    parts.time_ns = parse_ns(text.as_bytes());
+                    if matches!(text, Cow::Borrowed(_)) {
+                        let (start, end) = (start + 1, scan.at - 1);
+                        self.slots.push(Slot {
+                            start,
+                            end,
+                            value: SlotValue::Time,
+                        });
+                    }
+                    parts.time_ns = self.times.parse_ns(text.as_bytes());
                     parts
                         .time_ns
                         .is_none()
@@ -127,6 +141,11 @@ impl<'a> Parser<'a, '_> {
             },
             Key::Tags => {
                 (parts.tags, scan.at) = self.tags(scan, parts.measurement.as_deref())?;
+                self.slots.push(Slot {
+                    start,
+                    end: scan.at,
+                    value: SlotValue::Tags,
+                });
                 matches!(parts.tags, Tags::Faulty).then_some(FaultCode::DictType)
             }
             Key::Fields if scan.peek() == b'{' => {
@@ -149,8 +168,8 @@ impl<'a> Parser<'a, '_> {
         Ok((fault, scan.at))
     }
 
-    #[inline]
-    fn end_record(&mut self, index: usize, parts: Parts<'a>) -> Scan<()> {
+    /// Decides on a record that is read; whether it is accepted.
+    fn end_record(&mut self, index: usize, parts: &Parts<'a>) -> Scan<bool> {
         self.faults.next_pass();
         let rejected =
             self.cells.is_empty() || parts.time_ns.is_some_and(|time_ns| time_ns < YEAR_2000_NS);
@@ -162,11 +181,13 @@ impl<'a> Parser<'a, '_> {
                     .push(NOWHERE, FaultCode::Missing, index, &[key.name()]);
             }
         }
+        let mut accepted = false;
         if self.faults.are_none() && !self.tags_refused {
             let record = u32::try_from(index).expect("bounded by the records of a batch");
             match (measurement, parts.time_ns, series) {
                 (Some(measurement), Some(sent_ns), Some(series)) if !rejected => {
-                    let time_ns = sent_ns.min(self.ingest_ns);
+                    accepted = true;
+                    let time_ns = self.columns.clamp(sent_ns);
                     let cells_table = self.cells_table;
                     let row = Row {
                         record,
@@ -176,13 +197,12 @@ impl<'a> Parser<'a, '_> {
                         cells_table,
                     };
                     self.columns.accept(&row, &mut self.cells);
-                    self.columns.batch().clamped_count += u32::from(sent_ns > self.ingest_ns);
                 }
                 _ => self.columns.batch().rejected_indices.push(record),
             }
         }
         self.faults.end_record();
-        Ok(())
+        Ok(accepted)
     }
 }
 

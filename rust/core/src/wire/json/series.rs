@@ -59,7 +59,7 @@ impl<'a> Parser<'a, '_> {
             && let Some(length) = first_brace_end(scan.rest())
         {
             let spelling = scan.rest().get(..length).unwrap_or_default();
-            if let Some(series) = self.find_series(measurement, spelling) {
+            if let Some(series) = find_series(self.names, &self.fresh, measurement, spelling) {
                 return Ok((Tags::Known(series), scan.at + length));
             }
         }
@@ -88,7 +88,7 @@ impl<'a> Parser<'a, '_> {
             Tags::Unchecked(start, tags) => (Some(start), tags),
         };
         if let Some(measurement) = measurement
-            && let Some(series) = self.find_series(measurement, tags.as_bytes())
+            && let Some(series) = find_series(self.names, &self.fresh, measurement, tags.as_bytes())
         {
             return Ok(Some(series));
         }
@@ -128,24 +128,6 @@ impl<'a> Parser<'a, '_> {
         Ok(Some(series))
     }
 
-    #[inline]
-    fn find_series(&self, measurement: &str, tags: &[u8]) -> Option<u32> {
-        let hash = self
-            .names
-            .hash(SPELLING_FORMAT, measurement.as_bytes(), tags);
-        if let Some(series) = self
-            .names
-            .find(hash, SPELLING_FORMAT, measurement.as_bytes(), tags)
-        {
-            return Some(series);
-        }
-        let spells = |fresh: &Fresh<'_>| fresh.tags == tags && fresh.measurement == measurement;
-        self.fresh
-            .spellings
-            .find(hash, spells)
-            .map(|fresh| fresh.series)
-    }
-
     /// Keys and values of the tags object at `start`; faults of record `index` are noted.
     #[cold]
     fn parse_tags(&mut self, index: usize, start: usize) -> Scan<Vec<(String, String)>> {
@@ -175,9 +157,25 @@ impl<'a> Parser<'a, '_> {
     }
 }
 
+/// The series of `measurement` whose tags are spelled like this.
+#[inline]
+pub(super) fn find_series(
+    names: &SpellingCache,
+    fresh: &FreshSeries<'_>,
+    measurement: &str,
+    tags: &[u8],
+) -> Option<u32> {
+    let hash = names.hash(SPELLING_FORMAT, measurement.as_bytes(), tags);
+    if let Some(series) = names.find(hash, SPELLING_FORMAT, measurement.as_bytes(), tags) {
+        return Some(series);
+    }
+    let spells = |fresh: &Fresh<'_>| fresh.tags == tags && fresh.measurement == measurement;
+    fresh.spellings.find(hash, spells).map(|fresh| fresh.series)
+}
+
 /// The length up to and with the first closing brace.
 #[inline]
-fn first_brace_end(bytes: &[u8]) -> Option<usize> {
+pub(super) fn first_brace_end(bytes: &[u8]) -> Option<usize> {
     let (chunks, tail) = bytes.as_chunks::<8>();
     for (at, chunk) in chunks.iter().enumerate() {
         let found = equal_bytes(u64::from_le_bytes(*chunk), b'}');

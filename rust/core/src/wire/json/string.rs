@@ -27,7 +27,7 @@ impl<'a> Scanner<'a> {
     /// The first byte from `at` on that is a quote, a backslash or a control character, or the
     /// end of the document.
     #[inline]
-    fn plain_end(&self, mut at: usize) -> usize {
+    pub(super) fn plain_end(&self, mut at: usize) -> usize {
         let bytes = self.bytes();
         while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
             let ends = string_bytes_end(u64::from_le_bytes(*chunk));
