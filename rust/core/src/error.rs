@@ -52,6 +52,7 @@ pub enum Error {
 
 impl Error {
     /// An [`Error::Io`] for an operation on `path`.
+    #[must_use]
     pub fn io(operation: &str, path: &std::path::Path, source: std::io::Error) -> Self {
         if source.raw_os_error() == Some(libc::ENOSPC) {
             return Self::DiskFull;

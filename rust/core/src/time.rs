@@ -164,7 +164,7 @@ pub fn write_rfc3339(out: &mut Vec<u8>, ns: i64) {
 /// The value of two digits, [`NOT_DIGITS`] for other bytes.
 fn pair(tens: u8, ones: u8) -> u32 {
     let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
-    if (tens > 9) | (ones > 9) {
+    if tens.max(ones) > 9 {
         NOT_DIGITS
     } else {
         u32::from(tens) * 10 + u32::from(ones)
@@ -305,7 +305,11 @@ mod tests {
     }
 
     fn length(year: u32, month: u32) -> u32 {
-        let leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+        let leap = if year % 100 == 0 {
+            year % 400
+        } else {
+            year % 4
+        } == 0;
         [
             31,
             28 + u32::from(leap),

@@ -41,6 +41,7 @@ pub(super) struct Slot {
 }
 
 /// What a slot of a shape holds.
+#[derive(PartialEq)]
 enum Part {
     Time,
     Tags,
@@ -163,6 +164,7 @@ impl<'a> Parser<'a, '_> {
         if self.shapes.list.len() >= SHAPES_MAX || self.shapes.given_up() {
             return;
         }
+        // A record that has no shape of its own teaches nothing.
         let _ = self.try_learn_shape(start, end);
     }
 
