@@ -31,30 +31,10 @@ struct Body {
 }
 
 const BODIES: [Body; 4] = [
-    Body {
-        name: "100_entities",
-        entity_count: 100,
-        digits: Digits::Few,
-        space: "",
-    },
-    Body {
-        name: "1000_entities",
-        entity_count: 1_000,
-        digits: Digits::Few,
-        space: "",
-    },
-    Body {
-        name: "long_numbers",
-        entity_count: 1_000,
-        digits: Digits::All,
-        space: "",
-    },
-    Body {
-        name: "spaces",
-        entity_count: 1_000,
-        digits: Digits::Few,
-        space: " ",
-    },
+    Body { name: "100_entities", entity_count: 100, digits: Digits::Few, space: "" },
+    Body { name: "1000_entities", entity_count: 1_000, digits: Digits::Few, space: "" },
+    Body { name: "long_numbers", entity_count: 1_000, digits: Digits::All, space: "" },
+    Body { name: "spaces", entity_count: 1_000, digits: Digits::Few, space: " " },
 ];
 
 /// Reproducible noise.
@@ -62,10 +42,7 @@ struct Noise(u64);
 
 impl Noise {
     fn below(&mut self, bound: f64) -> f64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
         f64::from(u32::try_from(self.0 >> 32).expect("32 bits")) / 4_294_967_296.0 * bound
     }
 }
@@ -78,10 +55,7 @@ impl Body {
         for record in 0..RECORD_COUNT {
             let entity = record % self.entity_count;
             let mut time = Vec::new();
-            write_rfc3339(
-                &mut time,
-                START_NS + i64::try_from(record).expect("small") * 1_000_000,
-            );
+            write_rfc3339(&mut time, START_NS + i64::try_from(record).expect("small") * 1_000_000);
             let time = String::from_utf8(time).expect("ASCII");
             if record > 0 {
                 write!(out, ",{s}").expect("memory");
@@ -134,9 +108,7 @@ fn benches(c: &mut Criterion) {
     for body in BODIES {
         let bytes = body.render();
         if let Some(folder) = std::env::var_os("FLEETCAST_BODIES") {
-            let path = std::path::Path::new(&folder)
-                .join(body.name)
-                .with_extension("json");
+            let path = std::path::Path::new(&folder).join(body.name).with_extension("json");
             std::fs::write(path, &bytes).expect("a folder for bodies");
         }
         let (warm, cold) = (known(&bytes), SpellingCache::default());

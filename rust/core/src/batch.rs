@@ -134,10 +134,7 @@ impl SeriesName {
     /// The value of the `entity_id` tag; `None` also where it is empty (decisions C23).
     #[must_use]
     pub fn entity_id(&self) -> Option<&str> {
-        let at = self
-            .tags
-            .binary_search_by(|(key, _)| key.as_str().cmp("entity_id"))
-            .ok()?;
+        let at = self.tags.binary_search_by(|(key, _)| key.as_str().cmp("entity_id")).ok()?;
         Some(self.tags[at].1.as_str()).filter(|id| !id.is_empty())
     }
 }

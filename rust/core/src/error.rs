@@ -52,15 +52,11 @@ pub enum Error {
 
 impl Error {
     /// An [`Error::Io`] for an operation on `path`.
-    #[must_use]
     pub fn io(operation: &str, path: &std::path::Path, source: std::io::Error) -> Self {
         if source.raw_os_error() == Some(libc::ENOSPC) {
             return Self::DiskFull;
         }
-        Self::Io {
-            what: format!("{operation} {}", path.display()),
-            source,
-        }
+        Self::Io { what: format!("{operation} {}", path.display()), source }
     }
 }
 
@@ -74,10 +70,9 @@ impl fmt::Display for Error {
             Self::Database { what, message } => write!(f, "could not {what}: {message}"),
             Self::DiskFull => write!(f, "no space is left on the device"),
             Self::Poisoned => write!(f, "an earlier commit failed; the store must be opened anew"),
-            Self::Forked => write!(
-                f,
-                "the store was opened before a fork; open it in this process"
-            ),
+            Self::Forked => {
+                write!(f, "the store was opened before a fork; open it in this process")
+            }
             Self::Closed => write!(f, "the store is closed"),
             Self::Exists(path) => write!(f, "{} already exists", path.display()),
             Self::Missing(path) => write!(f, "{} does not exist", path.display()),

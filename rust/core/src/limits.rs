@@ -13,10 +13,7 @@ pub struct WriteLimits {
 
 impl Default for WriteLimits {
     fn default() -> Self {
-        Self {
-            batch_records_max: 1_000,
-            tags_max: 64,
-        }
+        Self { batch_records_max: 1_000, tags_max: 64 }
     }
 }
 

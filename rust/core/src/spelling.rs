@@ -75,15 +75,7 @@ impl SpellingCache {
             self.bytes = 0;
         }
         self.bytes += spelling.len();
-        self.entries.insert_unique(
-            hash,
-            Entry {
-                hash,
-                spelling,
-                series,
-            },
-            |entry| entry.hash,
-        );
+        self.entries.insert_unique(hash, Entry { hash, spelling, series }, |entry| entry.hash);
     }
 }
 
@@ -104,12 +96,7 @@ mod tests {
     use super::*;
 
     fn find(cache: &SpellingCache, format: u8, measurement: &[u8], tags: &[u8]) -> Option<u32> {
-        cache.find(
-            cache.hash(format, measurement, tags),
-            format,
-            measurement,
-            tags,
-        )
+        cache.find(cache.hash(format, measurement, tags), format, measurement, tags)
     }
 
     #[test]
@@ -127,10 +114,7 @@ mod tests {
         let mut cache = SpellingCache::default();
         let tags = vec![b'x'; SPELLING_BYTES_MAX / 4];
         for series in 0..8 {
-            cache.insert(
-                SpellingCache::spell(b'j', &[series], &tags),
-                u32::from(series),
-            );
+            cache.insert(SpellingCache::spell(b'j', &[series], &tags), u32::from(series));
         }
         assert!(cache.bytes <= SPELLING_BYTES_MAX);
         assert_eq!(find(&cache, b'j', &[7], &tags), Some(7));

@@ -108,26 +108,13 @@ fn whole_fraction(text: &[u8]) -> Option<i64> {
 }
 
 /// Nanoseconds of the last digit of a fraction, by the number of its digits.
-const UNITS_NS: [i64; 10] = [
-    0,
-    100_000_000,
-    10_000_000,
-    1_000_000,
-    100_000,
-    10_000,
-    1_000,
-    100,
-    10,
-    1,
-];
+const UNITS_NS: [i64; 10] =
+    [0, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
 
 /// Appends `ns` as UTC with `Z` and 0, 3, 6 or 9 fractional digits (D7), 20 to 30 bytes.
 pub fn write_rfc3339(out: &mut Vec<u8>, ns: i64) {
     let (seconds, fraction_ns) = (ns.div_euclid(SECOND_NS), ns.rem_euclid(SECOND_NS));
-    let (days, second) = (
-        seconds.div_euclid(DAY_SECONDS),
-        seconds.rem_euclid(DAY_SECONDS),
-    );
+    let (days, second) = (seconds.div_euclid(DAY_SECONDS), seconds.rem_euclid(DAY_SECONDS));
     let (year, month, day) = civil_of(days);
     let second = narrow(second);
     let mut text = *b"0000-00-00T00:00:00.000000000Z";
@@ -164,11 +151,7 @@ pub fn write_rfc3339(out: &mut Vec<u8>, ns: i64) {
 /// The value of two digits, [`NOT_DIGITS`] for other bytes.
 fn pair(tens: u8, ones: u8) -> u32 {
     let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
-    if tens.max(ones) > 9 {
-        NOT_DIGITS
-    } else {
-        u32::from(tens) * 10 + u32::from(ones)
-    }
+    if tens.max(ones) > 9 { NOT_DIGITS } else { u32::from(tens) * 10 + u32::from(ones) }
 }
 
 /// Days from 1970-01-01 to the date `YYYY-MM-DD`.
@@ -186,11 +169,7 @@ fn days_of(date: &[u8; 10]) -> Option<i64> {
         return None;
     }
     // Years from March: the leap day comes last and month lengths follow one line.
-    let (year, month) = if month > 2 {
-        (year, month - 3)
-    } else {
-        (year - 1, month + 9)
-    };
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let days = year * 365 + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
     Some(i64::from(days) - i64::from(EPOCH_DAYS))
 }
@@ -217,11 +196,7 @@ fn civil_of(days: i64) -> (u32, u32, u32) {
     let month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month + 2) / 5 + 1;
     let year = era * 400 + year_of_era;
-    if month < 10 {
-        (year, month + 3, day)
-    } else {
-        (year + 1, month - 9, day)
-    }
+    if month < 10 { (year, month + 3, day) } else { (year + 1, month - 9, day) }
 }
 
 /// Nanoseconds of the digits that `text` starts with, at least one, and what follows them.
@@ -250,10 +225,7 @@ fn offset(sign: u8, hours: u32, minutes: u32) -> Option<i64> {
 }
 
 fn saturated(seconds: i64, fraction_ns: i64) -> i64 {
-    if let Some(ns) = seconds
-        .checked_mul(SECOND_NS)
-        .and_then(|ns| ns.checked_add(fraction_ns))
-    {
+    if let Some(ns) = seconds.checked_mul(SECOND_NS).and_then(|ns| ns.checked_add(fraction_ns)) {
         return ns;
     }
     // The product alone may leave the range where the sum does not.
@@ -286,44 +258,21 @@ mod tests {
         let (mut at_year, mut at_month) = (year, month);
         while (at_year, at_month) != (1970, 1) {
             if (at_year, at_month) > (1970, 1) {
-                (at_year, at_month) = if at_month == 1 {
-                    (at_year - 1, 12)
-                } else {
-                    (at_year, at_month - 1)
-                };
+                (at_year, at_month) =
+                    if at_month == 1 { (at_year - 1, 12) } else { (at_year, at_month - 1) };
                 days += i64::from(length(at_year, at_month));
             } else {
                 days -= i64::from(length(at_year, at_month));
-                (at_year, at_month) = if at_month == 12 {
-                    (at_year + 1, 1)
-                } else {
-                    (at_year, at_month + 1)
-                };
+                (at_year, at_month) =
+                    if at_month == 12 { (at_year + 1, 1) } else { (at_year, at_month + 1) };
             }
         }
         days
     }
 
     fn length(year: u32, month: u32) -> u32 {
-        let leap = if year % 100 == 0 {
-            year % 400
-        } else {
-            year % 4
-        } == 0;
-        [
-            31,
-            28 + u32::from(leap),
-            31,
-            30,
-            31,
-            30,
-            31,
-            31,
-            30,
-            31,
-            30,
-            31,
-        ][month as usize - 1]
+        let leap = if year % 100 == 0 { year % 400 } else { year % 4 } == 0;
+        [31, 28 + u32::from(leap), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month as usize - 1]
     }
 
     #[test]
@@ -347,18 +296,10 @@ mod tests {
             ("D3", "2026-01-31T12:00:00", noon),
             ("D3", "2026-01-31T12:00", noon),
             ("D6", "2026-01-31T12:00:00.123456789Z", noon + 123_456_789),
-            (
-                "D6",
-                "2026-01-31T12:00:00.9999999999999Z",
-                noon + 999_999_999,
-            ),
+            ("D6", "2026-01-31T12:00:00.9999999999999Z", noon + 999_999_999),
             ("D6", "1969-12-31T23:59:59.9999999999Z", -1),
             ("D8", "2000-01-01T00:00:00Z", YEAR_2000_NS),
-            (
-                "D8",
-                "2000-01-01T00:00:00+14:00",
-                YEAR_2000_NS - 14 * 3_600 * SECOND_NS,
-            ),
+            ("D8", "2000-01-01T00:00:00+14:00", YEAR_2000_NS - 14 * 3_600 * SECOND_NS),
             ("D9", "9999-12-31T23:59:59.999999999Z", i64::MAX),
             ("D9", "9999-12-31T23:59:59-23:59", i64::MAX),
             ("D9", "0001-01-01T00:00:00Z", i64::MIN),
@@ -371,11 +312,7 @@ mod tests {
         ] {
             assert_eq!(parse_ns(time.as_bytes()), Some(ns), "{clause}: {time}");
             for _ in 0..2 {
-                assert_eq!(
-                    reader.parse_ns(time.as_bytes()),
-                    Some(ns),
-                    "{clause}: {time}"
-                );
+                assert_eq!(reader.parse_ns(time.as_bytes()), Some(ns), "{clause}: {time}");
             }
         }
     }
@@ -455,10 +392,7 @@ mod tests {
 
     #[test]
     fn every_day_is_the_counted_day() {
-        for (year, month) in (1..=9_999)
-            .step_by(7)
-            .flat_map(|y| (1..=12).map(move |m| (y, m)))
-        {
+        for (year, month) in (1..=9_999).step_by(7).flat_map(|y| (1..=12).map(move |m| (y, m))) {
             let last = length(year, month);
             let date = format!("{year:04}-{month:02}-{last:02}");
             let days = days_of(date.as_bytes().try_into().unwrap());

@@ -74,10 +74,7 @@ pub(super) struct Columns {
 impl Columns {
     pub(super) fn new(ingest_ns: i64) -> Self {
         Self {
-            batch: Batch {
-                ingest_ns,
-                ..Batch::default()
-            },
+            batch: Batch { ingest_ns, ..Batch::default() },
             indices: Vec::new(),
             by_measurement: HashTable::new(),
             last_table: None,
@@ -92,10 +89,7 @@ impl Columns {
     /// The measurement of a table.
     #[inline]
     pub(super) fn measurement(&self, table: u32) -> Option<&str> {
-        self.batch
-            .measurements
-            .get(table as usize)
-            .map(String::as_str)
+        self.batch.measurements.get(table as usize).map(String::as_str)
     }
 
     /// The table of the row before.
@@ -106,18 +100,13 @@ impl Columns {
     /// The table of `measurement`, if it has a row.
     pub(super) fn find_table(&self, measurement: &str) -> Option<u32> {
         let measures = |table: u32| {
-            self.batch
-                .measurements
-                .get(table as usize)
-                .is_some_and(|name| name == measurement)
+            self.batch.measurements.get(table as usize).is_some_and(|name| name == measurement)
         };
         if let Some(table) = self.last_table.filter(|&table| measures(table)) {
             return Some(table);
         }
         let hash = self.hasher.hash_one(measurement);
-        self.by_measurement
-            .find(hash, |&table| measures(table))
-            .copied()
+        self.by_measurement.find(hash, |&table| measures(table)).copied()
     }
 
     /// The name of a column as a JSON key, empty where only escapes can spell it.
@@ -128,22 +117,14 @@ impl Columns {
 
     /// The column of the field `name`, or [`UNKNOWN_COLUMN`].
     pub(super) fn find_column(&self, table: u32, name: &str) -> u32 {
-        let parts = (
-            self.batch.tables.get(table as usize),
-            self.indices.get(table as usize),
-        );
+        let parts = (self.batch.tables.get(table as usize), self.indices.get(table as usize));
         let (Some(table), Some(index)) = parts else {
             return UNKNOWN_COLUMN;
         };
         let hash = self.hasher.hash_one(name);
         let found = index.by_name.find(hash, |&column| {
-            let field = table
-                .columns
-                .get(column as usize)
-                .map(|column| column.field as usize);
-            field
-                .and_then(|at| self.batch.fields.get(at))
-                .is_some_and(|field| field.name == name)
+            let field = table.columns.get(column as usize).map(|column| column.field as usize);
+            field.and_then(|at| self.batch.fields.get(at)).is_some_and(|field| field.name == name)
         });
         found.copied().unwrap_or(UNKNOWN_COLUMN)
     }
@@ -228,10 +209,9 @@ impl Columns {
         self.batch.measurements.push(measurement.to_owned());
         self.indices.push(TableIndex::default());
         let (hasher, names) = (&self.hasher, &self.batch.measurements);
-        self.by_measurement
-            .insert_unique(hasher.hash_one(measurement), table, |&table| {
-                hasher.hash_one(names[table as usize].as_str())
-            });
+        self.by_measurement.insert_unique(hasher.hash_one(measurement), table, |&table| {
+            hasher.hash_one(names[table as usize].as_str())
+        });
         table
     }
 
@@ -241,29 +221,14 @@ impl Columns {
         let name = cell.name.as_ref().to_owned();
         let index = &mut self.indices[table_at as usize];
         index.keys.push(plain_key(&name));
-        self.batch.fields.push(BatchField {
-            table: table_at,
-            name,
-            field_type,
-            first,
-        });
+        self.batch.fields.push(BatchField { table: table_at, name, field_type, first });
         let columns = &mut self.batch.tables[table_at as usize].columns;
         let column = count(columns.len());
-        columns.push(Column {
-            field,
-            rows: Rows::All,
-            values: Values::new(field_type),
-        });
+        columns.push(Column { field, rows: Rows::All, values: Values::new(field_type) });
         let (hasher, fields) = (&self.hasher, &self.batch.fields);
-        index
-            .by_name
-            .insert_unique(hasher.hash_one(cell.name.as_ref()), column, |&column| {
-                hasher.hash_one(
-                    fields[columns[column as usize].field as usize]
-                        .name
-                        .as_str(),
-                )
-            });
+        index.by_name.insert_unique(hasher.hash_one(cell.name.as_ref()), column, |&column| {
+            hasher.hash_one(fields[columns[column as usize].field as usize].name.as_str())
+        });
         column
     }
 }
@@ -299,25 +264,16 @@ fn push_row(rows: &mut Rows, value_count: u32, row_at: u32) {
 #[cold]
 fn note_conflict(conflict: &mut Option<Conflict>, record: u32, key: usize, name: &str) {
     if conflict.is_none() {
-        *conflict = Some(Conflict {
-            at: position(record, key),
-            field: name.to_owned(),
-        });
+        *conflict = Some(Conflict { at: position(record, key), field: name.to_owned() });
     }
 }
 
 fn position(record: u32, key: usize) -> CellPosition {
-    CellPosition {
-        record,
-        key: count(key),
-    }
+    CellPosition { record, key: count(key) }
 }
 
 fn plain_key(name: &str) -> Prefix {
-    if name
-        .bytes()
-        .any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))
-    {
+    if name.bytes().any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)) {
         return Prefix::default();
     }
     Prefix::new(&[b"\"", name.as_bytes(), b"\""].concat())

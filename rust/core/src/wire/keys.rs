@@ -26,11 +26,7 @@ impl<'a> KeySet<'a> {
 
     /// Adds `key`; whether it was new.
     pub(super) fn insert(&mut self, key: Cow<'a, str>) -> bool {
-        let Self {
-            keys,
-            index,
-            hasher,
-        } = self;
+        let Self { keys, index, hasher } = self;
         let hash_of = |key: &str| hasher.hash_one(key);
         let rehash = |&at: &usize| keys.get(at).map_or(0, |key| hash_of(key));
         if keys.len() < LINEAR_KEYS_MAX {

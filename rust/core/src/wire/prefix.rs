@@ -26,10 +26,7 @@ impl Prefix {
     pub(super) fn begins(&self, text: &[u8]) -> usize {
         let begins = if let Some((chunk, rest)) = text.split_first_chunk::<16>() {
             (u128::from_le_bytes(*chunk) ^ self.start) & self.mask == 0
-                && self
-                    .bytes
-                    .get(16..)
-                    .is_none_or(|tail| rest.starts_with(tail))
+                && self.bytes.get(16..).is_none_or(|tail| rest.starts_with(tail))
         } else {
             text.starts_with(&self.bytes)
         };
@@ -47,18 +44,12 @@ mod tests {
         for length in 0..=40 {
             let prefix = Prefix::new(&text[..length]);
             for end in 0..=text.len() {
-                assert_eq!(
-                    prefix.begins(&text[..end]),
-                    if end < length { 0 } else { length }
-                );
+                assert_eq!(prefix.begins(&text[..end]), if end < length { 0 } else { length });
             }
             for changed in 0..text.len() {
                 let mut text = text.clone();
                 text[changed] = 0;
-                assert_eq!(
-                    prefix.begins(&text),
-                    if changed < length { 0 } else { length }
-                );
+                assert_eq!(prefix.begins(&text), if changed < length { 0 } else { length });
             }
         }
     }

@@ -33,14 +33,8 @@ pub(super) fn series_name(
         return None;
     }
     tags.sort_unstable();
-    debug_assert!(
-        tags.is_sorted_by(|(key, _), (next, _)| key < next),
-        "a tag key occurs twice"
-    );
-    Some(SeriesName {
-        measurement: measurement.to_owned(),
-        tags,
-    })
+    debug_assert!(tags.is_sorted_by(|(key, _), (next, _)| key < next), "a tag key occurs twice");
+    Some(SeriesName { measurement: measurement.to_owned(), tags })
 }
 
 #[cfg(test)]
@@ -48,39 +42,16 @@ mod tests {
     use super::*;
 
     fn name(keys: &[&str]) -> Option<SeriesName> {
-        let tags = keys
-            .iter()
-            .map(|key| ((*key).to_owned(), "sent".to_owned()))
-            .collect();
-        series_name(
-            "link",
-            tags,
-            "acme",
-            &WriteLimits {
-                tags_max: 2,
-                ..WriteLimits::default()
-            },
-        )
+        let tags = keys.iter().map(|key| ((*key).to_owned(), "sent".to_owned())).collect();
+        series_name("link", tags, "acme", &WriteLimits { tags_max: 2, ..WriteLimits::default() })
     }
 
     #[test]
     fn tags_are_sorted_and_tenant_tags_stamped() {
         let name = name(&["tenants", "tenant_key", "a", "tenant", "tenant_id"]).unwrap();
-        let tags: Vec<_> = name
-            .tags
-            .iter()
-            .map(|(k, v)| (k.as_str(), v.as_str()))
-            .collect();
-        let stamped = [
-            ("tenant", "acme"),
-            ("tenant_id", "acme"),
-            ("tenant_key", "acme"),
-        ];
-        assert_eq!(
-            tags,
-            [&[("a", "sent")], &stamped[..], &[("tenants", "sent")]].concat(),
-            "C15"
-        );
+        let tags: Vec<_> = name.tags.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        let stamped = [("tenant", "acme"), ("tenant_id", "acme"), ("tenant_key", "acme")];
+        assert_eq!(tags, [&[("a", "sent")], &stamped[..], &[("tenants", "sent")]].concat(), "C15");
     }
 
     #[test]

@@ -62,16 +62,9 @@ pub fn parse_json(
     tenant_key: &str,
     ingest_ns: i64,
 ) -> ParseResult {
-    assert!(
-        limits.batch_records_max <= BLOCK_ROWS_MAX,
-        "a batch must fit one block"
-    );
+    assert!(limits.batch_records_max <= BLOCK_ROWS_MAX, "a batch must fit one block");
     let text = std::str::from_utf8(body).map_err(|error| not_json(error.valid_up_to()))?;
-    let start = if text.starts_with(BYTE_ORDER_MARK) {
-        BYTE_ORDER_MARK.len_utf8()
-    } else {
-        0
-    };
+    let start = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
     let mut parser = Parser {
         text,
         names,
@@ -93,16 +86,10 @@ pub fn parse_json(
     };
     let count = parser.document(start).map_err(|Syntax(at)| not_json(at))?;
     let Some(received) = count else {
-        return Err(Refusal::Faults(vec![Fault {
-            code: FaultCode::ListType,
-            loc: Vec::new(),
-        }]));
+        return Err(Refusal::Faults(vec![Fault { code: FaultCode::ListType, loc: Vec::new() }]));
     };
     if received > limits.batch_records_max {
-        return Err(Refusal::TooManyRecords {
-            received,
-            max: limits.batch_records_max,
-        });
+        return Err(Refusal::TooManyRecords { received, max: limits.batch_records_max });
     }
     if !parser.faults.are_none() {
         return Err(Refusal::Faults(parser.faults.into_list()));
@@ -128,11 +115,7 @@ impl<'a> Parser<'a, '_> {
             scan.at = scan.value_end(0)?;
         }
         scan.skip_space();
-        if scan.at < scan.text.len() {
-            scan.error()
-        } else {
-            Ok(count)
-        }
+        if scan.at < scan.text.len() { scan.error() } else { Ok(count) }
     }
 
     fn array(&mut self, mut scan: Scanner<'a>) -> Scan<(usize, usize)> {
@@ -162,8 +145,5 @@ impl<'a> Parser<'a, '_> {
 
 #[cold]
 fn not_json(at: usize) -> Refusal {
-    Refusal::Faults(vec![Fault {
-        code: FaultCode::JsonInvalid,
-        loc: vec![Step::Index(at)],
-    }])
+    Refusal::Faults(vec![Fault { code: FaultCode::JsonInvalid, loc: vec![Step::Index(at)] }])
 }

@@ -47,8 +47,7 @@ impl Faults {
         if !self.record.is_empty() {
             self.record.sort_by_key(|(at, _)| *at);
             let room = FAULTS_MAX - self.done.len();
-            self.done
-                .extend(self.record.drain(..).map(|(_, fault)| fault).take(room));
+            self.done.extend(self.record.drain(..).map(|(_, fault)| fault).take(room));
         }
         self.pass_start = 0;
     }

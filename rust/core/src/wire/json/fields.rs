@@ -40,15 +40,13 @@ impl<'a> Parser<'a, '_> {
             }
             scan.colon()?;
             if !ascending && self.is_duplicate(name.clone()) {
-                self.faults
-                    .push(key_at, FaultCode::DuplicateKey, index, &["fields", &name]);
+                self.faults.push(key_at, FaultCode::DuplicateKey, index, &["fields", &name]);
                 scan.at = scan.value_end(FIELDS_DEPTH)?;
                 more = scan.next(b'}')?;
                 continue;
             }
             if name.is_empty() {
-                self.faults
-                    .push(key_at, FaultCode::StringTooShort, index, &["fields", &name]);
+                self.faults.push(key_at, FaultCode::StringTooShort, index, &["fields", &name]);
             }
             let value_at = scan.at;
             let value = match scan.peek() {
@@ -76,17 +74,9 @@ impl<'a> Parser<'a, '_> {
                     Value::Bool(false)
                 }
             };
-            self.slots.push(Slot {
-                start: value_at,
-                end: scan.at,
-                value: SlotValue::Field,
-            });
+            self.slots.push(Slot { start: value_at, end: scan.at, value: SlotValue::Field });
             // Faulty ones too: their keys count as duplicates of later ones.
-            self.cells.push(Cell {
-                name,
-                column,
-                value,
-            });
+            self.cells.push(Cell { name, column, value });
             more = scan.next(b'}')?;
         }
         Ok(scan.at)
@@ -122,9 +112,7 @@ impl<'a> Parser<'a, '_> {
         table: Option<u32>,
     ) -> Scan<(Cow<'a, str>, u32, usize)> {
         let name = scan.string()?;
-        let column = table.map_or(UNKNOWN_COLUMN, |table| {
-            self.columns.find_column(table, &name)
-        });
+        let column = table.map_or(UNKNOWN_COLUMN, |table| self.columns.find_column(table, &name));
         Ok((name, column, scan.at))
     }
 

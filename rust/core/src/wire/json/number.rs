@@ -40,10 +40,7 @@ impl Scanner<'_> {
     /// A number of one to seven digits on both sides of a point, as most measurements are, and
     /// the place behind it. Nothing in here branches on what varies from one to the next.
     #[inline]
-    #[expect(
-        clippy::needless_bitwise_bool,
-        reason = "a lazy operator would be a branch"
-    )]
+    #[expect(clippy::needless_bitwise_bool, reason = "a lazy operator would be a branch")]
     fn short_decimal(self) -> Option<(f64, usize)> {
         let window = self.rest().first_chunk::<17>()?;
         let negative = usize::from(window.first() == Some(&b'-'));
@@ -68,11 +65,7 @@ impl Scanner<'_> {
     fn any_double(mut self) -> Scan<(f64, usize)> {
         let start = self.at;
         let number = self.number()?;
-        let magnitude = if number.exact {
-            nearest(number.mantissa, number.exponent)
-        } else {
-            None
-        };
+        let magnitude = if number.exact { nearest(number.mantissa, number.exponent) } else { None };
         match magnitude {
             Some(magnitude) if number.negative => Ok((-magnitude, self.at)),
             Some(magnitude) => Ok((magnitude, self.at)),
@@ -120,12 +113,7 @@ impl Scanner<'_> {
             (shift, self.at) = self.exponent()?;
             exponent += shift;
         }
-        Ok(Number {
-            mantissa,
-            exponent,
-            negative,
-            exact: digit_count <= DIGITS_MAX,
-        })
+        Ok(Number { mantissa, exponent, negative, exact: digit_count <= DIGITS_MAX })
     }
 
     /// `mantissa` with the digits from here on appended, and the place behind them. It wraps
@@ -140,9 +128,7 @@ impl Scanner<'_> {
             // The lowest high bit marks the first byte that is no digit.
             let others = (digits.wrapping_add(ONES * 0x76) | digits) & HIGH_BITS;
             if others == 0 {
-                mantissa = mantissa
-                    .wrapping_mul(100_000_000)
-                    .wrapping_add(eight_digits(digits));
+                mantissa = mantissa.wrapping_mul(100_000_000).wrapping_add(eight_digits(digits));
                 at += 8;
                 continue;
             }
@@ -155,9 +141,7 @@ impl Scanner<'_> {
             return (mantissa.wrapping_mul(unit).wrapping_add(value), at + count);
         }
         while let Some(digit @ b'0'..=b'9') = bytes.get(at) {
-            mantissa = mantissa
-                .wrapping_mul(10)
-                .wrapping_add(u64::from(digit - b'0'));
+            mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
             at += 1;
         }
         (mantissa, at)
@@ -198,10 +182,7 @@ fn few_digits(window: &[u8; 17], at: usize) -> Option<(u64, usize)> {
     if bit_count == 0 || bit_count == 64 {
         return None;
     }
-    Some((
-        eight_digits(digits << (64 - bit_count)),
-        (bit_count / 8) as usize,
-    ))
+    Some((eight_digits(digits << (64 - bit_count)), (bit_count / 8) as usize))
 }
 
 /// The number that eight digits (0 to 9, not their characters) spell, the first in the lowest byte.

@@ -64,11 +64,7 @@ pub(super) fn nearest(mantissa: u64, exponent: i64) -> Option<f64> {
     {
         #[expect(clippy::cast_precision_loss, reason = "below 2^53 nothing is lost")]
         let mantissa = mantissa as f64;
-        return Some(if exponent < 0 {
-            mantissa / power
-        } else {
-            mantissa * power
-        });
+        return Some(if exponent < 0 { mantissa / power } else { mantissa * power });
     }
     if !(-POWER_MAX..=POWER_MAX).contains(&exponent) {
         return None;

@@ -58,12 +58,7 @@ impl<'a> Parser<'a, '_> {
     /// Reads record `index`, an object, and accepts or rejects it unless something is wrong with
     /// the batch; the place behind it.
     pub(super) fn record(&mut self, mut scan: Scanner<'a>, index: usize) -> Scan<usize> {
-        let mut parts = Parts {
-            seen: 0,
-            measurement: None,
-            time_ns: None,
-            tags: Tags::Absent,
-        };
+        let mut parts = Parts { seen: 0, measurement: None, time_ns: None, tags: Tags::Absent };
         let start = scan.at;
         self.cells.clear();
         self.slots.clear();
@@ -126,26 +121,15 @@ impl<'a> Parser<'a, '_> {
                 Some(text) => {
                     if matches!(text, Cow::Borrowed(_)) {
                         let (start, end) = (start + 1, scan.at - 1);
-                        self.slots.push(Slot {
-                            start,
-                            end,
-                            value: SlotValue::Time,
-                        });
+                        self.slots.push(Slot { start, end, value: SlotValue::Time });
                     }
                     parts.time_ns = self.times.parse_ns(text.as_bytes());
-                    parts
-                        .time_ns
-                        .is_none()
-                        .then_some(FaultCode::DatetimeParsing)
+                    parts.time_ns.is_none().then_some(FaultCode::DatetimeParsing)
                 }
             },
             Key::Tags => {
                 (parts.tags, scan.at) = self.tags(scan, parts.measurement.as_deref())?;
-                self.slots.push(Slot {
-                    start,
-                    end: scan.at,
-                    value: SlotValue::Tags,
-                });
+                self.slots.push(Slot { start, end: scan.at, value: SlotValue::Tags });
                 matches!(parts.tags, Tags::Faulty).then_some(FaultCode::DictType)
             }
             Key::Fields if scan.peek() == b'{' => {
@@ -177,8 +161,7 @@ impl<'a> Parser<'a, '_> {
         let series = self.series(index, measurement, parts.tags, !rejected)?;
         for key in [Key::Measurement, Key::Time] {
             if parts.seen & key.bit() == 0 {
-                self.faults
-                    .push(NOWHERE, FaultCode::Missing, index, &[key.name()]);
+                self.faults.push(NOWHERE, FaultCode::Missing, index, &[key.name()]);
             }
         }
         let mut accepted = false;
@@ -189,13 +172,7 @@ impl<'a> Parser<'a, '_> {
                     accepted = true;
                     let time_ns = self.columns.clamp(sent_ns);
                     let cells_table = self.cells_table;
-                    let row = Row {
-                        record,
-                        measurement,
-                        series,
-                        time_ns,
-                        cells_table,
-                    };
+                    let row = Row { record, measurement, series, time_ns, cells_table };
                     self.columns.accept(&row, &mut self.cells);
                 }
                 _ => self.columns.batch().rejected_indices.push(record),

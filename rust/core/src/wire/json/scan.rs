@@ -56,11 +56,7 @@ impl<'a> Scanner<'a> {
 
     #[inline]
     pub(super) fn expect(&mut self, byte: u8) -> Scan<()> {
-        if self.take(byte) {
-            Ok(())
-        } else {
-            self.error()
-        }
+        if self.take(byte) { Ok(()) } else { self.error() }
     }
 
     /// Takes `prefix` if it comes next.
@@ -114,11 +110,7 @@ impl<'a> Scanner<'a> {
 
     #[inline]
     pub(super) fn literal(&mut self, literal: &[u8]) -> Scan<()> {
-        if self.take_prefix(literal) {
-            Ok(())
-        } else {
-            self.error()
-        }
+        if self.take_prefix(literal) { Ok(()) } else { self.error() }
     }
 
     /// The place behind the value that begins here, inside of `depth` arrays and objects.

@@ -113,18 +113,9 @@ impl<'a> Parser<'a, '_> {
         let number = u32::try_from(new_series.len()).expect("as many series as records");
         new_series.push(NewSeries { name, spelling });
         let series = NEW_SERIES_BASE + number;
-        let hash = self
-            .names
-            .hash(SPELLING_FORMAT, measurement.as_bytes(), tags.as_bytes());
-        let fresh = Fresh {
-            hash,
-            measurement: measurement.clone(),
-            tags: tags.as_bytes(),
-            series,
-        };
-        self.fresh
-            .spellings
-            .insert_unique(hash, fresh, |fresh| fresh.hash);
+        let hash = self.names.hash(SPELLING_FORMAT, measurement.as_bytes(), tags.as_bytes());
+        let fresh = Fresh { hash, measurement: measurement.clone(), tags: tags.as_bytes(), series };
+        self.fresh.spellings.insert_unique(hash, fresh, |fresh| fresh.hash);
         Ok(Some(series))
     }
 
@@ -141,14 +132,12 @@ impl<'a> Parser<'a, '_> {
             let key = scan.string()?;
             scan.colon()?;
             if !self.keys.insert(key.clone()) {
-                self.faults
-                    .push(key_at, FaultCode::DuplicateKey, index, &["tags", &key]);
+                self.faults.push(key_at, FaultCode::DuplicateKey, index, &["tags", &key]);
                 scan.at = scan.value_end(RECORD_DEPTH + 1)?;
             } else if scan.peek() == b'"' {
                 pairs.push((key.into_owned(), scan.string()?.into_owned()));
             } else {
-                self.faults
-                    .push(key_at, FaultCode::StringType, index, &["tags", &key]);
+                self.faults.push(key_at, FaultCode::StringType, index, &["tags", &key]);
                 scan.at = scan.value_end(RECORD_DEPTH + 1)?;
             }
             more = scan.next(b'}')?;

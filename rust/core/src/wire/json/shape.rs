@@ -113,8 +113,7 @@ impl<'a> Parser<'a, '_> {
         let shape = self.shapes.list.get(at)?;
         let time_ns = self.columns.clamp(shaped.sent_ns);
         let (columns, values) = (&shape.columns, &mut self.values);
-        self.columns
-            .accept_known(shape.table, shaped.series, time_ns, columns, values);
+        self.columns.accept_known(shape.table, shaped.series, time_ns, columns, values);
         Some(shaped.end)
     }
 
@@ -152,11 +151,7 @@ impl<'a> Parser<'a, '_> {
             }
         }
         let end = scan.at + taken(&shape.last, scan)?;
-        Some(Shaped {
-            series,
-            sent_ns,
-            end,
-        })
+        Some(Shaped { series, sent_ns, end })
     }
 
     /// Remembers the shape of the record from `start` to `end`, which was just accepted.
@@ -192,13 +187,7 @@ impl<'a> Parser<'a, '_> {
         let last = Prefix::new(bytes.get(at..end)?);
         let table = self.columns.last_table()?;
         let shape = self.shapes.list.len();
-        self.shapes.list.push(Shape {
-            table,
-            parts,
-            last,
-            columns,
-            next: shape,
-        });
+        self.shapes.list.push(Shape { table, parts, last, columns, next: shape });
         self.shapes.follow(shape);
         Some(())
     }
@@ -214,9 +203,9 @@ fn taken(text: &Prefix, scan: Scanner<'_>) -> Option<usize> {
 #[inline]
 fn simple_value<'a>(scan: &mut Scanner<'a>) -> Option<Value<'a>> {
     match scan.peek() {
-        b'-' | b'0'..=b'9' => Some(Value::Float(
-            scan.double().ok().filter(|value| value.is_finite())?,
-        )),
+        b'-' | b'0'..=b'9' => {
+            Some(Value::Float(scan.double().ok().filter(|value| value.is_finite())?))
+        }
         b'"' => scan.string().ok().map(Value::Text),
         b't' => scan.literal(b"true").ok().map(|()| Value::Bool(true)),
         b'f' => scan.literal(b"false").ok().map(|()| Value::Bool(false)),

@@ -70,20 +70,12 @@ fn cache_of(batch: Batch) -> SpellingCache {
 fn check_batch(batch: &Batch) {
     use crate::batch::Rows;
     assert_eq!(batch.tables.len(), batch.measurements.len());
-    let row_count: usize = batch
-        .tables
-        .iter()
-        .map(crate::batch::Table::row_count)
-        .sum();
+    let row_count: usize = batch.tables.iter().map(crate::batch::Table::row_count).sum();
     assert_eq!(row_count, batch.accepted_count as usize);
     assert!(batch.rejected_indices.is_sorted_by(|a, b| a < b));
     assert_eq!(
         batch.fields.len(),
-        batch
-            .tables
-            .iter()
-            .map(|table| table.columns.len())
-            .sum::<usize>()
+        batch.tables.iter().map(|table| table.columns.len()).sum::<usize>()
     );
     for (table_at, table) in batch.tables.iter().enumerate() {
         assert_eq!(table.series.len(), table.row_count());

@@ -51,14 +51,7 @@ fn value() -> impl Strategy<Value = Value> {
 
 /// Mostly one type per name, so that conflicts are rare enough to see the rest.
 fn typed_field() -> impl Strategy<Value = (String, Value)> {
-    let names = [
-        "lat",
-        "lon",
-        "a field of more than sixteen bytes",
-        "s\"q",
-        "é",
-        "n",
-    ];
+    let names = ["lat", "lon", "a field of more than sixteen bytes", "s\"q", "é", "n"];
     (select(names.to_vec()), value(), 0..12).prop_map(|(name, value, odd)| {
         let fits = match name {
             "s\"q" => matches!(value, Value::Text(_)),
@@ -70,10 +63,7 @@ fn typed_field() -> impl Strategy<Value = (String, Value)> {
             "n" => Value::Bool(true),
             _ => Value::Float(2.5_f64.to_bits()),
         };
-        (
-            name.to_owned(),
-            if fits || odd == 0 { value } else { plain },
-        )
+        (name.to_owned(), if fits || odd == 0 { value } else { plain })
     })
 }
 
@@ -85,37 +75,23 @@ fn record() -> impl Strategy<Value = Record> {
         2 => any::<i64>(),
     ];
     let measurement = select(vec!["link", "sat\"", "a much longer measurement"]);
-    (
-        measurement,
-        time,
-        tags,
-        vec(typed_field(), 0..6),
-        any::<u64>(),
-    )
-        .prop_map(|(measurement, time_ns, tags, mut fields, style)| {
+    (measurement, time, tags, vec(typed_field(), 0..6), any::<u64>()).prop_map(
+        |(measurement, time_ns, tags, mut fields, style)| {
             let mut seen = Vec::new();
             fields.retain(|(name, _)| {
                 let new = !seen.contains(name);
                 seen.push(name.clone());
                 new
             });
-            Record {
-                measurement: measurement.to_owned(),
-                time_ns,
-                tags,
-                fields,
-                style,
-            }
-        })
+            Record { measurement: measurement.to_owned(), time_ns, tags, fields, style }
+        },
+    )
 }
 
 /// Batches of a few templates, repeated with other values, as producers send them.
 fn batch() -> impl Strategy<Value = Vec<Record>> {
-    (
-        vec(record(), 1..4),
-        vec((record(), any::<bool>(), 0_usize..4), 0..40),
-    )
-        .prop_map(|(templates, records)| {
+    (vec(record(), 1..4), vec((record(), any::<bool>(), 0_usize..4), 0..40)).prop_map(
+        |(templates, records)| {
             let like = |(mut record, same, at): (Record, bool, usize)| {
                 let template = &templates[at % templates.len()];
                 if same {
@@ -133,7 +109,8 @@ fn batch() -> impl Strategy<Value = Vec<Record>> {
                 record
             };
             records.into_iter().map(like).collect()
-        })
+        },
+    )
 }
 
 /// Choices of a spelling.
@@ -141,10 +118,7 @@ struct Style(u64);
 
 impl Style {
     fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(99);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(99);
         (self.0 >> 33) % bound
     }
 
@@ -182,10 +156,7 @@ impl Style {
         let mut time = Vec::new();
         write_rfc3339(&mut time, record.time_ns);
         let time = format!("\"{}\"", String::from_utf8(time).unwrap());
-        let tags = record
-            .tags
-            .iter()
-            .map(|(key, value)| (key.clone(), self.quote(value)));
+        let tags = record.tags.iter().map(|(key, value)| (key.clone(), self.quote(value)));
         let tags = tags.collect();
         let fields = record.fields.iter().map(|(name, value)| {
             let value = match value {
@@ -207,10 +178,7 @@ impl Style {
             members.remove(2);
         }
         if self.below(4) == 0 {
-            members.push((
-                "tenant_id".to_owned(),
-                "[{\"x\": [null, 1e999]}, \"}\"]".to_owned(),
-            ));
+            members.push(("tenant_id".to_owned(), "[{\"x\": [null, 1e999]}, \"}\"]".to_owned()));
         }
         for at in (1..members.len()).rev() {
             if self.below(2) == 0 {
@@ -222,10 +190,7 @@ impl Style {
 }
 
 fn render(records: &[Record]) -> String {
-    let records: Vec<_> = records
-        .iter()
-        .map(|record| Style(record.style).record(record))
-        .collect();
+    let records: Vec<_> = records.iter().map(|record| Style(record.style).record(record)).collect();
     format!("[{}]", records.join(" ,"))
 }
 
@@ -250,10 +215,7 @@ fn modelled(records: &[Record]) -> Outcome {
                 cells.insert(name.clone(), value.clone());
             } else if conflict.is_none() {
                 let at = CellPosition { record: index, key };
-                conflict = Some(Conflict {
-                    at,
-                    field: name.clone(),
-                });
+                conflict = Some(Conflict { at, field: name.clone() });
             }
         }
         let mut tags = record.tags.clone();
@@ -264,15 +226,8 @@ fn modelled(records: &[Record]) -> Outcome {
             measurement: record.measurement.clone(),
             tags: tags.into_iter().collect(),
         };
-        let row = Row {
-            name,
-            time_ns: record.time_ns.min(INGEST_NS),
-            cells,
-        };
-        match tables
-            .iter_mut()
-            .find(|(measurement, _)| *measurement == record.measurement)
-        {
+        let row = Row { name, time_ns: record.time_ns.min(INGEST_NS), cells };
+        match tables.iter_mut().find(|(measurement, _)| *measurement == record.measurement) {
             Some((_, rows)) => rows.push(row),
             None => tables.push((record.measurement.clone(), vec![row])),
         }
@@ -286,45 +241,32 @@ fn seen(batch: &Batch, known: &[SeriesName]) -> Outcome {
         Some(new) => batch.new_series[new as usize].name.clone(),
         None => known[series as usize].clone(),
     };
-    let tables = batch
-        .measurements
-        .iter()
-        .zip(&batch.tables)
-        .map(|(measurement, table)| {
-            let rows = table
-                .series
-                .iter()
-                .zip(&table.times_ns)
-                .map(|(&series, &time_ns)| Row {
-                    name: name_of(series),
-                    time_ns,
-                    cells: BTreeMap::new(),
-                });
-            let mut rows: Vec<_> = rows.collect();
-            for column in &table.columns {
-                let name = &batch.fields[column.field as usize].name;
-                for at in 0..column.values.len() {
-                    let value = match &column.values {
-                        Values::Float(values) => Value::Float(values[at].to_bits()),
-                        Values::Bool(values) => Value::Bool(values[at]),
-                        Values::Text(values) => Value::Text(values[at].to_string()),
-                    };
-                    let row = match &column.rows {
-                        Rows::All => at,
-                        Rows::Some(rows) => rows[at] as usize,
-                    };
-                    assert!(rows[row].cells.insert(name.clone(), value).is_none());
-                }
-            }
-            (measurement.clone(), rows)
+    let tables = batch.measurements.iter().zip(&batch.tables).map(|(measurement, table)| {
+        let rows = table.series.iter().zip(&table.times_ns).map(|(&series, &time_ns)| Row {
+            name: name_of(series),
+            time_ns,
+            cells: BTreeMap::new(),
         });
+        let mut rows: Vec<_> = rows.collect();
+        for column in &table.columns {
+            let name = &batch.fields[column.field as usize].name;
+            for at in 0..column.values.len() {
+                let value = match &column.values {
+                    Values::Float(values) => Value::Float(values[at].to_bits()),
+                    Values::Bool(values) => Value::Bool(values[at]),
+                    Values::Text(values) => Value::Text(values[at].to_string()),
+                };
+                let row = match &column.rows {
+                    Rows::All => at,
+                    Rows::Some(rows) => rows[at] as usize,
+                };
+                assert!(rows[row].cells.insert(name.clone(), value).is_none());
+            }
+        }
+        (measurement.clone(), rows)
+    });
     let conflict = batch.conflict.clone();
-    (
-        tables.collect(),
-        batch.rejected_indices.clone(),
-        batch.clamped_count,
-        conflict,
-    )
+    (tables.collect(), batch.rejected_indices.clone(), batch.clamped_count, conflict)
 }
 
 proptest! {

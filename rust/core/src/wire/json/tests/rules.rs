@@ -43,23 +43,11 @@ fn faults_and_where_they_are() {
         ("C3", "null".into(), &["list_type"]),
         ("C3", "\"a\"".into(), &["list_type"]),
         ("C3", "1".into(), &["list_type"]),
-        (
-            "C4",
-            format!("[{}]", fields("\"a\":NaN")),
-            &["json_invalid 67"],
-        ),
+        ("C4", format!("[{}]", fields("\"a\":NaN")), &["json_invalid 67"]),
         ("C4", "[Infinity]".into(), &["json_invalid 1"]),
         ("C4", "[-Infinity]".into(), &["json_invalid 2"]),
-        (
-            "C5",
-            format!("[{}]", fields("\"a\":1e999")),
-            &["finite_number 0.fields.a"],
-        ),
-        (
-            "C5",
-            format!("[{}]", fields("\"a\":-1.8e308")),
-            &["finite_number 0.fields.a"],
-        ),
+        ("C5", format!("[{}]", fields("\"a\":1e999")), &["finite_number 0.fields.a"]),
+        ("C5", format!("[{}]", fields("\"a\":-1.8e308")), &["finite_number 0.fields.a"]),
         (
             "C6",
             format!("[{}]", fields(&format!("\"a\":1{:0>400}", 0))),
@@ -71,21 +59,9 @@ fn faults_and_where_they_are() {
             format!("[{}]", record("\"tags\":null,\"fields\":{\"a\":1}")),
             &["dict_type 0.tags"],
         ),
-        (
-            "C16",
-            format!("[{}]", record("\"fields\":null")),
-            &["dict_type 0.fields"],
-        ),
-        (
-            "C16",
-            format!("[{}]", record("\"fields\":[]")),
-            &["dict_type 0.fields"],
-        ),
-        (
-            "C18",
-            format!("[{}]", fields("\"a\":null")),
-            &["field_value_type 0.fields.a"],
-        ),
+        ("C16", format!("[{}]", record("\"fields\":null")), &["dict_type 0.fields"]),
+        ("C16", format!("[{}]", record("\"fields\":[]")), &["dict_type 0.fields"]),
+        ("C18", format!("[{}]", fields("\"a\":null")), &["field_value_type 0.fields.a"]),
         (
             "C18",
             format!("[{}]", fields("\"a\":[1],\"b\":{\"c\":2},\"d\":1")),
@@ -93,10 +69,7 @@ fn faults_and_where_they_are() {
         ),
         (
             "C19",
-            format!(
-                "[{}]",
-                tags("\"a\":1,\"b\":true,\"c\":null,\"d\":\"x\",\"e\":1e999")
-            ),
+            format!("[{}]", tags("\"a\":1,\"b\":true,\"c\":null,\"d\":\"x\",\"e\":1e999")),
             &[
                 "string_type 0.tags.a",
                 "string_type 0.tags.b",
@@ -104,11 +77,7 @@ fn faults_and_where_they_are() {
                 "string_type 0.tags.e",
             ],
         ),
-        (
-            "C24",
-            format!("[{}]", fields("\"\":1")),
-            &["string_too_short 0.fields."],
-        ),
+        ("C24", format!("[{}]", fields("\"\":1")), &["string_too_short 0.fields."]),
         (
             "record",
             "[1,null,[],\"a\"]".into(),
@@ -119,53 +88,23 @@ fn faults_and_where_they_are() {
                 "model_attributes_type 3",
             ],
         ),
-        (
-            "record",
-            "[{}]".into(),
-            &["missing 0.measurement", "missing 0.time"],
-        ),
-        (
-            "record",
-            measurement("\"\""),
-            &["string_too_short 0.measurement"],
-        ),
-        (
-            "record",
-            measurement("1e999"),
-            &["string_type 0.measurement"],
-        ),
-        (
-            "record",
-            measurement("null"),
-            &["string_type 0.measurement"],
-        ),
+        ("record", "[{}]".into(), &["missing 0.measurement", "missing 0.time"]),
+        ("record", measurement("\"\""), &["string_too_short 0.measurement"]),
+        ("record", measurement("1e999"), &["string_type 0.measurement"]),
+        ("record", measurement("null"), &["string_type 0.measurement"]),
         ("D2", time("1769860800"), &["datetime_type 0.time"]),
         ("D2", time("null"), &["datetime_type 0.time"]),
-        (
-            "D2",
-            time("\"1769860800\""),
-            &["datetime_from_date_parsing 0.time"],
-        ),
-        (
-            "D5",
-            time("\"2016-12-31T23:59:60Z\""),
-            &["datetime_from_date_parsing 0.time"],
-        ),
+        ("D2", time("\"1769860800\""), &["datetime_from_date_parsing 0.time"]),
+        ("D5", time("\"2016-12-31T23:59:60Z\""), &["datetime_from_date_parsing 0.time"]),
     ];
     for (clause, body, expected) in &cases {
         assert_eq!(&fault_words(body), expected, "{clause}: {body}");
     }
     let duplicate = faults(&format!("[{}]", fields("\"a\":1,\"a\":1")));
-    let reached: Vec<_> = cases
-        .iter()
-        .flat_map(|(_, body, _)| faults(body))
-        .chain(duplicate)
-        .collect();
+    let reached: Vec<_> =
+        cases.iter().flat_map(|(_, body, _)| faults(body)).chain(duplicate).collect();
     for code in FaultCode::ALL {
-        assert!(
-            reached.iter().any(|fault| fault.code == code),
-            "no case for {code:?}"
-        );
+        assert!(reached.iter().any(|fault| fault.code == code), "no case for {code:?}");
     }
 }
 
@@ -177,54 +116,26 @@ fn duplicate_keys_are_compared_unescaped() {
         (fields(r#""é":1,"\u00e9":1"#), "0.fields.é"),
         (tags(r#""a":"x","b":"y","a":"x""#), "0.tags.a"),
         (tags(r#""a":"x","\u0061":1"#), "0.tags.a"),
-        (
-            record(r#""fields":{"a":1},"measurement":1"#),
-            "0.measurement",
-        ),
-        (
-            record(r#""fields":{"a":1},"m\u0065asurement":"link""#),
-            "0.measurement",
-        ),
-        (
-            record(r#""fields":{"a":1},"fields":{"b":null}"#),
-            "0.fields",
-        ),
+        (record(r#""fields":{"a":1},"measurement":1"#), "0.measurement"),
+        (record(r#""fields":{"a":1},"m\u0065asurement":"link""#), "0.measurement"),
+        (record(r#""fields":{"a":1},"fields":{"b":null}"#), "0.fields"),
         (record(r#""fields":{"a":1},"time":"x""#), "0.time"),
         (record(r#""fields":{"a":1},"tags":{},"tags":5"#), "0.tags"),
         (record(r#""fields":{"a":1},"x":1,"y":2,"x":3"#), "0.x"),
     ] {
-        assert_eq!(
-            fault_words(&format!("[{body}]")),
-            [format!("duplicate_key {expected}")],
-            "C8"
-        );
+        assert_eq!(fault_words(&format!("[{body}]")), [format!("duplicate_key {expected}")], "C8");
     }
     let both = fault_words(&format!("[{}]", fields(r#""a":null,"a":1"#)));
-    assert_eq!(
-        both,
-        ["field_value_type 0.fields.a", "duplicate_key 0.fields.a"],
-        "C8"
-    );
+    assert_eq!(both, ["field_value_type 0.fields.a", "duplicate_key 0.fields.a"], "C8");
     // After a record that fills the same columns in the same order.
     let known = fields(r#""a":1,"b":2,"c":3"#);
-    for doubled in [
-        r#""a":1,"b":2,"b":3"#,
-        r#""b":1,"c":2,"a":3,"c":4"#,
-        r#""c":1,"c":2"#,
-    ] {
+    for doubled in [r#""a":1,"b":2,"b":3"#, r#""b":1,"c":2,"a":3,"c":4"#, r#""c":1,"c":2"#] {
         let found = fault_words(&format!("[{known},{}]", fields(doubled)));
         assert_eq!(found.len(), 1, "C8");
-        assert!(
-            found[0].starts_with("duplicate_key 1.fields."),
-            "C8: {found:?}"
-        );
+        assert!(found[0].starts_with("duplicate_key 1.fields."), "C8: {found:?}");
     }
     let nested = record(r#""fields":{"a":1},"x":{"y":1,"y":2e999}"#);
-    assert_eq!(
-        accepted(&format!("[{nested}]")).accepted_count,
-        1,
-        "nothing is kept of it"
-    );
+    assert_eq!(accepted(&format!("[{nested}]")).accepted_count, 1, "nothing is kept of it");
     let many: Vec<_> = (0..50).map(|key| format!("\"{key}\":{key}")).collect();
     let many = many.join(",");
     assert_eq!(accepted(&format!("[{}]", fields(&many))).fields.len(), 50);
@@ -260,29 +171,16 @@ fn faults_stand_in_document_order_with_missing_keys_last() {
 #[test]
 fn faults_are_at_most_a_hundred() {
     let many = |count: usize, value: &str| {
-        (0..count)
-            .map(|key| format!("\"k{key}\":{value}"))
-            .collect::<Vec<_>>()
-            .join(",")
+        (0..count).map(|key| format!("\"k{key}\":{value}")).collect::<Vec<_>>().join(",")
     };
     // The tags come first in the document and are looked at last.
-    let body = format!(
-        r#"[{{"tags":{{{}}},"fields":{{{}}}}}]"#,
-        many(60, "1"),
-        many(500, "null")
-    );
+    let body = format!(r#"[{{"tags":{{{}}},"fields":{{{}}}}}]"#, many(60, "1"), many(500, "null"));
     let faults = fault_words(&body);
     assert_eq!(faults.len(), FAULTS_MAX, "C1");
-    assert_eq!(
-        faults.iter().filter(|fault| fault.contains("tags")).count(),
-        60
-    );
+    assert_eq!(faults.iter().filter(|fault| fault.contains("tags")).count(), 60);
     assert_eq!(faults[99], "field_value_type 0.fields.k39");
     let records = format!("[{}]", vec!["1"; 300].join(","));
-    assert_eq!(
-        fault_words(&records).last().unwrap(),
-        "model_attributes_type 99"
-    );
+    assert_eq!(fault_words(&records).last().unwrap(), "model_attributes_type 99");
 }
 
 #[test]
@@ -297,10 +195,7 @@ fn earlier_stages_win() {
     assert!(is_json_invalid(&parse(&format!("[{thousand_and_one}"))));
     assert_eq!(
         refused(format!("[{thousand_and_one}]")),
-        Refusal::TooManyRecords {
-            received: 1_001,
-            max: 1_000
-        },
+        Refusal::TooManyRecords { received: 1_001, max: 1_000 },
         "C28"
     );
     assert_eq!(
@@ -321,24 +216,13 @@ fn earlier_stages_win() {
     assert_eq!(refused(format!("[{conflict},{too_many_tags}]")), in_tags);
     assert!(accepted(&format!("[{conflict}]")).conflict.is_some());
     let sixty_four: Vec<_> = (0..64).map(|tag| format!("\"{tag}\":\"\"")).collect();
-    assert_eq!(
-        accepted(&format!("[{}]", tags(&sixty_four.join(",")))).accepted_count,
-        1,
-        "C20"
-    );
+    assert_eq!(accepted(&format!("[{}]", tags(&sixty_four.join(",")))).accepted_count, 1, "C20");
 }
 
 #[test]
 fn what_is_accepted() {
     let batch = accepted("\u{feff} [ ] \n");
-    assert_eq!(
-        batch,
-        Batch {
-            ingest_ns: INGEST_NS,
-            ..Batch::default()
-        },
-        "C26"
-    );
+    assert_eq!(batch, Batch { ingest_ns: INGEST_NS, ..Batch::default() }, "C26");
     let body = format!(
         "[{}]",
         record(
@@ -348,35 +232,17 @@ fn what_is_accepted() {
     );
     let batch = accepted(&body);
     let names = &batch.new_series[0].name;
-    let tags: Vec<_> = names
-        .tags
-        .iter()
-        .map(|(k, v)| (k.as_str(), v.as_str()))
-        .collect();
+    let tags: Vec<_> = names.tags.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     assert_eq!(
         tags,
-        [
-            ("a\0", ""),
-            ("b", "🚀"),
-            ("entity_id", "s1"),
-            ("tenant", "acme")
-        ],
+        [("a\0", ""), ("b", "🚀"), ("entity_id", "s1"), ("tenant", "acme")],
         "C11, C13, C15, C23"
     );
     let types: Vec<_> = batch.fields.iter().map(|field| field.field_type).collect();
-    assert_eq!(
-        types,
-        [FieldType::Float, FieldType::Text, FieldType::Bool],
-        "E2"
-    );
-    assert_eq!(
-        batch.tables[0].columns[1].values,
-        Values::Text(vec!["\0\"é".into()])
-    );
+    assert_eq!(types, [FieldType::Float, FieldType::Text, FieldType::Bool], "E2");
+    assert_eq!(batch.tables[0].columns[1].values, Values::Text(vec!["\0\"é".into()]));
     assert_eq!(batch.measurements, ["link"]);
-    let blank = accepted(&format!(
-        r#"[{{"measurement":" ",{TIME},"fields":{{"a":1}}}}]"#
-    ));
+    let blank = accepted(&format!(r#"[{{"measurement":" ",{TIME},"fields":{{"a":1}}}}]"#));
     assert_eq!(blank.measurements, [" "], "C12");
     assert_eq!(blank.new_series[0].name.tags, [], "C30");
 }
@@ -411,16 +277,10 @@ fn numbers_are_the_nearest_doubles() {
         "-7.0e0",
         "1.5E-3",
     ];
-    let members: Vec<_> = spelled
-        .iter()
-        .enumerate()
-        .map(|(at, number)| format!("\"{at}\":{number}"))
-        .collect();
+    let members: Vec<_> =
+        spelled.iter().enumerate().map(|(at, number)| format!("\"{at}\":{number}")).collect();
     // Twice, since the second record is read by the shape of the first.
-    let one = record(&format!(
-        "\"tags\":{{}},\"fields\":{{{}}}",
-        members.join(",")
-    ));
+    let one = record(&format!("\"tags\":{{}},\"fields\":{{{}}}", members.join(",")));
     let batch = accepted(&format!("[{one},{one}]"));
     for (at, number) in spelled.iter().enumerate() {
         let expected: f64 = number.parse().unwrap();
@@ -448,11 +308,7 @@ fn rejected_records_leave_no_trace() {
     assert_eq!(batch.conflict, None, "E5");
     assert_eq!(batch.tables[0].times_ns, [YEAR_2000_NS]);
     let all = accepted(&format!("[{}]", record("\"fields\":{}")));
-    assert_eq!(
-        (all.accepted_count, all.rejected_indices),
-        (0, vec![0]),
-        "C27"
-    );
+    assert_eq!((all.accepted_count, all.rejected_indices), (0, vec![0]), "C27");
     assert!(all.tables.is_empty() && all.new_series.is_empty());
 }
 
@@ -487,20 +343,13 @@ fn the_first_conflict_is_named() {
     let conflict = batch.conflict.unwrap();
     assert_eq!(conflict.field, "b", "E6");
     assert_eq!(conflict.at, CellPosition { record: 2, key: 1 }, "E3");
-    let first: Vec<_> = batch
-        .fields
-        .iter()
-        .map(|field| (field.name.as_str(), field.first))
-        .collect();
+    let first: Vec<_> =
+        batch.fields.iter().map(|field| (field.name.as_str(), field.first)).collect();
     let at = |key| CellPosition { record: 1, key };
     assert_eq!(first, [("a", at(0)), ("b", at(1)), ("c", at(2))]);
     // A type belongs to a field of one measurement (E1).
     let elsewhere = fields("\"a\":true").replace("link", "satellite");
-    assert_eq!(
-        accepted(&format!("[{},{elsewhere}]", fields("\"a\":1"))).conflict,
-        None,
-        "E1"
-    );
+    assert_eq!(accepted(&format!("[{},{elsewhere}]", fields("\"a\":1"))).conflict, None, "E1");
 }
 
 #[test]
@@ -551,28 +400,13 @@ fn nesting_is_bounded() {
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     let deepest = nested(JSON_DEPTH_MAX);
     assert_eq!(fault_words(&deepest), ["model_attributes_type 0"], "C9");
-    assert_eq!(
-        fault_words(&nested(JSON_DEPTH_MAX + 1)),
-        ["json_invalid 8"],
-        "C9"
-    );
+    assert_eq!(fault_words(&nested(JSON_DEPTH_MAX + 1)), ["json_invalid 8"], "C9");
     let inside = |depth| record(&format!("\"x\":{},\"fields\":{{\"a\":1}}", nested(depth)));
-    assert_eq!(
-        accepted(&format!("[{}]", inside(JSON_DEPTH_MAX - 2))).accepted_count,
-        1,
-        "C9"
-    );
-    assert!(
-        is_json_invalid(&parse(&format!("[{}]", inside(JSON_DEPTH_MAX - 1)))),
-        "C9"
-    );
+    assert_eq!(accepted(&format!("[{}]", inside(JSON_DEPTH_MAX - 2))).accepted_count, 1, "C9");
+    assert!(is_json_invalid(&parse(&format!("[{}]", inside(JSON_DEPTH_MAX - 1)))), "C9");
     for place in ["fields", "tags"] {
-        let at = |depth| {
-            format!(
-                "[{}]",
-                record(&format!("\"{place}\":{{\"a\":{}}}", nested(depth)))
-            )
-        };
+        let at =
+            |depth| format!("[{}]", record(&format!("\"{place}\":{{\"a\":{}}}", nested(depth))));
         assert!(!is_json_invalid(&parse(&at(JSON_DEPTH_MAX - 3))), "C9");
         assert!(is_json_invalid(&parse(&at(JSON_DEPTH_MAX - 2))), "C9");
     }

@@ -12,19 +12,12 @@ use super::*;
 use crate::limits::JSON_DEPTH_MAX;
 
 fn check(body: &[u8]) {
-    let nesting = body
-        .iter()
-        .filter(|byte| matches!(byte, b'[' | b'{'))
-        .count();
+    let nesting = body.iter().filter(|byte| matches!(byte, b'[' | b'{')).count();
     if nesting <= JSON_DEPTH_MAX {
         let theirs = serde_json::from_slice::<serde_json::Value>(body);
         let ours = parse_with(&SpellingCache::default(), body);
         let text = String::from_utf8_lossy(body);
-        assert_eq!(
-            is_json_invalid(&ours),
-            theirs.is_err(),
-            "{text:?}: {ours:?}, {theirs:?}"
-        );
+        assert_eq!(is_json_invalid(&ours), theirs.is_err(), "{text:?}: {ours:?}, {theirs:?}");
     }
 }
 
@@ -98,11 +91,7 @@ fn corners() {
         "{1:2}",
         "[\"\u{ffff}\"]",
     ] {
-        for body in [
-            value.to_owned(),
-            format!("[{value}]"),
-            format!("[{{\"x\":{value}}}]"),
-        ] {
+        for body in [value.to_owned(), format!("[{value}]"), format!("[{{\"x\":{value}}}]")] {
             check(body.as_bytes());
         }
         // Each place where a record has a value of its own.
@@ -111,26 +100,13 @@ fn corners() {
             check(format!("[{{\"{key}\":{{\"x\":{value},\"y\":0}}}}]").as_bytes());
         }
     }
-    for bytes in [
-        &b"[\"\xff\"]"[..],
-        b"[\"\xc3\"]",
-        b"\xff",
-        b"[]\xff",
-        b"[\"\xed\xa0\x80\"]",
-    ] {
+    for bytes in [&b"[\"\xff\"]"[..], b"[\"\xc3\"]", b"\xff", b"[]\xff", b"[\"\xed\xa0\x80\"]"] {
         check(bytes);
-        assert!(
-            is_json_invalid(&parse_with(&SpellingCache::default(), bytes)),
-            "C10"
-        );
+        assert!(is_json_invalid(&parse_with(&SpellingCache::default(), bytes)), "C10");
     }
     assert!(parse("\u{feff}[]").is_ok());
     assert!(is_json_invalid(&parse("\u{feff}\u{feff}[]")));
-    assert_eq!(
-        fault_words("\u{feff}[x]"),
-        ["json_invalid 4"],
-        "offsets count the mark"
-    );
+    assert_eq!(fault_words("\u{feff}[x]"), ["json_invalid 4"], "offsets count the mark");
 }
 
 proptest! {
