@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fleetcast.accounts import Authenticator, ControlStore, key_pepper
 from fleetcast.engine import Engine
 from fleetcast.http.app import Services, create_app
+from fleetcast.http.guard import SharedGuard
 from fleetcast.wiring.directory import DataDirectory
 from fleetcast.wiring.probes import http_probes
 
@@ -35,6 +36,7 @@ def http_application(brief: Brief) -> Iterator[WSGIApplication]:
         settings=brief.settings,
         authenticator=authenticator,
         engine=engine,
+        guard=SharedGuard(directory.limiter, brief.settings.limits),
         probes=http_probes(directory, store),
     )
     try:
