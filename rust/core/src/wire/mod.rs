@@ -7,6 +7,7 @@
 mod columns;
 mod json;
 mod keys;
+mod prefix;
 mod tags;
 
 pub use json::{SPELLING_FORMAT as JSON_SPELLING_FORMAT, parse_json};
