@@ -114,10 +114,13 @@ class Service:
             except ProcessLookupError:
                 continue
         self.process.wait()
+        self.process.stdout.close()
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=60)
+        status = self.process.wait(timeout=60)
+        self.process.stdout.close()
+        return status
 
 
 def start(data: Path, key: str, *options: str) -> Service:

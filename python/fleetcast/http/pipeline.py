@@ -65,7 +65,8 @@ class Routing:
 
     def __call__(self, call: Call) -> None:
         """Raises `Refused` (`not_found`, `method_not_allowed`)."""
-        route = self._routes.get(call.request.path)
+        request = call.request
+        route = self._routes.get(request.env.get("RAW_PATH", request.path))
         if route is None:
             raise refused("not_found")
         call.route = route
