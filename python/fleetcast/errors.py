@@ -1,15 +1,15 @@
 """Everything fleetcast raises on purpose.
 
-    Exception
-    ├── Refused             the contract refuses the request: code and context (from the engine)
-    ├── StoreError          the machine or the files failed (from the engine)
-    │   ├── StoreMissing
-    │   ├── StoreExists
-    │   ├── StoreDamaged
-    │   ├── StoreFull
-    │   └── StoreUnavailable
-    └── OperatorError       a person at the command line can mend it: one clear line
-        └── SettingsError   all wrong settings at once, a line each
+Exception
+├── Refused             the contract refuses the request: code and context (from the engine)
+├── StoreError          the machine or the files failed (from the engine)
+│   ├── StoreMissing
+│   ├── StoreExists
+│   ├── StoreDamaged
+│   ├── StoreFull
+│   └── StoreUnavailable
+└── OperatorError       a person at the command line can mend it: one clear line
+    └── SettingsError   all wrong settings at once, a line each
 """
 
 from __future__ import annotations

@@ -51,13 +51,37 @@ pub enum Error {
 }
 
 impl Error {
-    /// An [`Error::Io`] for an operation on `path`.
+    /// An [`Error::Io`] for an operation on `path`, or [`Error::DiskFull`].
+    #[must_use]
     pub fn io(operation: &str, path: &std::path::Path, source: std::io::Error) -> Self {
-        if source.raw_os_error() == Some(libc::ENOSPC) {
+        if is_disk_full(&source) {
             return Self::DiskFull;
         }
         Self::Io { what: format!("{operation} {}", path.display()), source }
     }
+
+    /// The same fault once more, for another caller whose work shared the failed commit.
+    pub(crate) fn for_each_waiter(&self) -> Self {
+        match self {
+            Self::DiskFull => Self::DiskFull,
+            Self::Forked => Self::Forked,
+            Self::Closed => Self::Closed,
+            Self::Database { what, message } => Self::Database { what, message: message.clone() },
+            Self::Io { what, source } => {
+                let source = source.raw_os_error().map_or_else(
+                    || std::io::Error::from(source.kind()),
+                    std::io::Error::from_raw_os_error,
+                );
+                Self::Io { what: what.clone(), source }
+            }
+            _ => Self::Poisoned,
+        }
+    }
+}
+
+/// Whether a device, a quota or a limit on the size of files has no room left.
+pub(crate) fn is_disk_full(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG))
 }
 
 impl fmt::Display for Error {

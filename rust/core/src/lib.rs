@@ -7,13 +7,34 @@ pub mod error;
 pub mod limits;
 pub mod time;
 
-pub mod batch;
+pub mod limiter;
+
 pub mod fault;
 
+pub mod batch;
 pub mod spelling;
 pub mod wire;
 
 pub mod column;
+pub mod names;
 pub mod seal;
-
 pub mod store;
+
+pub mod write_id;
+
+pub mod aggregate;
+pub mod budget;
+
+pub mod json;
+
+pub mod catalog;
+
+pub mod arrange;
+
+pub mod query;
+
+pub mod plane;
+
+pub mod frame;
+
+pub mod arrow;

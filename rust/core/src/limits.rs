@@ -26,6 +26,14 @@ pub const FAULTS_MAX: usize = 100;
 /// Rows a stored block may claim: bounds what a decoder allocates for hostile bytes.
 pub const BLOCK_ROWS_MAX: usize = 1 << 20;
 
+/// Values a stored block may claim in all its columns: bounds the same where constant columns,
+/// which take a few bytes each, could claim any number (128 MiB of doubles).
+pub const BLOCK_CELLS_MAX: usize = 1 << 24;
+
+/// Bytes of text a stored block may decode to: bounds the same where a dictionary holds one long
+/// string that every row repeats.
+pub const BLOCK_TEXT_BYTES_MAX: usize = 1 << 26;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -271,7 +271,8 @@ mod tests {
     }
 
     fn length(year: u32, month: u32) -> u32 {
-        let leap = if year % 100 == 0 { year % 400 } else { year % 4 } == 0;
+        let period = if year.is_multiple_of(100) { 400 } else { 4 };
+        let leap = year.is_multiple_of(period);
         [31, 28 + u32::from(leap), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month as usize - 1]
     }
 

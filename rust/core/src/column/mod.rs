@@ -1,1 +1,25 @@
-//! (being written)
+//! Blocks of records as bytes: `docs/format.md`, "Block", is the layout this module follows.
+//!
+//! [`encode_block`] and [`decode_block`] are exact inverses. A query that wants a few series or
+//! fields opens a [`BlockReader`] and decodes only those columns.
+
+mod bitpack;
+mod block;
+mod bools;
+mod bytes;
+mod floats;
+mod head;
+mod integers;
+mod packed;
+mod reader;
+mod rows;
+mod runs;
+mod texts;
+
+#[cfg(test)]
+mod tests;
+
+pub use block::encode_block;
+pub use head::{ColumnHead, FloatBounds, TableHead, TimeBounds};
+pub use reader::{BlockReader, TableReader, decode_block};
+pub use runs::Runs;

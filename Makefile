@@ -1,0 +1,87 @@
+# The one list of commands. `make help` prints it.
+#
+# Everything is built into .venv and target/. Stamps in .venv say what is up to date, so that a second run only does
+# what changed. pip and cargo take their settings from where they always do.
+#
+# The release profile is what runs; cargo's tests use the dev profile (debug assertions, no link-time optimisation), and
+# the linters share its build scripts. The door, rust/py, is tested from Python only, so pyo3 is never built for cargo's
+# tests. maturin asks for an extension module through the environment, not through a feature of pyo3.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help run test check bench fmt lock clean tools
+
+DEMO ?=
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+CARGO_TEST := cargo test --workspace --locked
+ENGINE := Cargo.toml Cargo.lock pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 10
+
+run: $(VENV)/engine ## build everything, then the demo; DEMO="--once" ends after the tour
+	$(BIN)/fleetcast demo $(DEMO)
+
+test: $(VENV)/engine $(VENV)/dev ## every test, Rust and Python
+	$(CARGO_TEST)
+	$(BIN)/python -m pytest
+
+check: $(VENV)/engine $(VENV)/dev ## format, lints, types, layers, licences
+	@cargo fmt --version >/dev/null 2>&1 || { echo "make check needs rustfmt: rustup component add rustfmt" >&2; exit 1; }
+	@cargo clippy --version >/dev/null 2>&1 || { echo "make check needs clippy: rustup component add clippy" >&2; exit 1; }
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked
+	@! cargo tree --locked -p fleetcast-core -e all --prefix none | grep '^pyo3' || { echo "rust/core must not know pyo3" >&2; exit 1; }
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest fleetcast._core --allowlist tools/stubtest-allow
+	$(BIN)/lint-imports --no-logo
+	$(BIN)/python tools/check_licences
+	$(BIN)/python -m pytest -q -s tests/test_tidy.py
+
+bench: $(VENV)/engine $(VENV)/dev ## measure; figures of this machine only
+	cargo bench --workspace --locked
+	$(if $(wildcard benches/bench_*.py),$(BIN)/python -m pytest --benchmark-enable --benchmark-only benches)
+
+fmt: $(VENV)/dev ## format, and mend what the linters can mend
+	cargo fmt --all
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: tools ## pin the Python packages anew; UPGRADE=--upgrade takes the newest
+	python3 -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet pip-tools
+	for set in "run pyproject.toml" "build requirements/build.in" "dev requirements/dev.in"; do set -- $$set; \
+	  $(VENV)-lock/bin/pip-compile --quiet --no-config --generate-hashes --strip-extras --no-header --no-emit-index-url \
+	    --no-emit-find-links --no-emit-trusted-host --no-emit-options $(UPGRADE) --output-file requirements/$$1.txt $$2 || exit 1; done
+	rm -rf $(VENV)-lock
+
+clean: ## remove what was built
+	rm -rf $(VENV) $(VENV)-lock target python/fleetcast/_core.*.so
+
+tools:
+	@sh tools/need
+
+# Debian's python3 without python3-venv makes only environments without pip; its own pip can fill those in.
+$(VENV)/made: | tools
+	@rm -rf $(VENV)
+	@python3 -m venv $(VENV) >/dev/null 2>&1 || { rm -rf $(VENV); python3 -m venv --without-pip $(VENV) && \
+	  python3 -m pip --python $(BIN)/python install --quiet pip; } || \
+	  { rm -rf $(VENV); echo "python3 cannot make a virtual environment: install python3-venv" >&2; exit 1; }
+	@touch $@
+
+$(VENV)/run: requirements/run.txt requirements/build.txt $(VENV)/made
+	$(PIP) install --quiet --require-hashes -r requirements/run.txt -r requirements/build.txt
+	@touch $@
+
+$(VENV)/dev: requirements/dev.txt $(VENV)/run
+	$(PIP) install --quiet --require-hashes -r requirements/dev.txt
+	@touch $@
+
+# The package is installed in place: a change in python/ needs no build.
+$(VENV)/engine: $(ENGINE) $(VENV)/run
+	VIRTUAL_ENV=$(abspath $(VENV)) PATH="$(abspath $(BIN)):$$PATH" env -u CONDA_PREFIX maturin develop --release --locked
+	@touch $@

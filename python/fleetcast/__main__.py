@@ -1,0 +1,5 @@
+"""`python -m fleetcast` is `fleetcast`."""
+
+from fleetcast.cli import main
+
+main()

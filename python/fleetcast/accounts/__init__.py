@@ -1,0 +1,24 @@
+"""Tenants, API keys, and who a request comes from."""
+
+from fleetcast.accounts.authenticator import Authenticator, Identity, InvalidKey
+from fleetcast.accounts.keys import SCOPES, IssuedKey, Keys, key_pepper
+from fleetcast.accounts.records import ApiKey, Tenant
+from fleetcast.accounts.store import ControlStore
+from fleetcast.accounts.tables import ControlStoreUnavailable
+from fleetcast.accounts.tenants import PLANS, Tenants
+
+__all__ = [
+    "PLANS",
+    "SCOPES",
+    "ApiKey",
+    "Authenticator",
+    "ControlStore",
+    "ControlStoreUnavailable",
+    "Identity",
+    "InvalidKey",
+    "IssuedKey",
+    "Keys",
+    "Tenant",
+    "Tenants",
+    "key_pepper",
+]

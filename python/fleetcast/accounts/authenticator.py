@@ -1,0 +1,94 @@
+"""Who a request comes from: one read of the control store per request, nothing cached."""
+
+from __future__ import annotations
+
+import hmac
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fleetcast.accounts.key_text import read_key_text
+from fleetcast.accounts.keys import secret_hash
+from fleetcast.errors import Refused, refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fleetcast.accounts.store import ControlStore
+
+_NOBODYS_HASH = "0" * 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """The tenant and the rights of a request."""
+
+    account_id: str
+    tenant_key: str
+    key_id: str
+    environment: str
+    scopes: frozenset[str]
+    plan: str
+    live_ingest: bool
+    status: str
+    retention_seconds: int | None = None
+
+
+class InvalidKey(Refused):
+    """`auth_failed` for a key that was sent and is no good: the kind the lockout counts (B13)."""
+
+    def __init__(self) -> None:
+        super().__init__("auth_failed", {})
+
+
+class Authenticator:
+    """Checks keys for one environment. Safe to share between threads."""
+
+    def __init__(
+        self,
+        store: ControlStore,
+        pepper: bytes,
+        environment: str,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._store = store
+        self._pepper = pepper
+        self._environment = environment
+        self._clock = clock
+
+    def authenticate(self, key_text: str | None) -> Identity:
+        """The identity behind the text of a key, `None` where none was sent.
+
+        Raises `InvalidKey`, `Refused` (`auth_failed` for no key, `tenant_unknown`,
+        `tenant_disabled`), `ControlStoreUnavailable`.
+        """
+        if key_text is None:
+            raise refused("auth_failed")
+        text = read_key_text(key_text)
+        if text is None:
+            raise InvalidKey
+        with self._store.read() as tables:
+            key = tables.key(text.key_id)
+            tenant = None if key is None else tables.tenant(key.tenant)
+        # An unknown id costs the same hash and comparison as a known one (B21).
+        expected = _NOBODYS_HASH if key is None else key.hash
+        genuine = hmac.compare_digest(secret_hash(self._pepper, text.secret), expected)
+        if key is None or not genuine or key.ended(self._clock()):
+            raise InvalidKey
+        if key.environment != self._environment or text.environment != self._environment:
+            raise InvalidKey
+        if tenant is None:
+            raise refused("tenant_unknown")
+        if tenant.disabled:
+            raise refused("tenant_disabled")
+        return Identity(
+            account_id=tenant.account_id,
+            tenant_key=tenant.name,
+            key_id=key.key_id,
+            environment=key.environment,
+            scopes=frozenset(key.scopes),
+            plan=tenant.plan,
+            live_ingest=tenant.live_ingest,
+            status=tenant.status,
+            retention_seconds=tenant.retention_seconds,
+        )

@@ -1,0 +1,56 @@
+"""The text of an API key: `ftk_<environment>_<key id>_<secret><checksum>`.
+
+No part but the separators holds an underscore. The checksum is the CRC-32 of all before it, so a
+mistyped key is refused before anything is looked up, and a leaked one is easy to search for.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import secrets
+import zlib
+from typing import NamedTuple
+
+_ID_BYTES = 10
+_SECRET_BYTES = 20  # 160 bits
+_GRAMMAR = re.compile(
+    r"(?P<checked>ftk_(?P<environment>[a-z0-9-]{1,63})_(?P<key_id>[a-z2-7]{16})_"
+    r"(?P<secret>[a-z2-7]{32}))(?P<checksum>[0-9a-f]{8})"
+)
+
+
+class KeyText(NamedTuple):
+    """The parts of a well-formed key."""
+
+    environment: str
+    key_id: str
+    secret: str
+
+    def __str__(self) -> str:
+        checked = f"ftk_{self.environment}_{self.key_id}_{self.secret}"
+        return checked + _checksum(checked)
+
+    def __repr__(self) -> str:
+        return f"KeyText({self.environment!r}, {self.key_id!r}, '***')"
+
+
+def new_key_text(environment: str) -> KeyText:
+    """A fresh id and a fresh secret."""
+    return KeyText(environment, _random(_ID_BYTES), _random(_SECRET_BYTES))
+
+
+def read_key_text(text: str) -> KeyText | None:
+    """The parts of a key, or `None` where the text is not one."""
+    match = _GRAMMAR.fullmatch(text)
+    if match is None or _checksum(match["checked"]) != match["checksum"]:
+        return None
+    return KeyText(match["environment"], match["key_id"], match["secret"])
+
+
+def _checksum(text: str) -> str:
+    return f"{zlib.crc32(text.encode()):08x}"
+
+
+def _random(size: int) -> str:
+    return base64.b32encode(secrets.token_bytes(size)).decode().lower()

@@ -1,0 +1,64 @@
+"""What the control store holds: tenants and keys. Times are whole seconds since 1970 in UTC."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tenant:
+    """A customer: `name` is its slug and its `tenant_key`, `account_id` names its data plane."""
+
+    name: str
+    account_id: str
+    plan: str
+    live_ingest: bool
+    retention_seconds: int | None
+    disabled: bool
+    created_at: int
+
+    @property
+    def status(self) -> str:
+        """`active` or `disabled`."""
+        return "disabled" if self.disabled else "active"
+
+    def encode(self) -> bytes:
+        """The bytes of the record."""
+        return json.dumps(asdict(self)).encode()
+
+    @staticmethod
+    def decode(data: bytes) -> Tenant:
+        """Raises `ValueError` or `TypeError` where the bytes are no tenant."""
+        return Tenant(**json.loads(data))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApiKey:
+    """A key as it is stored: of its secret only a keyed hash, in hexadecimal."""
+
+    key_id: str
+    tenant: str
+    name: str
+    scopes: tuple[str, ...]
+    environment: str
+    created_at: int
+    expires_at: int | None
+    revoked_at: int | None
+    hash: str
+
+    def ended(self, now: float) -> str | None:
+        """`revoked` or `expired` where the key is no longer good."""
+        if self.revoked_at is not None:
+            return "revoked"
+        return "expired" if self.expires_at is not None and self.expires_at <= now else None
+
+    def encode(self) -> bytes:
+        """The bytes of the record."""
+        return json.dumps(asdict(self)).encode()
+
+    @staticmethod
+    def decode(data: bytes) -> ApiKey:
+        """Raises `ValueError`, `TypeError` or `KeyError` where the bytes are no key."""
+        values = json.loads(data)
+        return ApiKey(**(values | {"scopes": tuple(values["scopes"])}))

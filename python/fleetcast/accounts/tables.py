@@ -1,0 +1,73 @@
+"""The records of the control store as one transaction sees them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from fleetcast.accounts.records import ApiKey, Tenant
+
+if TYPE_CHECKING:
+    import lmdb
+
+Record = TypeVar("Record", Tenant, ApiKey)
+
+
+class ControlStoreUnavailable(Exception):
+    """The control store cannot be read or written now; the message says why."""
+
+
+class Tables:
+    """The records as one transaction sees them."""
+
+    def __init__(
+        self, transaction: lmdb.Transaction, tenants: lmdb._Database, keys: lmdb._Database
+    ) -> None:
+        self._transaction = transaction
+        self._tenants = tenants
+        self._keys = keys
+
+    def tenant(self, name: str) -> Tenant | None:
+        """The tenant of a name."""
+        data = self._transaction.get(name.encode(), db=self._tenants)
+        return None if data is None else _decoded(Tenant, bytes(data))
+
+    def tenants(self) -> list[Tenant]:
+        """All tenants by name."""
+        return [
+            _decoded(Tenant, bytes(data)) for _, data in self._transaction.cursor(self._tenants)
+        ]
+
+    def put_tenant(self, tenant: Tenant) -> None:
+        """Adds or replaces a tenant."""
+        self._transaction.put(tenant.name.encode(), tenant.encode(), db=self._tenants)
+
+    def delete_tenant(self, name: str) -> None:
+        """Deletes a tenant's record."""
+        self._transaction.delete(name.encode(), db=self._tenants)
+
+    def key(self, key_id: str) -> ApiKey | None:
+        """The key of an id."""
+        data = self._transaction.get(key_id.encode(), db=self._keys)
+        return None if data is None else _decoded(ApiKey, bytes(data))
+
+    def keys_of(self, tenant: str) -> list[ApiKey]:
+        """A tenant's keys, oldest first."""
+        every = [_decoded(ApiKey, bytes(data)) for _, data in self._transaction.cursor(self._keys)]
+        mine = [key for key in every if key.tenant == tenant]
+        return sorted(mine, key=lambda key: (key.created_at, key.key_id))
+
+    def put_key(self, key: ApiKey) -> None:
+        """Adds or replaces a key."""
+        self._transaction.put(key.key_id.encode(), key.encode(), db=self._keys)
+
+    def delete_key(self, key_id: str) -> None:
+        """Deletes a key's record."""
+        self._transaction.delete(key_id.encode(), db=self._keys)
+
+
+def _decoded(kind: type[Record], data: bytes) -> Record:
+    try:
+        return kind.decode(data)
+    except (ValueError, TypeError, KeyError) as error:
+        message = f"the control store holds a damaged {kind.__name__} record"
+        raise ControlStoreUnavailable(message) from error

@@ -1,0 +1,128 @@
+"""Making, changing and ending tenants."""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from fleetcast.accounts.records import Tenant
+from fleetcast.errors import OperatorError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fleetcast.accounts.store import ControlStore
+    from fleetcast.accounts.tables import Tables
+    from fleetcast.engine import Engine
+
+PLANS = ("guest", "free", "pro", "enterprise")
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+
+
+class Tenants:
+    """The tenants of one data directory. `clock` gives seconds since 1970."""
+
+    def __init__(
+        self, store: ControlStore, engine: Engine, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._store = store
+        self._engine = engine
+        self._clock = clock
+
+    def create(
+        self,
+        name: str,
+        *,
+        plan: str = "pro",
+        live_ingest: bool = True,
+        retention_seconds: int | None = None,
+    ) -> Tenant:
+        """Makes a tenant and its data plane.
+
+        The plane is there before the record can be seen; a crash in between leaves an unused
+        plane and no tenant. Raises `OperatorError`, `StoreError`, `ControlStoreUnavailable`.
+        """
+        check_name(name)
+        check_attributes(plan, retention_seconds)
+        tenant = Tenant(
+            name=name,
+            account_id=str(uuid.uuid4()),
+            plan=plan,
+            live_ingest=live_ingest,
+            retention_seconds=retention_seconds,
+            disabled=False,
+            created_at=int(self._clock()),
+        )
+        with self._store.write() as tables:
+            if tables.tenant(name) is not None:
+                message = f"tenant {name} exists already"
+                raise OperatorError(message)
+            self._engine.create_plane(tenant.account_id)
+            tables.put_tenant(tenant)
+        return tenant
+
+    def every(self) -> list[Tenant]:
+        """All tenants by name. Raises `ControlStoreUnavailable`."""
+        with self._store.read() as tables:
+            return tables.tenants()
+
+    def get(self, name: str) -> Tenant:
+        """The tenant of a name. Raises `OperatorError`, `ControlStoreUnavailable`."""
+        with self._store.read() as tables:
+            return known_tenant(tables, name)
+
+    def change(self, name: str, **attributes: Any) -> Tenant:  # noqa: ANN401  as of the record
+        """Replaces `plan`, `live_ingest`, `retention_seconds` or `disabled`.
+
+        Raises `OperatorError`, `ControlStoreUnavailable`.
+        """
+        with self._store.write() as tables:
+            tenant = replace(known_tenant(tables, name), **attributes)
+            check_attributes(tenant.plan, tenant.retention_seconds)
+            tables.put_tenant(tenant)
+        return tenant
+
+    def delete(self, name: str) -> Tenant:
+        """Destroys the tenant's data key, its files, and then its record and its keys.
+
+        The tenant is disabled first, so that nothing is acknowledged that is about to go. After
+        a crash in between, delete it again. Raises `OperatorError`, `ControlStoreUnavailable`.
+        """
+        tenant = self.change(name, disabled=True)
+        self._engine.destroy_plane(tenant.account_id)
+        with self._store.write() as tables:
+            for key in tables.keys_of(name):
+                tables.delete_key(key.key_id)
+            tables.delete_tenant(name)
+        return tenant
+
+
+def known_tenant(tables: Tables, name: str) -> Tenant:
+    """The tenant of a name. Raises `OperatorError` where there is none."""
+    tenant = tables.tenant(name) if _NAME.fullmatch(name) else None
+    if tenant is None:
+        message = f"there is no tenant {name}"
+        raise OperatorError(message)
+    return tenant
+
+
+def check_name(name: str) -> None:
+    """Raises `OperatorError` for a name that cannot be a slug."""
+    if not _NAME.fullmatch(name):
+        message = (
+            f"tenant name {name!r} must be 1 to 63 of a-z, 0-9 and hyphens, not a hyphen first"
+        )
+        raise OperatorError(message)
+
+
+def check_attributes(plan: str, retention_seconds: int | None) -> None:
+    """Raises `OperatorError` for an unknown plan or an empty retention."""
+    if plan not in PLANS:
+        message = f"plan {plan!r} must be one of {', '.join(PLANS)}"
+        raise OperatorError(message)
+    if retention_seconds is not None and retention_seconds < 1:
+        message = "the retention must be at least 1s"
+        raise OperatorError(message)

@@ -1,0 +1,99 @@
+"""What every command shares: `--data`, `--json`, durations, times and tables."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import click
+
+from fleetcast.durations import parse_duration
+from fleetcast.wiring.directory import DataDirectory, opened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
+
+    from fleetcast.wiring.directory import Installation
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a command: its data directory, and the form of its answer."""
+
+    data: DataDirectory
+    json: bool
+
+    def opened(self) -> AbstractContextManager[Installation]:
+        """The open data directory."""
+        return opened(self.data, os.environ)
+
+    def answer(self, document: object, text: str) -> None:
+        """Prints one JSON document, or the text where people read it."""
+        click.echo(json.dumps(document) if self.json else text)
+
+
+def with_run(function: Callable[..., R]) -> Callable[..., R]:
+    """Adds `--data` and `--json` to a command, which takes them as its first argument."""
+
+    @click.option(
+        "--data",
+        type=click.Path(path_type=Path, file_okay=False),
+        envvar="FLEETCAST_DATA",
+        default="./fleetcast-data",
+        show_default=True,
+        metavar="DIR",
+        help="Data directory (or FLEETCAST_DATA).",
+    )
+    @click.option("--json", "as_json", is_flag=True, help="Answer with one JSON document.")
+    @functools.wraps(function)
+    def command(*args: Any, data: Path, as_json: bool, **options: Any) -> R:  # noqa: ANN401
+        return function(Run(DataDirectory(data.absolute()), as_json), *args, **options)
+
+    return command
+
+
+class Duration(click.ParamType[int]):
+    """A duration such as `90d`, in seconds."""
+
+    name = "duration"
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401  click's
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> int:
+        """Called by click."""
+        if isinstance(value, int):
+            return value
+        try:
+            return parse_duration(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def instant(seconds: int | None) -> str | None:
+    """A stored time as ISO 8601 in UTC."""
+    if seconds is None:
+        return None
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Columns padded to their widest cell; `None` and empty text show as a hyphen."""
+    cells = [[str(cell) if cell not in {None, ""} else "-" for cell in row] for row in rows]
+    lines = [[name.upper() for name in header], *cells]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )

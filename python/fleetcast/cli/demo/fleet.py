@@ -1,0 +1,102 @@
+"""A small fleet: the same values on every run, ending at the minute it is asked for."""
+
+from __future__ import annotations
+
+import math
+import random
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Record = dict[str, object]
+
+LINKS = tuple(f"link-{number}" for number in range(1, 7))
+SATELLITES = ("sat-1", "sat-2", "sat-3")
+STATIONS = {"gs-north": (69.66, 18.94, 0.1), "gs-south": (-33.15, -70.67, 0.7)}
+POOLS = ("pool-east", "pool-west")
+
+_LINK_MINUTES = 180
+_SLOW_STEP_MINUTES = 5
+_POOL_STEP = timedelta(minutes=15)
+_POOL_STEPS = 8 * 96
+_SEED = 20_260_101
+_EARTH_KM = 6371.0
+_ORBIT_KM = 550.0
+
+
+def generated_fleet(now: datetime) -> Iterator[Record]:
+    """Three hours of links, satellites, stations and weather, eight days of pools."""
+    noise = random.Random(_SEED)  # noqa: S311  repeatable, not secret
+    newest = now.replace(second=0, microsecond=0)
+    window = newest - timedelta(minutes=newest.minute % 15)
+    for step in range(_POOL_STEPS):
+        time = window - (_POOL_STEPS - step) * _POOL_STEP
+        yield from (_pool(time, step, rank, noise) for rank in range(len(POOLS)))
+    for minute in range(_LINK_MINUTES):
+        time = newest - timedelta(minutes=_LINK_MINUTES - 1 - minute)
+        yield from (_link(time, minute, rank, noise) for rank in range(len(LINKS)))
+        yield from (_satellite(time, minute, rank) for rank in range(len(SATELLITES)))
+        if (_LINK_MINUTES - 1 - minute) % _SLOW_STEP_MINUTES == 0:
+            yield from _stations(time, minute, noise)
+
+
+def _record(
+    measurement: str, time: datetime, tags: dict[str, str], fields: dict[str, object]
+) -> Record:
+    return {"measurement": measurement, "time": time.isoformat(), "tags": tags, "fields": fields}
+
+
+def _link(time: datetime, minute: int, rank: int, noise: random.Random) -> Record:
+    phase = 2 * math.pi * (minute / 96 + rank / len(LINKS))
+    elevation = 45 + 30 * math.sin(phase)
+    sine = math.sin(math.radians(elevation))
+    radius = _EARTH_KM + _ORBIT_KM
+    reach = math.sqrt((_EARTH_KM * sine) ** 2 + radius**2 - _EARTH_KM**2) - _EARTH_KM * sine
+    fields: dict[str, object] = {
+        "snr_db": round(24 - 20 * math.log10(reach / _ORBIT_KM) + noise.gauss(0, 0.3), 2),
+        "elevation_deg": round(elevation, 3),
+        "azimuth_deg": round(math.degrees(phase) % 360, 3),
+        "slant_range_km": round(reach, 3),
+        "frequency_ghz": 11.7,
+        "bandwidth_mhz": 250.0,
+        "polarization": "RHCP",
+    }
+    tags = {"entity_id": LINKS[rank], "entity_type": "link"}
+    return _record("link", time, tags, fields)
+
+
+def _satellite(time: datetime, minute: int, rank: int) -> Record:
+    turn = 2 * math.pi * (minute / 96 + rank / len(SATELLITES))
+    longitude = (math.degrees(turn) - minute / 4 + 180) % 360 - 180
+    fields: dict[str, object] = {
+        "lat": round(53 * math.sin(turn), 4),
+        "lon": round(longitude, 4),
+        "altitude_km": _ORBIT_KM,
+        "utilization": round(0.5 + 0.4 * math.sin(turn / 2), 3),
+        "in_sunlight": math.cos(turn) > 0,
+    }
+    tags = {"entity_id": SATELLITES[rank], "entity_type": "satellite"}
+    return _record("satellite", time, tags, fields)
+
+
+def _stations(time: datetime, minute: int, noise: random.Random) -> Iterator[Record]:
+    for name, (latitude, longitude, altitude) in STATIONS.items():
+        tags = {"entity_id": name, "entity_type": "ground_station"}
+        place: dict[str, object] = {"lat": latitude, "lon": longitude, "altitude_km": altitude}
+        yield _record("ground_station", time, tags, place | {"online": True})
+        rain = max(0.0, 4 * math.sin(minute / 40) + noise.gauss(0, 0.5))
+        weather: dict[str, object] = {
+            "rain_mm_h": round(rain, 2),
+            "temperature_c": round(12 + 6 * math.sin(minute / 90) + noise.gauss(0, 0.2), 2),
+        }
+        yield _record("weather", time, tags, weather)
+
+
+def _pool(time: datetime, step: int, rank: int, noise: random.Random) -> Record:
+    day = 1 + 0.6 * math.sin(2 * math.pi * step / 96 + rank)
+    week = 0.8 if (step // 96) % 7 >= 5 else 1.0  # noqa: PLR2004  the two days of a weekend
+    offered = 4e9 * (rank + 1) * day * week * math.exp(noise.gauss(0, 0.15))
+    tags = {"entity_id": POOLS[rank], "entity_type": "pool", "region": POOLS[rank][5:]}
+    return _record("pool_interval", time, tags, {"offered_bytes": round(offered)})

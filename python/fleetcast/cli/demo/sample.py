@@ -1,0 +1,126 @@
+"""Real files of a development set as records, moved in time so that they end now.
+
+What is read, below the folder: `links/satellite_esno_30s.csv.gz`, `links/leo_pass_snr_1s.csv.gz`,
+`links/microwave_*` (ten links), `geometry/ground_stations.csv`, and ten pools of
+`pools/hosting_pools_offered_bytes_15min.parquet`; the newest hours of links, nine days of pools.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from fleetcast.errors import OperatorError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import polars as pl
+
+    from fleetcast.cli.demo.fleet import Record
+
+_LINK_HOURS = 6
+_POOL_DAYS = 9
+_SERIES_MAX = 10
+_MISSING_DECIBEL_METRES = -32_768
+_LOST_LOCK_DB = (-10.0, 0.0)
+
+
+def sampled_fleet(folder: Path, now: datetime) -> Iterator[Record]:
+    """The records, link by link. Raises `OperatorError` where a file is missing or other."""
+    import polars as pl  # noqa: PLC0415  slow to load, and no other command needs it
+
+    newest = now.replace(second=0, microsecond=0)
+    try:
+        yield from _pools(
+            pl.read_parquet(folder / "pools/hosting_pools_offered_bytes_15min.parquet"), newest
+        )
+        yield from _microwave(folder, newest)
+        geostationary = pl.read_csv(folder / "links/satellite_esno_30s.csv.gz").select(
+            time=pl.col("timestamp").str.to_datetime(), snr_db="esno", link=pl.lit("geo-1")
+        )
+        lock = geostationary.filter(~pl.col("snr_db").is_in(_LOST_LOCK_DB))
+        fixed = lock.with_columns(elevation_deg=pl.lit(31.58))
+        yield from _links(fixed, newest)
+        passes = pl.read_csv(folder / "links/leo_pass_snr_1s.csv.gz").select(
+            "elevation_deg",
+            "azimuth_deg",
+            "snr_db",
+            time=pl.col("time").str.to_datetime(),
+            link=pl.format("leo-{}", "norad"),
+        )
+        for (_,), one in passes.group_by("link", maintain_order=True):
+            yield from _links(one.sort("time"), newest)
+        yield from _stations(pl.read_csv(folder / "geometry/ground_stations.csv"), newest)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        message = f"cannot read the sample in {folder}: {error}"
+        raise OperatorError(message) from error
+
+
+def _links(rows: pl.DataFrame, newest: datetime) -> Iterator[Record]:
+    """Rows of one link with `time`, `link` and its fields, oldest first."""
+    end: datetime = rows["time"][-1]
+    for row in rows.iter_rows(named=True):
+        age = end - row.pop("time")
+        if age > timedelta(hours=_LINK_HOURS):
+            continue
+        tags = {"entity_id": row.pop("link"), "entity_type": "link"}
+        yield _record("link", newest - age, tags, row)
+
+
+def _microwave(folder: Path, newest: datetime) -> Iterator[Record]:
+    import polars as pl  # noqa: PLC0415  see above
+
+    received = pl.read_parquet(folder / "links/microwave_rsl_decidbm_1min.parquet")
+    sent = pl.read_parquet(folder / "links/microwave_tsl_decidbm_1min.parquet")
+    about = pl.read_csv(folder / "links/microwave_links.csv").head(_SERIES_MAX)
+    minutes = _LINK_HOURS * 60
+    for link in about.iter_rows(named=True):
+        name = link["link_id"]
+        levels = zip(received[name].tail(minutes), sent[name].tail(minutes), strict=True)
+        for index, (rsl, tsl) in enumerate(levels):
+            if _MISSING_DECIBEL_METRES in {rsl, tsl}:
+                continue
+            fields = {
+                "snr_db": (rsl - tsl) / 10,
+                "slant_range_km": link["length_km"],
+                "elevation_deg": 0.0,
+                "azimuth_deg": 0.0,
+                "frequency_ghz": link["frequency_hz"] / 1e9,
+                "polarization": link["polarization"],
+            }
+            tags = {"entity_id": f"microwave-{name}", "entity_type": "link"}
+            yield _record("link", newest - timedelta(minutes=minutes - 1 - index), tags, fields)
+
+
+def _pools(table: pl.DataFrame, newest: datetime) -> Iterator[Record]:
+    step = timedelta(minutes=15)
+    count = _POOL_DAYS * 96
+    window = newest - timedelta(minutes=newest.minute % 15)
+    names = [name for name in table.columns if name.startswith("pool")][:_SERIES_MAX]
+    for name in names:
+        tags = {"entity_id": name, "entity_type": "pool"}
+        for index, offered in enumerate(table[name].tail(count)):
+            if offered is not None and offered == offered:  # noqa: PLR0124  NaN is an outage
+                time = window - (count - index) * step
+                yield _record("pool_interval", time, tags, {"offered_bytes": offered})
+
+
+def _stations(table: pl.DataFrame, newest: datetime) -> Iterator[Record]:
+    for row in table.iter_rows(named=True):
+        name = f"{row['provider']}-{row['name']}".lower().replace(" ", "-")
+        tags = {"entity_id": name, "entity_type": "ground_station"}
+        fields = {
+            "lat": row["lat_deg"],
+            "lon": row["lon_deg"],
+            "altitude_km": row["alt_m"] / 1000,
+            "frequency_bands": row["frequency_bands"],
+        }
+        yield _record("ground_station", newest, tags, fields)
+
+
+def _record(
+    measurement: str, time: datetime, tags: dict[str, str], fields: dict[str, object]
+) -> Record:
+    return {"measurement": measurement, "time": time.isoformat(), "tags": tags, "fields": fields}

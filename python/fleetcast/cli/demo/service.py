@@ -1,0 +1,53 @@
+"""The service of a demo: a real `fleetcast serve` on free ports."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from fleetcast.errors import OperatorError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_STOP_SECONDS = 60.0
+_OPTIONS = ("--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--admin", "127.0.0.1:0")
+_UNLIMITED = ("--set", "limits.requests_per_minute=0")
+
+
+@contextmanager
+def running_service(data: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, str | None]]]:
+    """Starts the service, gives its process and its ready line, and stops it at the end.
+
+    Raises `OperatorError` where it does not get ready.
+    """
+    # A group of its own: Ctrl-C is for the demo, which then stops the service in order.
+    process = subprocess.Popen(  # noqa: S603  our own program
+        [sys.executable, "-m", "fleetcast", "serve", "--data", data, *_OPTIONS, *_UNLIMITED],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        env={name: value for name, value in os.environ.items() if "FLEETCAST_" not in name},
+        process_group=0,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None  # noqa: S101  it is a pipe
+        line = process.stdout.readline()
+        if not line:
+            message = "the service did not start: see above"
+            raise OperatorError(message)
+        yield process, json.loads(line)
+    finally:
+        process.terminate()
+        try:
+            process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.stdout is not None:
+            process.stdout.close()

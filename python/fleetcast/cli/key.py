@@ -1,0 +1,112 @@
+"""`fleetcast key …`."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from fleetcast.accounts import SCOPES
+from fleetcast.cli.common import Duration, Run, instant, table, with_run
+
+if TYPE_CHECKING:
+    from fleetcast.accounts import ApiKey, IssuedKey
+
+
+@click.group()
+def key() -> None:
+    """Issue, list and end API keys."""
+
+
+@key.command()
+@click.argument("tenant")
+@click.option(
+    "--scope", "scopes", multiple=True, required=True, help=f"One of {', '.join(SCOPES)}."
+)
+@click.option("--expires", type=Duration(), help="Lifetime, such as 90d; unlimited by default.")
+@click.option("--name", default="", help="What the key is for.")
+@click.option("--environment", help="Environment the key is good in; this one by default.")
+@with_run
+def create(
+    run: Run,
+    tenant: str,
+    scopes: tuple[str, ...],
+    expires: int | None,
+    name: str,
+    environment: str | None,
+) -> None:
+    """Issue a key; its text is shown this once."""
+    with run.opened() as installation:
+        issued = installation.keys.create(
+            tenant,
+            scopes=scopes,
+            environment=environment or installation.settings.service.environment,
+            name=name,
+            lifetime_seconds=expires,
+        )
+    _print_issued(run, issued)
+
+
+@key.command("list")
+@click.argument("tenant")
+@with_run
+def list_(run: Run, tenant: str) -> None:
+    """List a tenant's keys, the ended ones too."""
+    with run.opened() as installation:
+        rows = [_document(each) for each in installation.keys.every(tenant)]
+    header = ("key_id", "name", "status", "environment", "scopes", "created_at", "expires_at")
+    cells = [[_cell(row[name]) for name in header] for row in rows]
+    run.answer({"keys": rows}, table(header, cells))
+
+
+@key.command()
+@click.argument("key_id")
+@with_run
+def revoke(run: Run, key_id: str) -> None:
+    """End a key at once."""
+    with run.opened() as installation:
+        ended = installation.keys.revoke(key_id)
+    run.answer(_document(ended), f"Revoked key {key_id} of {ended.tenant}.")
+
+
+@key.command()
+@click.argument("key_id")
+@click.option(
+    "--overlap",
+    type=Duration(),
+    default="24h",
+    show_default=True,
+    help="How long the old key stays good.",
+)
+@with_run
+def rotate(run: Run, key_id: str, overlap: int) -> None:
+    """Issue a successor with the same rights; its text is shown this once."""
+    with run.opened() as installation:
+        issued = installation.keys.rotate(key_id, overlap_seconds=overlap)
+    _print_issued(run, issued)
+
+
+def _document(record: ApiKey) -> dict[str, object]:
+    return {
+        "key_id": record.key_id,
+        "tenant": record.tenant,
+        "name": record.name,
+        "status": record.ended(time.time()) or "active",
+        "environment": record.environment,
+        "scopes": list(record.scopes),
+        "created_at": instant(record.created_at),
+        "expires_at": instant(record.expires_at),
+        "revoked_at": instant(record.revoked_at),
+    }
+
+
+def _cell(value: object) -> object:
+    return ",".join(value) if isinstance(value, list) else value
+
+
+def _print_issued(run: Run, issued: IssuedKey) -> None:
+    text = str(issued.text)
+    run.answer(
+        {"key": text, **_document(issued.record)}, f"{text}\n(key id {issued.record.key_id})"
+    )

@@ -1,0 +1,30 @@
+"""`fleetcast provision`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from fleetcast.accounts.declaration import read_declaration
+from fleetcast.accounts.provision import Provisioner
+from fleetcast.cli.common import Run, with_run
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@with_run
+def provision(run: Run, file: Path) -> None:
+    """Make the tenants and keys that FILE declares; repeat it as often as you like."""
+    declared = read_declaration(file)
+    with run.opened() as installation:
+        environment = installation.settings.service.environment
+        provisioner = Provisioner(installation.tenants, installation.keys, environment)
+        outcome = provisioner.apply(declared)
+    for warning in outcome.warnings:
+        click.echo(f"fleetcast: warning: {warning}", err=True)
+    lines = [f"tenant {row['tenant']}: {row['action']}" for row in outcome.tenants]
+    for row in outcome.keys:
+        shown = row.get("key_file") or row.get("key") or ""
+        lines.append(f"key {row['name']} of {row['tenant']}: {row['action']} {shown}".rstrip())
+    run.answer(outcome.document(), "\n".join(lines))

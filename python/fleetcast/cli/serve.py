@@ -1,0 +1,47 @@
+"""`fleetcast serve`."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from fleetcast.cli.common import Run, with_run
+from fleetcast.cli.settings import SET_OPTION, read_assignments
+from fleetcast.config import Override
+from fleetcast.wiring.supervisor import serve as run_service
+
+
+@click.command()
+@click.option("--http", metavar="HOST:PORT", help="Public HTTP listener.")
+@click.option("--grpc", metavar="HOST:PORT|off", help="gRPC ingest listener.")
+@click.option("--admin", metavar="HOST:PORT|off", help="Private listener.")
+@click.option("--workers", type=int, metavar="N", help="HTTP worker processes.")
+@click.option("--threads", type=int, metavar="N", help="Threads of an HTTP worker.")
+@click.option(SET_OPTION, "assignments", multiple=True, metavar="SECTION.NAME=VALUE")
+@with_run
+def serve(
+    run: Run,
+    http: str | None,
+    grpc: str | None,
+    admin: str | None,
+    workers: int | None,
+    threads: int | None,
+    assignments: tuple[str, ...],
+) -> None:
+    """Run the service until SIGTERM or Ctrl-C."""
+    given = {
+        "http.address": ("--http", http),
+        "grpc.address": ("--grpc", grpc),
+        "admin.address": ("--admin", admin),
+        "http.workers": ("--workers", workers),
+        "http.threads": ("--threads", threads),
+    }
+    options = [
+        Override(name, str(value), option)
+        for name, (option, value) in given.items()
+        if value is not None
+    ]
+    overrides = [*read_assignments(assignments), *options]
+    settings = run.data.settings(os.environ, overrides).settings
+    run_service(run.data, settings, click.echo)

@@ -1,0 +1,49 @@
+"""`fleetcast config …`."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import click
+
+from fleetcast.cli.common import Run, table, with_run
+from fleetcast.config import Override
+from fleetcast.errors import SettingsError
+
+SET_OPTION = "--set"
+
+
+def read_assignments(assignments: tuple[str, ...]) -> list[Override]:
+    """The values of `--set`. Raises `SettingsError` for texts without an equals sign."""
+    malformed = [text for text in assignments if "=" not in text]
+    if malformed:
+        raise SettingsError([f"--set {text}: must be SECTION.NAME=VALUE" for text in malformed])
+    pairs = (text.split("=", 1) for text in assignments)
+    return [Override(name, value, SET_OPTION) for name, value in pairs]
+
+
+@click.group()
+def config() -> None:
+    """Show and check the settings."""
+
+
+@config.command("print")
+@click.option(SET_OPTION, "assignments", multiple=True, metavar="SECTION.NAME=VALUE")
+@with_run
+def print_(run: Run, assignments: tuple[str, ...]) -> None:
+    """Print every setting in force and where it comes from."""
+    resolved = run.data.settings(os.environ, read_assignments(assignments))
+    rows = list(resolved.rows())
+    document = {name: {"value": value, "source": source} for name, value, source in rows}
+    cells = [(name, json.dumps(value), source) for name, value, source in rows]
+    run.answer(document, table(("setting", "value", "source"), cells))
+
+
+@config.command()
+@click.option(SET_OPTION, "assignments", multiple=True, metavar="SECTION.NAME=VALUE")
+@with_run
+def check(run: Run, assignments: tuple[str, ...]) -> None:
+    """Check all settings and list every fault."""
+    run.data.settings(os.environ, read_assignments(assignments))
+    run.answer({"ok": True}, "All settings are good.")

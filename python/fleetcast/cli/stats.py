@@ -1,0 +1,34 @@
+"""`fleetcast stats`."""
+
+from __future__ import annotations
+
+import click
+
+from fleetcast.cli.common import Run, table, with_run
+
+
+@click.command()
+@with_run
+def stats(run: Run) -> None:
+    """Show what each tenant has stored."""
+    rows: list[dict[str, object]] = []
+    with run.opened() as installation:
+        for tenant in installation.tenants.every():
+            plane = installation.engine.plane(tenant.account_id, tenant.name)
+            plane.follow()
+            held = plane.stats()
+            per_value = round(held.stored_bytes / held.values, 3) if held.values else None
+            rows.append(
+                {
+                    "tenant": tenant.name,
+                    "rows": held.rows,
+                    "values": held.values,
+                    "series": held.series,
+                    "stored_bytes": held.stored_bytes,
+                    "bytes_per_value": per_value,
+                }
+            )
+            installation.engine.release(tenant.account_id)
+    header = ("tenant", "rows", "values", "series", "stored_bytes", "bytes_per_value")
+    cells = [[row[name] for name in header] for row in rows]
+    run.answer({"tenants": rows}, table(header, cells))

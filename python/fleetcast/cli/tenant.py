@@ -1,0 +1,151 @@
+"""`fleetcast tenant …`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from fleetcast.accounts import PLANS
+from fleetcast.cli.common import Duration, Run, instant, table, with_run
+from fleetcast.durations import format_duration
+
+if TYPE_CHECKING:
+    from fleetcast.accounts import Tenant
+
+_OFF = "off"
+
+
+class Retention(Duration):
+    """A duration, or `off` to keep everything."""
+
+    name = "retention"
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401  click's
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> Any:  # noqa: ANN401  an int, or the word
+        """Called by click."""
+        return value if value == _OFF else super().convert(value, param, ctx)
+
+
+@click.group()
+def tenant() -> None:
+    """Make, show and change tenants."""
+
+
+@tenant.command()
+@click.argument("name")
+@click.option("--plan", type=click.Choice(PLANS), default="pro", show_default=True)
+@click.option("--no-live-ingest", is_flag=True, help="Refuse writes over the network.")
+@click.option("--retention", type=Duration(), help="Keep rows this long, such as 400d.")
+@with_run
+def create(run: Run, name: str, plan: str, no_live_ingest: bool, retention: int | None) -> None:
+    """Make a tenant and its data plane."""
+    with run.opened() as installation:
+        made = installation.tenants.create(
+            name, plan=plan, live_ingest=not no_live_ingest, retention_seconds=retention
+        )
+    document = {"tenant": made.name, "account_id": made.account_id}
+    run.answer(document, f"Made tenant {made.name}, account {made.account_id}.")
+
+
+@tenant.command("list")
+@with_run
+def list_(run: Run) -> None:
+    """List all tenants."""
+    with run.opened() as installation:
+        rows = [_document(each) for each in installation.tenants.every()]
+    header = ("tenant", "status", "plan", "live_ingest", "retention", "created_at")
+    run.answer({"tenants": rows}, table(header, [[row[name] for name in header] for row in rows]))
+
+
+@tenant.command()
+@click.argument("name")
+@with_run
+def show(run: Run, name: str) -> None:
+    """Show a tenant."""
+    with run.opened() as installation:
+        _print(run, installation.tenants.get(name))
+
+
+@tenant.command("set")
+@click.argument("name")
+@click.option("--live-ingest", type=click.Choice(["on", "off"]))
+@click.option("--plan", type=click.Choice(PLANS))
+@click.option("--retention", type=Retention(), help='A duration, or "off" to keep all rows.')
+@with_run
+def set_(
+    run: Run, name: str, live_ingest: str | None, plan: str | None, retention: int | str | None
+) -> None:
+    """Change a tenant."""
+    changes: dict[str, object] = {}
+    if live_ingest is not None:
+        changes["live_ingest"] = live_ingest == "on"
+    if plan is not None:
+        changes["plan"] = plan
+    if retention is not None:
+        changes["retention_seconds"] = None if retention == _OFF else retention
+    if not changes:
+        message = "Give at least one of --live-ingest, --plan, --retention."
+        raise click.UsageError(message)
+    with run.opened() as installation:
+        _print(run, installation.tenants.change(name, **changes))
+
+
+@tenant.command()
+@click.argument("name")
+@with_run
+def disable(run: Run, name: str) -> None:
+    """Refuse every request of a tenant."""
+    with run.opened() as installation:
+        _print(run, installation.tenants.change(name, disabled=True))
+
+
+@tenant.command()
+@click.argument("name")
+@with_run
+def enable(run: Run, name: str) -> None:
+    """Serve a disabled tenant again."""
+    with run.opened() as installation:
+        _print(run, installation.tenants.change(name, disabled=False))
+
+
+@tenant.command()
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Confirm: the data cannot be brought back.")
+@with_run
+def delete(run: Run, name: str, yes: bool) -> None:
+    """Destroy a tenant's data, its keys and its record."""
+    if not yes:
+        message = f"this destroys all data of {name}: repeat with --yes"
+        raise click.ClickException(message)
+    with run.opened() as installation:
+        gone = installation.tenants.delete(name)
+    document = {"tenant": gone.name, "account_id": gone.account_id, "deleted": True}
+    run.answer(document, f"Deleted tenant {gone.name}, account {gone.account_id}.")
+
+
+def _document(shown: Tenant) -> dict[str, object]:
+    retention = shown.retention_seconds
+    return {
+        "tenant": shown.name,
+        "account_id": shown.account_id,
+        "status": shown.status,
+        "plan": shown.plan,
+        "live_ingest": shown.live_ingest,
+        "retention": None if retention is None else format_duration(retention),
+        "created_at": instant(shown.created_at),
+    }
+
+
+def _print(run: Run, shown: Tenant) -> None:
+    document = _document(shown)
+    width = max(map(len, document))
+    lines = [
+        f"{name.ljust(width)}  {'-' if value is None else value}"
+        for name, value in document.items()
+    ]
+    run.answer(document, "\n".join(lines))

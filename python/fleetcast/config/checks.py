@@ -1,0 +1,93 @@
+"""What a value may be. A check returns what is wrong with the value, or nothing."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+from fleetcast.config.address import parse_address
+
+Check = Callable[[Any], str | None]
+
+ENVIRONMENTS = ("production", "stage", "development", "sandbox", "gov-development")
+_DEDICATED = re.compile(r"dedicated-[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
+
+
+def between(low: float, high: float) -> Check:
+    """A number within bounds, both included."""
+
+    def check(value: float) -> str | None:
+        return None if low <= value <= high else f"must be between {low} and {high}"
+
+    return check
+
+
+def one_of(*choices: str) -> Check:
+    """One of a few words."""
+
+    def check(value: str) -> str | None:
+        return None if value in choices else f"must be one of {', '.join(choices)}"
+
+    return check
+
+
+def distinct(choices: tuple[str, ...]) -> Check:
+    """A list of a few words, each at most once."""
+
+    def check(values: tuple[str, ...]) -> str | None:
+        unknown = [value for value in values if value not in choices]
+        if unknown:
+            return f"has {unknown[0]!r}, must be out of {', '.join(choices)}"
+        return None if len(set(values)) == len(values) else "names one twice"
+
+    return check
+
+
+def environment(value: str) -> str | None:
+    """The environments of the contract; no name holds an underscore (keys carry it)."""
+    if value in ENVIRONMENTS or _DEDICATED.fullmatch(value):
+        return None
+    return f"must be one of {', '.join(ENVIRONMENTS)}, dedicated-NAME"
+
+
+def address(value: str) -> str | None:
+    """A listening address."""
+    try:
+        parse_address(value)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def address_or_off(value: str) -> str | None:
+    """A listening address, or no listener at all."""
+    return None if value == "off" or address(value) is None else f'{address(value)}, or "off"'
+
+
+def origins(values: tuple[str, ...]) -> str | None:
+    """Browser origins, each in full: a wildcard or `null` would let any page in (K6)."""
+    for value in values:
+        parts = urlsplit(value)
+        if parts.scheme not in {"http", "https"} or value != f"{parts.scheme}://{parts.netloc}":
+            return f"has {value!r}, each must be an origin such as https://console.example.com"
+        if not parts.netloc or "*" in value or "@" in value:
+            return f"has {value!r}, wildcards and user names are refused"
+    return None
+
+
+def networks(values: tuple[str, ...]) -> str | None:
+    """IP addresses or networks."""
+    for value in values:
+        try:
+            ipaddress.ip_network(value, strict=False)
+        except ValueError:
+            return f"has {value!r}, each must be an IP address or network such as 10.0.0.0/8"
+    return None
+
+
+def not_empty(value: str) -> str | None:
+    """Some text."""
+    return None if value.strip() else "must not be empty"

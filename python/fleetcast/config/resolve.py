@@ -1,0 +1,160 @@
+"""Puts the settings together: `fleetcast.toml`, then the environment, then the command line.
+
+Every source is checked whole, a value that a later source replaces included, so that one run
+shows all that is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import asdict, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
+
+from fleetcast.config.sections import Settings
+from fleetcast.config.values import Unfit, fit, read_word
+from fleetcast.errors import SettingsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+SETTINGS_FILE = "fleetcast.toml"
+DEFAULT = "default"
+_PREFIX = "FLEETCAST_"
+_SECTIONS: dict[str, type] = get_type_hints(Settings)
+_REFLECTING = ("development", "sandbox")
+
+
+class Override(NamedTuple):
+    """A value of the command line: `http.address`, its text, and the option that gave it."""
+
+    name: str
+    text: str
+    origin: str
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """Settings, and for every `section.name` the source of its value."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+
+    def rows(self) -> Iterator[tuple[str, object, str]]:
+        """Name, value with secrets masked, and source of every setting."""
+        for section, kind in _SECTIONS.items():
+            values = getattr(self.settings, section)
+            for item in fields(kind):
+                value = getattr(values, item.name)
+                masked = "********" if item.metadata["secret"] and value else value
+                name = f"{section}.{item.name}"
+                yield name, masked, self.origins[name]
+
+
+class _Given(NamedTuple):
+    name: str
+    value: object
+    origin: str
+
+
+def resolve(
+    directory: Path, environ: Mapping[str, str], overrides: Iterable[Override] = ()
+) -> Resolved:
+    """The settings of a data directory. Raises `SettingsError` with every fault of every source."""
+    problems: list[str] = []
+    given = [
+        *_from_file(directory / SETTINGS_FILE, problems),
+        *_from_environment(environ),
+        *(_Given(name, read_word(text), origin) for name, text, origin in overrides),
+    ]
+    values: dict[str, dict[str, object]] = {section: {} for section in _SECTIONS}
+    origins = {
+        f"{section}.{item.name}": DEFAULT
+        for section, kind in _SECTIONS.items()
+        for item in fields(kind)
+    }
+    for name, value, origin in given:
+        section, _, item = name.partition(".")
+        try:
+            values[section][item] = _checked(name, value)
+        except Unfit as unfit:
+            problems.append(f"{origin}: {name} {unfit}")
+        else:
+            origins[name] = origin
+    keys = [f"security.master_key_{kind}" for kind in ("file", "command")]
+    if all(origins[name] != DEFAULT for name in keys):
+        problems.append(f"{keys[0]} and {keys[1]} are both set: keep one")
+    if problems:
+        raise SettingsError(problems)
+    return Resolved(_built(values), origins)
+
+
+def settings_to_json(settings: Settings) -> str:
+    """The settings as text that `settings_from_json` reads back."""
+    return json.dumps(asdict(settings))
+
+
+def settings_from_json(text: str) -> Settings:
+    """The settings that `settings_to_json` wrote, for a child process."""
+    return _built(
+        {
+            section: {name: _retupled(value) for name, value in values.items()}
+            for section, values in json.loads(text).items()
+        }
+    )
+
+
+def _built(values: Mapping[str, Mapping[str, object]]) -> Settings:
+    made: dict[str, Any] = {
+        section: kind(**values.get(section, {})) for section, kind in _SECTIONS.items()
+    }
+    settings = Settings(**made)
+    if settings.grpc.reflection is None:
+        reflection = settings.service.environment in _REFLECTING
+        settings = replace(settings, grpc=replace(settings.grpc, reflection=reflection))
+    return settings
+
+
+def _retupled(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _checked(name: str, value: object) -> object:
+    """The value as its setting holds it. Raises `Unfit`."""
+    section, _, item = name.partition(".")
+    kind = _SECTIONS.get(section)
+    found = [each for each in fields(kind) if each.name == item] if kind else []
+    if kind is None or not found:
+        message = "is not a setting"
+        raise Unfit(message)
+    fitted = fit(value, get_type_hints(kind)[item])
+    for check in found[0].metadata["checks"]:
+        problem = check(fitted)
+        if problem:
+            raise Unfit(problem)
+    return fitted
+
+
+def _from_file(path: Path, problems: list[str]) -> Iterator[_Given]:
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        problems.append(f"{path}: {error}")
+        return
+    for section, table in tables.items():
+        if not isinstance(table, dict):
+            problems.append(f"{path}: {section} is not a section")
+            continue
+        for name, value in table.items():
+            yield _Given(f"{section}.{name}", value, str(path))
+
+
+def _from_environment(environ: Mapping[str, str]) -> Iterator[_Given]:
+    """Names without `__` are not ours: an orchestrator sets `FLEETCAST_PORT` for its own ends."""
+    for variable in sorted(environ):
+        if variable.startswith(_PREFIX) and "__" in variable:
+            section, _, name = variable.removeprefix(_PREFIX).lower().partition("__")
+            yield _Given(f"{section}.{name}", read_word(environ[variable]), variable)

@@ -1,0 +1,142 @@
+"""Every setting: one line each, with its default, its bounds and its unit in its name.
+
+Paths are relative to the data directory unless absolute.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fleetcast.config import checks
+from fleetcast.config.checks import between
+
+if TYPE_CHECKING:
+    from fleetcast.config.checks import Check
+
+T = TypeVar("T")
+
+FAMILIES = ("snr", "demand")
+_DAY_SECONDS = 86_400
+_BYTES_MAX = 1 << 40
+
+
+def setting(default: T, *tests: Check, secret: bool = False) -> T:
+    """A field with a default and what its values must pass; `config print` masks secret ones."""
+    made: Any = field(default=default, metadata={"checks": tests, "secret": secret})
+    return made  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """What this installation is."""
+
+    environment: str = setting("sandbox", checks.environment)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Http:
+    """The public HTTP listener."""
+
+    address: str = setting("127.0.0.1:8080", checks.address)
+    workers: int = setting(2, between(1, 256))
+    threads: int = setting(4, between(1, 256))
+    read_deadline_seconds: float = setting(15.0, between(0.1, 3600))
+    request_deadline_seconds: float = setting(30.0, between(0.1, 3600))
+    cors_origins: tuple[str, ...] = setting((), checks.origins)
+    trusted_proxies: tuple[str, ...] = setting((), checks.networks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grpc:
+    """The gRPC ingest listener. `reflection` of `None` means as the environment has it."""
+
+    address: str = setting("127.0.0.1:8443", checks.address_or_off)
+    certificate: str = setting("tls/server.pem", checks.not_empty)
+    private_key: str = setting("tls/server.key", checks.not_empty)
+    processes: int = setting(1, between(1, 64))
+    records_per_call_max: int = setting(10_000, between(1, 1_000_000))
+    message_bytes_max: int = setting(16_777_216, between(1024, 1 << 30))
+    reflection: bool | None = setting(None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Admin:
+    """The private listener with probes and metrics."""
+
+    address: str = setting("127.0.0.1:9090", checks.address_or_off)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """Bounds on requests; 0 turns the request rate limit or the lockout off."""
+
+    requests_per_minute: int = setting(30, between(0, 1_000_000))
+    lockout_failures: int = setting(10, between(0, 1_000_000))
+    lockout_window_seconds: int = setting(300, between(1, _DAY_SECONDS))
+    lockout_seconds: int = setting(300, between(1, _DAY_SECONDS))
+    batch_records_max: int = setting(1000, between(1, 1_000_000))
+    body_bytes_max: int = setting(1_048_576, between(1024, 1 << 30))
+    tags_max: int = setting(64, between(1, 1024))
+    point_budget: int = setting(10_000, between(16, 100_000_000))  # H25: 16 guarantees progress
+    history_horizon_days: int = setting(30, between(1, 36_500))
+    raw_span_seconds: int = setting(3600, between(1, 36_500 * _DAY_SECONDS))
+    series_row_limit: int = setting(50_000, between(1, 1_000_000_000))
+    link_ids_max: int = setting(100, between(1, 10_000))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ingest:
+    """When a write is acknowledged, and the queue that asynchronous mode fills."""
+
+    mode: str = setting("sync", checks.one_of("sync", "async"))
+    buffer_bytes_max: int = setting(67_108_864, between(1_048_576, _BYTES_MAX))
+    flush_interval_ms: int = setting(100, between(1, 60_000))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Store:
+    """Where telemetry is kept."""
+
+    backend: str = setting("embedded", checks.one_of("embedded"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topology:
+    """The topology read."""
+
+    simulate: bool = setting(default=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forecast:
+    """Predictions: `fill_budget` is the entities that one request may have computed."""
+
+    families: tuple[str, ...] = setting(FAMILIES, checks.distinct(FAMILIES))
+    fresh_seconds: int = setting(300, between(1, _DAY_SECONDS))
+    cooldown_seconds: int = setting(60, between(0, _DAY_SECONDS))
+    fill_budget: int = setting(100, between(0, 10_000))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Security:
+    """Where the master key is; a command, where there is one, goes before the file."""
+
+    master_key_file: str = setting("master.key", checks.not_empty)
+    master_key_command: str = setting("", secret=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """All settings, in sections named as in `fleetcast.toml`."""
+
+    service: Service = field(default_factory=Service)
+    http: Http = field(default_factory=Http)
+    grpc: Grpc = field(default_factory=Grpc)
+    admin: Admin = field(default_factory=Admin)
+    limits: Limits = field(default_factory=Limits)
+    ingest: Ingest = field(default_factory=Ingest)
+    store: Store = field(default_factory=Store)
+    topology: Topology = field(default_factory=Topology)
+    forecast: Forecast = field(default_factory=Forecast)
+    security: Security = field(default_factory=Security)

@@ -1,0 +1,76 @@
+"""From the values of TOML and of bare words to the types that settings hold."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Unfit(Exception):
+    """A value its setting cannot hold; the message continues the setting's name."""
+
+
+def read_word(text: str) -> object:
+    """A TOML value, or where the text is none, the text itself."""
+    if "\n" in text:
+        return text
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def fit(value: object, kind: object) -> object:
+    """The value as the type of its setting. Raises `Unfit`."""
+    reader = _READERS.get(kind)
+    assert reader is not None, f"no reader for settings of type {kind}"  # noqa: S101
+    return reader(value)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        message = "must be a string"
+        raise Unfit(message)
+    return value
+
+
+def _flag(value: object) -> bool:
+    if not isinstance(value, bool):
+        message = "must be true or false"
+        raise Unfit(message)
+    return value
+
+
+def _whole(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        message = "must be a whole number"
+        raise Unfit(message)
+    return value
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        message = "must be a number"
+        raise Unfit(message)
+    return float(value)
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        message = 'must be a list of strings, such as ["a", "b"]'
+        raise Unfit(message)
+    return tuple(value)
+
+
+_READERS: dict[object, Callable[[object], object]] = {
+    str: _text,
+    bool: _flag,
+    bool | None: _flag,
+    int: _whole,
+    float: _number,
+    tuple[str, ...]: _texts,
+}

@@ -1,0 +1,1 @@
+"""The HTTP surface: a gunicorn worker that reads requests safely, and the Falcon app behind it."""

@@ -1,0 +1,60 @@
+"""`GET /account/state`: the caller's own limits, entitlements and usage (J6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fleetcast.engine import format_time
+from fleetcast.http.answers import encode
+from fleetcast.http.call import Call
+
+if TYPE_CHECKING:
+    import falcon
+
+    from fleetcast.http.services import Services
+
+
+class AccountState:
+    """For any valid key."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
+        """Raises `StoreError`."""
+        call = Call.of(request)
+        identity = call.identity
+        limits = self._services.settings.limits
+        stats = call.plane.stats()
+        response.data = encode(
+            {
+                "tenant_key": identity.tenant_key,
+                "account_id": identity.account_id,
+                "environment": identity.environment,
+                "plan": identity.plan,
+                "status": identity.status,
+                "scopes": sorted(identity.scopes),
+                "entitlements": {"live_ingest": identity.live_ingest, "predictions": []},
+                "limits": {
+                    "requests_per_minute": limits.requests_per_minute,
+                    "batch_records_max": limits.batch_records_max,
+                    "body_bytes_max": limits.body_bytes_max,
+                    "tags_max": limits.tags_max,
+                    "point_budget": limits.point_budget,
+                    "history_horizon_days": limits.history_horizon_days,
+                    "raw_span_seconds": limits.raw_span_seconds,
+                    "link_ids_max": limits.link_ids_max,
+                },
+                "usage": {
+                    "records_accepted_total": stats.rows,
+                    "records_rejected_total": stats.rejected,
+                    "requests_total": stats.batches,
+                    "storage_bytes": stats.stored_bytes,
+                    "series_count": stats.series,
+                    "period_start": None,
+                },
+                "as_of_utc": format_time(self._services.clock()),
+            }
+        )
+
+    on_head = on_get

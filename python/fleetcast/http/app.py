@@ -1,0 +1,127 @@
+"""The Falcon application, put together by hand from its parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import falcon
+
+from fleetcast.errors import StoreError, StoreFull
+from fleetcast.http.account import AccountState
+from fleetcast.http.answers import Answer, answer_to
+from fleetcast.http.call import Call, Route
+from fleetcast.http.cors import Cors
+from fleetcast.http.headers import COMMON_HEADERS, CONTENT_TYPE, REQUEST_ID_HEADER, new_request_id
+from fleetcast.http.health import Liveness, Subsystem, not_provisioned
+from fleetcast.http.pipeline import stages
+from fleetcast.http.predictions import Predictions
+from fleetcast.http.services import Services
+from fleetcast.http.telemetry import Telemetry
+from fleetcast.http.topology import Latest, Series
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["ROUTES", "Services", "create_app"]
+
+_OPEN = Route(methods=("GET",))
+
+ROUTES: Mapping[str, Route] = {
+    "/health": _OPEN,
+    "/health/telemetry": _OPEN,
+    "/health/topology": _OPEN,
+    "/health/predictions": _OPEN,
+    "/telemetry": Route(
+        methods=("POST",), authenticated=True, scope="telemetry:write", ingest=True
+    ),
+    "/topology": Route(methods=("GET",), authenticated=True, scope="topology:read"),
+    "/topology/series": Route(methods=("GET",), authenticated=True, scope="topology:read"),
+    "/predictions": Route(methods=("GET",), authenticated=True, scope="predictions:read"),
+    "/account/state": Route(methods=("GET",), authenticated=True),
+}
+"""Every path of the public listener; all others are 404."""
+
+
+def create_app(services: Services) -> falcon.App[falcon.Request, falcon.Response]:
+    """The WSGI application on top of what a worker has opened."""
+    app = falcon.App(media_type=CONTENT_TYPE, middleware=[_Pipeline(services)])
+    probes = {"predictions": {"prediction_store": not_provisioned}, **services.probes}
+    handlers = {
+        "/health": Liveness(),
+        "/telemetry": Telemetry(services.settings),
+        "/topology": Latest(),
+        "/topology/series": Series(services.settings),
+        "/predictions": Predictions(),
+        "/account/state": AccountState(services),
+    }
+    for name in ("telemetry", "topology", "predictions"):
+        handlers[f"/health/{name}"] = Subsystem(name, probes.get(name, {}))
+    for path in ROUTES:
+        app.add_route(path, handlers[path])
+    backend = services.settings.store.backend
+
+    def handle(
+        request: falcon.Request, response: falcon.Response, error: Exception, _params: object
+    ) -> None:
+        call = getattr(request.context, "call", None)
+        request_id = new_request_id() if call is None else call.request_id
+        if call is not None and isinstance(error, StoreError):
+            _release(services, call, error)
+        _send(response, answer_to(error, backend=backend, request_id=request_id))
+
+    def handle_falcon(
+        _request: falcon.Request,
+        response: falcon.Response,
+        _error: falcon.HTTPError,
+        _params: object,
+    ) -> None:
+        # Falcon refuses only method names that it keeps for itself, before the pipeline runs.
+        _send(response, Answer(405, {"error": "method_not_allowed"}, [("Allow", "GET, POST")]))
+
+    app.add_error_handler(Exception, handle)
+    app.add_error_handler(falcon.HTTPError, handle_falcon)
+    return app
+
+
+class _Pipeline:
+    """Runs the stages before a handler, and dresses every answer."""
+
+    def __init__(self, services: Services) -> None:
+        self._stages = stages(services, ROUTES)
+        self._cors = Cors(services.settings.http.cors_origins)
+
+    def process_request(self, request: falcon.Request, response: falcon.Response) -> None:
+        call = Call(request, response, new_request_id())
+        request.context.call = call
+        for stage in self._stages:
+            stage(call)
+            if response.complete:
+                return
+
+    def process_response(
+        self,
+        request: falcon.Request,
+        response: falcon.Response,
+        _resource: object,
+        _succeeded: bool,  # noqa: FBT001 - Falcon's signature
+    ) -> None:
+        call = getattr(request.context, "call", None)
+        for name, value in COMMON_HEADERS:
+            response.set_header(name, value)
+        response.set_header(
+            REQUEST_ID_HEADER, new_request_id() if call is None else call.request_id
+        )
+        self._cors.apply(request, response)
+
+
+def _release(services: Services, call: Call, error: StoreError) -> None:
+    """Has a store that failed opened anew by the next request; a full disk needs no such thing."""
+    if not isinstance(error, StoreFull):
+        services.engine.release(call.identity.account_id, call.plane)
+
+
+def _send(response: falcon.Response, answer: Answer) -> None:
+    response.status = answer.status
+    response.data = answer.body
+    for name, value in answer.headers:
+        response.set_header(name, value)

@@ -1,0 +1,209 @@
+"""One client connection: what it waits for, until when, and what comes next.
+
+    IDLE -> HEAD -> BODY -> BUSY -> SEND -> IDLE     the usual round
+                                    SEND -> SKIP     input that nobody reads, then IDLE
+                                    SEND -> LINGER   input that nobody reads, then closed
+
+Nothing here blocks. The loop advances a connection when its socket is ready; while it is BUSY it
+belongs to one pool thread, which ends that with `answer`. Bytes that belong to the next request
+stay in the kernel's buffer, so pipelined requests need no buffer of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import math
+import socket
+from typing import TYPE_CHECKING
+
+from fleetcast.http import framing
+
+if TYPE_CHECKING:
+    from gunicorn.config import Config  # type: ignore[import-untyped]
+
+    from fleetcast.http.framing import Head
+    from fleetcast.http.limits import Limits
+
+_PEEK_BYTES = 16_384
+_DISCARD_BYTES = 65_536
+_CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+
+
+class Phase(enum.Enum):
+    """What a connection is doing."""
+
+    IDLE = enum.auto()
+    HEAD = enum.auto()
+    BODY = enum.auto()
+    BUSY = enum.auto()
+    SEND = enum.auto()
+    SKIP = enum.auto()
+    LINGER = enum.auto()
+
+
+class Step(enum.Enum):
+    """What a connection needs next."""
+
+    READ = enum.auto()
+    WRITE = enum.auto()
+    SERVE = enum.auto()
+    CLOSE = enum.auto()
+
+
+class Connection:
+    """State of one accepted socket. `deadline` is a `time.monotonic` instant in seconds."""
+
+    def __init__(
+        self, sock: socket.socket, peer: object, settings: Config, limits: Limits, now: float
+    ) -> None:
+        self.sock = sock
+        self.fd = sock.fileno()
+        self.peer = peer
+        self.phase = Phase.IDLE
+        self.deadline = now + limits.idle_seconds
+        self.head: Head | None = None
+        self.body = b""
+        self._settings = settings
+        self._limits = limits
+        self._held = bytearray()
+        self._partial = bytearray()
+        self._filled = 0
+        self._low_water = 1
+        self._unsent: list[memoryview] = []
+        self._unread = 0
+        self._keep = False
+
+    def advance(self, now: float) -> Step:
+        """Does what the socket allows at once. Raises `OSError` where the peer is gone."""
+        try:
+            match self.phase:
+                case Phase.IDLE | Phase.HEAD:
+                    return self._read_head(now)
+                case Phase.BODY:
+                    return self._read_body()
+                case Phase.SEND:
+                    return self._send(now)
+                case _:
+                    return self._discard(now)
+        except BlockingIOError:
+            return Step.WRITE if self.phase is Phase.SEND else Step.READ
+
+    def answer(self, parts: list[bytes], *, keep: bool, now: float) -> Step:
+        """Sends a whole response: as much as the socket takes now, the rest from the loop.
+
+        Raises `OSError` where the peer is gone.
+        """
+        self._unsent = [memoryview(part) for part in parts if part]
+        self._keep = keep
+        self.head = None
+        self.body = b""
+        self.phase = Phase.SEND
+        size = sum(len(part) for part in parts)
+        self.deadline = (
+            now + self._limits.answer_seconds + (size / self._limits.answer_bytes_per_second_min)
+        )
+        return self.advance(now)
+
+    def _read_head(self, now: float) -> Step:
+        fresh = self.sock.recv(_PEEK_BYTES, socket.MSG_PEEK)
+        if not fresh:
+            return Step.CLOSE
+        if self.phase is Phase.IDLE:
+            self.phase = Phase.HEAD
+            self.deadline = now + self._limits.read_deadline_seconds
+        self._held += self.sock.recv(framing.head_bytes(self._held, fresh))
+        try:
+            head = framing.parse(self._settings, self._held, self.peer, self._limits)
+        except framing.Malformed as error:
+            self._held.clear()
+            return self.answer([error.answer], keep=False, now=now)
+        if head is None:
+            return Step.READ
+        self._held.clear()
+        self.head = head
+        if head.buffered:
+            return self._expect_body(head, now)
+        self._unread = head.body_bytes
+        return self._serve()
+
+    def _expect_body(self, head: Head, now: float) -> Step:
+        self.phase = Phase.BODY
+        self.deadline = now + self._limits.request_deadline_seconds
+        if head.expects_continue:
+            self.sock.send(_CONTINUE)
+        # The kernel wakes the loop once, when the whole body is there (or the peer is gone, or no
+        # more fits); one read then gives `bytes` without a copy.
+        self._wake_at(head.body_bytes)
+        return Step.READ
+
+    def _read_body(self) -> Step:
+        assert self.head is not None  # noqa: S101 - there is a body only after a head
+        wanted = self.head.body_bytes
+        if not self._partial:
+            body = self.sock.recv(wanted)
+            if not body or len(body) == wanted:
+                return self._complete(body)
+            self._partial = bytearray(wanted)
+            self._partial[: len(body)] = body
+            self._filled = len(body)
+        else:
+            count = self.sock.recv_into(memoryview(self._partial)[self._filled :])
+            self._filled += count
+            if count == 0 or self._filled == wanted:
+                return self._complete(bytes(memoryview(self._partial)[: self._filled]))
+        self._wake_at(wanted - self._filled)
+        return Step.READ
+
+    def _complete(self, body: bytes) -> Step:
+        self._partial = bytearray()
+        self._wake_at(1)
+        self.body = body
+        return self._serve()
+
+    def _serve(self) -> Step:
+        self.phase = Phase.BUSY
+        self.deadline = math.inf
+        return Step.SERVE
+
+    def _wake_at(self, count: int) -> None:
+        if count != self._low_water:
+            self._low_water = count
+            with contextlib.suppress(OSError):  # without it the loop only wakes more often
+                self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
+
+    def _send(self, now: float) -> Step:
+        while self._unsent:
+            sent = self.sock.sendmsg(self._unsent)
+            while self._unsent and sent >= len(self._unsent[0]):
+                sent -= len(self._unsent.pop(0))
+            if self._unsent:
+                self._unsent[0] = self._unsent[0][sent:]
+        if not self._keep:
+            return self._linger(now)
+        if self._unread:
+            self.phase = Phase.SKIP
+            self.deadline = now + self._limits.unread_body_seconds
+            return self._discard(now)
+        return self._rest(now)
+
+    def _linger(self, now: float) -> Step:
+        # Closing with unread input would reset the connection under the answer.
+        self.sock.shutdown(socket.SHUT_WR)
+        self.phase = Phase.LINGER
+        self.deadline = now + self._limits.drain_seconds
+        self._unread = self._limits.drain_bytes_max
+        return self._discard(now)
+
+    def _discard(self, now: float) -> Step:
+        while self._unread:
+            count = len(self.sock.recv(min(self._unread, _DISCARD_BYTES)))
+            if count == 0:
+                return Step.CLOSE
+            self._unread -= count
+        return Step.CLOSE if self.phase is Phase.LINGER else self._rest(now)
+
+    def _rest(self, now: float) -> Step:
+        self.phase = Phase.IDLE
+        self.deadline = now + self._limits.idle_seconds
+        return Step.READ

@@ -1,0 +1,125 @@
+"""One WSGI exchange: from a complete request to the parts of a whole response.
+
+Answers are gathered before they are sent; nothing here streams.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from email.utils import formatdate
+from typing import TYPE_CHECKING
+from urllib.parse import unquote_to_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from types import TracebackType
+    from wsgiref.types import WSGIApplication, WSGIEnvironment
+
+    from fleetcast.http.framing import Head
+
+    ExcInfo = tuple[type[BaseException], BaseException, TracebackType] | tuple[None, None, None]
+
+_BODILESS = frozenset({"204", "304"})
+
+
+def environ(head: Head, body: bytes, peer: object, server: tuple[str, int]) -> WSGIEnvironment:
+    """The WSGI environment of a request.
+
+    `wsgi.input` holds `body`, and one `read` of its length returns that very object.
+    Host, forwarding and script headers change nothing but their own `HTTP_` variables.
+    """
+    request = head.request
+    address, port = peer[:2] if isinstance(peer, tuple) else ("", 0)
+    variables: WSGIEnvironment = {
+        "REQUEST_METHOD": request.method,
+        "SCRIPT_NAME": "",
+        "PATH_INFO": unquote_to_bytes(request.path).decode("latin-1"),
+        "RAW_PATH": request.path,
+        "QUERY_STRING": request.query,
+        "SERVER_NAME": server[0],
+        "SERVER_PORT": str(server[1]),
+        "SERVER_PROTOCOL": "HTTP/{}.{}".format(*request.version),
+        "REMOTE_ADDR": address,
+        "REMOTE_PORT": str(port),
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": "http",
+        "wsgi.input": io.BytesIO(body),
+        "wsgi.input_terminated": True,
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+    }
+    for name, value in request.headers:
+        key = name.replace("-", "_")
+        if key not in {"CONTENT_TYPE", "CONTENT_LENGTH"}:
+            key = f"HTTP_{key}"
+        known = variables.get(key)
+        variables[key] = value if known is None else f"{known},{value}"
+    return variables
+
+
+class Exchange:
+    """Runs the application once and holds its answer."""
+
+    def __init__(self, application: WSGIApplication, variables: WSGIEnvironment) -> None:
+        self._status = ""
+        self._fields: list[tuple[str, str]] = []
+        self._chunks: list[bytes] = []
+        self._bodiless = variables["REQUEST_METHOD"] == "HEAD"
+        produced: Iterable[bytes] = application(variables, self._start_response)
+        try:
+            self._chunks.extend(produced)
+        finally:
+            close = getattr(produced, "close", None)
+            if close is not None:
+                close()
+
+    def parts(self, *, keep: bool) -> list[bytes]:
+        """Head and body of the response. Raises `ValueError` for what no header can hold."""
+        bodiless = self._bodiless or self._status[:3] in _BODILESS
+        lines = [
+            f"HTTP/1.1 {self._status}",
+            f"Date: {_date(int(time.time()))}",
+            f"Connection: {'keep-alive' if keep else 'close'}",
+        ]
+        for name, value in self._fields:
+            if bodiless or name.lower() != "content-length":
+                lines.append(f"{name}: {value}")
+        if not bodiless:
+            lines.append(f"Content-Length: {sum(map(len, self._chunks))}")
+        if any("\n" in line or "\r" in line for line in lines):
+            message = "a response header holds a line break"
+            raise ValueError(message)
+        head = "\r\n".join([*lines, "", ""]).encode("latin-1")
+        return [head] if bodiless else [head, *self._chunks]
+
+    def _start_response(
+        self,
+        status: str,
+        fields: list[tuple[str, str]],
+        exc_info: ExcInfo | None = None,  # noqa: ARG002 - nothing is sent before the end
+    ) -> _Write:
+        self._status = status
+        self._fields = fields
+        return _Write(self._chunks)
+
+
+class _Write:
+    """The `write` that WSGI's `start_response` returns."""
+
+    def __init__(self, chunks: list[bytes]) -> None:
+        self._chunks = chunks
+
+    def __call__(self, chunk: bytes, /) -> None:
+        self._chunks.append(chunk)
+
+
+def _date(second: int, _cache: dict[int, str] = {}) -> str:  # noqa: B006 - one entry, on purpose
+    text = _cache.get(second)
+    if text is None:
+        _cache.clear()
+        text = _cache[second] = formatdate(second, usegmt=True)
+    return text

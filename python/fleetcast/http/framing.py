@@ -1,0 +1,144 @@
+"""Request heads: where one ends, what it asks for, and the answer to a malformed one.
+
+gunicorn's own parser reads the head; here are only the questions around it. A malformed head is
+answered before any application code runs (decisions 0, stage 0), in JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from gunicorn.http.errors import (  # type: ignore[import-untyped]
+    ExpectationFailed,
+    InvalidHeader,
+    LimitRequestHeaders,
+    LimitRequestLine,
+    NoMoreData,
+    ParseException,
+    UnsupportedTransferCoding,
+)
+from gunicorn.http.message import Request  # type: ignore[import-untyped]
+from gunicorn.http.unreader import IterUnreader  # type: ignore[import-untyped]
+
+from fleetcast.http.headers import COMMON_HEADERS, CONTENT_TYPE, REQUEST_ID_HEADER, new_request_id
+
+if TYPE_CHECKING:
+    from gunicorn.config import Config  # type: ignore[import-untyped]
+
+    from fleetcast.http.limits import Limits
+
+HEAD_END = b"\r\n\r\n"
+METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+
+_CODES: tuple[tuple[type[Exception], int, str], ...] = (
+    (LimitRequestLine, 414, "uri_too_long"),
+    (LimitRequestHeaders, 431, "headers_too_large"),
+    (ExpectationFailed, 417, "expectation_failed"),
+    (UnsupportedTransferCoding, 501, "unsupported_transfer_coding"),
+)
+
+
+class Malformed(Exception):
+    """A head that gets no further than the parser; `answer` is the whole response."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(str(cause))
+        self.answer = _answer(cause)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A well-formed head. `request` is gunicorn's; the rest says how its body is to be treated."""
+
+    request: Request
+    body_bytes: int
+    """What Content-Length says; 0 without one."""
+    buffered: bool
+    """The body is to be read before the request is served."""
+    reusable: bool
+    """The start of the next request on this connection is known."""
+
+    @property
+    def expects_continue(self) -> bool:
+        """The client waits for `100 Continue` before it sends the body."""
+        return bool(self.request._expected_100_continue)  # noqa: SLF001 - gunicorn has no other name
+
+
+def head_bytes(held: bytearray, fresh: bytes) -> int:
+    """How many of the `fresh` bytes belong to the head whose beginning is `held`."""
+    overlap = bytes(held[-3:])
+    found = (overlap + fresh).find(HEAD_END)
+    return len(fresh) if found < 0 else found + len(HEAD_END) - len(overlap)
+
+
+def parse(settings: Config, held: bytearray, peer: object, limits: Limits) -> Head | None:
+    """The head in `held`, or `None` while it is incomplete.
+
+    Raises `Malformed`, also for a beginning that no continuation can mend.
+    """
+    if not held.endswith(HEAD_END) and not _beyond_repair(held, settings, limits):
+        return None
+    try:
+        if len(held) > limits.head_bytes_max:
+            message = f"more than {limits.head_bytes_max} bytes"
+            raise LimitRequestHeaders(message)
+        request = Request(settings, IterUnreader([bytes(held)]), peer)
+    except NoMoreData:
+        return None
+    except ParseException as error:
+        raise Malformed(error) from error
+    return _judge(request, limits)
+
+
+def _beyond_repair(held: bytearray, settings: Config, limits: Limits) -> bool:
+    line_end = held.find(b"\r\n", 2)
+    return (
+        len(held) > limits.head_bytes_max
+        or (line_end < 0 and len(held) > settings.limit_request_line)
+        or held.count(b"\n") != held.count(b"\r\n")
+    )
+
+
+def _judge(request: Request, limits: Limits) -> Head:
+    chunked = False
+    body_bytes = 0
+    for name, value in request.headers:
+        if name == "TRANSFER-ENCODING":
+            chunked = True
+        elif name == "CONTENT-LENGTH":
+            body_bytes = int(value)
+    buffered = request.method in METHODS_WITH_BODY and 0 < body_bytes <= limits.body_bytes_max
+    # Chunks are never read, so nobody knows where the next request would start.
+    skippable = buffered or body_bytes <= limits.drain_bytes_max
+    oversized = request.method in METHODS_WITH_BODY and body_bytes > limits.body_bytes_max
+    waiting = bool(request._expected_100_continue) and not buffered  # noqa: SLF001
+    reusable = not (chunked or oversized or waiting or not skippable or request.should_close())
+    return Head(request, body_bytes, buffered, reusable)
+
+
+def _answer(cause: Exception) -> bytes:
+    if isinstance(cause, InvalidHeader) and cause.hdr == "CONTENT-LENGTH":
+        status, code = 400, "invalid_content_length"
+    else:
+        status, code = next(
+            ((status, code) for kind, status, code in _CODES if isinstance(cause, kind)),
+            (400, "bad_request"),
+        )
+    return whole_answer(status, {"error": code}, new_request_id())
+
+
+def whole_answer(status: int, content: dict[str, object], request_id: str) -> bytes:
+    """A response in bytes that ends its connection, for what no application answers."""
+    body = json.dumps(content).encode()
+    fields = [
+        ("Content-Type", CONTENT_TYPE),
+        *COMMON_HEADERS,
+        (REQUEST_ID_HEADER, request_id),
+        ("Content-Length", str(len(body))),
+        ("Connection", "close"),
+    ]
+    lines = "".join(f"{name}: {value}\r\n" for name, value in fields)
+    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{lines}\r\n".encode() + body

@@ -1,0 +1,165 @@
+"""The one pipeline: every request passes these stages in this order (decisions 0).
+
+A stage refuses by raising; what it raises becomes an answer in `answers`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from fleetcast.accounts import ControlStoreUnavailable, InvalidKey
+from fleetcast.errors import StoreError, refused
+from fleetcast.http import body
+from fleetcast.http.client_address import ClientAddress
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fleetcast.http.call import Call, Route
+    from fleetcast.http.services import Authenticator, Guard, Planes, Services
+
+
+class Stage(Protocol):
+    """One check. Sets what it found out on the call, or raises."""
+
+    def __call__(self, call: Call) -> None:
+        """Raises `Refused`."""
+
+
+def stages(services: Services, routes: Mapping[str, Route]) -> Sequence[Stage]:
+    """The order is the contract; most questions of precedence are answered by it."""
+    return (
+        RateLimit(services.guard, ClientAddress(services.settings.http.trusted_proxies)),
+        Routing(routes),
+        Options(),
+        Lockout(services.guard),
+        Key(services.authenticator, services.guard),
+        Tenant(services.engine),
+        Scope(),
+        Entitlement(),
+        Body(services.settings.limits.body_bytes_max),
+    )
+
+
+class RateLimit:
+    """Every request counts, whatever becomes of it (B4)."""
+
+    def __init__(self, guard: Guard, addresses: ClientAddress) -> None:
+        self._guard = guard
+        self._addresses = addresses
+
+    def __call__(self, call: Call) -> None:
+        """Raises `Refused` (`rate_limited`)."""
+        request = call.request
+        call.address = self._addresses.of(
+            request.remote_addr, request.get_header("X-Forwarded-For")
+        )
+        self._guard.admit(call.address)
+
+
+class Routing:
+    """Paths match exactly: no trailing slash, no double one, no other spelling (A14)."""
+
+    def __init__(self, routes: Mapping[str, Route]) -> None:
+        self._routes = routes
+
+    def __call__(self, call: Call) -> None:
+        """Raises `Refused` (`not_found`, `method_not_allowed`)."""
+        request = call.request
+        route = self._routes.get(request.env.get("RAW_PATH", request.path))
+        if route is None:
+            raise refused("not_found")
+        call.route = route
+        if call.request.method not in route.allow.split(", "):
+            raise refused("method_not_allowed", allow=route.allow)
+
+
+class Options:
+    """Answers OPTIONS without a key: a preflight cannot carry one (K1, K2)."""
+
+    def __call__(self, call: Call) -> None:
+        """Ends the request with 204."""
+        if call.request.method == "OPTIONS":
+            call.response.status = 204
+            call.response.set_header("Allow", call.route.allow)
+            call.response.complete = True
+
+
+class Lockout:
+    """While it lasts, a valid key is refused as well (B14)."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+
+    def __call__(self, call: Call) -> None:
+        """Raises `Refused` (`auth_lockout`)."""
+        if call.route.authenticated:
+            self._guard.check_lockout(call.address)
+
+
+class Key:
+    """Key and tenant record; only a key that was sent and is no good counts as failure (B13)."""
+
+    def __init__(self, authenticator: Authenticator, guard: Guard) -> None:
+        self._authenticator = authenticator
+        self._guard = guard
+
+    def __call__(self, call: Call) -> None:
+        """Raises `Refused` (401; 403 and 404 for the tenant; 503 where keys cannot be read)."""
+        if not call.route.authenticated:
+            return
+        try:
+            call.identity = self._authenticator.authenticate(call.request.get_header("X-Api-Key"))
+        except InvalidKey:
+            self._guard.record_failure(call.address)
+            raise
+        except ControlStoreUnavailable as error:
+            code = "entitlement_unavailable" if call.route.ingest else "auth_unavailable"
+            raise refused(code) from error
+
+
+class Tenant:
+    """Opens the tenant's own store."""
+
+    def __init__(self, planes: Planes) -> None:
+        self._planes = planes
+
+    def __call__(self, call: Call) -> None:
+        """Raises `Refused` (`tenant_unavailable`)."""
+        if not call.route.authenticated:
+            return
+        try:
+            call.plane = self._planes.plane(call.identity.account_id, call.identity.tenant_key)
+        except StoreError as error:
+            raise refused("tenant_unavailable") from error
+
+
+class Scope:
+    """The key must carry the route's scope."""
+
+    def __call__(self, call: Call) -> None:
+        """Raises `Refused` (`insufficient_scope`)."""
+        if call.route.scope is not None and call.route.scope not in call.identity.scopes:
+            raise refused("insufficient_scope")
+
+
+class Entitlement:
+    """The account must be allowed to write."""
+
+    def __call__(self, call: Call) -> None:
+        """Raises `Refused` (`live_ingest_not_entitled`)."""
+        if call.route.ingest and not call.identity.live_ingest:
+            raise refused("live_ingest_not_entitled")
+
+
+class Body:
+    """Header checks first, then the bytes (stage 8)."""
+
+    def __init__(self, body_bytes_max: int) -> None:
+        self._body_bytes_max = body_bytes_max
+
+    def __call__(self, call: Call) -> None:
+        """Raises `Refused` (411, 413, 415, 422, 400)."""
+        if call.route.ingest:
+            length = body.check_headers(call.request, self._body_bytes_max)
+            call.body = body.read_body(call.request, length)

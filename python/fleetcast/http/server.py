@@ -1,0 +1,66 @@
+"""gunicorn, started from code: its settings, and what each worker opens after the fork."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from wsgiref.types import WSGIApplication
+
+    from fleetcast.http.limits import Limits
+
+    Serving = Callable[[], AbstractContextManager[WSGIApplication]]
+
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a heartbeat file, unlinked as soon as it is made
+
+_SETTINGS: Mapping[str, object] = {
+    "worker_class": "fleetcast.http.worker.LoopWorker",
+    "limit_request_line": 8190,  # a hundred link ids are a legal request of about 4.6 kB
+    "limit_request_fields": 100,
+    "limit_request_field_size": 8190,
+    "http_parser": "python",
+    "permit_unconventional_http_method": True,  # any token gets as far as 405
+    "forwarded_allow_ips": "",  # who the client is, is decided by `trusted_proxies` alone
+    "forwarder_headers": "",
+    "secure_scheme_headers": {},
+    "preload_app": False,  # stores do not survive a fork
+    "control_socket_disable": True,
+    "graceful_timeout": 30,
+    "timeout": 30,
+    "loglevel": "warning",
+    "worker_tmp_dir": _SHARED_MEMORY if Path(_SHARED_MEMORY).is_dir() else None,
+}
+
+
+class HttpServer(BaseApplication):  # type: ignore[misc] # gunicorn has no types
+    """One HTTP service: `run` is gunicorn's arbiter and returns when all its workers have ended.
+
+    `serving` is entered in every worker after the fork and left when the worker stops; it gives
+    the WSGI application. `settings` are gunicorn's (`bind`, `workers`, `threads`, hooks such as
+    `when_ready`) and win over the ones above.
+    """
+
+    def __init__(self, serving: Serving, *, limits: Limits, settings: Mapping[str, object]) -> None:
+        self.limits = limits
+        self._serving = serving
+        self._settings = {**_SETTINGS, **settings}
+        self._opened = ExitStack()
+        super().__init__()
+
+    def load_config(self) -> None:
+        """Called by gunicorn."""
+        for name, value in self._settings.items():
+            self.cfg.set(name, value)
+
+    def load(self) -> WSGIApplication:
+        """Called by gunicorn in a worker."""
+        return self._opened.enter_context(self._serving())
+
+    def close(self) -> None:
+        """Called in a worker when it has served its last request."""
+        self._opened.close()

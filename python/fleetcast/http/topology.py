@@ -1,0 +1,85 @@
+"""`GET /topology` and `GET /topology/series`. The engine encodes both answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from fleetcast.engine import AGGREGATIONS, INTERVALS
+from fleetcast.http.call import Call
+from fleetcast.http.params import Query, check_characters
+
+if TYPE_CHECKING:
+    import falcon
+
+    from fleetcast.config import Settings
+    from fleetcast.engine import Aggregation, Interval
+
+_FRESHNESS_SECONDS = 300.0
+_FRESHNESS_SECONDS_MAX = 604_800.0
+_ENTITY_IDS_MAX = 16
+_NS_PER_SECOND = 1_000_000_000
+
+
+class Latest:
+    """The newest sample of every entity in a window."""
+
+    def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
+        """Raises `Refused`, `StoreError`."""
+        query = Query(request.query_string)
+        as_of_ns = query.time("as_of_utc")
+        measurement = query.text("measurement")
+        freshness = query.number(
+            "freshness_seconds",
+            default=_FRESHNESS_SECONDS,
+            least=1.0,
+            most=_FRESHNESS_SECONDS_MAX,
+        )
+        query.finish()
+        if measurement is not None:
+            check_characters("measurement", measurement)
+        response.data = Call.of(request).plane.latest_json(
+            as_of_ns=as_of_ns,
+            freshness_ns=round(freshness * _NS_PER_SECOND),
+            measurement=measurement,
+        )
+
+    on_head = on_get
+
+
+class Series:
+    """Channels of named entities over a window."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._limits = settings.limits
+
+    def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
+        """Raises `Refused`, `StoreError`."""
+        query = Query(request.query_string)
+        entity_ids = query.texts("entity_id", most=_ENTITY_IDS_MAX)
+        start_ns = query.time("start", required=True)
+        end_ns = query.time("end")
+        measurement = query.text("measurement")
+        fields = query.text("fields")
+        interval = cast("Interval | None", query.choice("interval", INTERVALS))
+        agg = cast("Aggregation | None", query.choice("agg", AGGREGATIONS))
+        query.finish()
+        assert start_ns is not None  # noqa: S101 - required, and `finish` has passed
+        measurement = "telemetry" if measurement is None else measurement
+        channels = [name for name in (fields or "").split(",") if name]
+        check_characters("entity_id", *entity_ids)
+        check_characters("measurement", measurement)
+        check_characters("fields", *channels)
+        response.data = Call.of(request).plane.series_json(
+            entity_ids=entity_ids,
+            start_ns=start_ns,
+            end_ns=end_ns,
+            measurement=measurement,
+            fields=channels,
+            interval=interval,
+            agg=agg,
+            point_budget=self._limits.point_budget,
+            history_horizon_days=self._limits.history_horizon_days,
+            raw_span_seconds=self._limits.raw_span_seconds,
+        )
+
+    on_head = on_get

@@ -1,0 +1,120 @@
+"""The gunicorn worker: an event loop for the sockets, threads for complete requests.
+
+gunicorn's threaded worker lets four half-sent requests hold four threads for ever and answers
+malformed heads in HTML. Here a connection that is still sending costs a socket and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import resource
+import threading
+import time
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from gunicorn.workers.base import Worker  # type: ignore[import-untyped]
+
+from fleetcast.http.connection import Connection, Step
+from fleetcast.http.exchange import Exchange, environ
+from fleetcast.http.framing import whole_answer
+from fleetcast.http.headers import new_request_id
+from fleetcast.http.loop import Loop
+from fleetcast.http.malloc import keep_large_buffers
+
+if TYPE_CHECKING:
+    from gunicorn.config import Config  # type: ignore[import-untyped]
+
+logger = logging.getLogger(__name__)
+
+
+class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
+    """Serves an `HttpServer`'s application; that is where its `Limits` come from."""
+
+    alive: bool
+
+    @classmethod
+    def check_config(cls, cfg: Config, log: Any) -> None:  # noqa: ANN401, ARG003 - gunicorn's
+        """Raises `RuntimeError` for settings that this worker would silently ignore."""
+        if cfg.is_ssl:
+            message = "the HTTP listener speaks plain HTTP; let a proxy end TLS"
+            raise RuntimeError(message)
+
+    def init_process(self) -> None:
+        """Runs in the child, after the fork."""
+        keep_large_buffers()
+        _raise_descriptor_limit()
+        self._queue: SimpleQueue[Connection | None] = SimpleQueue()
+        self._threads = [
+            threading.Thread(target=self._work, name=f"http-{number}", daemon=True)
+            for number in range(self.cfg.threads)
+        ]
+        super().init_process()
+
+    def run(self) -> None:
+        """Serves until told to stop; requests under way are finished before it returns."""
+        self._server = self.sockets[0].getsockname()[:2]
+        self._loop = Loop(
+            [listener.sock for listener in self.sockets],
+            self.cfg,
+            self.app.limits,
+            self._queue.put,
+        )
+        self._loop.watch(self.PIPE[0])
+        for thread in self._threads:
+            thread.start()
+        try:
+            while self.alive and os.getppid() == self.ppid:
+                self.notify()
+                self._loop.turn()
+            self.alive = False
+            self._finish()
+        finally:
+            self._loop.close()
+            self.app.close()
+
+    def _finish(self) -> None:
+        self._loop.stop_accepting()
+        until = time.monotonic() + self.cfg.graceful_timeout
+        while len(self._loop) and time.monotonic() < until:
+            self.notify()
+            self._loop.turn()
+        for _ in self._threads:
+            self._queue.put(None)
+        for thread in self._threads:
+            thread.join(timeout=max(until - time.monotonic(), 0.0))
+
+    def _work(self) -> None:
+        while (connection := self._queue.get()) is not None:
+            step = Step.CLOSE
+            try:
+                step = self._serve(connection)
+            except OSError:
+                logger.debug("a client left before its answer")
+            except Exception:
+                logger.exception("a connection failed")
+            self._loop.proceed(connection, step)
+
+    def _serve(self, connection: Connection) -> Step:
+        head, body = connection.head, connection.body
+        assert head is not None  # noqa: S101 - only whole requests are queued
+        whole = not head.buffered or len(body) == head.body_bytes
+        try:
+            exchange = Exchange(self.wsgi, environ(head, body, connection.peer, self._server))
+            keep = head.reusable and whole and self.alive
+            parts = exchange.parts(keep=keep)
+        except BaseException:  # a panic of the engine is no Exception, and must not end the thread
+            request_id = new_request_id()
+            logger.exception("the application failed", extra={"request_id": request_id})
+            content: dict[str, object] = {"error": "internal_error", "request_id": request_id}
+            parts, keep = [whole_answer(500, content, request_id)], False
+        return connection.answer(parts, keep=keep, now=time.monotonic())
+
+
+def _raise_descriptor_limit() -> None:
+    """Every connection is a descriptor, and the usual soft limit of 1,024 is few of them."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

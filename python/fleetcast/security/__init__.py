@@ -1,0 +1,1 @@
+"""The master key of a data directory and the certificate of its gRPC listener."""

@@ -1,0 +1,100 @@
+"""The master key: 32 bytes that wrap every tenant's data key and pepper every API key.
+
+It is kept as one line of hexadecimal or base64 in a file, or printed by a program.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import os
+import secrets
+import shlex
+import subprocess
+from typing import TYPE_CHECKING
+
+from fleetcast.errors import OperatorError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fleetcast.config.sections import Security
+
+MASTER_KEY_BYTES = 32
+_COMMAND_TIMEOUT_SECONDS = 30
+
+
+def create_master_key(path: Path) -> bytes:
+    """Writes a fresh key to `path`, mode 0600. Raises `OSError`, also where the file exists."""
+    key = secrets.token_bytes(MASTER_KEY_BYTES)
+    write_private(path, f"{key.hex()}\n".encode())
+    return key
+
+
+def load_master_key(directory: Path, settings: Security) -> bytes:
+    """The key that the settings point at. Raises `OperatorError`; no message holds key bytes."""
+    if settings.master_key_command:
+        text, source = _printed(settings.master_key_command), "security.master_key_command"
+    else:
+        path = directory / settings.master_key_file
+        source = str(path)
+        try:
+            text = path.read_text(encoding="ascii")
+        except FileNotFoundError:
+            message = f"there is no master key at {path}"
+            raise OperatorError(message) from None
+        except (OSError, UnicodeDecodeError):
+            message = f"cannot read the master key at {path}"
+            raise OperatorError(message) from None
+    key = _decoded(text.strip())
+    if key is None:
+        message = f"{source} does not hold 32 bytes as one line of hexadecimal or base64"
+        raise OperatorError(message)
+    return key
+
+
+def derive(master_key: bytes, label: str) -> bytes:
+    """A key of its own for one purpose: HMAC-SHA256 of the label."""
+    return hmac.digest(master_key, label.encode(), hashlib.sha256)
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Writes a new file that only its owner reads, durably. Raises `OSError`."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _decoded(line: str) -> bytes | None:
+    for read in (bytes.fromhex, lambda text: base64.b64decode(text, validate=True)):
+        try:
+            key = read(line)
+        except (ValueError, binascii.Error):
+            continue
+        if len(key) == MASTER_KEY_BYTES:
+            return key
+    return None
+
+
+def _printed(command: str) -> str:
+    try:
+        done = subprocess.run(  # noqa: S603  the operator's own command, without a shell
+            shlex.split(command),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=_COMMAND_TIMEOUT_SECONDS,
+            check=True,
+        )
+        return done.stdout.decode("ascii")
+    except subprocess.CalledProcessError as error:
+        message = f"security.master_key_command ended with status {error.returncode}"
+    except subprocess.TimeoutExpired:
+        message = f"security.master_key_command took over {_COMMAND_TIMEOUT_SECONDS} seconds"
+    except (OSError, ValueError, IndexError):
+        message = "security.master_key_command cannot be run or does not print text"
+    raise OperatorError(message) from None

@@ -1,0 +1,1 @@
+"""Puts the parts together: settings, stores, and the processes of the service."""

@@ -1,0 +1,143 @@
+"""The data directory: what it holds, making one, and opening it for a command."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fleetcast.accounts import ControlStore, ControlStoreUnavailable, Keys, Tenants, key_pepper
+from fleetcast.config import SETTINGS_FILE, Override, resolve
+from fleetcast.engine import Engine
+from fleetcast.errors import OperatorError
+from fleetcast.security.certificate import create_certificate
+from fleetcast.security.master_key import create_master_key, load_master_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from fleetcast.config import Resolved, Settings
+
+MASTER_KEY_FILE = "master.key"
+
+
+@dataclass(frozen=True)
+class DataDirectory:
+    """Where the parts of an installation lie."""
+
+    root: Path
+
+    @property
+    def control(self) -> Path:
+        """The control store."""
+        return self.root / "control"
+
+    @property
+    def planes(self) -> Path:
+        """The tenants' data planes."""
+        return self.root / "planes"
+
+    @property
+    def tls(self) -> Path:
+        """The self-signed certificate of the gRPC listener."""
+        return self.root / "tls"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the one `serve` of this directory."""
+        return self.root / "serve.lock"
+
+    @property
+    def limiter(self) -> Path:
+        """What the workers of a running service count together; of no use after it."""
+        return self.root / "run" / "limiter"
+
+    def create(self, environment: str, environ: Mapping[str, str]) -> None:
+        """Makes everything that `serve` needs. Raises `OperatorError`, and leaves nothing then."""
+        if self.root.is_dir() and self._content():
+            message = f"{self.root} is not empty: init makes a new data directory"
+            raise OperatorError(message)
+        override = Override("service.environment", environment, "--environment")
+        settings = resolve(self.root, environ, [override]).settings
+        try:
+            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.root.chmod(0o700)
+            if _key_is_elsewhere(settings):
+                master_key = load_master_key(self.root, settings.security)
+            else:
+                master_key = create_master_key(self.root / MASTER_KEY_FILE)
+            create_certificate(self.tls)
+            self.planes.mkdir(mode=0o700)
+            ControlStore.create(self.control, master_key)
+            # Last, because it is what makes the directory one of ours.
+            (self.root / SETTINGS_FILE).write_text(_SETTINGS_TEXT.format(environment))
+        except (OSError, ControlStoreUnavailable) as error:
+            self._clear()
+            message = f"cannot make {self.root}: {error}"
+            raise OperatorError(message) from error
+        except OperatorError:
+            self._clear()
+            raise
+
+    def _content(self) -> list[Path]:
+        """What lies here, less what a fresh file system brings."""
+        return [path for path in self.root.iterdir() if path.name != "lost+found"]
+
+    def _clear(self) -> None:
+        for path in self._content() if self.root.is_dir() else []:
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+
+    def settings(self, environ: Mapping[str, str], overrides: Iterable[Override] = ()) -> Resolved:
+        """The settings in force. Raises `OperatorError` where `init` has not been."""
+        if not (self.root / SETTINGS_FILE).is_file():
+            message = f"{self.root} is no data directory: make one with fleetcast init"
+            raise OperatorError(message)
+        return resolve(self.root, environ, overrides)
+
+
+@dataclass(frozen=True)
+class Installation:
+    """An open data directory, for one command."""
+
+    settings: Settings
+    store: ControlStore
+    engine: Engine
+    tenants: Tenants
+    keys: Keys
+
+
+@contextmanager
+def opened(directory: DataDirectory, environ: Mapping[str, str]) -> Iterator[Installation]:
+    """Opens a data directory beside whatever else uses it.
+
+    Raises `OperatorError`, `ControlStoreUnavailable`.
+    """
+    settings = directory.settings(environ).settings
+    master_key = load_master_key(directory.root, settings.security)
+    store = ControlStore(directory.control)
+    engine = Engine(directory.planes, master_key)
+    try:
+        store.verify_master_key(master_key)
+        tenants = Tenants(store, engine)
+        yield Installation(settings, store, engine, tenants, Keys(store, key_pepper(master_key)))
+    finally:
+        engine.close()
+        store.close()
+
+
+def _key_is_elsewhere(settings: Settings) -> bool:
+    security = settings.security
+    return bool(security.master_key_command) or security.master_key_file != MASTER_KEY_FILE
+
+
+_SETTINGS_TEXT = """\
+# Settings of this installation. `fleetcast config print` lists all, with their defaults.
+
+[service]
+environment = "{}"
+"""

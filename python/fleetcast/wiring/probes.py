@@ -1,0 +1,41 @@
+"""Signs of life that the health endpoints ask for (J4); an exception means that one is not well.
+
+They look at what all tenants share: a health answer tells nobody about a single tenant (J5).
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from fleetcast.accounts import ControlStore
+    from fleetcast.wiring.directory import DataDirectory
+
+_PROBE_BYTES = 65_536  # LMDB needs some pages to commit anything
+
+
+def http_probes(
+    directory: DataDirectory, store: ControlStore
+) -> Mapping[str, Mapping[str, Callable[[], None]]]:
+    """By subsystem, then by dependency."""
+
+    def reads() -> None:
+        os.listdir(directory.planes)  # noqa: PTH208  read, not walked
+
+    def writes() -> None:
+        """A full disk stops writes, not reads (F11)."""
+        with tempfile.TemporaryFile(dir=directory.planes) as file:
+            os.posix_fallocate(file.fileno(), 0, _PROBE_BYTES)
+
+    def accounts() -> None:
+        with store.read() as tables:
+            tables.tenant("probe")
+
+    return {
+        "telemetry": {"timeseries_store": writes, "auth_store": accounts},
+        "topology": {"timeseries_store": reads},
+    }

@@ -1,0 +1,152 @@
+"""One child process of the supervisor: started, watched, restarted, stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from fleetcast.wiring.child import Brief
+
+if TYPE_CHECKING:
+    import socket
+    from pathlib import Path
+
+    from fleetcast.config import Settings
+
+_BACKOFF_FIRST_SECONDS = 0.1
+_BACKOFF_MAX_SECONDS = 10.0
+_STEADY_SECONDS = 30.0  # one that lived so long starts the backoff anew
+
+logger = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChildSpec:
+    """A row of the child table: the module to run, and how many of its processes get ready."""
+
+    name: str
+    module: str
+    listener: socket.socket | None
+    processes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Orders:
+    """What every child is told."""
+
+    data: Path
+    settings: Settings
+    master_key: bytes
+
+
+class Process:
+    """A child that is to be kept running."""
+
+    def __init__(self, spec: ChildSpec, orders: Orders) -> None:
+        self.spec = spec
+        self.restart_at: float | None = None
+        self._orders = orders
+        self._failures = 0
+        self._to_be_ready = spec.processes
+        self._start()
+
+    @property
+    def ready(self) -> bool:
+        """Whether all its processes have served since the first start."""
+        return self._to_be_ready <= 0
+
+    @property
+    def ready_fd(self) -> int:
+        """Readable when `take_readiness` has something to take."""
+        return self._ready_fd
+
+    def take_readiness(self) -> bool:
+        """Counts processes that have become ready; false where none can any more."""
+        arrived = os.read(self._ready_fd, self.spec.processes)
+        self._to_be_ready -= len(arrived)
+        return bool(arrived)
+
+    def ended(self) -> bool:
+        """Whether it has ended by itself; then a restart is due at `restart_at`."""
+        if self.restart_at is not None or self._popen.poll() is None:
+            return False
+        now = time.monotonic()
+        if now - self._started >= _STEADY_SECONDS:
+            self._failures = 0
+        delay = min(_BACKOFF_FIRST_SECONDS * 2**self._failures, _BACKOFF_MAX_SECONDS)
+        self._failures += 1
+        self.restart_at = now + delay
+        self._let_go()
+        logger.error(
+            "child ended",
+            child=self.spec.name,
+            status=self._popen.returncode,
+            restart_in_seconds=delay,
+        )
+        return True
+
+    def restart(self) -> None:
+        """Starts it again."""
+        self.restart_at = None
+        self._start()
+
+    def stop(self) -> None:
+        """Asks it to finish what it has begun and end."""
+        self._signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Ends it and all its processes at once."""
+        self._signal(signal.SIGKILL)
+
+    def gone(self) -> bool:
+        """Whether it has ended, by itself or because it was told to."""
+        return self._popen.poll() is not None
+
+    def _start(self) -> None:
+        self._ready_fd, ready_fd = os.pipe()
+        listener = self.spec.listener
+        passed = [ready_fd] if listener is None else [ready_fd, listener.fileno()]
+        brief = Brief(
+            data=self._orders.data,
+            settings=self._orders.settings,
+            master_key=self._orders.master_key,
+            listener_fd=None if listener is None else listener.fileno(),
+            ready_fd=ready_fd,
+        )
+        self._started = time.monotonic()
+        # A group of its own, so that Ctrl-C in a terminal reaches the supervisor alone, and that
+        # a child which outlives it can end all its processes at once.
+        self._popen = subprocess.Popen(  # noqa: S603  our own module
+            [sys.executable, "-m", self.spec.module],
+            stdin=subprocess.PIPE,
+            pass_fds=passed,
+            process_group=0,
+        )
+        os.close(ready_fd)
+        assert self._popen.stdin is not None  # noqa: S101  it is a pipe
+        with contextlib.suppress(BrokenPipeError):
+            self._popen.stdin.write(brief.encode())
+            self._popen.stdin.flush()
+
+    def _let_go(self) -> None:
+        os.close(self._ready_fd)
+        assert self._popen.stdin is not None  # noqa: S101  it is a pipe
+        with contextlib.suppress(BrokenPipeError):
+            self._popen.stdin.close()
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._popen.poll() is not None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            if number == signal.SIGKILL:
+                os.killpg(self._popen.pid, number)
+            else:
+                self._popen.send_signal(number)

@@ -1,0 +1,146 @@
+"""`fleetcast serve`: starts the processes of the service, keeps them running, and stops them."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import structlog
+
+from fleetcast.accounts import ControlStore
+from fleetcast.errors import OperatorError
+from fleetcast.logs import configure_logs
+from fleetcast.security.master_key import load_master_key
+from fleetcast.wiring.listening import bound_address, exclusive, listen
+from fleetcast.wiring.process import ChildSpec, Orders, Process
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fleetcast.config import Settings
+    from fleetcast.wiring.directory import DataDirectory
+
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_STOP_SECONDS = 45.0  # longer than any child takes to finish its requests
+_WAKEUP_BYTES = 64
+
+logger = structlog.get_logger(__name__)
+
+
+def serve(directory: DataDirectory, settings: Settings, announce: Callable[[str], None]) -> None:
+    """Runs the service until it is told to stop; `announce` gets the line that says it is ready.
+
+    Raises `OperatorError`, `ControlStoreUnavailable` where it cannot start.
+    """
+    configure_logs("supervisor")
+    master_key = load_master_key(directory.root, settings.security)
+    store = ControlStore(directory.control)
+    store.verify_master_key(master_key)
+    store.close()
+    with exclusive(directory.lock) as crashed, _Signals.caught() as signals:
+        http = listen(settings.http.address, after_crash=crashed)
+        # In the order in which they are stopped.
+        table = [
+            ChildSpec(
+                name="http",
+                module="fleetcast.wiring.http_child",
+                listener=http,
+                processes=settings.http.workers,
+            ),
+        ]
+        ready = {
+            "event": "ready",
+            "http": f"http://{bound_address(http)}",
+            "grpc": None,
+            "grpc_ca": None,
+            "admin": None,
+        }
+        orders = Orders(data=directory.root, settings=settings, master_key=master_key)
+        processes: list[Process] = []
+        try:
+            processes.extend(Process(spec, orders) for spec in table)
+            if _all_ready(processes, signals):
+                announce(json.dumps(ready, separators=(",", ":")))
+                _keep_running(processes, signals)
+        finally:
+            _stop(processes, signals)
+
+
+class _Signals:
+    """Signals as something to wait for: a stop is remembered, a child's end only wakes."""
+
+    def __init__(self, wakeup_fd: int) -> None:
+        self.fd = wakeup_fd
+        self.stops = 0
+
+    @staticmethod
+    @contextmanager
+    def caught() -> Iterator[_Signals]:
+        """Catches the signals, until the end of the block."""
+        read_fd, write_fd = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signals = _Signals(read_fd)
+
+        def stop(_number: int, _frame: object) -> None:
+            signals.stops += 1
+
+        handlers = {number: signal.signal(number, stop) for number in _STOP_SIGNALS}
+        handlers[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        before = signal.set_wakeup_fd(write_fd, warn_on_full_buffer=False)
+        try:
+            yield signals
+        finally:
+            signal.set_wakeup_fd(before)
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+            os.close(read_fd)
+            os.close(write_fd)
+
+    def wait(self, seconds: float | None, *others: int) -> list[int]:
+        """Waits for a signal or for one of the other descriptors, which it returns."""
+        readable, _, _ = select.select([self.fd, *others], [], [], seconds)
+        if self.fd in readable:
+            os.read(self.fd, _WAKEUP_BYTES)
+        return [descriptor for descriptor in readable if descriptor != self.fd]
+
+
+def _all_ready(processes: list[Process], signals: _Signals) -> bool:
+    """Waits until everything serves; false where a stop came first. Raises `OperatorError`."""
+    while not signals.stops:
+        waiting = {process.ready_fd: process for process in processes if not process.ready}
+        if not waiting:
+            return True
+        for descriptor in signals.wait(None, *waiting):
+            if not waiting[descriptor].take_readiness():
+                message = f"{waiting[descriptor].spec.name} did not start: the log says why"
+                raise OperatorError(message)
+    return False
+
+
+def _keep_running(processes: list[Process], signals: _Signals) -> None:
+    while not signals.stops:
+        now = time.monotonic()
+        for process in processes:
+            if process.restart_at is not None and process.restart_at <= now:
+                process.restart()
+            process.ended()
+        due = [each.restart_at for each in processes if each.restart_at is not None]
+        signals.wait(max(min(due) - now, 0.0) if due else None)
+
+
+def _stop(processes: list[Process], signals: _Signals) -> None:
+    """Stops one after the other; a second signal, or a child that takes too long, kills."""
+    kill_at = signals.stops + 1
+    for process in processes:
+        process.stop()
+        until = time.monotonic() + _STOP_SECONDS
+        while not process.gone():
+            left = until - time.monotonic()
+            if left <= 0 or signals.stops >= kill_at:
+                logger.error("child is killed", child=process.spec.name)
+                process.kill()
+            signals.wait(max(left, 0.1))

@@ -1,0 +1,154 @@
+//! Values a second through the block codec and the seal, and bytes a value at rest.
+//!
+//! `memcpy` copies the decoded bytes: no decoder can be faster than writing its output.
+
+#![expect(clippy::print_stdout, reason = "the sizes are a result of this bench")]
+#![expect(clippy::cast_precision_loss, reason = "sizes of blocks are far below 2^53")]
+
+use std::hint::black_box;
+
+use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
+use fleetcast_core::batch::{Block, Column, Rows, Table, Values};
+use fleetcast_core::column::{BlockReader, decode_block, encode_block};
+use fleetcast_core::seal::{DataKey, Kind, Sealer};
+
+const FIELDS: [&str; 5] =
+    ["snr_db", "elevation_deg", "azimuth_deg", "slant_range_km", "utilization"];
+
+/// A small generator: the same fleet on every machine.
+struct Dice(u64);
+
+impl Dice {
+    /// Uniform from 0 to 1.
+    fn roll(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        f64::from(u32::try_from(self.0 >> 32).unwrap_or(0)) / f64::from(u32::MAX)
+    }
+
+    /// Roughly normal, standard deviation 1.
+    fn sway(&mut self) -> f64 {
+        (0..12).map(|_| self.roll()).sum::<f64>() - 6.0
+    }
+}
+
+fn round(value: f64, decimals: i32) -> f64 {
+    let power = 10_f64.powi(decimals);
+    (value * power).round() / power
+}
+
+/// Links to satellites 550 km up: each entity drifts along its pass, `steps` rows ten seconds apart.
+fn fleet(entities: u32, steps: u32) -> Block {
+    let mut dice = Dice(42);
+    let mut table = Table::default();
+    let mut columns: [Vec<f64>; FIELDS.len()] = Default::default();
+    for entity in 0..entities {
+        let mut snr = 11.0 + 3.0 * dice.sway();
+        let mut elevation = 10.0 + 80.0 * dice.roll();
+        let mut azimuth = 360.0 * dice.roll();
+        let mut utilization = dice.roll();
+        let (climb, turn) = (0.6 * dice.roll() - 0.3, 0.6 * dice.roll() - 0.3);
+        for step in 0..steps {
+            let sine = elevation.to_radians().sin();
+            let slant = 6_371.0 * ((sine * sine + 0.1801).sqrt() - sine);
+            table.series.push(entity + 1);
+            table.times_ns.push(1_790_000_000_000_000_000 + i64::from(step) * 10_000_000_000);
+            let row = [
+                round(snr, 1),
+                round(elevation, 2),
+                round(azimuth, 2),
+                round(slant, 1),
+                round(utilization, 3),
+            ];
+            for (column, value) in columns.iter_mut().zip(row) {
+                column.push(value);
+            }
+            snr += 0.3 * dice.sway();
+            elevation = (elevation + climb * 10.0 + 0.05 * dice.sway()).clamp(5.0, 90.0);
+            azimuth = (azimuth + turn * 10.0 + 0.05 * dice.sway()).rem_euclid(360.0);
+            utilization = (utilization + 0.02 * dice.sway()).clamp(0.0, 1.0);
+        }
+    }
+    table.columns = (1..)
+        .zip(columns)
+        .map(|(field, values)| Column { field, rows: Rows::All, values: Values::Float(values) })
+        .collect();
+    Block { ingest_ns: 1_790_000_100_123_456_789, tables: vec![table] }
+}
+
+/// The same shape with doubles that are no decimals.
+fn noise(rows: u32) -> Block {
+    let mut dice = Dice(7);
+    let mut block = fleet(rows, 1);
+    for column in &mut block.tables[0].columns {
+        column.values = Values::Float((0..rows).map(|_| dice.sway()).collect());
+    }
+    block
+}
+
+fn print_sizes(name: &str, block: &Block, sealed_len: usize) {
+    let bytes = encode_block(block);
+    let reader = BlockReader::open(&bytes).expect("just written");
+    let head = &reader.tables()[0];
+    let bits = |len: usize| len as f64 * 8.0 / head.row_count as f64;
+    let cells = head.row_count * FIELDS.len();
+    println!(
+        "{name}: {sealed_len} bytes sealed, {:.3} a field value, {:.3} with series and times",
+        sealed_len as f64 / cells as f64,
+        sealed_len as f64 / (cells + 2 * head.row_count) as f64,
+    );
+    print!("  bits a row: series {:.2}", bits(head.stored_series_len()));
+    print!(", times {:.2}", bits(head.stored_times_len()));
+    for (name, column) in FIELDS.iter().zip(&head.columns) {
+        print!(", {name} {:.2}", bits(column.stored_len()));
+    }
+    println!();
+}
+
+fn bench_block(criterion: &mut Criterion, name: &str, block: &Block) {
+    let sealer = Sealer::new(&DataKey::from_bytes(&[1; 32]), [2; 16]);
+    let bytes = encode_block(block);
+    let sealed = sealer.seal(Kind::LogBlock, &bytes).expect("randomness");
+    print_sizes(name, block, sealed.len());
+
+    let mut group: BenchmarkGroup<'_, _> = criterion.benchmark_group(name);
+    let rows = block.tables[0].row_count();
+    group.throughput(Throughput::Elements((rows * FIELDS.len()) as u64));
+    group.bench_function("encode", |bencher| {
+        bencher.iter(|| encode_block(black_box(block)));
+    });
+    group.bench_function("decode", |bencher| {
+        bencher.iter(|| decode_block(black_box(&bytes)));
+    });
+    group.bench_function("seal", |bencher| {
+        bencher.iter(|| sealer.seal(Kind::LogBlock, black_box(&bytes)));
+    });
+    group.bench_function("open", |bencher| {
+        bencher.iter(|| sealer.open(Kind::LogBlock, black_box(&sealed)));
+    });
+    let decoded = vec![1_u8; rows * (FIELDS.len() * 8 + 12)];
+    group.bench_function("memcpy", |bencher| {
+        bencher.iter(|| black_box(&decoded).clone());
+    });
+    group.throughput(Throughput::Elements(rows as u64));
+    group.bench_function("decode one column", |bencher| {
+        bencher.iter(|| BlockReader::open(black_box(&bytes))?.table(0)?.column(2));
+    });
+    group.finish();
+}
+
+fn benches(criterion: &mut Criterion) {
+    bench_block(criterion, "1000 entities once", &fleet(1_000, 1));
+    bench_block(criterion, "100 entities x 10", &fleet(100, 10));
+    bench_block(criterion, "1 entity x 4000", &fleet(1, 4_000));
+    bench_block(criterion, "10000 entities once", &fleet(10_000, 1));
+    bench_block(criterion, "noise", &noise(1_000));
+}
+
+criterion_group! {
+    name = column;
+    config = Criterion::default()
+        .warm_up_time(std::time::Duration::from_millis(300))
+        .measurement_time(std::time::Duration::from_secs(1));
+    targets = benches
+}
+criterion_main!(column);

@@ -1,0 +1,207 @@
+//! Epoch-aligned windows and what is folded in them (decisions H12, H15, H27, H28).
+
+/// An aggregation window of the contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Interval {
+    /// `15s`
+    FifteenSeconds,
+    /// `30s`
+    ThirtySeconds,
+    /// `1m`
+    OneMinute,
+    /// `5m`
+    FiveMinutes,
+    /// `15m`
+    FifteenMinutes,
+    /// `1h`
+    OneHour,
+}
+
+impl Interval {
+    /// All of them, ascending.
+    pub const ALL: [Self; 6] = [
+        Self::FifteenSeconds,
+        Self::ThirtySeconds,
+        Self::OneMinute,
+        Self::FiveMinutes,
+        Self::FifteenMinutes,
+        Self::OneHour,
+    ];
+
+    /// The name in a request and an answer.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::FifteenSeconds => "15s",
+            Self::ThirtySeconds => "30s",
+            Self::OneMinute => "1m",
+            Self::FiveMinutes => "5m",
+            Self::FifteenMinutes => "15m",
+            Self::OneHour => "1h",
+        }
+    }
+
+    /// Length in nanoseconds.
+    #[must_use]
+    pub const fn ns(self) -> i64 {
+        let seconds = match self {
+            Self::FifteenSeconds => 15,
+            Self::ThirtySeconds => 30,
+            Self::OneMinute => 60,
+            Self::FiveMinutes => 300,
+            Self::FifteenMinutes => 900,
+            Self::OneHour => 3_600,
+        };
+        seconds * 1_000_000_000
+    }
+
+    /// The interval of this name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|interval| interval.as_str() == name)
+    }
+}
+
+/// What becomes of the samples of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aggregation {
+    /// Arithmetic mean.
+    Mean,
+    /// Smallest value.
+    Min,
+    /// Largest value.
+    Max,
+    /// Value of the greatest (time, write order).
+    Last,
+}
+
+impl Aggregation {
+    /// All of them, in the order of the contract.
+    pub const ALL: [Self; 4] = [Self::Mean, Self::Min, Self::Max, Self::Last];
+
+    /// The name in a request and an answer.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::Min => "min",
+            Self::Max => "max",
+            Self::Last => "last",
+        }
+    }
+
+    /// The aggregation of this name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|aggregation| aggregation.as_str() == name)
+    }
+}
+
+/// Scale of the second sum of a mean, 2^-63: small enough that no sum of finite doubles overflows.
+const SCALE: f64 = 1.0 / 9_223_372_036_854_775_808.0;
+
+/// Samples of one channel in one window, taken in write order.
+#[derive(Clone, Copy, Debug)]
+pub struct Fold {
+    count: u64,
+    sum: f64,
+    scaled_sum: f64,
+    min: f64,
+    max: f64,
+    last_ns: i64,
+    last: f64,
+}
+
+impl Default for Fold {
+    fn default() -> Self {
+        Self {
+            count: 0,
+            sum: 0.0,
+            scaled_sum: 0.0,
+            min: f64::INFINITY,
+            max: f64::NEG_INFINITY,
+            last_ns: i64::MIN,
+            last: 0.0,
+        }
+    }
+}
+
+impl Fold {
+    /// Takes one finite sample.
+    pub fn add(&mut self, time_ns: i64, value: f64) {
+        self.count += 1;
+        self.sum += value;
+        self.scaled_sum += value * SCALE;
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        if time_ns >= self.last_ns {
+            self.last_ns = time_ns;
+            self.last = value;
+        }
+    }
+
+    /// The result, `None` where no sample fell into the window.
+    ///
+    /// The mean is sum / count. Where the sum overflows, it comes from a second sum of the
+    /// samples times 2^-63, which cannot (H28).
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a count above 2^53 samples cannot be held")]
+    pub fn result(&self, aggregation: Aggregation) -> Option<f64> {
+        if self.count == 0 {
+            return None;
+        }
+        let value = match aggregation {
+            Aggregation::Mean if self.sum.is_finite() => self.sum / self.count as f64,
+            Aggregation::Mean => self.scaled_sum / self.count as f64 / SCALE,
+            Aggregation::Min => self.min,
+            Aggregation::Max => self.max,
+            Aggregation::Last => self.last,
+        };
+        value.is_finite().then_some(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fold(samples: &[(i64, f64)]) -> Fold {
+        let mut fold = Fold::default();
+        for (time_ns, value) in samples {
+            fold.add(*time_ns, *value);
+        }
+        fold
+    }
+
+    #[test]
+    fn h28_a_mean_of_finite_samples_is_finite() {
+        let huge = fold(&[(0, f64::MAX), (1, f64::MAX)]);
+        assert_eq!(huge.result(Aggregation::Mean), Some(f64::MAX));
+        let opposite = fold(&[(0, f64::MAX), (1, f64::MAX), (2, -f64::MAX), (3, -f64::MAX)]);
+        assert_eq!(opposite.result(Aggregation::Mean), Some(0.0));
+    }
+
+    #[test]
+    fn h27_last_is_the_greatest_time_then_the_later_write() {
+        let samples = fold(&[(5, 1.0), (9, 2.0), (9, 3.0), (7, 4.0)]);
+        assert_eq!(samples.result(Aggregation::Last), Some(3.0));
+    }
+
+    #[test]
+    fn h12_an_empty_window_has_no_result() {
+        for aggregation in Aggregation::ALL {
+            assert_eq!(Fold::default().result(aggregation), None);
+        }
+    }
+
+    #[test]
+    fn names_read_back() {
+        for interval in Interval::ALL {
+            assert_eq!(Interval::parse(interval.as_str()), Some(interval));
+        }
+        for aggregation in Aggregation::ALL {
+            assert_eq!(Aggregation::parse(aggregation.as_str()), Some(aggregation));
+        }
+        assert_eq!(Interval::parse("2m"), None);
+    }
+}

@@ -1,0 +1,211 @@
+//! The names of one tenant as one process knows them: who is behind each stored id.
+//!
+//! Ids may arrive in any order and with gaps, since every process registers names on its own.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use crate::batch::{FieldId, FieldType, SeriesId, SeriesName};
+use crate::json;
+
+/// Dense number of a measurement within one process.
+pub type MeasurementIndex = u32;
+/// Dense number of an entity, i.e. of a (measurement, `entity_id`), within one process.
+pub type EntityIndex = u32;
+
+/// One series.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// Its measurement.
+    pub measurement: MeasurementIndex,
+    /// Its entity; `None` for a series without `entity_id`, which no read addresses (C30).
+    pub entity: Option<EntityIndex>,
+    /// Its tags, sorted by key.
+    pub tags: Vec<(String, String)>,
+    /// The tags as a JSON object, ready to be copied into an answer.
+    pub tags_json: Box<[u8]>,
+}
+
+/// One (measurement, `entity_id`).
+#[derive(Clone, Debug)]
+pub struct Entity {
+    /// Its measurement.
+    pub measurement: MeasurementIndex,
+    /// Its id, never empty.
+    pub id: Box<str>,
+    /// Its tag sets, in order of registration as seen here.
+    pub series: Vec<SeriesId>,
+}
+
+/// One field of one measurement.
+#[derive(Clone, Debug)]
+pub struct Field {
+    /// Its measurement.
+    pub measurement: MeasurementIndex,
+    /// Its name, never empty.
+    pub name: Box<str>,
+    /// The one type of its values.
+    pub field_type: FieldType,
+}
+
+/// All names known here.
+#[derive(Default)]
+pub struct Catalog {
+    measurements: Vec<Box<str>>,
+    measurement_by_name: HashMap<Box<str>, MeasurementIndex>,
+    series: Vec<Option<Series>>,
+    entities: Vec<Entity>,
+    entity_by_id: HashMap<(MeasurementIndex, Box<str>), EntityIndex>,
+    fields: Vec<Option<Field>>,
+    field_by_name: HashMap<(MeasurementIndex, Box<str>), FieldId>,
+    series_count: usize,
+}
+
+impl Catalog {
+    /// Number of series known.
+    #[must_use]
+    pub fn series_count(&self) -> usize {
+        self.series_count
+    }
+
+    /// The measurement of this name.
+    #[must_use]
+    pub fn measurement(&self, name: &str) -> Option<MeasurementIndex> {
+        self.measurement_by_name.get(name).copied()
+    }
+
+    /// Name of a measurement.
+    ///
+    /// # Panics
+    /// When the index is not from this catalog.
+    #[must_use]
+    pub fn measurement_name(&self, measurement: MeasurementIndex) -> &str {
+        &self.measurements[measurement as usize]
+    }
+
+    /// Measurements in byte order of their names (G4).
+    #[must_use]
+    pub fn measurements_by_name(&self) -> Vec<MeasurementIndex> {
+        let mut order: Vec<_> = (0..index(self.measurements.len())).collect();
+        order.sort_unstable_by_key(|at| self.measurement_name(*at));
+        order
+    }
+
+    /// The series under a stored id, if its name was seen.
+    #[must_use]
+    pub fn series(&self, id: SeriesId) -> Option<&Series> {
+        self.series.get(id as usize)?.as_ref()
+    }
+
+    /// The field under a stored id, if its name was seen.
+    #[must_use]
+    pub fn field(&self, id: FieldId) -> Option<&Field> {
+        self.fields.get(id as usize)?.as_ref()
+    }
+
+    /// The id and type of a field.
+    #[must_use]
+    pub fn find_field(
+        &self,
+        measurement: MeasurementIndex,
+        name: &str,
+    ) -> Option<(FieldId, FieldType)> {
+        // A borrowed pair cannot look up an owned one; field names are few and looked up once a
+        // batch, so the copy is cheaper than a second kind of key.
+        let id = *self.field_by_name.get(&(measurement, name.into()))?;
+        Some((id, self.field(id)?.field_type))
+    }
+
+    /// Every field of a measurement, in order of id.
+    pub fn fields_of(
+        &self,
+        measurement: MeasurementIndex,
+    ) -> impl Iterator<Item = (FieldId, &Field)> {
+        let known = (0..).zip(&self.fields);
+        let known = known.filter_map(|(id, field)| Some((id, field.as_ref()?)));
+        known.filter(move |(_, field)| field.measurement == measurement)
+    }
+
+    /// An entity.
+    ///
+    /// # Panics
+    /// When the index is not from this catalog.
+    #[must_use]
+    pub fn entity(&self, entity: EntityIndex) -> &Entity {
+        &self.entities[entity as usize]
+    }
+
+    /// The entity of this id in this measurement.
+    #[must_use]
+    pub fn find_entity(&self, measurement: MeasurementIndex, id: &str) -> Option<EntityIndex> {
+        self.entity_by_id.get(&(measurement, id.into())).copied()
+    }
+
+    /// Notes the name of a series; the same id again changes nothing.
+    pub fn insert_series(&mut self, id: SeriesId, name: SeriesName) {
+        if self.series(id).is_some() {
+            return;
+        }
+        let measurement = self.intern_measurement(&name.measurement);
+        let entity = name.entity_id().map(|entity_id| self.intern_entity(measurement, entity_id));
+        if let Some(entity) = entity {
+            self.entities[entity as usize].series.push(id);
+        }
+        let mut tags_json = Vec::new();
+        json::write_object_of_strings(&mut tags_json, &name.tags);
+        let tags_json = tags_json.into_boxed_slice();
+        let series = Series { measurement, entity, tags: name.tags, tags_json };
+        put_at(&mut self.series, id, series);
+        self.series_count += 1;
+    }
+
+    /// Notes the name of a field; the same id again changes nothing.
+    pub fn insert_field(
+        &mut self,
+        id: FieldId,
+        measurement: &str,
+        name: &str,
+        field_type: FieldType,
+    ) {
+        if self.field(id).is_some() {
+            return;
+        }
+        let measurement = self.intern_measurement(measurement);
+        self.field_by_name.insert((measurement, name.into()), id);
+        put_at(&mut self.fields, id, Field { measurement, name: name.into(), field_type });
+    }
+
+    fn intern_measurement(&mut self, name: &str) -> MeasurementIndex {
+        if let Some(known) = self.measurement(name) {
+            return known;
+        }
+        let fresh = index(self.measurements.len());
+        self.measurements.push(name.into());
+        self.measurement_by_name.insert(name.into(), fresh);
+        fresh
+    }
+
+    fn intern_entity(&mut self, measurement: MeasurementIndex, id: &str) -> EntityIndex {
+        let fresh = index(self.entities.len());
+        match self.entity_by_id.entry((measurement, id.into())) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(vacant) => {
+                vacant.insert(fresh);
+                self.entities.push(Entity { measurement, id: id.into(), series: Vec::new() });
+                fresh
+            }
+        }
+    }
+}
+
+fn put_at<T>(slots: &mut Vec<Option<T>>, id: u32, value: T) {
+    let at = id as usize;
+    if slots.len() <= at {
+        slots.resize_with(at + 1, || None);
+    }
+    slots[at] = Some(value);
+}
+
+fn index(length: usize) -> u32 {
+    u32::try_from(length).expect("stored ids have 32 bits, so there are fewer names")
+}

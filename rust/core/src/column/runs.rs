@@ -1,0 +1,133 @@
+//! The series column: rows of one entity lie together, so it is runs.
+
+use std::ops::Range;
+
+use super::bytes::{Cursor, put_len};
+use super::integers;
+use crate::batch::{NEW_SERIES_BASE, Rows};
+use crate::error::Result;
+
+/// The series column of a table as runs of equal series.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Runs {
+    series: Vec<u32>,
+    lengths: Vec<u32>,
+}
+
+impl Runs {
+    /// Runs of equal neighbours.
+    pub(super) fn of(series: &[u32]) -> Self {
+        let mut runs = Self::default();
+        for run in series.chunk_by(|a, b| a == b) {
+            runs.series.push(run[0]);
+            runs.lengths.push(u32::try_from(run.len()).expect("a block has fewer rows"));
+        }
+        runs
+    }
+
+    /// Each run: its series, and its rows in the table. Neighbours differ in series.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, Range<usize>)> {
+        let mut end = 0;
+        self.series.iter().zip(&self.lengths).map(move |(&series, &length)| {
+            let start = end;
+            end += length as usize;
+            (series, start..end)
+        })
+    }
+
+    /// Number of runs.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.series.len()
+    }
+
+    /// Whether the table has no row.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.series.is_empty()
+    }
+
+    /// The series of each row.
+    #[must_use]
+    pub fn expand(&self) -> Vec<u32> {
+        let mut series =
+            Vec::with_capacity(self.lengths.iter().map(|length| *length as usize).sum());
+        for (&id, &length) in self.series.iter().zip(&self.lengths) {
+            series.resize(series.len() + length as usize, id);
+        }
+        series
+    }
+
+    /// Lengths of the runs, each positive.
+    pub(super) fn lengths(&self) -> &[u32] {
+        &self.lengths
+    }
+
+    /// Lengths of the runs that are left of a column with values in these rows only, each positive.
+    pub(super) fn lengths_within(&self, rows: &[u32]) -> Vec<u32> {
+        let mut lengths = Vec::with_capacity(self.lengths.len().min(rows.len()));
+        let mut runs = self.lengths.iter();
+        let (mut end, mut length) = (0, 0);
+        for &row in rows {
+            if row >= end {
+                if length > 0 {
+                    lengths.push(length);
+                }
+                length = 0;
+                while row >= end {
+                    let Some(next) = runs.next() else { break };
+                    end += next;
+                }
+            }
+            length += 1;
+        }
+        if length > 0 {
+            lengths.push(length);
+        }
+        lengths
+    }
+
+    /// [`Self::lengths`] of a column with values in `rows`.
+    pub(super) fn lengths_of(&self, rows: &Rows) -> std::borrow::Cow<'_, [u32]> {
+        match rows {
+            Rows::All => self.lengths().into(),
+            Rows::Some(rows) => self.lengths_within(rows).into(),
+        }
+    }
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        let widen =
+            |values: &[u32]| values.iter().map(|value| i64::from(*value)).collect::<Vec<_>>();
+        put_len(out, self.len());
+        integers::encode_run(&widen(&self.series), out);
+        integers::encode_run(&widen(&self.lengths), out);
+    }
+
+    /// Reads the series of `row_count` rows.
+    pub(super) fn decode(input: &mut Cursor<'_>, row_count: usize) -> Result<Self> {
+        let run_count = input.len(row_count)?;
+        let series = integers::decode_run(input, run_count, NEW_SERIES_BASE)?;
+        let lengths = integers::decode_run(input, run_count, u32::MAX)?;
+        input.check(series.windows(2).all(|pair| pair[0] != pair[1]))?;
+        input.check(!lengths.contains(&0))?;
+        input.check(
+            lengths.iter().map(|length| u64::from(*length)).sum::<u64>() == row_count as u64,
+        )?;
+        Ok(Self { series, lengths })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_shorten_runs_and_drop_empty_ones() {
+        let runs = Runs::of(&[5, 5, 5, 7, 7, 9, 5]);
+        assert_eq!(runs.iter().collect::<Vec<_>>(), [(5, 0..3), (7, 3..5), (9, 5..6), (5, 6..7)]);
+        assert_eq!(runs.lengths_within(&[1, 2, 5, 6]), [2, 1, 1]);
+        assert_eq!(runs.lengths_within(&[6]), [1]);
+        assert_eq!(runs.lengths_within(&[]), [0; 0]);
+        assert_eq!(runs.expand(), [5, 5, 5, 7, 7, 9, 5]);
+    }
+}

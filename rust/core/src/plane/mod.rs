@@ -1,0 +1,209 @@
+//! One tenant's data plane: parser, catalog, sealed store and queries put together.
+//!
+//! Any number of processes may have the same plane open. Each learns what the others committed by
+//! following the log at the start of a read, so every read sees every write acknowledged before.
+
+mod follow;
+mod read;
+mod write;
+
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+pub use read::LatestView;
+pub use write::{WriteError, Written};
+
+use crate::catalog::Catalog;
+use crate::error::{Error, Result};
+use crate::query::latest::Latest;
+use crate::seal::{self, DataKey, Sealer, random_plane_id};
+use crate::spelling::SpellingCache;
+use crate::store::{Counts, LmdbStore, MemoryStore, Store};
+
+/// Name of the file that holds the wrapped data key.
+const KEY_FILE: &str = "key";
+
+/// A tenant's store, open in this process. Safe to share between threads.
+pub struct Plane {
+    tenant_key: String,
+    store: Box<dyn Store>,
+    sealer: Sealer,
+    names: RwLock<Names>,
+    state: RwLock<State>,
+    /// Held while the log is followed, so that blocks are applied once and in order.
+    cursor: Mutex<Cursor>,
+}
+
+/// What the write path looks up.
+#[derive(Default)]
+struct Names {
+    catalog: Catalog,
+    spellings: SpellingCache,
+}
+
+/// What reads look up, as of [`Cursor::log`].
+#[derive(Default)]
+struct State {
+    latest: Latest,
+    log: Vec<LogBlock>,
+    /// Greatest ingest instant applied (D12).
+    last_ingest_ns: Option<i64>,
+}
+
+/// What is remembered of a block of the log.
+struct LogBlock {
+    sequence: u64,
+    min_time_ns: i64,
+    max_time_ns: i64,
+}
+
+#[derive(Default)]
+struct Cursor {
+    names: u64,
+    log: u64,
+}
+
+/// Counters of a plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stats {
+    /// What was written since the plane was made.
+    pub counts: Counts,
+    /// Distinct (measurement, tag set).
+    pub series: u64,
+    /// Bytes on disk, the store's own included.
+    pub stored_bytes: u64,
+}
+
+impl Plane {
+    /// Makes an empty plane in `directory`, which must not exist or be empty, with a data key of
+    /// its own wrapped by `master_key`.
+    ///
+    /// # Errors
+    /// [`Error::Exists`], [`Error::Io`], [`Error::DiskFull`].
+    pub fn create(directory: &Path, master_key: &[u8; 32]) -> Result<()> {
+        make_private_directory(directory)?;
+        let data_key = DataKey::random()?;
+        let wrapped = seal::wrap(master_key, &random_plane_id()?, &data_key)?;
+        LmdbStore::create(directory)?;
+        // The key comes last: a plane without one was never acknowledged and cannot be opened.
+        write_key_file(directory, &wrapped)
+    }
+
+    /// Opens the plane in `directory` for the tenant whose slug is `tenant_key`.
+    ///
+    /// # Errors
+    /// [`Error::Missing`], [`Error::Corrupt`] also for another master key, [`Error::Database`]
+    /// where this process has it open already, [`Error::Io`].
+    pub fn open(directory: &Path, master_key: &[u8; 32], tenant_key: &str) -> Result<Self> {
+        let path = directory.join(KEY_FILE);
+        let wrapped = std::fs::read(&path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Error::Missing(path.clone()),
+            _ => Error::io("read", &path, error),
+        })?;
+        let (plane_id, data_key) = seal::unwrap(master_key, &wrapped)?;
+        let store = LmdbStore::open(directory)?;
+        let plane = Self::new(Box::new(store), Sealer::new(&data_key, plane_id), tenant_key);
+        plane.follow()?;
+        Ok(plane)
+    }
+
+    /// A plane that lives and dies with the process, sealed like any other.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the machine gives no random bytes.
+    pub fn in_memory(tenant_key: &str) -> Result<Self> {
+        let sealer = Sealer::new(&DataKey::random()?, random_plane_id()?);
+        Ok(Self::new(Box::<MemoryStore>::default(), sealer, tenant_key))
+    }
+
+    fn new(store: Box<dyn Store>, sealer: Sealer, tenant_key: &str) -> Self {
+        Self {
+            tenant_key: tenant_key.to_owned(),
+            store,
+            sealer,
+            names: RwLock::default(),
+            state: RwLock::default(),
+            cursor: Mutex::default(),
+        }
+    }
+
+    /// Reads the head of the store, to learn whether it answers.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn ping(&self) -> Result<()> {
+        self.store.head().map(drop)
+    }
+
+    /// Counters of everything written so far, by any process.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn stats(&self) -> Result<Stats> {
+        self.follow()?;
+        Ok(Stats {
+            counts: self.store.counts()?,
+            series: self.names().catalog.series_count() as u64,
+            stored_bytes: self.store.stored_bytes()?,
+        })
+    }
+
+    // The locks are taken in the order cursor, names, state. A poisoned one is taken over: each
+    // change below them is complete before anything can panic, or is redone from the log.
+    fn names(&self) -> RwLockReadGuard<'_, Names> {
+        self.names.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn names_mut(&self) -> RwLockWriteGuard<'_, Names> {
+        self.names.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn cursor(&self) -> MutexGuard<'_, Cursor> {
+        self.cursor.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn make_private_directory(directory: &Path) -> Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    let mut entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
+            return made.map_err(|error| Error::io("make", directory, error));
+        }
+        Err(error) => return Err(Error::io("list", directory, error)),
+    };
+    match entries.next() {
+        None => Ok(()),
+        Some(_) => Err(Error::Exists(directory.to_owned())),
+    }
+}
+
+/// Writes the key so that it is there whole or not at all, even after a power cut.
+fn write_key_file(directory: &Path, wrapped: &[u8]) -> Result<()> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let path = directory.join(KEY_FILE);
+    let staged = directory.join("key.new");
+    let write = || {
+        let mut options = std::fs::OpenOptions::new();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&staged)?;
+        file.write_all(wrapped)?;
+        file.sync_all()?;
+        std::fs::rename(&staged, &path)?;
+        // The directory's own entry must survive a power cut as well.
+        for directory in directory.ancestors().take(2) {
+            std::fs::File::open(directory)?.sync_all()?;
+        }
+        Ok(())
+    };
+    write().map_err(|error| Error::io("write", &path, error))
+}

@@ -1,0 +1,16 @@
+//! What the read endpoints ask, when the contract refuses it, and how it is answered.
+
+pub mod answer;
+pub mod latest;
+mod raw;
+pub mod request;
+pub mod select;
+mod windows;
+
+pub use raw::RawRows;
+pub use windows::WindowRows;
+
+/// The measurement names that the topology filter and the series read accept (contract,
+/// "Telemetry record").
+pub const MEASUREMENTS: [&str; 6] =
+    ["link", "satellite", "ground_station", "weather", "attenuation", "telemetry"];

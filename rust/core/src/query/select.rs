@@ -1,0 +1,167 @@
+//! Picks the rows of the wanted entities out of blocks, and hands their channels to a collector.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::request::SeriesQuery;
+use crate::batch::{FieldId, FieldType, Rows, SeriesId, Values};
+use crate::catalog::Catalog;
+use crate::column::{BlockReader, TableReader, TimeBounds};
+use crate::error::Result;
+
+/// Which entities, channels and times a query wants, in stored ids.
+pub struct Selection {
+    entity_of_series: HashMap<SeriesId, u32>,
+    /// One bit per series id, so that most rows are passed over without a hash.
+    wanted: Vec<u64>,
+    channels: Vec<(FieldId, Box<str>)>,
+    times_ns: Range<i64>,
+}
+
+impl Selection {
+    /// Resolves the names of `query`. Unknown names select nothing.
+    #[must_use]
+    pub fn new(query: &SeriesQuery, catalog: &Catalog) -> Self {
+        let times_ns = query.start_ns..query.end_ns;
+        let mut selection = Self {
+            entity_of_series: HashMap::new(),
+            wanted: Vec::new(),
+            channels: Vec::new(),
+            times_ns,
+        };
+        let Some(measurement) = catalog.measurement(&query.measurement) else {
+            return selection;
+        };
+        for (position, id) in (0..).zip(&query.entity_ids) {
+            if let Some(entity) = catalog.find_entity(measurement, id) {
+                for series in &catalog.entity(entity).series {
+                    selection.want(*series, position);
+                }
+            }
+        }
+        selection.channels = catalog
+            .fields_of(measurement)
+            .filter(|(_, field)| field.field_type == FieldType::Float)
+            .filter(|(_, field)| {
+                query.fields.is_empty() || query.fields.iter().any(|name| **name == *field.name)
+            })
+            .map(|(id, field)| (id, field.name.clone()))
+            .collect();
+        selection.channels.sort_unstable_by(|(_, a), (_, b)| a.cmp(b));
+        selection
+    }
+
+    fn want(&mut self, series: SeriesId, entity: u32) {
+        self.entity_of_series.insert(series, entity);
+        let word = (series / 64) as usize;
+        if self.wanted.len() <= word {
+            self.wanted.resize(word + 1, 0);
+        }
+        self.wanted[word] |= 1 << (series % 64);
+    }
+
+    fn entity(&self, series: SeriesId) -> Option<u32> {
+        let word = self.wanted.get((series / 64) as usize)?;
+        if word & (1 << (series % 64)) == 0 {
+            return None;
+        }
+        self.entity_of_series.get(&series).copied()
+    }
+
+    /// Names of the channels, ascending; a collector knows them by their index here.
+    pub fn channel_names(&self) -> impl Iterator<Item = &str> {
+        self.channels.iter().map(|(_, name)| &**name)
+    }
+
+    /// Number of channels.
+    #[must_use]
+    pub fn channel_count(&self) -> usize {
+        self.channels.len()
+    }
+
+    /// Whether no stored row can match.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entity_of_series.is_empty() || self.channels.is_empty()
+    }
+
+    /// Hands the matching rows of a block to `collector`, in write order within each entity.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Corrupt`] where the block does not decode.
+    pub fn collect(&self, block: &BlockReader<'_>, collector: &mut impl Collector) -> Result<()> {
+        for (index, head) in block.tables().iter().enumerate() {
+            if head.times.is_some_and(|times| self.overlaps(times)) {
+                self.collect_table(&block.table(index)?, collector)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn overlaps(&self, times: TimeBounds) -> bool {
+        times.max_ns >= self.times_ns.start && times.min_ns < self.times_ns.end
+    }
+
+    fn collect_table(&self, table: &TableReader<'_>, collector: &mut impl Collector) -> Result<()> {
+        let runs = table.runs().iter();
+        let wanted = runs.filter_map(|(series, rows)| Some((self.entity(series)?, rows)));
+        let mut picked: Vec<(usize, u32)> = Vec::new();
+        for (entity, rows) in wanted {
+            picked.extend(rows.map(|row| (row, entity)));
+        }
+        if picked.is_empty() {
+            return Ok(());
+        }
+        let times_ns = table.times_ns()?;
+        let picked: Vec<(usize, PickedRow)> = picked
+            .into_iter()
+            .filter(|(row, _)| self.times_ns.contains(&times_ns[*row]))
+            .map(|(row, entity)| {
+                let time_ns = times_ns[row];
+                let record = collector.record(entity, time_ns);
+                (row, PickedRow { entity, time_ns, record })
+            })
+            .collect();
+        for (index, head) in table.head().columns.iter().enumerate() {
+            let Some(channel) = self.channels.iter().position(|(id, _)| *id == head.field) else {
+                continue;
+            };
+            let column = table.column(index)?;
+            let Values::Float(values) = &column.values else { continue };
+            for (row, picked) in &picked {
+                if let Some(value) = cell(&column.rows, values, *row) {
+                    collector.value(picked, channel, value);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A row as the collector knows it.
+pub struct PickedRow {
+    /// Index of its entity in the request.
+    pub entity: u32,
+    /// Its time.
+    pub time_ns: i64,
+    /// What [`Collector::record`] answered for it.
+    pub record: u32,
+}
+
+/// Takes the selected records, in write order within each entity, column by column.
+pub trait Collector {
+    /// A record of an entity; the answer is handed back with each of its values.
+    fn record(&mut self, entity: u32, time_ns: i64) -> u32;
+
+    /// One value of a record announced before.
+    fn value(&mut self, row: &PickedRow, channel: usize, value: f64);
+}
+
+/// The value of a float column at a row.
+fn cell(rows: &Rows, values: &[f64], row: usize) -> Option<f64> {
+    let at = match rows {
+        Rows::All => row,
+        Rows::Some(rows) => rows.binary_search(&u32::try_from(row).ok()?).ok()?,
+    };
+    values.get(at).copied()
+}

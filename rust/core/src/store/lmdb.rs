@@ -1,0 +1,277 @@
+//! The embedded store: one LMDB environment per tenant, `plane.mdb` (layout in `docs/format.md`).
+//!
+//! Transactions are short: a read copies out what it needs and ends before anything is decoded, a
+//! write holds the lock for one group of blocks. LMDB's own lock orders the processes.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use heed::byteorder::BigEndian;
+use heed::types::{Bytes, U64};
+use heed::{Database, PutFlags, RoTxn, RwTxn};
+
+use super::group::GroupCommit;
+use super::lmdb_env::{Environment, TxnResult};
+use super::{
+    Counts, LogEntry, NameHash, NamesPage, NewBlock, READ_BYTES_MAX, Registered, Registration,
+    Store, lmdb_records as records,
+};
+use crate::batch::{FieldId, FieldType, SeriesId};
+use crate::error::{Error, Result};
+
+type Sequenced = Database<'static, U64<BigEndian>, Bytes>;
+type Plain = Database<'static, Bytes, Bytes>;
+
+/// A store in `DIRECTORY/plane.mdb`. Several processes may have it open at once, each once.
+pub struct LmdbStore {
+    env: Environment,
+    tables: Tables,
+    group: GroupCommit<NewBlock>,
+    poisoned: AtomicBool,
+}
+
+struct Tables {
+    /// `"head"` -> [`records::Head`].
+    meta: Plain,
+    /// Keyed hash -> series id.
+    series: Plain,
+    /// Keyed hash -> field id and type.
+    fields: Plain,
+    /// Page number -> ids and sealed names.
+    names: Sequenced,
+    /// Position -> sealed block.
+    log: Sequenced,
+}
+
+const TABLE_COUNT: u32 = 5;
+const HEAD: &[u8] = b"head";
+
+impl LmdbStore {
+    /// Makes an empty store in `directory`, which must exist.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] where there is one, and the errors of [`Self::open`].
+    pub fn create(directory: &Path) -> Result<Self> {
+        let path = plane_path(directory);
+        if path.exists() {
+            return Err(Error::Exists(path));
+        }
+        Self::open_or_create(&path)
+    }
+
+    /// Opens the store in `directory`.
+    ///
+    /// # Errors
+    /// [`Error::Missing`], [`Error::Corrupt`] for a file that is no store of this format,
+    /// [`Error::Database`] where this process has it open already, [`Error::Io`].
+    pub fn open(directory: &Path) -> Result<Self> {
+        let path = plane_path(directory);
+        if !path.exists() {
+            return Err(Error::Missing(path));
+        }
+        Self::open_or_create(&path)
+    }
+
+    fn open_or_create(path: &Path) -> Result<Self> {
+        let env = Environment::open(path, TABLE_COUNT)?;
+        let tables = env.create_tables(|open, txn| {
+            let mut plain = |name| open.create_database::<Bytes, Bytes>(txn, Some(name));
+            let unordered = (plain("meta")?, plain("series")?, plain("fields")?);
+            let mut sequenced = |name| open.create_database(txn, Some(name));
+            Ok((unordered, (sequenced("names")?, sequenced("log")?)))
+        })?;
+        let ((meta, series, fields), (names, log)) = tables;
+        let tables = Tables { meta, series, fields, names, log };
+        let store =
+            Self { env, tables, group: GroupCommit::new(), poisoned: AtomicBool::new(false) };
+        // Refuses a file of another format before anything of it is used.
+        store.env.read("open the store", |txn| store.tables.head(txn))?;
+        Ok(store)
+    }
+
+    fn write<R>(
+        &self,
+        what: &'static str,
+        work: impl Fn(&mut RwTxn<'_>) -> TxnResult<R>,
+    ) -> Result<R> {
+        if self.poisoned.load(Ordering::Acquire) {
+            return Err(Error::Poisoned);
+        }
+        let result = self.env.write(what, work);
+        if matches!(result, Err(Error::Io { .. } | Error::Database { .. })) {
+            // The pages of a failed sync may be lost although the kernel calls them clean; only
+            // a fresh look at the file can tell, so nothing more is acknowledged from here.
+            self.poisoned.store(true, Ordering::Release);
+        }
+        result
+    }
+
+    fn commit(&self, group: &[NewBlock]) -> Result<()> {
+        self.write("append to the log", |txn| {
+            let mut head = self.tables.head(txn)?;
+            for block in group {
+                let log_bytes = block.sealed.len() as u64;
+                head.counts.add(&Counts { log_bytes, ..block.counts });
+                if !block.sealed.is_empty() {
+                    head.log_last += 1;
+                    let key = head.log_last;
+                    self.tables.log.put_with_flags(txn, PutFlags::APPEND, &key, &block.sealed)?;
+                }
+            }
+            Ok(self.tables.meta.put(txn, HEAD, &head.encode())?)
+        })
+    }
+}
+
+impl Store for LmdbStore {
+    fn register(&self, names: &Registration) -> Result<Registered> {
+        let known = self.env.read("look up names", |txn| {
+            let series = find_all(self.tables.series, txn, &names.series, records::series_id)?;
+            let hashes: Vec<_> = names.fields.iter().map(|(hash, _)| *hash).collect();
+            Ok((series, find_all(self.tables.fields, txn, &hashes, records::field)?))
+        })?;
+        if let Some(registered) = answer_without_writing(names, &known.0, &known.1) {
+            return Ok(registered);
+        }
+        self.write("register names", |txn| self.tables.register(txn, names))
+    }
+
+    fn names_after(&self, after: u64) -> Result<Vec<NamesPage>> {
+        let pages = self.env.read("read names", |txn| copy_after(self.tables.names, txn, after))?;
+        pages.into_iter().map(|(sequence, bytes)| records::decode_names(sequence, &bytes)).collect()
+    }
+
+    fn append(&self, block: NewBlock) -> Result<()> {
+        self.group.submit(block, |group| self.commit(group))
+    }
+
+    fn log_after(&self, after: u64) -> Result<Vec<LogEntry>> {
+        let blocks =
+            self.env.read("read the log", |txn| copy_after(self.tables.log, txn, after))?;
+        Ok(blocks.into_iter().map(|(sequence, sealed)| LogEntry { sequence, sealed }).collect())
+    }
+
+    fn log_get(&self, sequences: &[u64]) -> Result<Vec<LogEntry>> {
+        self.env.read("read the log", |txn| {
+            let get = |&sequence: &u64| {
+                let found = self.tables.log.get(txn, &sequence)?;
+                let sealed = found.ok_or(Error::Corrupt { what: "the log" })?.to_vec();
+                Ok(LogEntry { sequence, sealed })
+            };
+            sequences.iter().map(get).collect()
+        })
+    }
+
+    fn head(&self) -> Result<u64> {
+        Ok(self.env.read("read the head", |txn| self.tables.head(txn))?.log_last)
+    }
+
+    fn counts(&self) -> Result<Counts> {
+        Ok(self.env.read("read the head", |txn| self.tables.head(txn))?.counts)
+    }
+
+    fn stored_bytes(&self) -> Result<u64> {
+        self.env.file_bytes()
+    }
+}
+
+impl Tables {
+    fn head(&self, txn: &RoTxn<'_>) -> TxnResult<records::Head> {
+        match self.meta.get(txn, HEAD)? {
+            Some(bytes) => Ok(records::Head::decode(bytes)?),
+            None => Ok(records::Head::default()),
+        }
+    }
+
+    fn register(&self, txn: &mut RwTxn<'_>, names: &Registration) -> TxnResult<Registered> {
+        let hashes: Vec<_> = names.fields.iter().map(|(hash, _)| *hash).collect();
+        let winners = find_all(self.fields, txn, &hashes, records::field)?;
+        if conflicts(names, &winners) {
+            return Ok(Registered { series: Vec::new(), fields: winners });
+        }
+        let mut series = Vec::with_capacity(names.series.len());
+        for hash in &names.series {
+            series.push(insert_new(self.series, txn, hash, records::series_id, |id| {
+                (id, id.to_le_bytes().to_vec())
+            })?);
+        }
+        let mut fields = Vec::with_capacity(names.fields.len());
+        for (hash, field_type) in &names.fields {
+            fields.push(insert_new(self.fields, txn, hash, records::field, |id| {
+                ((id, *field_type), records::encode_field(id, *field_type))
+            })?);
+        }
+        let page = records::encode_names(&series, &fields, &names.sealed_names);
+        let last = self.names.last(txn)?;
+        let key = last.map_or(1, |(key, _)| key + 1);
+        self.names.put_with_flags(txn, PutFlags::APPEND, &key, &page)?;
+        Ok(Registered { series, fields: fields.into_iter().map(Some).collect() })
+    }
+}
+
+fn plane_path(directory: &Path) -> PathBuf {
+    directory.join("plane.mdb")
+}
+
+fn conflicts(names: &Registration, winners: &[Option<(FieldId, FieldType)>]) -> bool {
+    let mut pairs = names.fields.iter().zip(winners);
+    pairs.any(|((_, wanted), winner)| winner.is_some_and(|(_, field_type)| field_type != *wanted))
+}
+
+/// The answer where nothing is new, or nothing may become so.
+fn answer_without_writing(
+    names: &Registration,
+    series: &[Option<SeriesId>],
+    fields: &[Option<(FieldId, FieldType)>],
+) -> Option<Registered> {
+    if conflicts(names, fields) {
+        return Some(Registered { series: Vec::new(), fields: fields.to_vec() });
+    }
+    let series = series.iter().copied().collect::<Option<Vec<_>>>()?;
+    let all_known = fields.iter().all(Option::is_some);
+    all_known.then(|| Registered { series, fields: fields.to_vec() })
+}
+
+fn find_all<R>(
+    table: Plain,
+    txn: &RoTxn<'_>,
+    hashes: &[NameHash],
+    decode: fn(&[u8]) -> Result<R>,
+) -> TxnResult<Vec<Option<R>>> {
+    hashes.iter().map(|hash| Ok(table.get(txn, hash)?.map(decode).transpose()?)).collect()
+}
+
+/// What `table` has under `hash`; else the next id, made into a value and its bytes by `make`.
+fn insert_new<R>(
+    table: Plain,
+    txn: &mut RwTxn<'_>,
+    hash: &NameHash,
+    decode: fn(&[u8]) -> Result<R>,
+    make: impl FnOnce(u32) -> (R, Vec<u8>),
+) -> TxnResult<R> {
+    if let Some(bytes) = table.get(txn, hash)? {
+        return Ok(decode(bytes)?);
+    }
+    // Names are never removed, so their number is the next id.
+    let taken = table.len(txn)?;
+    let id = u32::try_from(taken).ok().filter(|id| *id < crate::batch::NEW_SERIES_BASE);
+    let message = "a tenant has at most 2,147,483,648 series and as many fields".to_owned();
+    let (value, bytes) = make(id.ok_or(Error::Invalid { message })?);
+    table.put(txn, hash, &bytes)?;
+    Ok(value)
+}
+
+fn copy_after(table: Sequenced, txn: &RoTxn<'_>, after: u64) -> TxnResult<Vec<(u64, Vec<u8>)>> {
+    let mut copied = Vec::new();
+    let mut bytes = 0;
+    let range = (std::ops::Bound::Excluded(after), std::ops::Bound::Unbounded);
+    for item in table.range(txn, &range)? {
+        let (key, value) = item?;
+        bytes += value.len();
+        copied.push((key, value.to_vec()));
+        if bytes >= READ_BYTES_MAX {
+            break;
+        }
+    }
+    Ok(copied)
+}

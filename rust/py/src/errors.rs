@@ -1,0 +1,142 @@
+//! The one file that knows both error worlds: engine errors and refusals become exceptions.
+
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+
+use fleetcast_core::aggregate::Interval;
+use fleetcast_core::error::Error;
+use fleetcast_core::fault::{Fault, Refusal, Step};
+use fleetcast_core::plane::WriteError;
+use fleetcast_core::query::MEASUREMENTS;
+use fleetcast_core::query::request::QueryRefusal;
+
+create_exception!(fleetcast._core, Refused, PyException);
+create_exception!(fleetcast._core, StoreError, PyException);
+create_exception!(fleetcast._core, StoreMissing, StoreError);
+create_exception!(fleetcast._core, StoreExists, StoreError);
+create_exception!(fleetcast._core, StoreDamaged, StoreError);
+create_exception!(fleetcast._core, StoreFull, StoreError);
+create_exception!(fleetcast._core, StoreUnavailable, StoreError);
+
+pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("Refused", py.get_type::<Refused>())?;
+    module.add("StoreError", py.get_type::<StoreError>())?;
+    module.add("StoreMissing", py.get_type::<StoreMissing>())?;
+    module.add("StoreExists", py.get_type::<StoreExists>())?;
+    module.add("StoreDamaged", py.get_type::<StoreDamaged>())?;
+    module.add("StoreFull", py.get_type::<StoreFull>())?;
+    module.add("StoreUnavailable", py.get_type::<StoreUnavailable>())
+}
+
+/// The exception for a fault of the world.
+pub(crate) fn store_error(error: &Error) -> PyErr {
+    let message = error.to_string();
+    match error {
+        Error::Missing(_) => StoreMissing::new_err(message),
+        Error::Exists(_) => StoreExists::new_err(message),
+        Error::Corrupt { .. } => StoreDamaged::new_err(message),
+        Error::DiskFull => StoreFull::new_err(message),
+        Error::Invalid { .. } => PyValueError::new_err(message),
+        Error::Io { .. }
+        | Error::Database { .. }
+        | Error::Poisoned
+        | Error::Forked
+        | Error::Closed => StoreUnavailable::new_err(message),
+    }
+}
+
+/// The exception for a batch that was not stored.
+pub(crate) fn write_error(py: Python<'_>, error: WriteError) -> PyErr {
+    match error {
+        WriteError::Failed(error) => store_error(&error),
+        WriteError::Refused(refusal) => {
+            batch_refused(py, refusal).unwrap_or_else(|python_error| python_error)
+        }
+    }
+}
+
+fn batch_refused(py: Python<'_>, refusal: Refusal) -> PyResult<PyErr> {
+    let context = PyDict::new(py);
+    let code = match refusal {
+        Refusal::Faults(faults) => {
+            let detail = PyList::empty(py);
+            for fault in &faults {
+                detail.append(fault_item(py, fault)?)?;
+            }
+            context.set_item("detail", detail)?;
+            "schema_faults"
+        }
+        Refusal::TooManyRecords { received, max } => {
+            context.set_item("max", max)?;
+            context.set_item("received", received)?;
+            "batch_too_large"
+        }
+        Refusal::InvalidInput { field } => {
+            context.set_item("field", field)?;
+            "invalid_input"
+        }
+        Refusal::TypeConflict { field } => {
+            context.set_item("field", field)?;
+            "field_type_conflict"
+        }
+    };
+    Ok(refused(code, context))
+}
+
+/// One item of a `detail` list (decisions C1).
+fn fault_item<'py>(py: Python<'py>, fault: &Fault) -> PyResult<Bound<'py, PyDict>> {
+    let loc = PyList::new(py, ["body"])?;
+    for step in &fault.loc {
+        match step {
+            Step::Index(index) => loc.append(index)?,
+            Step::Key(key) => loc.append(key)?,
+        }
+    }
+    let item = PyDict::new(py);
+    item.set_item("type", fault.code.as_str())?;
+    item.set_item("loc", loc)?;
+    item.set_item("msg", fault.code.message())?;
+    Ok(item)
+}
+
+/// The exception for a read that the contract refuses.
+pub(crate) fn query_refused(py: Python<'_>, refusal: &QueryRefusal) -> PyErr {
+    let context = PyDict::new(py);
+    let fill = || -> PyResult<&'static str> {
+        Ok(match refusal {
+            QueryRefusal::InvalidInput { field } => {
+                context.set_item("field", field)?;
+                "invalid_input"
+            }
+            QueryRefusal::UnknownMeasurement => {
+                context.set_item("allowed", PyList::new(py, MEASUREMENTS)?)?;
+                "unknown_measurement"
+            }
+            QueryRefusal::AggRequiresInterval => "agg_requires_interval",
+            QueryRefusal::InvalidRange => "invalid_range",
+            QueryRefusal::HistoryHorizonExceeded { horizon_days } => {
+                context.set_item("horizon_days", horizon_days)?;
+                "history_horizon_exceeded"
+            }
+            QueryRefusal::IntervalRequired { min_interval } => {
+                context.set_item("min_interval", min_interval.map(Interval::as_str))?;
+                "interval_required"
+            }
+            QueryRefusal::IntervalTooFine { min_interval } => {
+                context.set_item("min_interval", min_interval.map(Interval::as_str))?;
+                "interval_too_fine"
+            }
+        })
+    };
+    match fill() {
+        Ok(code) => refused(code, context),
+        Err(python_error) => python_error,
+    }
+}
+
+fn refused(code: &'static str, context: Bound<'_, PyDict>) -> PyErr {
+    Refused::new_err((code, context.unbind()))
+}

@@ -1,0 +1,47 @@
+//! The door between Python and the engine: takes arguments in, leaves the GIL, wraps results out.
+//! No rule of the domain lives here; `python/fleetcast/_core.pyi` describes what Python sees.
+
+mod arrow;
+mod errors;
+mod limiter;
+mod plane;
+mod results;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use fleetcast_core::aggregate::{Aggregation, Interval};
+use fleetcast_core::query::MEASUREMENTS;
+use fleetcast_core::time;
+
+#[pyfunction]
+fn parse_time(text: &str) -> PyResult<i64> {
+    time::parse_ns(text.as_bytes()).ok_or_else(|| {
+        PyValueError::new_err("not an ISO 8601 datetime such as 2026-01-31T12:00:00Z")
+    })
+}
+
+#[pyfunction]
+fn format_time(time_ns: i64) -> String {
+    let mut out = Vec::new();
+    time::write_rfc3339(&mut out, time_ns);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// The compiled engine.
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("MEASUREMENTS", PyTuple::new(py, MEASUREMENTS)?)?;
+    module.add("INTERVALS", PyTuple::new(py, Interval::ALL.map(Interval::as_str))?)?;
+    module.add("AGGREGATIONS", PyTuple::new(py, Aggregation::ALL.map(Aggregation::as_str))?)?;
+    module.add_function(wrap_pyfunction!(parse_time, module)?)?;
+    module.add_function(wrap_pyfunction!(format_time, module)?)?;
+    module.add_class::<limiter::Limiter>()?;
+    module.add_class::<plane::Plane>()?;
+    module.add_class::<results::WriteResult>()?;
+    module.add_class::<results::Stats>()?;
+    module.add_class::<arrow::ArrowStream>()?;
+    errors::add_to(module)
+}

@@ -1,0 +1,255 @@
+//! `Plane` as Python sees it.
+
+use std::path::Path;
+use std::sync::{Arc, RwLock};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use fleetcast_core::aggregate::{Aggregation, Interval};
+use fleetcast_core::error::{Error, Result};
+use fleetcast_core::frame::Frame;
+use fleetcast_core::limits::WriteLimits;
+use fleetcast_core::plane;
+use fleetcast_core::query::request::{QueryRefusal, SeriesLimits, SeriesRequest};
+use fleetcast_core::query::{self, answer::SeriesAnswer};
+
+use crate::arrow::ArrowStream;
+use crate::errors::{query_refused, store_error, write_error};
+use crate::results::{Stats, WriteResult};
+
+#[pyclass(frozen, module = "fleetcast._core")]
+pub(crate) struct Plane {
+    /// `None` once closed; a call under way keeps the plane open until it ends.
+    open: RwLock<Option<Arc<plane::Plane>>>,
+}
+
+impl Plane {
+    fn wrap(plane: plane::Plane) -> Self {
+        Self { open: RwLock::new(Some(Arc::new(plane))) }
+    }
+
+    /// Runs `work` on the open plane without the GIL.
+    fn detached<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&plane::Plane) -> Result<R> + Send,
+    ) -> PyResult<R> {
+        let plane = self.open.read().ok().and_then(|open| open.clone());
+        let plane = plane.ok_or_else(|| store_error(&Error::Closed))?;
+        py.detach(|| work(&plane)).map_err(|error| store_error(&error))
+    }
+}
+
+#[pymethods]
+impl Plane {
+    #[staticmethod]
+    fn create(py: Python<'_>, directory: &str, master_key: &[u8]) -> PyResult<()> {
+        let master_key = key(master_key)?;
+        py.detach(|| plane::Plane::create(Path::new(directory), master_key))
+            .map_err(|error| store_error(&error))
+    }
+
+    #[staticmethod]
+    fn open(
+        py: Python<'_>,
+        directory: &str,
+        master_key: &[u8],
+        tenant_key: &str,
+    ) -> PyResult<Self> {
+        let master_key = key(master_key)?;
+        py.detach(|| plane::Plane::open(Path::new(directory), master_key, tenant_key))
+            .map(Self::wrap)
+            .map_err(|error| store_error(&error))
+    }
+
+    #[staticmethod]
+    fn in_memory(tenant_key: &str) -> PyResult<Self> {
+        plane::Plane::in_memory(tenant_key).map(Self::wrap).map_err(|error| store_error(&error))
+    }
+
+    #[pyo3(signature = (body, *, batch_records_max=1000, tags_max=64, now_ns=None))]
+    fn write_json(
+        &self,
+        py: Python<'_>,
+        body: &[u8],
+        batch_records_max: usize,
+        tags_max: usize,
+        now_ns: Option<i64>,
+    ) -> PyResult<WriteResult> {
+        let limits = WriteLimits { batch_records_max, tags_max };
+        let outcome = self.detached(py, |plane| {
+            let now_ns = clock_ns(now_ns);
+            match plane.write_json(body, &limits, now_ns) {
+                Ok(written) => WriteResult::new(written, now_ns).map(Ok),
+                Err(error) => Ok(Err(error)),
+            }
+        })?;
+        outcome.map_err(|error| write_error(py, error))
+    }
+
+    #[pyo3(signature = (*, as_of_ns=None, freshness_ns=300_000_000_000, measurement=None, now_ns=None))]
+    fn latest_json<'py>(
+        &self,
+        py: Python<'py>,
+        as_of_ns: Option<i64>,
+        freshness_ns: i64,
+        measurement: Option<&str>,
+        now_ns: Option<i64>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        if measurement.is_some_and(|name| !query::MEASUREMENTS.contains(&name)) {
+            return Err(query_refused(py, &QueryRefusal::InvalidInput { field: "measurement" }));
+        }
+        let body = self.detached(py, |plane| {
+            let as_of_ns = instant(plane, as_of_ns, now_ns)?;
+            plane.latest_json(as_of_ns, freshness_ns, measurement)
+        })?;
+        Ok(PyBytes::new(py, &body))
+    }
+
+    #[pyo3(signature = (
+        *, entity_ids, start_ns, end_ns=None, measurement="telemetry", fields=None, interval=None,
+        agg=None, point_budget=10_000, history_horizon_days=30, raw_span_seconds=3600, now_ns=None,
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
+    fn series_json<'py>(
+        &self,
+        py: Python<'py>,
+        entity_ids: Vec<String>,
+        start_ns: i64,
+        end_ns: Option<i64>,
+        measurement: &str,
+        fields: Option<Vec<String>>,
+        interval: Option<&str>,
+        agg: Option<&str>,
+        point_budget: u64,
+        history_horizon_days: u32,
+        raw_span_seconds: u32,
+        now_ns: Option<i64>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let request = request(entity_ids, start_ns, end_ns, measurement, fields, interval, agg)?;
+        let limits = SeriesLimits {
+            points_max: point_budget,
+            horizon_days: history_horizon_days,
+            raw_span_seconds,
+        };
+        let outcome = self.detached(py, |plane| {
+            let now_ns = plane.read_instant(clock_ns(now_ns))?;
+            let query = match request.check(&limits, now_ns) {
+                Ok(query) => query,
+                Err(refusal) => return Ok(Err(refusal)),
+            };
+            let mut answer = plane.series(query)?;
+            answer.cut(usize::try_from(point_budget).unwrap_or(usize::MAX));
+            Ok(Ok(answer.to_json()))
+        })?;
+        let body = outcome.map_err(|refusal| query_refused(py, &refusal))?;
+        Ok(PyBytes::new(py, &body))
+    }
+
+    #[pyo3(signature = (measurement, *, as_of_ns=None, freshness_ns=300_000_000_000, now_ns=None))]
+    fn latest_frame(
+        &self,
+        py: Python<'_>,
+        measurement: &str,
+        as_of_ns: Option<i64>,
+        freshness_ns: i64,
+        now_ns: Option<i64>,
+    ) -> PyResult<ArrowStream> {
+        self.detached(py, |plane| {
+            let as_of_ns = instant(plane, as_of_ns, now_ns)?;
+            let frame = |view: plane::LatestView<'_>| Frame::of_latest(&view, measurement);
+            plane.with_latest(as_of_ns, freshness_ns, Some(measurement), frame)
+        })
+        .map(ArrowStream::from)
+    }
+
+    #[pyo3(signature = (
+        *, entity_ids, start_ns, end_ns=None, measurement="telemetry", fields=None, interval=None,
+        agg=None, now_ns=None,
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
+    fn series_frame(
+        &self,
+        py: Python<'_>,
+        entity_ids: Vec<String>,
+        start_ns: i64,
+        end_ns: Option<i64>,
+        measurement: &str,
+        fields: Option<Vec<String>>,
+        interval: Option<&str>,
+        agg: Option<&str>,
+        now_ns: Option<i64>,
+    ) -> PyResult<ArrowStream> {
+        let request = request(entity_ids, start_ns, end_ns, measurement, fields, interval, agg)?;
+        let answer: SeriesAnswer = self.detached(py, |plane| {
+            let now_ns = plane.read_instant(clock_ns(now_ns))?;
+            plane.series(request.into_query(now_ns))
+        })?;
+        Ok(Frame::of_series(&answer).into())
+    }
+
+    fn ping(&self, py: Python<'_>) -> PyResult<()> {
+        self.detached(py, plane::Plane::ping)
+    }
+
+    fn follow(&self, py: Python<'_>) -> PyResult<()> {
+        self.detached(py, plane::Plane::follow)
+    }
+
+    fn stats(&self, py: Python<'_>) -> PyResult<Stats> {
+        self.detached(py, plane::Plane::stats).map(Stats::from)
+    }
+
+    fn close(&self, py: Python<'_>) {
+        let plane = self.open.write().ok().and_then(|mut open| open.take());
+        py.detach(|| drop(plane));
+    }
+}
+
+fn key(bytes: &[u8]) -> PyResult<&[u8; 32]> {
+    bytes.try_into().map_err(|_| PyValueError::new_err("a master key has 32 bytes"))
+}
+
+fn request(
+    entity_ids: Vec<String>,
+    start_ns: i64,
+    end_ns: Option<i64>,
+    measurement: &str,
+    fields: Option<Vec<String>>,
+    interval: Option<&str>,
+    agg: Option<&str>,
+) -> PyResult<SeriesRequest> {
+    let unknown = |what: &str, name: &str| PyValueError::new_err(format!("no {what} {name:?}"));
+    Ok(SeriesRequest {
+        entity_ids,
+        start_ns,
+        end_ns,
+        measurement: measurement.to_owned(),
+        fields: fields.unwrap_or_default(),
+        interval: interval
+            .map(|name| Interval::parse(name).ok_or_else(|| unknown("interval", name)))
+            .transpose()?,
+        aggregation: agg
+            .map(|name| Aggregation::parse(name).ok_or_else(|| unknown("aggregation", name)))
+            .transpose()?,
+    })
+}
+
+/// The instant a newest-sample read is asked for, now where it is not.
+fn instant(plane: &plane::Plane, as_of_ns: Option<i64>, now_ns: Option<i64>) -> Result<i64> {
+    match as_of_ns {
+        Some(as_of_ns) => Ok(as_of_ns),
+        None => plane.read_instant(clock_ns(now_ns)),
+    }
+}
+
+/// `now_ns`, else the system clock, nanoseconds since 1970.
+fn clock_ns(now_ns: Option<i64>) -> i64 {
+    now_ns.unwrap_or_else(|| {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since_1970.as_nanos()).unwrap_or(i64::MAX)
+    })
+}

@@ -1,0 +1,63 @@
+import pytest
+
+from fleetcast.accounts import Authenticator, ControlStore, Keys, Tenants, key_pepper
+from fleetcast.engine import Engine
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self):
+        self.now = 1_800_000_000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def master_key():
+    return bytes(range(32))
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path, master_key):
+    ControlStore.create(tmp_path / "control", master_key)
+    store = ControlStore(tmp_path / "control")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def engine(tmp_path, master_key):
+    engine = Engine(tmp_path / "planes", master_key)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture
+def tenants(store, engine, clock):
+    return Tenants(store, engine, clock)
+
+
+@pytest.fixture
+def keys(store, clock, master_key):
+    return Keys(store, key_pepper(master_key), clock)
+
+
+@pytest.fixture
+def authenticator(store, clock, master_key):
+    return Authenticator(store, key_pepper(master_key), "sandbox", clock)
+
+
+@pytest.fixture
+def issue(keys):
+    def issue(tenant="acme", scopes=("topology:read",), environment="sandbox", **options):
+        issued = keys.create(tenant, scopes=scopes, environment=environment, **options)
+        return str(issued.text), issued.record.key_id
+
+    return issue

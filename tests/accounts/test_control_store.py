@@ -1,0 +1,99 @@
+import os
+import subprocess
+import sys
+
+import lmdb
+import pytest
+
+from fleetcast.accounts import ControlStore, ControlStoreUnavailable
+from fleetcast.errors import OperatorError
+
+READS_TENANT = """
+import sys
+from pathlib import Path
+from fleetcast.accounts import ControlStore
+store = ControlStore(Path(sys.argv[1]))
+for _ in sys.stdin:
+    with store.read() as tables:
+        tenant = tables.tenant("acme")
+    print(None if tenant is None else tenant.plan, flush=True)
+"""
+
+
+def test_another_process_sees_a_change_with_its_next_read(tenants, tmp_path):
+    reader = subprocess.Popen(
+        [sys.executable, "-c", READS_TENANT, str(tmp_path / "control")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+    def seen():
+        reader.stdin.write("\n")
+        reader.stdin.flush()
+        return reader.stdout.readline().strip()
+
+    with reader:
+        assert seen() == "None"
+        tenants.create("acme", plan="free")
+        assert seen() == "free"
+        tenants.change("acme", plan="pro")
+        assert seen() == "pro"
+        reader.stdin.close()
+
+
+def test_a_change_that_raises_is_undone(store, tenants):
+    tenants.create("acme")
+
+    def interrupted():
+        with store.write() as tables:
+            tables.delete_tenant("acme")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert tenants.get("acme").name == "acme"
+
+
+@pytest.mark.parametrize("size", [0, 4096, 6000, 8192, 12288, 16384])
+def test_a_file_cut_short_is_unavailable_and_never_read(tenants, tmp_path, size):  # B23
+    tenants.create("acme")
+    path = tmp_path / "control" / "data.mdb"
+    whole = path.read_bytes()
+    os.truncate(path, size)
+    for _ in range(2):
+        with pytest.raises(ControlStoreUnavailable):
+            tenants.get("acme")
+    path.write_bytes(whole)
+    assert tenants.get("acme").name == "acme"
+
+
+def test_a_file_of_something_else_is_unavailable(tenants, tmp_path):
+    path = tmp_path / "control" / "data.mdb"
+    path.write_bytes(b"x" * 65_536)
+    with pytest.raises(ControlStoreUnavailable):
+        tenants.every()
+
+
+def test_a_damaged_record_is_unavailable(store, tenants, tmp_path):
+    tenants.create("acme")
+    store.close()
+    with lmdb.open(str(tmp_path / "control"), max_dbs=2) as environment:
+        database = environment.open_db(b"tenants")
+        with environment.begin(write=True) as transaction:
+            transaction.put(b"acme", b"{}", db=database)
+    with pytest.raises(ControlStoreUnavailable):
+        tenants.get("acme")
+
+
+def test_another_master_key_is_noticed(store, master_key):
+    store.verify_master_key(master_key)
+    with pytest.raises(OperatorError, match="master key"):
+        store.verify_master_key(bytes(32))
+
+
+def test_an_empty_folder_is_not_taken_for_a_store(tmp_path):
+    (tmp_path / "control").mkdir()
+    with pytest.raises(ControlStoreUnavailable), ControlStore(tmp_path / "control").read():
+        pass
+    assert list((tmp_path / "control").iterdir()) == []

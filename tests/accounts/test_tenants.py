@@ -1,0 +1,85 @@
+import pytest
+
+from fleetcast.accounts import InvalidKey, Tenants
+from fleetcast.errors import OperatorError, StoreError, StoreMissing
+
+
+def test_a_tenant_has_a_plane_of_its_own(tenants, engine, tmp_path):
+    made = tenants.create("acme", plan="free", live_ingest=False, retention_seconds=86_400)
+    assert tenants.get("acme") == made
+    assert [path.name for path in (tmp_path / "planes").iterdir()] == [made.account_id]
+    engine.plane(made.account_id, "acme").ping()
+
+
+@pytest.mark.parametrize("name", ["a", "0", "a" * 63, "a-b-", "9-9"])
+def test_names_are_slugs(tenants, name):
+    assert tenants.create(name).name == name
+
+
+@pytest.mark.parametrize("name", ["", "-a", "A", "a_b", "a.b", "a" * 64, "a\n", "ä", "a/b"])
+def test_other_names_are_refused(tenants, name, tmp_path):
+    with pytest.raises(OperatorError, match="tenant name"):
+        tenants.create(name)
+    assert tenants.every() == []
+    assert not (tmp_path / "planes").exists()
+
+
+def test_a_name_is_given_once(tenants, tmp_path):
+    tenants.create("acme")
+    with pytest.raises(OperatorError, match="exists"):
+        tenants.create("acme")
+    assert len(list((tmp_path / "planes").iterdir())) == 1
+
+
+def test_no_record_without_a_plane(store, engine):
+    class Failing:
+        def create_plane(self, _account_id):
+            message = "disk full"
+            raise StoreError(message)
+
+    with pytest.raises(StoreError):
+        Tenants(store, Failing()).create("acme")
+    assert Tenants(store, engine).every() == []
+
+
+def test_deleting_destroys_data_record_and_keys(tenants, issue, keys, engine, authenticator):  # B17
+    first = tenants.create("acme")
+    text, _ = issue()
+    engine.plane(first.account_id, "acme")
+    tenants.delete("acme")
+    with pytest.raises(StoreMissing):
+        engine.plane(first.account_id, "acme")
+    with pytest.raises(InvalidKey):
+        authenticator.authenticate(text)
+    second = tenants.create("acme")
+    assert second.account_id != first.account_id
+    assert keys.every("acme") == []
+    with pytest.raises(InvalidKey):
+        authenticator.authenticate(text)
+
+
+def test_an_interrupted_delete_refuses_requests_and_can_be_repeated(store, tenants, engine, issue):
+    made = tenants.create("acme")
+    issue()
+
+    class Interrupted:
+        def destroy_plane(self, account_id):
+            engine.destroy_plane(account_id)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Tenants(store, Interrupted()).delete("acme")
+    assert tenants.get("acme").status == "disabled"
+    assert tenants.delete("acme").account_id == made.account_id
+    assert tenants.every() == []
+
+
+def test_unknown_tenants_and_attributes_are_refused(tenants):
+    for use in (tenants.get, tenants.delete):
+        with pytest.raises(OperatorError, match="no tenant"):
+            use("acme")
+    tenants.create("acme")
+    with pytest.raises(OperatorError, match="plan"):
+        tenants.change("acme", plan="gold")
+    with pytest.raises(OperatorError, match="retention"):
+        tenants.change("acme", retention_seconds=0)

@@ -1,0 +1,168 @@
+import json
+import socket
+import ssl
+import stat
+
+import pytest
+
+from fleetcast.cli.main import run
+
+
+def mode(path):
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_init_makes_a_private_directory_once(data, fail):
+    assert (mode(data), mode(data / "master.key")) == (0o700, 0o600)
+    assert mode(data / "tls" / "server.key") == 0o600
+    assert {"ca.pem", "server.pem", "server.key"} == {
+        path.name for path in (data / "tls").iterdir()
+    }
+    before = (data / "master.key").read_bytes()
+    (line,) = fail("init")
+    assert "not empty" in line
+    assert (data / "master.key").read_bytes() == before
+
+
+def test_an_init_that_fails_leaves_nothing(tmp_path):
+    assert run(["init", "--data", str(tmp_path / "new"), "--environment", "moon"]) == 1
+    assert not (tmp_path / "new").exists()
+
+
+def test_tenants_from_creation_to_deletion(call, fail):
+    made = call(
+        "tenant", "create", "acme", "--plan", "free", "--no-live-ingest", "--retention", "400d"
+    )
+    assert set(made) == {"tenant", "account_id"}
+    shown = call("tenant", "show", "acme")
+    assert shown["account_id"] == made["account_id"]
+    assert (shown["plan"], shown["live_ingest"], shown["retention"]) == ("free", False, "400d")
+    changed = call(
+        "tenant", "set", "acme", "--live-ingest", "on", "--plan", "pro", "--retention", "off"
+    )
+    assert (changed["plan"], changed["live_ingest"], changed["retention"]) == ("pro", True, None)
+    assert call("tenant", "disable", "acme")["status"] == "disabled"
+    assert call("tenant", "enable", "acme")["status"] == "active"
+    assert [row["tenant"] for row in call("tenant", "list")["tenants"]] == ["acme"]
+    assert "--yes" in fail("tenant", "delete", "acme")[0]
+    call("tenant", "delete", "acme", "--yes")
+    assert call("tenant", "list") == {"tenants": []}
+
+
+def test_keys_from_creation_to_revocation(call):
+    call("tenant", "create", "acme")
+    made = call("key", "create", "acme", "--scope", "topology:read", "--expires", "90d")
+    assert made["key"].startswith("ftk_sandbox_")
+    successor = call("key", "rotate", made["key_id"], "--overlap", "1h")
+    assert successor["key"] != made["key"]
+    call("key", "revoke", successor["key_id"])
+    rows = {row["key_id"]: row for row in call("key", "list", "acme")["keys"]}
+    assert rows[successor["key_id"]]["status"] == "revoked"
+    assert rows[made["key_id"]]["status"] == "active"
+    assert made["key"] not in json.dumps(list(rows.values()))
+
+
+def test_keys_can_be_made_for_another_environment(call):  # B16
+    call("tenant", "create", "acme")
+    made = call("key", "create", "acme", "--scope", "topology:read", "--environment", "dedicated-x")
+    assert made["key"].startswith("ftk_dedicated-x_")
+
+
+def test_provision_twice(call, tmp_path):
+    file = tmp_path / "fleet.toml"
+    file.write_text(
+        '[[tenant]]\nname = "acme"\n[[tenant.key]]\nname = "k"\n'
+        'scopes = ["topology:read"]\nkey_file = "k.key"\n'
+    )
+    assert call("provision", file)["tenants"][0]["action"] == "created"
+    assert call("provision", file)["tenants"][0]["action"] == "unchanged"
+    assert mode(tmp_path / "k.key") == 0o600
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["nonsense"], 2),
+        (["tenant", "nonsense"], 2),
+        (["tenant", "list", "--nonsense"], 2),
+        (["tenant", "create"], 2),
+        (["tenant", "create", "a", "b"], 2),
+        (["key", "create", "acme"], 2),
+        (["tenant", "create", "a", "--plan", "gold"], 1),
+        (["tenant", "create", "a", "--retention", "5y"], 1),
+        (["tenant", "create", "Not_a_slug"], 1),
+        (["tenant", "show", "nobody"], 1),
+        (["key", "create", "nobody", "--scope", "topology:read"], 1),
+        (["key", "revoke", "nothing"], 1),
+        (["serve", "--workers", "none"], 1),
+        (["serve", "--http", "nowhere"], 1),
+        (["serve", "--set", "limits.point_budget=3"], 1),
+        (["config", "print", "--set", "nonsense"], 1),
+        (["provision", "/nonexistent.toml"], 1),
+        (["import", "--tenant", "acme", "--format", "jsonl", "/nonexistent"], 1),
+    ],
+)
+def test_failures_are_one_line_and_a_status(fail, arguments, status):
+    assert len(fail(*arguments, status=status)) == 1
+
+
+def test_commands_need_a_data_directory(fail, tmp_path):
+    for command in (["tenant", "list"], ["stats"], ["config", "check"], ["serve"]):
+        (line,) = fail(*command, "--data", tmp_path / "nothing")
+        assert "fleetcast init" in line
+
+
+def test_config_print_names_the_sources(call, monkeypatch):
+    monkeypatch.setenv("FLEETCAST_HTTP__WORKERS", "3")
+    printed = call("config", "print", "--set", "http.threads=2")
+    assert printed["service.environment"]["source"].endswith("fleetcast.toml")
+    assert printed["http.workers"] == {"value": 3, "source": "FLEETCAST_HTTP__WORKERS"}
+    assert printed["http.threads"] == {"value": 2, "source": "--set"}
+
+
+def test_config_check_lists_every_fault(fail):
+    assert len(fail("config", "check", "--set", "a.b=1", "--set", "http.workers=0")) == 2
+
+
+def test_another_master_key_is_refused(fail, data):
+    (data / "master.key").write_text("ab" * 32)
+    (line,) = fail("tenant", "list")
+    assert "master key" in line
+    assert "abab" not in line
+
+
+def test_the_master_key_can_come_from_a_program(call, data, monkeypatch):
+    key = (data / "master.key").read_text()
+    (data / "master.key").rename(data / "elsewhere")
+    monkeypatch.setenv("FLEETCAST_SECURITY__MASTER_KEY_COMMAND", f"echo {key.strip()}")
+    assert call("tenant", "list") == {"tenants": []}
+
+
+def test_doctor_finds_what_is_wrong(call, data):
+    call("tenant", "create", "acme")
+    assert call("doctor")["ok"]
+    (data / "master.key").chmod(0o644)
+    (data / "tls" / "server.pem").unlink()
+    findings = call("doctor", status=1)["checks"]
+    assert {each["check"] for each in findings if not each["ok"]} == {
+        "master key file",
+        "gRPC certificate",
+    }
+
+
+def test_the_certificate_is_good_for_this_host(data):
+    client = ssl.create_default_context(cafile=str(data / "tls" / "ca.pem"))
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(data / "tls" / "server.pem", data / "tls" / "server.key")
+    for name in ("localhost", "127.0.0.1", "::1", socket.gethostname()):
+        to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
+        near = client.wrap_bio(to_client, to_server, server_hostname=name)
+        far = server.wrap_bio(to_server, to_client, server_side=True)
+        done = []
+        while len(done) < 2:
+            for side in (near, far):
+                try:
+                    side.do_handshake()
+                    done.append(side)
+                except ssl.SSLWantReadError:
+                    continue

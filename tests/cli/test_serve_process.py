@@ -1,0 +1,100 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+
+def test_it_says_where_it_is_ready_and_stops_when_told(serve, wait_for_end):
+    service = serve()
+    assert service.ready["event"] == "ready"
+    assert list(service.ready) == ["event", "http", "grpc", "grpc_ca", "admin"]
+    assert service.get("/health") == (200, {"status": "ok", "checks": {}})
+    children = service.children()
+    assert len(children) == 3  # the arbiter and two workers
+    status, out, _ = service.stop()
+    assert (status, out) == (0, "")
+    assert wait_for_end(children, 0)
+
+
+def test_starting_takes_nothing_from_a_clients_rate_limit(serve):  # B2, B6
+    service = serve("--set", "limits.requests_per_minute=2")
+    assert [service.get("/health")[0] for _ in range(6)] == [200, 200, 429, 429, 429, 429]
+
+
+def test_a_second_serve_is_refused(serve, data):
+    serve()
+    second = subprocess.run(
+        [sys.executable, "-m", "fleetcast", "serve", "--data", data, "--http", "127.0.0.1:0"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (second.returncode, second.stdout) == (1, "")
+    assert second.stderr.count("\n") == 1
+    assert "served already" in second.stderr
+
+
+def test_a_port_in_use_is_one_clear_line(serve, tmp_path, fail):
+    port = serve().ready["http"].rsplit(":", 1)[1]
+    other = tmp_path / "other"
+    subprocess.run([sys.executable, "-m", "fleetcast", "init", "--data", other], check=True)
+    (line,) = fail("serve", "--data", other, "--http", f"127.0.0.1:{port}")
+    assert "cannot listen" in line
+
+
+@pytest.mark.parametrize("nth", [0, 1])
+def test_what_dies_is_started_again(serve, wait_for_end, nth):
+    """The first child is the arbiter, the others are its workers."""
+    service = serve("--workers", "1")
+    victim = service.children()[nth]
+    os.kill(victim, signal.SIGKILL)
+    assert wait_for_end([victim], 60)
+    assert service.get("/health")[0] == 200
+    assert victim not in service.children()
+
+
+def test_children_end_when_the_supervisor_is_killed(serve, wait_for_end):
+    service = serve()
+    children = service.children()
+    service.process.kill()
+    service.process.wait()
+    assert wait_for_end(children, 10)
+    assert serve().get("/health")[0] == 200
+
+
+def test_children_that_are_stuck_end_as_well(serve, wait_for_end):
+    service = serve("--workers", "1")
+    arbiter, worker = service.children()
+    os.kill(worker, signal.SIGSTOP)
+    service.process.kill()
+    assert wait_for_end([arbiter, worker], 10)
+
+
+def test_a_key_revoked_in_one_process_is_refused_in_all_at_once(serve, call):
+    call("tenant", "create", "acme")
+    made = call("key", "create", "acme", "--scope", "topology:read")
+    service = serve("--set", "limits.requests_per_minute=0", "--set", "limits.lockout_failures=0")
+    assert {service.get("/account/state", made["key"])[0] for _ in range(8)} == {200}
+    call("key", "revoke", made["key_id"])
+    assert {service.get("/account/state", made["key"])[0] for _ in range(8)} == {401}
+
+
+def test_logs_are_json_and_hold_no_secret(serve, data):
+    service = serve()
+    os.kill(service.children()[0], signal.SIGKILL)
+    lines = [service.process.stderr.readline()]
+    while json.loads(lines[-1])["event"] != "child ended":
+        lines.append(service.process.stderr.readline())
+    assert service.get("/health")[0] == 200
+    _, _, rest = service.stop()
+    lines += rest.splitlines()
+    assert all(json.loads(line)["level"] for line in lines)
+    assert (data / "master.key").read_text().strip() not in "".join(lines)
+
+
+def test_bad_settings_stop_the_start_with_every_fault(fail):
+    assert len(fail("serve", "--set", "a.b=1", "--http", "x", "--workers", "0")) == 3

@@ -1,0 +1,205 @@
+"""The contract's storage and read rules in plain Python, as slow and as plain as can be.
+
+It is the second opinion of the property tests, so it shares no code with the engine. Records are
+dicts with `measurement`, `time_ns`, `tags` and `fields`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+YEAR_2000_NS = 946_684_800_000_000_000
+SECOND_NS = 1_000_000_000
+INTERVALS_NS = {
+    "15s": 15 * SECOND_NS,
+    "30s": 30 * SECOND_NS,
+    "1m": 60 * SECOND_NS,
+    "5m": 300 * SECOND_NS,
+    "15m": 900 * SECOND_NS,
+    "1h": 3600 * SECOND_NS,
+}
+
+
+def format_time(time_ns: int) -> str:
+    """Decisions D7: UTC `Z` with 0, 3, 6 or 9 fractional digits."""
+    seconds, nanos = divmod(time_ns, SECOND_NS)
+    text = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    if nanos:
+        digits = f"{nanos:09d}"
+        while digits.endswith("000"):
+            digits = digits[:-3]
+        text += "." + digits
+    return text + "Z"
+
+
+@dataclass
+class Model:
+    """Everything accepted so far, in write order."""
+
+    tenant_key: str
+    records: list[dict] = field(default_factory=list)
+    types: dict[tuple[str, str], type] = field(default_factory=dict)
+
+    def write(self, records: list[dict], now_ns: int) -> list[int] | None:
+        """Rejected indices, or `None` where the batch is refused for a type conflict."""
+        rejected = []
+        accepted = []
+        types = dict(self.types)
+        for index, record in enumerate(records):
+            if not record["fields"] or record["time_ns"] < YEAR_2000_NS:
+                rejected.append(index)
+                continue
+            fields = {}
+            for name, value in record["fields"].items():
+                kind = float if type(value) is int else type(value)
+                if types.setdefault((record["measurement"], name), kind) is not kind:
+                    return None
+                fields[name] = kind(value)
+            tags = dict(record["tags"])
+            for name in ("tenant", "tenant_id", "tenant_key"):
+                if name in tags:
+                    tags[name] = self.tenant_key
+            time_ns = min(record["time_ns"], now_ns)
+            accepted.append({**record, "time_ns": time_ns, "tags": tags, "fields": fields})
+        self.types = types
+        self.records += accepted
+        return rejected
+
+    def latest(self, as_of_ns: int, freshness_ns: int, measurement: str | None) -> dict:
+        """The answer of `GET /topology` (decisions G1 to G4, F6)."""
+        newest: dict[tuple[str, str], dict] = {}
+        for record in self.records:
+            entity_id = record["tags"].get("entity_id")
+            if not entity_id or measurement not in (None, record["measurement"]):
+                continue
+            if not as_of_ns - freshness_ns <= record["time_ns"] < as_of_ns:
+                continue
+            key = (record["measurement"], entity_id)
+            row = newest.get(key)
+            if row is None or record["time_ns"] > row["time_ns"]:
+                row = newest[key] = {"time_ns": record["time_ns"], "tags": {}, "fields": {}}
+            if record["time_ns"] == row["time_ns"]:
+                row["tags"] |= record["tags"]
+                row["fields"] |= record["fields"]
+        order = sorted(newest, key=lambda key: (key[0].encode(), key[1].encode()))
+        entities = [
+            {
+                "measurement": key[0],
+                "entity_id": key[1],
+                "observed_at": format_time(newest[key]["time_ns"]),
+                "tags": newest[key]["tags"],
+                "fields": newest[key]["fields"],
+            }
+            for key in order
+        ]
+        as_of_utc = format_time(as_of_ns)
+        return {"as_of_utc": as_of_utc, "tenant_key": self.tenant_key, "entities": entities}
+
+    def series(
+        self,
+        entity_ids: list[str],
+        start_ns: int,
+        end_ns: int,
+        measurement: str,
+        fields: list[str] | None = None,
+        interval: str | None = None,
+        agg: str | None = None,
+        point_budget: int = 10_000,
+    ) -> dict:
+        """The answer of `GET /topology/series` (decisions F4, F5, H9 to H15, H23, H25)."""
+        ids = list(dict.fromkeys(entity_ids))
+        rows = {}
+        for entity_id in ids:
+            samples = [
+                (record["time_ns"], _channels(record["fields"], fields))
+                for record in self.records
+                if record["measurement"] == measurement
+                and record["tags"].get("entity_id") == entity_id
+                and start_ns <= record["time_ns"] < end_ns
+            ]
+            if interval is None:
+                rows[entity_id] = _raw_rows(samples)
+            else:
+                rows[entity_id] = _window_rows(samples, INTERVALS_NS[interval], agg or "mean")
+        next_start = None
+        if sum(map(len, rows.values())) > point_budget:
+            next_start = _cut(rows, point_budget)
+        return {
+            "measurement": measurement,
+            "start": format_time(start_ns),
+            "end": format_time(end_ns),
+            "interval": interval,
+            "agg": (agg or "mean") if interval else None,
+            "series": [_entity(entity_id, rows[entity_id]) for entity_id in ids],
+            "truncated": next_start is not None,
+            "next_start": None if next_start is None else format_time(next_start),
+        }
+
+
+def _channels(fields: dict, wanted: list[str] | None) -> dict[str, float]:
+    return {
+        name: value
+        for name, value in fields.items()
+        if type(value) is float and (not wanted or name in wanted)
+    }
+
+
+def _raw_rows(samples: list[tuple[int, dict]]) -> list[tuple[int, dict]]:
+    rows: list[tuple[int, dict]] = []
+    for time_ns, channels in sorted(samples, key=lambda sample: sample[0]):
+        if not channels:
+            continue
+        if rows and rows[-1][0] == time_ns and not rows[-1][1].keys() & channels.keys():
+            rows[-1][1].update(channels)
+        else:
+            rows.append((time_ns, dict(channels)))
+    return rows
+
+
+def _window_rows(samples: list, interval_ns: int, agg: str) -> list[tuple[int, dict]]:
+    windows: dict[int, dict[str, list]] = {}
+    for order, (time_ns, channels) in enumerate(samples):
+        for name, value in channels.items():
+            window = windows.setdefault(time_ns // interval_ns, {})
+            window.setdefault(name, []).append((time_ns, order, value))
+    fold = {
+        "mean": lambda cells: math.fsum(cell[2] for cell in cells) / len(cells),
+        "min": lambda cells: min(cell[2] for cell in cells),
+        "max": lambda cells: max(cell[2] for cell in cells),
+        "last": lambda cells: max(cells)[2],
+    }[agg]
+    return [
+        (window * interval_ns, {name: fold(cells) for name, cells in windows[window].items()})
+        for window in sorted(windows)
+    ]
+
+
+def _cut(rows: dict[str, list], budget: int) -> int:
+    times = sorted({time_ns for entity in rows.values() for time_ns, _ in entity})
+    counts = [
+        sum(row[0] < cut for entity in rows.values() for row in entity)
+        for cut in [*times, times[-1] + 1]
+    ]
+    fitting = [cut for cut, count in zip(times, counts, strict=False) if 0 < count <= budget]
+    if fitting:
+        cut = fitting[-1]
+        for entity_id, entity in rows.items():
+            rows[entity_id] = [row for row in entity if row[0] < cut]
+        return cut
+    left = itertools.count(budget, -1)
+    for entity_id, entity in rows.items():
+        rows[entity_id] = [row for row in entity if row[0] == times[0] and next(left) > 0]
+    return times[0] + 1
+
+
+def _entity(entity_id: str, rows: list[tuple[int, dict]]) -> dict:
+    names = sorted({name for _, channels in rows for name in channels})
+    return {
+        "entity_id": entity_id,
+        "times": [format_time(time_ns) for time_ns, _ in rows],
+        "channels": {name: [channels.get(name) for _, channels in rows] for name in names},
+        "point_count": len(rows),
+    }

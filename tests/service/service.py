@@ -1,0 +1,151 @@
+"""The real service as a child process, and a client that speaks to it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode, urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+FLEETCAST = [sys.executable, "-m", "fleetcast"]
+ALL_SCOPES = ("telemetry:write", "topology:read", "predictions:read")
+
+
+def command(data: Path, *arguments: str) -> dict:
+    """Runs a command to its end and reads its JSON answer."""
+    run = subprocess.run(
+        [*FLEETCAST, *arguments, "--data", str(data), "--json"],
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout or "null")
+
+
+def create_key(data: Path, tenant: str, *options: str, scopes: Sequence[str] = ALL_SCOPES) -> str:
+    arguments = [argument for scope in scopes for argument in ("--scope", scope)]
+    return command(data, "key", "create", tenant, *arguments, *options)["key"]
+
+
+@dataclass
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+
+@dataclass
+class Service:
+    """A running `fleetcast serve`."""
+
+    process: subprocess.Popen
+    ready: dict
+    key: str
+    address: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.address = urlsplit(self.ready["http"]).netloc
+
+    def connect(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection(self.address, timeout=30)
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        key: str | None = "",
+        connection: http.client.HTTPConnection | None = None,
+    ) -> Answer:
+        """One request; `key=None` sends none, the default is the service's own."""
+        fields = dict(headers or {})
+        if key is not None:
+            fields["x-api-key"] = key or self.key
+        wire = connection or self.connect()
+        wire.request(method, path, body=body, headers=fields)
+        response = wire.getresponse()
+        answer = Answer(response.status, response.headers, response.read())
+        if connection is None:
+            wire.close()
+        return answer
+
+    def get(self, path: str, *, key: str | None = "", **parameters: object) -> Answer:
+        query = urlencode(parameters, doseq=True)
+        return self.request("GET", f"{path}?{query}" if query else path, key=key)
+
+    def post(self, records: object, **options: object) -> Answer:
+        body = records if isinstance(records, bytes) else json.dumps(records).encode()
+        headers = {"content-type": "application/json"}
+        return self.request("POST", "/telemetry", body=body, headers=headers, **options)
+
+    def processes(self) -> list[int]:
+        """Every process of the service, the supervisor first."""
+        found = [self.process.pid]
+        for parent in found:
+            try:
+                for children in Path(f"/proc/{parent}/task").glob("*/children"):
+                    found += [int(pid) for pid in children.read_text().split()]
+            except OSError:
+                continue
+        return found
+
+    def kill(self) -> None:
+        """kill -9 of everything, the supervisor first."""
+        for pid in self.processes():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        self.process.wait()
+        self.process.stdout.close()
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        status = self.process.wait(timeout=60)
+        self.process.stdout.close()
+        return status
+
+
+def start(data: Path, key: str, *options: str) -> Service:
+    """Starts the service on free ports and waits for its ready line."""
+    arguments = ["serve", "--data", str(data), "--http", "127.0.0.1:0", "--grpc", "off"]
+    arguments += ["--admin", "off", "--set", "limits.requests_per_minute=0", *options]
+    with (data / "serve.log").open("ab") as log:
+        process = subprocess.Popen([*FLEETCAST, *arguments], stdout=subprocess.PIPE, stderr=log)
+    line = process.stdout.readline()
+    assert line, (data / "serve.log").read_text()[-2000:]
+    return Service(process, json.loads(line), key)
+
+
+def prepare(data: Path, tenant: str = "acme") -> str:
+    """A data directory with one tenant; returns a key for everything."""
+    command(data, "init")
+    command(data, "tenant", "create", tenant)
+    return create_key(data, tenant)
+
+
+@contextmanager
+def running(data: Path, *options: str) -> Iterator[Service]:
+    service = start(data, prepare(data), *options)
+    try:
+        yield service
+    finally:
+        if service.process.poll() is None:
+            service.stop()

@@ -1,0 +1,149 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fleetcast.config import (
+    SETTINGS_FILE,
+    Override,
+    parse_address,
+    resolve,
+    settings_from_json,
+    settings_to_json,
+)
+from fleetcast.errors import SettingsError
+
+
+def settings(tmp_path, *assignments, environ=None):
+    overrides = [Override(*text.split("=", 1), "--set") for text in assignments]
+    return resolve(tmp_path, environ or {}, overrides).settings
+
+
+def problems(tmp_path, *assignments, environ=None):
+    with pytest.raises(SettingsError) as caught:
+        settings(tmp_path, *assignments, environ=environ)
+    return caught.value.problems
+
+
+def test_later_sources_win_and_each_value_knows_its_own(tmp_path):
+    (tmp_path / SETTINGS_FILE).write_text(
+        "[http]\nworkers = 3\nthreads = 5\n[limits]\ntags_max = 8\n"
+    )
+    resolved = resolve(
+        tmp_path,
+        {"FLEETCAST_HTTP__WORKERS": "7", "FLEETCAST_HTTP__THREADS": "6"},
+        [Override("http.workers", "9", "--workers")],
+    )
+    rows = {name: (value, source) for name, value, source in resolved.rows()}
+    assert rows["http.workers"] == (9, "--workers")
+    assert rows["http.threads"] == (6, "FLEETCAST_HTTP__THREADS")
+    assert rows["limits.tags_max"] == (8, str(tmp_path / SETTINGS_FILE))
+    assert rows["limits.point_budget"] == (10_000, "default")
+
+
+def test_every_fault_of_every_source_is_listed(tmp_path):
+    (tmp_path / SETTINGS_FILE).write_text("[http]\nworkers = true\nport = 1\n[nonsense]\nx = 1\n")
+    found = problems(
+        tmp_path,
+        "http.workers=2",
+        "http=1",
+        "http.address=8080",
+        environ={"FLEETCAST_LIMITS__TAGS": "1"},
+    )
+    names = ["http.workers", "http.port", "nonsense.x", "limits.tags", "http ", "http.address"]
+    assert len(found) == len(names)
+    for name, problem in zip(names, found, strict=True):
+        assert name in problem
+
+
+def test_a_settings_file_that_is_not_toml_is_one_fault(tmp_path):
+    (tmp_path / SETTINGS_FILE).write_text("[http\n")
+    assert len(problems(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    "assignment",
+    [
+        "limits.point_budget=15",  # H25
+        'http.cors_origins=["*"]',  # K6
+        'http.cors_origins=["null"]',
+        'http.cors_origins=["https://*.example.com"]',
+        'http.cors_origins=["https://a.example.com/"]',
+        "http.cors_origins=https://a.example.com",
+        'http.trusted_proxies=["proxy"]',
+        "http.address=off",
+        "http.address=127.0.0.1:65536",
+        "http.address=::1:80",
+        "http.workers=2.0",
+        "http.read_deadline_seconds=inf",
+        "service.environment=staging",
+        "service.environment=dedicated-",
+        "service.environment=dedicated-a_b",
+        "ingest.mode=maybe",
+        'forecast.families=["snr", "rain"]',
+        "topology.simulate=1",
+    ],
+)
+def test_values_out_of_range_are_refused(tmp_path, assignment):
+    (problem,) = problems(tmp_path, assignment)
+    assert assignment.split("=", 1)[0] in problem
+
+
+@pytest.mark.parametrize(
+    ("assignment", "section", "name", "value"),
+    [
+        ("service.environment=dedicated-acme-1", "service", "environment", "dedicated-acme-1"),
+        ("service.environment='stage'", "service", "environment", "stage"),
+        ("grpc.address=off", "grpc", "address", "off"),
+        ("http.address=[::1]:0", "http", "address", "[::1]:0"),
+        ("http.read_deadline_seconds=2", "http", "read_deadline_seconds", 2.0),
+        ("forecast.families=[]", "forecast", "families", ()),
+        ('http.trusted_proxies=["10.1.2.3/8"]', "http", "trusted_proxies", ("10.1.2.3/8",)),
+        ("limits.requests_per_minute=0", "limits", "requests_per_minute", 0),
+    ],
+)
+def test_values_are_read_as_toml_or_bare_words(tmp_path, assignment, section, name, value):
+    assert getattr(getattr(settings(tmp_path, assignment), section), name) == value
+
+
+@pytest.mark.parametrize(
+    ("environment", "reflection"),
+    [("sandbox", True), ("development", True), ("production", False), ("gov-development", False)],
+)
+def test_reflection_follows_the_environment(tmp_path, environment, reflection):  # L26
+    assert settings(tmp_path, f"service.environment={environment}").grpc.reflection is reflection
+    assert settings(
+        tmp_path, f"service.environment={environment}", "grpc.reflection=true"
+    ).grpc.reflection
+
+
+def test_variables_without_two_underscores_are_not_ours(tmp_path):
+    environ = {"FLEETCAST_DATA": "x", "FLEETCAST_PORT": "tcp://10.0.0.1:80"}
+    assert settings(tmp_path, environ=environ) == settings(tmp_path)
+
+
+def test_secrets_are_masked(tmp_path):
+    override = Override("security.master_key_command", "vault read -token=abc", "--set")
+    text = repr(list(resolve(tmp_path, {}, [override]).rows()))
+    assert "abc" not in text
+    assert "********" in text
+
+
+def test_two_places_for_the_master_key_are_one_too_many(tmp_path):
+    found = problems(
+        tmp_path, "security.master_key_file=other.key", "security.master_key_command=print-key"
+    )
+    assert len(found) == 1
+
+
+def test_settings_survive_the_way_to_a_child(tmp_path):
+    given = settings(tmp_path, 'http.cors_origins=["https://a.example.com"]', "http.threads=9")
+    assert settings_from_json(settings_to_json(given)) == given
+
+
+@given(st.text())
+def test_addresses_read_back_as_written_or_not_at_all(text):
+    try:
+        address = parse_address(text)
+    except ValueError:
+        return
+    assert parse_address(str(address)) == address
