@@ -27,7 +27,6 @@ fn floats(batch: &Batch, column: usize) -> &[f64] {
 }
 
 #[test]
-#[expect(clippy::too_many_lines, reason = "one table")]
 fn faults_and_where_they_are() {
     let time =
         |value: &str| format!(r#"[{{"measurement":"link","time":{value},"fields":{{"a":1}}}}]"#);
