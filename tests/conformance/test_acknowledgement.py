@@ -11,13 +11,17 @@ from .api import at, raw, record
 
 def test_f2_the_write_id_is_a_uuid7_of_its_own(tenant):
     before = time.time_ns() // 1_000_000
-    answers = [tenant.post(body) for body in ([], [record(at(1))], [{**record(at(1)), "fields": {}}])]
+    answers = [
+        tenant.post(body) for body in ([], [record(at(1))], [{**record(at(1)), "fields": {}}])
+    ]
     ids = [uuid.UUID(answer.json["write_id"]) for answer in answers]
     assert len(set(ids)) == 3
     for one in ids:
         assert (one.version, one.variant) == (7, uuid.RFC_4122)
         assert before <= one.int >> 80 <= time.time_ns() // 1_000_000
-    assert all(answer.json["write_id"] == str(one) for answer, one in zip(answers, ids, strict=True))
+    assert all(
+        answer.json["write_id"] == str(one) for answer, one in zip(answers, ids, strict=True)
+    )
 
 
 def test_f3_the_acknowledgement_has_four_fields(tenant):
@@ -79,7 +83,9 @@ def test_f4_a_field_that_repeats_opens_a_further_row_in_write_order(tenant):
 
 
 def test_f4_only_returned_channels_count(tenant):
-    tenant.write(record(at(1), a=1, b=1), record(at(1), b=2), record(at(1), c=3), record(at(1), s="x"))
+    tenant.write(
+        record(at(1), a=1, b=1), record(at(1), b=2), record(at(1), c=3), record(at(1), s="x")
+    )
     assert tenant.rows(fields="a,c") == [(at(1), {"a": 1.0, "c": 3.0})]
     assert tenant.rows(fields="c") == [(at(1), {"c": 3.0})]
 

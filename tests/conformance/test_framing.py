@@ -122,7 +122,12 @@ def test_a7_json_by_any_name_or_none(quiet, content_type):
 )
 def test_a7_another_type_is_a_schema_fault_of_the_header(quiet, content_type):
     answer = ask(
-        quiet, "POST", "/telemetry", f"Content-Type: {content_type}", "Content-Length: 2", body=b"[]"
+        quiet,
+        "POST",
+        "/telemetry",
+        f"Content-Type: {content_type}",
+        "Content-Length: 2",
+        body=b"[]",
     )
     assert [loc for _, loc in faults(answer)] == [["header", "content-type"]]
 

@@ -105,7 +105,9 @@ def send(service, keys, names):
         "content-length": lengths.get(length, length),
         "content-encoding": chosen["coding"],
         "content-type": chosen["type"],
-        "x-api-key": chosen.get("key", keys[chosen["tenant"], chosen["scoped"], chosen["entitled"]]),
+        "x-api-key": chosen.get(
+            "key", keys[chosen["tenant"], chosen["scoped"], chosen["entitled"]]
+        ),
     }
     lines = [f"{name}: {value}" for name, value in fields.items() if value is not None]
     text = "\r\n".join([f"{chosen['method']} {chosen['path']} HTTP/1.1", *lines, "", ""])

@@ -67,7 +67,10 @@ def test_the_answer_of_an_aggregated_read(tenant):
 # H1: each fault as a change of a good request, in the order of the checks.
 WRONG = {
     "schema": ({}, None),
-    "characters": ({"entity_id": ["e", "a\x01b"]}, {"error": "invalid_input", "field": "entity_id"}),
+    "characters": (
+        {"entity_id": ["e", "a\x01b"]},
+        {"error": "invalid_input", "field": "entity_id"},
+    ),
     "measurement": ({"measurement": "pool_interval"}, {"error": "unknown_measurement"}),
     "agg": ({"agg": "mean"}, {"error": "agg_requires_interval"}),
     "range": ({"range": True}, {"error": "invalid_range"}),
@@ -162,7 +165,9 @@ def test_h7_control_characters_are_refused(quiet, name, character):
     assert refusal(answer) == (400, {"error": "invalid_input", "field": name})
 
 
-@pytest.mark.parametrize("text", ["a b", "\"'`", "\u0080", "\u2028", "\N{SATELLITE}", "a/b;c=*", "%"])
+@pytest.mark.parametrize(
+    "text", ["a b", "\"'`", "\u0080", "\u2028", "\N{SATELLITE}", "a/b;c=*", "%"]
+)
 def test_h7_every_other_character_is_fine(tenant, text):
     tenant.write(record(at(1), entity=text, **{text: 4}))
     assert tenant.rows(text, fields=text) == [(at(1), {text: 4.0})]

@@ -16,7 +16,9 @@ def ids(entities):
 
 
 def test_the_answer_has_exactly_these_fields(tenant):
-    tenant.write({**record(at(1), snr_db=9, up=True, note="x"), "tags": {"entity_id": "e", "s": "1"}})
+    tenant.write(
+        {**record(at(1), snr_db=9, up=True, note="x"), "tags": {"entity_id": "e", "s": "1"}}
+    )
     answer = tenant.topology()
     assert answer.status == 200
     assert answer.json == {
