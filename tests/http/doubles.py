@@ -109,11 +109,11 @@ class Counter:
         self.failures += 1
 
 
-def client(*, plane=None, plane_error=None, keys=None, settings=None, **services):
+def client(*, plane=None, plane_error=None, planes=None, keys=None, settings=None, **services):
     made = Services(
         settings=settings or Settings(),
         authenticator=keys or Keys(down=ControlStoreUnavailable("gone")),
-        engine=Planes(plane or Plane(), plane_error),
+        engine=planes or Planes(plane or Plane(), plane_error),
         clock=lambda: 0,
         **services,
     )

@@ -44,6 +44,8 @@ struct Tables {
 }
 
 const TABLE_COUNT: u32 = 5;
+/// LMDB's two head pages, of the smallest page there is.
+const FILE_BYTES_MIN: u64 = 2 * 4_096;
 const HEAD: &[u8] = b"head";
 
 impl LmdbStore {
@@ -56,7 +58,7 @@ impl LmdbStore {
         if path.exists() {
             return Err(Error::Exists(path));
         }
-        Self::open_or_create(&path)
+        Self::with_tables(Environment::open(&path, TABLE_COUNT)?)
     }
 
     /// Opens the store in `directory`.
@@ -66,14 +68,24 @@ impl LmdbStore {
     /// [`Error::Database`] where this process has it open already, [`Error::Io`].
     pub fn open(directory: &Path) -> Result<Self> {
         let path = plane_path(directory);
-        if !path.exists() {
-            return Err(Error::Missing(path));
+        let length = match path.metadata() {
+            Ok(meta) => meta.len(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(Error::Missing(path));
+            }
+            Err(error) => return Err(Error::io("read", &path, error)),
+        };
+        // LMDB would make a new environment out of an empty file, and that of a tenant who has
+        // lost everything would look like one who never wrote.
+        let corrupt = Error::Corrupt { what: "the store's database" };
+        if length < FILE_BYTES_MIN {
+            return Err(corrupt);
         }
-        Self::open_or_create(&path)
+        let env = Environment::open(&path, TABLE_COUNT)?;
+        if env.is_new() { Err(corrupt) } else { Self::with_tables(env) }
     }
 
-    fn open_or_create(path: &Path) -> Result<Self> {
-        let env = Environment::open(path, TABLE_COUNT)?;
+    fn with_tables(env: Environment) -> Result<Self> {
         let tables = env.create_tables(|open, txn| {
             let mut plain = |name| open.create_database::<Bytes, Bytes>(txn, Some(name));
             let unordered = (plain("meta")?, plain("series")?, plain("fields")?);

@@ -8,6 +8,7 @@ use heed::{
     WithTls,
 };
 
+use super::lmdb_check;
 use crate::error::{Error, Result, is_disk_full};
 
 /// Map of a new environment, bytes. The map is address space, not memory or disk.
@@ -47,21 +48,21 @@ impl Environment {
             resize_gate: RwLock::new(()),
             process_id: std::process::id(),
         };
-        opened.back_with_file()?;
+        opened.make_safe()?;
         opened.free_stale_readers()?;
         Ok(opened)
     }
 
-    /// Makes the file as long as its own head says: touching a mapped page that no file stands
-    /// behind would kill the process. LMDB leaves pages at the end unwritten now and then, which
-    /// is sound. In a file that was cut short the zeros added here are no page and no sealed
-    /// block, and say so when they are read.
-    fn back_with_file(&self) -> Result<()> {
+    /// Makes sure that using the file cannot end the process: every page of its trees is sound, and
+    /// the file is as long as its own head says, since a mapped page that no file stands behind
+    /// must not be touched. LMDB leaves free pages at the end unwritten now and then.
+    fn make_safe(&self) -> Result<()> {
         let failed = |error| open_error(&self.path, error);
-        // Only a writer makes the file longer, so nobody else does while this transaction lives.
+        // Only a writer changes the file, so nobody does while this transaction lives.
         let txn = self.env.write_txn().map_err(failed)?;
-        let page_bytes = u64::from(self.env.unnamed_database_stat().page_size);
-        let needed = (self.env.info().last_page_number as u64 + 1).saturating_mul(page_bytes);
+        let page_bytes = self.env.unnamed_database_stat().page_size as usize;
+        let last_page = self.env.info().last_page_number as u64;
+        let needed = (last_page + 1).saturating_mul(page_bytes as u64);
         let file = self.env.try_clone_inner_file().map_err(failed)?;
         let io_failed = |error| Error::io("extend", &self.path, error);
         let length = file.metadata().map_err(io_failed)?.len();
@@ -71,8 +72,14 @@ impl Environment {
         if length < needed {
             file.set_len(needed).map_err(io_failed)?;
         }
+        lmdb_check::check(&file, page_bytes, last_page)?;
         drop(txn);
         Ok(())
+    }
+
+    /// Whether nothing was ever committed.
+    pub(super) fn is_new(&self) -> bool {
+        self.env.info().last_txn_id == 0
     }
 
     /// Opens the named tables that `open` asks for, making those that are missing.

@@ -6,6 +6,7 @@
 
 mod group;
 mod lmdb;
+mod lmdb_check;
 mod lmdb_env;
 mod lmdb_records;
 mod memory;
