@@ -54,7 +54,7 @@ impl Error {
     /// An [`Error::Io`] for an operation on `path`, or [`Error::DiskFull`].
     #[must_use]
     pub fn io(operation: &str, path: &std::path::Path, source: std::io::Error) -> Self {
-        if source.raw_os_error() == Some(libc::ENOSPC) {
+        if is_no_space(&source) {
             return Self::DiskFull;
         }
         Self::Io { what: format!("{operation} {}", path.display()), source }
@@ -77,6 +77,11 @@ impl Error {
             _ => Self::Poisoned,
         }
     }
+}
+
+/// Whether the system says that the device, or the user's share of it, is full.
+pub(crate) fn is_no_space(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT))
 }
 
 impl fmt::Display for Error {
