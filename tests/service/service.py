@@ -115,14 +115,17 @@ class Service:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 continue
-        self.process.wait()
-        self.process.stdout.close()
+        self.wait()
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait(timeout=60)
+        return self.wait()
+
+    def wait(self) -> int:
+        """Waits for the supervisor's end; returns its exit code."""
+        code = self.process.wait(timeout=60)
         self.process.stdout.close()
-        return status
+        return code
 
 
 def start(data: Path, key: str, *options: str) -> Service:
