@@ -34,8 +34,11 @@ class Route:
 class Call:
     """State of one request. An attribute is there once the stage that sets it has passed."""
 
+    path: str
     route: Route
-    """Set by `Routing`."""
+    """Set by `Routing`: the route, and how it is written."""
+    code: str | None = None
+    """Of the error that the answer tells of, if it does."""
     identity: Identity
     """Set by `Key`, on authenticated routes."""
     plane: Plane
