@@ -68,6 +68,9 @@ class WriteResult:
     @property
     def clamped_count(self) -> int:
         """Accepted records whose time lay in the future and became the ingest instant."""
+    @property
+    def commit_seconds(self) -> float:
+        """How long it took to make the batch durable, waiting for others' commits included."""
 
 @final
 class Stats:
@@ -153,6 +156,13 @@ class Plane:
     @staticmethod
     def in_memory(tenant_key: str) -> Plane:
         """A store that lives and dies with this process: the oracle of the tests."""
+    @staticmethod
+    def peek(directory: str) -> Stats:
+        """Counters of the store in `directory`, read without its key and without its rows.
+
+        This process must not have the store open. Raises `StoreMissing`, `StoreDamaged`,
+        `StoreUnavailable`.
+        """
     def write_json(
         self,
         body: bytes,

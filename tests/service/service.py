@@ -40,6 +40,11 @@ def create_key(data: Path, tenant: str, *options: str, scopes: Sequence[str] = A
     return command(data, "key", "create", tenant, *arguments, *options)["key"]
 
 
+def children(pid: int) -> list[int]:
+    texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    return [int(child) for text in texts for child in text.split()]
+
+
 @dataclass
 class Answer:
     status: int
@@ -107,6 +112,16 @@ class Service:
             except OSError:
                 continue
         return found
+
+    def arbiter(self, child: str) -> int:
+        """The process of a child that started its workers."""
+        for pid in children(self.process.pid):
+            if f"fleetcast.wiring.{child}_child" in Path(f"/proc/{pid}/cmdline").read_text():
+                return pid
+        raise LookupError(child)
+
+    def workers(self, child: str) -> list[int]:
+        return children(self.arbiter(child))
 
     def kill(self) -> None:
         """kill -9 of everything, the supervisor first."""

@@ -127,6 +127,16 @@ impl Plane {
         }
     }
 
+    /// Counters of the plane in `directory`, which needs neither its key nor a look at its rows.
+    ///
+    /// # Errors
+    /// As [`LmdbStore::open`]: this process must not have the plane open.
+    pub fn peek(directory: &Path) -> Result<Stats> {
+        let store = LmdbStore::open(directory)?;
+        let (counts, series) = store.peek()?;
+        Ok(Stats { counts, series, stored_bytes: store.stored_bytes()? })
+    }
+
     /// Reads the head of the store, to learn whether it answers.
     ///
     /// # Errors

@@ -18,9 +18,6 @@ pub(super) struct Child {
     answers: BufReader<ChildStdout>,
 }
 
-/// The parent, as its child sees it.
-pub(super) struct Parent;
-
 impl Child {
     /// Starts a child and returns once it is ready for orders.
     pub(super) fn start(role: &str, directory: &Path) -> Self {
@@ -74,24 +71,22 @@ impl Child {
         assert!(process.wait().unwrap().success());
     }
 
-    /// In a child: its role, its directory, and its parent.
-    pub(super) fn role() -> Option<(String, PathBuf, Parent)> {
+    /// In a child: its role and its directory.
+    pub(super) fn role() -> Option<(String, PathBuf)> {
         let directory = PathBuf::from(std::env::var_os(DIRECTORY)?);
-        Some((std::env::var(ROLE).ok()?, directory, Parent))
+        Some((std::env::var(ROLE).ok()?, directory))
     }
 
     /// In a child: an answer before its order is done with.
     pub(super) fn answer(text: &str) {
         println!("{MARK}{text}");
     }
-}
 
-impl Parent {
-    /// Answers orders until there are no more.
-    pub(super) fn serve(&mut self, mut answer: impl FnMut(&str) -> String) {
-        Child::answer("ready");
+    /// In a child: answers orders until there are no more.
+    pub(super) fn serve(mut answer: impl FnMut(&str) -> String) {
+        Self::answer("ready");
         for order in std::io::stdin().lines() {
-            Child::answer(&answer(&order.unwrap()));
+            Self::answer(&answer(&order.unwrap()));
         }
     }
 }

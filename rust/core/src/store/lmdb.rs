@@ -100,6 +100,16 @@ impl LmdbStore {
         Ok(store)
     }
 
+    /// Counters and the number of series, read without anything else of the store.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    pub fn peek(&self) -> Result<(Counts, u64)> {
+        self.env.read("read the head", |txn| {
+            Ok((self.tables.head(txn)?.counts, self.tables.series.len(txn)?))
+        })
+    }
+
     fn write<R>(
         &self,
         what: &'static str,
