@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from tests.service.service import Answer, Service
 
-# An hour that began at least two hours ago: every window of every interval starts here.
-HOUR_S = int(time.time()) // 3600 * 3600 - 7200
+# An hour that began at least three hours ago: every window of every interval starts here.
+HOUR_S = int(time.time()) // 3600 * 3600 - 10_800
 _ZONE = dt.UTC
 
 

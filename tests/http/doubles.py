@@ -51,7 +51,13 @@ class Plane:
 
     def write_json(self, body, **limits):
         self._ask(body=body, **limits)
-        return SimpleNamespace(write_id="w1", accepted_count=2, rejected_indices=[1])
+        return SimpleNamespace(
+            write_id="w1",
+            accepted_count=2,
+            rejected_indices=[1],
+            clamped_count=1,
+            commit_seconds=0.002,
+        )
 
     def latest_json(self, **asked):
         self._ask(**asked)

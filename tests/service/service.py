@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 FLEETCAST = [sys.executable, "-m", "fleetcast"]
+# Tests send many requests, and bad keys, from one address.
+UNLIMITED = ("--set", "limits.requests_per_minute=0", "--set", "limits.lockout_failures=0")
 ALL_SCOPES = ("telemetry:write", "topology:read", "predictions:read")
 
 
@@ -36,6 +38,11 @@ def command(data: Path, *arguments: str) -> dict:
 def create_key(data: Path, tenant: str, *options: str, scopes: Sequence[str] = ALL_SCOPES) -> str:
     arguments = [argument for scope in scopes for argument in ("--scope", scope)]
     return command(data, "key", "create", tenant, *arguments, *options)["key"]
+
+
+def children(pid: int) -> list[int]:
+    texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    return [int(child) for text in texts for child in text.split()]
 
 
 @dataclass
@@ -106,6 +113,16 @@ class Service:
                 continue
         return found
 
+    def arbiter(self, child: str) -> int:
+        """The process of a child that started its workers."""
+        for pid in children(self.process.pid):
+            if f"fleetcast.wiring.{child}_child" in Path(f"/proc/{pid}/cmdline").read_text():
+                return pid
+        raise LookupError(child)
+
+    def workers(self, child: str) -> list[int]:
+        return children(self.arbiter(child))
+
     def kill(self) -> None:
         """kill -9 of everything, the supervisor first."""
         for pid in self.processes():
@@ -113,20 +130,23 @@ class Service:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 continue
-        self.process.wait()
-        self.process.stdout.close()
+        self.wait()
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait(timeout=60)
+        return self.wait()
+
+    def wait(self) -> int:
+        """Waits for the supervisor's end; returns its exit code."""
+        code = self.process.wait(timeout=60)
         self.process.stdout.close()
-        return status
+        return code
 
 
 def start(data: Path, key: str, *options: str) -> Service:
     """Starts the service on free ports and waits for its ready line."""
     arguments = ["serve", "--data", str(data), "--http", "127.0.0.1:0", "--grpc", "off"]
-    arguments += ["--admin", "off", "--set", "limits.requests_per_minute=0", *options]
+    arguments += ["--admin", "off", *UNLIMITED, *options]
     with (data / "serve.log").open("ab") as log:
         process = subprocess.Popen([*FLEETCAST, *arguments], stdout=subprocess.PIPE, stderr=log)
     line = process.stdout.readline()

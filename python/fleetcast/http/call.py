@@ -34,8 +34,13 @@ class Route:
 class Call:
     """State of one request. An attribute is there once the stage that sets it has passed."""
 
+    address: str
+    """Where the client speaks from, as far as the limits care. Set by `RateLimit`."""
+    path: str
     route: Route
-    """Set by `Routing`."""
+    """Set by `Routing`: the route, and how it is written."""
+    code: str | None = None
+    """Of the error that the answer tells of, if it does."""
     identity: Identity
     """Set by `Key`, on authenticated routes."""
     plane: Plane
@@ -47,11 +52,6 @@ class Call:
         self.request = request
         self.response = response
         self.request_id = request_id
-
-    @property
-    def address(self) -> str:
-        """Where the client speaks from, as far as the limits care."""
-        return self.request.remote_addr
 
     @staticmethod
     def of(request: falcon.Request) -> Call:

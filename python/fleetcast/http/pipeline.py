@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 from fleetcast.accounts import ControlStoreUnavailable, InvalidKey
 from fleetcast.errors import StoreError, refused
 from fleetcast.http import body
+from fleetcast.http.accounting import audit_failure
+from fleetcast.http.client_address import ClientAddress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +30,7 @@ class Stage(Protocol):
 def stages(services: Services, routes: Mapping[str, Route]) -> Sequence[Stage]:
     """The order is the contract; most questions of precedence are answered by it."""
     return (
-        RateLimit(services.guard),
+        RateLimit(services.guard, ClientAddress(services.settings.http.trusted_proxies)),
         Routing(routes),
         Options(),
         Lockout(services.guard),
@@ -43,11 +45,16 @@ def stages(services: Services, routes: Mapping[str, Route]) -> Sequence[Stage]:
 class RateLimit:
     """Every request counts, whatever becomes of it (B4)."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: Guard, addresses: ClientAddress) -> None:
         self._guard = guard
+        self._addresses = addresses
 
     def __call__(self, call: Call) -> None:
         """Raises `Refused` (`rate_limited`)."""
+        request = call.request
+        call.address = self._addresses.of(
+            request.remote_addr, request.get_header("X-Forwarded-For")
+        )
         self._guard.admit(call.address)
 
 
@@ -63,6 +70,7 @@ class Routing:
         route = self._routes.get(request.env.get("RAW_PATH", request.path))
         if route is None:
             raise refused("not_found")
+        call.path = call.request.path
         call.route = route
         if call.request.method not in route.allow.split(", "):
             raise refused("method_not_allowed", allow=route.allow)
@@ -106,6 +114,7 @@ class Key:
             call.identity = self._authenticator.authenticate(call.request.get_header("X-Api-Key"))
         except InvalidKey:
             self._guard.record_failure(call.address)
+            audit_failure(call, self._guard)
             raise
         except ControlStoreUnavailable as error:
             code = "entitlement_unavailable" if call.route.ingest else "auth_unavailable"

@@ -70,6 +70,13 @@ impl Plane {
         plane::Plane::in_memory(tenant_key).map(Self::wrap).map_err(|error| store_error(&error))
     }
 
+    #[staticmethod]
+    fn peek(py: Python<'_>, directory: &str) -> PyResult<Stats> {
+        py.detach(|| plane::Plane::peek(Path::new(directory)))
+            .map(Stats::from)
+            .map_err(|error| store_error(&error))
+    }
+
     #[pyo3(signature = (body, *, batch_records_max=1000, tags_max=64, now_ns=None))]
     fn write_json(
         &self,

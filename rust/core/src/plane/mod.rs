@@ -127,6 +127,16 @@ impl Plane {
         }
     }
 
+    /// Counters of the plane in `directory`, which needs neither its key nor a look at its rows.
+    ///
+    /// # Errors
+    /// As [`LmdbStore::open`]: this process must not have the plane open.
+    pub fn peek(directory: &Path) -> Result<Stats> {
+        let store = LmdbStore::open(directory)?;
+        let (counts, series) = store.peek()?;
+        Ok(Stats { counts, series, stored_bytes: store.stored_bytes()? })
+    }
+
     /// Reads the head of the store, to learn whether it answers.
     ///
     /// # Errors
@@ -199,7 +209,14 @@ fn write_key_file(directory: &Path, wrapped: &[u8]) -> Result<()> {
         file.write_all(wrapped)?;
         file.sync_all()?;
         std::fs::rename(&staged, &path)?;
-        std::fs::File::open(directory)?.sync_all()
+        // The directory's own entry must survive a power cut as well.
+        for directory in directory.ancestors().take(2) {
+            std::fs::File::open(directory)?.sync_all()?;
+        }
+        Ok(())
     };
     write().map_err(|error| Error::io("write", &path, error))
 }
+
+#[cfg(test)]
+mod tests;

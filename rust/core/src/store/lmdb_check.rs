@@ -54,6 +54,7 @@ pub(super) fn check(file: &File, page_bytes: usize, last_page: u64) -> Result<()
 /// What is done with the value of a leaf: its flags and bytes, those on overflow pages left out.
 type Visit<'v, 'f> = &'v mut dyn FnMut(&mut Walk<'f>, Value<'_>) -> Result<()>;
 
+#[derive(Clone, Copy)]
 struct Value<'a> {
     is_tree: bool,
     bytes: &'a [u8],
