@@ -207,3 +207,6 @@ fn write_key_file(directory: &Path, wrapped: &[u8]) -> Result<()> {
     };
     write().map_err(|error| Error::io("write", &path, error))
 }
+
+#[cfg(test)]
+mod tests;
