@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{PoisonError, RwLock};
@@ -25,8 +24,9 @@ const READERS_MAX: u32 = 1_024;
 /// Commits between two looks for readers whose process is gone: bounds the pages they pin.
 pub(super) const COMMITS_PER_CHECK: u32 = 256;
 
-/// Free space, bytes, below which a write that LMDB could not finish is put down to a full disk.
-const DISK_FREE_BYTES_MIN: u64 = 1 << 20;
+/// Bytes by which a file must be able to grow if a write that LMDB could not finish is not to be
+/// put down to a full disk.
+const ROOM_BYTES_MIN: u64 = 1 << 20;
 
 pub(super) struct Environment {
     env: Env<WithTls>,
@@ -170,7 +170,7 @@ impl Environment {
                 // fault on a full disk after all, then the old state still stands: LMDB commits by
                 // a page that it writes last, and refuses all work when that one fails.
                 Err(TxnError::Lmdb(heed::Error::Io(error)))
-                    if error.raw_os_error() == Some(libc::EIO) && self.disk_is_full() =>
+                    if error.raw_os_error() == Some(libc::EIO) && self.has_no_room() =>
                 {
                     return Err(Error::DiskFull);
                 }
@@ -199,20 +199,16 @@ impl Environment {
         freed.map_err(|error| database_error("free stale readers", error))
     }
 
-    fn disk_is_full(&self) -> bool {
-        let Ok(path) = std::ffi::CString::new(self.path.as_os_str().as_bytes()) else {
-            return false;
+    /// Whether the file cannot get longer.
+    fn has_no_room(&self) -> bool {
+        let length = || {
+            let file = self.env.try_clone_inner_file().ok()?;
+            Some((file.metadata().ok()?.len(), file))
         };
-        let mut disk = std::mem::MaybeUninit::<libc::statvfs>::uninit();
-        // SAFETY: the path ends in a zero, and the answer is read only where there is one.
-        #[expect(unsafe_code, reason = "the standard library does not ask for free space")]
-        let disk = unsafe {
-            if libc::statvfs(path.as_ptr(), disk.as_mut_ptr()) != 0 {
-                return false;
-            }
-            disk.assume_init()
-        };
-        disk.f_bavail.saturating_mul(disk.f_frsize) < DISK_FREE_BYTES_MIN
+        length().is_some_and(|(length, file)| {
+            let reserved = reserve(&file, libc::FALLOC_FL_KEEP_SIZE, length, ROOM_BYTES_MIN);
+            reserved.is_err_and(|error| is_disk_full(&error))
+        })
     }
 
     /// What LMDB says of itself.
@@ -234,19 +230,25 @@ fn reserve_lock_file(path: &Path) -> Result<File> {
     let mut lock_path = path.as_os_str().to_owned();
     lock_path.push("-lock");
     let lock_path = PathBuf::from(lock_path);
-    let reserve = || {
+    let opened = || {
         let file = File::options().read(true).write(true).open(&lock_path)?;
-        let bytes = libc::off_t::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
-        // SAFETY: the descriptor is open, and the call touches no memory of ours.
-        #[expect(unsafe_code, reason = "the standard library cannot reserve space")]
-        let reserved = unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, bytes) } == 0;
-        match io::Error::last_os_error() {
-            // A file system that cannot reserve is no worse than before.
-            error if !reserved && error.raw_os_error() != Some(libc::EOPNOTSUPP) => Err(error),
-            _ => Ok(file),
-        }
+        reserve(&file, 0, 0, file.metadata()?.len())?;
+        Ok(file)
     };
-    reserve().map_err(|error| Error::io("reserve space for", &lock_path, error))
+    opened().map_err(|error| Error::io("reserve space for", &lock_path, error))
+}
+
+/// Gives `bytes` of `file` from `first` on their place on disk, where the file system can.
+fn reserve(file: &File, mode: libc::c_int, first: u64, bytes: u64) -> io::Result<()> {
+    let offset = |bytes| libc::off_t::try_from(bytes).map_err(io::Error::other);
+    let (first, bytes) = (offset(first)?, offset(bytes)?);
+    // SAFETY: the descriptor is open, and the call touches no memory of ours.
+    #[expect(unsafe_code, reason = "the standard library cannot reserve space")]
+    let reserved = unsafe { libc::fallocate(file.as_raw_fd(), mode, first, bytes) } == 0;
+    match io::Error::last_os_error() {
+        error if !reserved && error.raw_os_error() != Some(libc::EOPNOTSUPP) => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Twice `used`, a multiple of every page size, at least [`MAP_BYTES_MIN`].
