@@ -44,7 +44,6 @@ FAMILIES = (
         "counter",
         "Requests let through because the rate limit could not be asked.",
     ),
-    Family("fleetcast_settings_reloads_total", "counter", "Changed settings taken over, or not."),
     Family("fleetcast_processes_ready", "gauge", "Processes that serve."),
     Family("fleetcast_tenant_up", "gauge", "Whether the tenant's store could be read."),
     Family("fleetcast_tenant_rows", "gauge", "Records in the tenant's store."),

@@ -38,25 +38,26 @@ class Reloading:
         """Whether the file is another than at the last look."""
         return self._signature() != self._seen
 
-    def reload(self) -> Settings | None:
-        """The settings to be in force, or `None` where they stay as they are.
+    def reload(self, apply: Callable[[Settings], None]) -> None:
+        """Puts new settings in force by `apply`, which may raise `ValueError`, and logs it after.
 
-        What is wrong with new ones is one line in the log, and the old ones stay.
+        What is wrong with them is one line in the log, and the old ones stay.
         """
         self._seen = self._signature()
         try:
             change = merged(self.settings, self._read())
-        except OperatorError as error:
+            if change.changed:
+                apply(change.settings)
+        except (OperatorError, OSError, ValueError) as error:
             logger.error("settings not reloaded", problem=str(error))  # noqa: TRY400 - one line
-            return None
+            return
+        self.settings = change.settings
         if change.pending:
             logger.warning("settings need a restart", settings=change.pending)
-        if not change.changed:
+        if change.changed:
+            logger.info("settings reloaded", settings=change.changed)
+        else:
             logger.info("settings unchanged")
-            return None
-        logger.info("settings reloaded", settings=change.changed)
-        self.settings = change.settings
-        return change.settings
 
     def _signature(self) -> tuple[int, int, int] | None:
         try:

@@ -182,10 +182,11 @@ def _keep_running(
 
 
 def _reload(reloading: Reloading, board: Board, orders: Orders) -> None:
-    settings = reloading.reload()
-    if settings is not None:
-        orders.settings = settings
+    def apply(settings: Settings) -> None:
         board.publish(settings)
+        orders.settings = settings
+
+    reloading.reload(apply)
 
 
 def _stop(processes: list[Process], signals: _Signals) -> None:
