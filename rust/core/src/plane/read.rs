@@ -1,8 +1,10 @@
 //! The read paths: newest samples from memory, series from the blocks that overlap.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::{Plane, State};
+use crate::batch::Table;
 use crate::catalog::{Catalog, MeasurementIndex};
 use crate::column::{BlockReader, decode_block};
 use crate::error::Result;
@@ -67,25 +69,28 @@ impl Plane {
             return Ok(lend(LatestView { latest: &state.latest, catalog, range_ns }));
         }
         // Something newer hides the past: look the window up as it was.
-        let sequences = state.overlapping(&range_ns);
+        let overlap = state.overlapping(&range_ns);
         drop(state);
-        let latest = self.latest_within(&sequences, &range_ns, catalog)?;
+        let latest = self.latest_within(&overlap, &range_ns, catalog)?;
         Ok(lend(LatestView { latest: &latest, catalog, range_ns }))
     }
 
     fn latest_within(
         &self,
-        sequences: &[u64],
+        overlap: &Overlap,
         range_ns: &Range<i64>,
         catalog: &Catalog,
     ) -> Result<Latest> {
         let mut latest = Latest::default();
-        self.visit_blocks(sequences, |plain| {
+        self.visit_blocks(&overlap.stored, |plain| {
             for table in decode_block(plain)?.tables {
                 latest.apply(&table, range_ns, catalog);
             }
             Ok(())
         })?;
+        for table in overlap.recent.iter().flat_map(|tables| tables.iter()) {
+            latest.apply(table, range_ns, catalog);
+        }
         latest.sort(catalog);
         Ok(latest)
     }
@@ -150,10 +155,14 @@ impl Plane {
         if selection.is_empty() {
             return Ok(());
         }
-        let sequences = self.state().overlapping(&(query.start_ns..query.end_ns));
-        self.visit_blocks(&sequences, |plain| {
+        let overlap = self.state().overlapping(&(query.start_ns..query.end_ns));
+        self.visit_blocks(&overlap.stored, |plain| {
             selection.collect(&BlockReader::open(plain)?, collector)
-        })
+        })?;
+        for table in overlap.recent.iter().flat_map(|tables| tables.iter()) {
+            selection.collect_decoded(table, collector);
+        }
+        Ok(())
     }
 
     fn visit_blocks(
@@ -181,12 +190,23 @@ impl LatestView<'_> {
     }
 }
 
+/// The blocks that a read must look at, in write order: first the stored, then the recent ones.
+struct Overlap {
+    /// Positions of blocks that are no longer in memory.
+    stored: Vec<u64>,
+    recent: Vec<Arc<[Table]>>,
+}
+
 impl State {
-    /// Positions of the blocks with a row in `range_ns`, perhaps some without, in write order.
-    fn overlapping(&self, range_ns: &Range<i64>) -> Vec<u64> {
+    /// The blocks with a row in `range_ns`, perhaps some without.
+    fn overlapping(&self, range_ns: &Range<i64>) -> Overlap {
         let overlaps = |block: &&super::LogBlock| {
             block.max_time_ns >= range_ns.start && block.min_time_ns < range_ns.end
         };
-        self.log.iter().filter(overlaps).map(|block| block.sequence).collect()
+        let mut stored: Vec<u64> =
+            self.log.iter().filter(overlaps).map(|block| block.sequence).collect();
+        let recent = self.recent.newest_of(&stored);
+        stored.truncate(stored.len() - recent.len());
+        Overlap { stored, recent }
     }
 }
