@@ -53,9 +53,9 @@ class Plane:
         self._ask(body=body, **limits)
         return SimpleNamespace(write_id="w1", accepted_count=2, rejected_indices=[1])
 
-    def latest_json(self, **asked):
+    def latest_json_chunks(self, **asked):
         self._ask(**asked)
-        return b'{"entities":[]}'
+        return [b'{"entities":', b"[]}"]
 
     def series_json(self, **asked):
         self._ask(**asked)

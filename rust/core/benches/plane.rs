@@ -131,7 +131,7 @@ fn latest(criterion: &mut Criterion) {
     write_all(&plane, (0..100).map(|number| Fleet::new(number * BODY_RECORDS).body(START_NS)));
     let latest = || plane.latest_json(INGEST_NS, 7 * 86_400 * SECOND_NS, None).expect("memory");
     let mut group = criterion.benchmark_group("latest");
-    group.throughput(Throughput::Bytes(latest().len() as u64));
+    group.throughput(Throughput::Bytes(latest().iter().map(|chunk| chunk.len() as u64).sum()));
     group.bench_function("100000 entities x 5", |bencher| bencher.iter(|| black_box(latest())));
     group.finish();
 }

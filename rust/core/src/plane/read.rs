@@ -8,7 +8,7 @@ use crate::batch::Table;
 use crate::catalog::{Catalog, MeasurementIndex};
 use crate::column::{BlockReader, decode_block};
 use crate::error::Result;
-use crate::json;
+use crate::json::{self, Chunks};
 use crate::query::answer::SeriesAnswer;
 use crate::query::latest::Latest;
 use crate::query::request::SeriesQuery;
@@ -95,7 +95,7 @@ impl Plane {
         Ok(latest)
     }
 
-    /// The body of `GET /topology`.
+    /// The body of `GET /topology`, in pieces.
     ///
     /// # Errors
     /// Those of [`Self::follow`].
@@ -104,20 +104,22 @@ impl Plane {
         as_of_ns: i64,
         freshness_ns: i64,
         measurement: Option<&str>,
-    ) -> Result<Vec<u8>> {
+    ) -> Result<Vec<Vec<u8>>> {
         self.with_latest(as_of_ns, freshness_ns, measurement, |frame| {
-            let mut out = b"{\"as_of_utc\":".to_vec();
-            json::write_time(&mut out, as_of_ns);
+            let mut chunks = Chunks::default();
+            let out = chunks.open();
+            out.extend_from_slice(b"{\"as_of_utc\":");
+            json::write_time(out, as_of_ns);
             out.extend_from_slice(b",\"tenant_key\":");
-            json::write_string(&mut out, &self.tenant_key);
+            json::write_string(out, &self.tenant_key);
             out.extend_from_slice(b",\"entities\":[");
             for index in frame.measurements(measurement) {
                 if let Some(table) = frame.latest.table(index) {
-                    table.write_entities(&mut out, frame.range_ns.clone(), frame.catalog);
+                    table.write_entities(&mut chunks, frame.range_ns.clone(), frame.catalog);
                 }
             }
-            out.extend_from_slice(b"]}");
-            out
+            chunks.open().extend_from_slice(b"]}");
+            chunks.finish()
         })
     }
 
