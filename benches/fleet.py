@@ -26,7 +26,7 @@ class Walk:
     """The links of `entities` entities, numbered from `first`."""
 
     def __init__(self, entities: int, *, first: int = 0, seed: int = 42) -> None:
-        self._dice = random.Random(seed + first)
+        self._dice = random.Random(seed + first)  # noqa: S311 - no secret
         roll = self._dice.random
         self._tags = [_tags(number) for number in range(first, first + entities)]
         self._state = [
@@ -60,7 +60,8 @@ class Walk:
 def _tags(number: int) -> str:
     return (
         f'{{"entity_id":"{entity_id(number)}","entity_type":"satellite_link",'
-        f'"ground_station":"gs-{number % 40:03d}.northern","beam":"ka-{number % 256:04d}-downlink"}}'
+        f'"ground_station":"gs-{number % 40:03d}.northern",'
+        f'"beam":"ka-{number % 256:04d}-downlink"}}'
     )
 
 
@@ -74,6 +75,15 @@ def bodies(count: int, start: datetime = START) -> Iterator[bytes]:
     walk = Walk(BODY_RECORDS)
     for step in range(count):
         yield walk.body(start + timedelta(seconds=step * STEP_SECONDS))
+
+
+def buffered_bodies(count: int, start: datetime = START) -> Iterator[bytes]:
+    """Bodies with ten records of each of a tenth of the entities, oldest first."""
+    entities = BODY_RECORDS // 10
+    walk = Walk(entities)
+    for step in range(count):
+        times = [start + timedelta(seconds=(step * 10 + at) * STEP_SECONDS) for at in range(10)]
+        yield b"[" + b",".join(walk.body(time)[1:-1] for time in times) + b"]"
 
 
 def wide_bodies(entities: int, start: datetime = START) -> Iterator[bytes]:

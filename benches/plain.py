@@ -60,7 +60,9 @@ class Parser:
         self._spellings: dict[tuple, int] = {}
         self._series: dict[tuple, int] = {}
 
-    def columns(self, body: bytes, ingest_ns: int) -> tuple[dict[str, Table], list[int]]:
+    def columns(  # noqa: C901, PLR0912, PLR0915 - calls are what costs in Python
+        self, body: bytes, ingest_ns: int
+    ) -> tuple[dict[str, Table], list[int]]:
         """Tables by measurement and the indices of rejected records. Raises `Invalid`."""
         try:
             records = orjson.loads(body)
@@ -110,7 +112,7 @@ class Parser:
             for name, value in fields.items():
                 kind = type(value)
                 if kind is not float:
-                    kind, value = check_field(index, name, value)
+                    kind, value = check_field(index, name, value)  # noqa: PLW2901
                 column = columns.get(name)
                 if column is None:
                     if not name:
