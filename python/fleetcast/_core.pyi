@@ -187,6 +187,15 @@ class Plane:
         """The answer of `GET /topology`: newest sample per (measurement, entity) in
         `[as_of - freshness, as_of)`. Raises `Refused`, `StoreError`.
         """
+    def latest_json_chunks(
+        self,
+        *,
+        as_of_ns: int | None = None,
+        freshness_ns: int = 300_000_000_000,
+        measurement: str | None = None,
+        now_ns: int | None = None,
+    ) -> list[bytes]:
+        """The pieces of `latest_json`, for answers that may be long: joining them would copy."""
     def series_json(
         self,
         *,

@@ -59,9 +59,9 @@ class Plane:
             commit_seconds=0.002,
         )
 
-    def latest_json(self, **asked):
+    def latest_json_chunks(self, **asked):
         self._ask(**asked)
-        return b'{"entities":[]}'
+        return [b'{"entities":', b"[]}"]
 
     def series_json(self, **asked):
         self._ask(**asked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, TypeVar
 
 from fleetcast.accounts.records import ApiKey, Tenant, UsageRecord
@@ -83,7 +84,9 @@ class Tables:
         self._transaction.delete(account_id.encode(), db=self._usage)
 
 
+@functools.lru_cache(maxsize=4_096)
 def _decoded(kind: type[Record], data: bytes) -> Record:
+    # Records are immutable, so equal bytes may share one: most requests come with a known key.
     try:
         return kind.decode(data)
     except (ValueError, TypeError, KeyError) as error:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _PEEK_BYTES = 16_384
 _DISCARD_BYTES = 65_536
+_PARTS_MAX = 64  # of an answer in one call; the kernel takes no more than 1,024
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -183,7 +184,7 @@ class Connection:
 
     def _send(self, now: float) -> Step:
         while self._unsent:
-            sent = self.sock.sendmsg(self._unsent)
+            sent = self.sock.sendmsg(self._unsent[:_PARTS_MAX])
             while self._unsent and sent >= len(self._unsent[0]):
                 sent -= len(self._unsent.pop(0))
             if self._unsent:

@@ -5,6 +5,7 @@
 
 mod follow;
 mod read;
+mod recent;
 mod write;
 
 use std::path::Path;
@@ -13,6 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockW
 pub use read::LatestView;
 pub use write::{WriteError, Written};
 
+use self::recent::RecentBlocks;
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::query::latest::Latest;
@@ -46,6 +48,7 @@ struct Names {
 struct State {
     latest: Latest,
     log: Vec<LogBlock>,
+    recent: RecentBlocks,
     /// Greatest ingest instant applied (D12).
     last_ingest_ns: Option<i64>,
 }
