@@ -8,7 +8,7 @@ import select
 import signal
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
@@ -16,7 +16,7 @@ from fleetcast.accounts import ControlStore
 from fleetcast.errors import OperatorError
 from fleetcast.logs import configure_logs
 from fleetcast.security.master_key import load_master_key
-from fleetcast.wiring.listening import bound_address, exclusive, listen
+from fleetcast.wiring.listening import bound_address, exclusive, listen, reserve
 from fleetcast.wiring.process import ChildSpec, Orders, Process
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ def serve(directory: DataDirectory, settings: Settings, announce: Callable[[str]
     store.close()
     with exclusive(directory.lock) as crashed, _Signals.caught() as signals:
         http = listen(settings.http.address, after_crash=crashed)
+        grpc = _grpc(directory, settings, crashed=crashed)
         # In the order in which they are stopped.
         table = [
             ChildSpec(
@@ -52,12 +53,13 @@ def serve(directory: DataDirectory, settings: Settings, announce: Callable[[str]
                 listener=http,
                 processes=settings.http.workers,
             ),
+            *grpc.children,
         ]
         ready = {
             "event": "ready",
             "http": f"http://{bound_address(http)}",
-            "grpc": None,
-            "grpc_ca": None,
+            "grpc": grpc.address,
+            "grpc_ca": grpc.authority,
             "admin": None,
         }
         orders = Orders(data=directory.root, settings=settings, master_key=master_key)
@@ -69,6 +71,28 @@ def serve(directory: DataDirectory, settings: Settings, announce: Callable[[str]
                 _keep_running(processes, signals)
         finally:
             _stop(processes, signals)
+
+
+class _Grpc(NamedTuple):
+    """The rows of gRPC in the child table, and what the ready line says of it."""
+
+    children: list[ChildSpec]
+    address: str | None
+    authority: str | None
+
+
+def _grpc(directory: DataDirectory, settings: Settings, *, crashed: bool) -> _Grpc:
+    """Raises `OperatorError` where the port is taken or the certificate is not there."""
+    if settings.grpc.address == "off":
+        return _Grpc([], None, None)
+    authority = directory.grpc_authority(settings)
+    count = settings.grpc.processes
+    port = reserve(settings.grpc.address, shared=count > 1, after_crash=crashed)
+    child = "fleetcast.wiring.grpc_child"
+    children = [
+        ChildSpec(name="grpc", module=child, listener=port, processes=1) for _ in range(count)
+    ]
+    return _Grpc(children, str(bound_address(port)), None if authority is None else str(authority))
 
 
 class _Signals:
