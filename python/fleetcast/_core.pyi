@@ -100,6 +100,39 @@ class ArrowStream:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
+class Limiter:
+    """Request rate and lockout per client, counted together by all processes that open one file.
+
+    An address is an IPv4 or IPv6 address in text. Calls raise `StoreUnavailable` and `StoreFull`
+    where the file is of no use, in a child after a fork, too: open it there. `now_ns` replaces
+    the clock, nanoseconds since the boot.
+    """
+
+    @staticmethod
+    def open(
+        path: str,
+        *,
+        requests_per_minute: int,
+        lockout_failures: int,
+        lockout_window_seconds: int,
+        lockout_seconds: int,
+    ) -> Limiter:
+        """Opens the file, and makes it where it is missing or of an earlier boot; any number of
+        processes may do so at once. A limit of 0 is off.
+
+        Raises `StoreUnavailable`, `StoreFull`, and `OverflowError` for what is no 32-bit number.
+        """
+    def admit(self, address: str, *, now_ns: int | None = None) -> int | None:
+        """Counts a request; whole seconds to wait, at least 1, where it is refused instead."""
+    def lockout(self, address: str, *, now_ns: int | None = None) -> int | None:
+        """Whole seconds, at least 1, that the client stays locked out; `None` where it is not."""
+    def record_failure(self, address: str, *, now_ns: int | None = None) -> None:
+        """Counts a failure, which may lock the client out."""
+    @property
+    def clients_max(self) -> int:
+        """How many clients fit; one more pushes out one that was idle for long."""
+
+@final
 class Plane:
     """One tenant's sealed store. Safe to share between threads."""
 

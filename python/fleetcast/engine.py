@@ -7,8 +7,10 @@ never before: LMDB environments do not survive one.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import threading
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
@@ -17,8 +19,13 @@ from fleetcast._core import (
     INTERVALS,
     MEASUREMENTS,
     ArrowStream,
+    Limiter,
     Plane,
     Stats,
+    StoreDamaged,
+    StoreError,
+    StoreMissing,
+    StoreUnavailable,
     WriteResult,
     format_time,
     parse_time,
@@ -37,6 +44,7 @@ __all__ = [
     "ArrowStream",
     "Engine",
     "Interval",
+    "Limiter",
     "Plane",
     "Stats",
     "WriteResult",
@@ -51,6 +59,58 @@ Aggregation = Literal["mean", "min", "max", "last"]
 """One of `AGGREGATIONS`."""
 
 
+@dataclass(frozen=True)
+class _Files:
+    """The identity of a plane's two files."""
+
+    plane: os.stat_result
+    key: os.stat_result
+
+    @classmethod
+    def of(cls, folder: str) -> _Files:
+        """Raises `StoreMissing`, `StoreUnavailable`."""
+        try:
+            return cls(os.stat(f"{folder}/plane.mdb"), os.stat(f"{folder}/key"))  # noqa: PTH116
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise StoreMissing(str(error)) from error
+        except OSError as error:
+            raise StoreUnavailable(str(error)) from error
+
+    def carry(self, earlier: _Files) -> bool:
+        """Whether a plane opened from the `earlier` ones still stands on these.
+
+        Others are at work in the files all the time, but a plane only grows: a mapped file that
+        was cut short must not be touched.
+        """
+        return (
+            self.plane.st_size >= earlier.plane.st_size
+            and os.path.samestat(self.plane, earlier.plane)
+            and os.path.samestat(self.key, earlier.key)
+            and self.key.st_mtime_ns == earlier.key.st_mtime_ns
+        )
+
+    def untouched(self, earlier: _Files) -> bool:
+        """Whether nobody has changed anything since `earlier`."""
+        return self.carry(earlier) and (self.plane.st_ctime_ns, self.key.st_ctime_ns) == (
+            earlier.plane.st_ctime_ns,
+            earlier.key.st_ctime_ns,
+        )
+
+
+class _Slot:
+    """What a process knows of one account's plane."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.opened: tuple[Plane, _Files] | None = None
+        self.damage: tuple[StoreDamaged, _Files] | None = None
+
+    def close(self) -> None:
+        opened, self.opened = self.opened, None
+        if opened is not None:
+            opened[0].close()
+
+
 class Engine:
     """Planes below `directory`, each in a folder named by its account id.
 
@@ -60,8 +120,7 @@ class Engine:
     def __init__(self, directory: Path, master_key: bytes) -> None:
         self._directory = directory
         self._master_key = master_key
-        self._planes: dict[str, Plane] = {}
-        self._lock = threading.Lock()
+        self._slots: dict[str, _Slot] = {}
 
     def create_plane(self, account_id: str) -> None:
         """Makes the empty store of a new account. Raises `StoreError`."""
@@ -69,24 +128,57 @@ class Engine:
         Plane.create(str(self._directory / account_id), self._master_key)
 
     def plane(self, account_id: str, tenant_key: str) -> Plane:
-        """The open store of an account. Raises `StoreError` where it cannot be opened."""
-        plane = self._planes.get(account_id)
-        if plane is not None:
-            return plane
-        with self._lock:
-            plane = self._planes.get(account_id)
-            if plane is None:
-                path = str(self._directory / account_id)
-                plane = Plane.open(path, self._master_key, tenant_key)
-                self._planes[account_id] = plane
-            return plane
+        """The open store of an account. Raises `StoreError` where it cannot be opened.
 
-    def release(self, account_id: str) -> None:
-        """Closes an account's store, so that the next use opens it anew."""
-        with self._lock:
-            plane = self._planes.pop(account_id, None)
-        if plane is not None:
-            plane.close()
+        Every call looks at the files: those that are missing are reported and those that were
+        replaced are opened anew, so that a plane is there again as soon as its files are.
+        """
+        folder = f"{self._directory}/{account_id}"
+        slot = self._slots.get(account_id)
+        if slot is None:
+            slot = self._slots.setdefault(account_id, _Slot())
+        try:
+            files = _Files.of(folder)
+        except StoreError:
+            self.release(account_id)
+            raise
+        opened = slot.opened
+        if opened is not None and files.carry(opened[1]):
+            if files.plane.st_size > opened[1].plane.st_size:
+                slot.opened = opened[0], files
+            return opened[0]
+        with slot.lock:
+            return self._open(slot, folder, tenant_key)
+
+    def _open(self, slot: _Slot, folder: str, tenant_key: str) -> Plane:
+        files = _Files.of(folder)
+        if slot.opened is not None:
+            if files.carry(slot.opened[1]):
+                return slot.opened[0]
+            slot.close()
+        if slot.damage is not None and files.untouched(slot.damage[1]):
+            # Opening reads everything; a damaged plane must not cost that with each request.
+            raise StoreDamaged(*slot.damage[0].args)
+        slot.damage = None
+        try:
+            plane = Plane.open(folder, self._master_key, tenant_key)
+        except StoreDamaged as error:
+            slot.damage = error, _Files.of(folder)
+            raise
+        slot.opened = plane, files
+        return plane
+
+    def release(self, account_id: str, plane: Plane | None = None) -> None:
+        """Closes an account's store, if it still is `plane`, so that the next use opens it anew.
+
+        For a store that failed: whatever ails it is found out, or gone, when it is opened.
+        """
+        slot = self._slots.get(account_id)
+        if slot is None:
+            return
+        with slot.lock:
+            if plane is None or (slot.opened is not None and slot.opened[0] is plane):
+                slot.close()
 
     def destroy_plane(self, account_id: str) -> None:
         """Destroys an account's data key first, then its files."""
@@ -97,10 +189,8 @@ class Engine:
 
     def close(self) -> None:
         """Closes every store."""
-        with self._lock:
-            planes, self._planes = self._planes, {}
-        for plane in planes.values():
-            plane.close()
+        for account_id in list(self._slots):
+            self.release(account_id)
 
 
 def encode_records(records: Iterable[Mapping[str, object]]) -> bytes:

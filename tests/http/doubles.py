@@ -75,13 +75,16 @@ class Plane:
 
 class Planes:
     def __init__(self, plane, error=None):
-        self._plane, self._error = plane, error
+        self._plane, self._error, self.released = plane, error, []
 
     def plane(self, account_id, tenant_key):
         assert (account_id, tenant_key) == ("a1", "acme")
         if self._error is not None:
             raise self._error
         return self._plane
+
+    def release(self, account_id, plane):
+        self.released.append((account_id, plane))
 
 
 class Counter:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 FLEETCAST = [sys.executable, "-m", "fleetcast"]
+# Tests send many requests, and bad keys, from one address.
+UNLIMITED = ("--set", "limits.requests_per_minute=0", "--set", "limits.lockout_failures=0")
 ALL_SCOPES = ("telemetry:write", "topology:read", "predictions:read")
 
 
@@ -114,16 +116,19 @@ class Service:
             except ProcessLookupError:
                 continue
         self.process.wait()
+        self.process.stdout.close()
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(timeout=60)
+        status = self.process.wait(timeout=60)
+        self.process.stdout.close()
+        return status
 
 
 def start(data: Path, key: str, *options: str) -> Service:
     """Starts the service on free ports and waits for its ready line."""
     arguments = ["serve", "--data", str(data), "--http", "127.0.0.1:0", "--grpc", "off"]
-    arguments += ["--admin", "off", "--set", "limits.requests_per_minute=0", *options]
+    arguments += ["--admin", "off", *UNLIMITED, *options]
     with (data / "serve.log").open("ab") as log:
         process = subprocess.Popen([*FLEETCAST, *arguments], stdout=subprocess.PIPE, stderr=log)
     line = process.stdout.readline()

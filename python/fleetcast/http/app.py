@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import falcon
 
+from fleetcast.errors import StoreError, StoreFull
 from fleetcast.http.account import AccountState
 from fleetcast.http.answers import Answer, answer_to
 from fleetcast.http.call import Call, Route
@@ -64,6 +65,8 @@ def create_app(services: Services) -> falcon.App[falcon.Request, falcon.Response
     ) -> None:
         call = getattr(request.context, "call", None)
         request_id = new_request_id() if call is None else call.request_id
+        if call is not None and isinstance(error, StoreError):
+            _release(services, call, error)
         _send(response, answer_to(error, backend=backend, request_id=request_id))
 
     def handle_falcon(
@@ -109,6 +112,12 @@ class _Pipeline:
             REQUEST_ID_HEADER, new_request_id() if call is None else call.request_id
         )
         self._cors.apply(request, response)
+
+
+def _release(services: Services, call: Call, error: StoreError) -> None:
+    """Has a store that failed opened anew by the next request; a full disk needs no such thing."""
+    if not isinstance(error, StoreFull):
+        services.engine.release(call.identity.account_id, call.plane)
 
 
 def _send(response: falcon.Response, answer: Answer) -> None:

@@ -34,6 +34,8 @@ class Route:
 class Call:
     """State of one request. An attribute is there once the stage that sets it has passed."""
 
+    address: str
+    """Where the client speaks from, as far as the limits care. Set by `RateLimit`."""
     route: Route
     """Set by `Routing`."""
     identity: Identity
@@ -47,11 +49,6 @@ class Call:
         self.request = request
         self.response = response
         self.request_id = request_id
-
-    @property
-    def address(self) -> str:
-        """Where the client speaks from, as far as the limits care."""
-        return self.request.remote_addr
 
     @staticmethod
     def of(request: falcon.Request) -> Call:

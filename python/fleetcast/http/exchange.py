@@ -36,6 +36,7 @@ def environ(head: Head, body: bytes, peer: object, server: tuple[str, int]) -> W
         "REQUEST_METHOD": request.method,
         "SCRIPT_NAME": "",
         "PATH_INFO": unquote_to_bytes(request.path).decode("latin-1"),
+        "RAW_PATH": request.path,
         "QUERY_STRING": request.query,
         "SERVER_NAME": server[0],
         "SERVER_PORT": str(server[1]),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from fleetcast.accounts import ControlStoreUnavailable, InvalidKey
 from fleetcast.errors import StoreError, refused
 from fleetcast.http import body
+from fleetcast.http.client_address import ClientAddress
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +29,7 @@ class Stage(Protocol):
 def stages(services: Services, routes: Mapping[str, Route]) -> Sequence[Stage]:
     """The order is the contract; most questions of precedence are answered by it."""
     return (
-        RateLimit(services.guard),
+        RateLimit(services.guard, ClientAddress(services.settings.http.trusted_proxies)),
         Routing(routes),
         Options(),
         Lockout(services.guard),
@@ -43,11 +44,16 @@ def stages(services: Services, routes: Mapping[str, Route]) -> Sequence[Stage]:
 class RateLimit:
     """Every request counts, whatever becomes of it (B4)."""
 
-    def __init__(self, guard: Guard) -> None:
+    def __init__(self, guard: Guard, addresses: ClientAddress) -> None:
         self._guard = guard
+        self._addresses = addresses
 
     def __call__(self, call: Call) -> None:
         """Raises `Refused` (`rate_limited`)."""
+        request = call.request
+        call.address = self._addresses.of(
+            request.remote_addr, request.get_header("X-Forwarded-For")
+        )
         self._guard.admit(call.address)
 
 
@@ -59,7 +65,8 @@ class Routing:
 
     def __call__(self, call: Call) -> None:
         """Raises `Refused` (`not_found`, `method_not_allowed`)."""
-        route = self._routes.get(call.request.path)
+        request = call.request
+        route = self._routes.get(request.env.get("RAW_PATH", request.path))
         if route is None:
             raise refused("not_found")
         call.route = route

@@ -33,6 +33,9 @@ class Planes(Protocol):
     def plane(self, account_id: str, tenant_key: str) -> Plane:
         """The open store of an account. Raises `StoreError` where it cannot be opened."""
 
+    def release(self, account_id: str, plane: Plane | None = None) -> None:
+        """Closes a store that failed, if it still is `plane`; the next use opens it anew."""
+
 
 class Guard(Protocol):
     """Rate limit and lockout, both per client address (decisions B)."""

@@ -49,6 +49,11 @@ class DataDirectory:
         """Held by the one `serve` of this directory."""
         return self.root / "serve.lock"
 
+    @property
+    def limiter(self) -> Path:
+        """What the workers of a running service count together; of no use after it."""
+        return self.root / "run" / "limiter"
+
     def create(self, environment: str, environ: Mapping[str, str]) -> None:
         """Makes everything that `serve` needs. Raises `OperatorError`, and leaves nothing then."""
         if self.root.is_dir() and self._content():

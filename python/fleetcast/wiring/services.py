@@ -9,6 +9,7 @@ from fleetcast.accounts import Authenticator, ControlStore, key_pepper
 from fleetcast.engine import Engine
 from fleetcast.grpc.services import Services as GrpcServices
 from fleetcast.http.app import Services, create_app
+from fleetcast.http.guard import SharedGuard
 from fleetcast.wiring.directory import DataDirectory
 from fleetcast.wiring.probes import http_probes
 
@@ -31,6 +32,7 @@ def http_application(brief: Brief) -> Iterator[WSGIApplication]:
             settings=brief.settings,
             authenticator=opened.authenticator,
             engine=opened.engine,
+            guard=SharedGuard(opened.directory.limiter, brief.settings.limits),
             probes=http_probes(opened.directory, opened.store),
         )
         yield create_app(services)

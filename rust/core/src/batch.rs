@@ -24,6 +24,29 @@ pub enum FieldType {
     Text,
 }
 
+impl FieldType {
+    /// The code that stored bytes have for this type (`docs/format.md`).
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Float => 0,
+            Self::Bool => 1,
+            Self::Text => 2,
+        }
+    }
+
+    /// The type of a code.
+    #[must_use]
+    pub const fn of_code(code: u8) -> Option<Self> {
+        match code {
+            0 => Some(Self::Float),
+            1 => Some(Self::Bool),
+            2 => Some(Self::Text),
+            _ => None,
+        }
+    }
+}
+
 /// Values of one column, one per row that has the field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {

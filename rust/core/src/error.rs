@@ -54,7 +54,7 @@ impl Error {
     /// An [`Error::Io`] for an operation on `path`, or [`Error::DiskFull`].
     #[must_use]
     pub fn io(operation: &str, path: &std::path::Path, source: std::io::Error) -> Self {
-        if source.raw_os_error() == Some(libc::ENOSPC) {
+        if is_disk_full(&source) {
             return Self::DiskFull;
         }
         Self::Io { what: format!("{operation} {}", path.display()), source }
@@ -77,6 +77,11 @@ impl Error {
             _ => Self::Poisoned,
         }
     }
+}
+
+/// Whether a device, a quota or a limit on the size of files has no room left.
+pub(crate) fn is_disk_full(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG))
 }
 
 impl fmt::Display for Error {

@@ -7,6 +7,8 @@ pub mod error;
 pub mod limits;
 pub mod time;
 
+pub mod limiter;
+
 pub mod fault;
 
 pub mod batch;

@@ -66,7 +66,7 @@ pub fn random_plane_id() -> Result<[u8; PLANE_ID_LEN]> {
     Ok(id)
 }
 
-fn fill_random(bytes: &mut [u8]) -> Result<()> {
+pub(crate) fn fill_random(bytes: &mut [u8]) -> Result<()> {
     SystemRandom::new().fill(bytes).map_err(|ring::error::Unspecified| Error::Io {
         what: "draw random bytes".to_owned(),
         source: std::io::Error::other("the system's source of randomness failed"),

@@ -62,6 +62,68 @@ pub fn timestamp_ns(seconds: i64, nanos: i32) -> Option<i64> {
     sound.then(|| saturated(seconds, fraction_ns))
 }
 
+/// Length of `YYYY-MM-DDTHH:MM`.
+const MINUTE_BYTES: usize = 16;
+
+/// Reads times of which many lie in the same minute.
+#[derive(Default)]
+pub struct TimeReader {
+    /// The text of the last minute that began a time in UTC, and its instant.
+    minute: [u8; MINUTE_BYTES],
+    minute_ns: i64,
+}
+
+impl TimeReader {
+    /// As [`parse_ns`].
+    #[inline]
+    pub fn parse_ns(&mut self, text: &[u8]) -> Option<i64> {
+        if let Some((minute, [b':', s1, s2, tail @ .., b'Z'])) = text.split_first_chunk()
+            && *minute == self.minute
+            && let Some(fraction_ns) = whole_fraction(tail)
+        {
+            let second = pair(*s1, *s2);
+            // The minute was refused or saturated before if adding to it could overflow.
+            return (second < 60)
+                .then(|| self.minute_ns + i64::from(second) * SECOND_NS + fraction_ns);
+        }
+        self.parse_any(text)
+    }
+
+    fn parse_any(&mut self, text: &[u8]) -> Option<i64> {
+        let ns = parse_ns(text)?;
+        if let Some((minute, [b':', ..])) = text.split_first_chunk()
+            && let Some(minute_ns) = parse_ns(minute)
+            && minute_ns.checked_add(60 * SECOND_NS).is_some()
+            && minute_ns > i64::MIN
+        {
+            (self.minute, self.minute_ns) = (*minute, minute_ns);
+        }
+        Some(ns)
+    }
+}
+
+/// Nanoseconds of `text` if it is empty or a point and one to nine digits.
+#[inline]
+fn whole_fraction(text: &[u8]) -> Option<i64> {
+    let [b'.', digits @ ..] = text else {
+        return text.is_empty().then_some(0);
+    };
+    let unit_ns = *UNITS_NS.get(digits.len())?;
+    let mut value = 0;
+    for digit in digits {
+        let digit = digit.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + u32::from(digit);
+    }
+    Some(i64::from(value) * unit_ns).filter(|_| !digits.is_empty())
+}
+
+/// Nanoseconds of the last digit of a fraction, by the number of its digits.
+const UNITS_NS: [i64; 10] =
+    [0, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
+
 /// Appends `ns` as UTC with `Z` and 0, 3, 6 or 9 fractional digits (D7), 20 to 30 bytes.
 pub fn write_rfc3339(out: &mut Vec<u8>, ns: i64) {
     let (seconds, fraction_ns) = (ns.div_euclid(SECOND_NS), ns.rem_euclid(SECOND_NS));
@@ -228,6 +290,7 @@ mod tests {
 
     #[test]
     fn accepted_times() {
+        let mut reader = TimeReader::default();
         let noon = 1_769_860_800 * SECOND_NS; // 2026-01-31T12:00:00Z
         for (clause, time, ns) in [
             ("D1", "2026-01-31T12:00:00Z", noon),
@@ -261,11 +324,15 @@ mod tests {
             ("D9", "1677-09-21T00:12:43.145224191Z", i64::MIN),
         ] {
             assert_eq!(parse_ns(time.as_bytes()), Some(ns), "{clause}: {time}");
+            for _ in 0..2 {
+                assert_eq!(reader.parse_ns(time.as_bytes()), Some(ns), "{clause}: {time}");
+            }
         }
     }
 
     #[test]
     fn refused_times() {
+        let mut reader = TimeReader::default();
         for (clause, time) in [
             ("D1", ""),
             ("D1", "now"),
@@ -314,6 +381,9 @@ mod tests {
             ("D9", "0000-01-01T00:00:00Z"),
         ] {
             assert_eq!(parse_ns(time.as_bytes()), None, "{clause}: {time}");
+            // Also after a time of the same minute.
+            reader.parse_ns(b"2026-01-31T12:00:00Z").unwrap();
+            assert_eq!(reader.parse_ns(time.as_bytes()), None, "{clause}: {time}");
         }
     }
 
@@ -387,6 +457,21 @@ mod tests {
             let minutes = (counted_days(year, month, day) * 24 + hour) * 60 + minute;
             let expected = ((minutes - offset_minutes) * 60 + second) * SECOND_NS + ns;
             prop_assert_eq!(parse_ns(time.as_bytes()), Some(expected));
+        }
+
+        #[test]
+        fn a_reader_reads_as_without_memory(
+            tails in proptest::collection::vec("[:.,Z0-9+]{0,4}[0-9]{0,2}[.,]?[0-9]{0,10}[Zz]?", 1..20),
+        ) {
+            let mut reader = TimeReader::default();
+            for minute in ["2026-01-31T12:00", "2262-04-11T23:47", "1677-09-21T00:12"] {
+                for tail in &tails {
+                    for tail in [tail.clone(), format!(":{tail}"), format!(":05.{tail}")] {
+                        let time = format!("{minute}{tail}");
+                        prop_assert_eq!(reader.parse_ns(time.as_bytes()), parse_ns(time.as_bytes()));
+                    }
+                }
+            }
         }
 
         #[test]

@@ -1,20 +1,16 @@
 //! Identifiers of writes: UUID version 7 (RFC 9562, section 5.7; decisions F2).
 
-use ring::rand::{SecureRandom, SystemRandom};
-
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::seal::fill_random;
 
 /// A new identifier, sortable by the millisecond of `now_ns`, unique across processes by 74
 /// random bits.
 ///
 /// # Errors
-/// [`Error::Io`] where the machine gives no random bytes.
+/// [`crate::error::Error::Io`] where the machine gives no random bytes.
 pub fn new(now_ns: i64) -> Result<String> {
     let mut bytes = [0_u8; 16];
-    SystemRandom::new().fill(&mut bytes).map_err(|_| Error::Io {
-        what: "read random bytes".to_owned(),
-        source: std::io::ErrorKind::Other.into(),
-    })?;
+    fill_random(&mut bytes)?;
     let ms = now_ns.max(0) / 1_000_000;
     bytes[..6].copy_from_slice(&ms.to_be_bytes()[2..]);
     bytes[6] = bytes[6] & 0x0f | 0x70;

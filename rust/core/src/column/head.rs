@@ -58,7 +58,7 @@ impl ColumnHead {
     /// `exponent` is the one that served for the values, if one did.
     pub(super) fn encode(&self, exponent: Option<usize>, out: &mut Vec<u8>) {
         put_varint(out, self.field.into());
-        let shape = type_code(self.field_type) | (self.rows as u8) << 2;
+        let shape = self.field_type.code() | (self.rows as u8) << 2;
         let shape_at = out.len();
         out.push(shape);
         if self.rows != rows::Form::All {
@@ -78,7 +78,7 @@ impl ColumnHead {
     fn decode(input: &mut Cursor<'_>, row_count: usize) -> Result<Self> {
         let field = u32::try_from(input.varint()?).map_err(|_| input.corrupt())?;
         let shape = input.byte()?;
-        let field_type = type_of_code(shape & 0b11).ok_or(input.corrupt())?;
+        let field_type = FieldType::of_code(shape & 0b11).ok_or(input.corrupt())?;
         let rows = rows::Form::of_code((shape >> 2) & 0b11).ok_or(input.corrupt())?;
         let scaled = shape & SCALED_BOUNDS != 0;
         let count = if rows == rows::Form::All { row_count } else { input.len(row_count)? };
@@ -92,23 +92,6 @@ impl ColumnHead {
 }
 
 const SCALED_BOUNDS: u8 = 1 << 4;
-
-const fn type_code(field_type: FieldType) -> u8 {
-    match field_type {
-        FieldType::Float => 0,
-        FieldType::Bool => 1,
-        FieldType::Text => 2,
-    }
-}
-
-const fn type_of_code(code: u8) -> Option<FieldType> {
-    match code {
-        0 => Some(FieldType::Float),
-        1 => Some(FieldType::Bool),
-        2 => Some(FieldType::Text),
-        _ => None,
-    }
-}
 
 /// What the head of a block says of a table.
 #[derive(Clone, Debug, PartialEq)]

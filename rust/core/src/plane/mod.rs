@@ -199,7 +199,11 @@ fn write_key_file(directory: &Path, wrapped: &[u8]) -> Result<()> {
         file.write_all(wrapped)?;
         file.sync_all()?;
         std::fs::rename(&staged, &path)?;
-        std::fs::File::open(directory)?.sync_all()
+        // The directory's own entry must survive a power cut as well.
+        for directory in directory.ancestors().take(2) {
+            std::fs::File::open(directory)?.sync_all()?;
+        }
+        Ok(())
     };
     write().map_err(|error| Error::io("write", &path, error))
 }

@@ -8,7 +8,7 @@ use heed::{
     WithTls,
 };
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, is_disk_full};
 
 /// Map of a new environment, bytes. The map is address space, not memory or disk.
 const MAP_BYTES_MIN: usize = 64 << 20;
@@ -47,8 +47,32 @@ impl Environment {
             resize_gate: RwLock::new(()),
             process_id: std::process::id(),
         };
+        opened.back_with_file()?;
         opened.free_stale_readers()?;
         Ok(opened)
+    }
+
+    /// Makes the file as long as its own head says: touching a mapped page that no file stands
+    /// behind would kill the process. LMDB leaves pages at the end unwritten now and then, which
+    /// is sound. In a file that was cut short the zeros added here are no page and no sealed
+    /// block, and say so when they are read.
+    fn back_with_file(&self) -> Result<()> {
+        let failed = |error| open_error(&self.path, error);
+        // Only a writer makes the file longer, so nobody else does while this transaction lives.
+        let txn = self.env.write_txn().map_err(failed)?;
+        let page_bytes = u64::from(self.env.unnamed_database_stat().page_size);
+        let needed = (self.env.info().last_page_number as u64 + 1).saturating_mul(page_bytes);
+        let file = self.env.try_clone_inner_file().map_err(failed)?;
+        let io_failed = |error| Error::io("extend", &self.path, error);
+        let length = file.metadata().map_err(io_failed)?.len();
+        if needed > length.saturating_mul(2).saturating_add(MAP_BYTES_MIN as u64) {
+            return Err(Error::Corrupt { what: "the store's database" });
+        }
+        if length < needed {
+            file.set_len(needed).map_err(io_failed)?;
+        }
+        drop(txn);
+        Ok(())
     }
 
     /// Opens the named tables that `open` asks for, making those that are missing.
@@ -168,7 +192,7 @@ impl From<Error> for TxnError {
 /// The engine's word for what LMDB answered while doing `what`.
 fn database_error(what: &'static str, error: heed::Error) -> Error {
     match error {
-        heed::Error::Io(source) if source.raw_os_error() == Some(libc::ENOSPC) => Error::DiskFull,
+        heed::Error::Io(source) if is_disk_full(&source) => Error::DiskFull,
         heed::Error::Io(source) => Error::Io { what: what.to_owned(), source },
         heed::Error::Mdb(
             MdbError::Corrupted

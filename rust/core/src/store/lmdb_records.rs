@@ -64,7 +64,7 @@ pub(super) fn series_id(bytes: &[u8]) -> Result<SeriesId> {
 
 pub(super) fn encode_field(id: FieldId, field_type: FieldType) -> Vec<u8> {
     let mut bytes = id.to_le_bytes().to_vec();
-    bytes.push(type_code(field_type));
+    bytes.push(field_type.code());
     bytes
 }
 
@@ -73,25 +73,7 @@ pub(super) fn field(bytes: &[u8]) -> Result<(FieldId, FieldType)> {
     let &[code] = rest else {
         return Err(CORRUPT_CATALOG);
     };
-    Ok((u32::from_le_bytes(*id), type_of_code(code)?))
-}
-
-/// Codes of [`FieldType`] in the catalog.
-const fn type_code(field_type: FieldType) -> u8 {
-    match field_type {
-        FieldType::Float => 0,
-        FieldType::Bool => 1,
-        FieldType::Text => 2,
-    }
-}
-
-fn type_of_code(code: u8) -> Result<FieldType> {
-    match code {
-        0 => Ok(FieldType::Float),
-        1 => Ok(FieldType::Bool),
-        2 => Ok(FieldType::Text),
-        _ => Err(CORRUPT_CATALOG),
-    }
+    Ok((u32::from_le_bytes(*id), FieldType::of_code(code).ok_or(CORRUPT_CATALOG)?))
 }
 
 pub(super) fn encode_names(

@@ -10,6 +10,8 @@ use crate::batch::{
     Batch, BatchField, CellPosition, Column, Conflict, FieldType, Rows, Table, Values,
 };
 
+use super::prefix::Prefix;
+
 /// A column that is not known yet, see [`Cell::column`].
 pub(super) const UNKNOWN_COLUMN: u32 = u32::MAX;
 
@@ -22,7 +24,7 @@ pub(super) enum Value<'a> {
 }
 
 impl Value<'_> {
-    const fn field_type(&self) -> FieldType {
+    pub(super) const fn field_type(&self) -> FieldType {
         match self {
             Self::Float(_) => FieldType::Float,
             Self::Bool(_) => FieldType::Bool,
@@ -55,9 +57,8 @@ pub(super) struct Row<'a> {
 struct TableIndex {
     /// Columns by name.
     by_name: HashTable<u32>,
-    /// Each column's name between quotes, as a plain JSON key spells it; empty where the name
-    /// cannot be spelled without escapes.
-    quoted: Vec<Box<[u8]>>,
+    /// Each column's name as a JSON key, empty where only escapes can spell it.
+    keys: Vec<Prefix>,
 }
 
 /// Builds a [`Batch`].
@@ -85,6 +86,12 @@ impl Columns {
         &mut self.batch
     }
 
+    /// The measurement of a table.
+    #[inline]
+    pub(super) fn measurement(&self, table: u32) -> Option<&str> {
+        self.batch.measurements.get(table as usize).map(String::as_str)
+    }
+
     /// The table of the row before.
     pub(super) const fn last_table(&self) -> Option<u32> {
         self.last_table
@@ -102,10 +109,10 @@ impl Columns {
         self.by_measurement.find(hash, |&table| measures(table)).copied()
     }
 
-    /// The name of a column between quotes, where JSON can spell it without escapes.
-    pub(super) fn quoted_name(&self, table: u32, column: u32) -> Option<&[u8]> {
-        let quoted = self.indices.get(table as usize)?.quoted.get(column as usize)?;
-        (!quoted.is_empty()).then_some(quoted)
+    /// The name of a column as a JSON key, empty where only escapes can spell it.
+    #[inline]
+    pub(super) fn plain_key(&self, table: u32, column: u32) -> Option<&Prefix> {
+        self.indices.get(table as usize)?.keys.get(column as usize)
     }
 
     /// The column of the field `name`, or [`UNKNOWN_COLUMN`].
@@ -122,35 +129,62 @@ impl Columns {
         found.copied().unwrap_or(UNKNOWN_COLUMN)
     }
 
-    /// Adds `row`. A cell of another type than its column is left out and noted as the batch's
-    /// conflict if it is the first.
+    /// The time to store for a record that was sent with `sent_ns` (decisions D10).
+    #[inline]
+    pub(super) fn clamp(&mut self, sent_ns: i64) -> i64 {
+        self.batch.clamped_count += u32::from(sent_ns > self.batch.ingest_ns);
+        sent_ns.min(self.batch.ingest_ns)
+    }
+
+    /// Adds a row to a known table and takes its values, which are of their columns' types, each
+    /// column once.
+    ///
+    /// # Panics
+    /// When there is no such table or column.
+    #[inline]
+    pub(super) fn accept_known(
+        &mut self,
+        table_at: u32,
+        series: u32,
+        time_ns: i64,
+        columns: &[u32],
+        values: &mut [Value<'_>],
+    ) {
+        self.last_table = Some(table_at);
+        self.batch.accepted_count += 1;
+        let table = &mut self.batch.tables[table_at as usize];
+        let row_at = table.row_count();
+        table.series.push(series);
+        table.times_ns.push(time_ns);
+        for (&column, value) in columns.iter().zip(values) {
+            let pushed = push(&mut table.columns[column as usize], row_at, value);
+            debug_assert!(pushed, "a value of another type than its column");
+        }
+    }
+
+    /// Adds `row` and tells its cells their columns; takes their texts. A cell of another type
+    /// than its column is left out and noted as the batch's conflict if it is the first.
     ///
     /// # Panics
     /// When two cells have one name; callers exclude that (C8).
-    pub(super) fn accept(&mut self, row: &Row<'_>, cells: &mut Vec<Cell<'_>>) {
+    pub(super) fn accept(&mut self, row: &Row<'_>, cells: &mut [Cell<'_>]) {
         let table_at = match self.find_table(row.measurement) {
             Some(table) => table,
             None => self.add_table(row.measurement),
         };
-        self.last_table = Some(table_at);
-        self.batch.accepted_count += 1;
-        let table = &mut self.batch.tables[table_at as usize];
-        let row_at = count(table.row_count());
-        table.series.push(row.series);
-        table.times_ns.push(row.time_ns);
+        self.accept_known(table_at, row.series, row.time_ns, &[], &mut []);
+        let row_at = self.batch.tables[table_at as usize].row_count() - 1;
         let columns_known = row.cells_table == Some(table_at);
-        for (key, cell) in cells.drain(..).enumerate() {
-            let at = CellPosition { record: row.record, key: count(key) };
-            let mut column = if columns_known { cell.column } else { UNKNOWN_COLUMN };
-            if column == UNKNOWN_COLUMN {
-                column = self.find_column(table_at, &cell.name);
+        for (key, cell) in cells.iter_mut().enumerate() {
+            if !columns_known || cell.column == UNKNOWN_COLUMN {
+                cell.column = match self.find_column(table_at, &cell.name) {
+                    UNKNOWN_COLUMN => self.add_column(table_at, cell, position(row.record, key)),
+                    column => column,
+                };
             }
-            if column == UNKNOWN_COLUMN {
-                column = self.add_column(table_at, &cell, at);
-            }
-            let column = &mut self.batch.tables[table_at as usize].columns[column as usize];
-            if !push(column, row_at, cell.value) && self.batch.conflict.is_none() {
-                self.batch.conflict = Some(Conflict { at, field: cell.name.into_owned() });
+            let column = &mut self.batch.tables[table_at as usize].columns[cell.column as usize];
+            if !push(column, row_at, &mut cell.value) {
+                note_conflict(&mut self.batch.conflict, row.record, key, &cell.name);
             }
         }
     }
@@ -186,7 +220,7 @@ impl Columns {
         let field = count(self.batch.fields.len());
         let name = cell.name.as_ref().to_owned();
         let index = &mut self.indices[table_at as usize];
-        index.quoted.push(quote(&name));
+        index.keys.push(plain_key(&name));
         self.batch.fields.push(BatchField { table: table_at, name, field_type, first });
         let columns = &mut self.batch.tables[table_at as usize].columns;
         let column = count(columns.len());
@@ -199,31 +233,50 @@ impl Columns {
     }
 }
 
-/// Appends `value` for the row `row_at` of the table; false where its type is another.
-fn push(column: &mut Column, row_at: u32, value: Value<'_>) -> bool {
-    let value_count = count(column.values.len());
+/// Takes `value` for the row `row_at` of the table; false where its type is another.
+#[inline]
+fn push(column: &mut Column, row_at: usize, value: &mut Value<'_>) -> bool {
+    let value_count = column.values.len();
     match (&mut column.values, value) {
-        (Values::Float(values), Value::Float(value)) => values.push(value),
-        (Values::Bool(values), Value::Bool(value)) => values.push(value),
-        (Values::Text(values), Value::Text(value)) => values.push(value.into()),
+        (Values::Float(values), Value::Float(value)) => values.push(*value),
+        (Values::Bool(values), Value::Bool(value)) => values.push(*value),
+        (Values::Text(values), Value::Text(value)) => values.push(std::mem::take(value).into()),
         _ => return false,
     }
-    match &mut column.rows {
-        Rows::All if value_count == row_at => {}
-        Rows::All => column.rows = Rows::Some((0..value_count).chain([row_at]).collect()),
+    if !matches!(column.rows, Rows::All) || value_count != row_at {
+        push_row(&mut column.rows, count(value_count), count(row_at));
+    }
+    true
+}
+
+/// Notes the row of a value after `value_count` others in a column that not every row has.
+#[cold]
+fn push_row(rows: &mut Rows, value_count: u32, row_at: u32) {
+    match rows {
+        Rows::All => *rows = Rows::Some((0..value_count).chain([row_at]).collect()),
         Rows::Some(rows) => {
             assert!(rows.last() < Some(&row_at), "one value of a field per row");
             rows.push(row_at);
         }
     }
-    true
 }
 
-fn quote(name: &str) -> Box<[u8]> {
-    if name.bytes().any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)) {
-        return Box::default();
+#[cold]
+fn note_conflict(conflict: &mut Option<Conflict>, record: u32, key: usize, name: &str) {
+    if conflict.is_none() {
+        *conflict = Some(Conflict { at: position(record, key), field: name.to_owned() });
     }
-    [b"\"", name.as_bytes(), b"\""].concat().into_boxed_slice()
+}
+
+fn position(record: u32, key: usize) -> CellPosition {
+    CellPosition { record, key: count(key) }
+}
+
+fn plain_key(name: &str) -> Prefix {
+    if name.bytes().any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)) {
+        return Prefix::default();
+    }
+    Prefix::new(&[b"\"", name.as_bytes(), b"\""].concat())
 }
 
 fn count(value: usize) -> u32 {

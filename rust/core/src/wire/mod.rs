@@ -7,6 +7,7 @@
 mod columns;
 mod json;
 mod keys;
+mod prefix;
 mod protobuf;
 mod tags;
 

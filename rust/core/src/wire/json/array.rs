@@ -3,22 +3,24 @@
 use super::faults::Faults;
 use super::scan::{Scan, Scanner, Syntax};
 use super::series::FreshSeries;
+use super::shape::{Shapes, Slot};
 use crate::batch::ParseResult;
 use crate::fault::{Fault, FaultCode, Refusal, Step};
 use crate::limits::{BLOCK_ROWS_MAX, WriteLimits};
 use crate::spelling::SpellingCache;
-use crate::wire::columns::{Cell, Columns};
+use crate::time::TimeReader;
+use crate::wire::columns::{Cell, Columns, Value};
 use crate::wire::keys::KeySet;
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// State of one parse; `'a` is the document, `'c` the caller's knowledge.
 pub(super) struct Parser<'a, 'c> {
-    pub(super) scan: Scanner<'a>,
+    pub(super) text: &'a str,
     pub(super) names: &'c SpellingCache,
     pub(super) limits: &'c WriteLimits,
     pub(super) tenant_key: &'c str,
-    pub(super) ingest_ns: i64,
+    pub(super) times: TimeReader,
     pub(super) columns: Columns,
     /// Fields of the current record, and the table that their columns refer to.
     pub(super) cells: Vec<Cell<'a>>,
@@ -29,6 +31,11 @@ pub(super) struct Parser<'a, 'c> {
     pub(super) keys_of_cells: bool,
     /// Unknown keys of the current record.
     pub(super) other_keys: KeySet<'a>,
+    /// Values of the current record that vary from record to record.
+    pub(super) slots: Vec<Slot>,
+    pub(super) shapes: Shapes,
+    /// Field values of the current record, while it is read by its shape.
+    pub(super) values: Vec<Value<'a>>,
     pub(super) fresh: FreshSeries<'a>,
     pub(super) faults: Faults,
     /// Whether the content of some record's tags refuses the batch (C20, C22).
@@ -59,22 +66,25 @@ pub fn parse_json(
     let text = std::str::from_utf8(body).map_err(|error| not_json(error.valid_up_to()))?;
     let start = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
     let mut parser = Parser {
-        scan: Scanner::new(text, start),
+        text,
         names,
         limits,
         tenant_key,
-        ingest_ns,
+        times: TimeReader::default(),
         columns: Columns::new(ingest_ns),
         cells: Vec::new(),
         cells_table: None,
         keys: KeySet::default(),
         keys_of_cells: false,
         other_keys: KeySet::default(),
+        slots: Vec::new(),
+        shapes: Shapes::default(),
+        values: Vec::new(),
         fresh: FreshSeries::default(),
         faults: Faults::default(),
         tags_refused: false,
     };
-    let count = parser.document().map_err(|Syntax(at)| not_json(at))?;
+    let count = parser.document(start).map_err(|Syntax(at)| not_json(at))?;
     let Some(received) = count else {
         return Err(Refusal::Faults(vec![Fault { code: FaultCode::ListType, loc: Vec::new() }]));
     };
@@ -90,40 +100,46 @@ pub fn parse_json(
     Ok(parser.columns.finish())
 }
 
-impl Parser<'_, '_> {
-    /// Passes the whole document; the number of elements, or `None` if it is not an array.
-    fn document(&mut self) -> Scan<Option<usize>> {
-        self.scan.skip_space();
-        let count = if self.scan.peek() == b'[' {
-            Some(self.array()?)
+impl<'a> Parser<'a, '_> {
+    /// Passes the document that begins at `start`; the number of elements, or `None` if it is
+    /// not an array.
+    fn document(&mut self, start: usize) -> Scan<Option<usize>> {
+        let mut scan = Scanner::new(self.text, start);
+        scan.skip_space();
+        let mut count = None;
+        if scan.peek() == b'[' {
+            let elements;
+            (elements, scan.at) = self.array(scan)?;
+            count = Some(elements);
         } else {
-            self.scan.skip_value(0)?;
-            None
-        };
-        self.scan.skip_space();
-        if self.scan.at < self.scan.text.len() { self.scan.error() } else { Ok(count) }
+            scan.at = scan.value_end(0)?;
+        }
+        scan.skip_space();
+        if scan.at < scan.text.len() { scan.error() } else { Ok(count) }
     }
 
-    fn array(&mut self) -> Scan<usize> {
+    fn array(&mut self, mut scan: Scanner<'a>) -> Scan<(usize, usize)> {
         let mut count = 0;
-        self.scan.expect(b'[')?;
-        let mut more = self.scan.first(b']');
+        scan.expect(b'[')?;
+        let mut more = scan.first(b']');
         while more {
             if count >= self.limits.batch_records_max {
                 // The batch is refused; only its syntax and its size still matter.
-                self.scan.skip_value(1)?;
-            } else if self.scan.peek() == b'{' {
-                self.record(count)?;
+                scan.at = scan.value_end(1)?;
+            } else if let Some(end) = self.shaped_record(scan) {
+                scan.at = end;
+            } else if scan.peek() == b'{' {
+                scan.at = self.record(scan, count)?;
             } else {
-                let at = self.scan.at;
-                self.scan.skip_value(1)?;
+                let at = scan.at;
+                scan.at = scan.value_end(1)?;
                 self.faults.push(at, FaultCode::RecordType, count, &[]);
                 self.faults.end_record();
             }
             count += 1;
-            more = self.scan.next(b']')?;
+            more = scan.next(b']')?;
         }
-        Ok(count)
+        Ok((count, scan.at))
     }
 }
 

@@ -3,71 +3,117 @@
 use std::borrow::Cow;
 
 use super::array::Parser;
-use super::scan::Scan;
+use super::record::RECORD_DEPTH;
+use super::scan::{Scan, Scanner};
+use super::shape::{Slot, SlotValue};
 use crate::fault::FaultCode;
 use crate::wire::columns::{Cell, UNKNOWN_COLUMN, Value};
 
+/// Depth of the values of a record's fields.
+const FIELDS_DEPTH: usize = RECORD_DEPTH + 1;
+
 impl<'a> Parser<'a, '_> {
-    /// Reads the object `fields` of record `index` into `self.cells`. `table` is where they will
-    /// probably go: senders repeat their keys in one order, so each key is first compared with
-    /// the name of the column after the one before.
-    #[inline]
-    pub(super) fn fields(&mut self, index: usize, table: Option<u32>) -> Scan<()> {
+    /// Reads the object `fields` of record `index` into `self.cells`; the place behind it.
+    ///
+    /// `table` is where the cells will probably go: senders repeat their keys in one order, so
+    /// each key is first compared with the name of the column after the one before.
+    pub(super) fn fields(
+        &mut self,
+        mut scan: Scanner<'a>,
+        index: usize,
+        table: Option<u32>,
+    ) -> Scan<usize> {
         self.cells.clear();
         self.cells_table = table;
         self.keys_of_cells = false;
         let mut column_next = 0;
         // While columns ascend, no key can have come before.
         let mut ascending = true;
-        self.scan.expect(b'{')?;
-        let mut more = self.scan.first(b'}');
+        scan.expect(b'{')?;
+        let mut more = scan.first(b'}');
         while more {
-            let key_at = self.scan.at;
-            let (name, column) = self.field_name(table, column_next)?;
+            let key_at = scan.at;
+            let (name, column) = self.field_name(&mut scan, table, column_next)?;
             ascending &= column != UNKNOWN_COLUMN && column >= column_next;
             if column != UNKNOWN_COLUMN {
                 column_next = column + 1;
             }
-            let duplicate = !ascending && self.is_duplicate(&name);
-            self.scan.colon()?;
-            if duplicate {
+            scan.colon()?;
+            if !ascending && self.is_duplicate(&name) {
                 self.faults.push(key_at, FaultCode::DuplicateKey, index, &["fields", &name]);
-                self.scan.skip_value(3)?;
-            } else {
-                if name.is_empty() {
-                    self.faults.push(key_at, FaultCode::StringTooShort, index, &["fields", &name]);
-                }
-                let value = match self.field_value()? {
-                    Ok(value) => value,
-                    Err(code) => {
-                        self.faults.push(key_at, code, index, &["fields", &name]);
-                        Value::Bool(false)
-                    }
-                };
-                // Faulty ones too: their keys count as duplicates of later ones.
-                self.cells.push(Cell { name, column, value });
+                scan.at = scan.value_end(FIELDS_DEPTH)?;
+                more = scan.next(b'}')?;
+                continue;
             }
-            more = self.scan.next(b'}')?;
+            if name.is_empty() {
+                self.faults.push(key_at, FaultCode::StringTooShort, index, &["fields", &name]);
+            }
+            let value_at = scan.at;
+            let value = match scan.peek() {
+                b'-' | b'0'..=b'9' => {
+                    let value = scan.double()?;
+                    if value.is_infinite() {
+                        let code = FaultCode::FiniteNumber;
+                        self.faults.push(key_at, code, index, &["fields", &name]);
+                    }
+                    Value::Float(value)
+                }
+                b'"' => Value::Text(scan.string()?),
+                b't' => {
+                    scan.literal(b"true")?;
+                    Value::Bool(true)
+                }
+                b'f' => {
+                    scan.literal(b"false")?;
+                    Value::Bool(false)
+                }
+                _ => {
+                    scan.at = scan.value_end(FIELDS_DEPTH)?;
+                    let code = FaultCode::FieldValueType;
+                    self.faults.push(key_at, code, index, &["fields", &name]);
+                    Value::Bool(false)
+                }
+            };
+            self.slots.push(Slot { start: value_at, end: scan.at, value: SlotValue::Field });
+            // Faulty ones too: their keys count as duplicates of later ones.
+            self.cells.push(Cell { name, column, value });
+            more = scan.next(b'}')?;
         }
-        Ok(())
+        Ok(scan.at)
     }
 
     /// A key and its column in `table`, which is `expected` if all goes well.
     #[inline]
-    fn field_name(&mut self, table: Option<u32>, expected: u32) -> Scan<(Cow<'a, str>, u32)> {
-        let Some(table) = table else {
-            return Ok((self.scan.string()?, UNKNOWN_COLUMN));
-        };
-        let start = self.scan.at;
-        if let Some(quoted) = self.columns.quoted_name(table, expected)
-            && self.scan.take_prefix(quoted)
+    fn field_name(
+        &self,
+        scan: &mut Scanner<'a>,
+        table: Option<u32>,
+        expected: u32,
+    ) -> Scan<(Cow<'a, str>, u32)> {
+        if let Some(table) = table
+            && let Some(key) = self.columns.plain_key(table, expected)
         {
-            let name = self.scan.span(start + 1, self.scan.at - 1)?;
-            return Ok((Cow::Borrowed(name), expected));
+            let length = key.begins(scan.rest());
+            if length > 0 {
+                let start = scan.at + 1;
+                scan.at += length;
+                return Ok((Cow::Borrowed(scan.span(start, scan.at - 1)?), expected));
+            }
         }
-        let name = self.scan.string()?;
-        let column = self.columns.find_column(table, &name);
+        let (name, column, at) = self.unexpected_name(*scan, table)?;
+        scan.at = at;
         Ok((name, column))
+    }
+
+    /// A key, its column in `table`, and the place behind it.
+    fn unexpected_name(
+        &self,
+        mut scan: Scanner<'a>,
+        table: Option<u32>,
+    ) -> Scan<(Cow<'a, str>, u32, usize)> {
+        let name = scan.string()?;
+        let column = table.map_or(UNKNOWN_COLUMN, |table| self.columns.find_column(table, &name));
+        Ok((name, column, scan.at))
     }
 
     /// Whether a key of this object came before; `self.cells` holds all of them.
@@ -81,32 +127,5 @@ impl<'a> Parser<'a, '_> {
             }
         }
         !self.keys.insert(name.clone())
-    }
-
-    #[inline]
-    fn field_value(&mut self) -> Scan<Result<Value<'a>, FaultCode>> {
-        Ok(match self.scan.peek() {
-            b'-' | b'0'..=b'9' => {
-                let value = self.scan.number()?.value();
-                if value.is_finite() {
-                    Ok(Value::Float(value))
-                } else {
-                    Err(FaultCode::FiniteNumber)
-                }
-            }
-            b'"' => Ok(Value::Text(self.scan.string()?)),
-            b't' => {
-                self.scan.literal(b"true")?;
-                Ok(Value::Bool(true))
-            }
-            b'f' => {
-                self.scan.literal(b"false")?;
-                Ok(Value::Bool(false))
-            }
-            _ => {
-                self.scan.skip_value(3)?;
-                Err(FaultCode::FieldValueType)
-            }
-        })
     }
 }

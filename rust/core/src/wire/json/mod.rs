@@ -4,6 +4,9 @@
 //! no nesting deeper than [`crate::limits::JSON_DEPTH_MAX`] (C9), no lone surrogates (C10). A
 //! leading byte order mark is skipped. Values of unknown keys of a record are only checked for
 //! syntax: inside them keys may repeat and numbers may overflow, since nothing is kept of them.
+//!
+//! [`record`] knows all the rules. [`shape`] is only speed: it takes records that are spelled like
+//! an earlier accepted one, and leaves every doubt to [`record`].
 
 mod array;
 mod faults;
@@ -13,6 +16,7 @@ mod power;
 mod record;
 mod scan;
 mod series;
+mod shape;
 mod string;
 
 #[cfg(test)]

@@ -6,12 +6,13 @@ use super::array::Parser;
 use super::faults::NOWHERE;
 use super::scan::{Scan, Scanner};
 use super::series::Tags;
+use super::shape::{Slot, SlotValue};
 use crate::fault::FaultCode;
-use crate::time::{YEAR_2000_NS, parse_ns};
+use crate::time::YEAR_2000_NS;
 use crate::wire::columns::Row;
 
 /// Depth of the values of a record's keys: inside the record and the array.
-const VALUE_DEPTH: usize = 2;
+pub(super) const RECORD_DEPTH: usize = 2;
 
 enum Key<'a> {
     Measurement,
@@ -55,28 +56,37 @@ struct Parts<'a> {
 
 impl<'a> Parser<'a, '_> {
     /// Reads record `index`, an object, and accepts or rejects it unless something is wrong with
-    /// the batch.
-    #[inline]
-    pub(super) fn record(&mut self, index: usize) -> Scan<()> {
+    /// the batch; the place behind it.
+    pub(super) fn record(&mut self, mut scan: Scanner<'a>, index: usize) -> Scan<usize> {
         let mut parts = Parts { seen: 0, measurement: None, time_ns: None, tags: Tags::Absent };
+        let start = scan.at;
         self.cells.clear();
+        self.slots.clear();
         self.other_keys.clear();
-        self.scan.expect(b'{')?;
-        let mut more = self.scan.first(b'}');
+        scan.expect(b'{')?;
+        let mut more = scan.first(b'}');
         while more {
-            let key_at = self.scan.at;
-            let key = record_key(&mut self.scan)?;
-            self.scan.colon()?;
-            if self.is_new_key(&key, parts.seen) {
+            let key_at = scan.at;
+            let key = record_key(&mut scan)?;
+            scan.colon()?;
+            let fault = if self.is_new_key(&key, parts.seen) {
                 parts.seen |= key.bit();
-                self.value(index, key_at, &key, &mut parts)?;
+                let fault;
+                (fault, scan.at) = self.value(scan, index, &key, &mut parts)?;
+                fault
             } else {
-                self.faults.push(key_at, FaultCode::DuplicateKey, index, &[key.name()]);
-                self.scan.skip_value(VALUE_DEPTH)?;
+                scan.at = scan.value_end(RECORD_DEPTH)?;
+                Some(FaultCode::DuplicateKey)
+            };
+            if let Some(code) = fault {
+                self.faults.push(key_at, code, index, &[key.name()]);
             }
-            more = self.scan.next(b'}')?;
+            more = scan.next(b'}')?;
         }
-        self.end_record(index, parts)
+        if self.end_record(index, &parts)? {
+            self.learn_shape(start, scan.at);
+        }
+        Ok(scan.at)
     }
 
     #[inline]
@@ -87,16 +97,18 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
+    /// Reads the value of `key` into `parts`; its own fault, and the place behind it.
     #[inline]
     fn value(
         &mut self,
+        mut scan: Scanner<'a>,
         index: usize,
-        key_at: usize,
         key: &Key<'a>,
         parts: &mut Parts<'a>,
-    ) -> Scan<()> {
+    ) -> Scan<(Option<FaultCode>, usize)> {
+        let start = scan.at;
         let fault = match key {
-            Key::Measurement => match self.string_value()? {
+            Key::Measurement => match string_value(&mut scan)? {
                 None => Some(FaultCode::StringType),
                 Some(text) if text.is_empty() => Some(FaultCode::StringTooShort),
                 text => {
@@ -104,52 +116,44 @@ impl<'a> Parser<'a, '_> {
                     None
                 }
             },
-            Key::Time => match self.string_value()? {
+            Key::Time => match string_value(&mut scan)? {
                 None => Some(FaultCode::DatetimeType),
                 Some(text) => {
-                    parts.time_ns = parse_ns(text.as_bytes());
+                    if matches!(text, Cow::Borrowed(_)) {
+                        let (start, end) = (start + 1, scan.at - 1);
+                        self.slots.push(Slot { start, end, value: SlotValue::Time });
+                    }
+                    parts.time_ns = self.times.parse_ns(text.as_bytes());
                     parts.time_ns.is_none().then_some(FaultCode::DatetimeParsing)
                 }
             },
             Key::Tags => {
-                parts.tags = self.tags(parts.measurement.as_deref())?;
+                (parts.tags, scan.at) = self.tags(scan, parts.measurement.as_deref())?;
+                self.slots.push(Slot { start, end: scan.at, value: SlotValue::Tags });
                 matches!(parts.tags, Tags::Faulty).then_some(FaultCode::DictType)
             }
-            Key::Fields if self.scan.peek() == b'{' => {
+            Key::Fields if scan.peek() == b'{' => {
                 let table = match parts.measurement.as_deref() {
                     Some(measurement) => self.columns.find_table(measurement),
                     None => self.columns.last_table(),
                 };
-                self.fields(index, table)?;
+                scan.at = self.fields(scan, index, table)?;
                 None
             }
             Key::Fields => {
-                self.scan.skip_value(VALUE_DEPTH)?;
+                scan.at = scan.value_end(RECORD_DEPTH)?;
                 Some(FaultCode::DictType)
             }
             Key::Other(_) => {
-                self.scan.skip_value(VALUE_DEPTH)?;
+                scan.at = scan.value_end(RECORD_DEPTH)?;
                 None
             }
         };
-        if let Some(code) = fault {
-            self.faults.push(key_at, code, index, &[key.name()]);
-        }
-        Ok(())
+        Ok((fault, scan.at))
     }
 
-    /// A string, or `None` and behind the value if it is another value.
-    #[inline]
-    fn string_value(&mut self) -> Scan<Option<Cow<'a, str>>> {
-        if self.scan.peek() == b'"' {
-            return self.scan.string().map(Some);
-        }
-        self.scan.skip_value(VALUE_DEPTH)?;
-        Ok(None)
-    }
-
-    #[inline]
-    fn end_record(&mut self, index: usize, parts: Parts<'a>) -> Scan<()> {
+    /// Decides on a record that is read; whether it is accepted.
+    fn end_record(&mut self, index: usize, parts: &Parts<'a>) -> Scan<bool> {
         self.faults.next_pass();
         let rejected =
             self.cells.is_empty() || parts.time_ns.is_some_and(|time_ns| time_ns < YEAR_2000_NS);
@@ -160,21 +164,22 @@ impl<'a> Parser<'a, '_> {
                 self.faults.push(NOWHERE, FaultCode::Missing, index, &[key.name()]);
             }
         }
+        let mut accepted = false;
         if self.faults.are_none() && !self.tags_refused {
             let record = u32::try_from(index).expect("bounded by the records of a batch");
             match (measurement, parts.time_ns, series) {
                 (Some(measurement), Some(sent_ns), Some(series)) if !rejected => {
-                    let time_ns = sent_ns.min(self.ingest_ns);
+                    accepted = true;
+                    let time_ns = self.columns.clamp(sent_ns);
                     let cells_table = self.cells_table;
                     let row = Row { record, measurement, series, time_ns, cells_table };
                     self.columns.accept(&row, &mut self.cells);
-                    self.columns.batch().clamped_count += u32::from(sent_ns > self.ingest_ns);
                 }
                 _ => self.columns.batch().rejected_indices.push(record),
             }
         }
         self.faults.end_record();
-        Ok(())
+        Ok(accepted)
     }
 }
 
@@ -200,4 +205,14 @@ fn record_key<'a>(scan: &mut Scanner<'a>) -> Scan<Key<'a>> {
         "fields" => Key::Fields,
         _ => Key::Other(name),
     })
+}
+
+/// A string, or `None` and behind the value if it is another value.
+#[inline]
+fn string_value<'a>(scan: &mut Scanner<'a>) -> Scan<Option<Cow<'a, str>>> {
+    if scan.peek() == b'"' {
+        return scan.string().map(Some);
+    }
+    scan.at = scan.value_end(RECORD_DEPTH)?;
+    Ok(None)
 }

@@ -10,7 +10,10 @@ pub(super) struct Syntax(pub(super) usize);
 pub(super) type Scan<T> = Result<T, Syntax>;
 
 /// A place in a document. `at` never leaves a character boundary between tokens.
-#[derive(Clone)]
+///
+/// Small steps change it in place and are inlined; long ways take a copy and return the place
+/// behind them. So the place stays in a register while a record is read.
+#[derive(Clone, Copy)]
 pub(super) struct Scanner<'a> {
     pub(super) text: &'a str,
     pub(super) at: usize,
@@ -68,7 +71,8 @@ impl<'a> Scanner<'a> {
 
     #[inline]
     pub(super) fn skip_space(&mut self) {
-        while matches!(self.peek(), b' ' | b'\n' | b'\r' | b'\t') {
+        // Most tokens follow each other directly, so that one comparison tells.
+        while self.peek() <= b' ' && matches!(self.peek(), b' ' | b'\n' | b'\r' | b'\t') {
             self.at += 1;
         }
     }
@@ -104,43 +108,45 @@ impl<'a> Scanner<'a> {
         Ok(false)
     }
 
+    #[inline]
     pub(super) fn literal(&mut self, literal: &[u8]) -> Scan<()> {
         if self.take_prefix(literal) { Ok(()) } else { self.error() }
     }
 
-    /// Passes one value inside of `depth` arrays and objects.
-    pub(super) fn skip_value(&mut self, depth: usize) -> Scan<()> {
+    /// The place behind the value that begins here, inside of `depth` arrays and objects.
+    pub(super) fn value_end(mut self, depth: usize) -> Scan<usize> {
         match self.peek() {
-            b'"' => self.skip_string(),
-            b'{' | b'[' if depth >= JSON_DEPTH_MAX => self.error(),
-            b'{' => self.skip_object(depth + 1),
-            b'[' => self.skip_array(depth + 1),
-            b't' => self.literal(b"true"),
-            b'f' => self.literal(b"false"),
-            b'n' => self.literal(b"null"),
-            _ => self.number().map(|_| ()),
+            b'"' => return self.string_end(),
+            b'{' | b'[' if depth >= JSON_DEPTH_MAX => return self.error(),
+            b'{' => return self.object_end(depth + 1),
+            b'[' => return self.array_end(depth + 1),
+            b't' => self.literal(b"true")?,
+            b'f' => self.literal(b"false")?,
+            b'n' => self.literal(b"null")?,
+            _ => return self.number_end(),
         }
+        Ok(self.at)
     }
 
-    fn skip_object(&mut self, depth: usize) -> Scan<()> {
+    fn object_end(mut self, depth: usize) -> Scan<usize> {
         self.expect(b'{')?;
         let mut more = self.first(b'}');
         while more {
-            self.skip_string()?;
+            self.at = self.string_end()?;
             self.colon()?;
-            self.skip_value(depth)?;
+            self.at = self.value_end(depth)?;
             more = self.next(b'}')?;
         }
-        Ok(())
+        Ok(self.at)
     }
 
-    fn skip_array(&mut self, depth: usize) -> Scan<()> {
+    fn array_end(mut self, depth: usize) -> Scan<usize> {
         self.expect(b'[')?;
         let mut more = self.first(b']');
         while more {
-            self.skip_value(depth)?;
+            self.at = self.value_end(depth)?;
             more = self.next(b']')?;
         }
-        Ok(())
+        Ok(self.at)
     }
 }

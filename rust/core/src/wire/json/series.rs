@@ -6,6 +6,7 @@ use hashbrown::HashTable;
 
 use super::SPELLING_FORMAT;
 use super::array::Parser;
+use super::record::RECORD_DEPTH;
 use super::scan::{Scan, Scanner};
 use super::string::equal_bytes;
 use crate::batch::{NEW_SERIES_BASE, NewSeries};
@@ -46,24 +47,27 @@ impl<'a> Parser<'a, '_> {
     /// The value of `tags`. Where it is spelled as the tags of a known series of `measurement`,
     /// it is taken without looking inside: what was accepted once under these very bytes is a
     /// complete and valid object, so an object that begins with them also ends with them.
+    ///
+    /// Also returns the place behind it.
     #[inline]
-    pub(super) fn tags(&mut self, measurement: Option<&str>) -> Scan<Tags<'a>> {
-        let start = self.scan.at;
+    pub(super) fn tags(
+        &self,
+        scan: Scanner<'a>,
+        measurement: Option<&str>,
+    ) -> Scan<(Tags<'a>, usize)> {
         if let Some(measurement) = measurement
-            && let Some(length) = first_brace_end(self.scan.rest())
+            && let Some(length) = first_brace_end(scan.rest())
         {
-            let spelling = self.scan.rest().get(..length).unwrap_or_default();
-            if let Some(series) = self.find_series(measurement, spelling) {
-                self.scan.at += length;
-                return Ok(Tags::Known(series));
+            let spelling = scan.rest().get(..length).unwrap_or_default();
+            if let Some(series) = find_series(self.names, &self.fresh, measurement, spelling) {
+                return Ok((Tags::Known(series), scan.at + length));
             }
         }
-        let is_object = self.scan.peek() == b'{';
-        self.scan.skip_value(2)?;
-        if !is_object {
-            return Ok(Tags::Faulty);
+        let end = scan.value_end(RECORD_DEPTH)?;
+        if scan.peek() != b'{' {
+            return Ok((Tags::Faulty, end));
         }
-        Ok(Tags::Unchecked(start, self.scan.span(start, self.scan.at)?))
+        Ok((Tags::Unchecked(scan.at, scan.span(scan.at, end)?), end))
     }
 
     /// The series of a record, which becomes a new one of the batch if it is unknown and the
@@ -84,7 +88,7 @@ impl<'a> Parser<'a, '_> {
             Tags::Unchecked(start, tags) => (Some(start), tags),
         };
         if let Some(measurement) = measurement
-            && let Some(series) = self.find_series(measurement, tags.as_bytes())
+            && let Some(series) = find_series(self.names, &self.fresh, measurement, tags.as_bytes())
         {
             return Ok(Some(series));
         }
@@ -115,20 +119,10 @@ impl<'a> Parser<'a, '_> {
         Ok(Some(series))
     }
 
-    #[inline]
-    fn find_series(&self, measurement: &str, tags: &[u8]) -> Option<u32> {
-        let hash = self.names.hash(SPELLING_FORMAT, measurement.as_bytes(), tags);
-        if let Some(series) = self.names.find(hash, SPELLING_FORMAT, measurement.as_bytes(), tags) {
-            return Some(series);
-        }
-        let spells = |fresh: &Fresh<'_>| fresh.tags == tags && fresh.measurement == measurement;
-        self.fresh.spellings.find(hash, spells).map(|fresh| fresh.series)
-    }
-
     /// Keys and values of the tags object at `start`; faults of record `index` are noted.
     #[cold]
     fn parse_tags(&mut self, index: usize, start: usize) -> Scan<Vec<(String, String)>> {
-        let mut scan = Scanner::new(self.scan.text, start);
+        let mut scan = Scanner::new(self.text, start);
         let mut pairs = Vec::new();
         self.keys.clear();
         scan.expect(b'{')?;
@@ -139,12 +133,12 @@ impl<'a> Parser<'a, '_> {
             scan.colon()?;
             if !self.keys.insert(key.clone()) {
                 self.faults.push(key_at, FaultCode::DuplicateKey, index, &["tags", &key]);
-                scan.skip_value(3)?;
+                scan.at = scan.value_end(RECORD_DEPTH + 1)?;
             } else if scan.peek() == b'"' {
                 pairs.push((key.into_owned(), scan.string()?.into_owned()));
             } else {
                 self.faults.push(key_at, FaultCode::StringType, index, &["tags", &key]);
-                scan.skip_value(3)?;
+                scan.at = scan.value_end(RECORD_DEPTH + 1)?;
             }
             more = scan.next(b'}')?;
         }
@@ -152,9 +146,25 @@ impl<'a> Parser<'a, '_> {
     }
 }
 
+/// The series of `measurement` whose tags are spelled like this.
+#[inline]
+pub(super) fn find_series(
+    names: &SpellingCache,
+    fresh: &FreshSeries<'_>,
+    measurement: &str,
+    tags: &[u8],
+) -> Option<u32> {
+    let hash = names.hash(SPELLING_FORMAT, measurement.as_bytes(), tags);
+    if let Some(series) = names.find(hash, SPELLING_FORMAT, measurement.as_bytes(), tags) {
+        return Some(series);
+    }
+    let spells = |fresh: &Fresh<'_>| fresh.tags == tags && fresh.measurement == measurement;
+    fresh.spellings.find(hash, spells).map(|fresh| fresh.series)
+}
+
 /// The length up to and with the first closing brace.
 #[inline]
-fn first_brace_end(bytes: &[u8]) -> Option<usize> {
+pub(super) fn first_brace_end(bytes: &[u8]) -> Option<usize> {
     let (chunks, tail) = bytes.as_chunks::<8>();
     for (at, chunk) in chunks.iter().enumerate() {
         let found = equal_bytes(u64::from_le_bytes(*chunk), b'}');

@@ -4,8 +4,10 @@ use std::borrow::Cow;
 
 use super::scan::{Scan, Scanner, Syntax};
 
-const ONES: u64 = 0x0101_0101_0101_0101;
-const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+/// A one in each byte.
+pub(super) const ONES: u64 = 0x0101_0101_0101_0101;
+/// The high bit of each byte.
+pub(super) const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
 /// High bits of bytes of `word`, the lowest of which marks the first byte equal to `byte`.
 #[inline]
@@ -25,7 +27,7 @@ impl<'a> Scanner<'a> {
     /// The first byte from `at` on that is a quote, a backslash or a control character, or the
     /// end of the document.
     #[inline]
-    fn plain_end(&self, mut at: usize) -> usize {
+    pub(super) fn plain_end(&self, mut at: usize) -> usize {
         let bytes = self.bytes();
         while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
             let ends = string_bytes_end(u64::from_le_bytes(*chunk));
@@ -49,13 +51,14 @@ impl<'a> Scanner<'a> {
             self.at = end + 1;
             return Ok(Cow::Borrowed(self.span(start, end)?));
         }
-        self.escaped_string(start, end).map(Cow::Owned)
+        let (string, at) = self.escaped_string(start, end)?;
+        self.at = at;
+        Ok(Cow::Owned(string))
     }
 
-    /// Passes a string.
-    #[inline]
-    pub(super) fn skip_string(&mut self) -> Scan<()> {
-        self.string().map(|_| ())
+    /// The place behind the string that begins here.
+    pub(super) fn string_end(mut self) -> Scan<usize> {
+        self.string().map(|_| self.at)
     }
 
     /// The text between two places that are ends of tokens or ASCII characters.
@@ -64,18 +67,15 @@ impl<'a> Scanner<'a> {
         self.text.get(start..end).ok_or(Syntax(start))
     }
 
-    /// The string whose plain beginning reaches from `start` to `end`.
+    /// The string whose plain beginning reaches from `start` to `end`, and the place behind it.
     #[cold]
-    fn escaped_string(&mut self, mut start: usize, mut end: usize) -> Scan<String> {
+    fn escaped_string(mut self, mut start: usize, mut end: usize) -> Scan<(String, usize)> {
         let mut out = String::new();
         loop {
             out.push_str(self.span(start, end)?);
             self.at = end;
             match self.peek() {
-                b'"' => {
-                    self.at += 1;
-                    return Ok(out);
-                }
+                b'"' => return Ok((out, end + 1)),
                 b'\\' => out.push(self.escape()?),
                 // A control character, or the end of the document.
                 _ => return self.error(),

@@ -196,16 +196,13 @@ impl<'a> Parser<'a, '_> {
     #[inline]
     pub(super) fn accept(&mut self, row: &Row<'_>) {
         let is_known = |cell: &Cell<'_>| cell.column != UNKNOWN_COLUMN;
-        if row.cells_table.is_some() && self.cells.iter().all(is_known) {
-            self.columns.accept(row, &mut self.cells);
-            return;
-        }
-        let names: Vec<Cow<'a, str>> = self.cells.iter().map(|cell| cell.name.clone()).collect();
+        let known = row.cells_table.is_some() && self.cells.iter().all(is_known);
         self.columns.accept(row, &mut self.cells);
-        let Some(table) = self.columns.last_table() else { return };
-        for name in names {
-            if let Cow::Borrowed(name) = name {
-                self.layouts.set(table, self.columns.find_column(table, name), name);
+        if let (false, Some(table)) = (known, self.columns.last_table()) {
+            for cell in &self.cells {
+                if let Cow::Borrowed(name) = cell.name {
+                    self.layouts.set(table, cell.column, name);
+                }
             }
         }
     }

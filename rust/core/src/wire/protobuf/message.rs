@@ -18,7 +18,6 @@ pub(super) struct Parser<'a, 'c> {
     pub(super) names: &'c SpellingCache,
     pub(super) limits: &'c WriteLimits,
     pub(super) tenant_key: &'c str,
-    pub(super) ingest_ns: i64,
     pub(super) columns: Columns,
     /// How senders lay out the fields of each column.
     pub(super) layouts: Layouts<'a>,
@@ -59,7 +58,6 @@ pub fn parse_protobuf(
         names,
         limits,
         tenant_key,
-        ingest_ns,
         columns: Columns::new(ingest_ns),
         layouts: Layouts::default(),
         cells: Vec::new(),

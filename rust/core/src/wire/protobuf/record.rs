@@ -59,7 +59,7 @@ impl<'a> Parser<'a, '_> {
                 other => reader.skip(other)?,
             }
         }
-        self.end_record(&parts)
+        self.end_record(parts)
     }
 
     #[inline]
@@ -71,13 +71,13 @@ impl<'a> Parser<'a, '_> {
     }
 
     #[inline]
-    fn end_record(&mut self, parts: &Parts<'a>) -> Scan<()> {
+    fn end_record(&mut self, parts: Parts<'a>) -> Scan<()> {
         let time_ns = timestamp_ns(parts.seconds, parts.nanos);
         let rejected = self.cells.is_empty() || time_ns.is_some_and(|ns| ns < YEAR_2000_NS);
         // A series that was accepted before under these very bytes has nothing wrong with it.
         let series = match self.find_series(parts.measurement, &parts.tags) {
             Some(series) => Ok(Some(series)),
-            None => self.new_series(parts.measurement, &parts.tags, !rejected)?,
+            None => self.new_series(parts.measurement, parts.tags, !rejected)?,
         };
         if !self.is_sound() {
             return Ok(());
@@ -92,11 +92,10 @@ impl<'a> Parser<'a, '_> {
         let record = u32::try_from(self.received).expect("bounded by the records of a batch");
         match series {
             Some(series) if !rejected => {
-                let time_ns = sent_ns.min(self.ingest_ns);
+                let time_ns = self.columns.clamp(sent_ns);
                 let (measurement, cells_table) = (parts.measurement, self.cells_table);
                 let row = Row { record, measurement, series, time_ns, cells_table };
                 self.accept(&row);
-                self.columns.batch().clamped_count += u32::from(sent_ns > self.ingest_ns);
             }
             _ => self.columns.batch().rejected_indices.push(record),
         }

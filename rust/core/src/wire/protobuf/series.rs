@@ -54,10 +54,10 @@ impl<'a> Parser<'a, '_> {
     pub(super) fn new_series(
         &mut self,
         measurement: &'a str,
-        tags: &Cow<'a, [u8]>,
+        tags: Cow<'a, [u8]>,
         accepted: bool,
     ) -> Scan<Result<Option<u32>, &'static str>> {
-        let map = read_tags(tags, self.limits.tags_max + TENANT_TAGS.len())?;
+        let map = read_tags(&tags, self.limits.tags_max + TENANT_TAGS.len())?;
         if !self.is_sound() {
             return Ok(Ok(None));
         }
@@ -73,14 +73,14 @@ impl<'a> Parser<'a, '_> {
         if !accepted || measurement.is_empty() || self.has_faulty_field() {
             return Ok(Ok(None));
         }
-        let spelling = SpellingCache::spell(SPELLING_FORMAT, measurement.as_bytes(), tags);
+        let spelling = SpellingCache::spell(SPELLING_FORMAT, measurement.as_bytes(), &tags);
         let new_series = &mut self.columns.batch().new_series;
         // One for each accepted record at most, which is far below the base.
         let number = u32::try_from(new_series.len()).expect("as many series as records");
         new_series.push(NewSeries { name, spelling });
         let series = NEW_SERIES_BASE + number;
-        let hash = self.names.hash(SPELLING_FORMAT, measurement.as_bytes(), tags);
-        let fresh = Fresh { hash, measurement, tags: tags.clone(), series };
+        let hash = self.names.hash(SPELLING_FORMAT, measurement.as_bytes(), &tags);
+        let fresh = Fresh { hash, measurement, tags, series };
         self.fresh.spellings.insert_unique(hash, fresh, |fresh| fresh.hash);
         Ok(Ok(Some(series)))
     }

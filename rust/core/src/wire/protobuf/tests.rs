@@ -142,7 +142,7 @@ fn the_first_faulty_record_is_named_and_in_it_entity_then_tags_then_fields() {
     let named = Record { tags: owned(&[("entity_id", "a")]), ..all.clone() };
     assert_eq!(refusal(&[all]), Some("entity_id"), "L10");
     assert_eq!(refusal(&[tagged]), Some("tags"), "L10");
-    assert_eq!(refusal(&[named.clone()]), Some("fields"), "L10");
+    assert_eq!(refusal(std::slice::from_ref(&named)), Some("fields"), "L10");
     let later = Record { tags: Vec::new(), ..record() };
     assert_eq!(refusal(&[record(), named, later]), Some("fields"), "L10");
 }
@@ -191,8 +191,8 @@ fn the_last_one_wins() {
     let value = |bytes: &[Vec<u8>]| entry(4, "v", &bytes.concat());
     let two = Sent::Number(2.0).encode();
     for (what, parts) in [
-        ("map keys", vec![value(&[Sent::Bool(true).encode()]), value(&[two.clone()])]),
-        ("an unset value first", vec![value(&[]), value(&[two.clone()])]),
+        ("map keys", vec![value(&[Sent::Bool(true).encode()]), value(std::slice::from_ref(&two))]),
+        ("an unset value first", vec![value(&[]), value(std::slice::from_ref(&two))]),
         ("oneof", vec![value(&[Sent::Text("x".into()).encode(), two.clone()])]),
         ("oneof, twice", vec![value(&[two.clone(), vec![0x10, 1], two.clone()])]),
         (

@@ -1,0 +1,88 @@
+"""Rate limit and lockout per client, shared by all workers of a host (decisions B)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, TypeVar
+
+from fleetcast.engine import Limiter
+from fleetcast.errors import StoreError, refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from fleetcast.config.sections import Limits
+
+T = TypeVar("T")
+
+_LOG_SECONDS = 10.0
+
+logger = logging.getLogger(__name__)
+
+
+class SharedGuard:
+    """The `Guard` of one process, on a file that all of them use.
+
+    It protects the service, so its own faults let requests pass (B7): each is counted in
+    `failed_open`, and the log has one line of them every ten seconds at most. After a fault the
+    file is opened anew, so what can mend does.
+    """
+
+    def __init__(
+        self, path: Path, limits: Limits, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._path = path
+        self._limits = limits
+        self._clock = clock
+        self._limiter: Limiter | None = None
+        self._logged_at: float | None = None
+        self.failed_open = 0
+
+    def admit(self, address: str) -> None:
+        """Counts a request. Raises `Refused` (`rate_limited`, with `retry_after_seconds`)."""
+        if self._limits.requests_per_minute:
+            seconds = self._ask(lambda limiter: limiter.admit(address))
+            if seconds is not None:
+                raise refused("rate_limited", retry_after_seconds=seconds)
+
+    def check_lockout(self, address: str) -> None:
+        """Raises `Refused` (`auth_lockout`, with `retry_after_seconds`)."""
+        if self._limits.lockout_failures:
+            seconds = self._ask(lambda limiter: limiter.lockout(address))
+            if seconds is not None:
+                raise refused("auth_lockout", retry_after_seconds=seconds)
+
+    def record_failure(self, address: str) -> None:
+        """Counts a key that was sent and is no good."""
+        if self._limits.lockout_failures:
+            self._ask(lambda limiter: limiter.record_failure(address))
+
+    def _ask(self, question: Callable[[Limiter], T]) -> T | None:
+        """What the limiter says; `None` where it is broken."""
+        try:
+            limiter = self._limiter
+            if limiter is None:
+                limiter = self._limiter = self._open()
+            return question(limiter)
+        except (StoreError, OSError) as error:
+            self._limiter = None
+            self.failed_open += 1
+            now = self._clock()
+            if self._logged_at is None or now - self._logged_at >= _LOG_SECONDS:
+                self._logged_at = now
+                logger.error(  # noqa: TRY400 - the message says all
+                    "rate limit and lockout are off: %s", error, extra={"times": self.failed_open}
+                )
+            return None
+
+    def _open(self) -> Limiter:
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return Limiter.open(
+            str(self._path),
+            requests_per_minute=self._limits.requests_per_minute,
+            lockout_failures=self._limits.lockout_failures,
+            lockout_window_seconds=self._limits.lockout_window_seconds,
+            lockout_seconds=self._limits.lockout_seconds,
+        )

@@ -1,0 +1,128 @@
+//! How fast bodies become batches: `cargo bench -p fleetcast-core --bench parse`.
+//!
+//! `FLEETCAST_BODIES=dir` also writes the bodies there, to time other parsers on them.
+
+use std::fmt::Write;
+use std::hint::black_box;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use fleetcast_core::batch::{Batch, NEW_SERIES_BASE};
+use fleetcast_core::limits::WriteLimits;
+use fleetcast_core::spelling::SpellingCache;
+use fleetcast_core::time::{SECOND_NS, YEAR_2000_NS, write_rfc3339};
+use fleetcast_core::wire::parse_json;
+
+const RECORD_COUNT: u64 = 1_000;
+const START_NS: i64 = YEAR_2000_NS + 820_000_000 * SECOND_NS;
+
+/// Decimals of the values: three as from a sensor, or all that a computed double has.
+#[derive(Clone, Copy, PartialEq)]
+enum Digits {
+    Few,
+    All,
+}
+
+struct Body {
+    name: &'static str,
+    entity_count: u64,
+    digits: Digits,
+    /// Between tokens: nothing, or what Python's `json.dumps` puts there.
+    space: &'static str,
+}
+
+const BODIES: [Body; 4] = [
+    Body { name: "100_entities", entity_count: 100, digits: Digits::Few, space: "" },
+    Body { name: "1000_entities", entity_count: 1_000, digits: Digits::Few, space: "" },
+    Body { name: "long_numbers", entity_count: 1_000, digits: Digits::All, space: "" },
+    Body { name: "spaces", entity_count: 1_000, digits: Digits::Few, space: " " },
+];
+
+/// Reproducible noise.
+struct Noise(u64);
+
+impl Noise {
+    fn below(&mut self, bound: f64) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963);
+        f64::from(u32::try_from(self.0 >> 32).expect("32 bits")) / 4_294_967_296.0 * bound
+    }
+}
+
+impl Body {
+    fn render(&self) -> Vec<u8> {
+        let mut noise = Noise(1);
+        let mut out = String::from("[");
+        let s = self.space;
+        for record in 0..RECORD_COUNT {
+            let entity = record % self.entity_count;
+            let mut time = Vec::new();
+            write_rfc3339(&mut time, START_NS + i64::try_from(record).expect("small") * 1_000_000);
+            let time = String::from_utf8(time).expect("ASCII");
+            if record > 0 {
+                write!(out, ",{s}").expect("memory");
+            }
+            write!(
+                out,
+                "{{\"measurement\":{s}\"satellite\",{s}\"time\":{s}\"{time}\",{s}\"tags\":{s}{{\
+                 \"entity_id\":{s}\"sat-{entity:05}\",{s}\"entity_type\":{s}\"satellite\",{s}\
+                 \"plane\":{s}\"p{:02}\",{s}\"operator\":{s}\"northern-sky\"}},{s}\"fields\":{s}{{",
+                entity % 24
+            )
+            .expect("memory");
+            let names = ["lat", "lon", "altitude_km", "utilization", "snr_db"];
+            for (name, bound) in names.into_iter().zip([90.0, 180.0, 1_200.0, 1.0, 30.0]) {
+                let comma = if name == "lat" { "" } else { "," };
+                let gap = if name == "lat" { "" } else { s };
+                let value = noise.below(bound) - bound / 3.0;
+                match self.digits {
+                    Digits::Few => write!(out, "{comma}{gap}\"{name}\":{s}{value:.4}"),
+                    Digits::All => write!(out, "{comma}{gap}\"{name}\":{s}{value}"),
+                }
+                .expect("memory");
+            }
+            out.push_str("}}");
+        }
+        out.push(']');
+        out.into_bytes()
+    }
+}
+
+fn parse(body: &[u8], names: &SpellingCache) -> Batch {
+    let ingest_ns = START_NS + 3_600 * SECOND_NS;
+    parse_json(body, names, &WriteLimits::default(), "acme", ingest_ns).expect("a valid body")
+}
+
+/// A cache that knows every series of `body`.
+fn known(body: &[u8]) -> SpellingCache {
+    let mut names = SpellingCache::default();
+    for (series, new) in (0..).zip(parse(body, &names).new_series) {
+        names.insert(new.spelling, series);
+    }
+    let series = &parse(body, &names).tables[0].series;
+    assert!(series.iter().all(|&series| series < NEW_SERIES_BASE));
+    names
+}
+
+fn benches(c: &mut Criterion) {
+    let mut group = c.benchmark_group("parse_json");
+    group.throughput(Throughput::Elements(RECORD_COUNT));
+    for body in BODIES {
+        let bytes = body.render();
+        if let Some(folder) = std::env::var_os("FLEETCAST_BODIES") {
+            let path = std::path::Path::new(&folder).join(body.name).with_extension("json");
+            std::fs::write(path, &bytes).expect("a folder for bodies");
+        }
+        let (warm, cold) = (known(&bytes), SpellingCache::default());
+        group.bench_function(BenchmarkId::new("warm", body.name), |b| {
+            b.iter(|| parse(black_box(&bytes), &warm));
+        });
+        if body.name == "1000_entities" {
+            group.bench_function(BenchmarkId::new("cold", body.name), |b| {
+                b.iter(|| parse(black_box(&bytes), &cold));
+            });
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(parsing, benches);
+criterion_main!(parsing);

@@ -1,0 +1,52 @@
+//! A clock that every process of a host reads alike and nobody can set, and the boot it counts from.
+
+use std::io;
+
+/// Nanoseconds since the machine started, the time it slept included.
+///
+/// # Errors
+///
+/// What the operating system says where it has no such clock.
+pub(super) fn boottime_ns() -> io::Result<u64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec that outlives the call, which writes nothing else.
+    #[expect(unsafe_code, reason = "the standard library reads this clock only as differences")]
+    let result = unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut time) };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let seconds = u64::try_from(time.tv_sec).map_err(io::Error::other)?;
+    let nanoseconds = u64::try_from(time.tv_nsec).map_err(io::Error::other)?;
+    Ok(seconds * super::SECOND_NS + nanoseconds)
+}
+
+/// Bytes of a boot's name.
+pub(super) const BOOT_BYTES: usize = 36;
+
+/// The name of this boot: instants of another one mean nothing now.
+///
+/// # Errors
+///
+/// What the operating system says where it cannot be read.
+pub(super) fn boot() -> io::Result<[u8; BOOT_BYTES]> {
+    let text = std::fs::read("/proc/sys/kernel/random/boot_id")?;
+    let name = text.first_chunk().copied();
+    name.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the boot has no name"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_rises_and_counts_from_the_boot() {
+        let before = boottime_ns().expect("a clock");
+        let after = boottime_ns().expect("a clock");
+        let uptime = std::fs::read_to_string("/proc/uptime").expect("an uptime");
+        let uptime_s: f64 = uptime.split(' ').next().and_then(|s| s.parse().ok()).expect("seconds");
+        assert!(0 < before && before <= after);
+        let clock_s = std::time::Duration::from_nanos(after).as_secs_f64();
+        assert!((uptime_s - clock_s).abs() < 5.0, "{uptime_s} {clock_s}");
+        assert_eq!(boot().expect("a name"), boot().expect("a name"));
+    }
+}

@@ -1,0 +1,138 @@
+//! Which client has which place in the file.
+
+use std::fs::File;
+use std::hash::BuildHasher;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use foldhash::quality::FixedState;
+
+use super::client::Client;
+use super::file::Layout;
+use super::ring::Ring;
+use super::{RATE_WINDOW_NS, Rules, SECOND_NS};
+
+/// Places a client may have: the bucket that its key hashes to.
+pub(super) const WAYS: usize = 8;
+
+/// A place: key 16, locked until 8, claimed at 8. A divisor of the page, so that a head is written
+/// whole or not at all.
+pub(super) const HEAD_BYTES: usize = 32;
+
+const BUCKET_BYTES: usize = WAYS * HEAD_BYTES;
+
+/// The file while it is locked.
+pub(super) struct Table<'f> {
+    file: &'f File,
+    layout: Layout,
+    rules: Rules,
+}
+
+/// A client's place.
+#[derive(Clone, Copy)]
+pub(super) struct Slot {
+    index: u64,
+    key: u128,
+    locked_until_ns: u64,
+    since_ns: u64,
+}
+
+impl Slot {
+    /// When the client got this place: what the rings hold from before is another's.
+    pub(super) fn since_ns(&self) -> u64 {
+        self.since_ns
+    }
+}
+
+impl<'f> Table<'f> {
+    pub(super) fn new(file: &'f File, layout: Layout, rules: Rules) -> Self {
+        Self { file, layout, rules }
+    }
+
+    /// The place of `client`, where it has one.
+    pub(super) fn find(&self, client: Client) -> io::Result<Option<Slot>> {
+        Ok(self.bucket(client)?.into_iter().find(|slot| slot.key == client.key()))
+    }
+
+    /// The place of `client`: its own, an empty one, or that of the client idle for longest.
+    pub(super) fn find_or_claim(&self, client: Client, now_ns: u64) -> io::Result<Slot> {
+        let bucket = self.bucket(client)?;
+        if let Some(slot) = bucket.iter().find(|slot| slot.key == client.key()) {
+            return Ok(*slot);
+        }
+        let mut index = bucket.iter().find(|slot| slot.key == 0).map(|slot| slot.index);
+        if index.is_none() {
+            let mut oldest_ns = u64::MAX;
+            for slot in &bucket {
+                let active_ns = self.last_active_ns(slot, now_ns)?;
+                if active_ns < oldest_ns {
+                    (oldest_ns, index) = (active_ns, Some(slot.index));
+                }
+            }
+        }
+        let index = index.unwrap_or(bucket[0].index);
+        let slot = Slot { index, key: client.key(), locked_until_ns: 0, since_ns: now_ns };
+        self.write_head(&slot)?;
+        Ok(slot)
+    }
+
+    /// Instants of admitted requests.
+    pub(super) fn admitted(&self, slot: &Slot, now_ns: u64) -> Ring<'f> {
+        let valid = slot.since_ns..=now_ns.saturating_add(RATE_WINDOW_NS);
+        Ring::new(self.file, self.layout.rings_offset(slot.index), self.layout.admitted_len, valid)
+    }
+
+    /// Instants of failures since the last lock.
+    pub(super) fn failed(&self, slot: &Slot, now_ns: u64) -> Ring<'f> {
+        let offset = self.layout.failed_offset(slot.index);
+        let from_ns = slot.since_ns.max(slot.locked_until_ns);
+        let window_ns = u64::from(self.rules.lockout_window_seconds) * SECOND_NS;
+        let valid = from_ns..=now_ns.saturating_add(window_ns);
+        Ring::new(self.file, offset, self.layout.failed_len, valid)
+    }
+
+    /// How long the client stays locked out; 0 where it is not.
+    pub(super) fn locked_ns(&self, slot: &Slot, now_ns: u64) -> u64 {
+        let left_ns = slot.locked_until_ns.saturating_sub(now_ns);
+        let longest_ns = u64::from(self.rules.lockout_seconds) * SECOND_NS;
+        // Longer than any lock is damage. Half as much again leaves room for clocks read out of turn.
+        if left_ns > longest_ns + longest_ns / 2 { 0 } else { left_ns }
+    }
+
+    /// Locks a client out. Its failures lie before the end of the lock, so they count no more.
+    pub(super) fn lock_until(&self, slot: &Slot, until_ns: u64) -> io::Result<()> {
+        self.write_head(&Slot { locked_until_ns: until_ns, ..*slot })
+    }
+
+    /// The last instant that matters to a client; a lock makes it lie in the future.
+    fn last_active_ns(&self, slot: &Slot, now_ns: u64) -> io::Result<u64> {
+        let admitted_ns = self.admitted(slot, now_ns).place()?.newest_ns;
+        let failed_ns = self.failed(slot, now_ns).place()?.newest_ns;
+        let locked = self.locked_ns(slot, now_ns) > 0;
+        Ok(admitted_ns.max(failed_ns).max(if locked { slot.locked_until_ns } else { 0 }))
+    }
+
+    fn bucket(&self, client: Client) -> io::Result<[Slot; WAYS]> {
+        let hash = FixedState::with_seed(self.layout.seed).hash_one(client.key());
+        let first = hash % self.layout.buckets * WAYS as u64;
+        let mut bytes = [0; BUCKET_BYTES];
+        self.file.read_exact_at(&mut bytes, Layout::head_offset(first))?;
+        let heads = bytes.as_chunks::<HEAD_BYTES>().0;
+        let mut indexes = first..;
+        Ok(std::array::from_fn(|way| read_head(&heads[way], indexes.next().unwrap_or(first))))
+    }
+
+    fn write_head(&self, slot: &Slot) -> io::Result<()> {
+        let mut bytes = [0; HEAD_BYTES];
+        bytes[..16].copy_from_slice(&slot.key.to_le_bytes());
+        bytes[16..24].copy_from_slice(&slot.locked_until_ns.to_le_bytes());
+        bytes[24..].copy_from_slice(&slot.since_ns.to_le_bytes());
+        self.file.write_all_at(&bytes, Layout::head_offset(slot.index))
+    }
+}
+
+fn read_head(bytes: &[u8; HEAD_BYTES], index: u64) -> Slot {
+    let word = |at: usize| bytes[at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+    let key = u128::from(word(8)) << 64 | u128::from(word(0));
+    Slot { index, key, locked_until_ns: word(16), since_ns: word(24) }
+}

@@ -1,0 +1,185 @@
+"""The running service as its clients see it: tenants, keys, records, and what came back."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import os
+import time
+from dataclasses import dataclass
+from email.message import Message
+from typing import TYPE_CHECKING
+
+from fleetcast.accounts import Keys, key_pepper
+from fleetcast.accounts.key_text import read_key_text
+from fleetcast.security.master_key import load_master_key
+from fleetcast.wiring.directory import DataDirectory, opened
+from tests.http.client import Client, Response
+from tests.service.service import ALL_SCOPES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from tests.service.service import Answer, Service
+
+# An hour that began at least two hours ago: every window of every interval starts here.
+HOUR_S = int(time.time()) // 3600 * 3600 - 7200
+_ZONE = datetime.UTC
+
+
+def at(seconds: float, base_s: int = HOUR_S) -> str:
+    """`base_s + seconds` as the service writes it; milliseconds at most."""
+    milliseconds = round(seconds * 1000)
+    moment = datetime.datetime.fromtimestamp(base_s + milliseconds // 1000, _ZONE)
+    fraction = f".{milliseconds % 1000:03}" if milliseconds % 1000 else ""
+    return f"{moment:%Y-%m-%dT%H:%M:%S}{fraction}Z"
+
+
+def record(time_text: str, entity: str = "e", measurement: str = "link", **fields) -> dict:
+    return {
+        "measurement": measurement,
+        "time": time_text,
+        "tags": {"entity_id": entity},
+        "fields": fields or {"snr_db": 1.0},
+    }
+
+
+def refusal(answer: Answer) -> tuple[int, object]:
+    """Status and body of an answer that must not be prose."""
+    assert answer.headers["Content-Type"] == "application/json"
+    return answer.status, answer.json
+
+
+def faults(answer: Answer) -> list[tuple[str, list]]:
+    """Type and place of every item of a 422 `detail` list, whose shape is C1."""
+    assert answer.status == 422, answer.body
+    assert list(answer.json) == ["detail"]
+    for item in answer.json["detail"]:
+        assert set(item) == {"type", "loc", "msg"}
+        assert isinstance(item["msg"], str)
+        assert item["msg"]
+    return [(item["type"], item["loc"]) for item in answer.json["detail"]]
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """One tenant, with a key for everything."""
+
+    service: Service
+    name: str
+    plane: Path
+    key: str
+
+    def post(self, records: object, **options: object) -> Answer:
+        return self.service.post(records, **{"key": self.key, **options})
+
+    def write(self, *records: dict) -> dict:
+        """Writes what must be accepted whole."""
+        answer = self.post(list(records))
+        assert answer.status == 202, answer.body
+        assert answer.json["accepted_count"] == len(records)
+        return answer.json
+
+    def get(self, path: str, **parameters: object) -> Answer:
+        return self.service.get(path, **{"key": self.key, **parameters})
+
+    def topology(self, **parameters: object) -> Answer:
+        """An hour from `HOUR_S` on, unless told otherwise."""
+        return self.get(
+            "/topology", **{"as_of_utc": at(3600), "freshness_seconds": 3600, **parameters}
+        )
+
+    def entities(self, **parameters: object) -> list[dict]:
+        answer = self.topology(**parameters)
+        assert answer.status == 200, answer.body
+        return answer.json["entities"]
+
+    def series(self, entity: str | Sequence[str] = "e", **parameters: object) -> Answer:
+        """An hour of `link` from `HOUR_S` on, unless told otherwise; `None` leaves one out."""
+        defaults = {"start": at(0), "end": at(3600), "measurement": "link"}
+        chosen = {**defaults, **parameters}
+        given = {name: value for name, value in chosen.items() if value is not None}
+        return self.get("/topology/series", entity_id=entity, **given)
+
+    def rows(self, entity: str = "e", **parameters: object) -> list[tuple]:
+        """(time, {channel: value}) of one entity."""
+        answer = self.series(entity, **parameters)
+        assert answer.status == 200, answer.body
+        (one,) = answer.json["series"]
+        channels = one["channels"]
+        assert one["point_count"] == len(one["times"])
+        assert all(len(values) == len(one["times"]) for values in channels.values())
+        return [
+            (moment, {name: values[row] for name, values in channels.items()})
+            for row, moment in enumerate(one["times"])
+        ]
+
+
+class Accounts:
+    """Tenants and keys of a data directory, made beside the running service."""
+
+    def __init__(self, service: Service, data: Path) -> None:
+        self.service = service
+        self.data = data
+        self._numbers = itertools.count()
+        self._opened = opened(DataDirectory(data), os.environ)
+        self._installation = self._opened.__enter__()
+        self.store = self._installation.store
+        self.tenants = self._installation.tenants
+
+    def close(self) -> None:
+        self._opened.__exit__(None, None, None)
+
+    def tenant(self, name: str | None = None, **attributes: object) -> Tenant:
+        name = name or f"tenant-{next(self._numbers)}"
+        made = self.tenants.create(name, **attributes)
+        plane = self.data / "planes" / made.account_id
+        return Tenant(self.service, name, plane, self.key(name))
+
+    def key(
+        self,
+        tenant: str,
+        scopes: Sequence[str] = ALL_SCOPES,
+        environment: str = "sandbox",
+        *,
+        age_seconds: float = 0.0,
+        lifetime_seconds: int | None = None,
+    ) -> str:
+        keys = self._installation.keys
+        if age_seconds:
+            master_key = load_master_key(self.data, self._installation.settings.security)
+            pepper = key_pepper(master_key)
+            keys = Keys(self.store, pepper, lambda: time.time() - age_seconds)
+        issued = keys.create(
+            tenant, scopes=scopes, environment=environment, lifetime_seconds=lifetime_seconds
+        )
+        return str(issued.text)
+
+    def revoke(self, key: str) -> None:
+        text = read_key_text(key)
+        assert text is not None
+        self._installation.keys.revoke(text.key_id)
+
+
+def accounts_of(service: Service, data: Path) -> Iterator[Accounts]:
+    made = Accounts(service, data)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+class RawClient(Client):
+    """Says exactly the bytes it is told to. Names of header fields have no case."""
+
+    def response(self, *, head_only: bool = False) -> Response:
+        answer = super().response(head_only=head_only)
+        fields = Message()
+        for name, value in answer.headers.items():
+            fields[name] = value
+        return Response(answer.status, fields, answer.body)
+
+
+def raw(service: Service) -> RawClient:
+    return RawClient(int(service.address.rsplit(":", 1)[1]))

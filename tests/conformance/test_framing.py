@@ -1,0 +1,388 @@
+"""A: HTTP framing and transport."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import socket
+from urllib.parse import quote
+
+import pytest
+
+from .api import at, faults, raw, record, refusal
+
+BODY_MAX = 1_048_576
+COMMON = {
+    "Content-Type": "application/json",
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def is_dressed(answer):
+    return answer.headers["X-Request-Id"] and all(
+        answer.headers[name] == value for name, value in COMMON.items()
+    )
+
+
+def head(method, path, key, *fields):
+    lines = [f"{method} {path} HTTP/1.1", "Host: a", *fields]
+    if key is not None:
+        lines.append(f"x-api-key: {key}")
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def ask(tenant, method, path, *fields, body=b"", key=""):
+    with raw(tenant.service) as client:
+        text = head(method, path, tenant.key if key == "" else key, *fields)
+        return client.send(text + body).response(head_only=method == "HEAD")
+
+
+def test_a1_chunked_without_a_length_is_411_and_never_read(quiet):
+    with raw(quiet.service) as client:
+        chunks = b"2\r\n[]\r\n0\r\n\r\n"
+        text = head("POST", "/telemetry", quiet.key, "Transfer-Encoding: chunked")
+        answer = client.send(text + chunks).response()
+        assert refusal(answer) == (411, {"error": "length_required"})
+        assert client.rest() == b""
+
+
+def test_a1_no_length_at_all_is_411(quiet):
+    assert refusal(ask(quiet, "POST", "/telemetry")) == (411, {"error": "length_required"})
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        *(
+            [f"Content-Length: {text}"]
+            for text in ("-1", "+3", "3, 3", "0x3", "3.0", "", "3 3", "\N{SUPERSCRIPT THREE}")
+        ),
+        ["Content-Length: 2", "Content-Length: 3"],
+        ["Content-Length: 2", "Content-Length: 2"],
+        ["Content-Length: 2", "Transfer-Encoding: chunked"],
+    ],
+)
+def test_a2_a3_a_malformed_length_is_400_in_json(quiet, fields):
+    """Stage 0: even for a path that does not exist, and without a key."""
+    for path, key in (("/telemetry", quiet.key), ("/nowhere", None)):
+        with raw(quiet.service) as client:
+            answer = client.send(head("POST", path, key, *fields) + b"[]").response()
+            assert refusal(answer) == (400, {"error": "invalid_content_length"})
+            assert client.rest() == b""
+
+
+@pytest.mark.parametrize("sent", [b"", b"[]"])
+def test_a4_a_body_that_ends_early_is_400_and_nothing_is_written(tenant, sent):
+    with raw(tenant.service) as client:
+        client.send(head("POST", "/telemetry", tenant.key, "Content-Length: 10") + sent)
+        client.sock.shutdown(socket.SHUT_WR)
+        answer = client.response()
+        assert refusal(answer) == (400, {"error": "invalid_content_length"})
+        assert client.rest() == b""
+    assert tenant.entities() == []
+
+
+def test_a5_one_mebibyte_is_accepted_and_a_byte_more_is_not(tenant):
+    body = json.dumps([record(at(1))]).encode()
+    assert tenant.post(body.ljust(BODY_MAX)).status == 202
+    answer = tenant.post(body.ljust(BODY_MAX + 1))
+    assert refusal(answer) == (413, {"error": "request_too_large"})
+
+
+def test_a5_the_header_decides_before_a_byte_of_the_body(quiet):
+    answer = ask(quiet, "POST", "/telemetry", f"Content-Length: {10**15}")
+    assert refusal(answer) == (413, {"error": "request_too_large"})
+
+
+def test_a5_a_client_that_sends_on_can_read_its_answer(quiet):
+    size = 6 * BODY_MAX
+    with raw(quiet.service) as client:
+        client.send(head("POST", "/telemetry", quiet.key, f"Content-Length: {size}"))
+        client.send(b" " * size)
+        assert refusal(client.response()) == (413, {"error": "request_too_large"})
+
+
+@pytest.mark.parametrize(
+    "content_type",
+    [
+        *("application/json", "Application/JSON", "application/json; charset=utf-8"),
+        *("application/vnd.fleet+json", "application/cloudevents-batch+json;v=1"),
+        None,
+    ],
+)
+def test_a7_json_by_any_name_or_none(quiet, content_type):
+    fields = [] if content_type is None else [f"Content-Type: {content_type}"]
+    answer = ask(quiet, "POST", "/telemetry", "Content-Length: 2", *fields, body=b"[]")
+    assert answer.status == 202
+
+
+@pytest.mark.parametrize(
+    "content_type", ["text/plain", "text/json", "application/x-www-form-urlencoded", "json"]
+)
+def test_a7_another_type_is_a_schema_fault_of_the_header(quiet, content_type):
+    answer = ask(
+        quiet,
+        "POST",
+        "/telemetry",
+        f"Content-Type: {content_type}",
+        "Content-Length: 2",
+        body=b"[]",
+    )
+    assert [loc for _, loc in faults(answer)] == [["header", "content-type"]]
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd", "gzip, identity", "x"])
+def test_a8_an_encoded_body_is_415(quiet, coding):
+    body = gzip.compress(b"[]")
+    length = f"Content-Length: {len(body)}"
+    answer = ask(quiet, "POST", "/telemetry", length, f"Content-Encoding: {coding}", body=body)
+    assert refusal(answer) == (415, {"error": "unsupported_content_encoding"})
+    assert answer.headers["Accept-Encoding"] == "identity"
+
+
+def test_a9_an_empty_body_is_missing(quiet):
+    answer = ask(quiet, "POST", "/telemetry", "Content-Length: 0")
+    assert faults(answer) == [("missing", ["body"])]
+
+
+def test_a10_a_byte_order_mark_is_skipped(tenant):
+    body = b"\xef\xbb\xbf" + json.dumps([record(at(1))]).encode()
+    assert tenant.post(body).json["accepted_count"] == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(json.dumps([record(at(1))]).encode(name) for name in ("utf-16", "utf-16-le", "utf-32")),
+        '[{"measurement":"\N{LATIN SMALL LETTER E WITH ACUTE}"}]'.encode("latin-1"),
+        b'["\xed\xa0\x80"]',
+        b'["\xc0\x80"]',
+    ],
+)
+def test_a10_what_is_not_utf8_is_no_json(quiet, body):
+    ((kind, loc),) = faults(quiet.post(body))
+    assert kind == "json_invalid"
+    assert loc[0] == "body"
+
+
+GETS = [
+    *("/health", "/health/telemetry", "/health/topology", "/health/predictions"),
+    *("/topology", "/account/state", f"/topology/series?entity_id=e&start={at(0)}&end={at(60)}"),
+]
+
+
+@pytest.mark.parametrize("path", GETS)
+def test_a11_head_is_get_without_a_body(quiet, path):
+    wanted = ask(quiet, "GET", path)
+    with raw(quiet.service) as client:
+        answer = client.send(head("HEAD", path, quiet.key)).response(head_only=True)
+        assert answer.status == wanted.status == 200
+        assert {n.lower() for n in answer.headers} == {n.lower() for n in wanted.headers}
+        # The next answer begins right behind the head, so there was no body.
+        assert client.send(head("GET", "/health", None)).response().status == 200
+
+
+@pytest.mark.parametrize("path", ["/topology", "/topology/series", "/predictions"])
+def test_a11_head_needs_a_key_where_get_does(quiet, path):
+    assert ask(quiet, "HEAD", path, key=None).status == 401
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        *((m, "/telemetry", {"POST"}) for m in ("GET", "HEAD", "PUT", "DELETE", "PATCH", "TRACE")),
+        *((m, "/topology", {"GET", "HEAD"}) for m in ("POST", "DELETE", "BREW", "get", "PROPFIND")),
+        ("POST", "/health", {"GET", "HEAD"}),
+        ("PUT", "/account/state", {"GET", "HEAD"}),
+        ("CONNECT", "/predictions", {"GET", "HEAD"}),
+    ],
+)
+def test_a12_other_methods_are_405_with_allow(quiet, method, path, allowed):
+    """No key is needed to learn it: routing comes before authentication."""
+    answer = ask(quiet, method, path, key=None)
+    assert answer.status == 405
+    assert method == "HEAD" or refusal(answer) == (405, {"error": "method_not_allowed"})
+    assert {name.strip() for name in answer.headers["Allow"].split(",")} >= allowed
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/", "/nowhere", "/telemetry/", "//telemetry", "/topology//series", "/Topology"),
+        *("/health/", "/health/nothing", "/./telemetry", "/health/../telemetry"),
+        *("/health/%2e%2e/telemetry", "/topology%2Fseries", "/%74elemetry", "/telemetry%00"),
+        *("/telemetry;v=1", "/telemetry%3Fa", "/telemetry%20"),
+    ],
+)
+def test_a13_a14_only_the_exact_path_exists(quiet, path):
+    for method in ("GET", "POST", "DELETE", "OPTIONS"):
+        fields = ["Content-Length: 2"] if method == "POST" else []
+        answer = ask(quiet, method, path, *fields, body=b"[]" if fields else b"")
+        assert refusal(answer) == (404, {"error": "not_found"})
+
+
+def test_a15_a_hundred_link_ids_fit_the_request_line(quiet):
+    query = "&".join(f"link_ids={number:036}" for number in range(100))
+    assert len(query) > 4094
+    assert ask(quiet, "GET", f"/predictions?{query}").status == 404  # not enabled, not 414
+
+
+def test_a15_a_longer_request_line_is_414_in_json(quiet):
+    answer = ask(quiet, "GET", f"/topology?a={'a' * 9000}")
+    assert answer.status == 414
+    assert list(answer.json) == ["error"]
+
+
+def test_a16_plus_is_a_space_and_empty_pairs_are_nothing(tenant):
+    tenant.write(record(at(1), entity="a b"))
+    query = f"&&entity_id=a+b&&start={at(0)}&end={at(60)}&measurement=link&"
+    answer = ask(tenant, "GET", f"/topology/series?{query}")
+    assert answer.json["series"][0]["entity_id"] == "a b"
+    assert answer.json["series"][0]["point_count"] == 1
+
+
+@pytest.mark.parametrize("name", ["entity_id", "measurement", "fields"])
+@pytest.mark.parametrize("text", ["%FF", "%C3", "a%ED%A0%80", "%F5%80%80%80"])
+def test_a16_invalid_utf8_on_series_is_400_and_names_the_parameter(quiet, name, text):
+    good = {"entity_id": "e", "start": at(0), "end": at(60), "measurement": "link"}
+    query = "&".join(f"{key}={value}" for key, value in {**good, name: text}.items())
+    answer = ask(quiet, "GET", f"/topology/series?{query}")
+    assert refusal(answer) == (400, {"error": "invalid_input", "field": name})
+
+
+def test_a16_invalid_utf8_elsewhere(quiet):
+    answer = ask(quiet, "GET", "/topology?measurement=%FF")
+    assert refusal(answer) == (400, {"error": "invalid_input", "field": "measurement"})
+    for name in ("as_of_utc", "freshness_seconds"):
+        answer = ask(quiet, "GET", f"/topology?{name}=%FF")
+        assert [loc for _, loc in faults(answer)] == [["query", name]]
+    for name in ("start", "end", "interval", "agg"):
+        series = {"entity_id": "e", "start": at(0), "end": at(9), name: "%FF"}
+        query = "&".join(f"{key}={value}" for key, value in series.items())
+        answer = ask(quiet, "GET", f"/topology/series?{query}")
+        assert [loc for _, loc in faults(answer)] == [["query", name]]
+
+
+def test_a17_a_plus_lost_to_a_space_is_explained(quiet):
+    answer = ask(quiet, "GET", "/topology?as_of_utc=2026-01-01T00:00:00+00:00")
+    assert [loc for _, loc in faults(answer)] == [["query", "as_of_utc"]]
+    assert "%2B" in answer.json["detail"][0]["msg"]
+    assert ask(quiet, "GET", "/topology?as_of_utc=2026-01-01T00:00:00%2B00:00").status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "value"),
+    [
+        *(("/topology", n, v) for n, v in (("as_of_utc", at(0)), ("measurement", "link"))),
+        ("/topology", "freshness_seconds", "5"),
+        *(
+            ("/topology/series?entity_id=e&start=2026-01-01", name, value)
+            for name, value in (("end", at(9)), ("measurement", "link"), ("fields", "a"))
+        ),
+        ("/topology/series?entity_id=e&start=2026-01-01", "interval", "1m"),
+        ("/topology/series?entity_id=e&start=2026-01-01", "agg", "min"),
+        (f"/topology/series?entity_id=e&start={at(0)}", "start", at(0)),
+    ],
+)
+def test_a18_a_single_valued_parameter_may_not_repeat(quiet, path, name, value):
+    mark = "&" if "?" in path else "?"
+    twice = f"{path}{mark}{name}={quote(value)}&{name}={quote(value)}"
+    assert ("multiple_values", ["query", name]) in faults(ask(quiet, "GET", twice))
+
+
+@pytest.mark.parametrize("path", GETS)
+def test_a19_unknown_parameters_are_ignored(quiet, path):
+    mark = "&" if "?" in path else "?"
+    assert ask(quiet, "GET", f"{path}{mark}unknown=1&unknown=2&x-api-key=bad").status == 200
+
+
+def test_a20_the_body_of_a_get_is_drained(quiet):
+    with raw(quiet.service) as client:
+        client.send(head("GET", "/topology", quiet.key, "Content-Length: 100000"))
+        assert client.response().status == 200
+        client.send(b"x" * 100_000 + head("GET", "/health", None))
+        assert client.response().json == {"status": "ok", "checks": {}}
+
+
+def test_a20_a_chunked_body_of_a_get_is_never_taken_for_a_request(quiet):
+    with raw(quiet.service) as client:
+        smuggled = head("GET", "/account/state", quiet.key)
+        chunks = b"%x\r\n%s\r\n0\r\n\r\n" % (len(smuggled), smuggled)
+        text = head("GET", "/health", None, "Transfer-Encoding: chunked")
+        assert client.send(text + chunks).response().status == 200
+        assert client.rest() == b""
+
+
+def test_a21_a_client_may_wait_for_100_continue(quiet):
+    fields = ("Expect: 100-continue", "Content-Length: 2")
+    with raw(quiet.service) as client:
+        client.send(head("POST", "/telemetry", quiet.key, *fields))
+        assert client.response().status == 100
+        assert client.send(b"[]").response().status == 202
+
+
+def test_a22_half_sent_requests_hold_nobody_up(quiet):
+    """More of them than there are threads in all workers, in the head and in the body."""
+    begun = []
+    try:
+        for number in range(64):
+            client = raw(quiet.service)
+            begun.append(client)
+            whole = head("POST", "/telemetry", quiet.key, "Content-Length: 2") + b"["
+            client.send(whole if number % 2 else whole[:20])
+        for _ in range(8):
+            assert quiet.get("/topology").status == 200
+        # And nobody has forgotten those that wait.
+        assert begun[1].send(b"]").response().status == 202
+    finally:
+        for client in begun:
+            client.sock.close()
+
+
+def test_a23_two_keys_are_no_key(quiet):
+    fields = [f"x-api-key: {quiet.key}"]
+    answer = ask(quiet, "GET", "/topology", *fields)
+    assert refusal(answer) == (401, {"error": "auth_failed"})
+
+
+def test_a24_host_says_nothing(quiet, accounts):
+    other = accounts.tenant()
+    for fields in ([], [f"Host: {other.name}.example"], ["Host: [::1]:1"]):
+        text = "\r\n".join(["GET /topology HTTP/1.1", *fields, f"x-api-key: {quiet.key}", "", ""])
+        with raw(quiet.service) as client:
+            answer = client.send(text.encode()).response()
+            assert answer.json["tenant_key"] == quiet.name
+
+
+def test_a25_http2_is_not_spoken(quiet):
+    with raw(quiet.service) as client:
+        client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+        assert client.rest().startswith(b"HTTP/1.1 4")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        *(("GET", path, 200) for path in GETS),
+        ("GET", "/nowhere", 404),
+        ("DELETE", "/topology", 405),
+        ("GET", "/topology?freshness_seconds=0", 422),
+        ("POST", "/telemetry", 411),
+    ],
+)
+def test_a26_every_answer_carries_the_common_headers(quiet, method, path, status):
+    answer = ask(quiet, method, path)
+    assert answer.status == status
+    assert is_dressed(answer)
+
+
+def test_a26_so_do_202_401_and_a_malformed_head(quiet):
+    answers = [
+        ask(quiet, "POST", "/telemetry", "Content-Length: 2", body=b"[]"),
+        ask(quiet, "GET", "/topology", key=None),
+        ask(quiet, "POST", "/telemetry", "Content-Length: x"),
+    ]
+    assert [answer.status for answer in answers] == [202, 401, 400]
+    assert all(is_dressed(answer) for answer in answers)
+    assert len({answer.headers["X-Request-Id"] for answer in answers}) == 3

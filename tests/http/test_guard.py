@@ -1,0 +1,87 @@
+"""The limits as a client sees them, on the real limiter (decisions B)."""
+
+import logging
+
+import pytest
+from doubles import client
+
+from fleetcast.config import Settings
+from fleetcast.config.sections import Http, Limits
+from fleetcast.errors import Refused
+from fleetcast.http.guard import SharedGuard
+
+
+def served(path, *, limits=None, trusted_proxies=()):
+    settings = Settings(limits=limits or Limits(), http=Http(trusted_proxies=trusted_proxies))
+    return client(settings=settings, guard=SharedGuard(path, settings.limits))
+
+
+def assert_refused(answer, code, longest_seconds):
+    assert (answer.status_code, answer.json) == (429, {"error": code})  # B9
+    assert 1 <= int(answer.headers["Retry-After"]) <= longest_seconds  # B8
+
+
+def test_the_thirty_first_request_waits_whatever_it_asks_for(tmp_path):
+    """B4: 404, OPTIONS and health count; B6: workers count together."""
+    workers = [served(tmp_path / "run" / "limiter") for _ in range(2)]
+    for number in range(10):
+        worker = workers[number % 2]
+        assert worker.simulate_get("/nowhere").status_code == 404
+        assert worker.simulate_options("/telemetry").status_code == 204
+        assert worker.simulate_get("/health").status_code == 200
+    assert_refused(workers[0].simulate_get("/health"), "rate_limited", 60)
+
+
+def test_ten_bad_keys_lock_out_and_a_good_one_does_not_help(tmp_path):
+    """B12 to B14; open routes still answer, and the rate limit wins (B15)."""
+    app = served(tmp_path / "limiter")
+    bad = {"x-api-key": "bad"}
+    for _ in range(5):
+        assert app.simulate_get("/account/state").status_code == 200
+        assert app.simulate_get("/account/state", headers=bad).status_code == 401
+        assert app.simulate_get("/account/state", headers=bad).status_code == 401
+    assert_refused(app.simulate_get("/account/state"), "auth_lockout", 300)
+    for _ in range(14):
+        assert app.simulate_get("/health").status_code == 200
+    assert_refused(app.simulate_get("/account/state"), "rate_limited", 60)
+
+
+def test_clients_behind_a_trusted_proxy_have_a_minute_each(tmp_path):
+    limits = Limits(requests_per_minute=1)
+    app = served(tmp_path / "limiter", limits=limits, trusted_proxies=("127.0.0.0/8",))
+    for address in ("203.0.113.1", "203.0.113.2"):
+        headers = {"x-forwarded-for": address}
+        assert app.simulate_get("/health", headers=headers).status_code == 200
+        assert app.simulate_get("/health", headers=headers).status_code == 429
+
+
+def test_limits_of_zero_are_off_and_open_no_file(tmp_path):
+    limits = Limits(requests_per_minute=0, lockout_failures=0)
+    app = served(tmp_path / "limiter", limits=limits)
+    for _ in range(40):
+        assert app.simulate_get("/account/state", headers={"x-api-key": "bad"}).status_code == 401
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_broken_file_lets_requests_pass_and_says_so(tmp_path, caplog):
+    """B7, and it mends itself once it can."""
+    (tmp_path / "run").write_text("in the way")
+    now = [0.0]
+    guard = SharedGuard(
+        tmp_path / "run" / "limiter", Limits(requests_per_minute=1), clock=lambda: now[0]
+    )
+    with caplog.at_level(logging.ERROR):
+        for _ in range(3):
+            guard.admit("10.0.0.1")
+        now[0] = 10.0
+        guard.check_lockout("10.0.0.1")
+        guard.record_failure("10.0.0.1")
+    assert (guard.failed_open, len(caplog.records)) == (5, 2)
+
+    (tmp_path / "run").unlink()
+    guard.admit("10.0.0.1")
+    with pytest.raises(Refused):
+        guard.admit("10.0.0.1")
+    (tmp_path / "run" / "limiter").write_bytes(b"cut short while open")
+    guard.admit("10.0.0.1")
+    assert guard.failed_open == 6
