@@ -11,7 +11,7 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from fleetcast.errors import StoreError, refused
+from fleetcast.errors import StoreError, StoreFull, refused
 from fleetcast.grpc.intake import Intake
 from fleetcast.protobuf import delimited, integer
 
@@ -91,11 +91,18 @@ class Ingest:
         except StoreError as error:
             raise refused("tenant_unavailable") from error
         settings = self._services.settings
-        result = plane.write_protobuf(
-            body,
-            batch_records_max=settings.grpc.records_per_call_max,
-            tags_max=settings.limits.tags_max,
-        )
+        try:
+            result = plane.write_protobuf(
+                body,
+                batch_records_max=settings.grpc.records_per_call_max,
+                tags_max=settings.limits.tags_max,
+            )
+        except StoreFull:
+            raise
+        except StoreError:
+            # A store that failed is opened anew by the next call; a full disk needs no such thing.
+            self._services.engine.release(identity.account_id, plane)
+            raise
         self._services.observer.wrote(identity, result)
         return result
 

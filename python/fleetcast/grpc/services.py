@@ -32,6 +32,9 @@ class Planes(Protocol):
     def plane(self, account_id: str, tenant_key: str) -> Plane:
         """The open store of an account. Raises `StoreError` where it cannot be opened."""
 
+    def release(self, account_id: str, plane: Plane | None = None) -> None:
+        """Has the store opened anew by the next call, if it still is `plane`."""
+
 
 class Observer(Protocol):
     """Who is told what became of every call: usage and metrics. Called from any thread."""
