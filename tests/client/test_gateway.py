@@ -23,10 +23,11 @@ class Script:
             self.outcomes.put(outcome)
         self.sent = []
         self.step = step
-        self.closed = threading.Event()
+        self.arrived = threading.Semaphore(0)
 
     def send(self, request):
         self.sent.append([record["time"] for record in decode_records(request)])
+        self.arrived.release()
         try:
             outcome = self.outcomes.get(timeout=WAIT if self.step else 0)
         except queue.Empty:
@@ -36,7 +37,6 @@ class Script:
         return outcome
 
     def close(self):
-        self.closed.set()
         self.outcomes.put(Outcome(Verdict.UNCERTAIN, "CANCELLED"))
 
 
@@ -103,10 +103,9 @@ def test_batches_by_bytes(open_writer):
 
 
 def test_batches_by_age(open_writer):
-    script = Script(step=True)
+    script = Script()
     write(open_writer(script, age_seconds=0.0), 1)
-    script.outcomes.put(WRITTEN)
-    script.step = False
+    assert script.arrived.acquire(timeout=WAIT)  # nobody flushes
 
 
 @pytest.mark.parametrize("outcome", [AGAIN, UNCERTAIN])
