@@ -15,7 +15,7 @@ IMPORTERS = {
     "fleetcast._core": ("engine.py", "errors.py"),
     "falcon": ("http/",),
     "gunicorn": ("http/",),
-    "grpc": ("grpc/",),
+    "grpc": ("grpc/", "client/"),
     "onnxruntime": ("forecast/onnx.py",),
 }
 

@@ -176,6 +176,19 @@ class Plane:
         The batch is atomic: it is stored whole, less the individually rejected records, or not at
         all. `now_ns` replaces the clock. Raises `Refused`, `StoreError`.
         """
+    def write_protobuf(
+        self,
+        body: bytes,
+        *,
+        batch_records_max: int = 10_000,
+        tags_max: int = 64,
+        now_ns: int | None = None,
+    ) -> WriteResult:
+        """As `write_json`, of a serialized `fleet.telemetry.v1.WriteRequest`.
+
+        What the contract refuses is `invalid_input` (`field`: `payload`, `entity_id`, `tags`,
+        `fields`, `measurement`, `time`), `batch_too_large` or `field_type_conflict`.
+        """
     def latest_json(
         self,
         *,

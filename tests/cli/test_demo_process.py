@@ -39,5 +39,6 @@ def test_the_tour_ends_well():
     assert tour["key"].startswith("ftk_sandbox_")
     asked = {answer["request"].split("?")[0]: answer["status"] for answer in tour["answers"]}
     assert asked["POST /telemetry"] == 202
+    assert asked["gRPC TelemetryIngest.Write"] == 0
     for path in ("/health", "/topology", "/topology/series", "/account/state"):
         assert asked[f"GET {path}"] == 200

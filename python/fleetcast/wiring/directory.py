@@ -98,6 +98,20 @@ class DataDirectory:
             else:
                 path.unlink(missing_ok=True)
 
+    def grpc_authority(self, settings: Settings) -> Path | None:
+        """The certificate that clients trust for `init`'s own, `None` for another certificate.
+
+        Raises `OperatorError` where the server's certificate or key cannot be read (L24).
+        """
+        for name in (settings.grpc.certificate, settings.grpc.private_key):
+            try:
+                (self.root / name).read_bytes()
+            except OSError as error:
+                message = f"gRPC needs {self.root / name}: {error.strerror}"
+                raise OperatorError(message) from error
+        own = (self.root / settings.grpc.certificate).parent == self.tls
+        return self.tls / "ca.pem" if own else None
+
     def settings(self, environ: Mapping[str, str], overrides: Iterable[Override] = ()) -> Resolved:
         """The settings in force. Raises `OperatorError` where `init` has not been."""
         if not (self.root / SETTINGS_FILE).is_file():

@@ -14,7 +14,7 @@ from fleetcast.config import Address, parse_address
 from fleetcast.errors import OperatorError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 _BACKLOG = 2048
@@ -45,16 +45,28 @@ def exclusive(path: Path) -> Iterator[bool]:
 
 
 def listen(text: str, *, after_crash: bool) -> socket.socket:
-    """A listening socket on `HOST:PORT`.
+    """A listening socket on `HOST:PORT`. Raises `OperatorError`."""
+    return _held(text, _listening, after_crash=after_crash)
 
-    After a crash the orphans may hold the port still, so it is tried for as long as they may
-    live. Raises `OperatorError`.
+
+def reserve(text: str, *, shared: bool, after_crash: bool) -> socket.socket:
+    """A socket that holds `HOST:PORT` for children that listen there themselves.
+
+    It never listens, so no connection comes to it. Who else listens on the port is found out;
+    `shared` ones are opened so that several children can. Raises `OperatorError`.
     """
+    return _held(text, lambda address: _reserved(address, shared=shared), after_crash=after_crash)
+
+
+def _held(
+    text: str, hold: Callable[[Address], socket.socket], *, after_crash: bool
+) -> socket.socket:
+    """After a crash the orphans may hold the port still: tried for as long as they may live."""
     address = parse_address(text)
     until = time.monotonic() + (_ORPHANS_SECONDS if after_crash else 0.0)
     while True:
         try:
-            return _listening(address)
+            return hold(address)
         except OSError as error:
             taken = error.errno == errno.EADDRINUSE
             if not taken or time.monotonic() >= until:
@@ -69,18 +81,39 @@ def bound_address(listener: socket.socket) -> Address:
 
 
 def _listening(address: Address) -> socket.socket:
-    found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    family, kind, protocol, _, place = found[0]
-    listener = socket.socket(family, kind, protocol)
+    listener = _bound(address)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(place)
         # Without listening at once, a second process could bind the same port.
         listener.listen(_BACKLOG)
     except BaseException:
         listener.close()
         raise
     return listener
+
+
+def _reserved(address: Address, *, shared: bool) -> socket.socket:
+    # Not shared, the port is refused while anybody listens on it, whoever would share it.
+    held = _bound(address)
+    if shared:
+        place = bound_address(held)
+        held.close()
+        held = _bound(place, share=True)
+    return held
+
+
+def _bound(address: Address, *, share: bool = False) -> socket.socket:
+    found = socket.getaddrinfo(*address, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, kind, protocol, _, place = found[0]
+    bound = socket.socket(family, kind, protocol)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if share:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        bound.bind(place)
+    except BaseException:
+        bound.close()
+        raise
+    return bound
 
 
 def _holder(descriptor: int) -> str:

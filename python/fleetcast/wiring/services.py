@@ -1,12 +1,13 @@
-"""What a worker opens after its fork."""
+"""What a worker opens after its fork, and a gRPC process when it starts."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.accounts import Authenticator, ControlStore, Usage, key_pepper
 from fleetcast.engine import Engine
+from fleetcast.grpc.services import Services as GrpcServices
 from fleetcast.http.app import Services, create_app
 from fleetcast.http.guard import SharedGuard
 from fleetcast.logs import write_line
@@ -33,35 +34,63 @@ def http_application(brief: Brief, board: Board, counters: Counters) -> Iterator
     LMDB environments do not survive one. Changed settings make a new application on the same
     stores; each request is served by the one that was current when it began.
     """
+    with _opened(brief) as opened:
+        usage = Usage(
+            opened.store, lambda: requests_by_account(counters.shared.totals()), brief.run
+        )
+
+        def made(settings: Settings) -> WSGIApplication:
+            return create_app(
+                Services(
+                    settings=settings,
+                    authenticator=opened.authenticator,
+                    engine=opened.engine,
+                    guard=SharedGuard(opened.directory.limiter, settings.limits),
+                    probes=http_probes(opened.directory, opened.store),
+                    counters=counters,
+                    requests_total=usage.requests_total,
+                    access_log=write_line,
+                )
+            )
+
+        live = Live(board, made)
+
+        def application(
+            environ: WSGIEnvironment, start_response: StartResponse
+        ) -> Iterable[bytes]:
+            return live.current()(environ, start_response)
+
+        yield application
+
+
+@contextmanager
+def grpc_services(brief: Brief) -> Iterator[GrpcServices]:
+    """What one gRPC process stands on. This is where gRPC is plugged in."""
+    with _opened(brief) as opened:
+        yield GrpcServices(
+            settings=brief.settings,
+            authenticator=opened.authenticator,
+            engine=opened.engine,
+            probes=http_probes(opened.directory, opened.store)["telemetry"],
+        )
+
+
+class _Opened(NamedTuple):
+    directory: DataDirectory
+    store: ControlStore
+    engine: Engine
+    authenticator: Authenticator
+
+
+@contextmanager
+def _opened(brief: Brief) -> Iterator[_Opened]:
     directory = DataDirectory(brief.data)
     store = ControlStore(directory.control)
     engine = Engine(directory.planes, brief.master_key)
-    authenticator = Authenticator(
-        store, key_pepper(brief.master_key), brief.settings.service.environment
-    )
-    usage = Usage(store, lambda: requests_by_account(counters.shared.totals()), brief.run)
-
-    def made(settings: Settings) -> WSGIApplication:
-        return create_app(
-            Services(
-                settings=settings,
-                authenticator=authenticator,
-                engine=engine,
-                guard=SharedGuard(directory.limiter, settings.limits),
-                probes=http_probes(directory, store),
-                counters=counters,
-                requests_total=usage.requests_total,
-                access_log=write_line,
-            )
-        )
-
-    live = Live(board, made)
-
-    def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        return live.current()(environ, start_response)
-
+    pepper = key_pepper(brief.master_key)
+    authenticator = Authenticator(store, pepper, brief.settings.service.environment)
     try:
-        yield application
+        yield _Opened(directory, store, engine, authenticator)
     finally:
         engine.close()
         store.close()

@@ -10,7 +10,7 @@ import time
 import uuid
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
@@ -22,7 +22,7 @@ from fleetcast.metrics import make_shared_memory
 from fleetcast.security.master_key import load_master_key
 from fleetcast.wiring.board import Board
 from fleetcast.wiring.chores import Chores
-from fleetcast.wiring.listening import bound_address, exclusive, listen
+from fleetcast.wiring.listening import bound_address, exclusive, listen, reserve
 from fleetcast.wiring.process import ChildSpec, Orders, Process
 from fleetcast.wiring.reloading import Reloading
 
@@ -63,6 +63,7 @@ def serve(
         admin = None
         if settings.admin.address != _OFF:
             admin = listen(settings.admin.address, after_crash=crashed)
+        grpc = _grpc(directory, settings, crashed=crashed)
         # In the order in which they are stopped.
         table = [
             ChildSpec(
@@ -71,6 +72,7 @@ def serve(
                 listener=http,
                 processes=settings.http.workers,
             ),
+            *grpc.children,
         ]
         if admin is not None:
             table.append(
@@ -84,8 +86,8 @@ def serve(
         ready = {
             "event": "ready",
             "http": f"http://{bound_address(http)}",
-            "grpc": None,
-            "grpc_ca": None,
+            "grpc": grpc.address,
+            "grpc_ca": grpc.authority,
             "admin": None if admin is None else f"http://{bound_address(admin)}",
         }
         board = Board.made(settings)
@@ -107,6 +109,28 @@ def serve(
                 _keep_running(processes, signals, reloading, reload)
         finally:
             _stop(processes, signals)
+
+
+class _Grpc(NamedTuple):
+    """The rows of gRPC in the child table, and what the ready line says of it."""
+
+    children: list[ChildSpec]
+    address: str | None
+    authority: str | None
+
+
+def _grpc(directory: DataDirectory, settings: Settings, *, crashed: bool) -> _Grpc:
+    """Raises `OperatorError` where the port is taken or the certificate is not there."""
+    if settings.grpc.address == "off":
+        return _Grpc([], None, None)
+    authority = directory.grpc_authority(settings)
+    count = settings.grpc.processes
+    port = reserve(settings.grpc.address, shared=count > 1, after_crash=crashed)
+    child = "fleetcast.wiring.grpc_child"
+    children = [
+        ChildSpec(name="grpc", module=child, listener=port, processes=1) for _ in range(count)
+    ]
+    return _Grpc(children, str(bound_address(port)), None if authority is None else str(authority))
 
 
 class _Signals:

@@ -10,9 +10,10 @@ use fleetcast_core::batch::{Batch, NEW_SERIES_BASE};
 use fleetcast_core::limits::WriteLimits;
 use fleetcast_core::spelling::SpellingCache;
 use fleetcast_core::time::{SECOND_NS, YEAR_2000_NS, write_rfc3339};
-use fleetcast_core::wire::parse_json;
+use fleetcast_core::wire::{parse_json, parse_protobuf};
 
 const RECORD_COUNT: u64 = 1_000;
+const PROTOBUF_RECORD_COUNT: u64 = 10_000;
 const START_NS: i64 = YEAR_2000_NS + 820_000_000 * SECOND_NS;
 
 /// Decimals of the values: three as from a sensor, or all that a computed double has.
@@ -102,6 +103,75 @@ fn known(body: &[u8]) -> SpellingCache {
     names
 }
 
+/// The records of a body as a `WriteRequest`, in the order in which the generated classes write.
+fn message(body: &Body) -> Vec<u8> {
+    let mut noise = Noise(1);
+    let mut out = Vec::new();
+    for record in 0..PROTOBUF_RECORD_COUNT {
+        let entity = record % body.entity_count;
+        let mut parts = delimited(1, b"satellite");
+        let seconds = START_NS.cast_unsigned() / SECOND_NS.cast_unsigned() + record / 1_000;
+        let nanos = record % 1_000 * 1_000_000;
+        let time = [&[0x08][..], &varint(seconds), &[0x10], &varint(nanos)].concat();
+        parts.extend(delimited(2, &time));
+        for (key, value) in [
+            ("entity_id", format!("sat-{entity:05}")),
+            ("entity_type", "satellite".to_owned()),
+            ("plane", format!("p{:02}", entity % 24)),
+            ("operator", "northern-sky".to_owned()),
+        ] {
+            let entry = [delimited(1, key.as_bytes()), delimited(2, value.as_bytes())].concat();
+            parts.extend(delimited(3, &entry));
+        }
+        let names = ["lat", "lon", "altitude_km", "utilization", "snr_db"];
+        for (name, bound) in names.into_iter().zip([90.0, 180.0, 1_200.0, 1.0, 30.0]) {
+            let value = noise.below(bound) - bound / 3.0;
+            let value = delimited(2, &[&[0x09][..], &value.to_le_bytes()].concat());
+            parts.extend(delimited(4, &[delimited(1, name.as_bytes()), value].concat()));
+        }
+        out.extend(delimited(1, &parts));
+    }
+    out
+}
+
+fn varint(mut value: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while value > 0x7f {
+        bytes.push(value.to_le_bytes()[0] | 0x80);
+        value >>= 7;
+    }
+    bytes.push(value.to_le_bytes()[0]);
+    bytes
+}
+
+fn delimited(number: u8, content: &[u8]) -> Vec<u8> {
+    [&[number << 3 | 2][..], &varint(content.len() as u64), content].concat()
+}
+
+fn read(body: &[u8], names: &SpellingCache) -> Batch {
+    let ingest_ns = START_NS + 3_600 * SECOND_NS;
+    let limits = WriteLimits { batch_records_max: 10_000, ..WriteLimits::default() };
+    parse_protobuf(body, names, &limits, "acme", ingest_ns).expect("a valid message")
+}
+
+fn protobuf(c: &mut Criterion) {
+    let mut group = c.benchmark_group("parse_protobuf");
+    group.throughput(Throughput::Elements(PROTOBUF_RECORD_COUNT));
+    let body = message(&BODIES[1]);
+    if let Some(folder) = std::env::var_os("FLEETCAST_BODIES") {
+        let path = std::path::Path::new(&folder).join("1000_entities.binpb");
+        std::fs::write(path, &body).expect("a folder for bodies");
+    }
+    let cold = SpellingCache::default();
+    let mut warm = SpellingCache::default();
+    for (series, new) in (0..).zip(read(&body, &cold).new_series) {
+        warm.insert(new.spelling, series);
+    }
+    group.bench_function("warm", |b| b.iter(|| read(black_box(&body), &warm)));
+    group.bench_function("cold", |b| b.iter(|| read(black_box(&body), &cold)));
+    group.finish();
+}
+
 fn benches(c: &mut Criterion) {
     let mut group = c.benchmark_group("parse_json");
     group.throughput(Throughput::Elements(RECORD_COUNT));
@@ -124,5 +194,5 @@ fn benches(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(parsing, benches);
+criterion_group!(parsing, benches, protobuf);
 criterion_main!(parsing);

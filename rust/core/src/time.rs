@@ -1,11 +1,15 @@
 //! Instants as nanoseconds since 1970-01-01T00:00:00Z, and their one text form (decisions D1 to D9).
 
+use std::ops::RangeInclusive;
+
 /// Nanoseconds of a second.
 pub const SECOND_NS: i64 = 1_000_000_000;
 /// 2000-01-01T00:00:00Z, the earliest instant that is stored (decisions D8).
 pub const YEAR_2000_NS: i64 = 946_684_800 * SECOND_NS;
 
 const DAY_SECONDS: i64 = 86_400;
+/// From 0001-01-01T00:00:00Z to 9999-12-31T23:59:59Z, in seconds since 1970.
+const TIMESTAMP_SECONDS: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 /// Days from 0000-03-01 to 1970-01-01: the civil arithmetic below counts years from March.
 const EPOCH_DAYS: u32 = 719_468;
 /// Days of 400 years, the period of the Gregorian calendar.
@@ -47,6 +51,15 @@ pub fn parse_ns(text: &[u8]) -> Option<i64> {
     };
     let seconds = i64::from(hour * 3_600 + minute * 60 + second);
     Some(saturated(day_start + seconds - offset_seconds, fraction_ns))
+}
+
+/// Nanoseconds since 1970 of a protobuf `Timestamp`, or `None` where it is not one: nanoseconds
+/// within a second, years from 0001 to 9999 (decisions L13). Saturates as [`parse_ns`] does.
+#[must_use]
+pub fn timestamp_ns(seconds: i64, nanos: i32) -> Option<i64> {
+    let fraction_ns = i64::from(nanos);
+    let sound = TIMESTAMP_SECONDS.contains(&seconds) && (0..SECOND_NS).contains(&fraction_ns);
+    sound.then(|| saturated(seconds, fraction_ns))
 }
 
 /// Length of `YYYY-MM-DDTHH:MM`.
@@ -372,6 +385,23 @@ mod tests {
             // Also after a time of the same minute.
             reader.parse_ns(b"2026-01-31T12:00:00Z").unwrap();
             assert_eq!(reader.parse_ns(time.as_bytes()), None, "{clause}: {time}");
+        }
+    }
+
+    #[test]
+    fn timestamps_are_the_times_that_iso_8601_can_write() {
+        for (seconds, nanos, time) in [
+            (0, 0, "1970-01-01T00:00:00Z"),
+            (-1, 999_999_999, "1969-12-31T23:59:59.999999999Z"),
+            (-62_135_596_800, 0, "0001-01-01T00:00:00Z"),
+            (253_402_300_799, 999_999_999, "9999-12-31T23:59:59.999999999Z"),
+        ] {
+            assert_eq!(timestamp_ns(seconds, nanos), parse_ns(time.as_bytes()), "L13: {time}");
+        }
+        for (seconds, nanos) in
+            [(0, -1), (0, 1_000_000_000), (-62_135_596_801, 0), (253_402_300_800, 0), (i64::MIN, 0)]
+        {
+            assert_eq!(timestamp_ns(seconds, nanos), None, "L13: {seconds} {nanos}");
         }
     }
 

@@ -12,7 +12,7 @@ use fleetcast_core::aggregate::{Aggregation, Interval};
 use fleetcast_core::error::{Error, Result};
 use fleetcast_core::frame::Frame;
 use fleetcast_core::limits::WriteLimits;
-use fleetcast_core::plane;
+use fleetcast_core::plane::{self, WriteError, Written};
 use fleetcast_core::query::request::{QueryRefusal, SeriesLimits, SeriesRequest};
 use fleetcast_core::query::{self, answer::SeriesAnswer};
 
@@ -57,6 +57,23 @@ impl Plane {
             let as_of_ns = instant(plane, as_of_ns, now_ns)?;
             plane.latest_json(as_of_ns, freshness_ns, measurement)
         })
+    }
+
+    /// Writes one batch as of `now_ns`, else of the system clock.
+    fn write(
+        &self,
+        py: Python<'_>,
+        now_ns: Option<i64>,
+        write: impl FnOnce(&plane::Plane, i64) -> std::result::Result<Written, WriteError> + Send,
+    ) -> PyResult<WriteResult> {
+        let outcome = self.detached(py, |plane| {
+            let now_ns = clock_ns(now_ns);
+            match write(plane, now_ns) {
+                Ok(written) => WriteResult::new(written, now_ns).map(Ok),
+                Err(error) => Ok(Err(error)),
+            }
+        })?;
+        outcome.map_err(|error| write_error(py, error))
     }
 }
 
@@ -104,14 +121,20 @@ impl Plane {
         now_ns: Option<i64>,
     ) -> PyResult<WriteResult> {
         let limits = WriteLimits { batch_records_max, tags_max };
-        let outcome = self.detached(py, |plane| {
-            let now_ns = clock_ns(now_ns);
-            match plane.write_json(body, &limits, now_ns) {
-                Ok(written) => WriteResult::new(written, now_ns).map(Ok),
-                Err(error) => Ok(Err(error)),
-            }
-        })?;
-        outcome.map_err(|error| write_error(py, error))
+        self.write(py, now_ns, |plane, now_ns| plane.write_json(body, &limits, now_ns))
+    }
+
+    #[pyo3(signature = (body, *, batch_records_max=10_000, tags_max=64, now_ns=None))]
+    fn write_protobuf(
+        &self,
+        py: Python<'_>,
+        body: &[u8],
+        batch_records_max: usize,
+        tags_max: usize,
+        now_ns: Option<i64>,
+    ) -> PyResult<WriteResult> {
+        let limits = WriteLimits { batch_records_max, tags_max };
+        self.write(py, now_ns, |plane, now_ns| plane.write_protobuf(body, &limits, now_ns))
     }
 
     #[pyo3(signature = (*, as_of_ns=None, freshness_ns=300_000_000_000, measurement=None, now_ns=None))]

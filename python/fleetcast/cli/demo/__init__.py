@@ -16,7 +16,7 @@ from fleetcast.cli.common import Run, with_run
 from fleetcast.cli.demo.fleet import generated_fleet
 from fleetcast.cli.demo.sample import sampled_fleet
 from fleetcast.cli.demo.service import running_service
-from fleetcast.cli.demo.tour import Answer, Client, load, read_paths
+from fleetcast.cli.demo.tour import Answer, Client, Gateway, load, read_paths
 from fleetcast.errors import OperatorError
 from fleetcast.wiring.directory import DataDirectory, opened
 
@@ -59,7 +59,8 @@ def demo(run: Run, once: bool, sample: Path | None) -> None:
         try:
             with running_service(directory.root) as (process, ready):
                 base = str(ready["http"])
-                _print_tour(run, base, key, list(_tour(Client(base, key), fleet, now)))
+                tour = _tour(Client(base, key), Gateway(ready, key), fleet, now)
+                _print_tour(run, base, key, list(tour))
                 if not once:
                     click.echo("The service stays up until Ctrl-C.", err=True)
                     message = f"the service ended with status {process.wait()}"
@@ -78,20 +79,30 @@ def _provisioned(directory: DataDirectory) -> str:
     return str(issued.text)
 
 
-def _tour(client: Client, fleet: Iterator[Record], now: datetime) -> Iterator[Answer]:
-    """Every endpoint once, the write first."""
+def _tour(
+    client: Client, gateway: Gateway, fleet: Iterator[Record], now: datetime
+) -> Iterator[Answer]:
+    """Every endpoint once, the writes first: links over gRPC, the rest over HTTP."""
     links: dict[str, None] = {}
 
-    def noted() -> Iterator[Record]:
+    def rest() -> Iterator[Record]:
         for record in fleet:
             tags = record["tags"]
             if record["measurement"] == "link" and isinstance(tags, dict):
                 links[tags["entity_id"]] = None
-            yield record
+                gateway.write(record)
+            else:
+                yield record
 
-    accepted, acknowledgment = load(client, noted())
-    click.echo(f"Loaded {accepted} records of {len(links)} links and more.", err=True)
+    accepted, acknowledgment = load(client, rest())
+    sent = gateway.end()
+    click.echo(
+        f"Loaded {accepted} records over HTTP and {sent.body['accepted_count']} of"
+        f" {len(links)} links over gRPC.",
+        err=True,
+    )
     yield acknowledgment
+    yield sent
     for path, statuses in read_paths(list(links)[:_ENTITIES_SHOWN], now).items():
         yield client.get(path).expect(*statuses)
     client.close()

@@ -1,20 +1,23 @@
-"""Loads the fleet over HTTP and asks every endpoint once."""
+"""Loads the fleet over HTTP and gRPC, and asks every endpoint once."""
 
 from __future__ import annotations
 
 import http.client
 import json
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
+from fleetcast.client import GatewayWriter
 from fleetcast.errors import OperatorError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import datetime
 
     from fleetcast.cli.demo.fleet import Record
+    from fleetcast.client import RefusedBatch
 
 _RECORDS_MAX = 1000
 _BODY_BYTES_MAX = 1_048_576
@@ -26,7 +29,7 @@ class Answer(NamedTuple):
 
     request: str
     status: int
-    body: object
+    body: Any
 
     def expect(self, *statuses: int) -> Answer:
         """Raises `OperatorError` where another status came back."""
@@ -68,6 +71,35 @@ class Client:
             message = f"{method} {path} did not answer in JSON: {error}"
             raise OperatorError(message) from error
         return Answer(f"{method} {path}", response.status, content)
+
+
+class Gateway:
+    """What a ground station writes over gRPC with."""
+
+    def __init__(self, ready: Mapping[str, str | None], key: str) -> None:
+        self._refused: list[RefusedBatch] = []
+        self._writer = GatewayWriter(
+            ready["grpc"] or "",
+            key,
+            authority=Path(ready["grpc_ca"] or "").read_bytes(),
+            on_refused=self._refused.append,
+        )
+
+    def write(self, record: Record) -> None:
+        """Takes one record."""
+        self._writer.write(record)
+
+    def end(self) -> Answer:
+        """Waits until all are stored. Raises `OperatorError` where some are not."""
+        complete = self._writer.flush(_TIMEOUT_SECONDS)
+        self._writer.close(0.0)
+        tally = self._writer.tally
+        if self._refused or not complete:
+            why = f"refused as {self._refused[0].details}" if self._refused else "not sent in time"
+            message = f"TelemetryIngest.Write: records were {why}"
+            raise OperatorError(message)
+        counts = {"accepted_count": tally.accepted, "rejected_count": tally.rejected}
+        return Answer("gRPC TelemetryIngest.Write", 0, counts)
 
 
 def load(client: Client, records: Iterable[Record]) -> tuple[int, Answer]:

@@ -12,7 +12,7 @@ use crate::limits::WriteLimits;
 use crate::names;
 use crate::seal::{Kind, NameKind};
 use crate::store::{Counts, NewBlock, Registration};
-use crate::wire::parse_json;
+use crate::wire::{parse_json, parse_protobuf};
 
 /// What became of a batch that was not refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +73,23 @@ impl Plane {
         let parsed = {
             let names = self.names();
             parse_json(body, &names.spellings, limits, &self.tenant_key, ingest_ns)
+        };
+        self.write(parsed)
+    }
+
+    /// Writes one batch, a serialized `WriteRequest`, as [`Self::write_json`] does.
+    ///
+    /// # Errors
+    /// As [`Self::write_json`].
+    pub fn write_protobuf(
+        &self,
+        body: &[u8],
+        limits: &WriteLimits,
+        ingest_ns: i64,
+    ) -> WriteResult<Written> {
+        let parsed = {
+            let names = self.names();
+            parse_protobuf(body, &names.spellings, limits, &self.tenant_key, ingest_ns)
         };
         self.write(parsed)
     }

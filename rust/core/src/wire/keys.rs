@@ -26,12 +26,18 @@ impl<'a> KeySet<'a> {
 
     /// Adds `key`; whether it was new.
     pub(super) fn insert(&mut self, key: Cow<'a, str>) -> bool {
+        self.earlier(key).is_none()
+    }
+
+    /// How many new keys came before the first key equal to `key`, which is added if there is
+    /// none.
+    pub(super) fn earlier(&mut self, key: Cow<'a, str>) -> Option<usize> {
         let Self { keys, index, hasher } = self;
         let hash_of = |key: &str| hasher.hash_one(key);
         let rehash = |&at: &usize| keys.get(at).map_or(0, |key| hash_of(key));
         if keys.len() < LINEAR_KEYS_MAX {
-            if keys.contains(&key) {
-                return false;
+            if let Some(at) = keys.iter().position(|earlier| *earlier == key) {
+                return Some(at);
             }
         } else {
             if index.is_empty() {
@@ -40,13 +46,13 @@ impl<'a> KeySet<'a> {
                 }
             }
             let hash = hash_of(&key);
-            if index.find(hash, |&at| keys.get(at) == Some(&key)).is_some() {
-                return false;
+            if let Some(&at) = index.find(hash, |&at| keys.get(at) == Some(&key)) {
+                return Some(at);
             }
             index.insert_unique(hash, keys.len(), rehash);
         }
         keys.push(key);
-        true
+        None
     }
 }
 
@@ -62,7 +68,7 @@ mod tests {
                 assert!(set.insert(key.to_string().into()), "{key} in round {round}");
                 assert!(!set.insert("0".into()));
             }
-            assert!((0..100).all(|key| !set.insert(key.to_string().into())));
+            assert!((0..100).all(|key| set.earlier(key.to_string().into()) == Some(key)));
             set.clear();
         }
     }

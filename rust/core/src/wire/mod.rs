@@ -8,6 +8,8 @@ mod columns;
 mod json;
 mod keys;
 mod prefix;
+mod protobuf;
 mod tags;
 
 pub use json::{SPELLING_FORMAT as JSON_SPELLING_FORMAT, parse_json};
+pub use protobuf::{SPELLING_FORMAT as PROTOBUF_SPELLING_FORMAT, parse_protobuf};

@@ -4,7 +4,7 @@ use crate::batch::SeriesName;
 use crate::limits::WriteLimits;
 
 /// Tags whose value is always the tenant's key, whoever sent them (decisions C15).
-const TENANT_TAGS: [&str; 3] = ["tenant", "tenant_id", "tenant_key"];
+pub(super) const TENANT_TAGS: [&str; 3] = ["tenant", "tenant_id", "tenant_key"];
 
 /// The name of the series of `measurement` and `tags`: tenant tags stamped, tags sorted.
 ///

@@ -1,0 +1,138 @@
+"""One call over the one channel, and what its outcome means: the contract's retry table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+import grpc
+
+from fleetcast.protobuf import fields
+
+_METHOD = "/fleet.telemetry.v1.TelemetryIngest/Write"
+_MESSAGE_BYTES_MAX = -1  # the server has the say
+_OPTIONS = (
+    ("grpc.max_send_message_length", _MESSAGE_BYTES_MAX),
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 20_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.max_reconnect_backoff_ms", 5_000),
+)
+
+
+class Verdict(Enum):
+    """What to do with a batch."""
+
+    WRITTEN = "written"
+    AGAIN = "again"
+    """Nothing was stored: back off, then send the same again."""
+    SPLIT = "split"
+    """Nothing was stored: send it in two."""
+    UNCERTAIN = "uncertain"
+    """It may have been stored: the connection was lost, or time ran out."""
+    REFUSED = "refused"
+    """It will never be taken."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one call."""
+
+    verdict: Verdict
+    status: str = "OK"
+    details: str = ""
+    accepted_count: int = 0
+    rejected_count: int = 0
+    retry_seconds: float | None = None
+
+
+class Transport(Protocol):
+    """Sends batches; replaced by a double in tests."""
+
+    def send(self, request: bytes) -> Outcome:
+        """Sends one batch and waits for what becomes of it."""
+
+    def close(self) -> None:
+        """Ends the connection."""
+
+
+class Channel:
+    """One warm TLS channel."""
+
+    def __init__(self, target: str, key: str, authority: bytes | None, timeout: float) -> None:
+        credentials = grpc.ssl_channel_credentials(authority)
+        self._channel = grpc.secure_channel(target, credentials, _OPTIONS)
+        self._write: grpc.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(_METHOD)
+        self._metadata = (("x-api-key", key),)
+        self._timeout = timeout
+        self._ready = False
+        self._channel.subscribe(self._note, try_to_connect=True)
+
+    def send(self, request: bytes) -> Outcome:
+        """Sends one batch. Where there was no connection to begin with, nothing was stored."""
+        connected = self._ready
+        try:
+            response = self._write(request, timeout=self._timeout, metadata=self._metadata)
+        except grpc.RpcError as error:
+            outcome = _failure(error)
+            if outcome.verdict is Verdict.UNCERTAIN and not connected and not self._ready:
+                return Outcome(Verdict.AGAIN, outcome.status, outcome.details)
+            return outcome
+        counts = dict(fields(response))
+        accepted, rejected = counts.get(2, 0), counts.get(3, 0)
+        assert isinstance(accepted, int)  # noqa: S101  the contract of a response
+        assert isinstance(rejected, int)  # noqa: S101  see above
+        return Outcome(Verdict.WRITTEN, accepted_count=accepted, rejected_count=rejected)
+
+    def close(self) -> None:
+        """Ends the connection; a call under way is cancelled."""
+        self._channel.close()
+
+    def _note(self, state: grpc.ChannelConnectivity) -> None:
+        self._ready = state is grpc.ChannelConnectivity.READY
+
+
+def _failure(error: grpc.RpcError) -> Outcome:
+    status, details = error.code(), error.details() or ""
+    trailers = {each.key: each.value for each in error.trailing_metadata() or ()}
+    retry_seconds = _retry_seconds(trailers.get("grpc-status-details-bin"))
+    if retry_seconds is not None:
+        return Outcome(Verdict.AGAIN, status.name, details, retry_seconds=retry_seconds)
+    if status is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        # Too many records, or too many bytes: the server says which, and either is mended so.
+        return Outcome(Verdict.SPLIT, status.name, details)
+    if status in _UNCERTAIN:
+        return Outcome(Verdict.UNCERTAIN, status.name, details)
+    return Outcome(Verdict.REFUSED, status.name, details)
+
+
+_UNCERTAIN = (
+    grpc.StatusCode.UNAVAILABLE,
+    grpc.StatusCode.DEADLINE_EXCEEDED,
+    grpc.StatusCode.CANCELLED,
+    grpc.StatusCode.UNKNOWN,
+)
+
+
+def _retry_seconds(status: bytes | str | None) -> float | None:
+    """The delay of a `google.rpc.RetryInfo` inside a `google.rpc.Status`."""
+    if not isinstance(status, bytes):
+        return None
+    try:
+        for number, detail in fields(status):
+            if number == 3 and isinstance(detail, bytes):  # noqa: PLR2004  Status.details
+                content = dict(fields(detail))
+                if str(content.get(1)).endswith("google.rpc.RetryInfo'"):
+                    info = dict(fields(_message(content.get(2))))
+                    delay = dict(fields(_message(info.get(1))))
+                    seconds, nanos = delay.get(1, 0), delay.get(2, 0)
+                    if isinstance(seconds, int) and isinstance(nanos, int):
+                        return seconds + nanos / 1e9
+    except ValueError:
+        return None
+    return None
+
+
+def _message(value: bytes | int | None) -> bytes:
+    return value if isinstance(value, bytes) else b""

@@ -1,0 +1,1 @@
+"""The gRPC surface: one channel per ground station, one batch a second (decisions L)."""

@@ -1,0 +1,127 @@
+"""`TelemetryIngest`: writes batches.
+
+A write is declared as a stream of requests, which on the wire is the same as a single one: so the
+key is checked before the message is received, and nobody without a key can make the server hold
+more than what the transport lets through (L3, L5).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from fleetcast.errors import StoreError, StoreFull, refused
+from fleetcast.grpc.intake import Intake
+from fleetcast.protobuf import delimited, integer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from fleetcast.accounts import Identity
+    from fleetcast.engine import WriteResult
+    from fleetcast.grpc.guard import Context
+    from fleetcast.grpc.health import Vitals
+    from fleetcast.grpc.services import Services
+
+_KEY_NAME = "x-api-key"
+_SCOPE = "telemetry:write"
+_THREADS = 32  # as many batches can share a commit
+_CALLS_MAX = 4096  # each holds what the transport lets through, some 100 KiB
+_READ_SECONDS = 120.0  # a full message takes that long over 1 Mbit/s
+_OK = integer(1, 1)
+
+
+class Ingest:
+    """The two methods of the service."""
+
+    def __init__(self, services: Services, vitals: Vitals) -> None:
+        self._services = services
+        self._vitals = vitals
+        self._calls = Intake(_CALLS_MAX)
+        self._bytes = Intake(services.settings.ingest.buffer_bytes_max)
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="write")
+
+    async def write(self, requests: AsyncIterator[bytes], context: Context) -> bytes:
+        """Writes one batch; OK means that it is on disk.
+
+        Raises `Refused`, `StoreError`, `ControlStoreUnavailable`.
+        """
+        identity = self._entitled(context)
+        self._calls.enter(1)
+        try:
+            body = await _message(requests)
+            result = await self._store(identity, body)
+        finally:
+            self._calls.leave(1)
+        return (
+            delimited(1, result.write_id)
+            + integer(2, result.accepted_count)
+            + integer(3, len(result.rejected_indices))
+        )
+
+    async def health(self, _request: bytes, _context: Context) -> bytes:
+        """OK, or UNAVAILABLE: the field of the answer says nothing (L17)."""
+        if not await self._vitals.are_good():
+            raise refused("telemetry_unavailable")
+        return _OK
+
+    def close(self) -> None:
+        """Waits for the batches that are being written."""
+        self._threads.shutdown()
+
+    def _entitled(self, context: Context) -> Identity:
+        identity = self._services.authenticator.authenticate(_key_text(context))
+        if _SCOPE not in identity.scopes:
+            raise refused("insufficient_scope")
+        if not identity.live_ingest:
+            raise refused("live_ingest_not_entitled")
+        return identity
+
+    async def _store(self, identity: Identity, body: bytes) -> WriteResult:
+        """Writes in a thread, to the end even when the client does not wait for it (L27)."""
+        self._bytes.enter(len(body))
+        job = self._threads.submit(self._write, identity, body)
+        job.add_done_callback(lambda _job: self._bytes.leave(len(body)))
+        return await asyncio.wrap_future(job)
+
+    def _write(self, identity: Identity, body: bytes) -> WriteResult:
+        try:
+            plane = self._services.engine.plane(identity.account_id, identity.tenant_key)
+        except StoreError as error:
+            raise refused("tenant_unavailable") from error
+        settings = self._services.settings
+        try:
+            result = plane.write_protobuf(
+                body,
+                batch_records_max=settings.grpc.records_per_call_max,
+                tags_max=settings.limits.tags_max,
+            )
+        except StoreFull:
+            raise
+        except StoreError:
+            # A store that failed is opened anew by the next call; a full disk needs no such thing.
+            self._services.engine.release(identity.account_id, plane)
+            raise
+        self._services.observer.wrote(identity, result)
+        return result
+
+
+async def _message(requests: AsyncIterator[bytes]) -> bytes:
+    """The one message of the call. Raises `Refused` where none comes, or not in time."""
+    try:
+        async with asyncio.timeout(_READ_SECONDS):
+            async for message in requests:
+                return message
+    except TimeoutError:
+        raise refused("read_deadline_exceeded") from None
+    raise refused("invalid_input", field="payload")
+
+
+def _key_text(context: Context) -> str | None:
+    """The key that was sent; several are none at all, unless they are equal (L16)."""
+    keys = {value for name, value in context.invocation_metadata() or () if name == _KEY_NAME}
+    if len(keys) > 1:
+        raise refused("auth_failed")
+    key = keys.pop() if keys else None
+    return key if key is None or isinstance(key, str) else key.decode(errors="replace")

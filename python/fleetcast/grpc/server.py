@@ -1,0 +1,106 @@
+"""The server of one process: its handlers, its options, its life."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import grpc.aio
+
+from fleetcast.grpc.guard import Guard
+from fleetcast.grpc.health import Health, Vitals
+from fleetcast.grpc.ingest import Ingest
+from fleetcast.grpc.names import HEALTH, INGEST, INGEST_BARE, REFLECTION
+from fleetcast.grpc.reflection import Reflection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fleetcast.config import Settings
+    from fleetcast.grpc.services import Services
+
+    _Methods = dict[str, grpc.RpcMethodHandler[Any, Any]]
+
+_STOP_SECONDS = 20.0
+_REFLECTING = ("development", "sandbox")  # where reflection is on unless it is turned off (L26)
+_HOUR_MS = 3_600_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Listener:
+    """Where to listen, and as whom. There is no plain-text listener (L24)."""
+
+    address: str
+    certificate: bytes
+    private_key: bytes
+    shared: bool
+    """Whether other processes of this service listen on the same port (L23)."""
+
+
+async def serve(services: Services, listener: Listener, ready: Callable[[], None]) -> None:
+    """Serves until SIGTERM or SIGINT, then until what is under way has ended (L22).
+
+    Raises `RuntimeError` where it cannot listen.
+    """
+    vitals = Vitals(services.probes)
+    ingest = Ingest(services, vitals)
+    server = grpc.aio.server(options=_options(services.settings, shared=listener.shared))
+    server.add_generic_rpc_handlers(_handlers(services, ingest, vitals))
+    pair = (listener.private_key, listener.certificate)
+    server.add_secure_port(listener.address, grpc.ssl_server_credentials([pair]))
+    told_to_stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, told_to_stop.set)
+    await server.start()
+    ready()
+    await told_to_stop.wait()
+    vitals.leaving.set()
+    await server.stop(_STOP_SECONDS)
+    ingest.close()
+
+
+def _handlers(
+    services: Services, ingest: Ingest, vitals: Vitals
+) -> tuple[grpc.GenericRpcHandler, ...]:
+    """All on raw bytes: nothing is decoded before the key is checked (L3)."""
+    guard = Guard(services.observer)
+    health = Health(vitals)
+    methods: _Methods = {
+        "Write": grpc.stream_unary_rpc_method_handler(guard.unary("Write", ingest.write)),
+        "Health": grpc.unary_unary_rpc_method_handler(guard.unary("Health", ingest.health)),
+    }
+    handlers = [
+        grpc.method_handlers_generic_handler(name, methods) for name in (INGEST, INGEST_BARE)
+    ]
+    checks: _Methods = {
+        "Check": grpc.unary_unary_rpc_method_handler(guard.unary("Check", health.check)),
+        "Watch": grpc.unary_stream_rpc_method_handler(guard.stream("Watch", health.watch)),
+    }
+    handlers.append(grpc.method_handlers_generic_handler(HEALTH, checks))
+    wanted = services.settings.grpc.reflection
+    if wanted or (wanted is None and services.settings.service.environment in _REFLECTING):
+        info = guard.stream("ServerReflectionInfo", Reflection().info)
+        reflect: _Methods = {"ServerReflectionInfo": grpc.stream_stream_rpc_method_handler(info)}
+        handlers += [grpc.method_handlers_generic_handler(name, reflect) for name in REFLECTION]
+    return tuple(handlers)
+
+
+def _options(settings: Settings, *, shared: bool) -> list[tuple[str, int]]:
+    return [
+        ("grpc.so_reuseport", int(shared)),
+        # Also what a message may unpack to (L5, L25).
+        ("grpc.max_receive_message_length", settings.grpc.message_bytes_max),
+        ("grpc.max_concurrent_streams", 256),
+        # Stations hold a channel that is silent for long, and may ask every ten seconds (L20).
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+        ("grpc.http2.max_ping_strikes", 2),
+        ("grpc.keepalive_time_ms", 60_000),
+        ("grpc.keepalive_timeout_ms", 20_000),
+        # The library varies the age of each connection by a tenth (L21).
+        ("grpc.max_connection_age_ms", _HOUR_MS),
+        ("grpc.max_connection_age_grace_ms", 30_000),
+    ]

@@ -1,0 +1,96 @@
+"""Protobuf's wire format, for the small messages that Python reads and writes itself.
+
+Telemetry is decoded by the engine; what is left are answers, health, reflection, and the records
+of a client. Each is a few fields, so no generated classes are needed, and no runtime for them.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_VARINT, _FIXED64, _DELIMITED, _FIXED32 = 0, 1, 2, 5
+_LAST_BYTE_MAX = 0x7F
+_VARINT_BITS_MAX = 64
+_SIXTY_FOUR_BITS = (1 << 64) - 1
+_double = struct.Struct("<d")
+
+
+def varint(value: int) -> bytes:
+    """An integer; negative ones in two's complement of 64 bits."""
+    value &= _SIXTY_FOUR_BITS
+    out = bytearray()
+    while value > _LAST_BYTE_MAX:
+        out.append(value & _LAST_BYTE_MAX | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def integer(number: int, value: int) -> bytes:
+    """A field of an integer, a boolean or an enumeration, also where it is zero."""
+    return varint(number << 3 | _VARINT) + varint(value)
+
+
+def double(number: int, value: float) -> bytes:
+    """A field of a double."""
+    return varint(number << 3 | _FIXED64) + _double.pack(value)
+
+
+def delimited(number: int, content: bytes | str) -> bytes:
+    """A field of a string, of bytes, or of a message."""
+    data = content.encode() if isinstance(content, str) else content
+    return varint(number << 3 | _DELIMITED) + varint(len(data)) + data
+
+
+def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Numbers and values in the order in which they were sent; fixed ones as their bytes.
+
+    Raises `ValueError` where the bytes are not a message.
+    """
+    at = 0
+    while at < len(message):
+        tag, at = _read_varint(message, at)
+        number, kind = tag >> 3, tag & 7
+        if kind == _VARINT:
+            value, at = _read_varint(message, at)
+            yield number, value
+            continue
+        if kind == _DELIMITED:
+            length, at = _read_varint(message, at)
+        elif kind in {_FIXED64, _FIXED32}:
+            length = 8 if kind == _FIXED64 else 4
+        else:
+            raise ValueError(kind)
+        if at + length > len(message):
+            raise ValueError(length)
+        yield number, message[at : at + length]
+        at += length
+
+
+def texts(message: bytes, number: int) -> list[str]:
+    """All values of a repeated string. Raises `ValueError` where the bytes are not a message."""
+    return [
+        value.decode() for at, value in fields(message) if at == number and isinstance(value, bytes)
+    ]
+
+
+def messages(message: bytes, number: int) -> list[bytes]:
+    """All values of a repeated message or of bytes. Raises `ValueError`."""
+    return [value for at, value in fields(message) if at == number and isinstance(value, bytes)]
+
+
+def _read_varint(message: bytes, at: int) -> tuple[int, int]:
+    value = 0
+    for shift in range(0, _VARINT_BITS_MAX + 6, 7):
+        if at >= len(message):
+            break
+        byte = message[at]
+        at += 1
+        value |= (byte & _LAST_BYTE_MAX) << shift
+        if byte <= _LAST_BYTE_MAX:
+            return value & _SIXTY_FOUR_BITS, at
+    raise ValueError(at)

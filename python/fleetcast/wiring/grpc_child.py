@@ -1,0 +1,34 @@
+"""A gRPC process, started by the supervisor."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+from fleetcast.grpc.server import Listener, serve
+from fleetcast.logs import configure_logs
+from fleetcast.wiring.child import end_with_supervisor, read_brief, report_ready
+from fleetcast.wiring.listening import bound_address
+from fleetcast.wiring.services import grpc_services
+
+
+def main() -> None:
+    """Serves until SIGTERM, or until the supervisor is gone."""
+    brief = read_brief()
+    configure_logs("grpc")
+    end_with_supervisor()
+    settings = brief.settings.grpc
+    # The supervisor's socket holds the port; it never listens, and so it gets no connections.
+    with socket.socket(fileno=brief.listener_fd) as held:
+        listener = Listener(
+            address=str(bound_address(held)),
+            certificate=(brief.data / settings.certificate).read_bytes(),
+            private_key=(brief.data / settings.private_key).read_bytes(),
+            shared=settings.processes > 1,
+        )
+        with grpc_services(brief) as services:
+            asyncio.run(serve(services, listener, lambda: report_ready(brief)))
+
+
+if __name__ == "__main__":
+    main()

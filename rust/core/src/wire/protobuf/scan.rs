@@ -1,0 +1,123 @@
+//! The protobuf wire format: tags, varints, lengths.
+
+/// The bytes are not a message.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Malformed;
+
+pub(super) type Scan<T> = Result<T, Malformed>;
+
+/// Bytes of the longest varint.
+const VARINT_BYTES_MAX: usize = 10;
+/// Bytes of the longest tag: field numbers have 29 bits.
+const TAG_BYTES_MAX: usize = 5;
+const LAST_BYTE_MAX: u8 = 0x7f;
+
+/// A field's number and wire type, as [`Reader::tag`] gives it.
+pub(super) const fn varint(number: u32) -> u32 {
+    number << 3
+}
+
+/// See [`varint`].
+pub(super) const fn fixed64(number: u32) -> u32 {
+    number << 3 | 1
+}
+
+/// See [`varint`].
+pub(super) const fn delimited(number: u32) -> u32 {
+    number << 3 | 2
+}
+
+/// What is left of a message.
+#[derive(Clone, Copy)]
+pub(super) struct Reader<'a> {
+    pub(super) rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    pub(super) const fn new(rest: &'a [u8]) -> Self {
+        Self { rest }
+    }
+
+    #[inline]
+    pub(super) const fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// Number and wire type of the next field.
+    #[inline]
+    pub(super) fn tag(&mut self) -> Scan<u32> {
+        if let [byte, rest @ ..] = self.rest
+            && *byte <= LAST_BYTE_MAX
+        {
+            self.rest = rest;
+            return Ok(u32::from(*byte));
+        }
+        u32::try_from(self.long_varint(TAG_BYTES_MAX)?).map_err(|_| Malformed)
+    }
+
+    #[inline]
+    pub(super) fn varint(&mut self) -> Scan<u64> {
+        if let [byte, rest @ ..] = self.rest
+            && *byte <= LAST_BYTE_MAX
+        {
+            self.rest = rest;
+            return Ok(u64::from(*byte));
+        }
+        self.long_varint(VARINT_BYTES_MAX)
+    }
+
+    /// Bits beyond the 64th are lost, as in the reference implementations.
+    fn long_varint(&mut self, bytes_max: usize) -> Scan<u64> {
+        let mut value = 0;
+        for (at, byte) in self.rest.iter().take(bytes_max).enumerate() {
+            value |= u64::from(byte & LAST_BYTE_MAX) << (7 * at);
+            if *byte <= LAST_BYTE_MAX {
+                self.rest = self.rest.get(at + 1..).unwrap_or_default();
+                return Ok(value);
+            }
+        }
+        Err(Malformed)
+    }
+
+    /// The bytes of a string or message.
+    #[inline]
+    pub(super) fn delimited(&mut self) -> Scan<&'a [u8]> {
+        let length = usize::try_from(self.varint()?).map_err(|_| Malformed)?;
+        self.take(length)
+    }
+
+    /// A double.
+    #[inline]
+    pub(super) fn double(&mut self) -> Scan<f64> {
+        let (bytes, rest) = self.rest.split_first_chunk::<8>().ok_or(Malformed)?;
+        self.rest = rest;
+        Ok(f64::from_le_bytes(*bytes))
+    }
+
+    /// Passes the value of a field nobody asked for.
+    pub(super) fn skip(&mut self, tag: u32) -> Scan<()> {
+        if tag >> 3 == 0 {
+            return Err(Malformed);
+        }
+        match tag & 7 {
+            0 => self.varint().map(drop),
+            1 => self.take(8).map(drop),
+            2 => self.delimited().map(drop),
+            5 => self.take(4).map(drop),
+            _ => Err(Malformed),
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, length: usize) -> Scan<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or(Malformed)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+}
+
+/// A string, which proto3 wants in UTF-8.
+#[inline]
+pub(super) fn text(bytes: &[u8]) -> Scan<&str> {
+    std::str::from_utf8(bytes).map_err(|_| Malformed)
+}

@@ -1,0 +1,128 @@
+//! From the bytes of a measurement and its tags to a series.
+
+use std::borrow::Cow;
+
+use hashbrown::HashTable;
+
+use super::SPELLING_FORMAT;
+use super::message::Parser;
+use super::record::TAGS;
+use super::scan::{Reader, Scan, delimited, text};
+use crate::batch::{NEW_SERIES_BASE, NewSeries};
+use crate::spelling::SpellingCache;
+use crate::wire::keys::KeySet;
+use crate::wire::tags::{TENANT_TAGS, series_name};
+
+/// Fields of a map entry.
+const KEY: u32 = delimited(1);
+const VALUE: u32 = delimited(2);
+
+/// Series of this batch that the cache does not know, by spelling.
+#[derive(Default)]
+pub(super) struct FreshSeries<'a> {
+    spellings: HashTable<Fresh<'a>>,
+}
+
+struct Fresh<'a> {
+    hash: u64,
+    measurement: &'a str,
+    tags: Cow<'a, [u8]>,
+    series: u32,
+}
+
+/// The tags of a record, each key once.
+struct TagMap<'t> {
+    pairs: Vec<(&'t str, &'t str)>,
+    /// Whether there are more than can be right; `pairs` holds the first ones.
+    too_many: bool,
+    has_entity_id: bool,
+}
+
+impl<'a> Parser<'a, '_> {
+    #[inline]
+    pub(super) fn find_series(&self, measurement: &str, tags: &[u8]) -> Option<u32> {
+        let hash = self.names.hash(SPELLING_FORMAT, measurement.as_bytes(), tags);
+        if let Some(series) = self.names.find(hash, SPELLING_FORMAT, measurement.as_bytes(), tags) {
+            return Some(series);
+        }
+        let spells = |fresh: &Fresh<'_>| *fresh.tags == *tags && fresh.measurement == measurement;
+        self.fresh.spellings.find(hash, spells).map(|fresh| fresh.series)
+    }
+
+    /// A new series of the batch if the record is `accepted`, or the field that refuses the call.
+    #[cold]
+    pub(super) fn new_series(
+        &mut self,
+        measurement: &'a str,
+        tags: Cow<'a, [u8]>,
+        accepted: bool,
+    ) -> Scan<Result<Option<u32>, &'static str>> {
+        let map = read_tags(&tags, self.limits.tags_max + TENANT_TAGS.len())?;
+        if !self.is_sound() {
+            return Ok(Ok(None));
+        }
+        if !map.has_entity_id {
+            return Ok(Err("entity_id"));
+        }
+        let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        let pairs = map.pairs.iter().map(owned).collect();
+        let name = series_name(measurement, pairs, self.tenant_key, self.limits);
+        let Some(name) = name.filter(|_| !map.too_many) else {
+            return Ok(Err("tags"));
+        };
+        if !accepted || measurement.is_empty() || self.has_faulty_field() {
+            return Ok(Ok(None));
+        }
+        let spelling = SpellingCache::spell(SPELLING_FORMAT, measurement.as_bytes(), &tags);
+        let new_series = &mut self.columns.batch().new_series;
+        // One for each accepted record at most, which is far below the base.
+        let number = u32::try_from(new_series.len()).expect("as many series as records");
+        new_series.push(NewSeries { name, spelling });
+        let series = NEW_SERIES_BASE + number;
+        let hash = self.names.hash(SPELLING_FORMAT, measurement.as_bytes(), &tags);
+        let fresh = Fresh { hash, measurement, tags, series };
+        self.fresh.spellings.insert_unique(hash, fresh, |fresh| fresh.hash);
+        Ok(Ok(Some(series)))
+    }
+}
+
+/// Reads entries of `tags`, at most `pairs_max` of them in full.
+fn read_tags(entries: &[u8], pairs_max: usize) -> Scan<TagMap<'_>> {
+    let mut map = TagMap { pairs: Vec::new(), too_many: false, has_entity_id: false };
+    let mut keys = KeySet::default();
+    let mut reader = Reader::new(entries);
+    while !reader.is_empty() {
+        let tag = reader.tag()?;
+        debug_assert_eq!(tag, TAGS, "the spelling of tags holds entries only");
+        let (key, value) = entry(reader.delimited()?)?;
+        if key == "entity_id" {
+            map.has_entity_id = !value.is_empty();
+        }
+        if map.too_many {
+            continue;
+        }
+        match keys.earlier(Cow::Borrowed(key)) {
+            Some(at) => {
+                if let Some(pair) = map.pairs.get_mut(at) {
+                    pair.1 = value;
+                }
+            }
+            None if map.pairs.len() == pairs_max => map.too_many = true,
+            None => map.pairs.push((key, value)),
+        }
+    }
+    Ok(map)
+}
+
+fn entry(bytes: &[u8]) -> Scan<(&str, &str)> {
+    let mut reader = Reader::new(bytes);
+    let (mut key, mut value) = ("", "");
+    while !reader.is_empty() {
+        match reader.tag()? {
+            KEY => key = text(reader.delimited()?)?,
+            VALUE => value = text(reader.delimited()?)?,
+            other => reader.skip(other)?,
+        }
+    }
+    Ok((key, value))
+}

@@ -1,0 +1,407 @@
+use std::fmt::Write;
+
+use proptest::prelude::*;
+
+use super::encode::{Record, Sent, delimited, encode, entry, integer, varint};
+use super::{SPELLING_FORMAT, parse_protobuf};
+use crate::batch::{Batch, NewSeries, ParseResult, Values};
+use crate::fault::Refusal;
+use crate::limits::WriteLimits;
+use crate::spelling::SpellingCache;
+use crate::time::{SECOND_NS, YEAR_2000_NS, write_rfc3339};
+use crate::wire::parse_json;
+
+const NOW_NS: i64 = 1_790_000_000 * SECOND_NS;
+const LIMITS: WriteLimits = WriteLimits { batch_records_max: 20, tags_max: 3 };
+
+fn parse(body: &[u8]) -> ParseResult {
+    parse_protobuf(body, &SpellingCache::default(), &LIMITS, "acme", NOW_NS)
+}
+
+fn refusal(records: &[Record]) -> Option<&'static str> {
+    match parse(&encode(records)) {
+        Ok(_) => None,
+        Err(Refusal::InvalidInput { field }) => Some(field),
+        Err(Refusal::TooManyRecords { .. }) => Some("too many"),
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+fn is_malformed(body: &[u8]) -> bool {
+    parse(body) == Err(Refusal::InvalidInput { field: "payload" })
+}
+
+fn owned(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+fn record() -> Record {
+    Record {
+        measurement: "link".to_owned(),
+        time_ns: NOW_NS - 5,
+        tags: owned(&[("entity_id", "a")]),
+        fields: vec![("snr_db".to_owned(), Sent::Number(1.5))],
+    }
+}
+
+fn fields(pairs: &[(&str, Sent)]) -> Record {
+    let fields = pairs.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
+    Record { fields, ..record() }
+}
+
+/// A message of one record that is made of these parts.
+fn message(parts: &[Vec<u8>]) -> Vec<u8> {
+    delimited(1, &parts.concat())
+}
+
+/// The one value of the one column of a batch.
+fn only_value(batch: &Batch) -> &Values {
+    let [table] = &batch.tables[..] else { panic!("{batch:?}") };
+    let [column] = &table.columns[..] else { panic!("{batch:?}") };
+    &column.values
+}
+
+/// The batch without the bytes that spelled it, which no two formats share.
+fn unspelled(mut batch: Batch) -> Batch {
+    for series in &mut batch.new_series {
+        series.spelling = Box::default();
+    }
+    batch
+}
+
+fn json(records: &[Record]) -> String {
+    let quote = |text: &str| format!("{text:?}");
+    let items = records.iter().map(|record| {
+        let mut time = Vec::new();
+        write_rfc3339(&mut time, record.time_ns);
+        let tags: Vec<_> =
+            record.tags.iter().map(|(k, v)| format!("{}:{}", quote(k), quote(v))).collect();
+        let fields = record.fields.iter().map(|(key, value)| {
+            let mut text = quote(key) + ":";
+            match value {
+                Sent::Number(value) => write!(text, "{value:?}").unwrap(),
+                Sent::Bool(value) => write!(text, "{value}").unwrap(),
+                Sent::Text(value) => text += &quote(value),
+                Sent::Int(value) => write!(text, "{value}").unwrap(),
+            }
+            text
+        });
+        format!(
+            r#"{{"measurement":{},"time":"{}","tags":{{{}}},"fields":{{{}}}}}"#,
+            quote(&record.measurement),
+            String::from_utf8(time).unwrap(),
+            tags.join(","),
+            fields.collect::<Vec<_>>().join(","),
+        )
+    });
+    format!("[{}]", items.collect::<Vec<_>>().join(","))
+}
+
+#[test]
+fn an_empty_call_is_an_empty_batch() {
+    let batch = parse(b"").unwrap();
+    assert_eq!((batch.accepted_count, batch.rejected_indices), (0, vec![]), "L28");
+}
+
+#[test]
+fn content_that_refuses_the_call() {
+    let with_tags = |tags: &[(&str, &str)]| Record { tags: owned(tags), ..record() };
+    for (clause, sent, expected) in [
+        ("L2", record(), None),
+        ("L11", with_tags(&[]), Some("entity_id")),
+        ("C23", with_tags(&[("entity_id", "")]), Some("entity_id")),
+        ("C20", with_tags(&[("entity_id", "a"), ("b", ""), ("c", ""), ("d", "")]), Some("tags")),
+        ("C21", with_tags(&[("entity_id", "a"), ("b", ""), ("c", ""), ("tenant", "")]), None),
+        ("C22", with_tags(&[("entity_id", "a"), ("", "b")]), Some("tags")),
+        ("L8", fields(&[("", Sent::Bool(true))]), Some("fields")),
+        ("L8", fields(&[("a", Sent::Number(f64::NAN))]), Some("fields")),
+        ("L8", fields(&[("a", Sent::Number(f64::INFINITY))]), Some("fields")),
+        ("L9", Record { measurement: String::new(), ..record() }, Some("measurement")),
+    ] {
+        assert_eq!(refusal(&[record(), sent.clone()]), expected, "{clause}: {sent:?}");
+        let old = Record { time_ns: 0, ..sent };
+        assert_eq!(refusal(&[old]), expected, "L11, when the record is rejected anyway");
+    }
+}
+
+#[test]
+fn every_record_that_is_not_acceptable_refuses_the_call_after_the_count() {
+    let nameless = Record { tags: Vec::new(), ..record() };
+    assert_eq!(refusal(&vec![record(); 20]), None);
+    assert_eq!(refusal(&vec![nameless; 21]), Some("too many"), "L3: the count comes first");
+    let mut body = encode(&vec![record(); 21]);
+    body.push(0);
+    assert!(is_malformed(&body), "L3: decoding comes before the count");
+}
+
+#[test]
+fn the_first_faulty_record_is_named_and_in_it_entity_then_tags_then_fields() {
+    let unset = [("a", Sent::Number(f64::NAN))];
+    let all = Record { measurement: String::new(), tags: owned(&[("", "")]), ..fields(&unset) };
+    let tagged = Record { tags: owned(&[("entity_id", "a"), ("", "")]), ..all.clone() };
+    let named = Record { tags: owned(&[("entity_id", "a")]), ..all.clone() };
+    assert_eq!(refusal(&[all]), Some("entity_id"), "L10");
+    assert_eq!(refusal(&[tagged]), Some("tags"), "L10");
+    assert_eq!(refusal(std::slice::from_ref(&named)), Some("fields"), "L10");
+    let later = Record { tags: Vec::new(), ..record() };
+    assert_eq!(refusal(&[record(), named, later]), Some("fields"), "L10");
+}
+
+#[test]
+fn times() {
+    let timed = |time: Option<&[u8]>| {
+        let mut parts = record().parts();
+        parts.splice(1..2, time.map(|time| delimited(2, time)));
+        message(&parts)
+    };
+    let nanos = |nanos| [integer(1, 1_790_000_000), integer(2, nanos)].concat();
+    assert_eq!(parse(&timed(None)).unwrap().rejected_indices, [0], "L12");
+    for time in [nanos(-1), nanos(1_000_000_000), integer(1, 253_402_300_800), integer(1, i64::MIN)]
+    {
+        let refused = parse(&timed(Some(&time)));
+        assert_eq!(refused, Err(Refusal::InvalidInput { field: "time" }), "L13: {time:?}");
+    }
+    let future = parse(&timed(Some(&nanos(1)))).unwrap();
+    assert_eq!((future.tables[0].times_ns[0], future.clamped_count), (NOW_NS, 1), "D10");
+    let merged = [
+        delimited(2, &integer(1, 1_700_000_000)),
+        delimited(2, &integer(2, 7)),
+        delimited(2, &[integer(9, 1), integer(1, 1_710_000_000)].concat()),
+    ];
+    let batch = parse(&timed(None)).map(drop);
+    assert_eq!(batch, Ok(()));
+    let batch = parse(&message(&[record().parts(), merged.to_vec()].concat())).unwrap();
+    assert_eq!(batch.tables[0].times_ns, [1_710_000_000 * SECOND_NS + 7], "messages merge");
+}
+
+#[test]
+fn integers_become_doubles() {
+    for value in [0, -1, (1 << 53) + 1, i64::MIN, i64::MAX] {
+        let sent = [fields(&[("n", Sent::Int(value))])];
+        let batch = parse(&encode(&sent)).unwrap();
+        let expected =
+            parse_json(json(&sent).as_bytes(), &SpellingCache::default(), &LIMITS, "acme", NOW_NS);
+        assert_eq!(only_value(&batch), only_value(&expected.unwrap()), "L2, C6: {value}");
+    }
+}
+
+#[test]
+fn the_last_one_wins() {
+    let base = record().parts();
+    let value = |bytes: &[Vec<u8>]| entry(4, "v", &bytes.concat());
+    let two = Sent::Number(2.0).encode();
+    for (what, parts) in [
+        ("map keys", vec![value(&[Sent::Bool(true).encode()]), value(std::slice::from_ref(&two))]),
+        ("an unset value first", vec![value(&[]), value(std::slice::from_ref(&two))]),
+        ("oneof", vec![value(&[Sent::Text("x".into()).encode(), two.clone()])]),
+        ("oneof, twice", vec![value(&[two.clone(), vec![0x10, 1], two.clone()])]),
+        (
+            "an entry's key",
+            vec![delimited(
+                4,
+                &[delimited(1, b"w"), delimited(2, &two), delimited(1, b"v")].concat(),
+            )],
+        ),
+        (
+            "an entry's value, merged",
+            vec![delimited(
+                4,
+                &[delimited(1, b"v"), delimited(2, &two), delimited(2, b"")].concat(),
+            )],
+        ),
+    ] {
+        let batch = parse(&message(&[base[..3].to_vec(), parts].concat())).unwrap();
+        assert_eq!(batch.fields[0].name, "v", "{what}");
+        assert_eq!(only_value(&batch), &Values::Float(vec![2.0]), "{what}");
+    }
+    let parts = [vec![delimited(1, b"satellite"), entry(3, "entity_id", b"b")], base].concat();
+    let batch = parse(&message(&parts)).unwrap();
+    assert_eq!(batch.measurements, ["link"]);
+    assert_eq!(batch.new_series[0].name.entity_id(), Some("a"));
+}
+
+#[test]
+fn a_value_of_no_kind_refuses_the_call() {
+    for part in [entry(4, "v", b""), delimited(4, b""), delimited(4, &delimited(1, b"v"))] {
+        let body = message(&[record().parts(), vec![part]].concat());
+        assert_eq!(parse(&body), Err(Refusal::InvalidInput { field: "fields" }), "L8");
+    }
+}
+
+#[test]
+fn many_keys_out_of_order_and_more_than_once() {
+    let number = |value: u32| Sent::Number(f64::from(value)).encode();
+    let mut parts = record().parts();
+    parts.extend((0..200).map(|key| entry(4, &key.to_string(), &number(key))));
+    parts.extend((0..200).rev().map(|key| entry(4, &key.to_string(), &number(key + 1000))));
+    let batch = parse(&[message(&parts), message(&parts)].concat()).unwrap();
+    assert_eq!((batch.tables[0].columns.len(), batch.accepted_count), (201, 2));
+    for (key, column) in (0..).zip(&batch.tables[0].columns[1..]) {
+        let value = f64::from(key + 1000);
+        assert_eq!(column.values, Values::Float(vec![value, value]));
+    }
+}
+
+#[test]
+fn unknown_fields_are_skipped_and_groups_refused() {
+    let unknown = [
+        integer(15, -1),
+        vec![0x79, 1, 2, 3, 4, 5, 6, 7, 8],
+        delimited(2047, b"anything"),
+        vec![0x7d, 1, 2, 3, 4],
+        vec![0x80, 0x01, 0x00],
+        // Known numbers with another wire type are unknown fields.
+        integer(1, 7),
+        vec![0x25, 1, 2, 3, 4],
+    ];
+    let expected = unspelled(parse(&encode(&[record()])).unwrap());
+    for field in &unknown {
+        let inside = message(&[record().parts(), vec![field.clone()]].concat());
+        for body in [&[&field[..], &inside[..]].concat(), &[&inside[..], &field[..]].concat()] {
+            assert_eq!(parse(body).map(unspelled), Ok(expected.clone()), "{field:?}");
+        }
+    }
+    for group in [vec![0x7b, 0x7c], vec![0x7c], vec![0x7e, 0], vec![0x7f], vec![0x00, 0x00]] {
+        assert!(is_malformed(&group), "{group:?}");
+        assert!(is_malformed(&message(&[record().parts(), vec![group]].concat())));
+    }
+}
+
+#[test]
+fn bytes_that_are_no_message() {
+    for (what, body) in [
+        ("a length beyond the end", vec![0x0a, 0x05, 0x00]),
+        ("a length of 2^63", [vec![0x0a], varint(1 << 63)].concat()),
+        ("a varint without an end", vec![0x0a, 0xff, 0xff]),
+        ("a varint of eleven bytes", [vec![0x78], vec![0x80; 10], vec![0]].concat()),
+        ("a tag of six bytes", [vec![0x88; 5], vec![0, 0]].concat()),
+        ("a tag beyond 32 bits", vec![0x8a, 0x80, 0x80, 0x80, 0x10, 0]),
+        ("not UTF-8", message(&[delimited(1, b"\xff")])),
+        ("a key that is not UTF-8", message(&[delimited(4, &delimited(1, b"\xff"))])),
+        ("a tag that is not UTF-8", message(&[delimited(3, &delimited(2, b"\xc0\x80"))])),
+        ("a text that is not UTF-8", message(&[entry(4, "a", &delimited(3, b"\xed\xa0\x80"))])),
+        ("a surrogate", message(&[delimited(1, b"\xed\xa0\x80")])),
+    ] {
+        assert!(is_malformed(&body), "L7: {what}");
+        assert!(is_malformed(&[encode(&[record()]), body].concat()), "L7: {what}");
+    }
+}
+
+#[test]
+fn a_known_spelling_finds_its_series_and_no_other_does() {
+    let mut names = SpellingCache::default();
+    let tags = entry(3, "entity_id", b"a");
+    names.insert(SpellingCache::spell(SPELLING_FORMAT, b"link", &tags), 7);
+    names.insert(SpellingCache::spell(b'j', b"satellite", &tags), 8);
+    let other = Record { measurement: "satellite".to_owned(), ..record() };
+    let body = encode(&[record(), other.clone(), other]);
+    let batch = parse_protobuf(&body, &names, &LIMITS, "acme", NOW_NS).unwrap();
+    assert_eq!(batch.tables[0].series, [7]);
+    let [NewSeries { name, spelling }] = &batch.new_series[..] else { panic!("{batch:?}") };
+    assert_eq!(name.measurement, "satellite");
+    assert_eq!(*spelling, SpellingCache::spell(SPELLING_FORMAT, b"satellite", &tags));
+    assert_eq!(batch.tables[1].series[0], batch.tables[1].series[1]);
+}
+
+#[test]
+fn tags_in_pieces_are_the_same_tags() {
+    let [measurement, time, field] = [0, 1, 3]
+        .map(|at| Record { tags: owned(&[("entity_id", "a")]), ..record() }.parts()[at].clone());
+    let (id, site) = (entry(3, "entity_id", b"a"), entry(3, "site", b"x"));
+    let together = [&measurement, &time, &id, &site, &field].map(Clone::clone);
+    let apart = [&id, &measurement, &time, &site, &field].map(Clone::clone);
+    let batch = parse(&[message(&together), message(&apart)].concat()).unwrap();
+    assert_eq!(batch.new_series.len(), 1);
+    assert_eq!(batch.tables[0].series[0], batch.tables[0].series[1]);
+}
+
+#[test]
+fn more_tags_than_can_be_right_are_read_but_not_kept() {
+    let mut parts = record().parts();
+    parts.extend((0..5_000).map(|tag| entry(3, &tag.to_string(), b"x")));
+    assert_eq!(parse(&message(&parts)), Err(Refusal::InvalidInput { field: "tags" }), "C20");
+    parts.push(entry(3, "entity_id", b""));
+    assert_eq!(parse(&message(&parts)), Err(Refusal::InvalidInput { field: "entity_id" }), "L10");
+    parts.push(entry(3, "a", b"\xff"));
+    assert!(is_malformed(&message(&parts)));
+}
+
+fn sent() -> impl Strategy<Value = Sent> {
+    prop_oneof![
+        4 => prop_oneof![any::<f64>().prop_filter("finite", |v| v.is_finite()), Just(-0.0)]
+            .prop_map(Sent::Number),
+        1 => any::<i64>().prop_map(Sent::Int),
+        1 => any::<bool>().prop_map(Sent::Bool),
+        1 => "[a-zé ]{0,4}".prop_map(Sent::Text),
+    ]
+}
+
+fn records() -> impl Strategy<Value = Vec<Record>> {
+    let name = prop::sample::select(vec!["a", "b", "c", "entity_id", "tenant", "é", "long_name"]);
+    let pairs = prop::collection::btree_map(name.clone(), "[xy]{0,2}", 0..4);
+    let one = (
+        prop::sample::select(vec!["link", "satellite", "l"]),
+        prop_oneof![
+            4 => NOW_NS - 1_000_000..NOW_NS + 10,
+            1 => Just(YEAR_2000_NS),
+            1 => any::<i64>(),
+        ],
+        pairs,
+        prop::collection::vec((name, sent()), 0..7).prop_shuffle(),
+    );
+    let made = one.prop_map(|(measurement, time_ns, mut tags, mut fields)| {
+        tags.insert("entity_id", "x".to_owned());
+        let mut seen = std::collections::HashSet::new();
+        fields.retain(|(name, _)| seen.insert(*name));
+        Record {
+            measurement: measurement.to_owned(),
+            time_ns,
+            tags: tags.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+            fields: fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+        }
+    });
+    prop::collection::vec(made, 0..12)
+}
+
+proptest! {
+    /// The same records are the same columns, whatever they were written in.
+    #[test]
+    fn protobuf_and_json_are_parsed_to_equal_batches(records in records()) {
+        let limits = WriteLimits { tags_max: 64, ..LIMITS };
+        let names = SpellingCache::default();
+        let (message, document) = (encode(&records), json(&records));
+        let ours = parse_protobuf(&message, &names, &limits, "acme", NOW_NS).unwrap();
+        let theirs = parse_json(document.as_bytes(), &names, &limits, "acme", NOW_NS).unwrap();
+        prop_assert_eq!(unspelled(ours), unspelled(theirs));
+    }
+
+    /// The order of the parts of a record is not part of its meaning.
+    #[test]
+    fn parts_may_come_in_any_order(parts in Just(fields(&[
+        ("a", Sent::Number(1.0)), ("b", Sent::Bool(true)), ("c", Sent::Text("x".into())),
+    ]).parts()).prop_shuffle()) {
+        let batch = parse(&[message(&parts), message(&parts)].concat()).unwrap();
+        prop_assert_eq!(batch.accepted_count, 2);
+        let mut found: Vec<_> = batch.fields.iter().map(|field| &field.name).collect();
+        found.sort();
+        prop_assert_eq!(found, ["a", "b", "c"]);
+        prop_assert!(batch.tables[0].columns.iter().all(|column| column.values.len() == 2));
+    }
+
+    #[test]
+    fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+        let _ = parse(&bytes);
+        let _ = parse(&message(&[record().parts(), vec![bytes]].concat()));
+    }
+
+    #[test]
+    fn no_damage_panics(records in records(), at: prop::sample::Index, bits in 1..=255_u8) {
+        let mut body = encode(&records);
+        if !body.is_empty() {
+            let _ = parse(&body[..at.index(body.len())]);
+            let at = at.index(body.len());
+            body[at] ^= bits;
+            let _ = parse(&body);
+        }
+    }
+}

@@ -1,0 +1,5 @@
+from __future__ import annotations
+
+from tests.grpc.conftest import own
+
+__all__ = ["own"]

@@ -1,0 +1,96 @@
+"""Both clients against the real service."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from fleetcast.client import ApiError, Client, GatewayWriter, Options
+
+START = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=30)
+
+
+def record(number, entity="l1"):
+    time = START + timedelta(seconds=number)
+    tags = {"entity_id": entity}
+    return {"measurement": "link", "time": time, "tags": tags, "fields": {"n": number, "up": True}}
+
+
+def test_what_is_written_is_read_as_frames(own):
+    service = own()
+    with Client(service.ready["http"], own.key) as client:
+        written = client.write(record(n, entity) for n in range(100) for entity in ("l1", "l2"))
+        assert written["accepted_count"] == 200
+        assert client.health()
+        assert client.health("telemetry")
+        newest = client.topology_frame("link", freshness_seconds=3600)
+        assert newest.columns == ["entity_id", "observed_at", "tags", "n", "up"]
+        assert newest["n"].to_list() == [99.0, 99.0]
+        assert newest["observed_at"].dtype == pl.Datetime("ns", "UTC")
+        span = {"start": START, "end": START + timedelta(minutes=5), "measurement": "link"}
+        rows = client.series_frame(["l1", "l2"], **span)
+        assert rows.columns == ["entity_id", "time", "n"]
+        assert rows.filter(entity_id="l2")["n"].to_list() == [float(n) for n in range(100)]
+        windows = client.series_frame(["l1"], **span, fields=["n"], interval="1m", agg="max")
+        assert windows["n"].max() == 99.0
+        with pytest.raises(ApiError) as raised:
+            client.series(["l1"], start=START, end=START, measurement="link")
+        assert (raised.value.status, raised.value.code) == (422, "invalid_range")
+
+
+def test_pages_are_followed(own):
+    service = own("--set", "limits.point_budget=16")
+    with Client(service.ready["http"], own.key) as client:
+        client.write(record(n) for n in range(50))
+        span = {"start": START, "end": START + timedelta(minutes=5), "measurement": "link"}
+        rows = client.series_frame(["l1"], **span)
+    assert rows["n"].to_list() == [float(n) for n in range(50)]
+
+
+def test_a_writer_outlives_the_server(own, tmp_path):
+    """The server is killed and comes back on the same port: everything is there, in order."""
+    first = own()
+    refused = []
+    writer = GatewayWriter(
+        first.ready["grpc"],
+        own.key,
+        authority=Path(first.ready["grpc_ca"]).read_bytes(),
+        on_refused=refused.append,
+        spool=tmp_path / "spool",
+        options=Options(records_max=5, memory_bytes_max=1000),
+    )
+    for number in range(50):
+        writer.write(record(number))
+    assert writer.flush(60)
+    first.kill()
+    for number in range(50, 100):
+        writer.write(record(number))
+    assert list((tmp_path / "spool").iterdir())
+    second = own("--grpc", first.ready["grpc"])
+    assert writer.flush(60)
+    assert writer.close() == 0
+    assert refused == []
+    with Client(second.ready["http"], own.key) as client:
+        span = {"start": START, "end": START + timedelta(minutes=5), "measurement": "link"}
+        rows = client.series_frame(["l1"], **span)
+    # A call that the kill cut off may have been stored and sent again.
+    assert rows["n"].unique(maintain_order=True).to_list() == [float(n) for n in range(100)]
+
+
+def test_what_the_server_refuses_comes_back(own):
+    service = own("--set", "grpc.records_per_call_max=3")
+    refused = []
+    authority = Path(service.ready["grpc_ca"]).read_bytes()
+    with GatewayWriter(
+        service.ready["grpc"], own.key, authority=authority, on_refused=refused.append
+    ) as writer:
+        for number in range(10):
+            writer.write(record(number))
+        assert writer.flush(60)
+        writer.write(record(1) | {"tags": {}})
+        assert writer.flush(60)
+        assert writer.tally.accepted == 10
+    assert [batch.details for batch in refused] == ["invalid_input:entity_id"]

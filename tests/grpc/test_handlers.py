@@ -1,0 +1,262 @@
+"""L6, L18, L19, L27, B23: what no running service does on demand, on doubles."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+
+import grpc.aio
+import pytest
+
+from fleetcast.accounts import ControlStoreUnavailable
+from fleetcast.config import Settings
+from fleetcast.errors import Refused, StoreDamaged, StoreFull, StoreUnavailable, refused
+from fleetcast.grpc.answers import STATUSES, answer_to
+from fleetcast.grpc.guard import Guard
+from fleetcast.grpc.health import Vitals
+from fleetcast.grpc.ingest import Ingest
+from fleetcast.grpc.intake import Intake
+from fleetcast.grpc.services import Services
+from fleetcast.protobuf import delimited, fields, integer
+from tests.http.doubles import Keys, identity
+
+
+@dataclass
+class Context:
+    """A call with a good key; remembers how it was ended."""
+
+    metadata: tuple = (("x-api-key", "good"),)
+    ended: tuple = ()
+
+    def invocation_metadata(self):
+        return self.metadata
+
+    async def abort(self, status, details="", trailers=()):
+        self.ended = (status.name, details, dict(trailers))
+        raise grpc.aio.AbortError
+
+
+@dataclass
+class Plane:
+    """Writes when it may go on; raises `error` where there is one."""
+
+    error: Exception | None = None
+    may_go_on: threading.Event = field(default_factory=threading.Event)
+    entered: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+
+    def write_protobuf(self, body, **_limits):
+        self.entered.release()
+        self.may_go_on.wait()
+        if self.error is not None:
+            raise self.error
+        return SimpleNamespace(write_id="w", accepted_count=len(body), rejected_indices=[])
+
+
+class Planes:
+    def __init__(self, plane):
+        self.one = plane
+        self.released = []
+
+    def plane(self, _account_id, _tenant_key):
+        return self.one
+
+    def release(self, account_id, plane=None):
+        self.released.append((account_id, plane))
+
+
+@dataclass
+class Watcher:
+    wrote_count: int = 0
+    answers: list = field(default_factory=list)
+
+    def wrote(self, _identity, result):
+        self.wrote_count += result.accepted_count
+
+    def answered(self, method, status, details, seconds):
+        assert seconds >= 0
+        self.answers.append((method, status, details))
+
+
+async def messages(*bodies):
+    for body in bodies:
+        yield body
+
+
+def services(plane, watcher=None, **keys):
+    ingest = replace(Settings().ingest, buffer_bytes_max=1_048_576)
+    return Services(
+        settings=replace(Settings(), ingest=ingest),
+        authenticator=Keys(**keys),
+        engine=Planes(plane),
+        observer=watcher or Watcher(),
+    )
+
+
+def write(ingest, body, context=None):
+    return ingest.write(messages(body), context or Context())
+
+
+def test_what_is_under_way_is_bounded_in_bytes():  # L19, F10
+    plane = Plane()
+
+    async def run():
+        ingest = Ingest(services(plane), Vitals({}))
+        first = asyncio.create_task(write(ingest, bytes(1_000_000)))
+        await asyncio.to_thread(plane.entered.acquire)
+        with pytest.raises(Refused) as raised:
+            await write(ingest, bytes(100_000))
+        plane.may_go_on.set()
+        response = dict(fields(await first))
+        again = await write(ingest, bytes(100_000))
+        ingest.close()
+        return raised.value, response, again
+
+    error, response, again = asyncio.run(run())
+    assert (response[2], dict(fields(again))[2]) == (1_000_000, 100_000)
+    answer = answer_to(error)
+    assert (answer.status.name, answer.details) == ("RESOURCE_EXHAUSTED", "ingest_buffer_full")
+    assert answer.retry_seconds == 1
+
+
+def test_one_that_alone_is_above_the_bound_passes():
+    intake = Intake(10)
+    intake.enter(11)
+    with pytest.raises(Refused):
+        intake.enter(1)
+    intake.leave(11)
+    intake.enter(10)
+
+
+def test_a_write_goes_on_when_its_client_has_left():  # L27, F8
+    plane, watcher = Plane(), Watcher()
+
+    async def run():
+        ingest = Ingest(services(plane, watcher), Vitals({}))
+        call = asyncio.create_task(write(ingest, bytes(1_000_000)))
+        await asyncio.to_thread(plane.entered.acquire)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        with pytest.raises(Refused):  # its bytes are still held
+            await write(ingest, bytes(100_000))
+        plane.may_go_on.set()
+        ingest.close()
+
+    asyncio.run(run())
+    assert watcher.wrote_count == 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("error", "released"),
+    [(StoreUnavailable("no"), 1), (StoreDamaged("no"), 1), (StoreFull("no"), 0)],
+)
+def test_a_store_that_fails(error, released):  # F9, F12
+    plane = Plane(error)
+    plane.may_go_on.set()
+    parts = services(plane)
+
+    async def run():
+        with pytest.raises(type(error)) as raised:
+            await write(Ingest(parts, Vitals({})), b"")
+        return raised.value
+
+    answer = answer_to(asyncio.run(run()))
+    assert (answer.status.name, answer.details) == ("UNAVAILABLE", "telemetry_unavailable")
+    assert len(parts.engine.released) == released
+
+
+def test_keys_that_cannot_be_checked():  # B23
+    parts = services(Plane(), good=ControlStoreUnavailable("no"))
+
+    async def run():
+        with pytest.raises(ControlStoreUnavailable) as raised:
+            await write(Ingest(parts, Vitals({})), b"")
+        return raised.value
+
+    answer = answer_to(asyncio.run(run()))
+    assert (answer.status.name, answer.details) == ("UNAVAILABLE", "entitlement_unavailable")
+
+
+@pytest.mark.parametrize("code", STATUSES)
+def test_every_code_says_whether_to_come_back(code):  # L6
+    answer = answer_to(refused(code, retry_after_seconds=9))
+    comes_back = answer.status.name == "UNAVAILABLE" or code == "ingest_buffer_full"
+    assert (answer.retry_seconds is not None) is comes_back
+    assert answer.details == code
+    if comes_back:
+        (_, status) = answer.trailers[0]
+        retry = delimited(1, integer(1, answer.retry_seconds))
+        any_ = delimited(1, "type.googleapis.com/google.rpc.RetryInfo") + delimited(2, retry)
+        code_number = integer(1, answer.status.value[0])
+        assert status == code_number + delimited(2, code) + delimited(3, any_)
+
+
+@pytest.mark.parametrize("error", [ValueError("secret"), KeyError("secret"), refused("secret")])
+def test_nothing_of_an_exception_is_told(error):  # L18
+    watcher, context = Watcher(), Context()
+
+    async def unary(_request, _context):
+        raise error
+
+    async def stream(_request, _context):
+        yield b""
+        raise error
+
+    async def run():
+        guard = Guard(watcher)
+        with pytest.raises(grpc.aio.AbortError):
+            await guard.unary("Write", unary)(b"", context)
+        one = context.ended
+        with pytest.raises(grpc.aio.AbortError):
+            async for _ in guard.stream("Watch", stream)(b"", context):
+                pass
+        return one, context.ended
+
+    assert asyncio.run(run()) == (("INTERNAL", "internal", {}), ("INTERNAL", "internal", {}))
+    assert watcher.answers == [("Write", "INTERNAL", "internal"), ("Watch", "INTERNAL", "internal")]
+
+
+def test_every_call_is_told_of():
+    plane, watcher = Plane(), Watcher()
+    plane.may_go_on.set()
+
+    async def run():
+        ingest = Ingest(services(plane, watcher, poor=identity(live_ingest=False)), Vitals({}))
+        guarded = Guard(watcher).unary("Write", ingest.write)
+        await guarded(messages(b"abc"), Context())
+        poor = Context((("x-api-key", "poor"),))
+        with pytest.raises(grpc.aio.AbortError):
+            await guarded(messages(b""), poor)
+        return poor.ended[:2]
+
+    assert asyncio.run(run()) == ("PERMISSION_DENIED", "live_ingest_not_entitled")
+    assert watcher.wrote_count == 3
+    assert watcher.answers == [
+        ("Write", "OK", ""),
+        ("Write", "PERMISSION_DENIED", "live_ingest_not_entitled"),
+    ]
+
+
+def test_a_dependency_that_hangs_is_not_well(monkeypatch):
+    monkeypatch.setattr("fleetcast.grpc.health._PING_SECONDS", 0.0)
+    ends = threading.Event()
+
+    async def run():
+        return await Vitals({"store": ends.wait}).are_good()
+
+    try:
+        assert asyncio.run(run()) is False
+    finally:
+        ends.set()
+
+
+def test_it_is_not_well_when_it_is_about_to_leave():  # L22
+    async def run():
+        vitals = Vitals({})
+        before = await vitals.are_good()
+        vitals.leaving.set()
+        return before, await vitals.are_good()
+
+    assert asyncio.run(run()) == (True, False)

@@ -1,0 +1,187 @@
+"""L20 to L24, L26: the processes, their port, their certificate, their end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+
+import grpc
+import pytest
+
+from fleetcast.config import Settings
+from fleetcast.grpc.server import _options
+from tests.service.service import FLEETCAST
+
+from .station import INGEST, NOT_SERVING, SERVING, Station
+
+
+def fail_to_serve(data, *options):
+    """The one line on stderr of a start that is refused."""
+    off = ("--http", "127.0.0.1:0", "--admin", "off", "--data", str(data))
+    done = subprocess.run(
+        [*FLEETCAST, "serve", *off, *options],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    return line
+
+
+def test_the_ready_line_names_the_port_and_the_authority(own):
+    service = own()
+    assert service.ready["grpc_ca"] == str(own.data / "tls" / "ca.pem")
+    assert service.ready["grpc"].startswith("127.0.0.1:")
+    assert not service.ready["grpc"].endswith(":0")
+
+
+def test_off_means_no_listener(own):
+    ready = own("--grpc", "off").ready
+    assert (ready["grpc"], ready["grpc_ca"]) == (None, None)
+
+
+def test_no_plain_text(service):  # L24
+    with grpc.insecure_channel(service.ready["grpc"]) as channel:
+        with pytest.raises(grpc.RpcError) as raised:
+            channel.unary_unary(f"/{INGEST}/Health")(b"", timeout=60)
+        assert raised.value.code() == grpc.StatusCode.UNAVAILABLE
+
+
+def test_no_start_without_a_certificate(own):  # L24
+    (own.data / "tls" / "server.key").unlink()
+    assert "server.key" in fail_to_serve(own.data, "--grpc", "127.0.0.1:0")
+
+
+def test_a_certificate_from_elsewhere(own):
+    for name in ("server.pem", "server.key"):
+        (own.data / "tls" / name).rename(own.data / name)
+    service = own("--set", "grpc.certificate=server.pem", "--set", "grpc.private_key=server.key")
+    assert service.ready["grpc_ca"] is None
+    station = Station(service.ready | {"grpc_ca": own.data / "tls" / "ca.pem"})
+    assert station.write(b"", own.key).status == "OK"
+    station.close()
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_port_that_somebody_listens_on(own, shared):  # L23
+    """Nobody shares a port unasked, not even with one that would share."""
+    with socket.socket() as other:
+        if shared:
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        for processes in (1, 2):
+            options = ("--grpc", f"127.0.0.1:{port}", "--set", f"grpc.processes={processes}")
+            assert "cannot listen" in fail_to_serve(own.data, *options)
+
+
+def test_nobody_can_steal_the_port(service):  # L23
+    port = int(service.ready["grpc"].rsplit(":", 1)[1])
+    with socket.socket() as thief:
+        thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        with pytest.raises(OSError, match="in use"):
+            thief.bind(("127.0.0.1", port))
+
+
+def test_several_processes_share_the_port(own):  # L23
+    service = own("--set", "grpc.processes=2")
+    victims = grpc_processes(service)
+    assert len(victims) == 2
+    stations = [Station(service.ready, ("grpc.use_local_subchannel_pool", 1)) for _ in range(8)]
+    assert {station.write(b"", own.key).status for station in stations} == {"OK"}
+    for station in stations:
+        station.close()
+
+
+def grpc_processes(service):
+    found = []
+    for pid in service.processes():
+        with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123
+            if b"fleetcast.wiring.grpc_child" in file.read():
+                found.append(pid)
+    return found
+
+
+def test_it_is_started_again_on_the_same_port(own):
+    service = own()
+    station = Station(service.ready)
+    watch = station.watch("")
+    assert next(watch) == SERVING
+    (victim,) = grpc_processes(service)
+    os.kill(victim, signal.SIGKILL)
+    with pytest.raises(grpc.RpcError):
+        next(watch)
+    again = station.channel.unary_unary(f"/{INGEST}/Write")
+    again(b"", metadata=(("x-api-key", own.key),), wait_for_ready=True, timeout=60)
+    assert grpc_processes(service) != [victim]
+    station.close()
+
+
+def test_it_tells_watchers_before_it_ends(own):  # L22
+    service = own()
+    station = Station(service.ready)
+    watch = station.watch("")
+    assert next(watch) == SERVING
+    assert service.stop() == 0
+    assert list(watch) == [NOT_SERVING]
+    assert station.write(b"", own.key).status == "UNAVAILABLE"
+    station.close()
+
+
+@pytest.mark.parametrize(
+    ("environment", "setting", "expected"),
+    [
+        ("sandbox", None, True),
+        ("development", None, True),
+        ("production", None, False),
+        ("sandbox", "false", False),
+        ("production", "true", True),
+    ],
+)
+def test_where_reflection_is_on(own, environment, setting, expected):  # L26
+    options = ["--set", f"service.environment={environment}"]
+    if setting is not None:
+        options += ["--set", f"grpc.reflection={setting}"]
+    station = Station(own(*options).ready)
+    method = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
+    call = station.channel.stream_stream(method)(iter([]), timeout=60)
+    assert list_or_status(call) == ([] if expected else "UNIMPLEMENTED")
+    station.close()
+
+
+def list_or_status(call):
+    try:
+        return list(call)
+    except grpc.RpcError as error:
+        return error.code().name
+
+
+def test_the_options_of_the_channel():  # L5, L20, L21, L23
+    alone = dict(_options(Settings(), shared=False))
+    assert alone["grpc.so_reuseport"] == 0
+    assert dict(_options(Settings(), shared=True))["grpc.so_reuseport"] == 1
+    assert alone["grpc.max_receive_message_length"] == 16 << 20
+    assert alone["grpc.keepalive_permit_without_calls"] == 1
+    assert alone["grpc.http2.min_ping_interval_without_data_ms"] == 10_000
+    assert alone["grpc.http2.max_ping_strikes"] == 2
+    assert (alone["grpc.keepalive_time_ms"], alone["grpc.keepalive_timeout_ms"]) == (60_000, 20_000)
+    assert alone["grpc.max_connection_age_ms"] == 3_600_000
+    assert alone["grpc.max_connection_age_grace_ms"] == 30_000
+
+
+def test_logs_are_json_and_hold_no_key(own):
+    service = own()
+    station = Station(service.ready)
+    station.write(b"\xff", own.key)
+    station.write(b"", own.key + "x")
+    station.close()
+    service.stop()
+    text = (own.data / "serve.log").read_text()
+    assert own.key not in text
+    assert all(json.loads(line) for line in text.splitlines())
