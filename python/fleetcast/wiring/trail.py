@@ -56,13 +56,14 @@ class Follower:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._at = self._size()
+        self._file, self._at = self._place()
 
     def follow(self) -> None:
-        """Writes the new lines to the log."""
-        size = self._size()
-        if size <= self._at:
-            self._at = size
+        """Writes the new lines to the log. Raises `OSError`, `ValueError` for a line not ours."""
+        number, size = self._place()
+        if number != self._file or size < self._at:  # another file, moved here or begun
+            self._file, self._at = number, 0
+        if size == self._at:
             return
         with self._path.open("rb") as file:
             file.seek(self._at)
@@ -72,8 +73,10 @@ class Follower:
         for line in whole.splitlines():
             write_line(json.loads(line))
 
-    def _size(self) -> int:
+    def _place(self) -> tuple[int, int]:
+        """Number and size of the file; 0 where there is none."""
         try:
-            return self._path.stat().st_size
+            status = self._path.stat()
         except OSError:
-            return 0
+            return 0, 0
+        return status.st_ino, status.st_size
