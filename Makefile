@@ -12,6 +12,7 @@
 .PHONY: help run test check bench fmt lock clean tools
 
 DEMO ?=
+GOALS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -43,9 +44,10 @@ check: $(VENV)/engine $(VENV)/dev ## format, lints, types, layers, licences
 	$(BIN)/python tools/check_licences
 	$(BIN)/python -m pytest -q -s tests/test_tidy.py
 
-bench: $(VENV)/engine $(VENV)/dev ## measure; figures of this machine only
+bench: $(VENV)/engine $(VENV)/dev ## measure; figures of this machine only; GOALS="--markdown FILE" writes the table
 	cargo bench --workspace --locked
-	$(if $(wildcard benches/bench_*.py),$(BIN)/python -m pytest --benchmark-enable --benchmark-only benches)
+	$(BIN)/python -m pytest --benchmark-enable --benchmark-only -q benches
+	$(BIN)/python benches/goals.py $(GOALS)
 
 fmt: $(VENV)/dev ## format, and mend what the linters can mend
 	cargo fmt --all

@@ -68,6 +68,9 @@ class WriteResult:
     @property
     def clamped_count(self) -> int:
         """Accepted records whose time lay in the future and became the ingest instant."""
+    @property
+    def commit_seconds(self) -> float:
+        """How long it took to make the batch durable, waiting for others' commits included."""
 
 @final
 class Stats:
@@ -153,6 +156,13 @@ class Plane:
     @staticmethod
     def in_memory(tenant_key: str) -> Plane:
         """A store that lives and dies with this process: the oracle of the tests."""
+    @staticmethod
+    def peek(directory: str) -> Stats:
+        """Counters of the store in `directory`, read without its key and without its rows.
+
+        This process must not have the store open. Raises `StoreMissing`, `StoreDamaged`,
+        `StoreUnavailable`.
+        """
     def write_json(
         self,
         body: bytes,
@@ -190,6 +200,15 @@ class Plane:
         """The answer of `GET /topology`: newest sample per (measurement, entity) in
         `[as_of - freshness, as_of)`. Raises `Refused`, `StoreError`.
         """
+    def latest_json_chunks(
+        self,
+        *,
+        as_of_ns: int | None = None,
+        freshness_ns: int = 300_000_000_000,
+        measurement: str | None = None,
+        now_ns: int | None = None,
+    ) -> list[bytes]:
+        """The pieces of `latest_json`, for answers that may be long: joining them would copy."""
     def series_json(
         self,
         *,

@@ -51,6 +51,7 @@ __all__ = [
     "encode_records",
     "format_time",
     "parse_time",
+    "peek",
 ]
 
 Interval = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
@@ -191,6 +192,14 @@ class Engine:
         """Closes every store."""
         for account_id in list(self._slots):
             self.release(account_id)
+
+
+def peek(directory: Path) -> Stats:
+    """Counters of the plane in `directory`, read without its key and without its rows.
+
+    This process must not have the plane open. Raises `StoreError`.
+    """
+    return Plane.peek(str(directory))
 
 
 def encode_records(records: Iterable[Mapping[str, object]]) -> bytes:

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import logging.config
-from typing import Any
+import os
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from structlog.typing import EventDict
+
+_STDERR = 2
+
+_process = ""
+
+
+def _add_process(_logger: object, _method: str, line: EventDict) -> EventDict:
+    line["process"] = _process
+    return line
+
+
 _COMMON: tuple[Any, ...] = (
     structlog.contextvars.merge_contextvars,
+    _add_process,
     structlog.stdlib.add_log_level,
     structlog.stdlib.add_logger_name,
     structlog.stdlib.ExtraAdder(),
@@ -30,7 +50,9 @@ def configure_logs(process: str) -> None:
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
-    structlog.contextvars.bind_contextvars(process=process)
+    # No context variable: those end with their thread.
+    global _process  # noqa: PLW0603
+    _process = process
 
 
 def logging_config() -> dict[str, Any]:
@@ -61,3 +83,23 @@ def logging_config() -> dict[str, Any]:
             "gunicorn.access": {"handlers": [], "propagate": False},
         },
     }
+
+
+def write_line(document: Mapping[str, object]) -> None:
+    """Writes one line as it is, in a fifth of the time that a logger takes.
+
+    For what comes with every request. One system call, so lines of several processes stay whole.
+    """
+    line = json.dumps(document, separators=(",", ":"), default=str) + "\n"
+    with contextlib.suppress(OSError):
+        os.write(_STDERR, line.encode())
+
+
+def timestamp() -> str:
+    """Now, as every log line has it."""
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")
+
+
+def audit(event: str, **details: object) -> None:
+    """A line about who may do what: failed authentication, changed keys and tenants."""
+    structlog.get_logger("fleetcast.audit").info(event, audit=True, **details)

@@ -13,7 +13,7 @@ def test_it_says_where_it_is_ready_and_stops_when_told(serve, wait_for_end):
     assert list(service.ready) == ["event", "http", "grpc", "grpc_ca", "admin"]
     assert service.get("/health") == (200, {"status": "ok", "checks": {}})
     children = service.children()
-    assert len(children) == 3  # the arbiter and two workers
+    assert len(children) == 5  # two arbiters, two HTTP workers, the private listener
     status, out, _ = service.stop()
     assert (status, out) == (0, "")
     assert wait_for_end(children, 0)
@@ -46,9 +46,9 @@ def test_a_port_in_use_is_one_clear_line(serve, tmp_path, fail):
     assert "cannot listen" in line
 
 
-@pytest.mark.parametrize("nth", [0, 1])
+@pytest.mark.parametrize("nth", range(4))
 def test_what_dies_is_started_again(serve, wait_for_end, nth):
-    """The first child is the arbiter, the others are its workers."""
+    """The first two are the arbiters, the others are their workers."""
     service = serve("--workers", "1")
     victim = service.children()[nth]
     os.kill(victim, signal.SIGKILL)
@@ -67,7 +67,7 @@ def test_children_end_when_the_supervisor_is_killed(serve, wait_for_end):
 
 
 def test_children_that_are_stuck_end_as_well(serve, wait_for_end):
-    service = serve("--workers", "1")
+    service = serve("--workers", "1", "--admin", "off")
     arbiter, worker = service.children()
     os.kill(worker, signal.SIGSTOP)
     service.process.kill()

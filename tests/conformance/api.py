@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import itertools
 import os
 import time
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
     from tests.service.service import Answer, Service
 
-# An hour that began at least two hours ago: every window of every interval starts here.
-HOUR_S = int(time.time()) // 3600 * 3600 - 7200
-_ZONE = datetime.UTC
+# An hour that began at least three hours ago: every window of every interval starts here.
+HOUR_S = int(time.time()) // 3600 * 3600 - 10_800
+_ZONE = dt.UTC
 
 
 def at(seconds: float, base_s: int = HOUR_S) -> str:
     """`base_s + seconds` as the service writes it; milliseconds at most."""
     milliseconds = round(seconds * 1000)
-    moment = datetime.datetime.fromtimestamp(base_s + milliseconds // 1000, _ZONE)
+    moment = dt.datetime.fromtimestamp(base_s + milliseconds // 1000, _ZONE)
     fraction = f".{milliseconds % 1000:03}" if milliseconds % 1000 else ""
     return f"{moment:%Y-%m-%dT%H:%M:%S}{fraction}Z"
 

@@ -28,7 +28,7 @@ def test_every_endpoint_needs_a_key_and_health_needs_none(service):
 
 
 @pytest.mark.parametrize("change", ["cut", "longer", "other", "case", "blank", "scheme", "empty"])
-def test_a_key_that_is_not_one_of_ours(service, accounts, tenant, change):
+def test_a_key_that_is_not_one_of_ours(service, tenant, change):
     key = tenant.key
     last = "0" if key[-1] != "0" else "1"
     bad = {

@@ -51,11 +51,17 @@ class Plane:
 
     def write_json(self, body, **limits):
         self._ask(body=body, **limits)
-        return SimpleNamespace(write_id="w1", accepted_count=2, rejected_indices=[1])
+        return SimpleNamespace(
+            write_id="w1",
+            accepted_count=2,
+            rejected_indices=[1],
+            clamped_count=1,
+            commit_seconds=0.002,
+        )
 
-    def latest_json(self, **asked):
+    def latest_json_chunks(self, **asked):
         self._ask(**asked)
-        return b'{"entities":[]}'
+        return [b'{"entities":', b"[]}"]
 
     def series_json(self, **asked):
         self._ask(**asked)
@@ -109,11 +115,11 @@ class Counter:
         self.failures += 1
 
 
-def client(*, plane=None, plane_error=None, keys=None, settings=None, **services):
+def client(*, plane=None, plane_error=None, planes=None, keys=None, settings=None, **services):
     made = Services(
         settings=settings or Settings(),
         authenticator=keys or Keys(down=ControlStoreUnavailable("gone")),
-        engine=Planes(plane or Plane(), plane_error),
+        engine=planes or Planes(plane or Plane(), plane_error),
         clock=lambda: 0,
         **services,
     )

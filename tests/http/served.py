@@ -51,7 +51,8 @@ def serving():
 
 def main():
     fd, limits, settings = int(sys.argv[1]), json.loads(sys.argv[2]), json.loads(sys.argv[3])
-    HttpServer(serving, limits=Limits(**limits), settings={"bind": f"fd://{fd}", **settings}).run()
+    made = Limits(**limits)
+    HttpServer(serving, limits=lambda: made, settings={"bind": f"fd://{fd}", **settings}).run()
 
 
 if __name__ == "__main__":

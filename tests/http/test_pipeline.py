@@ -1,11 +1,11 @@
 """The order of the pipeline, and what each stage answers."""
 
 import pytest
-from doubles import Counter, Keys, Plane, client, identity
+from doubles import Counter, Keys, Plane, Planes, client, identity
 
 from fleetcast.config import Settings
 from fleetcast.config.sections import Http
-from fleetcast.errors import StoreMissing, StoreUnavailable, refused
+from fleetcast.errors import StoreFull, StoreMissing, StoreUnavailable, refused
 from fleetcast.http.app import ROUTES
 
 BODY = b"[]"
@@ -193,3 +193,18 @@ def test_cors_grants_what_is_on_the_list_and_nothing_else():
     preflight = made.simulate_options("/telemetry", headers={"Origin": "https://a.example"})
     assert preflight.headers["Access-Control-Allow-Headers"] == "x-api-key, content-type"
     assert preflight.headers["Access-Control-Allow-Methods"] == "POST, OPTIONS"
+
+
+def test_a_store_that_failed_is_released_and_a_full_disk_is_not():
+    for error, released in ((StoreUnavailable("disk"), 1), (StoreFull("disk"), 0)):
+        plane = Plane(error=error)
+        planes = Planes(plane)
+        made = client(plane=plane, planes=planes)
+        assert made.simulate_get("/topology").status_code == 503
+        assert planes.released == [("a1", plane)] * released
+
+
+@pytest.mark.parametrize("path", ["/%74elemetry", "/topology%2Fseries", "/telemetry%00"])
+def test_a_path_spelled_otherwise_is_another_path(path):
+    result = client().simulate_get("/telemetry", extras={"RAW_PATH": path})
+    assert (result.status_code, result.json) == (404, {"error": "not_found"})

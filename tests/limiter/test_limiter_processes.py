@@ -60,7 +60,7 @@ def admitted_in_round(workers, now_ns, attempts):
 
 def test_four_processes_admit_exactly_the_limit_of_any_minute(tmp_path):
     """B2, B6: three minutes of a told clock; the processes also make the file at once."""
-    dice = random.Random(42)  # noqa: S311 - the same arrivals every time
+    dice = random.Random(42)
     log = deque()  # instants of the rounds, once for each request admitted in them
     now_ns, rounds = START_NS, 0
     with hammers(tmp_path / "limiter", 4) as workers:

@@ -40,6 +40,11 @@ def create_key(data: Path, tenant: str, *options: str, scopes: Sequence[str] = A
     return command(data, "key", "create", tenant, *arguments, *options)["key"]
 
 
+def children(pid: int) -> list[int]:
+    texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    return [int(child) for text in texts for child in text.split()]
+
+
 @dataclass
 class Answer:
     status: int
@@ -108,6 +113,16 @@ class Service:
                 continue
         return found
 
+    def arbiter(self, child: str) -> int:
+        """The process of a child that started its workers."""
+        for pid in children(self.process.pid):
+            if f"fleetcast.wiring.{child}_child" in Path(f"/proc/{pid}/cmdline").read_text():
+                return pid
+        raise LookupError(child)
+
+    def workers(self, child: str) -> list[int]:
+        return children(self.arbiter(child))
+
     def kill(self) -> None:
         """kill -9 of everything, the supervisor first."""
         for pid in self.processes():
@@ -115,14 +130,17 @@ class Service:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 continue
-        self.process.wait()
-        self.process.stdout.close()
+        self.wait()
 
     def stop(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        status = self.process.wait(timeout=60)
+        return self.wait()
+
+    def wait(self) -> int:
+        """Waits for the supervisor's end; returns its exit code."""
+        code = self.process.wait(timeout=60)
         self.process.stdout.close()
-        return status
+        return code
 
 
 def start(data: Path, key: str, *options: str) -> Service:

@@ -39,6 +39,8 @@ class Writer(threading.Thread):
                 self.count.release()
         except (OSError, http.client.HTTPException):
             self.number += 1
+        finally:
+            connection.close()
 
     def batch(self, number: int) -> list[dict]:
         first_ns = START_NS + number * RECORDS * 1_000_000

@@ -1,4 +1,4 @@
-"""Tenants, API keys, and who a request comes from."""
+"""Tenants, API keys, usage, and who a request comes from."""
 
 from fleetcast.accounts.authenticator import Authenticator, Identity, InvalidKey
 from fleetcast.accounts.keys import SCOPES, IssuedKey, Keys, key_pepper
@@ -6,6 +6,7 @@ from fleetcast.accounts.records import ApiKey, Tenant
 from fleetcast.accounts.store import ControlStore
 from fleetcast.accounts.tables import ControlStoreUnavailable
 from fleetcast.accounts.tenants import PLANS, Tenants
+from fleetcast.accounts.usage import Usage
 
 __all__ = [
     "PLANS",
@@ -20,5 +21,6 @@ __all__ = [
     "Keys",
     "Tenant",
     "Tenants",
+    "Usage",
     "key_pepper",
 ]

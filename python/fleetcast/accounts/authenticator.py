@@ -32,6 +32,7 @@ class Identity:
     live_ingest: bool
     status: str
     retention_seconds: int | None = None
+    created_at: int | None = None
 
 
 class InvalidKey(Refused):
@@ -91,4 +92,5 @@ class Authenticator:
             live_ingest=tenant.live_ingest,
             status=tenant.status,
             retention_seconds=tenant.retention_seconds,
+            created_at=tenant.created_at,
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.accounts.key_text import KeyText, new_key_text
 from fleetcast.accounts.records import ApiKey
-from fleetcast.accounts.tenants import known_tenant
+from fleetcast.accounts.tenants import known_tenant, unaudited
 from fleetcast.config.checks import environment as environment_problem
 from fleetcast.errors import OperatorError
 from fleetcast.security.master_key import derive
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from fleetcast.accounts.store import ControlStore
     from fleetcast.accounts.tables import Tables
+    from fleetcast.accounts.tenants import Audit
 
 SCOPES = ("telemetry:write", "topology:read", "predictions:read")
 _PEPPER_LABEL = "fleetcast api key pepper 1"
@@ -36,8 +37,13 @@ class Keys:
     """The keys of one data directory. `clock` gives seconds since 1970."""
 
     def __init__(
-        self, store: ControlStore, pepper: bytes, clock: Callable[[], float] = time.time
+        self,
+        store: ControlStore,
+        pepper: bytes,
+        clock: Callable[[], float] = time.time,
+        audit: Audit = unaudited,
     ) -> None:
+        self._audit = audit
         self._store = store
         self._pepper = pepper
         self._clock = clock
@@ -100,6 +106,7 @@ class Keys:
         with self._store.write() as tables:
             known_tenant(tables, issued.record.tenant)
             tables.put_key(issued.record)
+        self._note("key created", issued.record)
 
     def every(self, tenant: str) -> list[ApiKey]:
         """A tenant's keys, oldest first. Raises `OperatorError`, `ControlStoreUnavailable`."""
@@ -114,6 +121,7 @@ class Keys:
             if key.revoked_at is None:
                 key = replace(key, revoked_at=int(self._clock()))
                 tables.put_key(key)
+        self._note("key revoked", key)
         return key
 
     def rotate(self, key_id: str, *, overlap_seconds: int) -> IssuedKey:
@@ -140,6 +148,7 @@ class Keys:
             end = now + overlap_seconds
             end = end if old.expires_at is None else min(end, old.expires_at)
             tables.put_key(replace(old, expires_at=end))
+        self._note("key rotated", issued.record, old_key_id=key_id, old_expires_at=end)
         return issued
 
     def change(self, key_id: str, *, scopes: Sequence[str], lifetime_seconds: int | None) -> ApiKey:
@@ -152,7 +161,19 @@ class Keys:
             end = None if lifetime_seconds is None else key.created_at + lifetime_seconds
             key = replace(key, scopes=checked_scopes(scopes), expires_at=end)
             tables.put_key(key)
+        self._note("key changed", key)
         return key
+
+    def _note(self, event: str, key: ApiKey, **details: object) -> None:
+        self._audit(
+            event,
+            tenant=key.tenant,
+            key_id=key.key_id,
+            scopes=key.scopes,
+            environment=key.environment,
+            expires_at=key.expires_at,
+            **details,
+        )
 
 
 def key_pepper(master_key: bytes) -> bytes:

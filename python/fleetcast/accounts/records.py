@@ -1,4 +1,7 @@
-"""What the control store holds: tenants and keys. Times are whole seconds since 1970 in UTC."""
+"""What the control store holds: tenants, keys and usage.
+
+Times are whole seconds since 1970 in UTC.
+"""
 
 from __future__ import annotations
 
@@ -62,3 +65,21 @@ class ApiKey:
         """Raises `ValueError`, `TypeError` or `KeyError` where the bytes are no key."""
         values = json.loads(data)
         return ApiKey(**(values | {"scopes": tuple(values["scopes"])}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class UsageRecord:
+    """Requests of an account, `counted` of them in the run named `run`."""
+
+    requests: int
+    run: str
+    counted: int
+
+    def encode(self) -> bytes:
+        """The bytes of the record."""
+        return json.dumps(asdict(self)).encode()
+
+    @staticmethod
+    def decode(data: bytes) -> UsageRecord:
+        """Raises `ValueError` or `TypeError` where the bytes are no usage."""
+        return UsageRecord(**json.loads(data))

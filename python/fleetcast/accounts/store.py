@@ -51,6 +51,7 @@ class _Open:
             _check_format(self.environment, directory)
             self.tenants = self.environment.open_db(b"tenants", create=False)
             self.keys = self.environment.open_db(b"keys", create=False)
+            self.usage = _usage(self.environment)
         except BaseException:
             self.environment.close()
             raise
@@ -80,6 +81,7 @@ class ControlStore:
             with _environment(directory, create=True) as environment:
                 environment.open_db(b"tenants")
                 environment.open_db(b"keys")
+                environment.open_db(b"usage")
                 with environment.begin(write=True) as transaction:
                     transaction.put(_MASTER_KEY_KEY, derive(master_key, _MASTER_KEY_LABEL))
                     transaction.put(_FORMAT_KEY, _FORMAT)
@@ -118,7 +120,7 @@ class ControlStore:
     @contextmanager
     def _transaction(self, *, write: bool) -> Iterator[Tables]:
         with self._opened() as opened, opened.environment.begin(write=write) as transaction:
-            yield Tables(transaction, opened.tenants, opened.keys)
+            yield Tables(transaction, opened.tenants, opened.keys, opened.usage)
 
     @contextmanager
     def _opened(self) -> Iterator[_Open]:
@@ -155,6 +157,14 @@ class ControlStore:
             opened.environment.close()
 
 
+def _usage(environment: lmdb.Environment) -> lmdb._Database:
+    """The table of usage, which stores made before there was one lack."""
+    try:
+        return environment.open_db(b"usage", create=False)
+    except lmdb.NotFoundError:
+        return environment.open_db(b"usage")
+
+
 def _back_with_file(environment: lmdb.Environment, path: Path) -> None:
     """Makes the file as long as its own head says.
 
@@ -182,6 +192,6 @@ def _environment(directory: Path, *, create: bool) -> lmdb.Environment:
         subdir=True,
         create=create,
         mode=0o600,
-        max_dbs=2,
+        max_dbs=3,
         max_readers=_READERS_MAX,
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, TypeVar
 
-from fleetcast.accounts.records import ApiKey, Tenant
+from fleetcast.accounts.records import ApiKey, Tenant, UsageRecord
 
 if TYPE_CHECKING:
     import lmdb
 
-Record = TypeVar("Record", Tenant, ApiKey)
+Record = TypeVar("Record", Tenant, ApiKey, UsageRecord)
 
 
 class ControlStoreUnavailable(Exception):
@@ -20,11 +21,16 @@ class Tables:
     """The records as one transaction sees them."""
 
     def __init__(
-        self, transaction: lmdb.Transaction, tenants: lmdb._Database, keys: lmdb._Database
+        self,
+        transaction: lmdb.Transaction,
+        tenants: lmdb._Database,
+        keys: lmdb._Database,
+        usage: lmdb._Database,
     ) -> None:
         self._transaction = transaction
         self._tenants = tenants
         self._keys = keys
+        self._usage = usage
 
     def tenant(self, name: str) -> Tenant | None:
         """The tenant of a name."""
@@ -64,8 +70,23 @@ class Tables:
         """Deletes a key's record."""
         self._transaction.delete(key_id.encode(), db=self._keys)
 
+    def usage(self, account_id: str) -> UsageRecord | None:
+        """The usage of an account."""
+        data = self._transaction.get(account_id.encode(), db=self._usage)
+        return None if data is None else _decoded(UsageRecord, bytes(data))
 
+    def put_usage(self, account_id: str, record: UsageRecord) -> None:
+        """Adds or replaces an account's usage."""
+        self._transaction.put(account_id.encode(), record.encode(), db=self._usage)
+
+    def delete_usage(self, account_id: str) -> None:
+        """Deletes an account's usage."""
+        self._transaction.delete(account_id.encode(), db=self._usage)
+
+
+@functools.lru_cache(maxsize=4_096)
 def _decoded(kind: type[Record], data: bytes) -> Record:
+    # Records are immutable, so equal bytes may share one: most requests come with a known key.
     try:
         return kind.decode(data)
     except (ValueError, TypeError, KeyError) as error:

@@ -6,7 +6,7 @@ import re
 import time
 import uuid
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from fleetcast.accounts.records import Tenant
 from fleetcast.errors import OperatorError
@@ -22,12 +22,28 @@ PLANS = ("guest", "free", "pro", "enterprise")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
 
+class Audit(Protocol):
+    """Notes a change that was made."""
+
+    def __call__(self, event: str, **details: object) -> None:
+        """Never gets the text of a key."""
+
+
+def unaudited(event: str, **details: object) -> None:
+    """Notes nothing."""
+
+
 class Tenants:
     """The tenants of one data directory. `clock` gives seconds since 1970."""
 
     def __init__(
-        self, store: ControlStore, engine: Engine, clock: Callable[[], float] = time.time
+        self,
+        store: ControlStore,
+        engine: Engine,
+        clock: Callable[[], float] = time.time,
+        audit: Audit = unaudited,
     ) -> None:
+        self._audit = audit
         self._store = store
         self._engine = engine
         self._clock = clock
@@ -62,6 +78,7 @@ class Tenants:
                 raise OperatorError(message)
             self._engine.create_plane(tenant.account_id)
             tables.put_tenant(tenant)
+        self._audit("tenant created", tenant=name, account_id=tenant.account_id, plan=plan)
         return tenant
 
     def every(self) -> list[Tenant]:
@@ -83,6 +100,7 @@ class Tenants:
             tenant = replace(known_tenant(tables, name), **attributes)
             check_attributes(tenant.plan, tenant.retention_seconds)
             tables.put_tenant(tenant)
+        self._audit("tenant changed", tenant=name, account_id=tenant.account_id, **attributes)
         return tenant
 
     def delete(self, name: str) -> Tenant:
@@ -97,6 +115,8 @@ class Tenants:
             for key in tables.keys_of(name):
                 tables.delete_key(key.key_id)
             tables.delete_tenant(name)
+            tables.delete_usage(tenant.account_id)
+        self._audit("tenant deleted", tenant=name, account_id=tenant.account_id)
         return tenant
 
 

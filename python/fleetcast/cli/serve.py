@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +11,9 @@ from fleetcast.cli.common import Run, with_run
 from fleetcast.cli.settings import SET_OPTION, read_assignments
 from fleetcast.config import Override
 from fleetcast.wiring.supervisor import serve as run_service
+
+if TYPE_CHECKING:
+    from fleetcast.config import Settings
 
 
 @click.command()
@@ -43,5 +47,8 @@ def serve(
         if value is not None
     ]
     overrides = [*read_assignments(assignments), *options]
-    settings = run.data.settings(os.environ, overrides).settings
-    run_service(run.data, settings, click.echo)
+
+    def read() -> Settings:
+        return run.data.settings(os.environ, overrides).settings
+
+    run_service(run.data, read, click.echo)

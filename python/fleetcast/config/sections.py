@@ -21,9 +21,13 @@ _DAY_SECONDS = 86_400
 _BYTES_MAX = 1 << 40
 
 
-def setting(default: T, *tests: Check, secret: bool = False) -> T:
-    """A field with a default and what its values must pass; `config print` masks secret ones."""
-    made: Any = field(default=default, metadata={"checks": tests, "secret": secret})
+def setting(default: T, *tests: Check, secret: bool = False, cold: bool = False) -> T:
+    """A field with a default and what its values must pass.
+
+    `config print` masks secret ones; cold ones take effect with the next start only.
+    """
+    metadata = {"checks": tests, "secret": secret, "cold": cold}
+    made: Any = field(default=default, metadata=metadata)
     return made  # type: ignore[no-any-return]
 
 
@@ -31,16 +35,16 @@ def setting(default: T, *tests: Check, secret: bool = False) -> T:
 class Service:
     """What this installation is."""
 
-    environment: str = setting("sandbox", checks.environment)
+    environment: str = setting("sandbox", checks.environment, cold=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Http:
     """The public HTTP listener."""
 
-    address: str = setting("127.0.0.1:8080", checks.address)
-    workers: int = setting(2, between(1, 256))
-    threads: int = setting(4, between(1, 256))
+    address: str = setting("127.0.0.1:8080", checks.address, cold=True)
+    workers: int = setting(2, between(1, 256), cold=True)
+    threads: int = setting(4, between(1, 256), cold=True)
     read_deadline_seconds: float = setting(15.0, between(0.1, 3600))
     request_deadline_seconds: float = setting(30.0, between(0.1, 3600))
     cors_origins: tuple[str, ...] = setting((), checks.origins)
@@ -51,20 +55,20 @@ class Http:
 class Grpc:
     """The gRPC ingest listener. `reflection` of `None` means as the environment has it."""
 
-    address: str = setting("127.0.0.1:8443", checks.address_or_off)
-    certificate: str = setting("tls/server.pem", checks.not_empty)
-    private_key: str = setting("tls/server.key", checks.not_empty)
-    processes: int = setting(1, between(1, 64))
+    address: str = setting("127.0.0.1:8443", checks.address_or_off, cold=True)
+    certificate: str = setting("tls/server.pem", checks.not_empty, cold=True)
+    private_key: str = setting("tls/server.key", checks.not_empty, cold=True)
+    processes: int = setting(1, between(1, 64), cold=True)
     records_per_call_max: int = setting(10_000, between(1, 1_000_000))
-    message_bytes_max: int = setting(16_777_216, between(1024, 1 << 30))
-    reflection: bool | None = setting(None)
+    message_bytes_max: int = setting(16_777_216, between(1024, 1 << 30), cold=True)
+    reflection: bool | None = setting(None, cold=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Admin:
     """The private listener with probes and metrics."""
 
-    address: str = setting("127.0.0.1:9090", checks.address_or_off)
+    address: str = setting("127.0.0.1:9090", checks.address_or_off, cold=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +102,7 @@ class Ingest:
 class Store:
     """Where telemetry is kept."""
 
-    backend: str = setting("embedded", checks.one_of("embedded"))
+    backend: str = setting("embedded", checks.one_of("embedded"), cold=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,8 +126,8 @@ class Forecast:
 class Security:
     """Where the master key is; a command, where there is one, goes before the file."""
 
-    master_key_file: str = setting("master.key", checks.not_empty)
-    master_key_command: str = setting("", secret=True)
+    master_key_file: str = setting("master.key", checks.not_empty, cold=True)
+    master_key_command: str = setting("", secret=True, cold=True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fleetcast.accounts import ControlStoreUnavailable
 from fleetcast.engine import format_time
+from fleetcast.errors import refused
 from fleetcast.http.answers import encode
 from fleetcast.http.call import Call
 
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
     from fleetcast.http.services import Services
 
 
+_NS_PER_SECOND = 1_000_000_000
+
+
 class AccountState:
     """For any valid key."""
 
@@ -21,11 +26,16 @@ class AccountState:
         self._services = services
 
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
-        """Raises `StoreError`."""
+        """Raises `StoreError`, `Refused` (`auth_unavailable`)."""
         call = Call.of(request)
         identity = call.identity
         limits = self._services.settings.limits
         stats = call.plane.stats()
+        created_at = identity.created_at
+        try:
+            requests_total = self._services.requests_total(identity.account_id)
+        except ControlStoreUnavailable as error:
+            raise refused("auth_unavailable") from error
         response.data = encode(
             {
                 "tenant_key": identity.tenant_key,
@@ -48,10 +58,12 @@ class AccountState:
                 "usage": {
                     "records_accepted_total": stats.rows,
                     "records_rejected_total": stats.rejected,
-                    "requests_total": stats.batches,
+                    "requests_total": requests_total,
                     "storage_bytes": stats.stored_bytes,
                     "series_count": stats.series,
-                    "period_start": None,
+                    "period_start": None
+                    if created_at is None
+                    else format_time(created_at * _NS_PER_SECOND),
                 },
                 "as_of_utc": format_time(self._services.clock()),
             }

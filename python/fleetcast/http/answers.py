@@ -73,6 +73,13 @@ class Answer:
     headers: list[tuple[str, str]] = field(default_factory=list)
 
     @property
+    def code(self) -> str | None:
+        """The error code, `schema_faults` for a list of those."""
+        if self.content is None:
+            return None
+        return "schema_faults" if "detail" in self.content else str(self.content.get("error"))
+
+    @property
     def body(self) -> bytes:
         """The body in JSON."""
         return b"" if self.content is None else encode(self.content)

@@ -8,6 +8,7 @@ import falcon
 
 from fleetcast.errors import StoreError, StoreFull
 from fleetcast.http.account import AccountState
+from fleetcast.http.accounting import Accounting, written_records
 from fleetcast.http.answers import Answer, answer_to
 from fleetcast.http.call import Call, Route
 from fleetcast.http.cors import Cors
@@ -48,7 +49,7 @@ def create_app(services: Services) -> falcon.App[falcon.Request, falcon.Response
     probes = {"predictions": {"prediction_store": not_provisioned}, **services.probes}
     handlers = {
         "/health": Liveness(),
-        "/telemetry": Telemetry(services.settings),
+        "/telemetry": Telemetry(services.settings, written_records(services)),
         "/topology": Latest(),
         "/topology/series": Series(services.settings),
         "/predictions": Predictions(),
@@ -67,7 +68,10 @@ def create_app(services: Services) -> falcon.App[falcon.Request, falcon.Response
         request_id = new_request_id() if call is None else call.request_id
         if call is not None and isinstance(error, StoreError):
             _release(services, call, error)
-        _send(response, answer_to(error, backend=backend, request_id=request_id))
+        answer = answer_to(error, backend=backend, request_id=request_id)
+        if call is not None:
+            call.code = answer.code
+        _send(response, answer)
 
     def handle_falcon(
         _request: falcon.Request,
@@ -87,11 +91,13 @@ class _Pipeline:
     """Runs the stages before a handler, and dresses every answer."""
 
     def __init__(self, services: Services) -> None:
+        self._accounting = Accounting(services)
         self._stages = stages(services, ROUTES)
         self._cors = Cors(services.settings.http.cors_origins)
 
     def process_request(self, request: falcon.Request, response: falcon.Response) -> None:
         call = Call(request, response, new_request_id())
+        request.context.began = self._accounting.begin()
         request.context.call = call
         for stage in self._stages:
             stage(call)
@@ -108,10 +114,12 @@ class _Pipeline:
         call = getattr(request.context, "call", None)
         for name, value in COMMON_HEADERS:
             response.set_header(name, value)
-        response.set_header(
-            REQUEST_ID_HEADER, new_request_id() if call is None else call.request_id
-        )
+        request_id = new_request_id() if call is None else call.request_id
+        response.set_header(REQUEST_ID_HEADER, request_id)
         self._cors.apply(request, response)
+        began = getattr(request.context, "began", None)
+        began = self._accounting.begin() if began is None else began
+        self._accounting.end(began, request_id, call, request, response)
 
 
 def _release(services: Services, call: Call, error: StoreError) -> None:

@@ -23,7 +23,8 @@ def check_headers(request: falcon.Request, body_bytes_max: int) -> int:
     if not (text.isascii() and text.isdigit()):
         raise refused("invalid_content_length")
     length = int(text)
-    if length > body_bytes_max:
+    # The limit may have been raised since the head was judged and its body left unread.
+    if length > body_bytes_max or request.env.get("fleetcast.oversized", False):
         raise refused("request_too_large")
     coding = request.get_header("Content-Encoding")
     if coding is not None and coding.strip().lower() != "identity":

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING
 from fleetcast.http import framing
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gunicorn.config import Config  # type: ignore[import-untyped]
 
     from fleetcast.http.framing import Head
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 _PEEK_BYTES = 16_384
 _DISCARD_BYTES = 65_536
+_PARTS_MAX = 64  # of an answer in one call; the kernel takes no more than 1,024
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -55,17 +58,23 @@ class Connection:
     """State of one accepted socket. `deadline` is a `time.monotonic` instant in seconds."""
 
     def __init__(
-        self, sock: socket.socket, peer: object, settings: Config, limits: Limits, now: float
+        self,
+        sock: socket.socket,
+        peer: object,
+        settings: Config,
+        limits: Callable[[], Limits],
+        now: float,
     ) -> None:
         self.sock = sock
         self.fd = sock.fileno()
         self.peer = peer
         self.phase = Phase.IDLE
-        self.deadline = now + limits.idle_seconds
+        self._limits = limits()
+        self.deadline = now + self._limits.idle_seconds
         self.head: Head | None = None
         self.body = b""
         self._settings = settings
-        self._limits = limits
+        self._limits_now = limits
         self._held = bytearray()
         self._partial = bytearray()
         self._filled = 0
@@ -111,6 +120,7 @@ class Connection:
             return Step.CLOSE
         if self.phase is Phase.IDLE:
             self.phase = Phase.HEAD
+            self._limits = self._limits_now()
             self.deadline = now + self._limits.read_deadline_seconds
         self._held += self.sock.recv(framing.head_bytes(self._held, fresh))
         try:
@@ -174,7 +184,7 @@ class Connection:
 
     def _send(self, now: float) -> Step:
         while self._unsent:
-            sent = self.sock.sendmsg(self._unsent)
+            sent = self.sock.sendmsg(self._unsent[:_PARTS_MAX])
             while self._unsent and sent >= len(self._unsent[0]):
                 sent -= len(self._unsent.pop(0))
             if self._unsent:

@@ -51,6 +51,7 @@ def environ(head: Head, body: bytes, peer: object, server: tuple[str, int]) -> W
         "wsgi.multithread": True,
         "wsgi.multiprocess": True,
         "wsgi.run_once": False,
+        "fleetcast.oversized": head.oversized,
     }
     for name, value in request.headers:
         key = name.replace("-", "_")

@@ -60,6 +60,8 @@ class Head:
     """The body is to be read before the request is served."""
     reusable: bool
     """The start of the next request on this connection is known."""
+    oversized: bool
+    """The body is longer than was allowed when the head came, so nobody reads it."""
 
     @property
     def expects_continue(self) -> bool:
@@ -116,7 +118,7 @@ def _judge(request: Request, limits: Limits) -> Head:
     oversized = request.method in METHODS_WITH_BODY and body_bytes > limits.body_bytes_max
     waiting = bool(request._expected_100_continue) and not buffered  # noqa: SLF001
     reusable = not (chunked or oversized or waiting or not skippable or request.should_close())
-    return Head(request, body_bytes, buffered, reusable)
+    return Head(request, body_bytes, buffered, reusable, oversized)
 
 
 def _answer(cause: Exception) -> bytes:

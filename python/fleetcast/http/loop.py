@@ -47,7 +47,7 @@ class Loop:
         self,
         listeners: Sequence[socket.socket],
         settings: Config,
-        limits: Limits,
+        limits: Callable[[], Limits],
         serve: Callable[[Connection], None],
     ) -> None:
         self._settings = settings
@@ -146,7 +146,7 @@ class Loop:
         self._connections[connection.fd] = connection
         self._poll.register(connection.fd, _READABLE)
         self._due(connection.deadline)
-        if len(self._connections) > self._limits.connections_max:
+        if len(self._connections) > self._limits().connections_max:
             self._make_room()
         return True
 
@@ -195,9 +195,9 @@ class Loop:
 
     def _stop_deadline(self, phase: Phase) -> float:
         if phase is Phase.IDLE:
-            return self._stopped_at + self._limits.stop_idle_seconds
+            return self._stopped_at + self._limits().stop_idle_seconds
         if phase in {Phase.HEAD, Phase.BODY}:
-            return self._stopped_at + self._limits.stop_request_seconds
+            return self._stopped_at + self._limits().stop_request_seconds
         return math.inf
 
     def _close(self, connection: Connection) -> None:

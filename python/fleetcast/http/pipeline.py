@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from fleetcast.accounts import ControlStoreUnavailable, InvalidKey
 from fleetcast.errors import StoreError, refused
 from fleetcast.http import body
+from fleetcast.http.accounting import audit_failure
 from fleetcast.http.client_address import ClientAddress
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Routing:
         route = self._routes.get(request.env.get("RAW_PATH", request.path))
         if route is None:
             raise refused("not_found")
+        call.path = call.request.path
         call.route = route
         if call.request.method not in route.allow.split(", "):
             raise refused("method_not_allowed", allow=route.allow)
@@ -112,6 +114,7 @@ class Key:
             call.identity = self._authenticator.authenticate(call.request.get_header("X-Api-Key"))
         except InvalidKey:
             self._guard.record_failure(call.address)
+            audit_failure(call, self._guard)
             raise
         except ControlStoreUnavailable as error:
             code = "entitlement_unavailable" if call.route.ingest else "auth_unavailable"

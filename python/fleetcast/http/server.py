@@ -37,16 +37,25 @@ _SETTINGS: Mapping[str, object] = {
 }
 
 
+def _ignore(_connections: int, _queued: int) -> None:
+    pass
+
+
 class HttpServer(BaseApplication):  # type: ignore[misc] # gunicorn has no types
     """One HTTP service: `run` is gunicorn's arbiter and returns when all its workers have ended.
 
     `serving` is entered in every worker after the fork and left when the worker stops; it gives
-    the WSGI application. `settings` are gunicorn's (`bind`, `workers`, `threads`, hooks such as
-    `when_ready`) and win over the ones above.
+    the WSGI application. `limits` gives those that hold for the next request. `observe` is told
+    how many connections are open, and how many requests wait for a thread. `settings` are
+    gunicorn's (`bind`, `workers`, `threads`, hooks such as `when_ready`) and win over the ones
+    above.
     """
 
-    def __init__(self, serving: Serving, *, limits: Limits, settings: Mapping[str, object]) -> None:
+    def __init__(
+        self, serving: Serving, *, limits: Callable[[], Limits], settings: Mapping[str, object]
+    ) -> None:
         self.limits = limits
+        self.observe: Callable[[int, int], None] = _ignore
         self._serving = serving
         self._settings = {**_SETTINGS, **settings}
         self._opened = ExitStack()

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from fleetcast.metrics import Counters
+
 if TYPE_CHECKING:
     from fleetcast.accounts import Identity
     from fleetcast.config import Settings
@@ -73,5 +75,9 @@ class Services:
     guard: Guard = field(default_factory=OpenGuard)
     probes: Mapping[str, Mapping[str, Probe]] = field(default_factory=dict)
     """By subsystem (`telemetry`, `topology`, `predictions`), then by dependency (J4)."""
+    counters: Counters = field(default_factory=Counters.alone)
+    requests_total: Callable[[str], int] = lambda _account_id: 0
+    """Requests of an account so far. Raises `ControlStoreUnavailable`."""
+    access_log: Callable[[Mapping[str, object]], None] = lambda _line: None
     clock: Callable[[], int] = time.time_ns
     """Nanoseconds since 1970 in UTC."""

@@ -11,13 +11,15 @@ if TYPE_CHECKING:
     import falcon
 
     from fleetcast.config import Settings
+    from fleetcast.metrics import Writes
 
 
 class Telemetry:
     """Writes one batch; 202 means that it is on disk."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, writes: Writes) -> None:
         self._limits = settings.limits
+        self._writes = writes
 
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
         """Raises `Refused`, `StoreError`."""
@@ -28,6 +30,13 @@ class Telemetry:
             tags_max=self._limits.tags_max,
         )
         rejected = written.rejected_indices
+        self._writes.stored(
+            call.identity.tenant_key,
+            accepted=written.accepted_count,
+            rejected=len(rejected),
+            clamped=written.clamped_count,
+            commit_seconds=written.commit_seconds,
+        )
         response.status = 202
         response.data = encode(
             {

@@ -37,11 +37,13 @@ class Latest:
         query.finish()
         if measurement is not None:
             check_characters("measurement", measurement)
-        response.data = Call.of(request).plane.latest_json(
+        chunks = Call.of(request).plane.latest_json_chunks(
             as_of_ns=as_of_ns,
             freshness_ns=round(freshness * _NS_PER_SECOND),
             measurement=measurement,
         )
+        response.stream = chunks
+        response.content_length = sum(map(len, chunks))
 
     on_head = on_get
 

@@ -69,6 +69,7 @@ class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
             while self.alive and os.getppid() == self.ppid:
                 self.notify()
                 self._loop.turn()
+                self.app.observe(len(self._loop), self._queue.qsize())
             self.alive = False
             self._finish()
         finally:

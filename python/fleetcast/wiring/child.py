@@ -37,6 +37,10 @@ class Brief:
     master_key: bytes
     listener_fd: int | None
     ready_fd: int
+    counters_fd: int
+    board_fd: int
+    run: str
+    """Names this run of the service."""
 
     def encode(self) -> bytes:
         """One line."""
@@ -46,6 +50,9 @@ class Brief:
             "master_key": self.master_key.hex(),
             "listener_fd": self.listener_fd,
             "ready_fd": self.ready_fd,
+            "counters_fd": self.counters_fd,
+            "board_fd": self.board_fd,
+            "run": self.run,
         }
         return json.dumps(document).encode() + b"\n"
 
@@ -59,6 +66,9 @@ class Brief:
             master_key=bytes.fromhex(document["master_key"]),
             listener_fd=document["listener_fd"],
             ready_fd=document["ready_fd"],
+            counters_fd=document["counters_fd"],
+            board_fd=document["board_fd"],
+            run=document["run"],
         )
 
 

@@ -13,6 +13,7 @@ from fleetcast.engine import Engine
 from fleetcast.errors import OperatorError
 from fleetcast.security.certificate import create_certificate
 from fleetcast.security.master_key import create_master_key, load_master_key
+from fleetcast.wiring.trail import Trail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -53,6 +54,11 @@ class DataDirectory:
     def limiter(self) -> Path:
         """What the workers of a running service count together; of no use after it."""
         return self.root / "run" / "limiter"
+
+    @property
+    def audit_log(self) -> Path:
+        """What commands have changed in accounts."""
+        return self.root / "audit.log"
 
     def create(self, environment: str, environ: Mapping[str, str]) -> None:
         """Makes everything that `serve` needs. Raises `OperatorError`, and leaves nothing then."""
@@ -137,8 +143,10 @@ def opened(directory: DataDirectory, environ: Mapping[str, str]) -> Iterator[Ins
     engine = Engine(directory.planes, master_key)
     try:
         store.verify_master_key(master_key)
-        tenants = Tenants(store, engine)
-        yield Installation(settings, store, engine, tenants, Keys(store, key_pepper(master_key)))
+        audit = Trail(directory.audit_log).record
+        tenants = Tenants(store, engine, audit=audit)
+        keys = Keys(store, key_pepper(master_key), audit=audit)
+        yield Installation(settings, store, engine, tenants, keys)
     finally:
         engine.close()
         store.close()

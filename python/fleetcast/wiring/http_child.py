@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
 from fleetcast.http.limits import Limits
 from fleetcast.http.server import HttpServer
 from fleetcast.logs import configure_logs, logging_config
+from fleetcast.metrics import Counters, Shared, sample
+from fleetcast.wiring.board import Board, Live
 from fleetcast.wiring.child import end_with_supervisor, read_brief, report_ready
 from fleetcast.wiring.services import http_application
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from wsgiref.types import WSGIApplication
+
+    from fleetcast.config import Settings
 
 
 def main() -> None:
@@ -14,14 +25,29 @@ def main() -> None:
     brief = read_brief()
     configure_logs("http")
     end_with_supervisor()
+    board = Board(brief.board_fd)
+
+    @contextmanager
+    def serving() -> Iterator[WSGIApplication]:
+        counters = Counters(Shared(brief.counters_fd))
+        ready = counters.gauge(sample("fleetcast_processes_ready", surface="http"))
+        connections = counters.gauge(sample("fleetcast_http_connections"))
+        queue = counters.gauge(sample("fleetcast_http_queue_length"))
+
+        def observe(open_connections: int, queued: int) -> None:
+            counters.put(connections, open_connections)
+            counters.put(queue, queued)
+
+        server.observe = observe
+        with http_application(brief, board, counters) as application:
+            counters.put(ready, 1)
+            yield application
+            counters.put(ready, 0)
+
     http = brief.settings.http
     server = HttpServer(
-        lambda: http_application(brief),
-        limits=Limits(
-            body_bytes_max=brief.settings.limits.body_bytes_max,
-            read_deadline_seconds=http.read_deadline_seconds,
-            request_deadline_seconds=http.request_deadline_seconds,
-        ),
+        serving,
+        limits=Live(board, _limits).current,
         settings={
             "bind": f"fd://{brief.listener_fd}",
             "workers": http.workers,
@@ -32,6 +58,14 @@ def main() -> None:
         },
     )
     server.run()
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        body_bytes_max=settings.limits.body_bytes_max,
+        read_deadline_seconds=settings.http.read_deadline_seconds,
+        request_deadline_seconds=settings.http.request_deadline_seconds,
+    )
 
 
 if __name__ == "__main__":

@@ -38,13 +38,16 @@ class ChildSpec:
     processes: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Orders:
-    """What every child is told."""
+    """What every child is told; `settings` are those in force when it is started."""
 
     data: Path
     settings: Settings
     master_key: bytes
+    counters_fd: int
+    board_fd: int
+    run: str
 
 
 class Process:
@@ -113,13 +116,18 @@ class Process:
     def _start(self) -> None:
         self._ready_fd, ready_fd = os.pipe()
         listener = self.spec.listener
-        passed = [ready_fd] if listener is None else [ready_fd, listener.fileno()]
+        passed = [ready_fd, self._orders.counters_fd, self._orders.board_fd]
+        if listener is not None:
+            passed.append(listener.fileno())
         brief = Brief(
             data=self._orders.data,
             settings=self._orders.settings,
             master_key=self._orders.master_key,
             listener_fd=None if listener is None else listener.fileno(),
             ready_fd=ready_fd,
+            counters_fd=self._orders.counters_fd,
+            board_fd=self._orders.board_fd,
+            run=self._orders.run,
         )
         self._started = time.monotonic()
         # A group of its own, so that Ctrl-C in a terminal reaches the supervisor alone, and that

@@ -5,48 +5,72 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
-from fleetcast.accounts import Authenticator, ControlStore, key_pepper
+from fleetcast.accounts import Authenticator, ControlStore, Usage, key_pepper
 from fleetcast.engine import Engine
 from fleetcast.grpc.services import Services as GrpcServices
 from fleetcast.http.app import Services, create_app
 from fleetcast.http.guard import SharedGuard
+from fleetcast.logs import write_line
+from fleetcast.metrics import requests_by_account
+from fleetcast.wiring.board import Live
 from fleetcast.wiring.directory import DataDirectory
 from fleetcast.wiring.probes import http_probes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from wsgiref.types import WSGIApplication
+    from collections.abc import Iterable, Iterator
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
+    from fleetcast.config import Settings
+    from fleetcast.metrics import Counters
+    from fleetcast.wiring.board import Board
     from fleetcast.wiring.child import Brief
 
 
 @contextmanager
-def http_application(brief: Brief) -> Iterator[WSGIApplication]:
+def http_application(brief: Brief, board: Board, counters: Counters) -> Iterator[WSGIApplication]:
     """The WSGI application of one worker, and the stores it stands on.
 
     This is where HTTP is plugged in. It is entered in every worker after the fork, never before:
-    LMDB environments do not survive one.
+    LMDB environments do not survive one. Changed settings make a new application on the same
+    stores; each request is served by the one that was current when it began.
     """
-    with _opened(brief) as opened:
-        services = Services(
-            settings=brief.settings,
-            authenticator=opened.authenticator,
-            engine=opened.engine,
-            guard=SharedGuard(opened.directory.limiter, brief.settings.limits),
-            probes=http_probes(opened.directory, opened.store),
-        )
-        yield create_app(services)
+    with _opened(brief) as (directory, store, engine, authenticator):
+        usage = Usage(store, lambda: requests_by_account(counters.shared.totals()), brief.run)
+
+        def made(settings: Settings) -> WSGIApplication:
+            return create_app(
+                Services(
+                    settings=settings,
+                    authenticator=authenticator,
+                    engine=engine,
+                    guard=SharedGuard(directory.limiter, settings.limits),
+                    probes=http_probes(directory, store),
+                    counters=counters,
+                    requests_total=usage.requests_total,
+                    access_log=write_line,
+                )
+            )
+
+        live = Live(board, made)
+
+        def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+            return live.current()(environ, start_response)
+
+        yield application
 
 
 @contextmanager
-def grpc_services(brief: Brief) -> Iterator[GrpcServices]:
+def grpc_services(brief: Brief, board: Board, counters: Counters) -> Iterator[GrpcServices]:
     """What one gRPC process stands on. This is where gRPC is plugged in."""
-    with _opened(brief) as opened:
+    with _opened(brief) as (directory, store, engine, authenticator):
+        live = Live(board, lambda settings: settings)
         yield GrpcServices(
-            settings=brief.settings,
-            authenticator=opened.authenticator,
-            engine=opened.engine,
-            probes=http_probes(opened.directory, opened.store)["telemetry"],
+            settings=live.current,
+            authenticator=authenticator,
+            engine=engine,
+            probes=http_probes(directory, store)["telemetry"],
+            counters=counters,
+            access_log=write_line,
         )
 
 

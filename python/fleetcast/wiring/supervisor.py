@@ -7,17 +7,24 @@ import os
 import select
 import signal
 import time
-from contextlib import contextmanager
+import uuid
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
 from fleetcast.accounts import ControlStore
+from fleetcast.config import SETTINGS_FILE
 from fleetcast.errors import OperatorError
 from fleetcast.logs import configure_logs
+from fleetcast.metrics import make_shared_memory
 from fleetcast.security.master_key import load_master_key
+from fleetcast.wiring.board import Board
+from fleetcast.wiring.chores import Chores
 from fleetcast.wiring.listening import bound_address, exclusive, listen, reserve
 from fleetcast.wiring.process import ChildSpec, Orders, Process
+from fleetcast.wiring.reloading import Reloading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,26 +32,38 @@ if TYPE_CHECKING:
     from fleetcast.config import Settings
     from fleetcast.wiring.directory import DataDirectory
 
-_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _STOP_SECONDS = 45.0  # longer than any child takes to finish its requests
 _WAKEUP_BYTES = 64
+_LOOK_SECONDS = 1.0  # how late a changed settings file may be noticed
+_OFF = "off"
 
 logger = structlog.get_logger(__name__)
 
 
-def serve(directory: DataDirectory, settings: Settings, announce: Callable[[str], None]) -> None:
+def serve(
+    directory: DataDirectory, read: Callable[[], Settings], announce: Callable[[str], None]
+) -> None:
     """Runs the service until it is told to stop; `announce` gets the line that says it is ready.
 
-    Raises `OperatorError`, `ControlStoreUnavailable` where it cannot start.
+    `read` gives the settings, now and whenever they have to be read again. Raises
+    `OperatorError`, `ControlStoreUnavailable` where it cannot start.
     """
     configure_logs("supervisor")
+    reloading = Reloading(directory.root / SETTINGS_FILE, read)
+    settings = reloading.settings
     master_key = load_master_key(directory.root, settings.security)
-    store = ControlStore(directory.control)
-    store.verify_master_key(master_key)
-    store.close()
-    with exclusive(directory.lock) as crashed, _Signals.caught() as signals:
+    with ExitStack() as stack:
+        store = ControlStore(directory.control)
+        stack.callback(store.close)
+        store.verify_master_key(master_key)
+        crashed = stack.enter_context(exclusive(directory.lock))
+        signals = stack.enter_context(_Signals.caught())
         http = listen(settings.http.address, after_crash=crashed)
         grpc = _grpc(directory, settings, crashed=crashed)
+        admin = None
+        if settings.admin.address != _OFF:
+            admin = listen(settings.admin.address, after_crash=crashed)
         # In the order in which they are stopped.
         table = [
             ChildSpec(
@@ -55,20 +74,39 @@ def serve(directory: DataDirectory, settings: Settings, announce: Callable[[str]
             ),
             *grpc.children,
         ]
+        if admin is not None:
+            table.append(
+                ChildSpec(
+                    name="admin",
+                    module="fleetcast.wiring.admin_child",
+                    listener=admin,
+                    processes=1,
+                )
+            )
         ready = {
             "event": "ready",
             "http": f"http://{bound_address(http)}",
             "grpc": grpc.address,
             "grpc_ca": grpc.authority,
-            "admin": None,
+            "admin": None if admin is None else f"http://{bound_address(admin)}",
         }
-        orders = Orders(data=directory.root, settings=settings, master_key=master_key)
+        board = Board.made(settings)
+        orders = Orders(
+            data=directory.root,
+            settings=settings,
+            master_key=master_key,
+            counters_fd=make_shared_memory(),
+            board_fd=board.descriptor,
+            run=str(uuid.uuid4()),
+        )
+        stack.enter_context(Chores(directory, store, orders).running())
         processes: list[Process] = []
         try:
             processes.extend(Process(spec, orders) for spec in table)
             if _all_ready(processes, signals):
                 announce(json.dumps(ready, separators=(",", ":")))
-                _keep_running(processes, signals)
+                reload = partial(_reload, reloading, board, orders)
+                _keep_running(processes, signals, reloading, reload)
         finally:
             _stop(processes, signals)
 
@@ -83,7 +121,7 @@ class _Grpc(NamedTuple):
 
 def _grpc(directory: DataDirectory, settings: Settings, *, crashed: bool) -> _Grpc:
     """Raises `OperatorError` where the port is taken or the certificate is not there."""
-    if settings.grpc.address == "off":
+    if settings.grpc.address == _OFF:
         return _Grpc([], None, None)
     authority = directory.grpc_authority(settings)
     count = settings.grpc.processes
@@ -101,6 +139,7 @@ class _Signals:
     def __init__(self, wakeup_fd: int) -> None:
         self.fd = wakeup_fd
         self.stops = 0
+        self.reloads = 0
 
     @staticmethod
     @contextmanager
@@ -112,7 +151,11 @@ class _Signals:
         def stop(_number: int, _frame: object) -> None:
             signals.stops += 1
 
+        def reload(_number: int, _frame: object) -> None:
+            signals.reloads += 1
+
         handlers = {number: signal.signal(number, stop) for number in _STOP_SIGNALS}
+        handlers[signal.SIGHUP] = signal.signal(signal.SIGHUP, reload)
         handlers[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
         before = signal.set_wakeup_fd(write_fd, warn_on_full_buffer=False)
         try:
@@ -145,15 +188,29 @@ def _all_ready(processes: list[Process], signals: _Signals) -> bool:
     return False
 
 
-def _keep_running(processes: list[Process], signals: _Signals) -> None:
+def _keep_running(
+    processes: list[Process], signals: _Signals, reloading: Reloading, reload: Callable[[], None]
+) -> None:
+    reloads = 0
     while not signals.stops:
+        if signals.reloads != reloads or reloading.due():
+            reloads = signals.reloads
+            reload()
         now = time.monotonic()
         for process in processes:
             if process.restart_at is not None and process.restart_at <= now:
                 process.restart()
             process.ended()
         due = [each.restart_at for each in processes if each.restart_at is not None]
-        signals.wait(max(min(due) - now, 0.0) if due else None)
+        signals.wait(min(max(min(due, default=now + _LOOK_SECONDS) - now, 0.0), _LOOK_SECONDS))
+
+
+def _reload(reloading: Reloading, board: Board, orders: Orders) -> None:
+    def apply(settings: Settings) -> None:
+        board.publish(settings)
+        orders.settings = settings
+
+    reloading.reload(apply)
 
 
 def _stop(processes: list[Process], signals: _Signals) -> None:

@@ -164,7 +164,7 @@ pub fn write_rfc3339(out: &mut Vec<u8>, ns: i64) {
 /// The value of two digits, [`NOT_DIGITS`] for other bytes.
 fn pair(tens: u8, ones: u8) -> u32 {
     let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
-    if (tens > 9) | (ones > 9) { NOT_DIGITS } else { u32::from(tens) * 10 + u32::from(ones) }
+    if tens.max(ones) > 9 { NOT_DIGITS } else { u32::from(tens) * 10 + u32::from(ones) }
 }
 
 /// Days from 1970-01-01 to the date `YYYY-MM-DD`.
@@ -284,7 +284,8 @@ mod tests {
     }
 
     fn length(year: u32, month: u32) -> u32 {
-        let leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+        let period = if year.is_multiple_of(100) { 400 } else { 4 };
+        let leap = year.is_multiple_of(period);
         [31, 28 + u32::from(leap), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month as usize - 1]
     }
 

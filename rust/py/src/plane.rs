@@ -58,6 +58,23 @@ impl Plane {
         })?;
         outcome.map_err(|error| write_error(py, error))
     }
+
+    fn latest(
+        &self,
+        py: Python<'_>,
+        as_of_ns: Option<i64>,
+        freshness_ns: i64,
+        measurement: Option<&str>,
+        now_ns: Option<i64>,
+    ) -> PyResult<Vec<Vec<u8>>> {
+        if measurement.is_some_and(|name| !query::MEASUREMENTS.contains(&name)) {
+            return Err(query_refused(py, &QueryRefusal::InvalidInput { field: "measurement" }));
+        }
+        self.detached(py, |plane| {
+            let as_of_ns = instant(plane, as_of_ns, now_ns)?;
+            plane.latest_json(as_of_ns, freshness_ns, measurement)
+        })
+    }
 }
 
 #[pymethods]
@@ -85,6 +102,13 @@ impl Plane {
     #[staticmethod]
     fn in_memory(tenant_key: &str) -> PyResult<Self> {
         plane::Plane::in_memory(tenant_key).map(Self::wrap).map_err(|error| store_error(&error))
+    }
+
+    #[staticmethod]
+    fn peek(py: Python<'_>, directory: &str) -> PyResult<Stats> {
+        py.detach(|| plane::Plane::peek(Path::new(directory)))
+            .map(Stats::from)
+            .map_err(|error| store_error(&error))
     }
 
     #[pyo3(signature = (body, *, batch_records_max=1000, tags_max=64, now_ns=None))]
@@ -122,14 +146,29 @@ impl Plane {
         measurement: Option<&str>,
         now_ns: Option<i64>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        if measurement.is_some_and(|name| !query::MEASUREMENTS.contains(&name)) {
-            return Err(query_refused(py, &QueryRefusal::InvalidInput { field: "measurement" }));
-        }
-        let body = self.detached(py, |plane| {
-            let as_of_ns = instant(plane, as_of_ns, now_ns)?;
-            plane.latest_json(as_of_ns, freshness_ns, measurement)
-        })?;
-        Ok(PyBytes::new(py, &body))
+        let chunks = self.latest(py, as_of_ns, freshness_ns, measurement, now_ns)?;
+        PyBytes::new_with(py, chunks.iter().map(Vec::len).sum(), |mut body| {
+            for chunk in &chunks {
+                let (start, rest) = body.split_at_mut(chunk.len());
+                start.copy_from_slice(chunk);
+                body = rest;
+            }
+            Ok(())
+        })
+    }
+
+    #[pyo3(signature = (*, as_of_ns=None, freshness_ns=300_000_000_000, measurement=None, now_ns=None))]
+    fn latest_json_chunks<'py>(
+        &self,
+        py: Python<'py>,
+        as_of_ns: Option<i64>,
+        freshness_ns: i64,
+        measurement: Option<&str>,
+        now_ns: Option<i64>,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let chunks = self.latest(py, as_of_ns, freshness_ns, measurement, now_ns)?;
+        // Each is freed before the next is copied, so that the copy may have its memory.
+        Ok(chunks.into_iter().map(|chunk| PyBytes::new(py, &chunk)).collect())
     }
 
     #[pyo3(signature = (

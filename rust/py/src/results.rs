@@ -36,6 +36,11 @@ impl WriteResult {
     }
 
     #[getter]
+    fn commit_seconds(&self) -> f64 {
+        self.written.commit.as_secs_f64()
+    }
+
+    #[getter]
     fn clamped_count(&self) -> u32 {
         self.written.clamped_count
     }

@@ -110,7 +110,7 @@ pub(super) fn decode_run(input: &mut Cursor<'_>, count: usize, end: u32) -> Resu
     let length = u32::try_from(count).map_err(|_| input.corrupt())?;
     let values = decode(input, count, &[length])?;
     let fit = |value: &i64| u32::try_from(*value).ok().filter(|value| *value < end);
-    values.iter().map(|value| fit(value).ok_or(input.corrupt())).collect()
+    values.iter().map(|value| fit(value).ok_or_else(|| input.corrupt())).collect()
 }
 
 #[cfg(test)]

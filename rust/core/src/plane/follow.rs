@@ -37,6 +37,7 @@ impl Plane {
                     state.log.push(LogBlock { sequence, min_time_ns, max_time_ns });
                 }
                 state.last_ingest_ns = state.last_ingest_ns.max(Some(block.ingest_ns));
+                state.recent.push(sequence, block);
             }
             state.latest.sort(&names.catalog);
             cursor.log = last;

@@ -5,6 +5,7 @@
 
 mod follow;
 mod read;
+mod recent;
 mod write;
 
 use std::path::Path;
@@ -13,6 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockW
 pub use read::LatestView;
 pub use write::{WriteError, Written};
 
+use self::recent::RecentBlocks;
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::query::latest::Latest;
@@ -46,6 +48,7 @@ struct Names {
 struct State {
     latest: Latest,
     log: Vec<LogBlock>,
+    recent: RecentBlocks,
     /// Greatest ingest instant applied (D12).
     last_ingest_ns: Option<i64>,
 }
@@ -125,6 +128,16 @@ impl Plane {
             state: RwLock::default(),
             cursor: Mutex::default(),
         }
+    }
+
+    /// Counters of the plane in `directory`, which needs neither its key nor a look at its rows.
+    ///
+    /// # Errors
+    /// As [`LmdbStore::open`]: this process must not have the plane open.
+    pub fn peek(directory: &Path) -> Result<Stats> {
+        let store = LmdbStore::open(directory)?;
+        let (counts, series) = store.peek()?;
+        Ok(Stats { counts, series, stored_bytes: store.stored_bytes()? })
     }
 
     /// Reads the head of the store, to learn whether it answers.
@@ -207,3 +220,6 @@ fn write_key_file(directory: &Path, wrapped: &[u8]) -> Result<()> {
     };
     write().map_err(|error| Error::io("write", &path, error))
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,14 @@
 //! The read paths: newest samples from memory, series from the blocks that overlap.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::{Plane, State};
+use crate::batch::Table;
 use crate::catalog::{Catalog, MeasurementIndex};
 use crate::column::{BlockReader, decode_block};
 use crate::error::Result;
-use crate::json;
+use crate::json::{self, Chunks};
 use crate::query::answer::SeriesAnswer;
 use crate::query::latest::Latest;
 use crate::query::request::SeriesQuery;
@@ -67,30 +69,33 @@ impl Plane {
             return Ok(lend(LatestView { latest: &state.latest, catalog, range_ns }));
         }
         // Something newer hides the past: look the window up as it was.
-        let sequences = state.overlapping(&range_ns);
+        let overlap = state.overlapping(&range_ns);
         drop(state);
-        let latest = self.latest_within(&sequences, &range_ns, catalog)?;
+        let latest = self.latest_within(&overlap, &range_ns, catalog)?;
         Ok(lend(LatestView { latest: &latest, catalog, range_ns }))
     }
 
     fn latest_within(
         &self,
-        sequences: &[u64],
+        overlap: &Overlap,
         range_ns: &Range<i64>,
         catalog: &Catalog,
     ) -> Result<Latest> {
         let mut latest = Latest::default();
-        self.visit_blocks(sequences, |plain| {
+        self.visit_blocks(&overlap.stored, |plain| {
             for table in decode_block(plain)?.tables {
                 latest.apply(&table, range_ns, catalog);
             }
             Ok(())
         })?;
+        for table in overlap.recent.iter().flat_map(|tables| tables.iter()) {
+            latest.apply(table, range_ns, catalog);
+        }
         latest.sort(catalog);
         Ok(latest)
     }
 
-    /// The body of `GET /topology`.
+    /// The body of `GET /topology`, in pieces.
     ///
     /// # Errors
     /// Those of [`Self::follow`].
@@ -99,20 +104,22 @@ impl Plane {
         as_of_ns: i64,
         freshness_ns: i64,
         measurement: Option<&str>,
-    ) -> Result<Vec<u8>> {
+    ) -> Result<Vec<Vec<u8>>> {
         self.with_latest(as_of_ns, freshness_ns, measurement, |frame| {
-            let mut out = b"{\"as_of_utc\":".to_vec();
-            json::write_time(&mut out, as_of_ns);
+            let mut chunks = Chunks::default();
+            let out = chunks.open();
+            out.extend_from_slice(b"{\"as_of_utc\":");
+            json::write_time(out, as_of_ns);
             out.extend_from_slice(b",\"tenant_key\":");
-            json::write_string(&mut out, &self.tenant_key);
+            json::write_string(out, &self.tenant_key);
             out.extend_from_slice(b",\"entities\":[");
             for index in frame.measurements(measurement) {
                 if let Some(table) = frame.latest.table(index) {
-                    table.write_entities(&mut out, frame.range_ns.clone(), frame.catalog);
+                    table.write_entities(&mut chunks, frame.range_ns.clone(), frame.catalog);
                 }
             }
-            out.extend_from_slice(b"]}");
-            out
+            chunks.open().extend_from_slice(b"]}");
+            chunks.finish()
         })
     }
 
@@ -150,10 +157,14 @@ impl Plane {
         if selection.is_empty() {
             return Ok(());
         }
-        let sequences = self.state().overlapping(&(query.start_ns..query.end_ns));
-        self.visit_blocks(&sequences, |plain| {
+        let overlap = self.state().overlapping(&(query.start_ns..query.end_ns));
+        self.visit_blocks(&overlap.stored, |plain| {
             selection.collect(&BlockReader::open(plain)?, collector)
-        })
+        })?;
+        for table in overlap.recent.iter().flat_map(|tables| tables.iter()) {
+            selection.collect_decoded(table, collector);
+        }
+        Ok(())
     }
 
     fn visit_blocks(
@@ -181,12 +192,23 @@ impl LatestView<'_> {
     }
 }
 
+/// The blocks that a read must look at, in write order: first the stored, then the recent ones.
+struct Overlap {
+    /// Positions of blocks that are no longer in memory.
+    stored: Vec<u64>,
+    recent: Vec<Arc<[Table]>>,
+}
+
 impl State {
-    /// Positions of the blocks with a row in `range_ns`, perhaps some without, in write order.
-    fn overlapping(&self, range_ns: &Range<i64>) -> Vec<u64> {
+    /// The blocks with a row in `range_ns`, perhaps some without.
+    fn overlapping(&self, range_ns: &Range<i64>) -> Overlap {
         let overlaps = |block: &&super::LogBlock| {
             block.max_time_ns >= range_ns.start && block.min_time_ns < range_ns.end
         };
-        self.log.iter().filter(overlaps).map(|block| block.sequence).collect()
+        let mut stored: Vec<u64> =
+            self.log.iter().filter(overlaps).map(|block| block.sequence).collect();
+        let recent = self.recent.newest_of(&stored);
+        stored.truncate(stored.len() - recent.len());
+        Overlap { stored, recent }
     }
 }

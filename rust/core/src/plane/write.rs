@@ -1,5 +1,7 @@
 //! The write path: parse, name, group by entity, encode, seal, commit.
 
+use std::time::{Duration, Instant};
+
 use super::Plane;
 use crate::arrange;
 use crate::batch::{Batch, Block, CellPosition, FieldId, NEW_SERIES_BASE, ParseResult, SeriesId};
@@ -21,6 +23,8 @@ pub struct Written {
     pub rejected_indices: Vec<u32>,
     /// Stored records whose time lay in the future and became the ingest instant.
     pub clamped_count: u32,
+    /// How long the store took to make it durable, waiting for others' commits included.
+    pub commit: Duration,
 }
 
 /// Why nothing of a batch was stored.
@@ -106,6 +110,7 @@ impl Plane {
             counts.values = columns.map(|column| column.values.len() as u64).sum();
             sealed = self.sealer.seal(Kind::LogBlock, &encode_block(&block))?;
         }
+        let started = Instant::now();
         if counts != Counts::default() {
             self.store.append(NewBlock { sealed, counts })?;
         }
@@ -113,6 +118,7 @@ impl Plane {
             accepted_count: batch.accepted_count,
             rejected_indices: batch.rejected_indices,
             clamped_count: batch.clamped_count,
+            commit: started.elapsed(),
         })
     }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::batch::{Column, FieldId, Rows, SeriesId, Table, Values};
 use crate::catalog::{Catalog, EntityIndex, MeasurementIndex};
-use crate::json;
+use crate::json::{self, Chunks};
 
 /// No slot.
 const NONE: u32 = u32::MAX;
@@ -221,7 +221,7 @@ impl LatestTable {
 
     /// Appends the JSON objects of the slots in `range_ns`, each preceded by a comma unless it is
     /// the first thing after `[`.
-    pub fn write_entities(&self, out: &mut Vec<u8>, range_ns: Range<i64>, catalog: &Catalog) {
+    pub fn write_entities(&self, chunks: &mut Chunks, range_ns: Range<i64>, catalog: &Catalog) {
         let Some(first) = self.entities.first() else { return };
         let measurement = catalog.entity(*first).measurement;
         let mut head = b"{\"measurement\":".to_vec();
@@ -229,6 +229,7 @@ impl LatestTable {
         head.extend_from_slice(b",\"entity_id\":");
         let columns = self.columns_by_name(catalog);
         for slot in self.slots_in(range_ns) {
+            let out = chunks.open();
             if out.last() != Some(&b'[') {
                 out.push(b',');
             }

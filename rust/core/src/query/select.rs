@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::request::SeriesQuery;
-use crate::batch::{FieldId, FieldType, Rows, SeriesId, Values};
+use crate::batch::{Column, FieldId, FieldType, Rows, SeriesId, Table, Values};
 use crate::catalog::Catalog;
 use crate::column::{BlockReader, TableReader, TimeBounds};
 use crate::error::Result;
@@ -12,6 +12,8 @@ use crate::error::Result;
 /// Which entities, channels and times a query wants, in stored ids.
 pub struct Selection {
     entity_of_series: HashMap<SeriesId, u32>,
+    /// The series, ascending, each with its entity.
+    sorted: Vec<(SeriesId, u32)>,
     /// One bit per series id, so that most rows are passed over without a hash.
     wanted: Vec<u64>,
     channels: Vec<(FieldId, Box<str>)>,
@@ -25,6 +27,7 @@ impl Selection {
         let times_ns = query.start_ns..query.end_ns;
         let mut selection = Self {
             entity_of_series: HashMap::new(),
+            sorted: Vec::new(),
             wanted: Vec::new(),
             channels: Vec::new(),
             times_ns,
@@ -39,6 +42,9 @@ impl Selection {
                 }
             }
         }
+        selection.sorted =
+            selection.entity_of_series.iter().map(|(series, entity)| (*series, *entity)).collect();
+        selection.sorted.sort_unstable();
         selection.channels = catalog
             .fields_of(measurement)
             .filter(|(_, field)| field.field_type == FieldType::Float)
@@ -112,29 +118,75 @@ impl Selection {
         if picked.is_empty() {
             return Ok(());
         }
-        let times_ns = table.times_ns()?;
-        let picked: Vec<(usize, PickedRow)> = picked
-            .into_iter()
-            .filter(|(row, _)| self.times_ns.contains(&times_ns[*row]))
-            .map(|(row, entity)| {
-                let time_ns = times_ns[row];
-                let record = collector.record(entity, time_ns);
-                (row, PickedRow { entity, time_ns, record })
-            })
-            .collect();
+        let picked = self.announce(&picked, &table.times_ns()?, collector);
         for (index, head) in table.head().columns.iter().enumerate() {
-            let Some(channel) = self.channels.iter().position(|(id, _)| *id == head.field) else {
-                continue;
-            };
-            let column = table.column(index)?;
-            let Values::Float(values) = &column.values else { continue };
-            for (row, picked) in &picked {
-                if let Some(value) = cell(&column.rows, values, *row) {
-                    collector.value(picked, channel, value);
-                }
+            if let Some(channel) = self.channel(head.field) {
+                hand_over(&table.column(index)?, channel, &picked, collector);
             }
         }
         Ok(())
+    }
+
+    /// As [`Self::collect`], of a table that is decoded already.
+    pub fn collect_decoded(&self, table: &Table, collector: &mut impl Collector) {
+        let mut picked: Vec<(usize, u32)> = Vec::new();
+        let series = table.series.as_slice();
+        if series.is_sorted() {
+            // Nearly every block: its rows are grouped by entity, in order of their first series.
+            for (id, entity) in &self.sorted {
+                let start = series.partition_point(|other| other < id);
+                let rows = series[start..].iter().take_while(|other| *other == id).count();
+                picked.extend((start..start + rows).map(|row| (row, *entity)));
+            }
+        } else {
+            let rows = series.iter().enumerate();
+            picked.extend(rows.filter_map(|(row, id)| Some((row, self.entity(*id)?))));
+        }
+        if picked.is_empty() {
+            return;
+        }
+        let picked = self.announce(&picked, &table.times_ns, collector);
+        for column in &table.columns {
+            if let Some(channel) = self.channel(column.field) {
+                hand_over(column, channel, &picked, collector);
+            }
+        }
+    }
+
+    fn channel(&self, field: FieldId) -> Option<usize> {
+        self.channels.iter().position(|(id, _)| *id == field)
+    }
+
+    /// Announces the picked rows, each with its entity, whose time is wanted.
+    fn announce(
+        &self,
+        picked: &[(usize, u32)],
+        times_ns: &[i64],
+        collector: &mut impl Collector,
+    ) -> Vec<(usize, PickedRow)> {
+        picked
+            .iter()
+            .map(|(row, entity)| (*row, *entity, times_ns[*row]))
+            .filter(|(_, _, time_ns)| self.times_ns.contains(time_ns))
+            .map(|(row, entity, time_ns)| {
+                let record = collector.record(entity, time_ns);
+                (row, PickedRow { entity, time_ns, record })
+            })
+            .collect()
+    }
+}
+
+fn hand_over(
+    column: &Column,
+    channel: usize,
+    picked: &[(usize, PickedRow)],
+    collector: &mut impl Collector,
+) {
+    let Values::Float(values) = &column.values else { return };
+    for (row, picked) in picked {
+        if let Some(value) = cell(&column.rows, values, *row) {
+            collector.value(picked, channel, value);
+        }
     }
 }
 

@@ -132,6 +132,6 @@ mod tests {
     fn h12_a_window_touched_only_by_records_without_a_channel_is_no_row() {
         let mut windows = WindowRows::new(1, 1, Interval::OneMinute, Aggregation::Min);
         windows.record(0, SECOND_NS);
-        assert_eq!(windows.finish()[0].times_ns, []);
+        assert!(windows.finish()[0].times_ns.is_empty());
     }
 }

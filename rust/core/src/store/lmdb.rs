@@ -44,7 +44,8 @@ struct Tables {
 }
 
 const TABLE_COUNT: u32 = 5;
-const HEAD: &[u8] = b"head";
+/// LMDB's two head pages, of the smallest page there is.
+const FILE_BYTES_MIN: u64 = 2 * 4_096;
 
 impl LmdbStore {
     /// Makes an empty store in `directory`, which must exist.
@@ -56,7 +57,7 @@ impl LmdbStore {
         if path.exists() {
             return Err(Error::Exists(path));
         }
-        Self::open_or_create(&path)
+        Self::with_tables(Environment::open(&path, TABLE_COUNT)?)
     }
 
     /// Opens the store in `directory`.
@@ -66,14 +67,24 @@ impl LmdbStore {
     /// [`Error::Database`] where this process has it open already, [`Error::Io`].
     pub fn open(directory: &Path) -> Result<Self> {
         let path = plane_path(directory);
-        if !path.exists() {
-            return Err(Error::Missing(path));
+        let length = match path.metadata() {
+            Ok(meta) => meta.len(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Err(Error::Missing(path));
+            }
+            Err(error) => return Err(Error::io("read", &path, error)),
+        };
+        // LMDB would make a new environment out of an empty file, and that of a tenant who has
+        // lost everything would look like one who never wrote.
+        let corrupt = Error::Corrupt { what: "the store's database" };
+        if length < FILE_BYTES_MIN {
+            return Err(corrupt);
         }
-        Self::open_or_create(&path)
+        let env = Environment::open(&path, TABLE_COUNT)?;
+        if env.is_new() { Err(corrupt) } else { Self::with_tables(env) }
     }
 
-    fn open_or_create(path: &Path) -> Result<Self> {
-        let env = Environment::open(path, TABLE_COUNT)?;
+    fn with_tables(env: Environment) -> Result<Self> {
         let tables = env.create_tables(|open, txn| {
             let mut plain = |name| open.create_database::<Bytes, Bytes>(txn, Some(name));
             let unordered = (plain("meta")?, plain("series")?, plain("fields")?);
@@ -87,6 +98,16 @@ impl LmdbStore {
         // Refuses a file of another format before anything of it is used.
         store.env.read("open the store", |txn| store.tables.head(txn))?;
         Ok(store)
+    }
+
+    /// Counters and the number of series, read without anything else of the store.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    pub fn peek(&self) -> Result<(Counts, u64)> {
+        self.env.read("read the head", |txn| {
+            Ok((self.tables.head(txn)?.counts, self.tables.series.len(txn)?))
+        })
     }
 
     fn write<R>(
@@ -118,7 +139,7 @@ impl LmdbStore {
                     self.tables.log.put_with_flags(txn, PutFlags::APPEND, &key, &block.sealed)?;
                 }
             }
-            Ok(self.tables.meta.put(txn, HEAD, &head.encode())?)
+            Ok(self.tables.meta.put(txn, records::HEAD, &head.encode())?)
         })
     }
 }
@@ -126,7 +147,7 @@ impl LmdbStore {
 impl Store for LmdbStore {
     fn register(&self, names: &Registration) -> Result<Registered> {
         let known = self.env.read("look up names", |txn| {
-            let series = find_all(self.tables.series, txn, &names.series, records::series_id)?;
+            let series = find_all(self.tables.series, txn, &names.series, records::series)?;
             let hashes: Vec<_> = names.fields.iter().map(|(hash, _)| *hash).collect();
             Ok((series, find_all(self.tables.fields, txn, &hashes, records::field)?))
         })?;
@@ -177,7 +198,7 @@ impl Store for LmdbStore {
 
 impl Tables {
     fn head(&self, txn: &RoTxn<'_>) -> TxnResult<records::Head> {
-        match self.meta.get(txn, HEAD)? {
+        match self.meta.get(txn, records::HEAD)? {
             Some(bytes) => Ok(records::Head::decode(bytes)?),
             None => Ok(records::Head::default()),
         }
@@ -191,19 +212,19 @@ impl Tables {
         }
         let mut series = Vec::with_capacity(names.series.len());
         for hash in &names.series {
-            series.push(insert_new(self.series, txn, hash, records::series_id, |id| {
-                (id, id.to_le_bytes().to_vec())
+            series.push(insert_new(self.series, txn, hash, records::series, |id| {
+                (id, records::encode_series(hash, id))
             })?);
         }
         let mut fields = Vec::with_capacity(names.fields.len());
         for (hash, field_type) in &names.fields {
             fields.push(insert_new(self.fields, txn, hash, records::field, |id| {
-                ((id, *field_type), records::encode_field(id, *field_type))
+                ((id, *field_type), records::encode_field(hash, id, *field_type))
             })?);
         }
-        let page = records::encode_names(&series, &fields, &names.sealed_names);
         let last = self.names.last(txn)?;
         let key = last.map_or(1, |(key, _)| key + 1);
+        let page = records::encode_names(key, &series, &fields, &names.sealed_names);
         self.names.put_with_flags(txn, PutFlags::APPEND, &key, &page)?;
         Ok(Registered { series, fields: fields.into_iter().map(Some).collect() })
     }
@@ -236,9 +257,13 @@ fn find_all<R>(
     table: Plain,
     txn: &RoTxn<'_>,
     hashes: &[NameHash],
-    decode: fn(&[u8]) -> Result<R>,
+    decode: fn(&NameHash, &[u8]) -> Result<R>,
 ) -> TxnResult<Vec<Option<R>>> {
-    hashes.iter().map(|hash| Ok(table.get(txn, hash)?.map(decode).transpose()?)).collect()
+    let find = |hash: &NameHash| {
+        let found = table.get(txn, hash)?.map(|bytes| decode(hash, bytes));
+        Ok(found.transpose()?)
+    };
+    hashes.iter().map(find).collect()
 }
 
 /// What `table` has under `hash`; else the next id, made into a value and its bytes by `make`.
@@ -246,11 +271,11 @@ fn insert_new<R>(
     table: Plain,
     txn: &mut RwTxn<'_>,
     hash: &NameHash,
-    decode: fn(&[u8]) -> Result<R>,
+    decode: fn(&NameHash, &[u8]) -> Result<R>,
     make: impl FnOnce(u32) -> (R, Vec<u8>),
 ) -> TxnResult<R> {
     if let Some(bytes) = table.get(txn, hash)? {
-        return Ok(decode(bytes)?);
+        return Ok(decode(hash, bytes)?);
     }
     // Names are never removed, so their number is the next id.
     let taken = table.len(txn)?;
@@ -267,6 +292,11 @@ fn copy_after(table: Sequenced, txn: &RoTxn<'_>, after: u64) -> TxnResult<Vec<(u
     let range = (std::ops::Bound::Excluded(after), std::ops::Bound::Unbounded);
     for item in table.range(txn, &range)? {
         let (key, value) = item?;
+        // Positions have no gaps, so a damaged key shows.
+        let before = copied.last().map_or(after, |(key, _): &(u64, _)| *key);
+        if before.checked_add(1) != Some(key) {
+            return Err(Error::Corrupt { what: "the order of the store's records" }.into());
+        }
         bytes += value.len();
         copied.push((key, value.to_vec()));
         if bytes >= READ_BYTES_MAX {
@@ -275,3 +305,6 @@ fn copy_after(table: Sequenced, txn: &RoTxn<'_>, after: u64) -> TxnResult<Vec<(u
     }
     Ok(copied)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,10 @@
 //! An LMDB environment that grows by itself, never survives a fork, and frees stale readers.
 
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use heed::{
@@ -8,6 +12,7 @@ use heed::{
     WithTls,
 };
 
+use super::lmdb_check;
 use crate::error::{Error, Result, is_disk_full};
 
 /// Map of a new environment, bytes. The map is address space, not memory or disk.
@@ -16,13 +21,25 @@ const MAP_BYTES_MIN: usize = 64 << 20;
 /// Reader slots: one per thread that reads at the same moment, over all processes.
 const READERS_MAX: u32 = 1_024;
 
+/// Commits between two looks for readers whose process is gone: bounds the pages they pin.
+pub(super) const COMMITS_PER_CHECK: u32 = 256;
+
+/// Bytes by which a file must be able to grow if a write that LMDB could not finish is not to be
+/// put down to a full disk.
+const ROOM_BYTES_MIN: u64 = 1 << 20;
+
 pub(super) struct Environment {
     env: Env<WithTls>,
+    /// Closed after `env`, never before: the system drops every lock a process has on a file as soon
+    /// as it closes any descriptor of it, and with its locks this process would pass for dead.
+    _lock_file: File,
     path: PathBuf,
     /// Held shared by every transaction and exclusively while the map is resized, which LMDB
     /// allows only while this process has no transaction open.
     resize_gate: RwLock<()>,
     process_id: u32,
+    /// Write transactions begun.
+    writes: AtomicU32,
 }
 
 impl Environment {
@@ -41,27 +58,31 @@ impl Environment {
         #[expect(unsafe_code, reason = "a memory-mapped file cannot be opened safely")]
         let env = unsafe { options.flags(EnvFlags::NO_SUB_DIR).open(path) };
         let env = env.map_err(|error| open_error(path, error))?;
+        // Only now, when heed has refused a second handle: see the field.
+        let lock_file = reserve_lock_file(path)?;
         let opened = Self {
             env,
+            _lock_file: lock_file,
             path: path.to_owned(),
             resize_gate: RwLock::new(()),
             process_id: std::process::id(),
+            writes: AtomicU32::new(0),
         };
-        opened.back_with_file()?;
+        opened.make_safe()?;
         opened.free_stale_readers()?;
         Ok(opened)
     }
 
-    /// Makes the file as long as its own head says: touching a mapped page that no file stands
-    /// behind would kill the process. LMDB leaves pages at the end unwritten now and then, which
-    /// is sound. In a file that was cut short the zeros added here are no page and no sealed
-    /// block, and say so when they are read.
-    fn back_with_file(&self) -> Result<()> {
+    /// Makes sure that using the file cannot end the process: every page of its trees is sound, and
+    /// the file is as long as its own head says, since a mapped page that no file stands behind
+    /// must not be touched. LMDB leaves free pages at the end unwritten now and then.
+    fn make_safe(&self) -> Result<()> {
         let failed = |error| open_error(&self.path, error);
-        // Only a writer makes the file longer, so nobody else does while this transaction lives.
+        // Only a writer changes the file, so nobody does while this transaction lives.
         let txn = self.env.write_txn().map_err(failed)?;
-        let page_bytes = u64::from(self.env.unnamed_database_stat().page_size);
-        let needed = (self.env.info().last_page_number as u64 + 1).saturating_mul(page_bytes);
+        let page_bytes = self.env.unnamed_database_stat().page_size as usize;
+        let last_page = self.env.info().last_page_number as u64;
+        let needed = (last_page + 1).saturating_mul(page_bytes as u64);
         let file = self.env.try_clone_inner_file().map_err(failed)?;
         let io_failed = |error| Error::io("extend", &self.path, error);
         let length = file.metadata().map_err(io_failed)?.len();
@@ -71,8 +92,14 @@ impl Environment {
         if length < needed {
             file.set_len(needed).map_err(io_failed)?;
         }
+        lmdb_check::check(&file, page_bytes, last_page)?;
         drop(txn);
         Ok(())
+    }
+
+    /// Whether nothing was ever committed.
+    pub(super) fn is_new(&self) -> bool {
+        self.env.info().last_txn_id == 0
     }
 
     /// Opens the named tables that `open` asks for, making those that are missing.
@@ -109,6 +136,10 @@ impl Environment {
         work: impl Fn(&mut RwTxn<'_>) -> TxnResult<R>,
     ) -> Result<R> {
         self.retrying(what, || {
+            let written = self.writes.fetch_add(1, Ordering::Relaxed);
+            if written % COMMITS_PER_CHECK == COMMITS_PER_CHECK - 1 {
+                self.free_stale_readers()?;
+            }
             let mut txn = self.env.write_txn()?;
             let result = work(&mut txn)?;
             txn.commit()?;
@@ -130,7 +161,18 @@ impl Environment {
                 Err(TxnError::Lmdb(heed::Error::Mdb(MdbError::MapFull))) => self.grow(true)?,
                 Err(TxnError::Lmdb(heed::Error::Mdb(MdbError::MapResized))) => self.grow(false)?,
                 Err(TxnError::Lmdb(heed::Error::Mdb(MdbError::ReadersFull))) => {
-                    self.free_stale_readers()?;
+                    if self.free_stale_readers()? == 0 {
+                        let message = format!("more than {READERS_MAX} threads read at once");
+                        return Err(Error::Database { what, message });
+                    }
+                }
+                // What LMDB makes of a write that the system cut short. Should it be a device
+                // fault on a full disk after all, then the old state still stands: LMDB commits by
+                // a page that it writes last, and refuses all work when that one fails.
+                Err(TxnError::Lmdb(heed::Error::Io(error)))
+                    if error.raw_os_error() == Some(libc::EIO) && self.has_no_room() =>
+                {
+                    return Err(Error::DiskFull);
                 }
                 Err(TxnError::Lmdb(error)) => return Err(database_error(what, error)),
             }
@@ -140,6 +182,10 @@ impl Environment {
     /// Doubles the map where `double`, else follows the size another process gave it.
     fn grow(&self, double: bool) -> Result<()> {
         let _gate = self.resize_gate.write().unwrap_or_else(PoisonError::into_inner);
+        if double && self.free_stale_readers()? > 0 {
+            // The pages they pinned may be enough.
+            return Ok(());
+        }
         let size = if double { map_bytes_for(self.env.info().map_size) } else { 0 };
         // SAFETY: the gate is held exclusively, so this process has no transaction open.
         #[expect(unsafe_code, reason = "LMDB cannot check that no transaction is open")]
@@ -147,20 +193,61 @@ impl Environment {
         resized.map_err(|error| database_error("grow the store's map", error))
     }
 
-    fn free_stale_readers(&self) -> Result<()> {
+    /// Frees the slots of readers whose process is gone; returns how many there were.
+    fn free_stale_readers(&self) -> Result<usize> {
         let freed = self.env.clear_stale_readers();
-        let freed = freed.map_err(|error| database_error("free stale readers", error))?;
-        if freed == 0 && self.env.info().number_of_readers >= READERS_MAX {
-            let message = format!("more than {READERS_MAX} threads read at once");
-            return Err(Error::Database { what: "start reading", message });
-        }
-        Ok(())
+        freed.map_err(|error| database_error("free stale readers", error))
+    }
+
+    /// Whether the file cannot get longer.
+    fn has_no_room(&self) -> bool {
+        let length = || {
+            let file = self.env.try_clone_inner_file().ok()?;
+            Some((file.metadata().ok()?.len(), file))
+        };
+        length().is_some_and(|(length, file)| {
+            let reserved = reserve(&file, libc::FALLOC_FL_KEEP_SIZE, length, ROOM_BYTES_MIN);
+            reserved.is_err_and(|error| is_disk_full(&error))
+        })
+    }
+
+    /// What LMDB says of itself.
+    #[cfg(test)]
+    pub(super) fn info(&self) -> heed::EnvInfo {
+        self.env.info()
     }
 
     /// Bytes of the file.
     pub(super) fn file_bytes(&self) -> Result<u64> {
         let size = self.env.real_disk_size();
         size.map_err(|error| database_error("read the size of the store", error))
+    }
+}
+
+/// Gives every byte of the lock file its place on disk. LMDB leaves holes in it and writes through
+/// a map, which on a full disk would end the process.
+fn reserve_lock_file(path: &Path) -> Result<File> {
+    let mut lock_path = path.as_os_str().to_owned();
+    lock_path.push("-lock");
+    let lock_path = PathBuf::from(lock_path);
+    let opened = || {
+        let file = File::options().read(true).write(true).open(&lock_path)?;
+        reserve(&file, 0, 0, file.metadata()?.len())?;
+        Ok(file)
+    };
+    opened().map_err(|error| Error::io("reserve space for", &lock_path, error))
+}
+
+/// Gives `bytes` of `file` from `first` on their place on disk, where the file system can.
+fn reserve(file: &File, mode: libc::c_int, first: u64, bytes: u64) -> io::Result<()> {
+    let offset = |bytes| libc::off_t::try_from(bytes).map_err(io::Error::other);
+    let (first, bytes) = (offset(first)?, offset(bytes)?);
+    // SAFETY: the descriptor is open, and the call touches no memory of ours.
+    #[expect(unsafe_code, reason = "the standard library cannot reserve space")]
+    let reserved = unsafe { libc::fallocate(file.as_raw_fd(), mode, first, bytes) } == 0;
+    match io::Error::last_os_error() {
+        error if !reserved && error.raw_os_error() != Some(libc::EOPNOTSUPP) => Err(error),
+        _ => Ok(()),
     }
 }
 

@@ -1,6 +1,8 @@
-//! The small fixed records of `plane.mdb`, byte by byte as in `docs/format.md`.
+//! The small records of `plane.mdb`, byte by byte as in `docs/format.md`.
+//!
+//! Each ends in a checksum of its key and itself. Blocks and names are sealed and need none.
 
-use super::{Counts, NamesPage};
+use super::{Counts, NameHash, NamesPage};
 use crate::batch::{FieldId, FieldType, SeriesId};
 use crate::error::{Error, Result};
 
@@ -9,6 +11,29 @@ const FORMAT_VERSION: u32 = 1;
 const CORRUPT_HEAD: Error = Error::Corrupt { what: "the store's head record" };
 const CORRUPT_CATALOG: Error = Error::Corrupt { what: "a catalog entry" };
 const CORRUPT_NAMES: Error = Error::Corrupt { what: "a page of names" };
+
+/// The key of [`Head`].
+pub(super) const HEAD: &[u8] = b"head";
+
+/// `record` and the checksum that ties it to `key`.
+fn checked(key: &[u8], mut record: Vec<u8>) -> Vec<u8> {
+    let sum = checksum(key, &record);
+    record.extend(sum);
+    record
+}
+
+/// The record that [`checked`] made for `key`.
+fn verified<'a>(key: &[u8], bytes: &'a [u8]) -> Option<&'a [u8]> {
+    let (record, sum) = bytes.split_last_chunk::<4>()?;
+    (checksum(key, record) == *sum).then_some(record)
+}
+
+fn checksum(key: &[u8], record: &[u8]) -> [u8; 4] {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(key);
+    hasher.update(record);
+    hasher.finalize().to_le_bytes()
+}
 
 /// The record every commit rewrites: format version, last log position, counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,10 +55,11 @@ impl Head {
         ];
         let mut bytes = FORMAT_VERSION.to_le_bytes().to_vec();
         bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
-        bytes
+        checked(HEAD, bytes)
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Result<Self> {
+        let bytes = verified(HEAD, bytes).ok_or(CORRUPT_HEAD)?;
         let (version, rest) = bytes.split_first_chunk::<4>().ok_or(CORRUPT_HEAD)?;
         if u32::from_le_bytes(*version) != FORMAT_VERSION {
             return Err(CORRUPT_HEAD);
@@ -58,53 +84,77 @@ impl Head {
     }
 }
 
-pub(super) fn series_id(bytes: &[u8]) -> Result<SeriesId> {
-    Ok(u32::from_le_bytes(bytes.try_into().map_err(|_| CORRUPT_CATALOG)?))
+pub(super) fn encode_series(hash: &NameHash, id: SeriesId) -> Vec<u8> {
+    checked(hash, id.to_le_bytes().to_vec())
 }
 
-pub(super) fn encode_field(id: FieldId, field_type: FieldType) -> Vec<u8> {
+pub(super) fn series(hash: &NameHash, bytes: &[u8]) -> Result<SeriesId> {
+    verified(hash, bytes).and_then(number).ok_or(CORRUPT_CATALOG)
+}
+
+pub(super) fn encode_field(hash: &NameHash, id: FieldId, field_type: FieldType) -> Vec<u8> {
+    checked(hash, typed(id, field_type))
+}
+
+pub(super) fn field(hash: &NameHash, bytes: &[u8]) -> Result<(FieldId, FieldType)> {
+    verified(hash, bytes).and_then(of_typed).ok_or(CORRUPT_CATALOG)
+}
+
+fn number(bytes: &[u8]) -> Option<u32> {
+    Some(u32::from_le_bytes(bytes.try_into().ok()?))
+}
+
+/// A field's id and the code of its type.
+fn typed(id: FieldId, field_type: FieldType) -> Vec<u8> {
     let mut bytes = id.to_le_bytes().to_vec();
     bytes.push(field_type.code());
     bytes
 }
 
-pub(super) fn field(bytes: &[u8]) -> Result<(FieldId, FieldType)> {
-    let (id, rest) = bytes.split_first_chunk::<4>().ok_or(CORRUPT_CATALOG)?;
-    let &[code] = rest else {
-        return Err(CORRUPT_CATALOG);
-    };
-    Ok((u32::from_le_bytes(*id), FieldType::of_code(code).ok_or(CORRUPT_CATALOG)?))
+fn of_typed(bytes: &[u8]) -> Option<(FieldId, FieldType)> {
+    let (&code, id) = bytes.split_last()?;
+    Some((number(id)?, FieldType::of_code(code)?))
 }
 
 pub(super) fn encode_names(
+    sequence: u64,
     series: &[SeriesId],
     fields: &[(FieldId, FieldType)],
     sealed_names: &[u8],
 ) -> Vec<u8> {
     let count = |length: usize| u32::try_from(length).expect("a batch has fewer than 2^32 names");
     let mut bytes =
-        Vec::with_capacity(8 + 4 * series.len() + 5 * fields.len() + sealed_names.len());
+        Vec::with_capacity(12 + 4 * series.len() + 5 * fields.len() + sealed_names.len());
     bytes.extend(count(series.len()).to_le_bytes());
     bytes.extend(count(fields.len()).to_le_bytes());
     bytes.extend(series.iter().flat_map(|id| id.to_le_bytes()));
     for (id, field_type) in fields {
-        bytes.extend(encode_field(*id, *field_type));
+        bytes.extend(typed(*id, *field_type));
     }
     bytes.extend_from_slice(sealed_names);
-    bytes
+    checked(&names_key(sequence), bytes)
+}
+
+/// The key of a page of names.
+#[expect(clippy::big_endian_bytes, reason = "LMDB sorts keys by their bytes")]
+fn names_key(sequence: u64) -> [u8; 8] {
+    sequence.to_be_bytes()
 }
 
 pub(super) fn decode_names(sequence: u64, bytes: &[u8]) -> Result<NamesPage> {
-    let (counts, rest) = bytes.split_first_chunk::<8>().ok_or(CORRUPT_NAMES)?;
+    let page = verified(&names_key(sequence), bytes).and_then(|bytes| parse_names(sequence, bytes));
+    page.ok_or(CORRUPT_NAMES)
+}
+
+fn parse_names(sequence: u64, bytes: &[u8]) -> Option<NamesPage> {
+    let (counts, rest) = bytes.split_first_chunk::<8>()?;
     let (series_count, field_count) = counts.split_at(4);
-    let series_bytes = 4 * to_usize(series_id(series_count)?);
-    let (series, rest) = rest.split_at_checked(series_bytes).ok_or(CORRUPT_NAMES)?;
-    let field_bytes = 5 * to_usize(series_id(field_count)?);
-    let (fields, sealed_names) = rest.split_at_checked(field_bytes).ok_or(CORRUPT_NAMES)?;
-    Ok(NamesPage {
+    let (series, rest) = rest.split_at_checked(4 * to_usize(number(series_count)?))?;
+    let (fields, sealed_names) = rest.split_at_checked(5 * to_usize(number(field_count)?))?;
+    Some(NamesPage {
         sequence,
-        series: series.chunks_exact(4).map(series_id).collect::<Result<_>>()?,
-        fields: fields.chunks_exact(5).map(field).collect::<Result<_>>()?,
+        series: series.chunks_exact(4).map(number).collect::<Option<_>>()?,
+        fields: fields.chunks_exact(5).map(of_typed).collect::<Option<_>>()?,
         sealed_names: sealed_names.to_vec(),
     })
 }
@@ -117,28 +167,72 @@ fn to_usize(count: u32) -> usize {
 mod tests {
     use super::*;
 
+    const HASH: NameHash = [5; 16];
+
+    /// Every shortening and every bit flipped.
+    fn damaged(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+        let shorter = (0..bytes.len()).map(|length| bytes[..length].to_vec());
+        let flipped = (0..8 * bytes.len()).map(|bit| {
+            let mut flipped = bytes.to_vec();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            flipped
+        });
+        shorter.chain(flipped)
+    }
+
     #[test]
-    fn every_record_reads_back_and_no_truncation_does() {
+    fn every_record_reads_back_and_no_damaged_one_does() {
         let counts = Counts { rows: 1, values: 2, rejected: 3, batches: 4, log_bytes: 5 };
         let head = Head { log_last: u64::MAX, counts };
         assert_eq!(Head::decode(&head.encode()).unwrap(), head);
+        assert!(damaged(&head.encode()).all(|bytes| Head::decode(&bytes).is_err()));
+
         let fields = [(7, FieldType::Text), (8, FieldType::Bool)];
-        let names = encode_names(&[1, 2, 3], &fields, b"sealed");
+        let names = encode_names(9, &[1, 2, 3], &fields, b"sealed");
         let page = decode_names(9, &names).unwrap();
         assert_eq!((page.series, page.fields), (vec![1, 2, 3], fields.to_vec()));
         assert_eq!((page.sequence, page.sealed_names), (9, b"sealed".to_vec()));
-        for length in 0..head.encode().len() {
-            assert!(Head::decode(&head.encode()[..length]).is_err());
-        }
-        for length in 0..names.len() - b"sealed".len() {
-            assert!(decode_names(9, &names[..length]).is_err());
-        }
+        assert!(damaged(&names).all(|bytes| decode_names(9, &bytes).is_err()));
+
+        let entry = encode_series(&HASH, 77);
+        assert_eq!(series(&HASH, &entry).unwrap(), 77);
+        assert!(damaged(&entry).all(|bytes| series(&HASH, &bytes).is_err()));
+        let entry = encode_field(&HASH, 78, FieldType::Bool);
+        assert_eq!(field(&HASH, &entry).unwrap(), (78, FieldType::Bool));
+        assert!(damaged(&entry).all(|bytes| field(&HASH, &bytes).is_err()));
+    }
+
+    #[test]
+    fn a_record_under_another_key_is_refused() {
+        assert!(series(&[6; 16], &encode_series(&HASH, 77)).is_err());
+        assert!(decode_names(8, &encode_names(9, &[], &[], b"")).is_err());
+    }
+
+    #[test]
+    fn the_records_are_those_of_the_format_text() {
+        let counts = Counts { rows: 2, values: 3, rejected: 4, batches: 5, log_bytes: 6 };
+        let head = Head { log_last: 1, counts }.encode();
+        let words = [1_u64, 2, 3, 4, 5, 6].iter().flat_map(|word| word.to_le_bytes());
+        let body: Vec<u8> = [1, 0, 0, 0].into_iter().chain(words).collect();
+        let sum = crc32fast::hash(&[b"head".as_slice(), &body].concat());
+        assert_eq!(head, [body, sum.to_le_bytes().to_vec()].concat());
+
+        let page = encode_names(0x0102, &[3], &[(4, FieldType::Text)], b"sealed");
+        let body = [&[1, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 2], b"sealed".as_slice()];
+        let body = body.concat();
+        let sum = crc32fast::hash(&[&[0, 0, 0, 0, 0, 0, 1, 2], body.as_slice()].concat());
+        assert_eq!(page, [body, sum.to_le_bytes().to_vec()].concat());
+
+        let entry = encode_field(&HASH, 0x0201, FieldType::Bool);
+        assert_eq!(entry[..5], [1, 2, 0, 0, 1]);
+        assert_eq!(encode_series(&HASH, 0x0201)[..4], [1, 2, 0, 0]);
     }
 
     #[test]
     fn a_head_of_another_format_version_is_refused() {
         let mut bytes = Head::default().encode();
+        bytes.truncate(bytes.len() - 4);
         bytes[0] = 2;
-        assert!(Head::decode(&bytes).is_err());
+        assert!(Head::decode(&checked(HEAD, bytes)).is_err());
     }
 }

@@ -4,8 +4,11 @@
 //! are weak enough for a replicated store behind a network: names are idempotent by hash, blocks
 //! are only ever appended, and no call needs a transaction across another.
 
+#[cfg(test)]
+mod child;
 mod group;
 mod lmdb;
+mod lmdb_check;
 mod lmdb_env;
 mod lmdb_records;
 mod memory;

@@ -1,7 +1,7 @@
 //! Text that probably comes next.
 
 /// Bytes to compare with the beginning of a text, fast where they are few.
-#[derive(Default)]
+#[derive(Default, PartialEq)]
 pub(super) struct Prefix {
     /// The first sixteen bytes, and which bits of them count.
     start: u128,

@@ -39,7 +39,7 @@ impl<'a> Parser<'a, '_> {
                 column_next = column + 1;
             }
             scan.colon()?;
-            if !ascending && self.is_duplicate(&name) {
+            if !ascending && self.is_duplicate(name.clone()) {
                 self.faults.push(key_at, FaultCode::DuplicateKey, index, &["fields", &name]);
                 scan.at = scan.value_end(FIELDS_DEPTH)?;
                 more = scan.next(b'}')?;
@@ -118,7 +118,7 @@ impl<'a> Parser<'a, '_> {
 
     /// Whether a key of this object came before; `self.cells` holds all of them.
     #[cold]
-    fn is_duplicate(&mut self, name: &Cow<'a, str>) -> bool {
+    fn is_duplicate(&mut self, name: Cow<'a, str>) -> bool {
         if !self.keys_of_cells {
             self.keys_of_cells = true;
             self.keys.clear();
@@ -126,6 +126,6 @@ impl<'a> Parser<'a, '_> {
                 self.keys.insert(cell.name.clone());
             }
         }
-        !self.keys.insert(name.clone())
+        !self.keys.insert(name)
     }
 }

@@ -5,8 +5,8 @@
 //! leading byte order mark is skipped. Values of unknown keys of a record are only checked for
 //! syntax: inside them keys may repeat and numbers may overflow, since nothing is kept of them.
 //!
-//! [`record`] knows all the rules. [`shape`] is only speed: it takes records that are spelled like
-//! an earlier accepted one, and leaves every doubt to [`record`].
+//! `record` knows all the rules. `shape` is only speed: it takes records that are spelled like
+//! an earlier accepted one, and leaves every doubt to `record`.
 
 mod array;
 mod faults;

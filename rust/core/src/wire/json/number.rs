@@ -40,6 +40,7 @@ impl Scanner<'_> {
     /// A number of one to seven digits on both sides of a point, as most measurements are, and
     /// the place behind it. Nothing in here branches on what varies from one to the next.
     #[inline]
+    #[expect(clippy::needless_bitwise_bool, reason = "a lazy operator would be a branch")]
     fn short_decimal(self) -> Option<(f64, usize)> {
         let window = self.rest().first_chunk::<17>()?;
         let negative = usize::from(window.first() == Some(&b'-'));

@@ -41,6 +41,7 @@ pub(super) struct Slot {
 }
 
 /// What a slot of a shape holds.
+#[derive(PartialEq)]
 enum Part {
     Time,
     Tags,
@@ -158,6 +159,7 @@ impl<'a> Parser<'a, '_> {
         if self.shapes.list.len() >= SHAPES_MAX || self.shapes.given_up() {
             return;
         }
+        // A record that has no shape of its own teaches nothing.
         let _ = self.try_learn_shape(start, end);
     }
 
@@ -184,8 +186,14 @@ impl<'a> Parser<'a, '_> {
         let columns = self.cells.iter().map(|cell| cell.column).collect();
         let last = Prefix::new(bytes.get(at..end)?);
         let table = self.columns.last_table()?;
-        let shape = self.shapes.list.len();
-        self.shapes.list.push(Shape { table, parts, last, columns, next: shape });
+        let list = &mut self.shapes.list;
+        let is_same =
+            |other: &Shape| (other.table, &other.parts, &other.last) == (table, &parts, &last);
+        // It may be known already: a record whose series is new is read by the rules all the same.
+        let shape = list.iter().position(is_same).unwrap_or(list.len());
+        if shape == list.len() {
+            list.push(Shape { table, parts, last, columns, next: shape });
+        }
         self.shapes.follow(shape);
         Some(())
     }

@@ -1,1 +1,99 @@
+//! The rules by clause, and the fast ways against slow ones.
 
+mod model;
+mod rules;
+mod syntax;
+
+use crate::batch::{Batch, ParseResult, Values};
+use crate::fault::{Fault, FaultCode, Refusal, Step};
+use crate::limits::WriteLimits;
+use crate::spelling::SpellingCache;
+use crate::time::{SECOND_NS, YEAR_2000_NS};
+
+/// 2026-01-31T12:00:00Z.
+const INGEST_NS: i64 = YEAR_2000_NS + 823_176_000 * SECOND_NS;
+
+fn parse_with(names: &SpellingCache, body: &[u8]) -> ParseResult {
+    let result = super::parse_json(body, names, &WriteLimits::default(), "acme", INGEST_NS);
+    if let Ok(batch) = &result {
+        check_batch(batch);
+    }
+    result
+}
+
+fn parse(body: &str) -> ParseResult {
+    parse_with(&SpellingCache::default(), body.as_bytes())
+}
+
+fn accepted(body: &str) -> Batch {
+    parse(body).unwrap_or_else(|refusal| panic!("{refusal:?}: {body}"))
+}
+
+fn faults(body: &str) -> Vec<Fault> {
+    match parse(body) {
+        Err(Refusal::Faults(faults)) => faults,
+        other => panic!("{other:?}: {body}"),
+    }
+}
+
+/// A fault in words: its code and its location, as in `missing 3.time`.
+fn words(fault: &Fault) -> String {
+    let mut words = fault.code.as_str().to_owned();
+    for (at, step) in fault.loc.iter().enumerate() {
+        words.push(if at == 0 { ' ' } else { '.' });
+        match step {
+            Step::Index(index) => words += &index.to_string(),
+            Step::Key(key) => words += key,
+        }
+    }
+    words
+}
+
+fn fault_words(body: &str) -> Vec<String> {
+    faults(body).iter().map(words).collect()
+}
+
+fn is_json_invalid(result: &ParseResult) -> bool {
+    matches!(result, Err(Refusal::Faults(faults)) if faults[0].code == FaultCode::JsonInvalid)
+}
+
+/// The series of a batch's `new_series` enter a cache, numbered from 0.
+fn cache_of(batch: Batch) -> SpellingCache {
+    let mut names = SpellingCache::default();
+    for (series, new) in (0..).zip(batch.new_series) {
+        names.insert(new.spelling, series);
+    }
+    names
+}
+
+/// What every batch promises.
+fn check_batch(batch: &Batch) {
+    use crate::batch::Rows;
+    assert_eq!(batch.tables.len(), batch.measurements.len());
+    let row_count: usize = batch.tables.iter().map(crate::batch::Table::row_count).sum();
+    assert_eq!(row_count, batch.accepted_count as usize);
+    assert!(batch.rejected_indices.is_sorted_by(|a, b| a < b));
+    assert_eq!(
+        batch.fields.len(),
+        batch.tables.iter().map(|table| table.columns.len()).sum::<usize>()
+    );
+    for (table_at, table) in batch.tables.iter().enumerate() {
+        assert_eq!(table.series.len(), table.row_count());
+        for column in &table.columns {
+            let field = &batch.fields[column.field as usize];
+            assert_eq!(field.table as usize, table_at);
+            assert_eq!(field.field_type, column.values.field_type());
+            match &column.rows {
+                Rows::All => assert_eq!(column.values.len(), table.row_count()),
+                Rows::Some(rows) => {
+                    assert_eq!(column.values.len(), rows.len());
+                    assert!(rows.is_sorted_by(|a, b| a < b));
+                    assert!(rows.iter().all(|&row| (row as usize) < table.row_count()));
+                }
+            }
+            if let Values::Float(values) = &column.values {
+                assert!(values.iter().all(|value| value.is_finite()));
+            }
+        }
+    }
+}

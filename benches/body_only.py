@@ -1,0 +1,37 @@
+"""A WSGI handler that reads the body and answers, on the service's own worker class.
+
+What is left of the service without keys, parsing and a store. Arguments: the descriptor of a
+listening socket, workers, threads.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+
+from fleetcast.http.limits import Limits
+from fleetcast.http.server import HttpServer
+
+
+def application(environ, start_response):
+    received = len(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
+    content = f'{{"bytes":{received}}}'.encode()
+    headers = [("Content-Type", "application/json"), ("Content-Length", str(len(content)))]
+    start_response("202 Accepted", headers)
+    return [content]
+
+
+@contextmanager
+def serving():
+    print("ready", flush=True)
+    yield application
+
+
+def main():
+    fd, workers, threads = sys.argv[1:]
+    settings = {"bind": f"fd://{fd}", "workers": int(workers), "threads": int(threads)}
+    HttpServer(serving, limits=Limits(), settings=settings).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""A client in a process of its own: posts ready-made requests over raw sockets, as fast as they
+are answered.
+
+Arguments: address, path, key. Each line on stdin, `{"connections": 4, "seconds": 2}`, is one drive
+and is answered by one line on stdout: requests, wall and CPU seconds, median latency.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import statistics
+import sys
+import threading
+import time
+
+import fleet
+
+BODIES = 16
+
+
+def requests(host: str, path: str, key: str) -> list[bytes]:
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: {host}\r\nX-Api-Key: {key}\r\n"
+        "Content-Type: application/json\r\nContent-Length: "
+    )
+    return [f"{head}{len(body)}\r\n\r\n".encode() + body for body in fleet.bodies(BODIES)]
+
+
+class Connection:
+    def __init__(self, address: str, requests: list[bytes], first: int) -> None:
+        host, _, port = address.rpartition(":")
+        self._socket = socket.create_connection((host, int(port)), timeout=60)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._requests = requests
+        self._next = first
+        self.latencies: list[float] = []
+
+    def run(self, until: float) -> None:
+        self.latencies = []
+        start = time.perf_counter()
+        while start < until:
+            self._socket.sendall(self._requests[self._next % len(self._requests)])
+            self._next += 1
+            answer = self._socket.recv(65_536)
+            while b"\r\n\r\n" not in answer or not answer.endswith(b"}"):
+                answer += self._socket.recv(65_536)
+            if not answer.startswith(b"HTTP/1.1 202 "):
+                raise SystemExit(answer.decode())
+            now = time.perf_counter()
+            self.latencies.append(now - start)
+            start = now
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def main() -> None:
+    address, path, key = sys.argv[1:]
+    ready = requests(address, path, key)
+    print("{}", flush=True)
+    for line in sys.stdin:
+        wish = json.loads(line)
+        connections = []
+        for number in range(wish["connections"]):
+            connections.append(Connection(address, ready, number * 5))
+            # Workers share connections out as they come; a burst may end with one of them.
+            time.sleep(0.05)
+        cpu, start = time.process_time(), time.perf_counter()
+        until = start + wish["seconds"]
+        threads = [threading.Thread(target=c.run, args=(until,)) for c in connections]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        latencies = [latency for c in connections for latency in c.latencies]
+        drive = {
+            "requests": len(latencies),
+            "seconds": time.perf_counter() - start,
+            "client_cpu_seconds": time.process_time() - cpu,
+            "p50_seconds": statistics.median(latencies),
+        }
+        for connection in connections:
+            connection.close()
+        print(json.dumps(drive), flush=True)
+
+
+if __name__ == "__main__":
+    main()

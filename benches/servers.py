@@ -1,0 +1,126 @@
+"""The service and the body-only handler as child processes, and clients that drive them."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote, urlencode
+
+from measure import cpu_seconds_of, with_children
+
+HERE = Path(__file__).parent
+sys.path.append(str(HERE.parent))
+
+from tests.service import service  # noqa: E402 - found by the line above
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WORKERS = 2
+THREADS = 4
+CONNECTIONS = 4
+
+
+class Driven:
+    """A server and the client process that drives it."""
+
+    def __init__(self, process: int, address: str, key: str) -> None:
+        self._processes = with_children(process)
+        self._client = subprocess.Popen(
+            [sys.executable, HERE / "drive.py", address, "/telemetry", key],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._client.stdout.readline()
+
+    def drive(self, connections: int, seconds: float) -> dict:
+        """What the client measured, and `server_cpu_seconds`."""
+        before = cpu_seconds_of(self._processes)
+        self._client.stdin.write(json.dumps({"connections": connections, "seconds": seconds}))
+        self._client.stdin.write("\n")
+        self._client.stdin.flush()
+        answer = json.loads(self._client.stdout.readline())
+        return {**answer, "server_cpu_seconds": cpu_seconds_of(self._processes) - before}
+
+    def close(self) -> None:
+        self._client.stdin.close()
+        self._client.wait()
+
+
+@contextmanager
+def running_service(data: Path) -> Iterator[tuple[service.Service, dict[str, str]]]:
+    """The service with two workers; keys of the tenants that the figures need."""
+    data.mkdir(parents=True)
+    keys = {"writes": service.prepare(data, "writes")}
+    for tenant in ("wide", "hour"):
+        service.command(data, "tenant", "create", tenant)
+        keys[tenant] = service.create_key(data, tenant)
+    options = ["--workers", str(WORKERS), "--threads", str(THREADS)]
+    running = service.start(data, keys["writes"], *options)
+    try:
+        yield running, keys
+    finally:
+        running.stop()
+
+
+@contextmanager
+def running_body_only() -> Iterator[tuple[int, str]]:
+    """Process and address of the handler that only reads bodies."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as listener:
+        fd = listener.fileno()
+        process = subprocess.Popen(
+            [sys.executable, HERE / "body_only.py", str(fd), str(WORKERS), str(THREADS)],
+            pass_fds=[fd],
+            stdout=subprocess.PIPE,
+        )
+        address = "{}:{}".format(*listener.getsockname())
+        for _ in range(WORKERS):
+            process.stdout.readline()
+    try:
+        yield process.pid, address
+    finally:
+        process.terminate()
+        process.wait()
+
+
+class Getter:
+    """One connection for reads, whose answers land in a buffer that is used again."""
+
+    def __init__(self, address: str, key: str) -> None:
+        host, _, port = address.rpartition(":")
+        self._socket = socket.create_connection((host, int(port)), timeout=60)
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._fields = f"Host: {address}\r\nX-Api-Key: {key}\r\n\r\n"
+        self._buffer = bytearray(64 << 20)
+        self.body = memoryview(b"")
+
+    def get(self, path: str, **parameters: object) -> float:
+        """Seconds until the last byte of the answer is here."""
+        query = urlencode(parameters, doseq=True, quote_via=quote)
+        request = f"GET {path}?{query} HTTP/1.1\r\n{self._fields}".encode()
+        view = memoryview(self._buffer)
+        start = time.perf_counter()
+        self._socket.sendall(request)
+        filled = head_end = 0
+        while not head_end:
+            filled += self._socket.recv_into(view[filled:])
+            found = self._buffer.find(b"\r\n\r\n", 0, filled)
+            head_end = found + 4 if found >= 0 else 0
+        head = bytes(view[:head_end]).lower()
+        assert b" 200 " in head, bytes(view[:filled])
+        length = int(head.partition(b"content-length:")[2].partition(b"\r\n")[0])
+        while filled < head_end + length:
+            filled += self._socket.recv_into(view[filled:])
+        seconds = time.perf_counter() - start
+        self.body = view[head_end : head_end + length]
+        return seconds
+
+    def close(self) -> None:
+        self._socket.close()

@@ -1,0 +1,62 @@
+"""Requests per account over all runs of the service (J6).
+
+The surfaces count in shared memory, which ends with the run. Once a second the supervisor adds to
+the control store what has come since. A record remembers how much of the present run it holds
+already, so its sum and the shared memory together are exact at any moment, and only a kill -9 of
+the supervisor loses what the last second brought.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from fleetcast.accounts.records import UsageRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from fleetcast.accounts.store import ControlStore
+
+    Counted = Callable[[], Mapping[str, int]]
+
+_NOTHING = UsageRecord(requests=0, run="", counted=0)
+
+
+class Usage:
+    """The usage of all accounts. `counted` gives the requests of run `run` by account."""
+
+    def __init__(self, store: ControlStore, counted: Counted, run: str) -> None:
+        self._store = store
+        self._counted = counted
+        self._run = run
+        self._flushed: dict[str, int] = {}
+
+    def requests_total(self, account_id: str) -> int:
+        """Requests with a valid key since the account was made.
+
+        Raises `ControlStoreUnavailable`.
+        """
+        with self._store.read() as tables:
+            record = tables.usage(account_id) or _NOTHING
+        return self._added(record, self._counted().get(account_id, 0)).requests
+
+    def flush(self) -> None:
+        """Makes durable what was counted; costs nothing where that is nothing.
+
+        Raises `ControlStoreUnavailable`; nothing is lost then.
+        """
+        counted = dict(self._counted())
+        fresh = [name for name, count in counted.items() if self._flushed.get(name) != count]
+        if not fresh:
+            return
+        with self._store.write() as tables:
+            for account_id in fresh:
+                record = tables.usage(account_id) or _NOTHING
+                tables.put_usage(account_id, self._added(record, counted[account_id]))
+        self._flushed = counted
+
+    def _added(self, record: UsageRecord, counted: int) -> UsageRecord:
+        held = record.counted if record.run == self._run else 0
+        requests = record.requests + counted - held
+        return replace(record, requests=requests, run=self._run, counted=counted)

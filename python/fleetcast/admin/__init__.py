@@ -1,0 +1,1 @@
+"""The private listener: probes, metrics and the description of the public API."""

@@ -1,0 +1,156 @@
+"""The WSGI application of the private listener: four paths, no keys, GET and HEAD."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from fleetcast.admin.openapi import document
+from fleetcast.admin.processes import process_values
+from fleetcast.errors import StoreError
+from fleetcast.metrics import exposition, sample
+from fleetcast.metrics.exposition import CONTENT_TYPE
+
+if TYPE_CHECKING:
+    from wsgiref.types import StartResponse, WSGIEnvironment
+
+    from fleetcast.engine import Stats
+    from fleetcast.metrics import Shared
+
+TenantStats = tuple[str, Callable[[], "Stats"]]
+
+_JSON = "application/json"
+_METHODS = ("GET", "HEAD")
+_PROBE_SECONDS = 2.0
+
+logger = logging.getLogger(__name__)
+
+
+class Tenants(Protocol):
+    """Every tenant's slug, and how to ask its store for its counters."""
+
+    def __call__(self) -> Iterable[TenantStats]:
+        """Raises `ControlStoreUnavailable`; asking a store raises `StoreError`."""
+
+
+class _Answer(NamedTuple):
+    status: int
+    body: bytes
+    kind: str = _JSON
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class AdminApp:
+    """`surfaces` are those that must serve for the service to be ready."""
+
+    def __init__(
+        self,
+        *,
+        shared: Shared,
+        surfaces: tuple[str, ...],
+        probes: Mapping[str, Callable[[], None]],
+        tenants: Tenants,
+    ) -> None:
+        self._shared = shared
+        self._surfaces = surfaces
+        self._probes = probes
+        self._tenants = tenants
+        self._pool = ThreadPoolExecutor(2 * len(probes) + 2, thread_name_prefix="readyz")
+        self._scraping = threading.Lock()
+        self._openapi = json.dumps(document(), separators=(",", ":")).encode()
+        self._paths: Mapping[str, Callable[[], _Answer]] = {
+            "/livez": lambda: _json(200, {"status": "ok"}),
+            "/readyz": self._ready,
+            "/metrics": self._metrics,
+            "/openapi.json": lambda: _Answer(200, self._openapi),
+        }
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """One request."""
+        answer = self._answer(environ["PATH_INFO"], environ["REQUEST_METHOD"])
+        fields = [
+            ("Content-Type", answer.kind),
+            ("Content-Length", str(len(answer.body))),
+            ("Cache-Control", "no-store"),
+            ("X-Content-Type-Options", "nosniff"),
+            *answer.headers,
+        ]
+        start_response(f"{answer.status} {HTTPStatus(answer.status).phrase}", fields)
+        return [answer.body]
+
+    def _answer(self, path: str, method: str) -> _Answer:
+        handler = self._paths.get(path)
+        if handler is None:
+            return _json(404, {"error": "not_found"})
+        if method not in _METHODS:
+            allow = (("Allow", ", ".join(_METHODS)),)
+            return _json(405, {"error": "method_not_allowed"}, allow)
+        try:
+            return handler()
+        except Exception:
+            logger.exception("%s failed", path)
+            return _json(500, {"error": "internal_error"})
+
+    def _ready(self) -> _Answer:
+        """200 while every surface serves and the stores answer."""
+        totals = self._shared.totals()
+        checks = {
+            surface: totals[sample("fleetcast_processes_ready", surface=surface)] > 0
+            for surface in self._surfaces
+        }
+        until = time.monotonic() + _PROBE_SECONDS
+        asked = {name: self._pool.submit(probe) for name, probe in self._probes.items()}
+        for name, future in asked.items():
+            try:
+                future.result(max(until - time.monotonic(), 0.0))
+            except Exception as error:  # noqa: BLE001 - whatever it raises, it is not well
+                logger.warning("readiness check %s failed: %r", name, error)
+                checks[name] = False
+            else:
+                checks[name] = True
+        ready = all(checks.values())
+        status = "ok" if ready else "degraded"
+        content = {"status": status, "checks": {name: {"ok": ok} for name, ok in checks.items()}}
+        return _json(200 if ready else 503, content)
+
+    def _metrics(self) -> _Answer:
+        """All counters, and what the stores and the system know."""
+        values: dict[str, float] = dict(self._shared.totals())
+        values |= process_values()
+        # One at a time: a store can be open only once in a process.
+        with self._scraping:
+            for tenant, ask in self._tenants():
+                values |= _tenant_values(tenant, ask)
+        return _Answer(200, exposition(values).encode(), CONTENT_TYPE)
+
+
+def _tenant_values(tenant: str, ask: Callable[[], Stats]) -> dict[str, float]:
+    up = sample("fleetcast_tenant_up", tenant=tenant)
+    try:
+        stats = ask()
+    except StoreError as error:
+        logger.warning("the store of %s cannot be read: %s", tenant, error)
+        return {up: 0}
+    numbers = {
+        "rows": stats.rows,
+        "values": stats.values,
+        "series": stats.series,
+        "stored_bytes": stats.stored_bytes,
+    }
+    named = {
+        sample(f"fleetcast_tenant_{name}", tenant=tenant): number
+        for name, number in numbers.items()
+    }
+    return {up: 1, **named}
+
+
+def _json(
+    status: int, content: Mapping[str, object], headers: tuple[tuple[str, str], ...] = ()
+) -> _Answer:
+    return _Answer(status, json.dumps(content).encode(), headers=headers)

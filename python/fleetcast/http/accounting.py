@@ -1,0 +1,96 @@
+"""What is kept of every request: counters, usage, and one line of the access log."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from fleetcast.accounts.key_text import read_key_text
+from fleetcast.errors import Refused
+from fleetcast.logs import audit, timestamp
+from fleetcast.metrics import Requests, Writes, count_request
+from fleetcast.metrics.surfaces import OTHER
+
+if TYPE_CHECKING:
+    import falcon
+
+    from fleetcast.accounts import Identity
+    from fleetcast.http.call import Call
+    from fleetcast.http.services import Guard, Services
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class Accounting:
+    """Begins and ends with every request that reaches the application."""
+
+    def __init__(self, services: Services) -> None:
+        self._counters = services.counters
+        self._log = services.access_log
+        self._requests = Requests(services.counters, "http")
+
+    def begin(self) -> float:
+        """Gives the instant for `end`."""
+        self._requests.began()
+        return time.perf_counter()
+
+    def end(
+        self,
+        began: float,
+        request_id: str,
+        call: Call | None,
+        request: falcon.Request,
+        response: falcon.Response,
+    ) -> None:
+        """The answer is complete, but for what only the connection knows."""
+        seconds = time.perf_counter() - began
+        identity: Identity | None = getattr(call, "identity", None)
+        path = getattr(call, "path", OTHER)
+        method = request.method if request.method in _METHODS else OTHER
+        status = response.status_code
+        code = getattr(call, "code", None)
+        self._requests.ended(method, path, status, seconds, code)
+        if identity is not None:
+            count_request(self._counters, identity.account_id)
+        length = request.env.get("CONTENT_LENGTH") or "0"
+        self._log(
+            {
+                "event": "request",
+                "request_id": request_id,
+                "method": method,
+                "route": path,
+                "status": status,
+                "error": code,
+                "tenant": None if identity is None else identity.tenant_key,
+                "key_id": None if identity is None else identity.key_id,
+                "client": getattr(call, "address", request.remote_addr),
+                "duration_ms": round(seconds * 1e3, 3),
+                "bytes_in": int(length) if length.isascii() and length.isdigit() else 0,
+                "bytes_out": 0 if request.method == "HEAD" else len(response.data or b""),
+                "level": "info",
+                "logger": "fleetcast.access",
+                "process": "http",
+                "timestamp": timestamp(),
+            }
+        )
+
+
+def written_records(services: Services) -> Writes:
+    """Where the records that come in over HTTP are counted."""
+    return Writes(services.counters, "http")
+
+
+def audit_failure(call: Call, guard: Guard) -> None:
+    """Notes a key that was sent and is no good, by its id alone, and a lockout that it began."""
+    text = read_key_text(call.request.get_header("X-Api-Key") or "")
+    about = {
+        "request_id": call.request_id,
+        "client": call.address,
+        "key_id": None if text is None else text.key_id,
+        "transport": "http",
+    }
+    audit("authentication failed", **about)
+    try:
+        guard.check_lockout(call.address)
+    except Refused:
+        audit("client locked out", **about)

@@ -1,0 +1,20 @@
+"""Counters of the whole service in shared memory, and their text for Prometheus."""
+
+from fleetcast.metrics.counters import Counters, Histogram, label
+from fleetcast.metrics.exposition import exposition, sample
+from fleetcast.metrics.shared import Shared, make_shared_memory
+from fleetcast.metrics.surfaces import Requests, Writes, count_request, requests_by_account
+
+__all__ = [
+    "Counters",
+    "Histogram",
+    "Requests",
+    "Shared",
+    "Writes",
+    "count_request",
+    "exposition",
+    "label",
+    "make_shared_memory",
+    "requests_by_account",
+    "sample",
+]

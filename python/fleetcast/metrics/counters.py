@@ -1,0 +1,77 @@
+"""What one process counts: a thin hand on its row of the shared memory."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+from fleetcast.metrics.families import BUCKETS_SECONDS
+from fleetcast.metrics.shared import GAUGE, Row, Shared, make_shared_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+
+
+def label(name: str, **labels: object) -> str:
+    """`name{key="value",…}`, as Prometheus spells a series."""
+    if not labels:
+        return name
+    pairs = (f'{key}="{str(value).translate(_ESCAPES)}"' for key, value in labels.items())
+    return f"{name}{{{','.join(pairs)}}}"
+
+
+class Counters:
+    """The counters of this process. Safe to share between threads; make it after a fork."""
+
+    def __init__(self, shared: Shared) -> None:
+        self.shared = shared
+        self._row = Row(shared)
+
+    @staticmethod
+    def alone() -> Counters:
+        """Counters that nobody else sees."""
+        return Counters(Shared(make_shared_memory(rows=1)))
+
+    def counter(self, name: str) -> int:
+        """The place of a series that only grows."""
+        return self._row.place(name)
+
+    def gauge(self, name: str) -> int:
+        """The place of a series that goes up and down, and ends with this process."""
+        return self._row.place(name, GAUGE)
+
+    def add(self, place: int, amount: int = 1) -> None:
+        """Adds to a counter, or to a gauge, which must not fall below 0."""
+        row = self._row
+        with row.lock:
+            row.values[place] += amount
+
+    def add_all(self, changes: Iterable[tuple[int, int]]) -> None:
+        """Adds to several at once."""
+        row = self._row
+        with row.lock:
+            values = row.values
+            for place, amount in changes:
+                values[place] += amount
+
+    def put(self, place: int, value: int) -> None:
+        """Sets a gauge that only one thread sets."""
+        self._row.values[place] = value
+
+
+class Histogram:
+    """How often something took how long."""
+
+    def __init__(self, counters: Counters, name: str, **labels: object) -> None:
+        bounds = [f"{bound:g}" for bound in BUCKETS_SECONDS] + ["+Inf"]
+        self._buckets = [
+            counters.counter(label(f"{name}_bucket", **labels, le=bound)) for bound in bounds
+        ]
+        self._sum = counters.counter(label(f"{name}_sum", **labels))
+
+    def changes(self, seconds: float) -> tuple[tuple[int, int], tuple[int, int]]:
+        """What one observation adds, for `Counters.add_all`."""
+        bucket = self._buckets[bisect_left(BUCKETS_SECONDS, seconds)]
+        return (bucket, 1), (self._sum, int(seconds * 1e9))

@@ -1,0 +1,76 @@
+"""Counters as text in the format of Prometheus, version 0.0.4."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from fleetcast.metrics.counters import label
+from fleetcast.metrics.families import BUCKETS_SECONDS, FAMILIES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_KINDS = {family.name: family.kind for family in FAMILIES}
+_LE = re.compile(r',?le="([^"]*)"')
+_NS_PER_SECOND = 1e9
+_BOUNDS = [f"{bound:g}" for bound in BUCKETS_SECONDS] + ["+Inf"]
+
+
+def sample(name: str, **labels: object) -> str:
+    """The name of a series, which must be of a known family."""
+    assert name in _KINDS, f"{name} has no line in families.py"  # noqa: S101
+    return label(name, **labels)
+
+
+def exposition(values: Mapping[str, float]) -> str:
+    """One text of all series, by family; what belongs to none is left out."""
+    found: dict[str, dict[str, float]] = defaultdict(dict)
+    for series, value in values.items():
+        name = series.partition("{")[0]
+        owner = name if name in _KINDS else re.sub(r"_(bucket|sum)$", "", name)
+        found[owner][series] = value
+    lines: list[str] = []
+    for family in FAMILIES:
+        if family.name not in found:
+            continue
+        mine = found[family.name]
+        lines += [f"# HELP {family.name} {family.help}", f"# TYPE {family.name} {family.kind}"]
+        if family.kind == "histogram":
+            lines += _histogram(family.name, mine)
+        else:
+            lines += [f"{series} {_number(mine[series])}" for series in sorted(mine)]
+    return "\n".join([*lines, ""])
+
+
+def _histogram(name: str, series: Mapping[str, float]) -> list[str]:
+    """Cumulative buckets, sum and count of each label set."""
+    counts: dict[str, dict[str, float]] = defaultdict(dict)
+    sums: dict[str, float] = {}
+    for text, value in series.items():
+        kind, _, labels = text.removeprefix(name).partition("{")
+        labels = labels.removesuffix("}")
+        if kind == "_sum":
+            sums[labels] = value / _NS_PER_SECOND
+        else:
+            found = _LE.search(labels)
+            assert found is not None  # noqa: S101 - every bucket has its bound
+            counts[_LE.sub("", labels)][found[1]] = value
+    lines = []
+    for labels in sorted(counts):
+        total = 0.0
+        for bound in _BOUNDS:
+            total += counts[labels].get(bound, 0)
+            pairs = ",".join(filter(None, [labels, f'le="{bound}"']))
+            lines.append(f"{name}_bucket{{{pairs}}} {_number(total)}")
+        of = f"{{{labels}}}" if labels else ""
+        lines.append(f"{name}_sum{of} {_number(sums.get(labels, 0.0))}")
+        lines.append(f"{name}_count{of} {_number(total)}")
+    return lines
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(value)

@@ -1,0 +1,63 @@
+"""Every metric: name, kind and meaning. A new one is a line here and a call where it happens.
+
+A counter ends in `_total`. Histograms are counted in nanoseconds and told in seconds.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+
+class Family(NamedTuple):
+    """A metric and all its label sets."""
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    help: str
+
+
+FAMILIES = (
+    Family("fleetcast_http_requests_total", "counter", "HTTP requests answered."),
+    Family("fleetcast_http_refused_total", "counter", "HTTP requests refused, by error code."),
+    Family("fleetcast_http_request_seconds", "histogram", "Time to answer an HTTP request."),
+    Family("fleetcast_http_requests_in_flight", "gauge", "HTTP requests being answered now."),
+    Family("fleetcast_http_connections", "gauge", "Open client connections."),
+    Family("fleetcast_http_queue_length", "gauge", "Whole requests that wait for a thread."),
+    Family("fleetcast_grpc_requests_total", "counter", "gRPC calls answered."),
+    Family("fleetcast_grpc_refused_total", "counter", "gRPC calls refused, by error code."),
+    Family("fleetcast_grpc_request_seconds", "histogram", "Time to answer a gRPC call."),
+    Family("fleetcast_grpc_requests_in_flight", "gauge", "gRPC calls being answered now."),
+    Family("fleetcast_records_accepted_total", "counter", "Records accepted."),
+    Family("fleetcast_records_rejected_total", "counter", "Records rejected one by one."),
+    Family(
+        "fleetcast_records_clamped_total",
+        "counter",
+        "Accepted records whose time lay in the future and became the ingest time.",
+    ),
+    Family(
+        "fleetcast_commit_seconds",
+        "histogram",
+        "Time from a sealed batch to its durable commit, group commit and fsync included.",
+    ),
+    Family(
+        "fleetcast_limiter_failed_open_total",
+        "counter",
+        "Requests let through because the rate limit could not be asked.",
+    ),
+    Family("fleetcast_processes_ready", "gauge", "Processes that serve."),
+    Family("fleetcast_tenant_up", "gauge", "Whether the tenant's store could be read."),
+    Family("fleetcast_tenant_rows", "gauge", "Records in the tenant's store."),
+    Family("fleetcast_tenant_values", "gauge", "Field values in the tenant's store."),
+    Family("fleetcast_tenant_series", "gauge", "Distinct measurements with tag sets."),
+    Family("fleetcast_tenant_stored_bytes", "gauge", "Bytes on disk of the tenant's store."),
+    Family("fleetcast_resident_memory_bytes", "gauge", "Memory of all processes of the service."),
+    Family("fleetcast_open_descriptors", "gauge", "Descriptors of all processes of the service."),
+    Family("fleetcast_start_time_seconds", "gauge", "When the service was started, Unix time."),
+    Family("fleetcast_build_info", "gauge", "Version of the service; the value is always 1."),
+)
+
+BUCKETS_SECONDS = (
+    *(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05),
+    *(0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
+)
+"""Upper bounds of every histogram; the last bucket, without one, follows from them."""

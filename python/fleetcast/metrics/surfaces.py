@@ -1,0 +1,100 @@
+"""What the HTTP and gRPC surfaces count, each with one call where a request ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fleetcast.metrics.counters import Counters, Histogram, label
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_USAGE = "usage "  # no metric: names of metrics hold no space
+OTHER = "other"
+"""The label of what has no name of its own, so that clients cannot invent label values."""
+
+
+class Requests:
+    """The requests of one surface, `http` or `grpc`."""
+
+    def __init__(self, counters: Counters, surface: str) -> None:
+        self._counters = counters
+        self._prefix = f"fleetcast_{surface}"
+        self._in_flight = counters.gauge(f"{self._prefix}_requests_in_flight")
+        self._totals: dict[tuple[str, str, object], int] = {}
+        self._seconds: dict[str, Histogram] = {}
+        self._codes: dict[str, int] = {}
+
+    def began(self) -> None:
+        """A request is being answered from now on."""
+        self._counters.add(self._in_flight)
+
+    def ended(
+        self, method: str, route: str, status: object, seconds: float, code: str | None = None
+    ) -> None:
+        """It has its answer; `code` is that of the error, if it is one."""
+        counters = self._counters
+        key = (method, route, status)
+        total = self._totals.get(key)
+        if total is None:
+            name = label(
+                f"{self._prefix}_requests_total", method=method, route=route, status=status
+            )
+            total = self._totals[key] = counters.counter(name)
+        histogram = self._seconds.get(route)
+        if histogram is None:
+            histogram = Histogram(counters, f"{self._prefix}_request_seconds", route=route)
+            self._seconds[route] = histogram
+        counters.add_all(((self._in_flight, -1), (total, 1), *histogram.changes(seconds)))
+        if code is not None:
+            refused = self._codes.get(code)
+            if refused is None:
+                name = label(f"{self._prefix}_refused_total", code=code)
+                refused = self._codes[code] = counters.counter(name)
+            counters.add(refused)
+
+
+class Writes:
+    """The records that came in by one transport, `http` or `grpc`."""
+
+    def __init__(self, counters: Counters, transport: str) -> None:
+        self._counters = counters
+        self._transport = transport
+        self._commit = Histogram(counters, "fleetcast_commit_seconds")
+        self._places: dict[str, tuple[int, int, int]] = {}
+
+    def stored(
+        self, tenant: str, *, accepted: int, rejected: int, clamped: int, commit_seconds: float
+    ) -> None:
+        """A batch was committed."""
+        places = self._places.get(tenant)
+        if places is None:
+            accepted_at, rejected_at, clamped_at = (
+                self._counters.counter(
+                    label(
+                        f"fleetcast_records_{what}_total",
+                        tenant=tenant,
+                        transport=self._transport,
+                    )
+                )
+                for what in ("accepted", "rejected", "clamped")
+            )
+            places = self._places[tenant] = (accepted_at, rejected_at, clamped_at)
+        amounts = (accepted, rejected, clamped)
+        self._counters.add_all(
+            (*zip(places, amounts, strict=True), *self._commit.changes(commit_seconds))
+        )
+
+
+def count_request(counters: Counters, account_id: str) -> None:
+    """A request that a valid key came with, for the usage of its account."""
+    counters.add(counters.counter(_USAGE + account_id))
+
+
+def requests_by_account(totals: Mapping[str, int]) -> dict[str, int]:
+    """What `count_request` has counted, by account."""
+    return {
+        name.removeprefix(_USAGE): value
+        for name, value in totals.items()
+        if name.startswith(_USAGE)
+    }

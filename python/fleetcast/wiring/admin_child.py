@@ -1,0 +1,75 @@
+"""The process behind the private listener."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from fleetcast.accounts import ControlStore
+from fleetcast.admin.app import AdminApp
+from fleetcast.engine import peek
+from fleetcast.http.limits import Limits
+from fleetcast.http.server import HttpServer
+from fleetcast.logs import configure_logs, logging_config
+from fleetcast.metrics import Shared
+from fleetcast.wiring.child import end_with_supervisor, read_brief, report_ready
+from fleetcast.wiring.directory import DataDirectory
+from fleetcast.wiring.probes import http_probes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from wsgiref.types import WSGIApplication
+
+    from fleetcast.admin.app import TenantStats
+    from fleetcast.wiring.child import Brief
+
+_THREADS = 4
+
+
+def main() -> None:
+    """Serves until SIGTERM, or until the supervisor is gone."""
+    brief = read_brief()
+    configure_logs("admin")
+    end_with_supervisor()
+    server = HttpServer(
+        lambda: admin_application(brief),
+        limits=Limits,
+        settings={
+            "bind": f"fd://{brief.listener_fd}",
+            "workers": 1,
+            "threads": _THREADS,
+            "logconfig_dict": logging_config(),
+            "post_fork": lambda _arbiter, _worker: end_with_supervisor(),
+            "post_worker_init": lambda _worker: report_ready(brief),
+        },
+    )
+    server.run()
+
+
+@contextmanager
+def admin_application(brief: Brief) -> Iterator[WSGIApplication]:
+    """The WSGI application of the private listener, and what it looks at."""
+    directory = DataDirectory(brief.data)
+    store = ControlStore(directory.control)
+    try:
+        yield AdminApp(
+            shared=Shared(brief.counters_fd),
+            surfaces=("http",) if brief.settings.grpc.address == "off" else ("http", "grpc"),
+            probes=http_probes(directory, store)["telemetry"],
+            tenants=partial(_tenants, directory, store),
+        )
+    finally:
+        store.close()
+
+
+def _tenants(directory: DataDirectory, store: ControlStore) -> Iterator[TenantStats]:
+    """Every tenant and the counters of its store, read without opening it for use."""
+    with store.read() as tables:
+        tenants = tables.tenants()
+    for tenant in tenants:
+        yield tenant.name, partial(peek, directory.planes / tenant.account_id)
+
+
+if __name__ == "__main__":
+    main()

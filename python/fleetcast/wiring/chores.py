@@ -1,0 +1,58 @@
+"""What the supervisor does on the side, once a second: usage becomes durable, changes are told."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import structlog
+
+from fleetcast.accounts import ControlStoreUnavailable, Usage
+from fleetcast.metrics import Shared, requests_by_account
+from fleetcast.wiring.trail import Follower
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fleetcast.accounts import ControlStore
+    from fleetcast.wiring.directory import DataDirectory
+    from fleetcast.wiring.process import Orders
+
+_EVERY_SECONDS = 1.0
+_PATIENCE_SECONDS = 10.0
+
+logger = structlog.get_logger(__name__)
+
+
+class Chores:
+    """A thread of its own, so that a disk that hangs keeps nobody from restarting children."""
+
+    def __init__(self, directory: DataDirectory, store: ControlStore, orders: Orders) -> None:
+        shared = Shared(orders.counters_fd)
+        self._usage = Usage(store, lambda: requests_by_account(shared.totals()), orders.run)
+        self._follower = Follower(directory.audit_log)
+        self._stopped = threading.Event()
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Does them until the end of the block, and once more then."""
+        thread = threading.Thread(target=self._run, name="chores", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._stopped.set()
+            thread.join(_PATIENCE_SECONDS)
+
+    def _run(self) -> None:
+        while not self._stopped.wait(_EVERY_SECONDS):
+            self._once()
+        self._once()
+
+    def _once(self) -> None:
+        try:
+            self._follower.follow()
+            self._usage.flush()
+        except (ControlStoreUnavailable, OSError, ValueError) as error:
+            logger.warning("chore failed", problem=str(error))

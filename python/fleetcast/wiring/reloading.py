@@ -1,0 +1,88 @@
+"""Settings that change while the service runs: on SIGHUP, and when their file is written."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import structlog
+
+from fleetcast.config import Settings
+from fleetcast.errors import OperatorError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+logger = structlog.get_logger(__name__)
+
+
+class Change(NamedTuple):
+    """What is in force from now on, and the settings that need a restart to become so."""
+
+    settings: Settings
+    changed: list[str]
+    pending: list[str]
+
+
+class Reloading:
+    """Reads the settings anew where there is a reason to."""
+
+    def __init__(self, file: Path, read: Callable[[], Settings]) -> None:
+        self._file = file
+        self._read = read
+        self._seen = self._signature()
+        self.settings = read()
+
+    def due(self) -> bool:
+        """Whether the file is another than at the last look."""
+        return self._signature() != self._seen
+
+    def reload(self, apply: Callable[[Settings], None]) -> None:
+        """Puts new settings in force by `apply`, which may raise `ValueError`, and logs it after.
+
+        What is wrong with them is one line in the log, and the old ones stay.
+        """
+        self._seen = self._signature()
+        try:
+            change = merged(self.settings, self._read())
+            if change.changed:
+                apply(change.settings)
+        except (OperatorError, OSError, ValueError) as error:
+            logger.error("settings not reloaded", problem=str(error))  # noqa: TRY400 - one line
+            return
+        self.settings = change.settings
+        if change.pending:
+            logger.warning("settings need a restart", settings=change.pending)
+        if change.changed:
+            logger.info("settings reloaded", settings=change.changed)
+        else:
+            logger.info("settings unchanged")
+
+    def _signature(self) -> tuple[int, int, int] | None:
+        try:
+            status = self._file.stat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def merged(old: Settings, new: Settings) -> Change:
+    """`new`, less what a running service cannot change."""
+    changed: list[str] = []
+    pending: list[str] = []
+    sections = {}
+    for section in fields(Settings):
+        before, after = getattr(old, section.name), getattr(new, section.name)
+        kept = {}
+        for item in fields(before):
+            if getattr(before, item.name) == getattr(after, item.name):
+                continue
+            name = f"{section.name}.{item.name}"
+            if item.metadata["cold"]:
+                pending.append(name)
+                kept[item.name] = getattr(before, item.name)
+            else:
+                changed.append(name)
+        sections[section.name] = replace(after, **kept)
+    return Change(Settings(**sections), changed, pending)

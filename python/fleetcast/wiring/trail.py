@@ -1,0 +1,79 @@
+"""The audit trail of the command line: `audit.log` in the data directory, JSON, a line a change.
+
+A command ends with its terminal, so what it changed is written where it stays; a running service
+repeats each new line in its own log.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from fleetcast.logs import timestamp, write_line
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_CHUNK_BYTES = 1 << 20
+
+
+class Trail:
+    """The file, to be added to."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def record(self, event: str, **details: object) -> None:
+        """Adds a line. Where that fails the change stands all the same, with a warning."""
+        document = {
+            **details,
+            "audit": True,
+            "process": "cli",
+            "user_id": os.getuid(),
+            "level": "info",
+            "logger": "fleetcast.audit",
+            "timestamp": timestamp(),
+            "event": event,
+        }
+        try:
+            self._append(json.dumps(document).encode() + b"\n")
+        except OSError as error:
+            sys.stderr.write(f"fleetcast: warning: {self._path}: {error.strerror}\n")
+
+    def _append(self, line: bytes) -> None:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        descriptor = os.open(self._path, flags, 0o600)
+        try:
+            os.write(descriptor, line)
+        finally:
+            os.close(descriptor)
+
+
+class Follower:
+    """Repeats what others add from now on."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._at = self._size()
+
+    def follow(self) -> None:
+        """Writes the new lines to the log."""
+        size = self._size()
+        if size <= self._at:
+            self._at = size
+            return
+        with self._path.open("rb") as file:
+            file.seek(self._at)
+            data = file.read(_CHUNK_BYTES)
+        whole = data[: data.rfind(b"\n") + 1]
+        self._at += len(whole)
+        for line in whole.splitlines():
+            write_line(json.loads(line))
+
+    def _size(self) -> int:
+        try:
+            return self._path.stat().st_size
+        except OSError:
+            return 0

@@ -1,0 +1,418 @@
+//! The store on disk: against its twin, at its limits, among threads and processes.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Barrier, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::super::MemoryStore;
+use super::super::child::Child;
+use super::*;
+
+fn block(sealed: Vec<u8>) -> NewBlock {
+    let counts = Counts { rows: 3, values: 5, rejected: 1, batches: 1, log_bytes: 0 };
+    NewBlock { sealed, counts }
+}
+
+fn hash(number: u8) -> NameHash {
+    let mut hash = [number; 16];
+    hash[0] = number.wrapping_mul(151);
+    hash
+}
+
+/// A registration whose names are numbers.
+fn names(series: &[u8], fields: &[(u8, FieldType)]) -> Registration {
+    Registration {
+        series: series.iter().map(|number| hash(*number)).collect(),
+        fields: fields.iter().map(|(number, kind)| (hash(*number), *kind)).collect(),
+        sealed_names: [series, &fields.iter().map(|(number, _)| *number).collect::<Vec<_>>()]
+            .concat(),
+    }
+}
+
+fn whole_log(store: &dyn Store) -> Vec<LogEntry> {
+    let mut log: Vec<LogEntry> = Vec::new();
+    loop {
+        let next = store.log_after(log.last().map_or(0, |entry| entry.sequence)).unwrap();
+        if next.is_empty() {
+            return log;
+        }
+        log.extend(next);
+    }
+}
+
+fn pages_used(store: &LmdbStore) -> usize {
+    store.env.info().last_page_number
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Register(Vec<u8>, Vec<(u8, FieldType)>),
+    Append(Vec<u8>),
+    Follow(u64),
+    Reopen,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let kind = prop_oneof![4 => Just(FieldType::Float), 1 => Just(FieldType::Bool), 1 => Just(FieldType::Text)];
+    let series = prop::collection::vec(0..12_u8, 0..5);
+    // One call names a field once.
+    let fields = prop::collection::btree_map(0..6_u8, kind, 0..4);
+    let register = (series, fields)
+        .prop_map(|(series, fields)| Step::Register(series, fields.into_iter().collect()));
+    prop_oneof![
+        3 => register,
+        3 => prop::collection::vec(any::<u8>(), 0..9_000).prop_map(Step::Append),
+        2 => (0..8_u64).prop_map(Step::Follow),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+    #[test]
+    fn disk_and_twin_answer_alike(steps in prop::collection::vec(step(), 1..24)) {
+        let directory = tempfile::tempdir().unwrap();
+        let mut disk = LmdbStore::create(directory.path()).unwrap();
+        let twin = MemoryStore::default();
+        for step in steps {
+            match step {
+                Step::Register(series, fields) => {
+                    let names = names(&series, &fields);
+                    let registered = disk.register(&names).unwrap();
+                    prop_assert_eq!(&registered, &twin.register(&names).unwrap());
+                    prop_assert_eq!(registered, disk.register(&names).unwrap());
+                }
+                Step::Append(sealed) => {
+                    disk.append(block(sealed.clone())).unwrap();
+                    twin.append(block(sealed)).unwrap();
+                }
+                Step::Follow(after) => {
+                    prop_assert_eq!(disk.log_after(after).unwrap(), twin.log_after(after).unwrap());
+                    let pages = disk.names_after(after).unwrap();
+                    prop_assert_eq!(pages, twin.names_after(after).unwrap());
+                    let one = disk.log_get(&[after]).ok();
+                    prop_assert_eq!(one, twin.log_get(&[after]).ok());
+                }
+                Step::Reopen => {
+                    drop(disk);
+                    disk = LmdbStore::open(directory.path()).unwrap();
+                }
+            }
+            prop_assert_eq!(disk.head().unwrap(), twin.head().unwrap());
+            prop_assert_eq!(disk.counts().unwrap(), twin.counts().unwrap());
+        }
+        prop_assert_eq!(whole_log(&disk), whole_log(&twin));
+        prop_assert_eq!(disk.names_after(0).unwrap(), twin.names_after(0).unwrap());
+    }
+}
+
+#[test]
+fn one_process_opens_a_store_once_and_again_after_closing() {
+    let directory = tempfile::tempdir().unwrap();
+    assert!(matches!(LmdbStore::open(directory.path()), Err(Error::Missing(_))));
+    let store = LmdbStore::create(directory.path()).unwrap();
+    let second = LmdbStore::open(directory.path());
+    assert!(matches!(second, Err(Error::Database { .. })), "{:?}", second.err());
+    assert!(matches!(LmdbStore::create(directory.path()), Err(Error::Exists(_))));
+    store.append(block(vec![7])).unwrap();
+    drop(store);
+    assert_eq!(LmdbStore::open(directory.path()).unwrap().head().unwrap(), 1);
+}
+
+#[test]
+fn a_type_conflict_registers_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = LmdbStore::create(directory.path()).unwrap();
+    store.register(&names(&[], &[(1, FieldType::Float)])).unwrap();
+    let conflict = names(&[1, 2], &[(2, FieldType::Bool), (1, FieldType::Text)]);
+    let answer = store.register(&conflict).unwrap();
+    assert!(answer.series.is_empty());
+    assert_eq!(answer.fields, [None, Some((0, FieldType::Float))]);
+    assert_eq!(store.names_after(1).unwrap(), []);
+    let later = store.register(&names(&[2], &[(2, FieldType::Text)])).unwrap();
+    assert_eq!((later.series, later.fields), (vec![0], vec![Some((1, FieldType::Text))]));
+}
+
+#[test]
+fn racing_registrations_agree_and_their_pages_cover_every_id() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = LmdbStore::create(directory.path()).unwrap();
+    let start = Barrier::new(8);
+    let won: Vec<Vec<(u8, SeriesId)>> = thread::scope(|scope| {
+        let register = |thread: u8| {
+            let (store, start) = (&store, &start);
+            move || {
+                start.wait();
+                let wanted: Vec<u8> =
+                    (0..40).map(|at| (at * 3 + at / 20 + thread * 7) % 60).collect();
+                let pairs = wanted.chunks(3).flat_map(|series| {
+                    let kinds = [(series[0] % 5, FieldType::Float)];
+                    let answer = store.register(&names(series, &kinds)).unwrap();
+                    series.iter().copied().zip(answer.series).collect::<Vec<_>>()
+                });
+                pairs.collect()
+            }
+        };
+        let threads: Vec<_> = (0..8).map(|thread| scope.spawn(register(thread))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let winners: HashSet<(u8, SeriesId)> = won.into_iter().flatten().collect();
+    assert_eq!(winners.len(), 60, "a name has two ids, or an id two names");
+    let ids: HashSet<SeriesId> = winners.iter().map(|(_, id)| *id).collect();
+    assert_eq!(ids, (0..60).collect());
+    let pages = store.names_after(0).unwrap();
+    let named: HashSet<SeriesId> = pages.iter().flat_map(|page| &page.series).copied().collect();
+    assert_eq!(named, ids);
+    let fields: HashSet<FieldId> =
+        pages.iter().flat_map(|page| &page.fields).map(|(id, _)| *id).collect();
+    assert_eq!(fields, (0..5).collect());
+}
+
+#[test]
+fn thirty_two_writers_share_commits_and_keep_their_order() {
+    const WRITERS: u8 = 32;
+    const BLOCKS: u8 = 12;
+    let directory = tempfile::tempdir().unwrap();
+    let store = LmdbStore::create(directory.path()).unwrap();
+    let commits_before = store.env.info().last_txn_id;
+    let start = Barrier::new(usize::from(WRITERS));
+    thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let (store, start) = (&store, &start);
+            scope.spawn(move || {
+                start.wait();
+                for number in 0..BLOCKS {
+                    store.append(block(vec![writer, number])).unwrap();
+                }
+            });
+        }
+    });
+    let batches = usize::from(WRITERS) * usize::from(BLOCKS);
+    let commits = store.env.info().last_txn_id - commits_before;
+    assert!(commits < batches, "{commits} commits for {batches} batches");
+    let log = whole_log(&store);
+    assert_eq!(log.len(), batches);
+    for writer in 0..WRITERS {
+        let numbers = log.iter().filter(|entry| entry.sealed[0] == writer);
+        assert!(numbers.map(|entry| entry.sealed[1]).eq(0..BLOCKS));
+    }
+    assert_eq!(store.counts().unwrap().batches, batches as u64);
+}
+
+/// A block of one MiB that says who wrote it and when.
+fn large_block(writer: u8, number: u8) -> NewBlock {
+    let mut sealed = vec![writer ^ number; 1 << 20];
+    sealed[..2].copy_from_slice(&[writer, number]);
+    block(sealed)
+}
+
+#[test]
+fn the_map_grows_under_several_writers_and_another_process_follows() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = LmdbStore::create(directory.path()).unwrap();
+    let map_before = store.env.info().map_size;
+    let blocks = u8::try_from(map_before >> 20).unwrap() / 2 + 8;
+    // The child has mapped the file at its first size and stays asleep while it outgrows that.
+    let mut child = Child::start("grow", directory.path());
+    thread::scope(|scope| {
+        for writer in 0..2 {
+            let store = &store;
+            scope.spawn(move || {
+                for number in 0..blocks {
+                    store.append(large_block(writer, number)).unwrap();
+                    assert!(!store.log_after(store.head().unwrap() - 1).unwrap().is_empty());
+                }
+            });
+        }
+    });
+    let map_after = store.env.info().map_size;
+    assert!(map_after > map_before, "{map_after}");
+    assert_eq!(child.ask("follow"), format!("{}", 2 * u64::from(blocks)));
+    assert_eq!(child.ask("append"), "done");
+    child.end();
+    let log = whole_log(&store);
+    assert_eq!(log.len(), 2 * usize::from(blocks) + 3);
+    for writer in 0..3 {
+        let entries = log.iter().filter(|entry| entry.sealed[0] == writer);
+        for (number, entry) in (0..).zip(entries) {
+            assert_eq!(entry.sealed, large_block(writer, number).sealed);
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_was_killed_does_not_stop_the_reuse_of_space() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = LmdbStore::create(directory.path()).unwrap();
+    let commit = |count| (0..count).for_each(|_| store.append(block(Vec::new())).unwrap());
+    commit(20);
+    let mut child = Child::start("read", directory.path());
+    child.ask("hold");
+    let before = pages_used(&store);
+    commit(40);
+    assert!(pages_used(&store) > before, "the reader pins nothing: this test shows nothing");
+    child.kill();
+    commit(super::super::lmdb_env::COMMITS_PER_CHECK);
+    let freed = pages_used(&store);
+    commit(100);
+    assert!(pages_used(&store) <= freed + 4, "{freed} then {}", pages_used(&store));
+}
+
+#[test]
+fn more_readers_than_slots_are_refused_and_the_store_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = LmdbStore::create(directory.path()).unwrap();
+    let (started, release) = (AtomicU32::new(0), AtomicBool::new(false));
+    let refused = Mutex::new(Vec::new());
+    let readers = store.env.info().maximum_number_of_readers + 8;
+    thread::scope(|scope| {
+        for _ in 0..readers {
+            let (store, started, release, refused) = (&store, &started, &release, &refused);
+            let small = thread::Builder::new().stack_size(64 << 10);
+            let reader = small.spawn_scoped(scope, move || {
+                let outcome = store.env.read("hold a reader", |_| {
+                    started.fetch_add(1, Ordering::AcqRel);
+                    while !release.load(Ordering::Acquire) {
+                        thread::park_timeout(Duration::from_millis(20));
+                    }
+                    Ok(())
+                });
+                if let Err(error) = outcome {
+                    started.fetch_add(1, Ordering::AcqRel);
+                    refused.lock().unwrap().push(error);
+                }
+            });
+            reader.unwrap();
+        }
+        while started.load(Ordering::Acquire) < readers {
+            thread::sleep(Duration::from_millis(5));
+        }
+        release.store(true, Ordering::Release);
+    });
+    let refused = refused.into_inner().unwrap();
+    assert!(!refused.is_empty());
+    assert!(refused.iter().all(|error| matches!(error, Error::Database { .. })), "{refused:?}");
+    store.append(block(vec![1])).unwrap();
+    // A table of readers that was full once is no reason to refuse a process that opens now.
+    let mut child = Child::start("read", directory.path());
+    assert_eq!(child.ask("head"), "1");
+    child.end();
+}
+
+#[test]
+#[expect(unsafe_code, reason = "a fork is what this is about")]
+fn a_handle_refuses_to_work_after_a_fork() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = LmdbStore::create(directory.path()).unwrap();
+    store.append(block(vec![1])).unwrap();
+    // SAFETY: the child calls nothing that waits for a lock another thread may hold, and ends
+    // without running a destructor.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let forked = [
+            store.head().map(drop),
+            store.append(block(vec![2])),
+            store.register(&names(&[1], &[])).map(drop),
+        ];
+        let refused = forked.iter().all(|outcome| matches!(outcome, Err(Error::Forked)));
+        // SAFETY: see above.
+        unsafe { libc::_exit(i32::from(!refused)) }
+    }
+    let mut status = -1;
+    // SAFETY: `status` outlives the call.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0, "the child went on with its parent's handle");
+    store.append(block(vec![3])).unwrap();
+    assert_eq!(whole_log(&store).len(), 2);
+}
+
+#[test]
+fn a_full_disk_loses_nothing_and_writing_goes_on_when_space_is_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let Some(mut child) = Child::start_on_small_disk("fill", directory.path()) else {
+        eprintln!("skipped: this user may not mount a small file system");
+        return;
+    };
+    assert_eq!(child.ask("fill"), "done");
+    child.end();
+}
+
+fn fill_the_disk(directory: &Path) {
+    let ballast = directory.join("ballast");
+    std::fs::write(&ballast, vec![1; 1 << 20]).unwrap();
+    let plane = directory.join("plane");
+    std::fs::create_dir(&plane).unwrap();
+    let store = LmdbStore::create(&plane).unwrap();
+    let mut acknowledged = Vec::new();
+    for size in [300_000, 50_000, 3_000, 100] {
+        let error = loop {
+            let sealed = vec![u8::try_from(acknowledged.len() % 251).unwrap(); size];
+            match store.append(block(sealed.clone())) {
+                Ok(()) => acknowledged.push(sealed),
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(error, Error::DiskFull), "{error}");
+        assert!(matches!(store.append(block(vec![0; 500_000])), Err(Error::DiskFull)));
+        let names = names(&(0..200).collect::<Vec<_>>(), &[]);
+        let registered = store.register(&names);
+        assert!(matches!(registered, Ok(_) | Err(Error::DiskFull)), "{registered:?}");
+    }
+    // Readers of a full disk: every slot of the lock file must have its page by now.
+    let hold = Barrier::new(600);
+    thread::scope(|scope| {
+        for _ in 0..600 {
+            let reader = || store.env.read("hold a reader", |_| Ok(hold.wait())).map(drop).unwrap();
+            let small = thread::Builder::new().stack_size(64 << 10);
+            small.spawn_scoped(scope, reader).unwrap();
+        }
+    });
+    let stored = |store: &LmdbStore| whole_log(store).into_iter().map(|entry| entry.sealed);
+    assert!(stored(&store).eq(acknowledged.iter().cloned()));
+    std::fs::remove_file(&ballast).unwrap();
+    store.append(block(vec![9; 300_000])).unwrap();
+    acknowledged.push(vec![9; 300_000]);
+    drop(store);
+    let store = LmdbStore::open(&plane).unwrap();
+    assert!(stored(&store).eq(acknowledged.iter().cloned()));
+    assert_eq!(store.counts().unwrap().batches, acknowledged.len() as u64);
+}
+
+/// What the child processes of the tests above do; started by them only.
+#[test]
+#[ignore = "a child process of other tests"]
+fn child() {
+    let Some((role, directory)) = Child::role() else { return };
+    if role == "fill" {
+        Child::serve(|_| {
+            fill_the_disk(&directory);
+            "done".to_owned()
+        });
+        return;
+    }
+    let store = LmdbStore::open(&directory).unwrap();
+    Child::serve(|order| match order {
+        "head" => store.head().unwrap().to_string(),
+        "follow" => whole_log(&store).len().to_string(),
+        "append" => {
+            (0..3).for_each(|number| store.append(large_block(2, number)).unwrap());
+            "done".to_owned()
+        }
+        _ => {
+            // Says so from inside the transaction, and stays there until it is killed.
+            let held: Result<()> = store.env.read("hold a reader", |txn| {
+                store.tables.head(txn)?;
+                Child::answer("held");
+                loop {
+                    thread::park();
+                }
+            });
+            format!("{held:?}")
+        }
+    });
+}

@@ -1,0 +1,414 @@
+//! Every rule of a record, by clause of the decisions.
+
+use super::*;
+use crate::batch::{CellPosition, FieldType, Rows};
+use crate::limits::{FAULTS_MAX, JSON_DEPTH_MAX};
+
+const TIME: &str = r#""time":"2026-01-31T11:00:00Z""#;
+
+/// A record with these members besides its time and measurement.
+fn record(members: &str) -> String {
+    format!(r#"{{"measurement":"link",{TIME},{members}}}"#)
+}
+
+fn fields(members: &str) -> String {
+    record(&format!(r#""fields":{{{members}}}"#))
+}
+
+fn tags(members: &str) -> String {
+    record(&format!(r#""tags":{{{members}}},"fields":{{"a":1}}"#))
+}
+
+fn floats(batch: &Batch, column: usize) -> &[f64] {
+    match &batch.tables[0].columns[column].values {
+        Values::Float(values) => values,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn faults_and_where_they_are() {
+    let time =
+        |value: &str| format!(r#"[{{"measurement":"link","time":{value},"fields":{{"a":1}}}}]"#);
+    let measurement =
+        |value: &str| format!(r#"[{{"measurement":{value},{TIME},"fields":{{"a":1}}}}]"#);
+    let cases: Vec<(&str, String, &[&str])> = vec![
+        ("C2", String::new(), &["json_invalid 0"]),
+        ("C2", " [1,]".into(), &["json_invalid 4"]),
+        ("C2", "[1".into(), &["json_invalid 2"]),
+        ("C2", "[] x".into(), &["json_invalid 3"]),
+        ("C2", "[01]".into(), &["json_invalid 2"]),
+        ("C3", r#"{"records":[]}"#.into(), &["list_type"]),
+        ("C3", "null".into(), &["list_type"]),
+        ("C3", "\"a\"".into(), &["list_type"]),
+        ("C3", "1".into(), &["list_type"]),
+        ("C4", format!("[{}]", fields("\"a\":NaN")), &["json_invalid 67"]),
+        ("C4", "[Infinity]".into(), &["json_invalid 1"]),
+        ("C4", "[-Infinity]".into(), &["json_invalid 2"]),
+        ("C5", format!("[{}]", fields("\"a\":1e999")), &["finite_number 0.fields.a"]),
+        ("C5", format!("[{}]", fields("\"a\":-1.8e308")), &["finite_number 0.fields.a"]),
+        (
+            "C6",
+            format!("[{}]", fields(&format!("\"a\":1{:0>400}", 0))),
+            &["finite_number 0.fields.a"],
+        ),
+        ("C10", "[\"\\ud800\"]".into(), &["json_invalid 3"]),
+        (
+            "C16",
+            format!("[{}]", record("\"tags\":null,\"fields\":{\"a\":1}")),
+            &["dict_type 0.tags"],
+        ),
+        ("C16", format!("[{}]", record("\"fields\":null")), &["dict_type 0.fields"]),
+        ("C16", format!("[{}]", record("\"fields\":[]")), &["dict_type 0.fields"]),
+        ("C18", format!("[{}]", fields("\"a\":null")), &["field_value_type 0.fields.a"]),
+        (
+            "C18",
+            format!("[{}]", fields("\"a\":[1],\"b\":{\"c\":2},\"d\":1")),
+            &["field_value_type 0.fields.a", "field_value_type 0.fields.b"],
+        ),
+        (
+            "C19",
+            format!("[{}]", tags("\"a\":1,\"b\":true,\"c\":null,\"d\":\"x\",\"e\":1e999")),
+            &[
+                "string_type 0.tags.a",
+                "string_type 0.tags.b",
+                "string_type 0.tags.c",
+                "string_type 0.tags.e",
+            ],
+        ),
+        ("C24", format!("[{}]", fields("\"\":1")), &["string_too_short 0.fields."]),
+        (
+            "record",
+            "[1,null,[],\"a\"]".into(),
+            &[
+                "model_attributes_type 0",
+                "model_attributes_type 1",
+                "model_attributes_type 2",
+                "model_attributes_type 3",
+            ],
+        ),
+        ("record", "[{}]".into(), &["missing 0.measurement", "missing 0.time"]),
+        ("record", measurement("\"\""), &["string_too_short 0.measurement"]),
+        ("record", measurement("1e999"), &["string_type 0.measurement"]),
+        ("record", measurement("null"), &["string_type 0.measurement"]),
+        ("D2", time("1769860800"), &["datetime_type 0.time"]),
+        ("D2", time("null"), &["datetime_type 0.time"]),
+        ("D2", time("\"1769860800\""), &["datetime_from_date_parsing 0.time"]),
+        ("D5", time("\"2016-12-31T23:59:60Z\""), &["datetime_from_date_parsing 0.time"]),
+    ];
+    for (clause, body, expected) in &cases {
+        assert_eq!(&fault_words(body), expected, "{clause}: {body}");
+    }
+    let duplicate = faults(&format!("[{}]", fields("\"a\":1,\"a\":1")));
+    let reached: Vec<_> =
+        cases.iter().flat_map(|(_, body, _)| faults(body)).chain(duplicate).collect();
+    for code in FaultCode::ALL {
+        assert!(reached.iter().any(|fault| fault.code == code), "no case for {code:?}");
+    }
+}
+
+#[test]
+fn duplicate_keys_are_compared_unescaped() {
+    for (body, expected) in [
+        (fields(r#""a":1,"b":2,"a":null"#), "0.fields.a"),
+        (fields(r#""a":1,"\u0061":1"#), "0.fields.a"),
+        (fields(r#""é":1,"\u00e9":1"#), "0.fields.é"),
+        (tags(r#""a":"x","b":"y","a":"x""#), "0.tags.a"),
+        (tags(r#""a":"x","\u0061":1"#), "0.tags.a"),
+        (record(r#""fields":{"a":1},"measurement":1"#), "0.measurement"),
+        (record(r#""fields":{"a":1},"m\u0065asurement":"link""#), "0.measurement"),
+        (record(r#""fields":{"a":1},"fields":{"b":null}"#), "0.fields"),
+        (record(r#""fields":{"a":1},"time":"x""#), "0.time"),
+        (record(r#""fields":{"a":1},"tags":{},"tags":5"#), "0.tags"),
+        (record(r#""fields":{"a":1},"x":1,"y":2,"x":3"#), "0.x"),
+    ] {
+        assert_eq!(fault_words(&format!("[{body}]")), [format!("duplicate_key {expected}")], "C8");
+    }
+    let both = fault_words(&format!("[{}]", fields(r#""a":null,"a":1"#)));
+    assert_eq!(both, ["field_value_type 0.fields.a", "duplicate_key 0.fields.a"], "C8");
+    // After a record that fills the same columns in the same order.
+    let known = fields(r#""a":1,"b":2,"c":3"#);
+    for doubled in [r#""a":1,"b":2,"b":3"#, r#""b":1,"c":2,"a":3,"c":4"#, r#""c":1,"c":2"#] {
+        let found = fault_words(&format!("[{known},{}]", fields(doubled)));
+        assert_eq!(found.len(), 1, "C8");
+        assert!(found[0].starts_with("duplicate_key 1.fields."), "C8: {found:?}");
+    }
+    let nested = record(r#""fields":{"a":1},"x":{"y":1,"y":2e999}"#);
+    assert_eq!(accepted(&format!("[{nested}]")).accepted_count, 1, "nothing is kept of it");
+    let many: Vec<_> = (0..50).map(|key| format!("\"{key}\":{key}")).collect();
+    let many = many.join(",");
+    assert_eq!(accepted(&format!("[{}]", fields(&many))).fields.len(), 50);
+    let doubled = format!("[{}]", fields(&format!("{many},\"49\":0")));
+    assert_eq!(fault_words(&doubled), ["duplicate_key 0.fields.49"], "C8");
+}
+
+#[test]
+fn faults_stand_in_document_order_with_missing_keys_last() {
+    let body = r#"[
+        {"fields":{"a":null}, "tags":{"x":1}, "measurement":5},
+        7,
+        {"tags":{"y":2}, "fields":{"":1,"b":1e999}, "time":"never", "tags":{}}
+    ]"#;
+    assert_eq!(
+        fault_words(body),
+        [
+            "field_value_type 0.fields.a",
+            "string_type 0.tags.x",
+            "string_type 0.measurement",
+            "missing 0.time",
+            "model_attributes_type 1",
+            "string_type 2.tags.y",
+            "string_too_short 2.fields.",
+            "finite_number 2.fields.b",
+            "datetime_from_date_parsing 2.time",
+            "duplicate_key 2.tags",
+            "missing 2.measurement",
+        ]
+    );
+}
+
+#[test]
+fn faults_are_at_most_a_hundred() {
+    let many = |count: usize, value: &str| {
+        (0..count).map(|key| format!("\"k{key}\":{value}")).collect::<Vec<_>>().join(",")
+    };
+    // The tags come first in the document and are looked at last.
+    let body = format!(r#"[{{"tags":{{{}}},"fields":{{{}}}}}]"#, many(60, "1"), many(500, "null"));
+    let faults = fault_words(&body);
+    assert_eq!(faults.len(), FAULTS_MAX, "C1");
+    assert_eq!(faults.iter().filter(|fault| fault.contains("tags")).count(), 60);
+    assert_eq!(faults[99], "field_value_type 0.fields.k39");
+    let records = format!("[{}]", vec!["1"; 300].join(","));
+    assert_eq!(fault_words(&records).last().unwrap(), "model_attributes_type 99");
+}
+
+#[test]
+fn earlier_stages_win() {
+    let refused = |body: String| parse(&body).unwrap_err();
+    let too_many_tags: Vec<_> = (0..65).map(|tag| format!("\"{tag}\":\"\"")).collect();
+    let too_many_tags = tags(&too_many_tags.join(","));
+    let in_tags = Refusal::InvalidInput { field: "tags" };
+    let bad_record = fields("\"a\":null");
+    // Syntax before all; an array before its count; count before schema; schema before tags.
+    let thousand_and_one = vec![bad_record.as_str(); 1_001].join(",");
+    assert!(is_json_invalid(&parse(&format!("[{thousand_and_one}"))));
+    assert_eq!(
+        refused(format!("[{thousand_and_one}]")),
+        Refusal::TooManyRecords { received: 1_001, max: 1_000 },
+        "C28"
+    );
+    assert_eq!(
+        fault_words(&format!("[{too_many_tags},{bad_record}]")),
+        ["field_value_type 1.fields.a"]
+    );
+    assert_eq!(refused(format!("[{too_many_tags}]")), in_tags, "C20");
+    assert_eq!(refused(format!("[{}]", tags("\"\":\"x\""))), in_tags, "C22");
+    // Tags before what is rejected record by record, also in a rejected record.
+    for rejected in [
+        too_many_tags.replace("2026", "1999"),
+        too_many_tags.replace("\"fields\":{\"a\":1}", "\"fields\":{}"),
+    ] {
+        assert_eq!(refused(format!("[{rejected}]")), in_tags, "C20");
+    }
+    // Tags before types.
+    let conflict = format!("{},{}", fields("\"a\":1"), fields("\"a\":true"));
+    assert_eq!(refused(format!("[{conflict},{too_many_tags}]")), in_tags);
+    assert!(accepted(&format!("[{conflict}]")).conflict.is_some());
+    let sixty_four: Vec<_> = (0..64).map(|tag| format!("\"{tag}\":\"\"")).collect();
+    assert_eq!(accepted(&format!("[{}]", tags(&sixty_four.join(",")))).accepted_count, 1, "C20");
+}
+
+#[test]
+fn what_is_accepted() {
+    let batch = accepted("\u{feff} [ ] \n");
+    assert_eq!(batch, Batch { ingest_ns: INGEST_NS, ..Batch::default() }, "C26");
+    let body = format!(
+        "[{}]",
+        record(
+            r#""tenant":1,"tags":{"b":"\ud83d\ude80","a\u0000":"","entity_id":"s1","tenant":"evil"},
+            "fields":{" ":1,"t":"\u0000\"é","f":false}"#
+        )
+    );
+    let batch = accepted(&body);
+    let names = &batch.new_series[0].name;
+    let tags: Vec<_> = names.tags.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    assert_eq!(
+        tags,
+        [("a\0", ""), ("b", "🚀"), ("entity_id", "s1"), ("tenant", "acme")],
+        "C11, C13, C15, C23"
+    );
+    let types: Vec<_> = batch.fields.iter().map(|field| field.field_type).collect();
+    assert_eq!(types, [FieldType::Float, FieldType::Text, FieldType::Bool], "E2");
+    assert_eq!(batch.tables[0].columns[1].values, Values::Text(vec!["\0\"é".into()]));
+    assert_eq!(batch.measurements, ["link"]);
+    let blank = accepted(&format!(r#"[{{"measurement":" ",{TIME},"fields":{{"a":1}}}}]"#));
+    assert_eq!(blank.measurements, [" "], "C12");
+    assert_eq!(blank.new_series[0].name.tags, [], "C30");
+}
+
+#[test]
+fn numbers_are_the_nearest_doubles() {
+    let spelled = [
+        "-0.0",
+        "-0",
+        "0",
+        "0.0",
+        "5e-324",
+        "2.2250738585072011e-308",
+        "1.7976931348623157e308",
+        "9007199254740993",
+        "123456789012345678901234567890",
+        "0.1",
+        "1E2",
+        "1e+2",
+        "100e-2",
+        "0e99999999999999999999",
+        "1e-99999999999999999999",
+        "3.14159265358979323846264338327950288",
+        "-29.9429",
+        "1234567.1234567",
+        "12345678.12345678",
+        "1.00000000000000011102230246251565",
+        "8.5",
+        "85e-1",
+        "0.000001",
+        "4503599627370497.5",
+        "-7.0e0",
+        "1.5E-3",
+    ];
+    let members: Vec<_> =
+        spelled.iter().enumerate().map(|(at, number)| format!("\"{at}\":{number}")).collect();
+    // Twice, since the second record is read by the shape of the first.
+    let one = record(&format!("\"tags\":{{}},\"fields\":{{{}}}", members.join(",")));
+    let batch = accepted(&format!("[{one},{one}]"));
+    for (at, number) in spelled.iter().enumerate() {
+        let expected: f64 = number.parse().unwrap();
+        for value in floats(&batch, at) {
+            assert_eq!(value.to_bits(), expected.to_bits(), "C5 to C7: {number}");
+        }
+    }
+}
+
+#[test]
+fn rejected_records_leave_no_trace() {
+    let body = format!(
+        "[{},{},{},{},{}]",
+        record("\"fields\":{}"),
+        record("\"x\":1"),
+        fields("\"a\":true,\"old\":1")
+            .replace("2026-01-31T11:00:00Z", "1999-12-31T23:59:59.999999999Z"),
+        fields("\"a\":1").replace("2026-01-31T11:00:00Z", "2000-01-01T00:00:00Z"),
+        fields("\"a\":1").replace("2026-01-31T11:00:00Z", "2000-01-01T00:00:00+14:00"),
+    );
+    let batch = accepted(&body);
+    assert_eq!(batch.rejected_indices, [0, 1, 2, 4], "C17, D8");
+    assert_eq!(batch.accepted_count, 1);
+    assert_eq!((batch.fields.len(), batch.new_series.len()), (1, 1), "E5");
+    assert_eq!(batch.conflict, None, "E5");
+    assert_eq!(batch.tables[0].times_ns, [YEAR_2000_NS]);
+    let all = accepted(&format!("[{}]", record("\"fields\":{}")));
+    assert_eq!((all.accepted_count, all.rejected_indices), (0, vec![0]), "C27");
+    assert!(all.tables.is_empty() && all.new_series.is_empty());
+}
+
+#[test]
+fn future_times_become_the_ingest_time() {
+    let at =
+        |time: &str| record(r#""tags":{},"fields":{"a":1}"#).replace("2026-01-31T11:00:00Z", time);
+    let body = format!(
+        "[{},{},{},{},{}]",
+        at("2026-01-31T12:00:00Z"),
+        at("2026-01-31T12:00:00.000000001Z"),
+        at("9999-12-31T00:00:00Z"),
+        at("2026-01-31T11:59:59Z"),
+        at("2030-01-01").replace("\"a\":1", ""),
+    );
+    let batch = accepted(&body);
+    let expected = [INGEST_NS, INGEST_NS, INGEST_NS, INGEST_NS - SECOND_NS];
+    assert_eq!(batch.tables[0].times_ns, expected, "D9 to D11");
+    assert_eq!((batch.clamped_count, batch.rejected_indices), (2, vec![4]));
+}
+
+#[test]
+fn the_first_conflict_is_named() {
+    let body = format!(
+        "[{},{},{},{}]",
+        fields("\"a\":1,\"b\":\"x\"").replace("2026", "1999"),
+        fields("\"a\":true,\"b\":1,\"c\":1"),
+        fields("\"c\":2,\"b\":\"x\",\"a\":1"),
+        fields("\"a\":\"x\""),
+    );
+    let batch = accepted(&body);
+    let conflict = batch.conflict.unwrap();
+    assert_eq!(conflict.field, "b", "E6");
+    assert_eq!(conflict.at, CellPosition { record: 2, key: 1 }, "E3");
+    let first: Vec<_> =
+        batch.fields.iter().map(|field| (field.name.as_str(), field.first)).collect();
+    let at = |key| CellPosition { record: 1, key };
+    assert_eq!(first, [("a", at(0)), ("b", at(1)), ("c", at(2))]);
+    // A type belongs to a field of one measurement (E1).
+    let elsewhere = fields("\"a\":true").replace("link", "satellite");
+    assert_eq!(accepted(&format!("[{},{elsewhere}]", fields("\"a\":1"))).conflict, None, "E1");
+}
+
+#[test]
+fn gaps_show_in_the_rows_of_a_column() {
+    let body = format!(
+        "[{},{},{},{}]",
+        fields("\"a\":1,\"b\":2"),
+        fields("\"b\":3,\"a\":4"),
+        fields("\"c\":5,\"b\":6"),
+        fields("\"b\":7"),
+    );
+    let batch = accepted(&body);
+    let columns = &batch.tables[0].columns;
+    assert_eq!(columns[0].rows, Rows::Some(vec![0, 1]));
+    assert_eq!(columns[1].rows, Rows::All);
+    assert_eq!(columns[2].rows, Rows::Some(vec![2]));
+    assert_eq!(
+        (floats(&batch, 0), floats(&batch, 1)),
+        (&[1.0, 4.0][..], &[2.0, 3.0, 6.0, 7.0][..])
+    );
+}
+
+#[test]
+fn equal_spellings_are_one_series() {
+    let one = tags(r#""entity_id":"a}","x":"1""#);
+    let other = tags(r#""entity_id":"b","x":"1""#);
+    let body = format!("[{one},{other},{one},{}]", one.replace("link", "links"));
+    let batch = accepted(&body);
+    assert_eq!(batch.new_series.len(), 3);
+    assert_eq!(batch.tables[0].series[0], batch.tables[0].series[2]);
+    assert_eq!(batch.new_series[0].name.entity_id(), Some("a}"));
+    let names = cache_of(batch);
+    let again = parse_with(&names, body.as_bytes()).unwrap();
+    assert_eq!(again.new_series, []);
+    assert_eq!(again.tables[0].series, [0, 1, 0]);
+    assert_eq!(again.tables[1].series, [2]);
+    // Tags before the measurement, and a record without tags.
+    let swapped = format!(
+        r#"[{{"tags":{{"entity_id":"b","x":"1"}},"fields":{{"a":1}},{TIME},"measurement":"link"}},{}]"#,
+        fields("\"a\":1")
+    );
+    let batch = parse_with(&names, swapped.as_bytes()).unwrap();
+    assert_eq!((batch.tables[0].series[0], batch.new_series.len()), (1, 1));
+}
+
+#[test]
+fn nesting_is_bounded() {
+    let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    let deepest = nested(JSON_DEPTH_MAX);
+    assert_eq!(fault_words(&deepest), ["model_attributes_type 0"], "C9");
+    assert_eq!(fault_words(&nested(JSON_DEPTH_MAX + 1)), ["json_invalid 8"], "C9");
+    let inside = |depth| record(&format!("\"x\":{},\"fields\":{{\"a\":1}}", nested(depth)));
+    assert_eq!(accepted(&format!("[{}]", inside(JSON_DEPTH_MAX - 2))).accepted_count, 1, "C9");
+    assert!(is_json_invalid(&parse(&format!("[{}]", inside(JSON_DEPTH_MAX - 1)))), "C9");
+    for place in ["fields", "tags"] {
+        let at =
+            |depth| format!("[{}]", record(&format!("\"{place}\":{{\"a\":{}}}", nested(depth))));
+        assert!(!is_json_invalid(&parse(&at(JSON_DEPTH_MAX - 3))), "C9");
+        assert!(is_json_invalid(&parse(&at(JSON_DEPTH_MAX - 2))), "C9");
+    }
+    assert!(is_json_invalid(&parse(&"[".repeat(1_000_000))), "C9");
+    assert!(is_json_invalid(&parse(&"{\"a\":".repeat(1_000_000))), "C9");
+}

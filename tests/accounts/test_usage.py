@@ -1,0 +1,45 @@
+import pytest
+
+from fleetcast.accounts import ControlStore, Usage
+
+
+@pytest.fixture
+def usage(control):
+    """Makes the usage of a run that has counted what a dictionary says."""
+
+    def usage(counted, run):
+        return Usage(control, lambda: counted, run)
+
+    return usage
+
+
+@pytest.fixture
+def control(tmp_path):
+    ControlStore.create(tmp_path / "control", b"k" * 32)
+    store = ControlStore(tmp_path / "control")
+    yield store
+    store.close()
+
+
+def test_requests_add_up_over_runs(usage):  # J6
+    counted = {"a": 3}
+    first = usage(counted, "r1")
+    assert first.requests_total("a") == 3
+    first.flush()
+    counted["a"] = 5
+    assert usage(counted, "r1").requests_total("a") == 5  # another process of the same run
+    first.flush()
+    first.flush()
+    second = usage({"a": 2, "b": 1}, "r2")
+    assert second.requests_total("a") == 7
+    assert usage({}, "r3").requests_total("a") == 5  # r2 ended before it could flush
+    second.flush()
+    assert [usage({}, "r3").requests_total(name) for name in "abc"] == [7, 1, 0]
+
+
+def test_a_store_made_before_there_was_usage(control, usage):
+    with control._opened() as opened, opened.environment.begin(write=True) as transaction:
+        transaction.drop(opened.usage)
+    control.close()
+    usage({"a": 1}, "r1").flush()
+    assert usage({}, "r2").requests_total("a") == 1

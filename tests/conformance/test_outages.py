@@ -1,0 +1,337 @@
+"""B17, B23, F9, F11, F12: what fails says so, harms nobody else, and comes back by itself.
+
+Files are taken away, cut, overwritten and put back under the running service; a disk and a quota
+are filled. Each time the answer is a 503 that says when to come back, never an empty 200.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import random
+import resource
+import shutil
+from typing import TYPE_CHECKING
+
+import lmdb
+import pytest
+
+from .api import at, record, refusal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TENANT_UNAVAILABLE = (503, {"error": "tenant_unavailable", "retry_after_seconds": 5})
+TELEMETRY_UNAVAILABLE = (
+    503,
+    {"error": "telemetry_unavailable", "upstream": "embedded", "retry_after_seconds": 5},
+)
+SERIES = f"/topology/series?entity_id=e&start={at(0)}&end={at(3600)}&measurement=link"
+ENOUGH = 8  # requests on fresh connections, so that every worker takes some
+
+
+def everywhere(tenant):
+    for _ in range(ENOUGH // 2):
+        yield tenant.post([record(at(100))])
+        yield tenant.get("/topology")
+        yield tenant.service.request("GET", SERIES, key=tenant.key)
+        yield tenant.get("/account/state")
+
+
+def is_down(tenant, *expected):
+    for answer in everywhere(tenant):
+        assert refusal(answer) in (expected or [TENANT_UNAVAILABLE])
+        assert answer.headers["Retry-After"] == "5"
+
+
+def numbers(tenant):
+    """What every worker finds in the series of `e`."""
+    found = [[f["n"] for _, f in tenant.rows(fields="n")] for _ in range(ENOUGH)]
+    assert all(one == found[0] for one in found)
+    return found[0]
+
+
+@pytest.fixture
+def filled(tenant):
+    """A tenant with 1,000 rows that every worker has open."""
+    tenant.write(*(record(at(n), n=n, noise=n * 0.37 % 1) for n in range(1000)))
+    assert numbers(tenant) == list(range(1000))
+    return tenant
+
+
+@pytest.fixture
+def neighbour(accounts, service):
+    """Another tenant; at the end it has noticed nothing, and no process has died."""
+    made = accounts.tenant()
+    made.write(record(at(1), n=1))
+    assert numbers(made) == [1.0]
+    before = service.processes()
+    yield made
+    made.write(record(at(2), n=2))
+    assert numbers(made) == [1.0, 2.0]
+    assert service.processes() == before
+    for name in ("", "/telemetry", "/topology"):
+        assert service.request("GET", f"/health{name}", key=None).status == 200
+
+
+def test_b17_a_plane_that_is_gone(filled, neighbour):
+    away = filled.plane.with_suffix(".away")
+    filled.plane.rename(away)
+    is_down(filled)
+    neighbour.write(record(at(3), entity="x"))
+    away.rename(filled.plane)
+    assert numbers(filled) == list(range(1000))
+    filled.write(record(at(1000), n=1000))
+    assert numbers(filled) == list(range(1001))
+
+
+@pytest.mark.usefixtures("neighbour")
+@pytest.mark.parametrize("name", ["key", "plane.mdb"])
+def test_f12_one_of_its_files_is_gone(filled, name):
+    away = filled.plane / f"{name}.away"
+    (filled.plane / name).rename(away)
+    is_down(filled)
+    away.rename(filled.plane / name)
+    assert numbers(filled) == list(range(1000))
+
+
+@pytest.mark.usefixtures("neighbour")
+def test_f12_a_plane_put_back_from_a_copy_takes_writes(filled):
+    """The open file is not the one in the directory any more: writing there would lose data."""
+    copy = filled.plane.with_suffix(".copy")
+    shutil.copytree(filled.plane, copy)
+    filled.write(record(at(1000), n=1000))
+    shutil.rmtree(filled.plane)
+    copy.rename(filled.plane)
+    filled.write(record(at(1001), n=1001))
+    assert numbers(filled) == [*range(1000), 1001]
+
+
+@contextlib.contextmanager
+def changed(path: Path, change):
+    """Changes a file in place, and puts its bytes back in place."""
+    whole = path.read_bytes()
+    change(path)
+    try:
+        yield
+    finally:
+        with path.open("r+b") as file:
+            file.write(whole)
+            file.truncate(len(whole))
+
+
+def cut(size):
+    def change(path):
+        os.truncate(path, size)
+
+    return change
+
+
+@pytest.mark.usefixtures("neighbour")
+@pytest.mark.parametrize("size", [0, 100, 4096, 8192, 20_000])
+def test_f12_a_plane_cut_short(filled, size):
+    with changed(filled.plane / "plane.mdb", cut(size)):
+        is_down(filled, TENANT_UNAVAILABLE, TELEMETRY_UNAVAILABLE)
+    assert numbers(filled) == list(range(1000))
+
+
+def overwritten(first, last, fill):
+    """Changes every byte of a part of a file, given in tenths of its length."""
+
+    def change(path):
+        size = path.stat().st_size
+        start, end = size * first // 10, size * last // 10
+        with path.open("r+b") as file:
+            file.seek(start)
+            file.write(fill(end - start))
+
+    return change
+
+
+@pytest.mark.parametrize("fill", [bytes, random.Random(7).randbytes], ids=["zeros", "noise"])
+@pytest.mark.parametrize(("first", "last"), [(0, 10), (0, 5), (5, 10), (1, 10)])
+def test_f12_a_plane_overwritten(service, accounts, filled, first, last, fill):
+    """LMDB trusts the pages it has mapped: a worker may end, but only once, and not for good."""
+    before = set(service.processes())
+    with changed(filled.plane / "plane.mdb", overwritten(first, last, fill)):
+        lost = 0
+        for _ in range(ENOUGH):
+            try:
+                is_down(filled, TENANT_UNAVAILABLE, TELEMETRY_UNAVAILABLE)
+            except (ConnectionError, http.client.HTTPException):
+                lost += 1
+        assert lost <= 2
+        assert len(before - set(service.processes())) <= 2
+        is_down(filled)
+        assert numbers(accounts.tenant()) == []
+    assert numbers(filled) == list(range(1000))
+
+
+@pytest.mark.usefixtures("neighbour")
+@pytest.mark.parametrize("size", [0, 10])
+def test_f12_a_key_cut_short(filled, size):
+    with changed(filled.plane / "key", cut(size)):
+        is_down(filled)
+    assert numbers(filled) == list(range(1000))
+
+
+def test_f12_another_tenants_key(filled, neighbour):
+    def change(path):
+        path.write_bytes((neighbour.plane / "key").read_bytes())
+
+    with changed(filled.plane / "key", change):
+        is_down(filled)
+    assert numbers(filled) == list(range(1000))
+
+
+@pytest.mark.usefixtures("neighbour")
+def test_f12_a_damaged_block(filled, tmp_path):
+    """One bit: found while it is read in an open store, then when it is opened."""
+    path = filled.plane / "plane.mdb"
+    shutil.copy(path, tmp_path)
+    with lmdb.open(str(tmp_path / "plane.mdb"), subdir=False, max_dbs=5) as copy:
+        log = copy.open_db(b"log", create=False)
+        with copy.begin(db=log) as transaction:
+            sealed = max((bytes(value) for _, value in transaction.cursor()), key=len)
+    place = path.read_bytes().index(sealed) + len(sealed) // 2
+
+    def flip(_):
+        with path.open("r+b") as file:
+            file.seek(place)
+            byte = file.read(1)[0]
+            file.seek(place)
+            file.write(bytes([byte ^ 1]))
+
+    with changed(path, flip):
+        answers = [filled.service.request("GET", SERIES, key=filled.key) for _ in range(ENOUGH)]
+        assert refusal(answers[0]) == TELEMETRY_UNAVAILABLE
+        for answer in answers:
+            assert refusal(answer) in (TELEMETRY_UNAVAILABLE, TENANT_UNAVAILABLE)
+            assert answer.headers["Retry-After"] == "5"
+    assert numbers(filled) == list(range(1000))
+    filled.write(record(at(1000), n=1000))
+
+
+def control_is_down(tenant):
+    reads = (503, {"error": "auth_unavailable", "retry_after_seconds": 5})
+    writes = (503, {"error": "entitlement_unavailable", "retry_after_seconds": 5})
+    for _ in range(ENOUGH // 2):
+        assert refusal(tenant.post([record(at(1))])) == writes
+        for path in ("/topology", SERIES, "/predictions", "/account/state"):
+            answer = tenant.service.request("GET", path, key=tenant.key)
+            assert refusal(answer) == reads
+            assert answer.headers["Retry-After"] == "5"
+        health = tenant.service.request("GET", "/health/telemetry", key=None)
+        assert (health.status, health.json["status"]) == (503, "degraded")
+        assert health.json["checks"]["auth_store"]["ok"] is False
+        assert health.json["checks"]["timeseries_store"]["ok"] is True
+        for name in ("", "/topology", "/predictions"):
+            assert tenant.service.request("GET", f"/health{name}", key=None).status == 200
+
+
+def test_b23_the_control_store_is_gone(neighbour, data):
+    (data / "control").rename(data / "control.away")
+    try:
+        control_is_down(neighbour)
+    finally:
+        (data / "control.away").rename(data / "control")
+    assert neighbour.get("/topology").status == 200
+
+
+@pytest.mark.parametrize("size", [0, 100, 8192])
+def test_b23_the_control_store_is_cut_short(neighbour, data, size):
+    with changed(data / "control" / "data.mdb", cut(size)):
+        control_is_down(neighbour)
+    assert neighbour.get("/topology").status == 200
+
+
+def test_b23_a_missing_key_is_401_even_then(neighbour, data):
+    """No key was sent: that much is known without the control store."""
+    (data / "control").rename(data / "control.away")
+    try:
+        answer = neighbour.service.request("GET", "/topology", key=None)
+    finally:
+        (data / "control.away").rename(data / "control")
+    assert refusal(answer) == (401, {"error": "auth_failed"})
+
+
+def write_until_refused(tenant):
+    """The rows acknowledged before the first refusal, which has to be the right one."""
+    for batch in range(2000):
+        first = batch * 1000
+        rows = [record(at(n / 1000), n=n, noise=n * 0.37 % 1) for n in range(first, first + 1000)]
+        answer = tenant.post(rows)
+        if answer.status != 202:
+            assert refusal(answer) == TELEMETRY_UNAVAILABLE
+            assert answer.headers["Retry-After"] == "5"
+            return first
+    pytest.fail("the disk never filled up")
+
+
+def health(service, name):
+    return service.request("GET", f"/health/{name}", key=None)
+
+
+def is_full(service, tenant, other, acknowledged):
+    """Nothing can be written, and everything can be read."""
+    for _ in range(ENOUGH):
+        batch = [record(at(3000), noise=random.random()) for _ in range(1000)]
+        assert refusal(tenant.post(batch)) == TELEMETRY_UNAVAILABLE
+        degraded = health(service, "telemetry")
+        assert (degraded.status, degraded.json["status"]) == (503, "degraded")
+        assert degraded.json["checks"]["timeseries_store"]["ok"] is False
+        assert health(service, "topology").status == 200
+        assert other.entities()[0]["fields"] == {"n": 5.0}
+        (entity,) = tenant.entities()
+        assert entity["fields"]["n"] == acknowledged - 1
+        assert tenant.get("/account/state").status == 200
+
+
+def resumes(service, tenant, acknowledged):
+    tenant.write(record(at(3000), n=-1))
+    for _ in range(ENOUGH):
+        assert tenant.post([record(at(3001), n=-2)]).status == 202
+        assert health(service, "telemetry").status == 200
+    usage = tenant.get("/account/state").json["usage"]
+    assert usage["records_accepted_total"] == acknowledged + 1 + ENOUGH
+
+
+def test_f11_a_full_disk(service, accounts, disk):
+    folder, ours = disk
+    if not ours:
+        pytest.skip("no file system can be mounted here")
+    other, tenant = accounts.tenant(), accounts.tenant()
+    other.write(record(at(5), n=5))
+    ballast = folder / "ballast"
+    try:
+        with ballast.open("wb") as file:
+            free = shutil.disk_usage(folder).free
+            os.posix_fallocate(file.fileno(), 0, free - (300 << 10))
+        acknowledged = write_until_refused(tenant)
+        with ballast.open("ab", buffering=0) as file, contextlib.suppress(OSError):
+            while file.write(bytes(4096)):
+                pass
+        is_full(service, tenant, other, acknowledged)
+    finally:
+        ballast.unlink()
+    resumes(service, tenant, acknowledged)
+
+
+def limit_files(service, size):
+    """What every process of the service may write at most into one file, from now on."""
+    for process in service.processes():
+        _, hard = resource.prlimit(process, resource.RLIMIT_FSIZE)
+        resource.prlimit(process, resource.RLIMIT_FSIZE, (size, hard))
+
+
+def test_f11_a_quota(service, accounts):
+    other, tenant = accounts.tenant(), accounts.tenant()
+    other.write(record(at(5), n=5))
+    tenant.write(*(record(at(n / 1000), n=n) for n in range(1000)))
+    limit_files(service, 8192)
+    try:
+        is_full(service, tenant, other, 1000)
+    finally:
+        limit_files(service, resource.RLIM_INFINITY)
+    resumes(service, tenant, 1000)

@@ -1,0 +1,116 @@
+"""Counters in shared memory: what a process counted stays counted, however it ended."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from fleetcast.metrics import Counters, Shared, exposition, label, make_shared_memory
+from fleetcast.metrics.shared import ROW_SLOTS
+
+CHILD = """
+import sys
+from fleetcast.metrics import Counters, Shared
+counters = Counters(Shared(int(sys.argv[1])))
+counters.add(counters.counter("made_total"), 3)
+counters.add(counters.gauge("held"), 1)
+print(counters.shared.own, flush=True)
+sys.stdin.read()
+"""
+
+
+class Child:
+    def __init__(self, descriptor):
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", CHILD, str(descriptor)],
+            pass_fds=[descriptor],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        self.row = int(self.process.stdout.readline())
+
+    def end(self, number=signal.SIGKILL):
+        self.process.send_signal(number)
+        self.process.communicate()
+
+
+@pytest.fixture
+def descriptor():
+    made = make_shared_memory(rows=4)
+    yield made
+    os.close(made)
+
+
+def test_counters_outlive_a_kill_and_gauges_do_not(descriptor):
+    shared = Shared(descriptor)
+    children = [Child(descriptor), Child(descriptor)]
+    assert dict(shared.totals()) == {"made_total": 6, "held": 2}
+    children[0].end()
+    assert dict(shared.totals()) == {"made_total": 6, "held": 1}
+    children[1].end(signal.SIGTERM)
+    assert dict(shared.totals()) == {"made_total": 6}
+
+
+def test_who_comes_next_goes_on_where_the_dead_ended(descriptor):
+    shared = Shared(descriptor)
+    seen = []
+    for _ in range(6):  # more than there are rows
+        child = Child(descriptor)
+        assert child.row == 0
+        seen.append(shared.total("made_total"))
+        assert shared.total("held") == 1
+        child.end()
+    assert seen == [3, 6, 9, 12, 15, 18]
+
+
+def test_a_half_written_name_is_not_there(descriptor):
+    """As a kill between the name and its length leaves it."""
+    child = Child(descriptor)
+    child.end()
+    shared = Shared(descriptor)
+    shared.memory[2 * 256 + 16 : 2 * 256 + 20] = b"half"
+    assert dict(shared.totals()) == {"made_total": 3}
+    counters = Counters(shared)
+    counters.add(counters.counter("other_total"))
+    assert dict(shared.totals()) == {"made_total": 3, "held": 0, "other_total": 1}
+
+
+def test_a_full_row_loses_new_names_and_nothing_else():
+    counters = Counters.alone()
+    first = counters.counter("first_total")
+    for number in range(ROW_SLOTS + 2):
+        counters.add(counters.counter(f"n{number}"))
+    counters.add(first, 7)
+    assert counters.shared.total("first_total") == 7
+    assert len(counters.shared.totals()) == ROW_SLOTS - 1
+
+
+def test_label_values_are_escaped():
+    assert label("a", b='x"\\\n') == 'a{b="x\\"\\\\\\n"}'
+
+
+def test_text_for_prometheus():
+    values = {
+        "fleetcast_http_connections": 2,
+        'fleetcast_records_accepted_total{tenant="b"}': 1,
+        'fleetcast_records_accepted_total{tenant="a"}': 5,
+        'fleetcast_commit_seconds_bucket{le="0.001"}': 2,
+        'fleetcast_commit_seconds_bucket{le="+Inf"}': 1,
+        "fleetcast_commit_seconds_sum": 2_500_000_000,
+        "usage a1": 9,
+    }
+    lines = exposition(values).splitlines()
+    assert "# TYPE fleetcast_http_connections gauge" in lines
+    at = lines.index("# TYPE fleetcast_records_accepted_total counter")
+    assert lines[at + 1 : at + 3] == [
+        'fleetcast_records_accepted_total{tenant="a"} 5',
+        'fleetcast_records_accepted_total{tenant="b"} 1',
+    ]
+    assert 'fleetcast_commit_seconds_bucket{le="0.0005"} 0' in lines
+    assert 'fleetcast_commit_seconds_bucket{le="30"} 2' in lines
+    assert 'fleetcast_commit_seconds_bucket{le="+Inf"} 3' in lines
+    assert "fleetcast_commit_seconds_sum 2.5" in lines
+    assert "fleetcast_commit_seconds_count 3" in lines
+    assert "usage" not in exposition(values)

@@ -1,0 +1,203 @@
+"""The private listener beside a real service (interfaces 5; B10, D11, J6, J11)."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import signal
+import threading
+from urllib.parse import urlsplit
+
+import pytest
+
+from .service import Answer, command, prepare, running, start
+
+SAMPLE = re.compile(r"[a-z_]+(\{[a-z_]+=\"[^\"]*\"(,[a-z_]+=\"[^\"]*\")*\})? [0-9.e+-]+")
+RECORD = {"measurement": "link", "tags": {"entity_id": "a"}, "fields": {"x": 1}}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    with running(tmp_path_factory.mktemp("admin") / "data", "--admin", "127.0.0.1:0") as started:
+        yield started
+
+
+def ask(service, path, method="GET"):
+    wire = http.client.HTTPConnection(urlsplit(service.ready["admin"]).netloc, timeout=30)
+    with contextlib.closing(wire):
+        wire.request(method, path)
+        response = wire.getresponse()
+        return Answer(response.status, response.headers, response.read())
+
+
+def metrics(service):
+    answer = ask(service, "/metrics")
+    assert answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    lines = answer.body.decode().splitlines()
+    assert all(line.startswith("# ") or SAMPLE.fullmatch(line) for line in lines)
+    return {
+        name: float(value)
+        for name, value in (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    }
+
+
+def test_probes(service):
+    assert ask(service, "/livez").json == {"status": "ok"}
+    ready = ask(service, "/readyz")
+    assert ready.status == 200
+    assert set(ready.json["checks"]) == {"http", "timeseries_store", "auth_store"}
+
+
+def test_probes_take_nothing_from_a_clients_rate_limit(tmp_path):  # B10
+    options = ("--admin", "127.0.0.1:0", "--set", "limits.requests_per_minute=1")
+    with running(tmp_path / "data", *options) as limited:
+        assert {ask(limited, "/readyz").status for _ in range(5)} == {200}
+        assert limited.get("/health").status == 200
+
+
+@pytest.mark.parametrize("path", ["/livez", "/readyz", "/metrics", "/openapi.json"])
+def test_nothing_of_it_is_public(service, path):  # J11
+    assert service.get(path).json == {"error": "not_found"}
+
+
+def test_what_it_refuses(service):
+    assert ask(service, "/telemetry").status == 404
+    assert ask(service, "/metrics", "HEAD").body == b""
+    refused = ask(service, "/metrics", "POST")
+    assert (refused.status, refused.headers["Allow"]) == (405, "GET, HEAD")
+
+
+def test_requests_and_records_are_counted(service):
+    before = metrics(service)
+    records = [
+        {**RECORD, "time": "2100-01-01"},  # clamped, D11
+        {**RECORD, "time": "2026-01-01"},
+        {**RECORD, "time": "1999-01-01"},  # rejected, D8
+    ]
+    assert service.post(records).status == 202
+    assert service.post(b"[").status == 422
+    assert service.get("/nowhere").status == 404
+    after = metrics(service)
+    grown = {name: after[name] - before.get(name, 0) for name in after}
+    written = 'fleetcast_http_requests_total{method="POST",route="/telemetry",status="202"}'
+    labels = '{tenant="acme",transport="http"}'
+    assert grown[written] == 1
+    assert grown['fleetcast_http_refused_total{code="schema_faults"}'] == 1
+    assert (
+        grown['fleetcast_http_requests_total{method="GET",route="other",status="404"}'] == 1
+    )  # a client cannot make labels
+    assert grown[f"fleetcast_records_accepted_total{labels}"] == 2
+    assert grown[f"fleetcast_records_clamped_total{labels}"] == 1
+    assert grown[f"fleetcast_records_rejected_total{labels}"] == 1
+    assert grown["fleetcast_commit_seconds_count"] == 1
+    assert grown['fleetcast_http_request_seconds_count{route="/telemetry"}'] == 2
+    assert after["fleetcast_http_requests_in_flight"] == 0
+    assert after['fleetcast_processes_ready{surface="http"}'] == 2
+    assert after['fleetcast_tenant_rows{tenant="acme"}'] == 2
+    assert after['fleetcast_tenant_series{tenant="acme"}'] == 1
+    assert after['fleetcast_tenant_stored_bytes{tenant="acme"}'] > 0
+    assert after["fleetcast_resident_memory_bytes"] > 0
+
+
+def test_one_broken_tenant_spoils_no_scrape(tmp_path):
+    with running(tmp_path / "data", "--admin", "127.0.0.1:0") as own:
+        account = command(tmp_path / "data", "tenant", "create", "broken")["account_id"]
+        (tmp_path / "data" / "planes" / account / "plane.mdb").write_bytes(b"x" * 4096)
+        values = metrics(own)
+    assert values['fleetcast_tenant_up{tenant="broken"}'] == 0
+    assert values['fleetcast_tenant_up{tenant="acme"}'] == 1
+
+
+def test_counters_never_fall_when_workers_are_killed(tmp_path):
+    """Every answered request stays counted after kill -9 of whoever counted it."""
+    options = ("--admin", "127.0.0.1:0", "--workers", "1")
+    answered = 0
+    with running(tmp_path / "data", *options) as own:
+        for _ in range(3):
+            for _ in range(5):
+                assert own.get("/account/state").status == 200
+                answered += 1
+            total = metrics(own)
+            name = 'fleetcast_http_requests_total{method="GET",route="/account/state",status="200"}'
+            assert total[name] == answered
+            usage = own.get("/account/state").json["usage"]
+            assert usage["requests_total"] == answered
+            answered += 1
+            worker = own.workers("http")[0]
+            gone = os.pidfd_open(worker)
+            os.kill(worker, signal.SIGKILL)
+            wait_readable(gone)
+            os.close(gone)
+
+
+def wait_readable(descriptor):
+    import select  # noqa: PLC0415
+
+    assert select.select([descriptor], [], [], 30)[0]
+
+
+def test_unready_while_nobody_serves(tmp_path):
+    with running(tmp_path / "data", "--admin", "127.0.0.1:0", "--workers", "1") as own:
+        arbiter, worker = own.arbiter("http"), own.workers("http")[0]
+        os.kill(arbiter, signal.SIGSTOP)  # or it would start another at once
+        gone = os.pidfd_open(worker)
+        os.kill(worker, signal.SIGKILL)
+        wait_readable(gone)
+        os.close(gone)
+        answer = ask(own, "/readyz")
+        assert (answer.status, answer.json["checks"]["http"]) == (503, {"ok": False})
+        assert ask(own, "/livez").status == 200
+        os.kill(arbiter, signal.SIGCONT)
+        assert own.get("/health").status == 200
+        assert ask(own, "/readyz").status == 200
+
+
+def test_usage_survives_restarts(tmp_path):  # J6
+    data = tmp_path / "data"
+    key = prepare(data)
+    created = command(data, "tenant", "show", "acme")["created_at"]
+    total = 0
+    for _ in range(2):
+        service = start(data, key)
+        try:
+            assert service.post([{**RECORD, "time": "1999-01-01"}]).status == 202
+            assert service.post([{**RECORD, "time": "2026-01-01"}]).status == 202
+            assert service.get("/health").status == 200  # belongs to nobody
+            total += 2
+            usage = service.get("/account/state").json["usage"]
+            assert usage["requests_total"] == total
+            total += 1
+            assert usage["period_start"] == created
+        finally:
+            assert service.stop() == 0
+    assert (usage["records_accepted_total"], usage["records_rejected_total"]) == (2, 2)
+
+
+def test_requests_are_durable_within_a_second_of_a_kill(tmp_path):  # J6
+    data = tmp_path / "data"
+    key = prepare(data)
+    service = start(data, key)
+    for _ in range(4):
+        service.get("/topology")
+    for _ in range(40):  # the flush comes each second; nothing tells when
+        if stored_requests(data) == 4:
+            break
+        threading.Event().wait(0.1)
+    service.kill()
+    service = start(data, key)
+    try:
+        assert service.get("/account/state").json["usage"]["requests_total"] == 4
+    finally:
+        service.stop()
+
+
+def stored_requests(data):
+    import lmdb  # noqa: PLC0415
+
+    with lmdb.open(str(data / "control"), readonly=True, max_dbs=3, create=False) as environment:
+        usage = environment.open_db(b"usage", create=False)
+        with environment.begin(db=usage) as transaction:
+            return sum(json.loads(value)["requests"] for _, value in transaction.cursor())

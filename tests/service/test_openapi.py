@@ -1,0 +1,81 @@
+"""The description of the public API: sound, complete, and true of a running service."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from openapi_spec_validator import validate
+
+from fleetcast.admin.openapi import document
+from fleetcast.http.answers import STATUSES
+from fleetcast.http.app import ROUTES
+
+from .service import running
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module")
+def described():
+    return document()
+
+
+def test_it_is_openapi(described):
+    validate(described)
+
+
+def test_it_has_every_path_and_method(described):
+    for path, route in ROUTES.items():
+        methods = {method.upper() for method in described["paths"][path]}
+        assert methods == set(route.allow.split(", ")), path
+    assert set(described["paths"]) == set(ROUTES)
+
+
+def codes(schema):
+    """Error codes that a schema allows."""
+    if isinstance(schema, dict):
+        error = schema.get("properties", {}).get("error", {})
+        yield from error.get("enum", [error["const"]] if "const" in error else [])
+        for part in schema.values():
+            yield from codes(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            yield from codes(part)
+
+
+def test_it_has_every_error_code_with_its_status(described):
+    found = {}
+    for operations in described["paths"].values():
+        for operation in operations.values():
+            for status, response in operation["responses"].items():
+                name = response.get("$ref", "").rpartition("/")[2]
+                for code in codes(described["components"]["responses"].get(name, {})):
+                    found.setdefault(code, set()).add(int(status))
+    expected = {code: {status} for code, status in STATUSES.items()}
+    expected.pop("not_found")  # of paths that are not there
+    expected.pop("schema_faults")  # answers with a list
+    parser = ("bad_request", "uri_too_long", "headers_too_large", "expectation_failed")
+    others = {*parser, "unsupported_transfer_coding", "internal_error"}
+    assert {code: found.get(code) for code in expected} == expected
+    assert set(found) == set(expected) | others
+
+
+def test_a_service_is_as_described(tmp_path):
+    """Generated requests, good and bad, under every check that schemathesis has."""
+    options = ("--admin", "127.0.0.1:0", "--set", "limits.lockout_failures=0")
+    with running(tmp_path / "data", *options) as service:
+        command = [
+            *(sys.executable, "-m", "schemathesis.cli"),
+            *("--config-file", str(HERE / "schemathesis.toml"), "run"),
+            f"{service.ready['admin']}/openapi.json",
+            *("--url", service.ready["http"], "--header", f"x-api-key: {service.key}"),
+            *("--checks", "all", "--phases", "examples,coverage,fuzzing"),
+            *("--seed", "1", "--max-examples", "12", "--generation-database", "none"),
+            *("--suppress-health-check", "all", "--warnings", "off", "--no-color"),
+        ]
+        run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    short = "\n".join(line[:500] for line in run.stdout.splitlines())
+    assert run.returncode == 0, f"{short}\n{run.stderr[-2000:]}"
