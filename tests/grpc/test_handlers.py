@@ -13,12 +13,15 @@ import pytest
 from fleetcast.accounts import ControlStoreUnavailable
 from fleetcast.config import Settings
 from fleetcast.errors import Refused, StoreDamaged, StoreFull, StoreUnavailable, refused
+from fleetcast.grpc.accounting import Accounting
 from fleetcast.grpc.answers import STATUSES, answer_to
+from fleetcast.grpc.call import Call
 from fleetcast.grpc.guard import Guard
 from fleetcast.grpc.health import Vitals
 from fleetcast.grpc.ingest import Ingest
 from fleetcast.grpc.intake import Intake
 from fleetcast.grpc.services import Services
+from fleetcast.metrics import requests_by_account
 from fleetcast.protobuf import delimited, fields, integer
 from tests.http.doubles import Keys, identity
 
@@ -32,6 +35,9 @@ class Context:
 
     def invocation_metadata(self):
         return self.metadata
+
+    def peer(self):
+        return "ipv4:192.0.2.1:5"
 
     async def abort(self, status, details="", trailers=()):
         self.ended = (status.name, details, dict(trailers))
@@ -51,7 +57,13 @@ class Plane:
         self.may_go_on.wait()
         if self.error is not None:
             raise self.error
-        return SimpleNamespace(write_id="w", accepted_count=len(body), rejected_indices=[])
+        return SimpleNamespace(
+            write_id="w",
+            accepted_count=len(body),
+            rejected_indices=[],
+            clamped_count=0,
+            commit_seconds=0.0,
+        )
 
 
 class Planes:
@@ -66,36 +78,29 @@ class Planes:
         self.released.append((account_id, plane))
 
 
-@dataclass
-class Watcher:
-    wrote_count: int = 0
-    answers: list = field(default_factory=list)
-
-    def wrote(self, _identity, result):
-        self.wrote_count += result.accepted_count
-
-    def answered(self, method, status, details, seconds):
-        assert seconds >= 0
-        self.answers.append((method, status, details))
-
-
 async def messages(*bodies):
     for body in bodies:
         yield body
 
 
-def services(plane, watcher=None, **keys):
+def services(plane, log=None, **keys):
     ingest = replace(Settings().ingest, buffer_bytes_max=1_048_576)
+    settings = replace(Settings(), ingest=ingest)
     return Services(
-        settings=replace(Settings(), ingest=ingest),
+        settings=lambda: settings,
         authenticator=Keys(**keys),
         engine=Planes(plane),
-        observer=watcher or Watcher(),
+        access_log=[].append if log is None else log.append,
     )
 
 
-def write(ingest, body, context=None):
-    return ingest.write(messages(body), context or Context())
+def write(ingest, body):
+    return ingest.write(messages(body), Call(Context(), "TelemetryIngest/Write"))
+
+
+def accepted(parts):
+    name = 'fleetcast_records_accepted_total{tenant="acme",transport="grpc"}'
+    return parts.counters.shared.total(name)
 
 
 def test_what_is_under_way_is_bounded_in_bytes():  # L19, F10
@@ -121,19 +126,20 @@ def test_what_is_under_way_is_bounded_in_bytes():  # L19, F10
 
 
 def test_one_that_alone_is_above_the_bound_passes():
-    intake = Intake(10)
-    intake.enter(11)
+    intake = Intake()
+    intake.enter(11, 10)
     with pytest.raises(Refused):
-        intake.enter(1)
+        intake.enter(1, 10)
     intake.leave(11)
-    intake.enter(10)
+    intake.enter(10, 10)
 
 
 def test_a_write_goes_on_when_its_client_has_left():  # L27, F8
-    plane, watcher = Plane(), Watcher()
+    plane = Plane()
+    parts = services(plane)
 
     async def run():
-        ingest = Ingest(services(plane, watcher), Vitals({}))
+        ingest = Ingest(parts, Vitals({}))
         call = asyncio.create_task(write(ingest, bytes(1_000_000)))
         await asyncio.to_thread(plane.entered.acquire)
         call.cancel()
@@ -145,7 +151,7 @@ def test_a_write_goes_on_when_its_client_has_left():  # L27, F8
         ingest.close()
 
     asyncio.run(run())
-    assert watcher.wrote_count == 1_000_000
+    assert accepted(parts) == 1_000_000
 
 
 @pytest.mark.parametrize(
@@ -195,48 +201,75 @@ def test_every_code_says_whether_to_come_back(code):  # L6
 
 @pytest.mark.parametrize("error", [ValueError("secret"), KeyError("secret"), refused("secret")])
 def test_nothing_of_an_exception_is_told(error):  # L18
-    watcher, context = Watcher(), Context()
+    context, log = Context(), []
 
-    async def unary(_request, _context):
+    async def unary(_request, _call):
         raise error
 
-    async def stream(_request, _context):
+    async def stream(_request, _call):
         yield b""
         raise error
 
     async def run():
-        guard = Guard(watcher)
+        guard = Guard(Accounting(services(Plane(), log)))
         with pytest.raises(grpc.aio.AbortError):
-            await guard.unary("Write", unary)(b"", context)
+            await guard.unary("A/Write", unary)(b"", context)
         one = context.ended
         with pytest.raises(grpc.aio.AbortError):
-            async for _ in guard.stream("Watch", stream)(b"", context):
+            async for _ in guard.stream("A/Watch", stream)(b"", context):
                 pass
         return one, context.ended
 
     assert asyncio.run(run()) == (("INTERNAL", "internal", {}), ("INTERNAL", "internal", {}))
-    assert watcher.answers == [("Write", "INTERNAL", "internal"), ("Watch", "INTERNAL", "internal")]
+    assert [(line["route"], line["status"], line["error"]) for line in log] == [
+        ("A/Write", "INTERNAL", "internal"),
+        ("A/Watch", "INTERNAL", "internal"),
+    ]
 
 
-def test_every_call_is_told_of():
-    plane, watcher = Plane(), Watcher()
+def test_every_call_is_counted_and_logged():
+    plane, log = Plane(), []
     plane.may_go_on.set()
+    parts = services(plane, log, poor=identity(live_ingest=False))
 
     async def run():
-        ingest = Ingest(services(plane, watcher, poor=identity(live_ingest=False)), Vitals({}))
-        guarded = Guard(watcher).unary("Write", ingest.write)
+        ingest = Ingest(parts, Vitals({}))
+        guarded = Guard(Accounting(parts)).unary("TelemetryIngest/Write", ingest.write)
         await guarded(messages(b"abc"), Context())
-        poor = Context((("x-api-key", "poor"),))
-        with pytest.raises(grpc.aio.AbortError):
-            await guarded(messages(b""), poor)
-        return poor.ended[:2]
+        ended = []
+        for key in ("poor", "bad"):
+            context = Context((("x-api-key", key),))
+            with pytest.raises(grpc.aio.AbortError):
+                await guarded(messages(b""), context)
+            ended.append(context.ended[:2])
+        call = asyncio.create_task(guarded(silence(), Context()))
+        await asyncio.sleep(0)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        return ended
 
-    assert asyncio.run(run()) == ("PERMISSION_DENIED", "live_ingest_not_entitled")
-    assert watcher.wrote_count == 3
-    assert watcher.answers == [
-        ("Write", "OK", ""),
-        ("Write", "PERMISSION_DENIED", "live_ingest_not_entitled"),
+    assert asyncio.run(run()) == [
+        ("PERMISSION_DENIED", "live_ingest_not_entitled"),
+        ("UNAUTHENTICATED", "auth_failed"),
     ]
+    assert accepted(parts) == 3
+    keys = ("status", "error", "tenant", "bytes_in")
+    assert [tuple(line[key] for key in keys) for line in log] == [
+        ("OK", None, "acme", 3),
+        ("PERMISSION_DENIED", "live_ingest_not_entitled", "acme", 0),
+        ("UNAUTHENTICATED", "auth_failed", None, 0),
+        ("CANCELLED", None, "acme", 0),
+    ]
+    totals = parts.counters.shared.totals()
+    assert totals["fleetcast_grpc_requests_in_flight"] == 0
+    assert totals['fleetcast_grpc_refused_total{code="auth_failed"}'] == 1
+    assert requests_by_account(totals) == {"a1": 3}
+
+
+async def silence():
+    await asyncio.Event().wait()
+    yield b""
 
 
 def test_a_dependency_that_hangs_is_not_well(monkeypatch):

@@ -1,6 +1,7 @@
 import socket
 
 import pytest
+
 from client import PATIENCE_SECONDS, serve
 
 

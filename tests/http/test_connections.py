@@ -6,6 +6,7 @@ import socket
 from contextlib import ExitStack
 
 import pytest
+
 from client import PATIENCE_SECONDS, serve
 
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"

@@ -59,7 +59,7 @@ class Grpc:
     certificate: str = setting("tls/server.pem", checks.not_empty, cold=True)
     private_key: str = setting("tls/server.key", checks.not_empty, cold=True)
     processes: int = setting(1, between(1, 64), cold=True)
-    records_per_call_max: int = setting(10_000, between(1, 1_000_000), cold=True)
+    records_per_call_max: int = setting(10_000, between(1, 1_000_000))
     message_bytes_max: int = setting(16_777_216, between(1024, 1 << 30), cold=True)
     reflection: bool | None = setting(None, cold=True)
 

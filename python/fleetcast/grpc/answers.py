@@ -34,6 +34,8 @@ STATUSES: Mapping[str, grpc.StatusCode] = {
     "tenant_unavailable": grpc.StatusCode.UNAVAILABLE,
     "field_type_conflict": grpc.StatusCode.INTERNAL,
     "read_deadline_exceeded": grpc.StatusCode.DEADLINE_EXCEEDED,
+    "too_many_watchers": grpc.StatusCode.RESOURCE_EXHAUSTED,
+    "unknown_service": grpc.StatusCode.NOT_FOUND,
 }
 """Every code a status can carry, but `internal`."""
 

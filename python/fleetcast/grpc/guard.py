@@ -1,67 +1,67 @@
-"""The outermost layer of every handler: no exception gets past it, and every call is told of."""
+"""The outermost layer of every handler: no exception gets past it, and every call is accounted."""
 
 from __future__ import annotations
 
-import asyncio
-import time
 from typing import TYPE_CHECKING, Any
 
-import grpc.aio
-
 from fleetcast.grpc.answers import answer_to
+from fleetcast.grpc.call import Call
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from fleetcast.grpc.services import Observer
+    from fleetcast.grpc.accounting import Accounting
+    from fleetcast.grpc.call import Context
 
-    Context = grpc.aio.ServicerContext[bytes, bytes]
-    Unary = Callable[[Any, Context], Awaitable[bytes]]
-    Stream = Callable[[Any, Context], AsyncIterator[bytes]]
+    Unary = Callable[[Any, Call], Awaitable[bytes]]
+    Stream = Callable[[Any, Call], AsyncIterator[bytes]]
 
 
 class Guard:
     """Turns what handlers raise into statuses (L18)."""
 
-    def __init__(self, observer: Observer) -> None:
-        self._observer = observer
+    def __init__(self, accounting: Accounting) -> None:
+        self._accounting = accounting
 
-    def unary(self, method: str, handler: Unary) -> Unary:
+    def unary(self, route: str, handler: Unary) -> Callable[[Any, Context], Awaitable[bytes]]:
         """Guards a handler with one answer."""
 
         async def serve(request: object, context: Context) -> bytes:
-            started = time.monotonic()
+            call = Call(context, route)
+            began = self._accounting.begin()
             try:
-                response = await handler(request, context)
-            except asyncio.CancelledError:
-                self._tell(method, "CANCELLED", "", started)
+                response = await handler(request, call)
+            except BaseException as error:
+                await self._fail(error, call, began)
                 raise
-            except Exception as error:  # noqa: BLE001  this is where all of them end
-                await self._abort(method, error, context, started)
-            self._tell(method, "OK", "", started)
+            self._accounting.end(began, call, "OK", "", len(response))
             return response
 
         return serve
 
-    def stream(self, method: str, handler: Stream) -> Stream:
+    def stream(self, route: str, handler: Stream) -> Callable[[Any, Context], AsyncIterator[bytes]]:
         """Guards a handler with many answers."""
 
         async def serve(request: object, context: Context) -> AsyncIterator[bytes]:
-            started = time.monotonic()
+            call = Call(context, route)
+            began = self._accounting.begin()
+            sent_bytes = 0
             try:
-                async for response in handler(request, context):
+                async for response in handler(request, call):
+                    sent_bytes += len(response)
                     yield response
-            except Exception as error:  # noqa: BLE001  see above
-                await self._abort(method, error, context, started)
+            except BaseException as error:
+                await self._fail(error, call, began)
+                raise
+            self._accounting.end(began, call, "OK", "", sent_bytes)
 
         return serve
 
-    async def _abort(self, method: str, error: Exception, context: Context, started: float) -> None:
-        if isinstance(error, grpc.aio.AbortError):
-            raise error
-        answer = answer_to(error)
-        self._tell(method, answer.status.name, answer.details, started)
-        await context.abort(answer.status, answer.details, answer.trailers)
-
-    def _tell(self, method: str, status: str, details: str, started: float) -> None:
-        self._observer.answered(method, status, details, time.monotonic() - started)
+    async def _fail(self, error: BaseException, call: Call, began: float) -> None:
+        """Ends the call with the status of the error, which raises; a cancelled one has ended."""
+        if isinstance(error, Exception):
+            answer = answer_to(error)
+            self._accounting.end(began, call, answer.status.name, answer.details, 0)
+            await call.context.abort(answer.status, answer.details, answer.trailers)
+        else:
+            self._accounting.end(began, call, "CANCELLED", "", 0)

@@ -7,15 +7,14 @@ import logging
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-import grpc.aio
-
+from fleetcast.errors import refused
 from fleetcast.grpc.names import SERVICES
 from fleetcast.protobuf import integer, texts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from fleetcast.grpc.guard import Context
+    from fleetcast.grpc.call import Call
     from fleetcast.grpc.services import Probe
 
 _PING_SECONDS = 1.0
@@ -62,18 +61,18 @@ class Health:
         self._vitals = vitals
         self._watchers = 0
 
-    async def check(self, request: bytes, context: Context) -> bytes:
+    async def check(self, request: bytes, _call: Call) -> bytes:
         """The status of one service now."""
-        service = await _service(request, context)
+        service = _service(request)
         if service not in SERVICES:
-            await context.abort(grpc.StatusCode.NOT_FOUND, "unknown service")
+            raise refused("unknown_service")
         return await self._status()
 
-    async def watch(self, request: bytes, context: Context) -> AsyncIterator[bytes]:
+    async def watch(self, request: bytes, _call: Call) -> AsyncIterator[bytes]:
         """The status of one service, and every change of it."""
-        service = await _service(request, context)
+        service = _service(request)
         if self._watchers >= _WATCHERS_MAX:
-            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many watchers")
+            raise refused("too_many_watchers")
         self._watchers += 1
         told = b""
         try:
@@ -101,9 +100,9 @@ class Health:
             return
 
 
-async def _service(request: bytes, context: Context) -> str:
+def _service(request: bytes) -> str:
     try:
         names = texts(request, 1)
     except ValueError:
-        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "invalid_input:payload")
+        raise refused("invalid_input", field="payload") from None
     return names[-1] if names else ""

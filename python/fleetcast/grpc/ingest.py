@@ -11,8 +11,11 @@ import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from fleetcast.accounts import InvalidKey
 from fleetcast.errors import StoreError, StoreFull, refused
+from fleetcast.grpc.accounting import audit_failure
 from fleetcast.grpc.intake import Intake
+from fleetcast.metrics import Writes
 from fleetcast.protobuf import delimited, integer
 
 if TYPE_CHECKING:
@@ -20,11 +23,10 @@ if TYPE_CHECKING:
 
     from fleetcast.accounts import Identity
     from fleetcast.engine import WriteResult
-    from fleetcast.grpc.guard import Context
+    from fleetcast.grpc.call import Call
     from fleetcast.grpc.health import Vitals
     from fleetcast.grpc.services import Services
 
-_KEY_NAME = "x-api-key"
 _SCOPE = "telemetry:write"
 _THREADS = 32  # as many batches can share a commit
 _CALLS_MAX = 4096  # each holds what the transport lets through, some 100 KiB
@@ -38,19 +40,21 @@ class Ingest:
     def __init__(self, services: Services, vitals: Vitals) -> None:
         self._services = services
         self._vitals = vitals
-        self._calls = Intake(_CALLS_MAX)
-        self._bytes = Intake(services.settings.ingest.buffer_bytes_max)
+        self._writes = Writes(services.counters, "grpc")
+        self._calls = Intake()
+        self._bytes = Intake()
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="write")
 
-    async def write(self, requests: AsyncIterator[bytes], context: Context) -> bytes:
+    async def write(self, requests: AsyncIterator[bytes], call: Call) -> bytes:
         """Writes one batch; OK means that it is on disk.
 
         Raises `Refused`, `StoreError`, `ControlStoreUnavailable`.
         """
-        identity = self._entitled(context)
-        self._calls.enter(1)
+        identity = self._entitled(call)
+        self._calls.enter(1, _CALLS_MAX)
         try:
             body = await _message(requests)
+            call.received_bytes = len(body)
             result = await self._store(identity, body)
         finally:
             self._calls.leave(1)
@@ -60,7 +64,7 @@ class Ingest:
             + integer(3, len(result.rejected_indices))
         )
 
-    async def health(self, _request: bytes, _context: Context) -> bytes:
+    async def health(self, _request: bytes, _call: Call) -> bytes:
         """OK, or UNAVAILABLE: the field of the answer says nothing (L17)."""
         if not await self._vitals.are_good():
             raise refused("telemetry_unavailable")
@@ -70,8 +74,17 @@ class Ingest:
         """Waits for the batches that are being written."""
         self._threads.shutdown()
 
-    def _entitled(self, context: Context) -> Identity:
-        identity = self._services.authenticator.authenticate(_key_text(context))
+    def _entitled(self, call: Call) -> Identity:
+        keys = call.keys()
+        if len(keys) > 1:  # several are none at all, unless they are equal (L16)
+            raise refused("auth_failed")
+        key = next(iter(keys), None)
+        try:
+            identity = self._services.authenticator.authenticate(key)
+        except InvalidKey:
+            audit_failure(call, key or "")
+            raise
+        call.identity = identity
         if _SCOPE not in identity.scopes:
             raise refused("insufficient_scope")
         if not identity.live_ingest:
@@ -80,7 +93,7 @@ class Ingest:
 
     async def _store(self, identity: Identity, body: bytes) -> WriteResult:
         """Writes in a thread, to the end even when the client does not wait for it (L27)."""
-        self._bytes.enter(len(body))
+        self._bytes.enter(len(body), self._services.settings().ingest.buffer_bytes_max)
         job = self._threads.submit(self._write, identity, body)
         job.add_done_callback(lambda _job: self._bytes.leave(len(body)))
         return await asyncio.wrap_future(job)
@@ -90,7 +103,7 @@ class Ingest:
             plane = self._services.engine.plane(identity.account_id, identity.tenant_key)
         except StoreError as error:
             raise refused("tenant_unavailable") from error
-        settings = self._services.settings
+        settings = self._services.settings()
         try:
             result = plane.write_protobuf(
                 body,
@@ -103,7 +116,13 @@ class Ingest:
             # A store that failed is opened anew by the next call; a full disk needs no such thing.
             self._services.engine.release(identity.account_id, plane)
             raise
-        self._services.observer.wrote(identity, result)
+        self._writes.stored(
+            identity.tenant_key,
+            accepted=result.accepted_count,
+            rejected=len(result.rejected_indices),
+            clamped=result.clamped_count,
+            commit_seconds=result.commit_seconds,
+        )
         return result
 
 
@@ -116,12 +135,3 @@ async def _message(requests: AsyncIterator[bytes]) -> bytes:
     except TimeoutError:
         raise refused("read_deadline_exceeded") from None
     raise refused("invalid_input", field="payload")
-
-
-def _key_text(context: Context) -> str | None:
-    """The key that was sent; several are none at all, unless they are equal (L16)."""
-    keys = {value for name, value in context.invocation_metadata() or () if name == _KEY_NAME}
-    if len(keys) > 1:
-        raise refused("auth_failed")
-    key = keys.pop() if keys else None
-    return key if key is None or isinstance(key, str) else key.decode(errors="replace")

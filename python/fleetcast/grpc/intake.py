@@ -13,18 +13,17 @@ class Intake:
     What is turned away is told to come back, before it has cost anything.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self._used = 0
         self._lock = threading.Lock()
 
-    def enter(self, amount: int) -> None:
-        """Takes a share; a single one above the bound passes alone.
+    def enter(self, amount: int, most: int) -> None:
+        """Takes a share of `most`; a single one above the bound passes alone.
 
         Raises `Refused` (`ingest_buffer_full`).
         """
         with self._lock:
-            if self._used and self._used + amount > self._most:
+            if self._used and self._used + amount > most:
                 raise refused("ingest_buffer_full")
             self._used += amount
 

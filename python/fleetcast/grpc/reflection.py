@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from fleetcast.errors import refused
 from fleetcast.protobuf import delimited, fields, integer, messages, texts
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from fleetcast.grpc.guard import Context
+    from fleetcast.grpc.call import Call
 
 # Fields of FileDescriptorProto, and of the descriptors inside.
 _FILE_NAME, _PACKAGE, _DEPENDENCY, _MESSAGE, _ENUM, _SERVICE = 1, 2, 3, 4, 5, 6
@@ -43,12 +44,16 @@ class Reflection:
         for data in messages(descriptors, 1):
             self._add(data)
 
-    async def info(self, requests: AsyncIterator[bytes], _context: Context) -> AsyncIterator[bytes]:
-        """Answers one request after the other. Raises `ValueError` for what is none."""
+    async def info(self, requests: AsyncIterator[bytes], _call: Call) -> AsyncIterator[bytes]:
+        """Answers one request after the other. Raises `Refused` for what is none."""
         async for request in requests:
-            host = texts(request, _HOST)
+            try:
+                host = texts(request, _HOST)
+                answer = self._answer(request)
+            except ValueError:
+                raise refused("invalid_input", field="payload") from None
             echo = delimited(_HOST, host[-1]) if host else b""
-            yield echo + delimited(_REQUEST, request) + self._answer(request)
+            yield echo + delimited(_REQUEST, request) + answer
 
     def _answer(self, request: bytes) -> bytes:
         for number, value in fields(request):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import grpc
 import grpc.aio
 
+from fleetcast.grpc.accounting import Accounting
 from fleetcast.grpc.guard import Guard
 from fleetcast.grpc.health import Health, Vitals
 from fleetcast.grpc.ingest import Ingest
@@ -47,7 +48,7 @@ async def serve(services: Services, listener: Listener, ready: Callable[[], None
     """
     vitals = Vitals(services.probes)
     ingest = Ingest(services, vitals)
-    server = grpc.aio.server(options=_options(services.settings, shared=listener.shared))
+    server = grpc.aio.server(options=_options(services.settings(), shared=listener.shared))
     server.add_generic_rpc_handlers(_handlers(services, ingest, vitals))
     pair = (listener.private_key, listener.certificate)
     server.add_secure_port(listener.address, grpc.ssl_server_credentials([pair]))
@@ -66,23 +67,28 @@ def _handlers(
     services: Services, ingest: Ingest, vitals: Vitals
 ) -> tuple[grpc.GenericRpcHandler, ...]:
     """All on raw bytes: nothing is decoded before the key is checked (L3)."""
-    guard = Guard(services.observer)
+    guard = Guard(Accounting(services))
+    settings = services.settings()
     health = Health(vitals)
     methods: _Methods = {
-        "Write": grpc.stream_unary_rpc_method_handler(guard.unary("Write", ingest.write)),
-        "Health": grpc.unary_unary_rpc_method_handler(guard.unary("Health", ingest.health)),
+        "Write": grpc.stream_unary_rpc_method_handler(
+            guard.unary("TelemetryIngest/Write", ingest.write)
+        ),
+        "Health": grpc.unary_unary_rpc_method_handler(
+            guard.unary("TelemetryIngest/Health", ingest.health)
+        ),
     }
     handlers = [
         grpc.method_handlers_generic_handler(name, methods) for name in (INGEST, INGEST_BARE)
     ]
     checks: _Methods = {
-        "Check": grpc.unary_unary_rpc_method_handler(guard.unary("Check", health.check)),
-        "Watch": grpc.unary_stream_rpc_method_handler(guard.stream("Watch", health.watch)),
+        "Check": grpc.unary_unary_rpc_method_handler(guard.unary("Health/Check", health.check)),
+        "Watch": grpc.unary_stream_rpc_method_handler(guard.stream("Health/Watch", health.watch)),
     }
     handlers.append(grpc.method_handlers_generic_handler(HEALTH, checks))
-    wanted = services.settings.grpc.reflection
-    if wanted or (wanted is None and services.settings.service.environment in _REFLECTING):
-        info = guard.stream("ServerReflectionInfo", Reflection().info)
+    wanted = settings.grpc.reflection
+    if wanted or (wanted is None and settings.service.environment in _REFLECTING):
+        info = guard.stream("ServerReflection/ServerReflectionInfo", Reflection().info)
         reflect: _Methods = {"ServerReflectionInfo": grpc.stream_stream_rpc_method_handler(info)}
         handlers += [grpc.method_handlers_generic_handler(name, reflect) for name in REFLECTION]
     return tuple(handlers)

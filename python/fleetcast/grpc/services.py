@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from fleetcast.metrics import Counters
+
 if TYPE_CHECKING:
     from fleetcast.accounts import Identity
     from fleetcast.config import Settings
-    from fleetcast.engine import Plane, WriteResult
+    from fleetcast.engine import Plane
 
 Probe = Callable[[], None]
 """Asks a dependency for a sign of life; any exception means that it is not well."""
@@ -36,33 +38,14 @@ class Planes(Protocol):
         """Has the store opened anew by the next call, if it still is `plane`."""
 
 
-class Observer(Protocol):
-    """Who is told what became of every call: usage and metrics. Called from any thread."""
-
-    def wrote(self, identity: Identity, result: WriteResult) -> None:
-        """A batch is stored."""
-
-    def answered(self, method: str, status: str, details: str, seconds: float) -> None:
-        """A call has ended; `status` is a name such as `OK`."""
-
-
-class Nobody:
-    """The observer of a service that nobody watches."""
-
-    def wrote(self, identity: Identity, result: WriteResult) -> None:
-        """Forgets it."""
-
-    def answered(self, method: str, status: str, details: str, seconds: float) -> None:
-        """Forgets it."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Services:
-    """Everything the process opened, and the settings."""
+    """Everything the process opened, and the settings as they are now."""
 
-    settings: Settings
+    settings: Callable[[], Settings]
     authenticator: Authenticator
     engine: Planes
     probes: Mapping[str, Probe] = field(default_factory=dict)
     """By dependency: what must be well for writes to be accepted."""
-    observer: Observer = field(default_factory=Nobody)
+    counters: Counters = field(default_factory=Counters.alone)
+    access_log: Callable[[Mapping[str, object]], None] = lambda _line: None

@@ -55,7 +55,7 @@ def admin_application(brief: Brief) -> Iterator[WSGIApplication]:
     try:
         yield AdminApp(
             shared=Shared(brief.counters_fd),
-            surfaces=("http",),
+            surfaces=("http",) if brief.settings.grpc.address == "off" else ("http", "grpc"),
             probes=http_probes(directory, store)["telemetry"],
             tenants=partial(_tenants, directory, store),
         )

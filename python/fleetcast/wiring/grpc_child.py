@@ -7,6 +7,8 @@ import socket
 
 from fleetcast.grpc.server import Listener, serve
 from fleetcast.logs import configure_logs
+from fleetcast.metrics import Counters, Shared, sample
+from fleetcast.wiring.board import Board
 from fleetcast.wiring.child import end_with_supervisor, read_brief, report_ready
 from fleetcast.wiring.listening import bound_address
 from fleetcast.wiring.services import grpc_services
@@ -26,8 +28,15 @@ def main() -> None:
             private_key=(brief.data / settings.private_key).read_bytes(),
             shared=settings.processes > 1,
         )
-        with grpc_services(brief) as services:
-            asyncio.run(serve(services, listener, lambda: report_ready(brief)))
+        counters = Counters(Shared(brief.counters_fd))
+        serving = counters.gauge(sample("fleetcast_processes_ready", surface="grpc"))
+
+        def ready() -> None:
+            counters.put(serving, 1)
+            report_ready(brief)
+
+        with grpc_services(brief, Board(brief.board_fd), counters) as services:
+            asyncio.run(serve(services, listener, ready))
 
 
 if __name__ == "__main__":

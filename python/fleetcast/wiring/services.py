@@ -34,19 +34,17 @@ def http_application(brief: Brief, board: Board, counters: Counters) -> Iterator
     LMDB environments do not survive one. Changed settings make a new application on the same
     stores; each request is served by the one that was current when it began.
     """
-    with _opened(brief) as opened:
-        usage = Usage(
-            opened.store, lambda: requests_by_account(counters.shared.totals()), brief.run
-        )
+    with _opened(brief) as (directory, store, engine, authenticator):
+        usage = Usage(store, lambda: requests_by_account(counters.shared.totals()), brief.run)
 
         def made(settings: Settings) -> WSGIApplication:
             return create_app(
                 Services(
                     settings=settings,
-                    authenticator=opened.authenticator,
-                    engine=opened.engine,
-                    guard=SharedGuard(opened.directory.limiter, settings.limits),
-                    probes=http_probes(opened.directory, opened.store),
+                    authenticator=authenticator,
+                    engine=engine,
+                    guard=SharedGuard(directory.limiter, settings.limits),
+                    probes=http_probes(directory, store),
                     counters=counters,
                     requests_total=usage.requests_total,
                     access_log=write_line,
@@ -55,23 +53,24 @@ def http_application(brief: Brief, board: Board, counters: Counters) -> Iterator
 
         live = Live(board, made)
 
-        def application(
-            environ: WSGIEnvironment, start_response: StartResponse
-        ) -> Iterable[bytes]:
+        def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
             return live.current()(environ, start_response)
 
         yield application
 
 
 @contextmanager
-def grpc_services(brief: Brief) -> Iterator[GrpcServices]:
+def grpc_services(brief: Brief, board: Board, counters: Counters) -> Iterator[GrpcServices]:
     """What one gRPC process stands on. This is where gRPC is plugged in."""
-    with _opened(brief) as opened:
+    with _opened(brief) as (directory, store, engine, authenticator):
+        live = Live(board, lambda settings: settings)
         yield GrpcServices(
-            settings=brief.settings,
-            authenticator=opened.authenticator,
-            engine=opened.engine,
-            probes=http_probes(opened.directory, opened.store)["telemetry"],
+            settings=live.current,
+            authenticator=authenticator,
+            engine=engine,
+            probes=http_probes(directory, store)["telemetry"],
+            counters=counters,
+            access_log=write_line,
         )
 
 

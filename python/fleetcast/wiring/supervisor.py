@@ -60,10 +60,10 @@ def serve(
         crashed = stack.enter_context(exclusive(directory.lock))
         signals = stack.enter_context(_Signals.caught())
         http = listen(settings.http.address, after_crash=crashed)
+        grpc = _grpc(directory, settings, crashed=crashed)
         admin = None
         if settings.admin.address != _OFF:
             admin = listen(settings.admin.address, after_crash=crashed)
-        grpc = _grpc(directory, settings, crashed=crashed)
         # In the order in which they are stopped.
         table = [
             ChildSpec(
@@ -121,7 +121,7 @@ class _Grpc(NamedTuple):
 
 def _grpc(directory: DataDirectory, settings: Settings, *, crashed: bool) -> _Grpc:
     """Raises `OperatorError` where the port is taken or the certificate is not there."""
-    if settings.grpc.address == "off":
+    if settings.grpc.address == _OFF:
         return _Grpc([], None, None)
     authority = directory.grpc_authority(settings)
     count = settings.grpc.processes

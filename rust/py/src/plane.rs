@@ -42,23 +42,6 @@ impl Plane {
         py.detach(|| work(&plane)).map_err(|error| store_error(&error))
     }
 
-    fn latest(
-        &self,
-        py: Python<'_>,
-        as_of_ns: Option<i64>,
-        freshness_ns: i64,
-        measurement: Option<&str>,
-        now_ns: Option<i64>,
-    ) -> PyResult<Vec<Vec<u8>>> {
-        if measurement.is_some_and(|name| !query::MEASUREMENTS.contains(&name)) {
-            return Err(query_refused(py, &QueryRefusal::InvalidInput { field: "measurement" }));
-        }
-        self.detached(py, |plane| {
-            let as_of_ns = instant(plane, as_of_ns, now_ns)?;
-            plane.latest_json(as_of_ns, freshness_ns, measurement)
-        })
-    }
-
     /// Writes one batch as of `now_ns`, else of the system clock.
     fn write(
         &self,
@@ -74,6 +57,23 @@ impl Plane {
             }
         })?;
         outcome.map_err(|error| write_error(py, error))
+    }
+
+    fn latest(
+        &self,
+        py: Python<'_>,
+        as_of_ns: Option<i64>,
+        freshness_ns: i64,
+        measurement: Option<&str>,
+        now_ns: Option<i64>,
+    ) -> PyResult<Vec<Vec<u8>>> {
+        if measurement.is_some_and(|name| !query::MEASUREMENTS.contains(&name)) {
+            return Err(query_refused(py, &QueryRefusal::InvalidInput { field: "measurement" }));
+        }
+        self.detached(py, |plane| {
+            let as_of_ns = instant(plane, as_of_ns, now_ns)?;
+            plane.latest_json(as_of_ns, freshness_ns, measurement)
+        })
     }
 }
 

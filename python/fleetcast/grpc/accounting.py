@@ -1,0 +1,69 @@
+"""What is kept of every call: counters, usage, and one line of the access log."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from fleetcast.accounts.key_text import read_key_text
+from fleetcast.logs import audit, timestamp
+from fleetcast.metrics import Requests, count_request
+
+if TYPE_CHECKING:
+    from fleetcast.grpc.call import Call
+    from fleetcast.grpc.services import Services
+
+
+class Accounting:
+    """Begins and ends with every call."""
+
+    def __init__(self, services: Services) -> None:
+        self._counters = services.counters
+        self._log = services.access_log
+        self._requests = Requests(services.counters, "grpc")
+
+    def begin(self) -> float:
+        """Gives the instant for `end`."""
+        self._requests.began()
+        return time.perf_counter()
+
+    def end(self, began: float, call: Call, status: str, details: str, sent_bytes: int) -> None:
+        """The call has its status, `OK` or another; `details` are those of an error."""
+        seconds = time.perf_counter() - began
+        code = details.partition(":")[0] or None
+        self._requests.ended("grpc", call.route, status, seconds, code)
+        identity = call.identity
+        if identity is not None:
+            count_request(self._counters, identity.account_id)
+        self._log(
+            {
+                "event": "request",
+                "request_id": call.request_id,
+                "method": "grpc",
+                "route": call.route,
+                "status": status,
+                "error": code,
+                "tenant": None if identity is None else identity.tenant_key,
+                "key_id": None if identity is None else identity.key_id,
+                "client": call.context.peer(),
+                "duration_ms": round(seconds * 1e3, 3),
+                "bytes_in": call.received_bytes,
+                "bytes_out": sent_bytes,
+                "level": "info",
+                "logger": "fleetcast.access",
+                "process": "grpc",
+                "timestamp": timestamp(),
+            }
+        )
+
+
+def audit_failure(call: Call, key: str) -> None:
+    """Notes a key that was sent and is no good, by its id alone."""
+    text = read_key_text(key)
+    audit(
+        "authentication failed",
+        request_id=call.request_id,
+        client=call.context.peer(),
+        key_id=None if text is None else text.key_id,
+        transport="grpc",
+    )

@@ -1,0 +1,34 @@
+"""One call on its way through the handlers."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import grpc.aio
+
+    from fleetcast.accounts import Identity
+
+    Context = grpc.aio.ServicerContext[bytes, bytes]
+
+_KEY_NAME = "x-api-key"
+
+
+@dataclass
+class Call:
+    """What is known of a call so far."""
+
+    context: Context
+    route: str
+    """`Service/Method`, the service by its last name."""
+    identity: Identity | None = None
+    received_bytes: int = 0
+    request_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+    def keys(self) -> set[str]:
+        """The different keys that were sent."""
+        metadata = self.context.invocation_metadata() or ()
+        values = [value for name, value in metadata if name == _KEY_NAME]
+        return {each if isinstance(each, str) else each.decode(errors="replace") for each in values}
