@@ -27,7 +27,7 @@ run: $(VENV)/engine ## build everything, then the demo; DEMO="--once" ends after
 
 test: $(VENV)/engine $(VENV)/dev ## every test, Rust and Python
 	$(CARGO_TEST)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 check: $(VENV)/engine $(VENV)/dev ## format, lints, types, layers, licences
 	@cargo fmt --version >/dev/null 2>&1 || { echo "make check needs rustfmt: rustup component add rustfmt" >&2; exit 1; }

@@ -13,7 +13,7 @@ def test_it_says_where_it_is_ready_and_stops_when_told(serve, wait_for_end):
     assert list(service.ready) == ["event", "http", "grpc", "grpc_ca", "admin"]
     assert service.get("/health") == (200, {"status": "ok", "checks": {}})
     children = service.children()
-    assert len(children) == 5  # two arbiters, two HTTP workers, the private listener
+    assert len(children) == 6  # two arbiters, two HTTP workers, gRPC, the private listener
     status, out, _ = service.stop()
     assert (status, out) == (0, "")
     assert wait_for_end(children, 0)
@@ -67,7 +67,7 @@ def test_children_end_when_the_supervisor_is_killed(serve, wait_for_end):
 
 
 def test_children_that_are_stuck_end_as_well(serve, wait_for_end):
-    service = serve("--workers", "1", "--admin", "off")
+    service = serve("--workers", "1", "--grpc", "off", "--admin", "off")
     arbiter, worker = service.children()
     os.kill(worker, signal.SIGSTOP)
     service.process.kill()

@@ -66,13 +66,19 @@ class Accounting:
                 "client": getattr(call, "address", request.remote_addr),
                 "duration_ms": round(seconds * 1e3, 3),
                 "bytes_in": int(length) if length.isascii() and length.isdigit() else 0,
-                "bytes_out": 0 if request.method == "HEAD" else len(response.data or b""),
+                "bytes_out": 0 if request.method == "HEAD" else _body_bytes(response),
                 "level": "info",
                 "logger": "fleetcast.access",
                 "process": "http",
                 "timestamp": timestamp(),
             }
         )
+
+
+def _body_bytes(response: falcon.Response) -> int:
+    """Length of the body: one piece of bytes, or a list of them."""
+    pieces = response.stream if isinstance(response.stream, list) else [response.data or b""]
+    return sum(map(len, pieces))
 
 
 def written_records(services: Services) -> Writes:
