@@ -1,73 +1,117 @@
-"""Random batches and queries that meet where it matters: few names, close times, odd values."""
+"""Random batches and queries that meet where it matters: few names, few instants, odd values.
+
+Hypothesis draws a seed and a size, and a plain random generator makes the content. Drawn value by
+value, most records and queries would be the simplest ones, and hardly a read would find anything.
+"""
 
 from __future__ import annotations
+
+from random import Random
 
 from hypothesis import strategies as st
 
 from .model import SECOND_NS, YEAR_2000_NS
 
-BASE_NS = 1_790_000_000 * SECOND_NS
+# The start of a minute, so that the instants below lie on the bounds of windows.
+BASE_NS = 1_790_000_040 * SECOND_NS
 NOW_NS = BASE_NS + 7200 * SECOND_NS
 MEASUREMENTS = ("link", "satellite", "weather", "pool_interval")
 ENTITIES = ("a", "b", 'c "quoted"', "é")
+INSTANTS_S = (0, 15, 30, 60, 75, 300)
+FLOATS = (0.0, -0.0, 5e-324, 1e15 + 0.5, 1 / 3, -1e300)
+RECORDS_MAX = 40
 
-floats = st.one_of(
-    st.integers(-1000, 1000).map(lambda tenths: tenths / 10),
-    st.sampled_from([0.0, -0.0, 5e-324, 1e15 + 0.5, 1 / 3, -1e300]),
-)
+seeds = st.integers(0, 2**63 - 1)
+
+
+def _float(dice: Random) -> float:
+    return dice.choice(FLOATS) if dice.random() < 0.3 else dice.randint(-1000, 1000) / 10
+
+
 FIELDS = {
-    "snr_db": floats,
-    "elevation_deg": floats,
-    "count": st.integers(-5, 5),
-    "up": st.booleans(),
-    "mode": st.sampled_from(["", "tx", "é\n"]),
+    "snr_db": _float,
+    "elevation_deg": _float,
+    "count": lambda dice: dice.randint(-5, 5),
+    "up": lambda dice: dice.random() < 0.5,
+    "mode": lambda dice: dice.choice(["", "tx", "é\n"]),
 }
-times_ns = st.one_of(
-    st.integers(0, 40).map(lambda step: BASE_NS + step * 10 * SECOND_NS),
-    st.integers(-60, 7100).map(lambda seconds: BASE_NS + seconds * SECOND_NS + 1_000_000),
-    st.sampled_from([YEAR_2000_NS - 1, NOW_NS + SECOND_NS]),
-)
-tags = st.fixed_dictionaries(
-    {},
-    optional={
-        "entity_id": st.sampled_from(ENTITIES),
-        "site": st.sampled_from(["x", "y"]),
-        "tenant": st.just("someone-else"),
-    },
-)
-records = st.fixed_dictionaries(
-    {
-        "measurement": st.sampled_from(MEASUREMENTS),
-        "time_ns": times_ns,
-        "tags": tags,
-        "fields": st.fixed_dictionaries({}, optional=FIELDS),
+
+
+def _instant_ns(dice: Random) -> int:
+    return BASE_NS + dice.choice(INSTANTS_S) * SECOND_NS
+
+
+def _time_ns(dice: Random) -> int:
+    kind = dice.random()
+    if kind < 0.7:
+        return _instant_ns(dice)
+    if kind < 0.8:
+        return _instant_ns(dice) + dice.choice([-1, 1])
+    if kind < 0.95:
+        return BASE_NS + dice.randint(-60, 7100) * SECOND_NS + 1_000_000
+    return dice.choice([YEAR_2000_NS - 1, NOW_NS + SECOND_NS])
+
+
+def _tags(dice: Random) -> dict[str, str]:
+    tags = {}
+    if dice.random() < 0.9:
+        tags["entity_id"] = dice.choice(["a", "a", "a", *ENTITIES, *ENTITIES, ""])
+    if dice.random() < 0.4:
+        tags["site"] = dice.choice("xy")
+    if dice.random() < 0.1:
+        tags["tenant"] = "someone-else"
+    return tags
+
+
+def _record(dice: Random) -> dict:
+    return {
+        "measurement": dice.choice(["link", "link", "link", *MEASUREMENTS]),
+        "time_ns": _time_ns(dice),
+        "tags": _tags(dice),
+        "fields": {name: make(dice) for name, make in FIELDS.items() if dice.random() < 0.4},
     }
-)
-batches = st.lists(records, max_size=12)
 
-latest_queries = st.fixed_dictionaries(
-    {
-        "as_of_ns": st.one_of(st.just(NOW_NS), times_ns),
-        "freshness_ns": st.sampled_from([1, 60, 604_800]).map(lambda seconds: seconds * SECOND_NS),
-        "measurement": st.sampled_from([None, "link", "satellite", "weather"]),
+
+def _batch(seed: int, records: int) -> list[dict]:
+    dice = Random(seed)
+    batch = [_record(dice) for _ in range(records)]
+    if batch and dice.random() < 0.05:
+        batch[-1]["fields"] = {"mode": 1.5}  # of another type than elsewhere
+    return batch
+
+
+def _latest_query(seed: int) -> dict:
+    dice = Random(seed)
+    return {
+        "as_of_ns": NOW_NS if dice.random() < 0.3 else _time_ns(dice),
+        "freshness_ns": dice.choice([1, 15, 30, 60, 604_800]) * SECOND_NS,
+        "measurement": dice.choice([None, None, "link", "satellite", "weather"]),
     }
-)
 
 
-@st.composite
-def series_queries(draw: st.DrawFn) -> dict:
+def _series_query(seed: int) -> dict:
     """Raw and aggregated reads within one hour of the data."""
-    start_ns = draw(st.integers(-60, 3500)) * SECOND_NS + BASE_NS
-    interval = draw(st.sampled_from([None, "15s", "1m", "1h"]))
+    dice = Random(seed)
+    start_s = dice.choice([-60, -60, 0, 15, 60, dice.randint(-60, 3500)])
+    interval = dice.choice([None, None, "15s", "1m", "1h"])
     query = {
-        "entity_ids": draw(st.lists(st.sampled_from([*ENTITIES, "ghost"]), min_size=1, max_size=6)),
-        "start_ns": start_ns,
-        "end_ns": start_ns + draw(st.integers(1, 3600)) * SECOND_NS,
-        "measurement": draw(st.sampled_from(["link", "satellite", "weather"])),
-        "fields": draw(st.sampled_from([None, ["snr_db"], ["up", "count", "ghost"]])),
+        "entity_ids": ["a", *dice.choices([*ENTITIES, "ghost"], k=dice.randint(0, 5))],
+        "start_ns": BASE_NS + start_s * SECOND_NS,
+        "end_ns": BASE_NS + (start_s + dice.choice([15, 60, 75, 135, 3600])) * SECOND_NS,
+        "measurement": dice.choice(["link", "link", "satellite", "weather"]),
+        "fields": dice.choice([None, None, ["snr_db"], ["up", "count", "ghost"]]),
         "interval": interval,
-        "agg": draw(st.sampled_from([None, "mean", "min", "max", "last"])) if interval else None,
+        "agg": dice.choice([None, "mean", "min", "max", "last"]) if interval else None,
     }
     if interval is None:
-        query["point_budget"] = draw(st.sampled_from([16, 10_000]))
+        query["point_budget"] = dice.choice([16, 10_000])
     return query
+
+
+batches = st.builds(_batch, seeds, st.integers(0, RECORDS_MAX))
+latest_queries = seeds.map(_latest_query)
+
+
+def series_queries() -> st.SearchStrategy[dict]:
+    """See `_series_query`."""
+    return seeds.map(_series_query)

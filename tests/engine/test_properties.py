@@ -82,11 +82,11 @@ def planes(tmp_path_factory: pytest.TempPathFactory):
     engine.close()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     written=st.lists(batches, max_size=6),
-    latest=st.lists(latest_queries, min_size=1, max_size=4),
-    series=st.lists(series_queries(), min_size=1, max_size=4),
+    latest=st.lists(latest_queries, min_size=3, max_size=6),
+    series=st.lists(series_queries(), min_size=3, max_size=6),
     reopened=st.booleans(),
 )
 def test_disk_twin_and_model_answer_alike(planes, written, latest, series, reopened) -> None:
@@ -114,16 +114,17 @@ def test_disk_twin_and_model_answer_alike(planes, written, latest, series, reope
     engine.release(account)
 
 
-@settings(max_examples=30, deadline=None)
-@given(written=batches, query=series_queries())
-def test_following_next_start_reads_everything_once(written, query) -> None:
+@settings(max_examples=150, deadline=None)
+@given(written=batches, replays=st.integers(1, 6), query=series_queries())
+def test_following_next_start_reads_everything_once(written, replays, query) -> None:
     """H23: reissuing with `start = next_start` neither loses nor repeats a row."""
     plane = Plane.in_memory(TENANT)
     model = Model(TENANT)
-    for _ in range(4):
+    for _ in range(replays):
         if model.write(written, NOW_NS) is not None:
             plane.write_json(to_body(written), now_ns=NOW_NS)
-    query |= {"interval": None, "agg": None, "point_budget": 16}
+    query |= {"measurement": "link", "interval": None, "agg": None, "point_budget": 16}
+    query["end_ns"] = query["start_ns"] + 3600 * SECOND_NS
     whole = model.series(**(query | {"point_budget": 10_000}))
     rows: dict[str, list] = {entity["entity_id"]: [] for entity in whole["series"]}
     start_ns, pages = query["start_ns"], 0
