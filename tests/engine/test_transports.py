@@ -45,7 +45,7 @@ def test_every_read_is_byte_for_byte_the_same(written, mixed, latest, series, en
     planes = [Plane.in_memory(TENANT) for _ in range(3)]
     for records, either in zip(written, mixed, strict=False):
         for each in records:
-            each["tags"].setdefault("entity_id", entity)  # only gRPC needs one
+            each["tags"]["entity_id"] = each["tags"].get("entity_id") or entity  # gRPC needs one
         body, message = to_body(records), to_message(records)
         expected = outcome(planes[0].write_json, body)
         assert outcome(planes[1].write_protobuf, message) == expected
