@@ -30,7 +30,7 @@ def serving():
 def main():
     fd, workers, threads = sys.argv[1:]
     settings = {"bind": f"fd://{fd}", "workers": int(workers), "threads": int(threads)}
-    HttpServer(serving, limits=Limits(), settings=settings).run()
+    HttpServer(serving, limits=Limits, settings=settings).run()
 
 
 if __name__ == "__main__":
