@@ -162,6 +162,39 @@ impl Columns {
         }
     }
 
+    /// Whether there is such a column and its values are doubles.
+    pub(super) fn holds_doubles(&self, table: u32, column: u32) -> bool {
+        let table = self.batch.tables.get(table as usize);
+        let column = table.and_then(|table| table.columns.get(column as usize));
+        column.is_some_and(|column| matches!(column.values, Values::Float(_)))
+    }
+
+    /// As [`Self::accept_known`], where all columns are of doubles.
+    ///
+    /// # Panics
+    /// When there is no such table or column.
+    #[inline]
+    pub(super) fn accept_doubles(
+        &mut self,
+        table_at: u32,
+        series: u32,
+        time_ns: i64,
+        values: &[(u32, f64)],
+    ) {
+        self.accept_known(table_at, series, time_ns, &[], &mut []);
+        let table = &mut self.batch.tables[table_at as usize];
+        let row_at = table.row_count() - 1;
+        for &(column, value) in values {
+            let column = &mut table.columns[column as usize];
+            if let Values::Float(values) = &mut column.values {
+                if !matches!(column.rows, Rows::All) || values.len() != row_at {
+                    push_row(&mut column.rows, count(values.len()), count(row_at));
+                }
+                values.push(value);
+            }
+        }
+    }
+
     /// Adds `row` and tells its cells their columns; takes their texts. A cell of another type
     /// than its column is left out and noted as the batch's conflict if it is the first.
     ///

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::message::Parser;
 use super::scan::{Reader, Scan, delimited, fixed64, text, varint};
 use crate::wire::columns::{Cell, Row, UNKNOWN_COLUMN, Value};
+use crate::wire::prefix::Prefix;
 
 /// `TelemetryRecord.fields`
 const FIELDS: u32 = delimited(4);
@@ -24,12 +25,12 @@ const DOUBLE_BYTES: usize = 8;
 const DOUBLE_HEAD: [u8; 3] = [0x12, 0x09, 0x09];
 
 /// How a field of a column was sent before.
-#[derive(Clone, Copy)]
 struct Layout<'a> {
     name: &'a str,
-    /// The whole entry up to its double, where it holds nothing else; otherwise empty. An entry
-    /// that begins with the same bytes has the same name, and its double lies behind them.
-    double_head: &'a [u8],
+    /// The whole entry up to its double, where it holds nothing else and the column is one of
+    /// doubles; otherwise empty. An entry that begins with the same bytes has the same name, and
+    /// its double lies behind them.
+    double_head: Prefix,
 }
 
 /// By table, then by column.
@@ -52,14 +53,16 @@ impl<'a> Layouts<'a> {
         if let Some(columns) = self.tables.get_mut(table)
             && columns.len() == column
         {
-            columns.push(Layout { name, double_head: &[] });
+            columns.push(Layout { name, double_head: Prefix::default() });
         }
     }
 
-    fn set_double_head(&mut self, table: u32, column: u32, head: &'a [u8]) {
+    fn set_double_head(&mut self, table: u32, column: u32, head: &[u8]) {
         let columns = self.tables.get_mut(table as usize);
-        if let Some(layout) = columns.and_then(|columns| columns.get_mut(column as usize)) {
-            layout.double_head = head;
+        if let Some(layout) = columns.and_then(|columns| columns.get_mut(column as usize))
+            && layout.double_head.begins(head) != head.len()
+        {
+            layout.double_head = Prefix::new(head);
         }
     }
 }
@@ -92,20 +95,16 @@ impl<'a> Parser<'a, '_> {
     #[inline]
     pub(super) fn fields_run(&mut self, reader: &mut Reader<'a>) -> Scan<()> {
         while !reader.is_empty() {
-            if let Some(table) = self.cells_table
-                && let column = self.fields.column_next
-                && let Some(layout) = self.layouts.get(table, column)
-                && !layout.double_head.is_empty()
-                && let Some(rest) = reader.rest.strip_prefix(layout.double_head)
-                && let Some((bytes, rest)) = rest.split_first_chunk::<DOUBLE_BYTES>()
-                && !self.fields.unordered
-            {
-                let value = f64::from_le_bytes(*bytes);
+            if let Some((length, value)) = self.expected_double(reader.rest) {
                 self.fields.suspect |= !value.is_finite();
+                let column = self.fields.column_next;
                 self.fields.column_next += 1;
-                let (name, value) = (Cow::Borrowed(layout.name), Value::Float(value));
-                self.cells.push(Cell { name, column, value });
-                reader.rest = rest;
+                if self.cells.is_empty() {
+                    self.doubles.push((column, value));
+                } else {
+                    self.push_double(column, value);
+                }
+                reader.rest = reader.rest.get(length..).unwrap_or_default();
                 continue;
             }
             let before = *reader;
@@ -120,8 +119,37 @@ impl<'a> Parser<'a, '_> {
         Ok(())
     }
 
+    /// The double of the entry that `rest` begins with, if it is laid out as the next column's were
+    /// before, and the length of the entry.
+    #[inline]
+    fn expected_double(&self, rest: &[u8]) -> Option<(usize, f64)> {
+        if self.fields.unordered {
+            return None;
+        }
+        let layout = self.layouts.get(self.cells_table?, self.fields.column_next)?;
+        let head = layout.double_head.begins(rest);
+        let (bytes, _) = rest.get(head..)?.split_first_chunk::<DOUBLE_BYTES>()?;
+        (head != 0).then(|| (head + DOUBLE_BYTES, f64::from_le_bytes(*bytes)))
+    }
+
+    fn push_double(&mut self, column: u32, value: f64) {
+        let layout = self.cells_table.and_then(|table| self.layouts.get(table, column));
+        let name = Cow::Borrowed(layout.map_or("", |layout| layout.name));
+        self.cells.push(Cell { name, column, value: Value::Float(value) });
+    }
+
+    /// Makes cells of `doubles`, so that all fields are in one place.
+    fn gather(&mut self) {
+        let mut doubles = std::mem::take(&mut self.doubles);
+        for (column, value) in doubles.drain(..) {
+            self.push_double(column, value);
+        }
+        self.doubles = doubles;
+    }
+
     /// Reads one entry; `whole` is it with its tag and length.
     fn entry(&mut self, whole: &'a [u8], entry: &'a [u8]) -> Scan<()> {
+        self.gather();
         let mut reader = Reader::new(entry);
         let (mut name, mut column, mut value) = ("", UNKNOWN_COLUMN, UNSET);
         while !reader.is_empty() {
@@ -132,7 +160,7 @@ impl<'a> Parser<'a, '_> {
             }
         }
         if let (Value::Float(_), Some(table)) = (&value, self.cells_table)
-            && column != UNKNOWN_COLUMN
+            && self.columns.holds_doubles(table, column)
             && let Some(head) = double_head(whole, name)
         {
             self.layouts.set_double_head(table, column, head);
@@ -189,12 +217,21 @@ impl<'a> Parser<'a, '_> {
         let faulty = |cell: &Cell<'_>| {
             cell.name.is_empty() || matches!(cell.value, Value::Float(value) if !value.is_finite())
         };
-        self.fields.suspect && self.cells.iter().any(faulty)
+        self.fields.suspect
+            && (self.doubles.iter().any(|(_, value)| !value.is_finite())
+                || self.cells.iter().any(faulty))
     }
 
     /// Accepts the record whose fields are `cells`.
     #[inline]
     pub(super) fn accept(&mut self, row: &Row<'_>) {
+        if let Some(table) = row.cells_table.filter(|_| self.cells.is_empty())
+            && self.columns.find_table(row.measurement) == Some(table)
+        {
+            self.columns.accept_doubles(table, row.series, row.time_ns, &self.doubles);
+            return;
+        }
+        self.gather();
         let is_known = |cell: &Cell<'_>| cell.column != UNKNOWN_COLUMN;
         let known = row.cells_table.is_some() && self.cells.iter().all(is_known);
         self.columns.accept(row, &mut self.cells);
@@ -229,7 +266,7 @@ fn field_value<'a>(bytes: &'a [u8], value: &mut Value<'a>) -> Scan<()> {
 }
 
 /// The part of an entry before its double, where it is the key `name`, then a double, then nothing.
-fn double_head<'a>(whole: &'a [u8], name: &str) -> Option<&'a [u8]> {
+fn double_head<'e>(whole: &'e [u8], name: &str) -> Option<&'e [u8]> {
     let (head, _) = whole.split_at_checked(whole.len().checked_sub(DOUBLE_BYTES)?)?;
     let rest = head.strip_suffix(&DOUBLE_HEAD)?.strip_suffix(name.as_bytes())?;
     // What is left is the tag and length of the entry, then of the key, a byte each.

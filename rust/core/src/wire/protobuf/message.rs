@@ -21,7 +21,9 @@ pub(super) struct Parser<'a, 'c> {
     pub(super) columns: Columns,
     /// How senders lay out the fields of each column.
     pub(super) layouts: Layouts<'a>,
-    /// Fields of the current record, and the table that their columns refer to.
+    /// Fields of the current record by column, as long as all are doubles where they are expected.
+    pub(super) doubles: Vec<(u32, f64)>,
+    /// Fields of the current record after the first other one, all of them; and the table that their columns refer to.
     pub(super) cells: Vec<Cell<'a>>,
     pub(super) cells_table: Option<u32>,
     pub(super) fields: FieldsState,
@@ -60,6 +62,7 @@ pub fn parse_protobuf(
         tenant_key,
         columns: Columns::new(ingest_ns),
         layouts: Layouts::default(),
+        doubles: Vec::new(),
         cells: Vec::new(),
         cells_table: None,
         fields: FieldsState::default(),

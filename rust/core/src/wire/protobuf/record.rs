@@ -33,6 +33,7 @@ impl<'a> Parser<'a, '_> {
         let mut parts = Parts { measurement: "", seconds: 0, nanos: 0, tags: Cow::Borrowed(&[]) };
         let mut reader = Reader::new(bytes);
         let mut has_fields = false;
+        self.doubles.clear();
         self.cells.clear();
         self.fields = FieldsState::default();
         while !reader.is_empty() {
@@ -73,7 +74,8 @@ impl<'a> Parser<'a, '_> {
     #[inline]
     fn end_record(&mut self, parts: Parts<'a>) -> Scan<()> {
         let time_ns = timestamp_ns(parts.seconds, parts.nanos);
-        let rejected = self.cells.is_empty() || time_ns.is_some_and(|ns| ns < YEAR_2000_NS);
+        let has_fields = !self.cells.is_empty() || !self.doubles.is_empty();
+        let rejected = !has_fields || time_ns.is_some_and(|ns| ns < YEAR_2000_NS);
         // A series that was accepted before under these very bytes has nothing wrong with it.
         let series = match self.find_series(parts.measurement, &parts.tags) {
             Some(series) => Ok(Some(series)),

@@ -63,6 +63,12 @@ impl<'a> Reader<'a> {
             self.rest = rest;
             return Ok(u64::from(*byte));
         }
+        if let [low, high, rest @ ..] = self.rest
+            && *high <= LAST_BYTE_MAX
+        {
+            self.rest = rest;
+            return Ok(u64::from(low & LAST_BYTE_MAX) | u64::from(*high) << 7);
+        }
         self.long_varint(VARINT_BYTES_MAX)
     }
 
