@@ -9,11 +9,12 @@ from fleetcast.config import Settings
 from fleetcast.config.sections import Http, Limits
 from fleetcast.errors import Refused
 from fleetcast.http.guard import SharedGuard
+from fleetcast.metrics import Counters
 
 
 def served(path, *, limits=None, trusted_proxies=()):
     settings = Settings(limits=limits or Limits(), http=Http(trusted_proxies=trusted_proxies))
-    return client(settings=settings, guard=SharedGuard(path, settings.limits))
+    return client(settings=settings, guard=SharedGuard(path, settings.limits, Counters.alone()))
 
 
 def assert_refused(answer, code, longest_seconds):
@@ -67,16 +68,19 @@ def test_a_broken_file_lets_requests_pass_and_says_so(tmp_path, caplog):
     """B7, and it mends itself once it can."""
     (tmp_path / "run").write_text("in the way")
     now = [0.0]
-    guard = SharedGuard(
-        tmp_path / "run" / "limiter", Limits(requests_per_minute=1), clock=lambda: now[0]
-    )
+    counters, limits = Counters.alone(), Limits(requests_per_minute=1)
+    guard = SharedGuard(tmp_path / "run" / "limiter", limits, counters, lambda: now[0])
+
+    def failed_open():
+        return counters.shared.total("fleetcast_limiter_failed_open_total")
+
     with caplog.at_level(logging.ERROR):
         for _ in range(3):
             guard.admit("10.0.0.1")
         now[0] = 10.0
         guard.check_lockout("10.0.0.1")
         guard.record_failure("10.0.0.1")
-    assert (guard.failed_open, len(caplog.records)) == (5, 2)
+    assert (failed_open(), len(caplog.records)) == (5, 2)
 
     (tmp_path / "run").unlink()
     guard.admit("10.0.0.1")
@@ -84,4 +88,4 @@ def test_a_broken_file_lets_requests_pass_and_says_so(tmp_path, caplog):
         guard.admit("10.0.0.1")
     (tmp_path / "run" / "limiter").write_bytes(b"cut short while open")
     guard.admit("10.0.0.1")
-    assert guard.failed_open == 6
+    assert failed_open() == 6

@@ -13,6 +13,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.conformance.api import raw
+
 from .service import Answer, command, prepare, running, start
 
 SAMPLE = re.compile(r"[a-z_]+(\{[a-z_]+=\"[^\"]*\"(,[a-z_]+=\"[^\"]*\")*\})? [0-9.e+-]+")
@@ -100,6 +102,42 @@ def test_requests_and_records_are_counted(service):
     assert after['fleetcast_tenant_series{tenant="acme"}'] == 1
     assert after['fleetcast_tenant_stored_bytes{tenant="acme"}'] > 0
     assert after["fleetcast_resident_memory_bytes"] > 0
+
+
+def test_what_the_parser_refuses_is_counted_and_logged(tmp_path):
+    """Stage 0: nobody knows the method, the path or the tenant, and the log has no byte of it."""
+    data = tmp_path / "data"
+    with running(data, "--admin", "127.0.0.1:0") as own:
+        for fields in (b"Content-Length: x", b"secret-name : value"):
+            with raw(own) as client:
+                text = b"POST /telemetry HTTP/1.1\r\n" + fields + b"\r\n\r\n"
+                answer = client.send(text).response()
+                assert answer.status == 400
+        values = metrics(own)
+    assert values['fleetcast_http_requests_total{method="other",route="other",status="400"}'] == 2
+    assert values['fleetcast_http_refused_total{code="invalid_content_length"}'] == 1
+    assert values['fleetcast_http_refused_total{code="bad_request"}'] == 1
+    assert values["fleetcast_http_requests_in_flight"] == 0
+    text = (data / "serve.log").read_text()
+    lines = [json.loads(line) for line in text.splitlines()]
+    (line,) = [line for line in lines if line.get("error") == "bad_request"]
+    assert line["request_id"] == answer.headers["X-Request-Id"]
+    assert (line["status"], line["tenant"], line["client"]) == (400, None, "127.0.0.1")
+    assert line["bytes_out"] == len(answer.body)
+    assert "secret-name" not in text
+
+
+def test_requests_past_a_broken_limiter_are_counted(tmp_path):  # B7
+    data = tmp_path / "data"
+    prepare(data)
+    (data / "run").mkdir(exist_ok=True)
+    (data / "run" / "limiter").mkdir()
+    service = start(data, "", "--admin", "127.0.0.1:0", "--set", "limits.requests_per_minute=1")
+    try:
+        assert {service.get("/health", key=None).status for _ in range(4)} == {200}
+        assert metrics(service)["fleetcast_limiter_failed_open_total"] == 4
+    finally:
+        service.stop()
 
 
 def test_one_broken_tenant_spoils_no_scrape(tmp_path):

@@ -7,18 +7,23 @@ from typing import TYPE_CHECKING
 
 from fleetcast.accounts.key_text import read_key_text
 from fleetcast.errors import Refused
+from fleetcast.http.framing import HEAD_END
 from fleetcast.logs import audit, timestamp
-from fleetcast.metrics import Requests, Writes, count_request
+from fleetcast.metrics import Counters, Requests, Writes, count_request
 from fleetcast.metrics.surfaces import OTHER
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     import falcon
 
     from fleetcast.accounts import Identity
     from fleetcast.http.call import Call
+    from fleetcast.http.framing import Malformed
     from fleetcast.http.services import Guard, Services
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_ORIGIN = {"level": "info", "logger": "fleetcast.access", "process": "http"}
 
 
 class Accounting:
@@ -67,9 +72,39 @@ class Accounting:
                 "duration_ms": round(seconds * 1e3, 3),
                 "bytes_in": int(length) if length.isascii() and length.isdigit() else 0,
                 "bytes_out": 0 if request.method == "HEAD" else _body_bytes(response),
-                "level": "info",
-                "logger": "fleetcast.access",
-                "process": "http",
+                **_ORIGIN,
+                "timestamp": timestamp(),
+            }
+        )
+
+
+class Refusals:
+    """Requests that the parser refused: what they ask for is unknown, and nobody waited."""
+
+    def __init__(
+        self, counters: Counters, access_log: Callable[[Mapping[str, object]], None]
+    ) -> None:
+        self._requests = Requests(counters, "http")
+        self._log = access_log
+
+    def note(self, peer: object, malformed: Malformed) -> None:
+        """Counts and logs one; `peer` is the address of its socket."""
+        self._requests.refused(OTHER, OTHER, malformed.status, malformed.code)
+        self._log(
+            {
+                "event": "request",
+                "request_id": malformed.request_id,
+                "method": OTHER,
+                "route": OTHER,
+                "status": malformed.status,
+                "error": malformed.code,
+                "tenant": None,
+                "key_id": None,
+                "client": str(peer[0]) if isinstance(peer, tuple) else "",
+                "duration_ms": 0.0,
+                "bytes_in": 0,
+                "bytes_out": len(malformed.answer.partition(HEAD_END)[2]),
+                **_ORIGIN,
                 "timestamp": timestamp(),
             }
         )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from gunicorn.config import Config  # type: ignore[import-untyped]
 
-    from fleetcast.http.framing import Head
+    from fleetcast.http.framing import Head, Malformed
     from fleetcast.http.limits import Limits
 
 _PEEK_BYTES = 16_384
@@ -63,6 +63,7 @@ class Connection:
         peer: object,
         settings: Config,
         limits: Callable[[], Limits],
+        malformed: Callable[[object, Malformed], None],
         now: float,
     ) -> None:
         self.sock = sock
@@ -75,6 +76,7 @@ class Connection:
         self.body = b""
         self._settings = settings
         self._limits_now = limits
+        self._malformed = malformed
         self._held = bytearray()
         self._partial = bytearray()
         self._filled = 0
@@ -127,6 +129,7 @@ class Connection:
             head = framing.parse(self._settings, self._held, self.peer, self._limits)
         except framing.Malformed as error:
             self._held.clear()
+            self._malformed(self.peer, error)
             return self.answer([error.answer], keep=False, now=now)
         if head is None:
             return Step.READ

@@ -46,7 +46,9 @@ class Malformed(Exception):
 
     def __init__(self, cause: Exception) -> None:
         super().__init__(str(cause))
-        self.answer = _answer(cause)
+        self.status, self.code = _status_and_code(cause)
+        self.request_id = new_request_id()
+        self.answer = whole_answer(self.status, {"error": self.code}, self.request_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,15 +123,13 @@ def _judge(request: Request, limits: Limits) -> Head:
     return Head(request, body_bytes, buffered, reusable, oversized)
 
 
-def _answer(cause: Exception) -> bytes:
+def _status_and_code(cause: Exception) -> tuple[int, str]:
     if isinstance(cause, InvalidHeader) and cause.hdr == "CONTENT-LENGTH":
-        status, code = 400, "invalid_content_length"
-    else:
-        status, code = next(
-            ((status, code) for kind, status, code in _CODES if isinstance(cause, kind)),
-            (400, "bad_request"),
-        )
-    return whole_answer(status, {"error": code}, new_request_id())
+        return 400, "invalid_content_length"
+    for kind, status, code in _CODES:
+        if isinstance(cause, kind):
+            return status, code
+    return 400, "bad_request"
 
 
 def whole_answer(status: int, content: dict[str, object], request_id: str) -> bytes:

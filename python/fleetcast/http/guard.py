@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fleetcast.config.sections import Limits
+    from fleetcast.metrics import Counters
 
 T = TypeVar("T")
 
@@ -25,20 +26,25 @@ logger = logging.getLogger(__name__)
 class SharedGuard:
     """The `Guard` of one process, on a file that all of them use.
 
-    It protects the service, so its own faults let requests pass (B7): each is counted in
-    `failed_open`, and the log has one line of them every ten seconds at most. After a fault the
-    file is opened anew, so what can mend does.
+    It protects the service, so its own faults let requests pass (B7): each is counted, and the
+    log has one line of them every ten seconds at most. After a fault the file is opened anew, so
+    what can mend does.
     """
 
     def __init__(
-        self, path: Path, limits: Limits, clock: Callable[[], float] = time.monotonic
+        self,
+        path: Path,
+        limits: Limits,
+        counters: Counters,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._path = path
         self._limits = limits
+        self._counters = counters
+        self._failed_open = counters.counter("fleetcast_limiter_failed_open_total")
         self._clock = clock
         self._limiter: Limiter | None = None
         self._logged_at: float | None = None
-        self.failed_open = 0
 
     def admit(self, address: str) -> None:
         """Counts a request. Raises `Refused` (`rate_limited`, with `retry_after_seconds`)."""
@@ -68,13 +74,12 @@ class SharedGuard:
             return question(limiter)
         except (StoreError, OSError) as error:
             self._limiter = None
-            self.failed_open += 1
+            self._counters.add(self._failed_open)
             now = self._clock()
             if self._logged_at is None or now - self._logged_at >= _LOG_SECONDS:
                 self._logged_at = now
-                logger.error(  # noqa: TRY400 - the message says all
-                    "rate limit and lockout are off: %s", error, extra={"times": self.failed_open}
-                )
+                # The message says all, and a traceback nothing more.
+                logger.error("rate limit and lockout are off: %s", error)  # noqa: TRY400
             return None
 
     def _open(self) -> Limiter:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from gunicorn.config import Config  # type: ignore[import-untyped]
 
+    from fleetcast.http.framing import Malformed
     from fleetcast.http.limits import Limits
 
 logger = logging.getLogger(__name__)
@@ -41,7 +42,11 @@ _INTERRUPTIBLE = frozenset({Phase.IDLE, Phase.HEAD, Phase.BODY, Phase.SKIP, Phas
 
 
 class Loop:
-    """Owns every socket of one worker. `serve` is handed each connection with a whole request."""
+    """Owns every socket of one worker.
+
+    `serve` is handed each connection with a whole request, `malformed` the peer of each head that
+    gets no further than the parser.
+    """
 
     def __init__(
         self,
@@ -49,10 +54,12 @@ class Loop:
         settings: Config,
         limits: Callable[[], Limits],
         serve: Callable[[Connection], None],
+        malformed: Callable[[object, Malformed], None],
     ) -> None:
         self._settings = settings
         self._limits = limits
         self._serve = serve
+        self._malformed = malformed
         self._connections: dict[int, Connection] = {}
         self._finished: deque[Connection] = deque()
         self._next_sweep = 0.0
@@ -142,7 +149,7 @@ class Loop:
             return False
         sock.settimeout(0.0)
         now = time.monotonic()
-        connection = Connection(sock, peer, self._settings, self._limits, now)
+        connection = Connection(sock, peer, self._settings, self._limits, self._malformed, now)
         self._connections[connection.fd] = connection
         self._poll.register(connection.fd, _READABLE)
         self._due(connection.deadline)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from wsgiref.types import WSGIApplication
 
+    from fleetcast.http.framing import Malformed
     from fleetcast.http.limits import Limits
 
     Serving = Callable[[], AbstractContextManager[WSGIApplication]]
@@ -37,7 +38,7 @@ _SETTINGS: Mapping[str, object] = {
 }
 
 
-def _ignore(_connections: int, _queued: int) -> None:
+def _ignore(*_told: object) -> None:
     pass
 
 
@@ -46,7 +47,8 @@ class HttpServer(BaseApplication):  # type: ignore[misc] # gunicorn has no types
 
     `serving` is entered in every worker after the fork and left when the worker stops; it gives
     the WSGI application. `limits` gives those that hold for the next request. `observe` is told
-    how many connections are open, and how many requests wait for a thread. `settings` are
+    how many connections are open, and how many requests wait for a thread, `malformed` of each
+    head that the parser refused, and whose it was. `settings` are
     gunicorn's (`bind`, `workers`, `threads`, hooks such as `when_ready`) and win over the ones
     above.
     """
@@ -56,6 +58,7 @@ class HttpServer(BaseApplication):  # type: ignore[misc] # gunicorn has no types
     ) -> None:
         self.limits = limits
         self.observe: Callable[[int, int], None] = _ignore
+        self.malformed: Callable[[object, Malformed], None] = _ignore
         self._serving = serving
         self._settings = {**_SETTINGS, **settings}
         self._opened = ExitStack()

@@ -61,6 +61,7 @@ class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
             self.cfg,
             self.app.limits,
             self._queue.put,
+            self.app.malformed,
         )
         self._loop.watch(self.PIPE[0])
         for thread in self._threads:

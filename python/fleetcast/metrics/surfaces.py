@@ -34,24 +34,36 @@ class Requests:
     ) -> None:
         """It has its answer; `code` is that of the error, if it is one."""
         counters = self._counters
-        key = (method, route, status)
-        total = self._totals.get(key)
-        if total is None:
-            name = label(
-                f"{self._prefix}_requests_total", method=method, route=route, status=status
-            )
-            total = self._totals[key] = counters.counter(name)
+        total = self._total(method, route, status)
         histogram = self._seconds.get(route)
         if histogram is None:
             histogram = Histogram(counters, f"{self._prefix}_request_seconds", route=route)
             self._seconds[route] = histogram
         counters.add_all(((self._in_flight, -1), (total, 1), *histogram.changes(seconds)))
         if code is not None:
-            refused = self._codes.get(code)
-            if refused is None:
-                name = label(f"{self._prefix}_refused_total", code=code)
-                refused = self._codes[code] = counters.counter(name)
-            counters.add(refused)
+            counters.add(self._refused(code))
+
+    def refused(self, method: str, route: str, status: object, code: str) -> None:
+        """One was refused before it was a request, so it took no time and never was in flight."""
+        total = self._total(method, route, status)
+        self._counters.add_all(((total, 1), (self._refused(code), 1)))
+
+    def _total(self, method: str, route: str, status: object) -> int:
+        key = (method, route, status)
+        total = self._totals.get(key)
+        if total is None:
+            name = label(
+                f"{self._prefix}_requests_total", method=method, route=route, status=status
+            )
+            total = self._totals[key] = self._counters.counter(name)
+        return total
+
+    def _refused(self, code: str) -> int:
+        refused = self._codes.get(code)
+        if refused is None:
+            name = label(f"{self._prefix}_refused_total", code=code)
+            refused = self._codes[code] = self._counters.counter(name)
+        return refused
 
 
 class Writes:

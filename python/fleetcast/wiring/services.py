@@ -43,7 +43,7 @@ def http_application(brief: Brief, board: Board, counters: Counters) -> Iterator
                     settings=settings,
                     authenticator=authenticator,
                     engine=engine,
-                    guard=SharedGuard(directory.limiter, settings.limits),
+                    guard=SharedGuard(directory.limiter, settings.limits, counters),
                     probes=http_probes(directory, store),
                     counters=counters,
                     requests_total=usage.requests_total,
