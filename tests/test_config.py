@@ -81,8 +81,7 @@ def test_a_settings_file_that_is_not_toml_is_one_fault(tmp_path):
         "ingest.mode=maybe",
         'forecast.families=["snr", "rain"]',
         "topology.simulate=1",
-        "ingest.mode=async",  # a promise that this version cannot keep must not be accepted
-        "topology.simulate=true",
+        "topology.simulate=true",  # a promise that this version cannot keep must not be accepted
         "limits.body_bytes_max=33554433",
     ],
 )

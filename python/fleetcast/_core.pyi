@@ -169,12 +169,15 @@ class Plane:
         *,
         batch_records_max: int = 1000,
         tags_max: int = 64,
+        buffer_bytes_max: int | None = None,
         now_ns: int | None = None,
     ) -> WriteResult:
         """Writes one batch, a JSON array of records; on return it is durable.
 
         The batch is atomic: it is stored whole, less the individually rejected records, or not at
-        all. `now_ns` replaces the clock. Raises `Refused`, `StoreError`.
+        all. With `buffer_bytes_max` it is not yet durable on return: it waits for the next `flush`,
+        beside others of that many sealed bytes at most; where they leave no room it is refused
+        (`ingest_buffer_full`). `now_ns` replaces the clock. Raises `Refused`, `StoreError`.
         """
     def write_protobuf(
         self,
@@ -182,6 +185,7 @@ class Plane:
         *,
         batch_records_max: int = 10_000,
         tags_max: int = 64,
+        buffer_bytes_max: int | None = None,
         now_ns: int | None = None,
     ) -> WriteResult:
         """As `write_json`, of a serialized `fleet.telemetry.v1.WriteRequest`.
@@ -259,5 +263,13 @@ class Plane:
     def follow(self) -> None:
         """Applies what other processes committed, so that the next read need not."""
     def stats(self) -> Stats: ...
+    def flush(self) -> None:
+        """Makes durable what was written with `buffer_bytes_max`.
+
+        Raises `StoreFull`, after which everything still waits, and `StoreUnavailable` where what
+        waited may not be stored; its message says how many records.
+        """
+    def buffered_bytes(self) -> int:
+        """Sealed bytes that wait for `flush`."""
     def close(self) -> None:
         """Releases the files. Later calls raise `StoreUnavailable`."""

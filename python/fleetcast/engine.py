@@ -6,7 +6,9 @@ never before: LMDB environments do not survive one.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
 import os
 import shutil
 import threading
@@ -24,6 +26,7 @@ from fleetcast._core import (
     Stats,
     StoreDamaged,
     StoreError,
+    StoreFull,
     StoreMissing,
     StoreUnavailable,
     WriteResult,
@@ -53,6 +56,8 @@ __all__ = [
     "parse_time",
     "peek",
 ]
+
+logger = logging.getLogger(__name__)
 
 Interval = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
 """One of `INTERVALS`."""
@@ -109,6 +114,10 @@ class _Slot:
     def close(self) -> None:
         opened, self.opened = self.opened, None
         if opened is not None:
+            try:
+                opened[0].flush()
+            except StoreError as error:
+                logger.error("%s", error)  # noqa: TRY400 - the message says all
             opened[0].close()
 
 
@@ -188,8 +197,38 @@ class Engine:
         (folder / "key").unlink(missing_ok=True)
         shutil.rmtree(folder, ignore_errors=True)
 
+    def flush(self) -> None:
+        """Makes durable what was acknowledged before it was: asynchronous mode (F1).
+
+        A store that fails is released; one without room keeps what waits, for the next flush.
+        Raises the last `StoreError`, after every store has had its turn.
+        """
+        failure: StoreError | None = None
+        for account_id, slot in list(self._slots.items()):
+            opened = slot.opened
+            if opened is None:
+                continue
+            try:
+                opened[0].flush()
+            except StoreFull as error:
+                failure = error
+            except StoreError as error:
+                failure = error
+                self.release(account_id, opened[0])
+        if failure is not None:
+            raise failure
+
+    def buffered_bytes(self) -> int:
+        """Sealed bytes that wait for `flush`, of all stores together."""
+        waiting = 0
+        for slot in list(self._slots.values()):
+            if slot.opened is not None:
+                with contextlib.suppress(StoreError):  # closed at this moment
+                    waiting += slot.opened[0].buffered_bytes()
+        return waiting
+
     def close(self) -> None:
-        """Closes every store."""
+        """Closes every store, what waits for a flush being stored first."""
         for account_id in list(self._slots):
             self.release(account_id)
 

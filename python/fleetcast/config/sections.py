@@ -94,9 +94,14 @@ class Limits:
 class Ingest:
     """When a write is acknowledged, and the queue that asynchronous mode fills."""
 
-    mode: str = setting("sync", checks.only("sync"))
+    mode: str = setting("sync", checks.one_of("sync", "async"))
     buffer_bytes_max: int = setting(67_108_864, between(1_048_576, _BYTES_MAX))
     flush_interval_ms: int = setting(100, between(1, 60_000))
+
+    @property
+    def queue_bytes_max(self) -> int | None:
+        """Bound of the queue that a write may wait in; `None` where it waits for the disk."""
+        return self.buffer_bytes_max if self.mode == "async" else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,7 +46,7 @@ class Ingest:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="write")
 
     async def write(self, requests: AsyncIterator[bytes], call: Call) -> bytes:
-        """Writes one batch; OK means that it is on disk.
+        """Writes one batch; OK means that it is on disk, or queued in asynchronous mode (F1).
 
         Raises `Refused`, `StoreError`, `ControlStoreUnavailable`.
         """
@@ -109,6 +109,7 @@ class Ingest:
                 body,
                 batch_records_max=settings.grpc.records_per_call_max,
                 tags_max=settings.limits.tags_max,
+                buffer_bytes_max=settings.ingest.queue_bytes_max,
             )
         except StoreFull:
             raise

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 
 class Telemetry:
-    """Writes one batch; 202 means that it is on disk."""
+    """Writes one batch; 202 means that it is on disk, or queued in asynchronous mode (F1)."""
 
     def __init__(self, settings: Settings, writes: Writes) -> None:
         self._limits = settings.limits
+        self._queue_bytes_max = settings.ingest.queue_bytes_max
         self._writes = writes
 
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
@@ -28,6 +29,7 @@ class Telemetry:
             call.body,
             batch_records_max=self._limits.batch_records_max,
             tags_max=self._limits.tags_max,
+            buffer_bytes_max=self._queue_bytes_max,
         )
         rejected = written.rejected_indices
         self._writes.stored(

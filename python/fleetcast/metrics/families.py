@@ -40,6 +40,11 @@ FAMILIES = (
         "Time from a sealed batch to its durable commit, group commit and fsync included.",
     ),
     Family(
+        "fleetcast_ingest_buffer_bytes",
+        "gauge",
+        "Sealed bytes acknowledged and not yet durable, in asynchronous mode.",
+    ),
+    Family(
         "fleetcast_limiter_failed_open_total",
         "counter",
         "Requests let through because the rate limit could not be asked.",

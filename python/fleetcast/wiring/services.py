@@ -14,6 +14,7 @@ from fleetcast.logs import write_line
 from fleetcast.metrics import requests_by_account
 from fleetcast.wiring.board import Live
 from fleetcast.wiring.directory import DataDirectory
+from fleetcast.wiring.flushing import Flusher
 from fleetcast.wiring.probes import http_probes
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def http_application(brief: Brief, board: Board, counters: Counters) -> Iterator
     LMDB environments do not survive one. Changed settings make a new application on the same
     stores; each request is served by the one that was current when it began.
     """
-    with _opened(brief) as (directory, store, engine, authenticator):
+    with _opened(brief, board, counters) as (directory, store, engine, authenticator):
         usage = Usage(store, lambda: requests_by_account(counters.shared.totals()), brief.run)
 
         def made(settings: Settings) -> WSGIApplication:
@@ -62,7 +63,7 @@ def http_application(brief: Brief, board: Board, counters: Counters) -> Iterator
 @contextmanager
 def grpc_services(brief: Brief, board: Board, counters: Counters) -> Iterator[GrpcServices]:
     """What one gRPC process stands on. This is where gRPC is plugged in."""
-    with _opened(brief) as (directory, store, engine, authenticator):
+    with _opened(brief, board, counters) as (directory, store, engine, authenticator):
         live = Live(board, lambda settings: settings)
         yield GrpcServices(
             settings=live.current,
@@ -82,14 +83,16 @@ class _Opened(NamedTuple):
 
 
 @contextmanager
-def _opened(brief: Brief) -> Iterator[_Opened]:
+def _opened(brief: Brief, board: Board, counters: Counters) -> Iterator[_Opened]:
     directory = DataDirectory(brief.data)
     store = ControlStore(directory.control)
     engine = Engine(directory.planes, brief.master_key)
     pepper = key_pepper(brief.master_key)
     authenticator = Authenticator(store, pepper, brief.settings.service.environment)
+    ingest = Live(board, lambda settings: settings.ingest)
     try:
-        yield _Opened(directory, store, engine, authenticator)
+        with Flusher(engine, ingest.current, counters).running():
+            yield _Opened(directory, store, engine, authenticator)
     finally:
         engine.close()
         store.close()

@@ -10,9 +10,10 @@ use std::path::Path;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fleetcast_core::aggregate::{Aggregation, Interval};
 use fleetcast_core::limits::WriteLimits;
-use fleetcast_core::plane::Plane;
+use fleetcast_core::plane::{Acknowledge, Plane, Written};
 use fleetcast_core::query::request::SeriesQuery;
 use fleetcast_core::time::{SECOND_NS, write_rfc3339};
+use fleetcast_core::wire::Format;
 
 const BODY_RECORDS: u32 = 1_000;
 const START_NS: i64 = 1_790_000_000 * SECOND_NS;
@@ -97,9 +98,14 @@ fn hour() -> impl Iterator<Item = Vec<u8>> {
     (0..360).map(move |step| fleet.body(START_NS + step * 10 * SECOND_NS))
 }
 
+fn write(plane: &Plane, body: &[u8]) -> Written {
+    let limits = WriteLimits::default();
+    plane.write(Format::Json, body, &limits, INGEST_NS, Acknowledge::Durable).expect("a valid body")
+}
+
 fn write_all(plane: &Plane, bodies: impl Iterator<Item = Vec<u8>>) {
     for body in bodies {
-        plane.write_json(&body, &WriteLimits::default(), INGEST_NS).expect("a valid body");
+        write(plane, &body);
     }
 }
 
@@ -119,7 +125,7 @@ fn writes(criterion: &mut Criterion) {
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 let body = turn.next().expect("it never ends");
-                plane.write_json(body, &WriteLimits::default(), INGEST_NS)
+                write(plane, body)
             });
         });
     }

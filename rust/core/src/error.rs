@@ -39,6 +39,13 @@ pub enum Error {
     Forked,
     /// The handle was closed.
     Closed,
+    /// Batches acknowledged before they were durable (asynchronous mode) are lost.
+    Lost {
+        /// Their records.
+        rows: u64,
+        /// Why they could not be stored.
+        cause: Box<Error>,
+    },
     /// There is already something where a new store was to be made.
     Exists(PathBuf),
     /// There is no store where one was to be opened.
@@ -98,6 +105,9 @@ impl fmt::Display for Error {
                 write!(f, "the store was opened before a fork; open it in this process")
             }
             Self::Closed => write!(f, "the store is closed"),
+            Self::Lost { rows, cause } => {
+                write!(f, "{rows} acknowledged records are lost: {cause}")
+            }
             Self::Exists(path) => write!(f, "{} already exists", path.display()),
             Self::Missing(path) => write!(f, "{} does not exist", path.display()),
             Self::Invalid { message } => f.write_str(message),

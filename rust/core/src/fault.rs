@@ -131,4 +131,6 @@ pub enum Refusal {
         /// The first such field in array order, then key order (E6).
         field: String,
     },
+    /// The queue of acknowledged batches has no room: 503 `ingest_buffer_full` (F10).
+    BufferFull,
 }

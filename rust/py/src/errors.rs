@@ -44,7 +44,8 @@ pub(crate) fn store_error(error: &Error) -> PyErr {
         | Error::Database { .. }
         | Error::Poisoned
         | Error::Forked
-        | Error::Closed => StoreUnavailable::new_err(message),
+        | Error::Closed
+        | Error::Lost { .. } => StoreUnavailable::new_err(message),
     }
 }
 
@@ -82,6 +83,7 @@ fn batch_refused(py: Python<'_>, refusal: Refusal) -> PyResult<PyErr> {
             context.set_item("field", field)?;
             "field_type_conflict"
         }
+        Refusal::BufferFull => "ingest_buffer_full",
     };
     Ok(refused(code, context))
 }

@@ -12,9 +12,10 @@ use fleetcast_core::aggregate::{Aggregation, Interval};
 use fleetcast_core::error::{Error, Result};
 use fleetcast_core::frame::Frame;
 use fleetcast_core::limits::WriteLimits;
-use fleetcast_core::plane::{self, WriteError, Written};
+use fleetcast_core::plane::{self, Acknowledge};
 use fleetcast_core::query::request::{QueryRefusal, SeriesLimits, SeriesRequest};
 use fleetcast_core::query::{self, answer::SeriesAnswer};
+use fleetcast_core::wire::Format;
 
 use crate::arrow::ArrowStream;
 use crate::errors::{query_refused, store_error, write_error};
@@ -46,12 +47,18 @@ impl Plane {
     fn write(
         &self,
         py: Python<'_>,
+        (format, body): (Format, &[u8]),
+        limits: WriteLimits,
+        buffer_bytes_max: Option<usize>,
         now_ns: Option<i64>,
-        write: impl FnOnce(&plane::Plane, i64) -> std::result::Result<Written, WriteError> + Send,
     ) -> PyResult<WriteResult> {
+        let acknowledge = match buffer_bytes_max {
+            None => Acknowledge::Durable,
+            Some(bytes_max) => Acknowledge::Buffered { bytes_max },
+        };
         let outcome = self.detached(py, |plane| {
             let now_ns = clock_ns(now_ns);
-            match write(plane, now_ns) {
+            match plane.write(format, body, &limits, now_ns, acknowledge) {
                 Ok(written) => WriteResult::new(written, now_ns).map(Ok),
                 Err(error) => Ok(Err(error)),
             }
@@ -111,30 +118,36 @@ impl Plane {
             .map_err(|error| store_error(&error))
     }
 
-    #[pyo3(signature = (body, *, batch_records_max=1000, tags_max=64, now_ns=None))]
+    #[pyo3(signature = (
+        body, *, batch_records_max=1000, tags_max=64, buffer_bytes_max=None, now_ns=None,
+    ))]
     fn write_json(
         &self,
         py: Python<'_>,
         body: &[u8],
         batch_records_max: usize,
         tags_max: usize,
+        buffer_bytes_max: Option<usize>,
         now_ns: Option<i64>,
     ) -> PyResult<WriteResult> {
         let limits = WriteLimits { batch_records_max, tags_max };
-        self.write(py, now_ns, |plane, now_ns| plane.write_json(body, &limits, now_ns))
+        self.write(py, (Format::Json, body), limits, buffer_bytes_max, now_ns)
     }
 
-    #[pyo3(signature = (body, *, batch_records_max=10_000, tags_max=64, now_ns=None))]
+    #[pyo3(signature = (
+        body, *, batch_records_max=10_000, tags_max=64, buffer_bytes_max=None, now_ns=None,
+    ))]
     fn write_protobuf(
         &self,
         py: Python<'_>,
         body: &[u8],
         batch_records_max: usize,
         tags_max: usize,
+        buffer_bytes_max: Option<usize>,
         now_ns: Option<i64>,
     ) -> PyResult<WriteResult> {
         let limits = WriteLimits { batch_records_max, tags_max };
-        self.write(py, now_ns, |plane, now_ns| plane.write_protobuf(body, &limits, now_ns))
+        self.write(py, (Format::Protobuf, body), limits, buffer_bytes_max, now_ns)
     }
 
     #[pyo3(signature = (*, as_of_ns=None, freshness_ns=300_000_000_000, measurement=None, now_ns=None))]
@@ -263,6 +276,14 @@ impl Plane {
 
     fn stats(&self, py: Python<'_>) -> PyResult<Stats> {
         self.detached(py, plane::Plane::stats).map(Stats::from)
+    }
+
+    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+        self.detached(py, plane::Plane::flush)
+    }
+
+    fn buffered_bytes(&self, py: Python<'_>) -> PyResult<usize> {
+        self.detached(py, |plane| Ok(plane.buffered_bytes()))
     }
 
     fn close(&self, py: Python<'_>) {

@@ -3,6 +3,7 @@
 //! Any number of processes may have the same plane open. Each learns what the others committed by
 //! following the log at the start of a read, so every read sees every write acknowledged before.
 
+mod buffer;
 mod follow;
 mod read;
 mod recent;
@@ -12,8 +13,9 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub use read::LatestView;
-pub use write::{WriteError, Written};
+pub use write::{Acknowledge, WriteError, Written};
 
+use self::buffer::Buffer;
 use self::recent::RecentBlocks;
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
@@ -34,6 +36,7 @@ pub struct Plane {
     state: RwLock<State>,
     /// Held while the log is followed, so that blocks are applied once and in order.
     cursor: Mutex<Cursor>,
+    buffer: Buffer,
 }
 
 /// What the write path looks up.
@@ -127,6 +130,7 @@ impl Plane {
             names: RwLock::default(),
             state: RwLock::default(),
             cursor: Mutex::default(),
+            buffer: Buffer::default(),
         }
     }
 
@@ -138,6 +142,21 @@ impl Plane {
         let store = LmdbStore::open(directory)?;
         let (counts, series) = store.peek()?;
         Ok(Stats { counts, series, stored_bytes: store.stored_bytes()? })
+    }
+
+    /// Makes durable what was acknowledged before it was.
+    ///
+    /// # Errors
+    /// [`Error::DiskFull`]: everything still waits, to be tried again. [`Error::Lost`]: the store
+    /// failed and what waited may not be stored.
+    pub fn flush(&self) -> Result<()> {
+        self.buffer.flush(|blocks| self.store.append(blocks))
+    }
+
+    /// Sealed bytes that wait for [`Self::flush`].
+    #[must_use]
+    pub fn buffered_bytes(&self) -> usize {
+        self.buffer.bytes()
     }
 
     /// Reads the head of the store, to learn whether it answers.
@@ -181,6 +200,13 @@ impl Plane {
 
     fn cursor(&self) -> MutexGuard<'_, Cursor> {
         self.cursor.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Plane {
+    /// The last chance of what waits; whoever wants to know of a failure calls [`Plane::flush`].
+    fn drop(&mut self) {
+        let _ = self.flush();
     }
 }
 

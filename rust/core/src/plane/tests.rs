@@ -1,11 +1,13 @@
-//! A plane whose files were damaged or that was opened with the wrong key.
+//! A plane whose files were damaged or that was opened with the wrong key, and one that
+//! acknowledges before it stores.
 
 use std::path::{Path, PathBuf};
 
-use super::Plane;
+use super::{Acknowledge, Plane};
 use crate::error::Error;
 use crate::limits::WriteLimits;
 use crate::store::{LmdbStore, Store};
+use crate::wire::Format;
 
 const MASTER_KEY: [u8; 32] = [7; 32];
 
@@ -20,9 +22,13 @@ fn written(directory: &Path) -> PathBuf {
                 "tags": {{"entity_id": "e{second}"}}, "fields": {{"snr_db": 1.5}}}}]"#
         );
         let now_ns = 1_790_000_000_000_000_000;
-        plane.write_json(body.as_bytes(), &WriteLimits::default(), now_ns).unwrap();
+        write(&plane, body.as_bytes(), now_ns, Acknowledge::Durable);
     }
     plane_directory
+}
+
+fn write(plane: &Plane, body: &[u8], now_ns: i64, acknowledge: Acknowledge) {
+    plane.write(Format::Json, body, &WriteLimits::default(), now_ns, acknowledge).unwrap();
 }
 
 fn open(directory: &Path) -> Result<Plane, Error> {
@@ -95,4 +101,52 @@ fn a_damaged_or_foreign_key_file_is_reported() {
     std::fs::copy(second.join("key"), &key_file).unwrap();
     let foreign = open(&plane).map(drop);
     assert!(matches!(foreign, Err(Error::Corrupt { .. })), "{foreign:?}");
+}
+
+const NOW_NS: i64 = 1_790_000_000_000_000_000;
+const BUFFERED: Acknowledge = Acknowledge::Buffered { bytes_max: 1 << 20 };
+
+fn record(entity: &str) -> Vec<u8> {
+    format!(
+        r#"[{{"measurement": "link", "time": "2026-01-01T00:00:00Z",
+            "tags": {{"entity_id": "{entity}"}}, "fields": {{"snr_db": 1.5}}}}]"#
+    )
+    .into_bytes()
+}
+
+fn rows(directory: &Path) -> u64 {
+    open(directory).unwrap().stats().unwrap().counts.rows
+}
+
+/// F1: in asynchronous mode the acknowledgement precedes the store.
+#[test]
+fn a_buffered_batch_is_seen_and_durable_after_the_flush() {
+    let directory = tempfile::tempdir().unwrap();
+    let plane_directory = written(directory.path());
+    let plane = open(&plane_directory).unwrap();
+    write(&plane, &record("late"), NOW_NS, BUFFERED);
+    assert!(plane.buffered_bytes() > 0);
+    assert_eq!(plane.stats().unwrap().counts.rows, 2);
+    plane.flush().unwrap();
+    assert_eq!(plane.buffered_bytes(), 0);
+    assert_eq!(plane.stats().unwrap().counts.rows, 3);
+}
+
+#[test]
+fn a_durable_batch_brings_what_was_acknowledged_before_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let plane = open(&written(directory.path())).unwrap();
+    write(&plane, &record("late"), NOW_NS, BUFFERED);
+    write(&plane, &record("later"), NOW_NS, Acknowledge::Durable);
+    assert_eq!(plane.stats().unwrap().counts.rows, 4);
+}
+
+#[test]
+fn closing_stores_what_waits() {
+    let directory = tempfile::tempdir().unwrap();
+    let plane_directory = written(directory.path());
+    let plane = open(&plane_directory).unwrap();
+    write(&plane, &record("late"), NOW_NS, BUFFERED);
+    drop(plane);
+    assert_eq!(rows(&plane_directory), 3);
 }

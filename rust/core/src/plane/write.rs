@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::Plane;
 use crate::arrange;
-use crate::batch::{Batch, Block, CellPosition, FieldId, NEW_SERIES_BASE, ParseResult, SeriesId};
+use crate::batch::{Batch, Block, CellPosition, FieldId, NEW_SERIES_BASE, SeriesId};
 use crate::column::encode_block;
 use crate::error::Error;
 use crate::fault::Refusal;
@@ -12,7 +12,7 @@ use crate::limits::WriteLimits;
 use crate::names;
 use crate::seal::{Kind, NameKind};
 use crate::store::{Counts, NewBlock, Registration};
-use crate::wire::{parse_json, parse_protobuf};
+use crate::wire::Format;
 
 /// What became of a batch that was not refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,19 @@ pub struct Written {
     pub clamped_count: u32,
     /// How long the store took to make it durable, waiting for others' commits included.
     pub commit: Duration,
+}
+
+/// When a write returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acknowledge {
+    /// Once the batch is durable.
+    Durable,
+    /// Once the batch waits in memory for the next [`Plane::flush`]; until then the process may
+    /// lose it (F1).
+    Buffered {
+        /// Sealed bytes that may wait. A single batch of more passes when nothing else waits.
+        bytes_max: usize,
+    },
 }
 
 /// Why nothing of a batch was stored.
@@ -59,44 +72,49 @@ struct Ids {
 }
 
 impl Plane {
-    /// Writes one batch of JSON records as of the instant `ingest_ns`. On return it is durable.
+    /// Writes one batch as of the instant `ingest_ns`.
     ///
     /// # Errors
     /// [`WriteError::Refused`] and nothing is stored; [`WriteError::Failed`] with the promises of
     /// [`crate::store::Store::append`].
-    pub fn write_json(
+    pub fn write(
         &self,
+        format: Format,
         body: &[u8],
         limits: &WriteLimits,
         ingest_ns: i64,
+        acknowledge: Acknowledge,
     ) -> WriteResult<Written> {
         let parsed = {
             let names = self.names();
-            parse_json(body, &names.spellings, limits, &self.tenant_key, ingest_ns)
+            format.parse(body, &names.spellings, limits, &self.tenant_key, ingest_ns)
         };
-        self.write(parsed)
-    }
-
-    /// Writes one batch, a serialized `WriteRequest`, as [`Self::write_json`] does.
-    ///
-    /// # Errors
-    /// As [`Self::write_json`].
-    pub fn write_protobuf(
-        &self,
-        body: &[u8],
-        limits: &WriteLimits,
-        ingest_ns: i64,
-    ) -> WriteResult<Written> {
-        let parsed = {
-            let names = self.names();
-            parse_protobuf(body, &names.spellings, limits, &self.tenant_key, ingest_ns)
-        };
-        self.write(parsed)
-    }
-
-    fn write(&self, parsed: ParseResult) -> WriteResult<Written> {
         let mut batch = parsed?;
         let ids = self.resolve(&mut batch)?;
+        let block = self.seal_block(&mut batch, &ids)?;
+        let started = Instant::now();
+        match acknowledge {
+            _ if block.counts == Counts::default() => {}
+            Acknowledge::Durable => {
+                // What was acknowledged before this batch is stored before it.
+                self.flush()?;
+                self.store.append(vec![block])?;
+            }
+            Acknowledge::Buffered { bytes_max } => {
+                if !self.buffer.push(block, bytes_max) {
+                    return Err(Refusal::BufferFull.into());
+                }
+            }
+        }
+        Ok(Written {
+            accepted_count: batch.accepted_count,
+            rejected_indices: batch.rejected_indices,
+            clamped_count: batch.clamped_count,
+            commit: started.elapsed(),
+        })
+    }
+
+    fn seal_block(&self, batch: &mut Batch, ids: &Ids) -> WriteResult<NewBlock> {
         let mut counts = Counts {
             rows: u64::from(batch.accepted_count),
             rejected: batch.rejected_indices.len() as u64,
@@ -105,21 +123,12 @@ impl Plane {
         let mut sealed = Vec::new();
         if batch.accepted_count > 0 {
             counts.batches = 1;
-            let block = self.block(&mut batch, &ids);
+            let block = self.block(batch, ids);
             let columns = block.tables.iter().flat_map(|table| &table.columns);
             counts.values = columns.map(|column| column.values.len() as u64).sum();
             sealed = self.sealer.seal(Kind::LogBlock, &encode_block(&block))?;
         }
-        let started = Instant::now();
-        if counts != Counts::default() {
-            self.store.append(NewBlock { sealed, counts })?;
-        }
-        Ok(Written {
-            accepted_count: batch.accepted_count,
-            rejected_indices: batch.rejected_indices,
-            clamped_count: batch.clamped_count,
-            commit: started.elapsed(),
-        })
+        Ok(NewBlock { sealed, counts })
     }
 
     /// Gives every series and field of `batch` its stored id, registering what is new. Type

@@ -26,7 +26,7 @@ type Plain = Database<'static, Bytes, Bytes>;
 pub struct LmdbStore {
     env: Environment,
     tables: Tables,
-    group: GroupCommit<NewBlock>,
+    group: GroupCommit<Vec<NewBlock>>,
     poisoned: AtomicBool,
 }
 
@@ -127,10 +127,10 @@ impl LmdbStore {
         result
     }
 
-    fn commit(&self, group: &[NewBlock]) -> Result<()> {
+    fn commit(&self, group: &[Vec<NewBlock>]) -> Result<()> {
         self.write("append to the log", |txn| {
             let mut head = self.tables.head(txn)?;
-            for block in group {
+            for block in group.iter().flatten() {
                 let log_bytes = block.sealed.len() as u64;
                 head.counts.add(&Counts { log_bytes, ..block.counts });
                 if !block.sealed.is_empty() {
@@ -162,8 +162,8 @@ impl Store for LmdbStore {
         pages.into_iter().map(|(sequence, bytes)| records::decode_names(sequence, &bytes)).collect()
     }
 
-    fn append(&self, block: NewBlock) -> Result<()> {
-        self.group.submit(block, |group| self.commit(group))
+    fn append(&self, blocks: Vec<NewBlock>) -> Result<()> {
+        self.group.submit(blocks, |group| self.commit(group))
     }
 
     fn log_after(&self, after: u64) -> Result<Vec<LogEntry>> {

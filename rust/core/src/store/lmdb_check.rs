@@ -241,7 +241,7 @@ mod tests {
                 .register(&Registration { series, sealed_names: vec![1; 40], ..Default::default() })
                 .unwrap();
             let sealed = vec![7; if number % 3 == 0 { 9_000 } else { 100 }];
-            store.append(NewBlock { sealed, ..Default::default() }).unwrap();
+            store.append(vec![NewBlock { sealed, ..Default::default() }]).unwrap();
         }
     }
 

@@ -73,12 +73,14 @@ impl Store for MemoryStore {
         Ok(self.state().names.iter().filter(|page| page.sequence > after).cloned().collect())
     }
 
-    fn append(&self, block: NewBlock) -> Result<()> {
+    fn append(&self, blocks: Vec<NewBlock>) -> Result<()> {
         let mut state = self.state();
-        let log_bytes = block.sealed.len() as u64;
-        state.counts.add(&Counts { log_bytes, ..block.counts });
-        if !block.sealed.is_empty() {
-            state.log.push(block.sealed);
+        for block in blocks {
+            let log_bytes = block.sealed.len() as u64;
+            state.counts.add(&Counts { log_bytes, ..block.counts });
+            if !block.sealed.is_empty() {
+                state.log.push(block.sealed);
+            }
         }
         Ok(())
     }

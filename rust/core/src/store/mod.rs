@@ -120,12 +120,12 @@ pub trait Store: Send + Sync {
     /// See [`Store`].
     fn names_after(&self, after: u64) -> Result<Vec<NamesPage>>;
 
-    /// Appends a block and its counts. On return both are durable, and every later
-    /// [`Self::log_after`] of any process shows the block.
+    /// Appends blocks and their counts, all or none of them. On return they are durable, and every
+    /// later [`Self::log_after`] of any process shows them, in order and side by side.
     ///
     /// # Errors
     /// See [`Store`].
-    fn append(&self, block: NewBlock) -> Result<()>;
+    fn append(&self, blocks: Vec<NewBlock>) -> Result<()>;
 
     /// Blocks after position `after`, oldest first; some, not necessarily all: empty means none.
     ///

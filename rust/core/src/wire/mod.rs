@@ -13,3 +13,39 @@ mod tags;
 
 pub use json::{SPELLING_FORMAT as JSON_SPELLING_FORMAT, parse_json};
 pub use protobuf::{SPELLING_FORMAT as PROTOBUF_SPELLING_FORMAT, parse_protobuf};
+
+use crate::batch::ParseResult;
+use crate::limits::WriteLimits;
+use crate::spelling::SpellingCache;
+
+/// How the bytes of a batch spell its records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// A JSON array of records.
+    Json,
+    /// A serialized `fleet.telemetry.v1.WriteRequest`.
+    Protobuf,
+}
+
+impl Format {
+    /// Reads `body` as [`parse_json`] or [`parse_protobuf`] does.
+    ///
+    /// # Errors
+    /// Theirs.
+    ///
+    /// # Panics
+    /// As they do.
+    pub fn parse(
+        self,
+        body: &[u8],
+        names: &SpellingCache,
+        limits: &WriteLimits,
+        tenant_key: &str,
+        ingest_ns: i64,
+    ) -> ParseResult {
+        match self {
+            Self::Json => parse_json(body, names, limits, tenant_key, ingest_ns),
+            Self::Protobuf => parse_protobuf(body, names, limits, tenant_key, ingest_ns),
+        }
+    }
+}

@@ -88,8 +88,8 @@ proptest! {
                     prop_assert_eq!(registered, disk.register(&names).unwrap());
                 }
                 Step::Append(sealed) => {
-                    disk.append(block(sealed.clone())).unwrap();
-                    twin.append(block(sealed)).unwrap();
+                    disk.append(vec![block(sealed.clone())]).unwrap();
+                    twin.append(vec![block(sealed)]).unwrap();
                 }
                 Step::Follow(after) => {
                     prop_assert_eq!(disk.log_after(after).unwrap(), twin.log_after(after).unwrap());
@@ -119,7 +119,7 @@ fn one_process_opens_a_store_once_and_again_after_closing() {
     let second = LmdbStore::open(directory.path());
     assert!(matches!(second, Err(Error::Database { .. })), "{:?}", second.err());
     assert!(matches!(LmdbStore::create(directory.path()), Err(Error::Exists(_))));
-    store.append(block(vec![7])).unwrap();
+    store.append(vec![block(vec![7])]).unwrap();
     drop(store);
     assert_eq!(LmdbStore::open(directory.path()).unwrap().head().unwrap(), 1);
 }
@@ -187,7 +187,7 @@ fn thirty_two_writers_share_commits_and_keep_their_order() {
             scope.spawn(move || {
                 start.wait();
                 for number in 0..BLOCKS {
-                    store.append(block(vec![writer, number])).unwrap();
+                    store.append(vec![block(vec![writer, number])]).unwrap();
                 }
             });
         }
@@ -224,7 +224,7 @@ fn the_map_grows_under_several_writers_and_another_process_follows() {
             let store = &store;
             scope.spawn(move || {
                 for number in 0..blocks {
-                    store.append(large_block(writer, number)).unwrap();
+                    store.append(vec![large_block(writer, number)]).unwrap();
                     assert!(!store.log_after(store.head().unwrap() - 1).unwrap().is_empty());
                 }
             });
@@ -249,7 +249,7 @@ fn the_map_grows_under_several_writers_and_another_process_follows() {
 fn a_reader_that_was_killed_does_not_stop_the_reuse_of_space() {
     let directory = tempfile::tempdir().unwrap();
     let store = LmdbStore::create(directory.path()).unwrap();
-    let commit = |count| (0..count).for_each(|_| store.append(block(Vec::new())).unwrap());
+    let commit = |count| (0..count).for_each(|_| store.append(vec![block(Vec::new())]).unwrap());
     commit(20);
     let mut child = Child::start("read", directory.path());
     child.ask("hold");
@@ -297,7 +297,7 @@ fn more_readers_than_slots_are_refused_and_the_store_goes_on() {
     let refused = refused.into_inner().unwrap();
     assert!(!refused.is_empty());
     assert!(refused.iter().all(|error| matches!(error, Error::Database { .. })), "{refused:?}");
-    store.append(block(vec![1])).unwrap();
+    store.append(vec![block(vec![1])]).unwrap();
     // A table of readers that was full once is no reason to refuse a process that opens now.
     let mut child = Child::start("read", directory.path());
     assert_eq!(child.ask("head"), "1");
@@ -309,14 +309,14 @@ fn more_readers_than_slots_are_refused_and_the_store_goes_on() {
 fn a_handle_refuses_to_work_after_a_fork() {
     let directory = tempfile::tempdir().unwrap();
     let store = LmdbStore::create(directory.path()).unwrap();
-    store.append(block(vec![1])).unwrap();
+    store.append(vec![block(vec![1])]).unwrap();
     // SAFETY: the child calls nothing that waits for a lock another thread may hold, and ends
     // without running a destructor.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let forked = [
             store.head().map(drop),
-            store.append(block(vec![2])),
+            store.append(vec![block(vec![2])]),
             store.register(&names(&[1], &[])).map(drop),
         ];
         let refused = forked.iter().all(|outcome| matches!(outcome, Err(Error::Forked)));
@@ -327,7 +327,7 @@ fn a_handle_refuses_to_work_after_a_fork() {
     // SAFETY: `status` outlives the call.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!(status, 0, "the child went on with its parent's handle");
-    store.append(block(vec![3])).unwrap();
+    store.append(vec![block(vec![3])]).unwrap();
     assert_eq!(whole_log(&store).len(), 2);
 }
 
@@ -352,13 +352,13 @@ fn fill_the_disk(directory: &Path) {
     for size in [300_000, 50_000, 3_000, 100] {
         let error = loop {
             let sealed = vec![u8::try_from(acknowledged.len() % 251).unwrap(); size];
-            match store.append(block(sealed.clone())) {
+            match store.append(vec![block(sealed.clone())]) {
                 Ok(()) => acknowledged.push(sealed),
                 Err(error) => break error,
             }
         };
         assert!(matches!(error, Error::DiskFull), "{error}");
-        assert!(matches!(store.append(block(vec![0; 500_000])), Err(Error::DiskFull)));
+        assert!(matches!(store.append(vec![block(vec![0; 500_000])]), Err(Error::DiskFull)));
         let names = names(&(0..200).collect::<Vec<_>>(), &[]);
         let registered = store.register(&names);
         assert!(matches!(registered, Ok(_) | Err(Error::DiskFull)), "{registered:?}");
@@ -375,7 +375,7 @@ fn fill_the_disk(directory: &Path) {
     let stored = |store: &LmdbStore| whole_log(store).into_iter().map(|entry| entry.sealed);
     assert!(stored(&store).eq(acknowledged.iter().cloned()));
     std::fs::remove_file(&ballast).unwrap();
-    store.append(block(vec![9; 300_000])).unwrap();
+    store.append(vec![block(vec![9; 300_000])]).unwrap();
     acknowledged.push(vec![9; 300_000]);
     drop(store);
     let store = LmdbStore::open(&plane).unwrap();
@@ -400,7 +400,7 @@ fn child() {
         "head" => store.head().unwrap().to_string(),
         "follow" => whole_log(&store).len().to_string(),
         "append" => {
-            (0..3).for_each(|number| store.append(large_block(2, number)).unwrap());
+            (0..3).for_each(|number| store.append(vec![large_block(2, number)]).unwrap());
             "done".to_owned()
         }
         _ => {

@@ -1,0 +1,154 @@
+//! Batches that were acknowledged before they are durable: asynchronous mode (F1, F10).
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::error::{Error, Result};
+use crate::store::NewBlock;
+
+/// Batches that wait at most, however small: bounds the transaction that takes them.
+const BLOCKS_MAX: usize = 65_536;
+
+/// A bounded queue in write order.
+#[derive(Default)]
+pub(super) struct Buffer {
+    state: Mutex<State>,
+    /// Held while blocks are stored, so that they are stored in order.
+    flushing: Mutex<()>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: Vec<NewBlock>,
+    /// Sealed bytes of what waits and of what is being stored.
+    bytes: usize,
+}
+
+impl Buffer {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.state().bytes
+    }
+
+    /// Takes `block` unless more than `bytes_max` would wait; one that is larger passes alone.
+    pub(super) fn push(&self, block: NewBlock, bytes_max: usize) -> bool {
+        let mut state = self.state();
+        let bytes = state.bytes + block.sealed.len();
+        if state.bytes > 0 && bytes > bytes_max || state.waiting.len() >= BLOCKS_MAX {
+            return false;
+        }
+        state.bytes = bytes;
+        state.waiting.push(block);
+        true
+    }
+
+    /// Hands everything that waits to `store`. What found the disk full waits on.
+    ///
+    /// # Errors
+    /// [`Error::DiskFull`], and [`Error::Lost`] for any other error of `store`.
+    pub(super) fn flush(&self, store: impl FnOnce(Vec<NewBlock>) -> Result<()>) -> Result<()> {
+        let _order = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
+        let blocks = std::mem::take(&mut self.state().waiting);
+        if blocks.is_empty() {
+            return Ok(());
+        }
+        let bytes: usize = blocks.iter().map(|block| block.sealed.len()).sum();
+        let rows = blocks.iter().map(|block| block.counts.rows).sum();
+        // A copy, since only a full disk lets them be stored once more.
+        let result = store(blocks.clone());
+        let mut state = self.state();
+        match result {
+            Err(Error::DiskFull) => {
+                state.waiting.splice(..0, blocks);
+                return Err(Error::DiskFull);
+            }
+            Ok(()) | Err(_) => state.bytes -= bytes,
+        }
+        result.map_err(|cause| Error::Lost { rows, cause: Box::new(cause) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Counts;
+
+    fn block(content: u8) -> NewBlock {
+        NewBlock { sealed: vec![content; 100], counts: Counts { rows: 1, ..Counts::default() } }
+    }
+
+    fn contents(blocks: &[NewBlock]) -> Vec<u8> {
+        blocks.iter().map(|block| block.sealed[0]).collect()
+    }
+
+    #[test]
+    fn what_waits_is_stored_in_order_and_leaves_room() {
+        let buffer = Buffer::default();
+        assert!(buffer.push(block(1), 250));
+        assert!(buffer.push(block(2), 250));
+        assert!(!buffer.push(block(3), 250), "F10: bounded in bytes");
+        let mut stored = Vec::new();
+        buffer
+            .flush(|blocks| {
+                stored = contents(&blocks);
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(stored, [1, 2]);
+        assert_eq!(buffer.bytes(), 0);
+        assert!(buffer.push(block(3), 250));
+    }
+
+    #[test]
+    fn a_batch_larger_than_the_buffer_passes_alone() {
+        let buffer = Buffer::default();
+        assert!(buffer.push(block(1), 10));
+        assert!(!buffer.push(block(2), 10));
+    }
+
+    #[test]
+    fn what_is_being_stored_counts_until_it_is() {
+        let buffer = Buffer::default();
+        assert!(buffer.push(block(1), 150));
+        buffer
+            .flush(|_| {
+                assert!(!buffer.push(block(2), 150));
+                Ok(())
+            })
+            .unwrap();
+        assert!(buffer.push(block(2), 150));
+    }
+
+    #[test]
+    fn after_a_full_disk_everything_is_tried_again_in_order() {
+        let buffer = Buffer::default();
+        assert!(buffer.push(block(1), 1_000));
+        let full = buffer.flush(|_| {
+            assert!(buffer.push(block(2), 1_000));
+            Err(Error::DiskFull)
+        });
+        assert!(matches!(full, Err(Error::DiskFull)));
+        assert_eq!(buffer.bytes(), 200);
+        let mut stored = Vec::new();
+        buffer
+            .flush(|blocks| {
+                stored = contents(&blocks);
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(stored, [1, 2]);
+    }
+
+    #[test]
+    fn a_store_that_fails_loses_what_waited_and_says_how_much() {
+        let buffer = Buffer::default();
+        assert!(buffer.push(block(1), 1_000));
+        assert!(buffer.push(block(2), 1_000));
+        let lost = buffer.flush(|_| Err(Error::Poisoned));
+        assert!(matches!(lost, Err(Error::Lost { rows: 2, .. })), "{lost:?}");
+        assert_eq!(buffer.bytes(), 0);
+        buffer.flush(|_| panic!("nothing is left to store")).unwrap();
+    }
+}
