@@ -15,7 +15,12 @@ def test_a_write():
         202,
         {"write_id": "w1", "accepted_count": 2, "rejected_count": 1, "rejected_indices": [1]},
     )
-    assert plane.asked == {"body": b"[{}]", "batch_records_max": 1000, "tags_max": 64}
+    assert plane.asked == {
+        "body": b"[{}]",
+        "batch_records_max": 1000,
+        "tags_max": 64,
+        "buffer_bytes_max": None,
+    }
 
 
 def test_latest_with_and_without_parameters():
