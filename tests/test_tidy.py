@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,40 @@ def test_no_file_names_a_registry():
 
 def test_the_toolchain_is_the_machines_own():
     assert [p for p in files() if p.name in ("rust-toolchain", "rust-toolchain.toml")] == []
+
+
+# What speaks to others: the clients, and the demo, which plays one.
+SPEAKERS = ("client/", "cli/demo/")
+CLIENT_LIBRARIES = ("http.client", "urllib.request", "ftplib", "smtplib", "xmlrpc", "socketserver")
+CLIENT_CALLS = {
+    *("connect", "connect_ex", "create_connection", "open_connection"),
+    *("secure_channel", "insecure_channel", "urlopen"),
+}
+
+
+def test_the_service_opens_no_connections():
+    package = ROOT / "python" / "fleetcast"
+    found = []
+    for path in package.rglob("*.py"):
+        name = path.relative_to(package).as_posix()
+        if name.startswith(SPEAKERS):
+            continue
+        found += [(name, used) for used in imports(path) if used.startswith(CLIENT_LIBRARIES)]
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and node.attr in CLIENT_CALLS:
+                found.append((name, node.attr))
+    assert found == []
+
+
+def test_the_table_of_security_names_tests_that_exist():
+    rows = [
+        line
+        for line in (ROOT / "docs" / "security.md").read_text().splitlines()
+        if line.startswith("| API")
+    ]
+    assert [row.split()[1] for row in rows] == [f"API{number}" for number in range(1, 11)]
+    for row in rows:
+        named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", row)
+        assert named
+        missing = [t for f, t in named if f"\ndef {t}(" not in (ROOT / f).read_text()]
+        assert missing == []
