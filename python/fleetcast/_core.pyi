@@ -93,8 +93,34 @@ class Stats:
     def log_bytes(self) -> int:
         """Bytes of the sealed blocks in the log."""
     @property
+    def stored_rows(self) -> int:
+        """Records stored now: those that retention removed from disk are not among them."""
+    @property
+    def stored_values(self) -> int:
+        """Field values stored now."""
+    @property
+    def segments(self) -> int:
+        """Segments that the log was compacted into."""
+    @property
     def stored_bytes(self) -> int:
         """Bytes on disk, LMDB's own included."""
+
+@final
+class Compacted:
+    """What a compaction did."""
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of the log that are in segments now."""
+    @property
+    def merged(self) -> int:
+        """Segments that were merged into others."""
+    @property
+    def expired(self) -> int:
+        """Segments that retention removed."""
+    @property
+    def bytes_written(self) -> int:
+        """Bytes written into segments."""
 
 @final
 class ArrowStream:
@@ -271,5 +297,16 @@ class Plane:
         """
     def buffered_bytes(self) -> int:
         """Sealed bytes that wait for `flush`."""
+    def compact(self, *, whole: bool = False, now_ns: int | None = None) -> Compacted | None:
+        """Does what is due: compacts the log if it is large or old, merges segments, removes those
+        that retention hides. `whole` compacts the log as it stands. `None` where another process
+        is at it. Raises `StoreError`; what is stored is as it was before.
+        """
+    def set_retention(self, seconds: int | None) -> None:
+        """Sets how long rows are kept, `None` for ever: older ones vanish at once from the reads of
+        every process, and from disk with a later `compact`.
+
+        Raises `ValueError` for less than a second, `StoreError`.
+        """
     def close(self) -> None:
         """Releases the files. Later calls raise `StoreUnavailable`."""

@@ -68,6 +68,11 @@ class Model:
         self.records += accepted
         return rejected
 
+    def keep_from(self, start_ns: int) -> Model:
+        """What is left when retention hides everything older."""
+        kept = [record for record in self.records if record["time_ns"] >= start_ns]
+        return Model(self.tenant_key, kept, self.types)
+
     def latest(self, as_of_ns: int, freshness_ns: int, measurement: str | None) -> dict:
         """The answer of `GET /topology` (decisions G1 to G4, F6)."""
         newest: dict[tuple[str, str], dict] = {}
@@ -167,14 +172,19 @@ def _window_rows(samples: list, interval_ns: int, agg: str) -> list[tuple[int, d
             window.setdefault(name, []).append((time_ns, order, value))
     fold = {
         "mean": lambda cells: math.fsum(cell[2] for cell in cells) / len(cells),
-        "min": lambda cells: min(cell[2] for cell in cells),
-        "max": lambda cells: max(cell[2] for cell in cells),
+        # -0.0 is below 0.0, so that no result depends on an order.
+        "min": lambda cells: min((cell[2] for cell in cells), key=_total),
+        "max": lambda cells: max((cell[2] for cell in cells), key=_total),
         "last": lambda cells: max(cells)[2],
     }[agg]
     return [
         (window * interval_ns, {name: fold(cells) for name, cells in windows[window].items()})
         for window in sorted(windows)
     ]
+
+
+def _total(value: float) -> tuple[float, float]:
+    return value, math.copysign(1, value)
 
 
 def _cut(rows: dict[str, list], budget: int) -> int:

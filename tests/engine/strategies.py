@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from .model import SECOND_NS, YEAR_2000_NS
 
-# The start of a minute, so that the instants below lie on the bounds of windows.
-BASE_NS = 1_790_000_040 * SECOND_NS
+# A minute before midnight, so that the instants below lie on the bounds of windows and in two days.
+BASE_NS = (1_790_035_200 - 60) * SECOND_NS
 NOW_NS = BASE_NS + 7200 * SECOND_NS
 MEASUREMENTS = ("link", "satellite", "weather", "pool_interval")
 ENTITIES = ("a", "b", 'c "quoted"', "é")
@@ -90,14 +90,17 @@ def _latest_query(seed: int) -> dict:
 
 
 def _series_query(seed: int) -> dict:
-    """Raw and aggregated reads within one hour of the data."""
+    """Raw reads within an hour of the data, aggregated ones over up to three."""
     dice = Random(seed)
     start_s = dice.choice([-60, -60, 0, 15, 60, dice.randint(-60, 3500)])
     interval = dice.choice([None, None, "15s", "1m", "1h"])
+    if interval is not None and dice.random() < 0.5:
+        start_s -= dice.choice([0, 3600, 3540])
+    spans = [15, 60, 75, 135, 3600] + ([3660, 7200, 10_800] if interval else [])
     query = {
         "entity_ids": ["a", *dice.choices([*ENTITIES, "ghost"], k=dice.randint(0, 5))],
         "start_ns": BASE_NS + start_s * SECOND_NS,
-        "end_ns": BASE_NS + (start_s + dice.choice([15, 60, 75, 135, 3600])) * SECOND_NS,
+        "end_ns": BASE_NS + (start_s + dice.choice(spans)) * SECOND_NS,
         "measurement": dice.choice(["link", "link", "satellite", "weather"]),
         "fields": dice.choice([None, None, ["snr_db"], ["up", "count", "ghost"]]),
         "interval": interval,

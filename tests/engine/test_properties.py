@@ -82,21 +82,31 @@ def planes(tmp_path_factory: pytest.TempPathFactory):
     engine.close()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     written=st.lists(batches, max_size=6),
+    repeats=st.sampled_from([1, 1, 6]),
+    compacted=st.lists(st.booleans(), min_size=7, max_size=7),
     latest=st.lists(latest_queries, min_size=3, max_size=6),
     series=st.lists(series_queries(), min_size=3, max_size=6),
     reopened=st.booleans(),
 )
-def test_disk_twin_and_model_answer_alike(planes, written, latest, series, reopened) -> None:
-    """F4 to F6, G1 to G6, H9 to H15, H23 to H27 at once, over random writes and reads."""
+def test_disk_twin_and_model_answer_alike(
+    planes, written, repeats, compacted, latest, series, reopened
+) -> None:
+    """F4 to F6, G1 to G6, H9 to H15, H23 to H27 at once, over random writes, compactions and
+    reads. A batch that is written often gives its hours statistics."""
     engine, account = planes()
     model, twin = Model(TENANT), Plane.in_memory(TENANT)
-    for records in written:
-        expected = model.write(records, NOW_NS)
-        assert write(engine.plane(account, TENANT), records) == expected
-        assert write(twin, records) == expected
+    for records, compact in zip(written, compacted, strict=False):
+        for _ in range(repeats):
+            expected = model.write(records, NOW_NS)
+            assert write(engine.plane(account, TENANT), records) == expected
+            assert write(twin, records) == expected
+        if compact:
+            engine.plane(account, TENANT).compact(whole=True, now_ns=NOW_NS)
+    if compacted[-1]:
+        twin.compact(whole=True, now_ns=NOW_NS)
     if reopened:
         engine.release(account)
     disk = engine.plane(account, TENANT)
@@ -112,6 +122,40 @@ def test_disk_twin_and_model_answer_alike(planes, written, latest, series, reope
             answer = json.loads(plane.series_json(**query, now_ns=NOW_NS))
             assert same(answer, expected, exact=exact), (query, answer, expected)
     engine.release(account)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    written=st.lists(batches, max_size=4),
+    kept_seconds=st.sampled_from([1, 7000, 7080, 7140, 7200, 10_000]),
+    latest=st.lists(latest_queries, min_size=2, max_size=3),
+    series=st.lists(series_queries(), min_size=2, max_size=3),
+    compacted=st.booleans(),
+)
+def test_what_retention_hides_is_hidden_to_the_nanosecond(
+    written, kept_seconds, latest, series, compacted
+) -> None:
+    """D14: at once, before and after segments are removed, and lifted for what is still there."""
+    plane, model = Plane.in_memory(TENANT), Model(TENANT)
+    for records in written:
+        model.write(records, NOW_NS)
+        write(plane, records)
+    if compacted:
+        plane.compact(whole=True, now_ns=NOW_NS)
+    plane.set_retention(kept_seconds)
+    kept = model.keep_from(NOW_NS - kept_seconds * SECOND_NS)
+    for _ in range(2):
+        for query in latest:
+            answer = json.loads(plane.latest_json(**query, now_ns=NOW_NS))
+            assert same(answer, kept.latest(**query), exact=True), query
+        for query in series:
+            answer = json.loads(plane.series_json(**query, now_ns=NOW_NS))
+            assert same(answer, kept.series(**query), exact=False), query
+        plane.compact(whole=True, now_ns=NOW_NS)
+    plane.set_retention(None)
+    stats = plane.stats()
+    assert stats.rows == len(model.records)
+    assert len(kept.records) <= stats.stored_rows <= stats.rows
 
 
 @settings(max_examples=150, deadline=None)

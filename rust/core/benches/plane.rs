@@ -135,7 +135,8 @@ fn writes(criterion: &mut Criterion) {
 fn latest(criterion: &mut Criterion) {
     let plane = Plane::in_memory("bench").expect("randomness");
     write_all(&plane, (0..100).map(|number| Fleet::new(number * BODY_RECORDS).body(START_NS)));
-    let latest = || plane.latest_json(INGEST_NS, 7 * 86_400 * SECOND_NS, None).expect("memory");
+    let latest =
+        || plane.latest_json(INGEST_NS, 7 * 86_400 * SECOND_NS, None, INGEST_NS).expect("memory");
     let mut group = criterion.benchmark_group("latest");
     group.throughput(Throughput::Bytes(latest().iter().map(|chunk| chunk.len() as u64).sum()));
     group.bench_function("100000 entities x 5", |bencher| bencher.iter(|| black_box(latest())));
@@ -157,7 +158,7 @@ fn series(criterion: &mut Criterion) {
     let minutes = Some((Interval::OneMinute, Aggregation::Mean));
     for (name, windows) in [("raw", None), ("minutes", minutes)] {
         group.bench_function(name, |bencher| {
-            bencher.iter(|| plane.series(query(windows)).expect("memory").to_json());
+            bencher.iter(|| plane.series(query(windows), INGEST_NS).expect("memory").to_json());
         });
     }
     group.finish();

@@ -97,6 +97,49 @@ impl Aggregation {
     }
 }
 
+/// A number that is kept of a fold, with its code in stored bytes (`docs/format.md`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Statistic {
+    /// Number of samples.
+    Count = 0,
+    /// Smallest.
+    Min = 1,
+    /// Largest.
+    Max = 2,
+    /// Sum, where a double can hold it.
+    Sum = 3,
+    /// Sample of the greatest (time, write order).
+    Last = 4,
+    /// Nanoseconds from the start of the window to that sample.
+    LastOffset = 5,
+    /// Sum of the samples times 2^-63, where a double cannot hold the sum.
+    ScaledSum = 6,
+}
+
+impl Statistic {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Count,
+        Self::Min,
+        Self::Max,
+        Self::Sum,
+        Self::Last,
+        Self::LastOffset,
+        Self::ScaledSum,
+    ];
+
+    /// Those that an aggregation is made of.
+    #[must_use]
+    pub const fn of(aggregation: Aggregation) -> &'static [Self] {
+        match aggregation {
+            Aggregation::Mean => &[Self::Count, Self::Sum, Self::ScaledSum],
+            Aggregation::Min => &[Self::Count, Self::Min],
+            Aggregation::Max => &[Self::Count, Self::Max],
+            Aggregation::Last => &[Self::Count, Self::Last, Self::LastOffset],
+        }
+    }
+}
+
 /// Scale of the second sum of a mean, 2^-63: small enough that no sum of finite doubles overflows.
 const SCALE: f64 = 1.0 / 9_223_372_036_854_775_808.0;
 
@@ -132,11 +175,67 @@ impl Fold {
         self.count += 1;
         self.sum += value;
         self.scaled_sum += value * SCALE;
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
+        self.min = smaller(self.min, value);
+        self.max = larger(self.max, value);
         if time_ns >= self.last_ns {
             self.last_ns = time_ns;
             self.last = value;
+        }
+    }
+
+    /// Takes the samples of another fold, which were written later.
+    pub fn merge(&mut self, later: &Self) {
+        self.count += later.count;
+        self.sum += later.sum;
+        self.scaled_sum += later.scaled_sum;
+        self.min = smaller(self.min, later.min);
+        self.max = larger(self.max, later.max);
+        if later.count > 0 && later.last_ns >= self.last_ns {
+            self.last_ns = later.last_ns;
+            self.last = later.last;
+        }
+    }
+
+    /// Whether there is no sample.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Time of the sample that is the last.
+    #[must_use]
+    pub const fn last_ns(&self) -> i64 {
+        self.last_ns
+    }
+
+    /// What is kept of a window from `start_ns` on; `None` where that is nothing.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "2^53 ns are a hundred days")]
+    pub fn get(&self, statistic: Statistic, start_ns: i64) -> Option<f64> {
+        let value = match statistic {
+            Statistic::Count => self.count as f64,
+            Statistic::Min => self.min,
+            Statistic::Max => self.max,
+            Statistic::Sum if self.sum.is_finite() => self.sum,
+            Statistic::ScaledSum if !self.sum.is_finite() => self.scaled_sum,
+            Statistic::Sum | Statistic::ScaledSum => return None,
+            Statistic::Last => self.last,
+            Statistic::LastOffset => self.last_ns.saturating_sub(start_ns) as f64,
+        };
+        (self.count > 0).then_some(value)
+    }
+
+    /// The inverse of [`Self::get`].
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole numbers")]
+    pub fn set(&mut self, statistic: Statistic, start_ns: i64, value: f64) {
+        match statistic {
+            Statistic::Count => self.count = value as u64,
+            Statistic::Min => self.min = value,
+            Statistic::Max => self.max = value,
+            Statistic::Sum => (self.sum, self.scaled_sum) = (value, value * SCALE),
+            Statistic::ScaledSum => (self.sum, self.scaled_sum) = (f64::INFINITY, value),
+            Statistic::Last => self.last = value,
+            Statistic::LastOffset => self.last_ns = start_ns.saturating_add(value as i64),
         }
     }
 
@@ -161,6 +260,16 @@ impl Fold {
     }
 }
 
+// In the total order of IEEE 754, -0.0 below 0.0, so that no result depends on the order in which
+// samples are folded.
+fn smaller(a: f64, b: f64) -> f64 {
+    if b.total_cmp(&a).is_lt() { b } else { a }
+}
+
+fn larger(a: f64, b: f64) -> f64 {
+    if b.total_cmp(&a).is_gt() { b } else { a }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,6 +288,36 @@ mod tests {
         assert_eq!(huge.result(Aggregation::Mean), Some(f64::MAX));
         let opposite = fold(&[(0, f64::MAX), (1, f64::MAX), (2, -f64::MAX), (3, -f64::MAX)]);
         assert_eq!(opposite.result(Aggregation::Mean), Some(0.0));
+    }
+
+    #[test]
+    fn parts_folded_alone_merge_into_the_whole() {
+        let samples = [(5, 0.0), (9, 2.5), (9, -0.0), (7, f64::MAX), (1, f64::MAX), (2, -3.5)];
+        for cut in 0..=samples.len() {
+            let mut merged = fold(&samples[..cut]);
+            merged.merge(&fold(&samples[cut..]));
+            for aggregation in Aggregation::ALL {
+                let bits = |fold: &Fold| fold.result(aggregation).map(f64::to_bits);
+                assert_eq!(bits(&merged), bits(&fold(&samples)), "{aggregation:?} {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_kept_of_a_fold_is_that_fold() {
+        for samples in [&[(5, 1.5), (4, -0.0)][..], &[(3, f64::MAX), (4, f64::MAX)]] {
+            let folded = fold(samples);
+            let mut kept = Fold::default();
+            for statistic in Statistic::ALL {
+                if let Some(value) = folded.get(statistic, 2) {
+                    kept.set(statistic, 2, value);
+                }
+            }
+            for aggregation in Aggregation::ALL {
+                assert_eq!(kept.result(aggregation), folded.result(aggregation));
+            }
+        }
+        assert!(Statistic::ALL.iter().all(|each| Fold::default().get(*each, 0).is_none()));
     }
 
     #[test]

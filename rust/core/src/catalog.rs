@@ -35,6 +35,8 @@ pub struct Entity {
     pub id: Box<str>,
     /// Its tag sets, in order of registration as seen here.
     pub series: Vec<SeriesId>,
+    /// The smallest id among them: the same for every process that knows all of them.
+    pub leader: SeriesId,
 }
 
 /// One field of one measurement.
@@ -97,6 +99,18 @@ impl Catalog {
         self.series.get(id as usize)?.as_ref()
     }
 
+    /// Every series known, by id.
+    pub fn all_series(&self) -> impl Iterator<Item = (SeriesId, &Series)> {
+        let known = (0..).zip(&self.series);
+        known.filter_map(|(id, series)| Some((id, series.as_ref()?)))
+    }
+
+    /// Every entity known.
+    #[must_use]
+    pub fn entities(&self) -> &[Entity] {
+        &self.entities
+    }
+
     /// The field under a stored id, if its name was seen.
     #[must_use]
     pub fn field(&self, id: FieldId) -> Option<&Field> {
@@ -149,7 +163,9 @@ impl Catalog {
         let measurement = self.intern_measurement(&name.measurement);
         let entity = name.entity_id().map(|entity_id| self.intern_entity(measurement, entity_id));
         if let Some(entity) = entity {
-            self.entities[entity as usize].series.push(id);
+            let entity = &mut self.entities[entity as usize];
+            entity.series.push(id);
+            entity.leader = entity.leader.min(id);
         }
         let mut tags_json = Vec::new();
         json::write_object_of_strings(&mut tags_json, &name.tags);
@@ -191,7 +207,12 @@ impl Catalog {
             Entry::Occupied(known) => *known.get(),
             Entry::Vacant(vacant) => {
                 vacant.insert(fresh);
-                self.entities.push(Entity { measurement, id: id.into(), series: Vec::new() });
+                self.entities.push(Entity {
+                    measurement,
+                    id: id.into(),
+                    series: Vec::new(),
+                    leader: SeriesId::MAX,
+                });
                 fresh
             }
         }

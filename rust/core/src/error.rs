@@ -30,6 +30,9 @@ pub enum Error {
         /// What LMDB said.
         message: String,
     },
+    /// What was to be read was compacted meanwhile: the read must take a new look. No caller of a
+    /// plane sees it unless compaction outran the read many times over.
+    Stale,
     /// No space is left on the device; nothing was written, and writing may be tried again later.
     DiskFull,
     /// A commit failed in a way that leaves the durability of earlier pages in doubt: the plane
@@ -99,6 +102,7 @@ impl fmt::Display for Error {
             }
             Self::Io { what, source } => write!(f, "could not {what}: {source}"),
             Self::Database { what, message } => write!(f, "could not {what}: {message}"),
+            Self::Stale => write!(f, "the store was compacted faster than it could be read"),
             Self::DiskFull => write!(f, "no space is left on the device"),
             Self::Poisoned => write!(f, "an earlier commit failed; the store must be opened anew"),
             Self::Forked => {

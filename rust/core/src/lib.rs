@@ -31,6 +31,10 @@ pub mod catalog;
 
 pub mod arrange;
 
+pub mod segment;
+
+pub mod manifest;
+
 pub mod query;
 
 pub mod plane;

@@ -38,6 +38,23 @@ pub const BLOCK_TEXT_BYTES_MAX: usize = 1 << 26;
 /// 1,000 entities with five fields every ten seconds takes 20 MB.
 pub const RECENT_BYTES_MAX: usize = 32 << 20;
 
+/// Bytes of indexes of segments that one plane keeps in one process.
+pub const SEGMENT_INDEX_BYTES_MAX: usize = 8 << 20;
+
+/// Bytes of opened parts of segments that one plane keeps in one process: the statistics of a month
+/// of some hundred entities, or the last hours of as many.
+pub const SEGMENT_PARTS_BYTES_MAX: usize = 16 << 20;
+
+/// Bytes of the log from which on it is worth compacting.
+pub const LOG_BYTES_DUE: u64 = 4 << 20;
+
+/// Age at which a block of the log is compacted although there are few: bounds what a process that
+/// opens the store has to read and decode.
+pub const LOG_AGE_DUE_NS: i64 = 3_600_000_000_000;
+
+/// Values that one round of compaction decodes, unless a single block has more: bounds its memory.
+pub const ROUND_VALUES_MAX: usize = 1 << 22;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -82,6 +82,8 @@ pub enum Kind {
     Names = 2,
     /// A data key.
     Key = 3,
+    /// The list of segments.
+    Manifest = 4,
 }
 
 impl Kind {
@@ -90,6 +92,7 @@ impl Kind {
             Self::LogBlock => "a sealed log block",
             Self::Names => "a sealed name",
             Self::Key => "a sealed key",
+            Self::Manifest => "the sealed manifest",
         }
     }
 }
@@ -181,6 +184,16 @@ impl Sealer {
         hash
     }
 
+    /// A sealer for the parts of the segment with this id.
+    #[must_use]
+    pub fn segment(&self, id: &[u8; ID_LEN]) -> SegmentSealer {
+        let key = derive::<_, UnboundKey>(&self.root, &[b"segment", id], &AES_256_GCM);
+        let mut context = [VERSION; 1 + PLANE_ID_LEN + ID_LEN];
+        context[1..=PLANE_ID_LEN].copy_from_slice(&self.plane_id);
+        context[1 + PLANE_ID_LEN..].copy_from_slice(id);
+        SegmentSealer { key: LessSafeKey::new(key), context }
+    }
+
     fn blob_key(&self, id: &[u8; ID_LEN]) -> LessSafeKey {
         LessSafeKey::new(derive::<_, UnboundKey>(&self.root, &[b"blob", id], &AES_256_GCM))
     }
@@ -200,6 +213,51 @@ impl fmt::Debug for Sealer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sealer").field("plane_id", &self.plane_id).finish_non_exhaustive()
     }
+}
+
+/// Seals and opens the numbered parts of one segment, whose key no other segment has.
+pub struct SegmentSealer {
+    key: LessSafeKey,
+    /// What is authenticated beside the ciphertext.
+    context: [u8; 1 + PLANE_ID_LEN + ID_LEN],
+}
+
+impl SegmentSealer {
+    /// Bytes by which a sealed part is longer than what it holds.
+    pub const OVERHEAD: usize = TAG_LEN;
+
+    /// Seals `plain` as the part `number`, of which a segment has one only.
+    ///
+    /// # Panics
+    ///
+    /// If `plain` is longer than AES-GCM allows, 64 GiB.
+    #[must_use]
+    pub fn seal(&self, number: u64, mut plain: Vec<u8>) -> Vec<u8> {
+        self.key
+            .seal_in_place_append_tag(part_nonce(number), Aad::from(self.context), &mut plain)
+            .expect("parts are shorter than 64 GiB");
+        plain
+    }
+
+    /// Opens what [`Self::seal`] made as the same part of the same segment.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Corrupt`] if it is anything else.
+    pub fn open(&self, number: u64, mut sealed: Vec<u8>) -> Result<Vec<u8>> {
+        let context = Aad::from(self.context);
+        let opened = self.key.open_in_place(part_nonce(number), context, &mut sealed);
+        let length = opened.map_err(|_| Error::Corrupt { what: "a part of a segment" })?.len();
+        sealed.truncate(length);
+        Ok(sealed)
+    }
+}
+
+/// The key serves one segment, which is written once, so the part's number tells parts apart.
+fn part_nonce(number: u64) -> Nonce {
+    let mut nonce = [0; 12];
+    nonce[..8].copy_from_slice(&number.to_le_bytes());
+    Nonce::assume_unique_for_key(nonce)
 }
 
 /// Constant: each key is drawn for one blob and seals nothing else.

@@ -43,6 +43,7 @@ pub(crate) fn store_error(error: &Error) -> PyErr {
         Error::Io { .. }
         | Error::Database { .. }
         | Error::Poisoned
+        | Error::Stale
         | Error::Forked
         | Error::Closed
         | Error::Lost { .. } => StoreUnavailable::new_err(message),

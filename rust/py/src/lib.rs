@@ -42,6 +42,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<plane::Plane>()?;
     module.add_class::<results::WriteResult>()?;
     module.add_class::<results::Stats>()?;
+    module.add_class::<results::Compacted>()?;
     module.add_class::<arrow::ArrowStream>()?;
     errors::add_to(module)
 }

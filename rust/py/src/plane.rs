@@ -19,7 +19,7 @@ use fleetcast_core::wire::Format;
 
 use crate::arrow::ArrowStream;
 use crate::errors::{query_refused, store_error, write_error};
-use crate::results::{Stats, WriteResult};
+use crate::results::{Compacted, Stats, WriteResult};
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct Plane {
@@ -79,7 +79,7 @@ impl Plane {
         }
         self.detached(py, |plane| {
             let as_of_ns = instant(plane, as_of_ns, now_ns)?;
-            plane.latest_json(as_of_ns, freshness_ns, measurement)
+            plane.latest_json(as_of_ns, freshness_ns, measurement, clock_ns(now_ns))
         })
     }
 }
@@ -211,12 +211,12 @@ impl Plane {
             raw_span_seconds,
         };
         let outcome = self.detached(py, |plane| {
-            let now_ns = plane.read_instant(clock_ns(now_ns))?;
-            let query = match request.check(&limits, now_ns) {
+            let clock_ns = clock_ns(now_ns);
+            let query = match request.check(&limits, plane.read_instant(clock_ns)?) {
                 Ok(query) => query,
                 Err(refusal) => return Ok(Err(refusal)),
             };
-            let mut answer = plane.series(query)?;
+            let mut answer = plane.series(query, clock_ns)?;
             answer.cut(usize::try_from(point_budget).unwrap_or(usize::MAX));
             Ok(Ok(answer.to_json()))
         })?;
@@ -236,7 +236,7 @@ impl Plane {
         self.detached(py, |plane| {
             let as_of_ns = instant(plane, as_of_ns, now_ns)?;
             let frame = |view: plane::LatestView<'_>| Frame::of_latest(&view, measurement);
-            plane.with_latest(as_of_ns, freshness_ns, Some(measurement), frame)
+            plane.with_latest(as_of_ns, freshness_ns, Some(measurement), clock_ns(now_ns), frame)
         })
         .map(ArrowStream::from)
     }
@@ -260,8 +260,8 @@ impl Plane {
     ) -> PyResult<ArrowStream> {
         let request = request(entity_ids, start_ns, end_ns, measurement, fields, interval, agg)?;
         let answer: SeriesAnswer = self.detached(py, |plane| {
-            let now_ns = plane.read_instant(clock_ns(now_ns))?;
-            plane.series(request.into_query(now_ns))
+            let clock_ns = clock_ns(now_ns);
+            plane.series(request.into_query(plane.read_instant(clock_ns)?), clock_ns)
         })?;
         Ok(Frame::of_series(&answer).into())
     }
@@ -272,6 +272,24 @@ impl Plane {
 
     fn follow(&self, py: Python<'_>) -> PyResult<()> {
         self.detached(py, plane::Plane::follow)
+    }
+
+    #[pyo3(signature = (*, whole=false, now_ns=None))]
+    fn compact(
+        &self,
+        py: Python<'_>,
+        whole: bool,
+        now_ns: Option<i64>,
+    ) -> PyResult<Option<Compacted>> {
+        let done = self.detached(py, |plane| plane.compact(whole, clock_ns(now_ns)))?;
+        Ok(done.map(Compacted::from))
+    }
+
+    fn set_retention(&self, py: Python<'_>, seconds: Option<u64>) -> PyResult<()> {
+        if seconds == Some(0) {
+            return Err(PyValueError::new_err("a retention is at least a second"));
+        }
+        self.detached(py, |plane| plane.set_retention(seconds.unwrap_or(0)))
     }
 
     fn stats(&self, py: Python<'_>) -> PyResult<Stats> {

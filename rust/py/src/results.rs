@@ -54,13 +54,42 @@ pub(crate) struct Stats {
     rejected: u64,
     series: u64,
     log_bytes: u64,
+    stored_rows: u64,
+    stored_values: u64,
     stored_bytes: u64,
+    segments: u64,
 }
 
 impl From<plane::Stats> for Stats {
     fn from(stats: plane::Stats) -> Self {
         let Counts { rows, values, rejected, batches, log_bytes } = stats.counts;
-        let (series, stored_bytes) = (stats.series, stats.stored_bytes);
-        Self { rows, values, batches, rejected, series, log_bytes, stored_bytes }
+        let plane::Stats { series, stored_rows, stored_values, stored_bytes, segments, .. } = stats;
+        Self {
+            rows,
+            values,
+            batches,
+            rejected,
+            series,
+            log_bytes,
+            stored_rows,
+            stored_values,
+            stored_bytes,
+            segments,
+        }
+    }
+}
+
+#[pyclass(frozen, get_all, module = "fleetcast._core")]
+pub(crate) struct Compacted {
+    blocks: u64,
+    merged: u64,
+    expired: u64,
+    bytes_written: u64,
+}
+
+impl From<plane::Compacted> for Compacted {
+    fn from(done: plane::Compacted) -> Self {
+        let plane::Compacted { blocks, merged, expired, bytes_written } = done;
+        Self { blocks, merged, expired, bytes_written }
     }
 }

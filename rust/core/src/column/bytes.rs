@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 
 /// Appends an unsigned number in its shortest LEB128 spelling.
-pub(super) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value.to_le_bytes()[0] | 0x80);
         value >>= 7;
@@ -12,12 +12,12 @@ pub(super) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Appends a length or count.
-pub(super) fn put_len(out: &mut Vec<u8>, len: usize) {
+pub(crate) fn put_len(out: &mut Vec<u8>, len: usize) {
     put_varint(out, len as u64);
 }
 
 /// Appends a signed number, small magnitudes short.
-pub(super) fn put_zigzag(out: &mut Vec<u8>, value: i64) {
+pub(crate) fn put_zigzag(out: &mut Vec<u8>, value: i64) {
     put_varint(out, zigzag(value));
 }
 
@@ -26,62 +26,62 @@ const fn zigzag(value: i64) -> u64 {
 }
 
 /// Bytes that [`put_varint`] takes for `value`.
-pub(super) const fn varint_len(value: u64) -> usize {
+pub(crate) const fn varint_len(value: u64) -> usize {
     // One byte per seven bits; zero takes one byte as well.
     (70 - (value | 1).leading_zeros() as usize) / 7
 }
 
 /// Bytes that [`put_zigzag`] takes for `value`.
-pub(super) const fn zigzag_len(value: i64) -> usize {
+pub(crate) const fn zigzag_len(value: i64) -> usize {
     varint_len(zigzag(value))
 }
 
 /// What is left of a part of a block; every refusal names that part.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
     what: &'static str,
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) const fn new(bytes: &'a [u8], what: &'static str) -> Self {
+    pub(crate) const fn new(bytes: &'a [u8], what: &'static str) -> Self {
         Self { rest: bytes, what }
     }
 
     /// Number of bytes that are left.
-    pub(super) const fn remaining(&self) -> usize {
+    pub(crate) const fn remaining(&self) -> usize {
         self.rest.len()
     }
 
     /// The error for bytes that do not follow the format.
-    pub(super) const fn corrupt(&self) -> Error {
+    pub(crate) const fn corrupt(&self) -> Error {
         Error::Corrupt { what: self.what }
     }
 
     /// Refuses the bytes unless `holds`.
-    pub(super) const fn check(&self, holds: bool) -> Result<()> {
+    pub(crate) const fn check(&self, holds: bool) -> Result<()> {
         if holds { Ok(()) } else { Err(self.corrupt()) }
     }
 
     /// The next `len` bytes.
-    pub(super) fn take(&mut self, len: usize) -> Result<&'a [u8]> {
+    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(len).ok_or(self.corrupt())?;
         self.rest = rest;
         Ok(taken)
     }
 
     /// The next `N` bytes.
-    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or(self.corrupt())?;
         self.rest = rest;
         Ok(*taken)
     }
 
-    pub(super) fn byte(&mut self) -> Result<u8> {
+    pub(crate) fn byte(&mut self) -> Result<u8> {
         Ok(self.array::<1>()?[0])
     }
 
-    pub(super) fn varint(&mut self) -> Result<u64> {
+    pub(crate) fn varint(&mut self) -> Result<u64> {
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -98,20 +98,20 @@ impl<'a> Cursor<'a> {
         Err(self.corrupt())
     }
 
-    pub(super) fn zigzag(&mut self) -> Result<i64> {
+    pub(crate) fn zigzag(&mut self) -> Result<i64> {
         let coded = self.varint()?;
         Ok((coded >> 1).cast_signed() ^ -(coded & 1).cast_signed())
     }
 
     /// A length or count of at most `max`.
-    pub(super) fn len(&mut self, max: usize) -> Result<usize> {
+    pub(crate) fn len(&mut self, max: usize) -> Result<usize> {
         let len = usize::try_from(self.varint()?).map_err(|_| self.corrupt())?;
         self.check(len <= max)?;
         Ok(len)
     }
 
     /// Refuses bytes that nothing has asked for.
-    pub(super) const fn end(&self) -> Result<()> {
+    pub(crate) const fn end(&self) -> Result<()> {
         self.check(self.rest.is_empty())
     }
 }

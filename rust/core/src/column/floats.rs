@@ -93,6 +93,23 @@ pub(super) fn encode(values: &[f64], run_lengths: &[u32], out: &mut Vec<u8>) -> 
     None
 }
 
+/// The sum of `values` as the decimals that they are, rounded once; `None` unless all of them are
+/// decimals of one exponent.
+pub(crate) fn decimal_sum(values: &[f64]) -> Option<f64> {
+    let chosen = choose_exponent(values)?;
+    // The sample may have missed the few values with a digit more.
+    (chosen..POWERS_OF_TEN.len()).take(3).find_map(|exponent| {
+        let power = POWERS_OF_TEN[exponent];
+        let mut sum = 0_i64;
+        for &value in values {
+            let (integer, exact) = scale(value, power);
+            sum = sum.checked_add(integer).filter(|_| exact)?;
+        }
+        // Below 2^53 both are exact, so the division rounds once.
+        (sum.unsigned_abs() < 1 << 53).then(|| unscale(sum, power))
+    })
+}
+
 struct Scaled {
     exponent: usize,
     integers: Vec<i64>,

@@ -100,9 +100,15 @@ fn join(heads: &[i64], tails: &[i64], run_lengths: &[u32]) -> Vec<i64> {
 /// # Panics
 ///
 /// If there are more than `u32::MAX`.
-pub(super) fn encode_run(values: &[i64], out: &mut Vec<u8>) {
+pub(crate) fn encode_run(values: &[i64], out: &mut Vec<u8>) {
     let length = u32::try_from(values.len()).expect("a block has fewer rows");
     encode(values, &[length], out);
+}
+
+/// Reads `count` numbers that are one run; see [`decode`] for `count`.
+pub(crate) fn decode_long_run(input: &mut Cursor<'_>, count: usize) -> Result<Vec<i64>> {
+    let length = u32::try_from(count).map_err(|_| input.corrupt())?;
+    decode(input, count, &[length])
 }
 
 /// Reads `count` numbers that are one run and each fit a `u32` below `end`.

@@ -6,10 +6,10 @@
 mod bitpack;
 mod block;
 mod bools;
-mod bytes;
+pub(crate) mod bytes;
 mod floats;
 mod head;
-mod integers;
+pub(crate) mod integers;
 mod packed;
 mod reader;
 mod rows;
@@ -20,6 +20,7 @@ mod texts;
 mod tests;
 
 pub use block::encode_block;
+pub(crate) use floats::decimal_sum;
 pub use head::{ColumnHead, FloatBounds, TableHead, TimeBounds};
 pub use reader::{BlockReader, TableReader, decode_block};
 pub use runs::Runs;

@@ -1,47 +1,94 @@
 //! Following the log: names first seen elsewhere, then the blocks that use them.
 
-use super::{LogBlock, Plane};
+use std::sync::Arc;
+
+use super::{Cursor, LogBlock, Plane, VIEWS_MAX};
 use crate::batch::Block;
 use crate::column::decode_block;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::manifest::Manifest;
 use crate::names::NameReader;
 use crate::seal::Kind;
-use crate::store::{LogEntry, NamesPage};
-
-/// Every instant: nothing is filtered out of the newest samples.
-const ALWAYS_NS: std::ops::Range<i64> = i64::MIN..i64::MAX;
+use crate::store::{LogEntry, NamesPage, View};
 
 impl Plane {
     /// Applies everything committed by any process so far.
     ///
     /// # Errors
-    /// The store's, and [`crate::error::Error::Corrupt`] for bytes that do not open; what was
-    /// applied before stays, and the next call goes on from there.
+    /// The store's, and [`Error::Corrupt`] for bytes that do not open; what was applied before
+    /// stays, and the next call goes on from there.
     pub fn follow(&self) -> Result<()> {
         let mut cursor = self.cursor();
+        let mut overtaken = 0;
         loop {
-            let entries = self.store.log_after(cursor.log)?;
-            let Some(last) = entries.last().map(|entry| entry.sequence) else { return Ok(()) };
-            // The names of a block were registered before it, so they are there by now.
-            cursor.names = self.follow_names(cursor.names)?;
-            let blocks = self.open_blocks(entries)?;
-            let names = self.names();
-            let mut state = self.state_mut();
-            for (sequence, block) in blocks {
-                for table in &block.tables {
-                    state.latest.apply(table, &ALWAYS_NS, &names.catalog);
-                }
-                let times_ns = || block.tables.iter().flat_map(|table| &table.times_ns);
-                if let (Some(min), Some(max)) = (times_ns().min(), times_ns().max()) {
-                    let (min_time_ns, max_time_ns) = (*min, *max);
-                    state.log.push(LogBlock { sequence, min_time_ns, max_time_ns });
-                }
-                state.last_ingest_ns = state.last_ingest_ns.max(Some(block.ingest_ns));
-                state.recent.push(sequence, block);
+            let view = self.store.view(cursor.log, cursor.generation)?;
+            if self.state().retention_seconds != view.retention_seconds {
+                self.state_mut().retention_seconds = view.retention_seconds;
             }
-            state.latest.sort(&names.catalog);
-            cursor.log = last;
+            match self.apply_manifest(&mut cursor, &view) {
+                // A segment was replaced before it was read: the next view has the newer one.
+                Err(Error::Stale) if overtaken < VIEWS_MAX => {
+                    overtaken += 1;
+                    continue;
+                }
+                outcome => outcome?,
+            }
+            if view.entries.is_empty() {
+                return Ok(());
+            }
+            self.apply_entries(&mut cursor, &view.entries)?;
         }
+    }
+
+    fn apply_manifest(&self, cursor: &mut Cursor, view: &View) -> Result<()> {
+        let Some(sealed) = &view.manifest else { return Ok(()) };
+        let manifest = Manifest::decode(&self.sealer.open(Kind::Manifest, sealed)?)?;
+        if (manifest.generation, manifest.compacted) != (view.generation, view.compacted) {
+            return Err(Error::Corrupt { what: "the manifest" });
+        }
+        let mut checkpoint = None;
+        if cursor.log < manifest.compacted {
+            // Blocks that were not applied here are gone from the log: their rows are in segments.
+            cursor.names = self.follow_names(cursor.names)?;
+            checkpoint = Some(self.load_checkpoint(&manifest)?);
+        }
+        let names = self.names();
+        let mut state = self.state_mut();
+        if let Some(latest) = checkpoint {
+            state.latest = latest;
+            state.latest.sort(&names.catalog);
+            state.last_ingest_ns = state.last_ingest_ns.max(Some(manifest.last_ingest_ns));
+            cursor.log = manifest.compacted;
+        }
+        state.log.retain(|block| block.sequence > manifest.compacted);
+        state.recent.forget_until(manifest.compacted);
+        state.manifest = Arc::new(manifest);
+        cursor.generation = view.generation;
+        Ok(())
+    }
+
+    fn apply_entries(&self, cursor: &mut Cursor, entries: &[LogEntry]) -> Result<()> {
+        let last = entries.last().map(|entry| entry.sequence);
+        // The names of a block were registered before it, so they are there by now.
+        cursor.names = self.follow_names(cursor.names)?;
+        let blocks = self.open_blocks(entries)?;
+        let names = self.names();
+        let mut state = self.state_mut();
+        for (sequence, block) in blocks {
+            for table in &block.tables {
+                state.latest.apply(table, &super::ALWAYS_NS, &names.catalog);
+            }
+            let times_ns = || block.tables.iter().flat_map(|table| &table.times_ns);
+            if let (Some(min), Some(max)) = (times_ns().min(), times_ns().max()) {
+                let (min_time_ns, max_time_ns, ingest_ns) = (*min, *max, block.ingest_ns);
+                state.log.push(LogBlock { sequence, ingest_ns, min_time_ns, max_time_ns });
+            }
+            state.last_ingest_ns = state.last_ingest_ns.max(Some(block.ingest_ns));
+            state.recent.push(sequence, block);
+        }
+        state.latest.sort(&names.catalog);
+        cursor.log = last.unwrap_or(cursor.log);
+        Ok(())
     }
 
     fn follow_names(&self, after: u64) -> Result<u64> {
@@ -72,11 +119,11 @@ impl Plane {
         Ok(())
     }
 
-    fn open_blocks(&self, entries: Vec<LogEntry>) -> Result<Vec<(u64, Block)>> {
-        let open = |entry: LogEntry| {
-            let plain = self.sealer.open(Kind::LogBlock, &entry.sealed)?;
-            Ok((entry.sequence, decode_block(&plain)?))
-        };
-        entries.into_iter().map(open).collect()
+    fn open_blocks(&self, entries: &[LogEntry]) -> Result<Vec<(u64, Block)>> {
+        entries.iter().map(|entry| Ok((entry.sequence, self.open_block(entry)?))).collect()
+    }
+
+    pub(super) fn open_block(&self, entry: &LogEntry) -> Result<Block> {
+        decode_block(&self.sealer.open(Kind::LogBlock, &entry.sealed)?)
     }
 }

@@ -4,21 +4,30 @@
 //! following the log at the start of a read, so every read sees every write acknowledged before.
 
 mod buffer;
+mod cache;
+mod compact;
 mod follow;
+mod history;
 mod read;
 mod recent;
+mod segments;
 mod write;
 
+use std::ops::Range;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+pub use compact::Compacted;
 pub use read::LatestView;
 pub use write::{Acknowledge, WriteError, Written};
 
 use self::buffer::Buffer;
 use self::recent::RecentBlocks;
+use self::segments::SegmentCache;
+use crate::batch::Table;
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
+use crate::manifest::{Manifest, SegmentEntry};
 use crate::query::latest::Latest;
 use crate::seal::{self, DataKey, Sealer, random_plane_id};
 use crate::spelling::SpellingCache;
@@ -27,6 +36,14 @@ use crate::store::{Counts, LmdbStore, MemoryStore, Store};
 /// Name of the file that holds the wrapped data key.
 const KEY_FILE: &str = "key";
 
+const SECOND_NS: i64 = 1_000_000_000;
+
+/// Every instant: nothing is filtered out of the newest samples.
+const ALWAYS_NS: Range<i64> = i64::MIN..i64::MAX;
+
+/// How often a read starts anew that compaction overtook.
+const VIEWS_MAX: usize = 100;
+
 /// A tenant's store, open in this process. Safe to share between threads.
 pub struct Plane {
     tenant_key: String,
@@ -34,6 +51,7 @@ pub struct Plane {
     sealer: Sealer,
     names: RwLock<Names>,
     state: RwLock<State>,
+    segments: SegmentCache,
     /// Held while the log is followed, so that blocks are applied once and in order.
     cursor: Mutex<Cursor>,
     buffer: Buffer,
@@ -50,6 +68,10 @@ struct Names {
 #[derive(Default)]
 struct State {
     latest: Latest,
+    manifest: Arc<Manifest>,
+    /// Seconds that rows are kept, 0 for ever.
+    retention_seconds: u64,
+    /// The blocks behind [`Manifest::compacted`].
     log: Vec<LogBlock>,
     recent: RecentBlocks,
     /// Greatest ingest instant applied (D12).
@@ -59,6 +81,7 @@ struct State {
 /// What is remembered of a block of the log.
 struct LogBlock {
     sequence: u64,
+    ingest_ns: i64,
     min_time_ns: i64,
     max_time_ns: i64,
 }
@@ -67,6 +90,16 @@ struct LogBlock {
 struct Cursor {
     names: u64,
     log: u64,
+    /// Of the manifest.
+    generation: u64,
+}
+
+/// The stored rows that a read must look at, in write order: segments, stored blocks, recent ones.
+struct Snapshot {
+    manifest: Arc<Manifest>,
+    /// Positions of blocks that are no longer in memory.
+    stored: Vec<u64>,
+    recent: Vec<Arc<[Table]>>,
 }
 
 /// Counters of a plane.
@@ -76,6 +109,12 @@ pub struct Stats {
     pub counts: Counts,
     /// Distinct (measurement, tag set).
     pub series: u64,
+    /// Rows that are stored now: retention removes some.
+    pub stored_rows: u64,
+    /// Values that are stored now.
+    pub stored_values: u64,
+    /// Segments.
+    pub segments: u64,
     /// Bytes on disk, the store's own included.
     pub stored_bytes: u64,
 }
@@ -129,19 +168,28 @@ impl Plane {
             sealer,
             names: RwLock::default(),
             state: RwLock::default(),
+            segments: SegmentCache::default(),
             cursor: Mutex::default(),
             buffer: Buffer::default(),
         }
     }
 
-    /// Counters of the plane in `directory`, which needs neither its key nor a look at its rows.
+    /// Counters of the plane in `directory`, which needs neither its key nor a look at its rows:
+    /// what is stored now counts as what was written.
     ///
     /// # Errors
     /// As [`LmdbStore::open`]: this process must not have the plane open.
     pub fn peek(directory: &Path) -> Result<Stats> {
         let store = LmdbStore::open(directory)?;
         let (counts, series) = store.peek()?;
-        Ok(Stats { counts, series, stored_bytes: store.stored_bytes()? })
+        Ok(Stats {
+            counts,
+            series,
+            stored_rows: counts.rows,
+            stored_values: counts.values,
+            segments: store.segments()?.len() as u64,
+            stored_bytes: store.stored_bytes()?,
+        })
     }
 
     /// Makes durable what was acknowledged before it was.
@@ -173,11 +221,43 @@ impl Plane {
     /// The store's.
     pub fn stats(&self) -> Result<Stats> {
         self.follow()?;
+        let counts = self.store.counts()?;
+        let manifest = Arc::clone(&self.state().manifest);
+        let in_segments = |of: fn(&SegmentEntry) -> u64| manifest.segments.iter().map(of).sum();
+        let held = |ever: u64, left: u64, now: u64| ever.saturating_sub(left) + now;
         Ok(Stats {
-            counts: self.store.counts()?,
+            counts,
             series: self.names().catalog.series_count() as u64,
+            stored_rows: held(counts.rows, manifest.rows, in_segments(|entry| entry.rows)),
+            stored_values: held(counts.values, manifest.values, in_segments(|entry| entry.values)),
+            segments: manifest.segments.len() as u64,
             stored_bytes: self.store.stored_bytes()?,
         })
+    }
+
+    /// Sets how long rows are kept, 0 for ever: older ones vanish from every read at once, of any
+    /// process, and from disk with a later [`Self::compact`].
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn set_retention(&self, seconds: u64) -> Result<()> {
+        self.follow()?;
+        if self.state().retention_seconds == seconds {
+            Ok(())
+        } else {
+            self.store.set_retention(seconds)
+        }
+    }
+
+    /// The instant at `now_ns` before which rows are no longer kept.
+    fn kept_from_ns(&self, now_ns: i64) -> i64 {
+        match self.state().retention_seconds {
+            0 => i64::MIN,
+            seconds => {
+                let kept_ns = i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(SECOND_NS);
+                now_ns.saturating_sub(kept_ns)
+            }
+        }
     }
 
     // The locks are taken in the order cursor, names, state. A poisoned one is taken over: each

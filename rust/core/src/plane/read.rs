@@ -3,11 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Plane, State};
-use crate::batch::Table;
+use super::{Plane, Snapshot, State, VIEWS_MAX};
 use crate::catalog::{Catalog, MeasurementIndex};
-use crate::column::{BlockReader, decode_block};
-use crate::error::Result;
+use crate::column::BlockReader;
+use crate::error::{Error, Result};
 use crate::json::{self, Chunks};
 use crate::query::answer::SeriesAnswer;
 use crate::query::latest::Latest;
@@ -49,10 +48,27 @@ impl Plane {
         as_of_ns: i64,
         freshness_ns: i64,
         measurement: Option<&str>,
+        now_ns: i64,
         lend: impl FnOnce(LatestView<'_>) -> R,
     ) -> Result<R> {
-        self.follow()?;
-        let range_ns = as_of_ns.saturating_sub(freshness_ns)..as_of_ns;
+        let mut lend = Some(lend);
+        retrying(|| {
+            self.follow()?;
+            let start_ns = as_of_ns.saturating_sub(freshness_ns).max(self.kept_from_ns(now_ns));
+            self.lend_latest(start_ns..as_of_ns, measurement, &mut lend)
+        })
+    }
+
+    fn lend_latest<R>(
+        &self,
+        range_ns: Range<i64>,
+        measurement: Option<&str>,
+        lend: &mut Option<impl FnOnce(LatestView<'_>) -> R>,
+    ) -> Result<R> {
+        let mut lend = |view: LatestView<'_>| {
+            let lend = lend.take().expect("a read that was answered is not repeated");
+            Ok(lend(view))
+        };
         let names = self.names();
         let state = self.state();
         let catalog = &names.catalog;
@@ -60,39 +76,19 @@ impl Plane {
             // A measurement nobody wrote has no newest sample.
             Some(None) => {
                 let latest = &Latest::default();
-                return Ok(lend(LatestView { latest, catalog, range_ns }));
+                return lend(LatestView { latest, catalog, range_ns });
             }
             Some(known) => known,
             None => None,
         };
-        if state.latest.newest_ns(measurement).is_none_or(|newest_ns| newest_ns < as_of_ns) {
-            return Ok(lend(LatestView { latest: &state.latest, catalog, range_ns }));
+        if state.latest.newest_ns(measurement).is_none_or(|newest_ns| newest_ns < range_ns.end) {
+            return lend(LatestView { latest: &state.latest, catalog, range_ns });
         }
         // Something newer hides the past: look the window up as it was.
-        let overlap = state.overlapping(&range_ns);
+        let snapshot = state.snapshot(&range_ns);
         drop(state);
-        let latest = self.latest_within(&overlap, &range_ns, catalog)?;
-        Ok(lend(LatestView { latest: &latest, catalog, range_ns }))
-    }
-
-    fn latest_within(
-        &self,
-        overlap: &Overlap,
-        range_ns: &Range<i64>,
-        catalog: &Catalog,
-    ) -> Result<Latest> {
-        let mut latest = Latest::default();
-        self.visit_blocks(&overlap.stored, |plain| {
-            for table in decode_block(plain)?.tables {
-                latest.apply(&table, range_ns, catalog);
-            }
-            Ok(())
-        })?;
-        for table in overlap.recent.iter().flat_map(|tables| tables.iter()) {
-            latest.apply(table, range_ns, catalog);
-        }
-        latest.sort(catalog);
-        Ok(latest)
+        let latest = self.latest_within(&snapshot, measurement, &range_ns, catalog)?;
+        lend(LatestView { latest: &latest, catalog, range_ns })
     }
 
     /// The body of `GET /topology`, in pieces.
@@ -104,8 +100,9 @@ impl Plane {
         as_of_ns: i64,
         freshness_ns: i64,
         measurement: Option<&str>,
+        now_ns: i64,
     ) -> Result<Vec<Vec<u8>>> {
-        self.with_latest(as_of_ns, freshness_ns, measurement, |frame| {
+        self.with_latest(as_of_ns, freshness_ns, measurement, now_ns, |frame| {
             let mut chunks = Chunks::default();
             let out = chunks.open();
             out.extend_from_slice(b"{\"as_of_utc\":");
@@ -123,51 +120,57 @@ impl Plane {
         })
     }
 
-    /// Reads a series, the point budget not yet applied. All entities are read from one snapshot
+    /// Reads a series as of the clock `now_ns`, which decides what retention hides; the point budget
+    /// is not yet applied. All entities are read from one snapshot
     /// (H34).
     ///
     /// # Errors
     /// Those of [`Self::follow`].
-    pub fn series(&self, query: SeriesQuery) -> Result<SeriesAnswer> {
-        self.follow()?;
-        let selection = Selection::new(&query, &self.names().catalog);
-        let (entities, channels) = (query.entity_ids.len(), selection.channel_count());
-        let entities = match query.windows {
-            None => {
-                let mut rows = RawRows::new(entities, channels);
-                self.collect(&query, &selection, &mut rows)?;
-                rows.finish()
-            }
-            Some((interval, aggregation)) => {
-                let mut rows = WindowRows::new(entities, channels, interval, aggregation);
-                self.collect(&query, &selection, &mut rows)?;
-                rows.finish()
-            }
-        };
+    pub fn series(&self, query: SeriesQuery, now_ns: i64) -> Result<SeriesAnswer> {
+        let (selection, entities) = retrying(|| {
+            self.follow()?;
+            let kept_from_ns = self.kept_from_ns(now_ns);
+            let selection = Selection::new(&query, kept_from_ns, &self.names().catalog);
+            let (entities, channels) = (query.entity_ids.len(), selection.channel_count());
+            let entities = match query.windows {
+                None => {
+                    let mut rows = RawRows::new(entities, channels);
+                    self.collect(&selection, &mut rows)?;
+                    rows.finish()
+                }
+                Some((interval, aggregation)) => {
+                    let mut rows = WindowRows::new(entities, channels, interval, aggregation);
+                    self.collect(&selection, &mut rows)?;
+                    rows.finish()
+                }
+            };
+            Ok((selection, entities))
+        })?;
         let channel_names = selection.channel_names().map(str::to_owned).collect();
         Ok(SeriesAnswer { query, channel_names, entities, next_start_ns: None })
     }
 
-    fn collect(
-        &self,
-        query: &SeriesQuery,
-        selection: &Selection,
-        collector: &mut impl Collector,
-    ) -> Result<()> {
-        if selection.is_empty() {
+    fn collect(&self, selection: &Selection, collector: &mut impl Collector) -> Result<()> {
+        let times_ns = selection.times_ns();
+        if selection.is_empty() || times_ns.is_empty() {
             return Ok(());
         }
-        let overlap = self.state().overlapping(&(query.start_ns..query.end_ns));
-        self.visit_blocks(&overlap.stored, |plain| {
-            selection.collect(&BlockReader::open(plain)?, collector)
+        let snapshot = self.state().snapshot(times_ns);
+        for entry in &snapshot.manifest.segments {
+            if entry.max_ns >= times_ns.start && entry.min_ns < times_ns.end {
+                self.collect_segment(entry, selection, collector)?;
+            }
+        }
+        self.visit_log(&snapshot.stored, |plain| {
+            selection.collect(&BlockReader::open(plain)?, times_ns, collector)
         })?;
-        for table in overlap.recent.iter().flat_map(|tables| tables.iter()) {
+        for table in snapshot.recent.iter().flat_map(|tables| tables.iter()) {
             selection.collect_decoded(table, collector);
         }
         Ok(())
     }
 
-    fn visit_blocks(
+    pub(super) fn visit_log(
         &self,
         sequences: &[u64],
         mut visit: impl FnMut(&[u8]) -> Result<()>,
@@ -181,6 +184,17 @@ impl Plane {
     }
 }
 
+/// Does again what compaction overtook.
+fn retrying<R>(mut read: impl FnMut() -> Result<R>) -> Result<R> {
+    for _ in 1..VIEWS_MAX {
+        match read() {
+            Err(Error::Stale) => {}
+            outcome => return outcome,
+        }
+    }
+    read()
+}
+
 impl LatestView<'_> {
     /// The measurements to answer with, in byte order (G4): the one asked for, or all.
     #[must_use]
@@ -192,16 +206,9 @@ impl LatestView<'_> {
     }
 }
 
-/// The blocks that a read must look at, in write order: first the stored, then the recent ones.
-struct Overlap {
-    /// Positions of blocks that are no longer in memory.
-    stored: Vec<u64>,
-    recent: Vec<Arc<[Table]>>,
-}
-
 impl State {
-    /// The blocks with a row in `range_ns`, perhaps some without.
-    fn overlapping(&self, range_ns: &Range<i64>) -> Overlap {
+    /// The segments, and the blocks of the log with a row in `range_ns`, perhaps some without.
+    fn snapshot(&self, range_ns: &Range<i64>) -> Snapshot {
         let overlaps = |block: &&super::LogBlock| {
             block.max_time_ns >= range_ns.start && block.min_time_ns < range_ns.end
         };
@@ -209,6 +216,6 @@ impl State {
             self.log.iter().filter(overlaps).map(|block| block.sequence).collect();
         let recent = self.recent.newest_of(&stored);
         stored.truncate(stored.len() - recent.len());
-        Overlap { stored, recent }
+        Snapshot { manifest: Arc::clone(&self.manifest), stored, recent }
     }
 }

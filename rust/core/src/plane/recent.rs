@@ -33,6 +33,13 @@ impl RecentBlocks {
         }
     }
 
+    /// Drops the blocks up to `sequence`.
+    pub(super) fn forget_until(&mut self, sequence: u64) {
+        while let Some(oldest) = self.blocks.pop_front_if(|block| block.sequence <= sequence) {
+            self.bytes -= oldest.bytes;
+        }
+    }
+
     /// The tables of those of `sequences`, which ascend, that are here: they are the last ones.
     pub(super) fn newest_of(&self, sequences: &[u64]) -> Vec<Arc<[Table]>> {
         let Some(first) = self.blocks.front() else { return Vec::new() };

@@ -1,5 +1,7 @@
 //! The newest sample of every entity, in memory and in columns (decisions G1 to G4, F6).
 
+mod rows;
+
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -95,6 +97,18 @@ impl Latest {
             Some(measurement) => self.tables.get(&measurement)?.newest_ns,
             None => self.tables.values().filter_map(|table| table.newest_ns).max(),
         }
+    }
+
+    /// Whether the entity behind a series has a sample in `range_ns`.
+    #[must_use]
+    pub fn has(&self, series: SeriesId, range_ns: &Range<i64>, catalog: &Catalog) -> bool {
+        let found = || {
+            let series = catalog.series(series)?;
+            let slot = *self.slots.get(series.entity? as usize)?;
+            let table = self.tables.get(&series.measurement)?;
+            table.times_ns.get(slot as usize).copied()
+        };
+        found().is_some_and(|time_ns| range_ns.contains(&time_ns))
     }
 
     /// The newest samples of a measurement.

@@ -1,13 +1,15 @@
 //! Picks the rows of the wanted entities out of blocks, and hands their channels to a collector.
 
 use std::collections::HashMap;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use super::request::SeriesQuery;
+use crate::aggregate::{Aggregation, Fold, Statistic};
 use crate::batch::{Column, FieldId, FieldType, Rows, SeriesId, Table, Values};
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, MeasurementIndex};
 use crate::column::{BlockReader, TableReader, TimeBounds};
 use crate::error::Result;
+use crate::segment::statistics;
 
 /// Which entities, channels and times a query wants, in stored ids.
 pub struct Selection {
@@ -18,14 +20,20 @@ pub struct Selection {
     wanted: Vec<u64>,
     channels: Vec<(FieldId, Box<str>)>,
     times_ns: Range<i64>,
+    measurement: Option<MeasurementIndex>,
+    /// Leaders of the entities, ascending, each with its entity.
+    leaders: Vec<(SeriesId, u32)>,
 }
 
 impl Selection {
-    /// Resolves the names of `query`. Unknown names select nothing.
+    /// Resolves the names of `query`; rows before `kept_from_ns` are not wanted. Unknown names
+    /// select nothing.
     #[must_use]
-    pub fn new(query: &SeriesQuery, catalog: &Catalog) -> Self {
-        let times_ns = query.start_ns..query.end_ns;
+    pub fn new(query: &SeriesQuery, kept_from_ns: i64, catalog: &Catalog) -> Self {
+        let times_ns = query.start_ns.max(kept_from_ns)..query.end_ns;
         let mut selection = Self {
+            measurement: None,
+            leaders: Vec::new(),
             entity_of_series: HashMap::new(),
             sorted: Vec::new(),
             wanted: Vec::new(),
@@ -35,8 +43,10 @@ impl Selection {
         let Some(measurement) = catalog.measurement(&query.measurement) else {
             return selection;
         };
+        selection.measurement = Some(measurement);
         for (position, id) in (0..).zip(&query.entity_ids) {
             if let Some(entity) = catalog.find_entity(measurement, id) {
+                selection.leaders.push((catalog.entity(entity).leader, position));
                 for series in &catalog.entity(entity).series {
                     selection.want(*series, position);
                 }
@@ -45,6 +55,7 @@ impl Selection {
         selection.sorted =
             selection.entity_of_series.iter().map(|(series, entity)| (*series, *entity)).collect();
         selection.sorted.sort_unstable();
+        selection.leaders.sort_unstable();
         selection.channels = catalog
             .fields_of(measurement)
             .filter(|(_, field)| field.field_type == FieldType::Float)
@@ -91,24 +102,102 @@ impl Selection {
         self.entity_of_series.is_empty() || self.channels.is_empty()
     }
 
-    /// Hands the matching rows of a block to `collector`, in write order within each entity.
+    /// The times that are wanted; empty where the start is not before the end.
+    #[must_use]
+    pub const fn times_ns(&self) -> &Range<i64> {
+        &self.times_ns
+    }
+
+    /// The measurement, if it is known.
+    #[must_use]
+    pub const fn measurement(&self) -> Option<MeasurementIndex> {
+        self.measurement
+    }
+
+    /// Whether an entity with such a leader is wanted.
+    #[must_use]
+    pub fn wants_leader_in(&self, leaders: RangeInclusive<SeriesId>) -> bool {
+        let at = self.leaders.partition_point(|(leader, _)| leader < leaders.start());
+        self.leaders.get(at).is_some_and(|(leader, _)| leader <= leaders.end())
+    }
+
+    /// Hands the rows of a block that match and lie in `times_ns` to `collector`, in write order
+    /// within each entity.
     ///
     /// # Errors
     /// [`crate::error::Error::Corrupt`] where the block does not decode.
-    pub fn collect(&self, block: &BlockReader<'_>, collector: &mut impl Collector) -> Result<()> {
+    pub fn collect(
+        &self,
+        block: &BlockReader<'_>,
+        times_ns: &Range<i64>,
+        collector: &mut impl Collector,
+    ) -> Result<()> {
+        let overlaps =
+            |times: TimeBounds| times.max_ns >= times_ns.start && times.min_ns < times_ns.end;
         for (index, head) in block.tables().iter().enumerate() {
-            if head.times.is_some_and(|times| self.overlaps(times)) {
-                self.collect_table(&block.table(index)?, collector)?;
+            if head.times.is_some_and(overlaps) {
+                self.collect_table(&block.table(index)?, times_ns, collector)?;
             }
         }
         Ok(())
     }
 
-    fn overlaps(&self, times: TimeBounds) -> bool {
-        times.max_ns >= self.times_ns.start && times.min_ns < self.times_ns.end
+    /// Hands the hours in `hours_ns` of the wanted entities to `collector`, out of the statistics
+    /// of a block.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Corrupt`] where the statistics do not decode.
+    pub fn collect_statistics(
+        &self,
+        block: &BlockReader<'_>,
+        hours_ns: &Range<i64>,
+        aggregation: Aggregation,
+        collector: &mut impl Collector,
+    ) -> Result<()> {
+        for index in 0..block.tables().len() {
+            let table = block.table(index)?;
+            let mut picked: Vec<(usize, u32)> = Vec::new();
+            for (leader, rows) in table.runs().iter() {
+                let at = self.leaders.binary_search_by_key(&leader, |(leader, _)| *leader);
+                let Ok(at) = at else { continue };
+                picked.extend(rows.map(|row| (row, self.leaders[at].1)));
+            }
+            if picked.is_empty() {
+                continue;
+            }
+            let starts_ns = table.times_ns()?;
+            picked.retain(|(row, _)| hours_ns.contains(&starts_ns[*row]));
+            for (channel, (field, _)) in self.channels.iter().enumerate() {
+                let mut folds = vec![Fold::default(); picked.len()];
+                for statistic in Statistic::of(aggregation) {
+                    let wanted = statistics::column_of(*field, *statistic);
+                    let columns = &table.head().columns;
+                    let at = columns.iter().position(|column| Some(column.field) == wanted);
+                    let Some(at) = at else { continue };
+                    let column = table.column(at)?;
+                    let Values::Float(values) = &column.values else { continue };
+                    for ((row, _), fold) in picked.iter().zip(&mut folds) {
+                        if let Some(value) = cell(&column.rows, values, *row) {
+                            fold.set(*statistic, starts_ns[*row], value);
+                        }
+                    }
+                }
+                for ((row, entity), fold) in picked.iter().zip(&folds) {
+                    if !fold.is_empty() {
+                        collector.hour(*entity, starts_ns[*row], channel, fold);
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 
-    fn collect_table(&self, table: &TableReader<'_>, collector: &mut impl Collector) -> Result<()> {
+    fn collect_table(
+        &self,
+        table: &TableReader<'_>,
+        times_ns: &Range<i64>,
+        collector: &mut impl Collector,
+    ) -> Result<()> {
         let runs = table.runs().iter();
         let wanted = runs.filter_map(|(series, rows)| Some((self.entity(series)?, rows)));
         let mut picked: Vec<(usize, u32)> = Vec::new();
@@ -118,7 +207,7 @@ impl Selection {
         if picked.is_empty() {
             return Ok(());
         }
-        let picked = self.announce(&picked, &table.times_ns()?, collector);
+        let picked = announce(&picked, &table.times_ns()?, times_ns, collector);
         for (index, head) in table.head().columns.iter().enumerate() {
             if let Some(channel) = self.channel(head.field) {
                 hand_over(&table.column(index)?, channel, &picked, collector);
@@ -145,7 +234,7 @@ impl Selection {
         if picked.is_empty() {
             return;
         }
-        let picked = self.announce(&picked, &table.times_ns, collector);
+        let picked = announce(&picked, &table.times_ns, &self.times_ns, collector);
         for column in &table.columns {
             if let Some(channel) = self.channel(column.field) {
                 hand_over(column, channel, &picked, collector);
@@ -156,24 +245,24 @@ impl Selection {
     fn channel(&self, field: FieldId) -> Option<usize> {
         self.channels.iter().position(|(id, _)| *id == field)
     }
+}
 
-    /// Announces the picked rows, each with its entity, whose time is wanted.
-    fn announce(
-        &self,
-        picked: &[(usize, u32)],
-        times_ns: &[i64],
-        collector: &mut impl Collector,
-    ) -> Vec<(usize, PickedRow)> {
-        picked
-            .iter()
-            .map(|(row, entity)| (*row, *entity, times_ns[*row]))
-            .filter(|(_, _, time_ns)| self.times_ns.contains(time_ns))
-            .map(|(row, entity, time_ns)| {
-                let record = collector.record(entity, time_ns);
-                (row, PickedRow { entity, time_ns, record })
-            })
-            .collect()
-    }
+/// Announces the picked rows, each with its entity, whose time is wanted.
+fn announce(
+    picked: &[(usize, u32)],
+    times_ns: &[i64],
+    wanted_ns: &Range<i64>,
+    collector: &mut impl Collector,
+) -> Vec<(usize, PickedRow)> {
+    picked
+        .iter()
+        .map(|(row, entity)| (*row, *entity, times_ns[*row]))
+        .filter(|(_, _, time_ns)| wanted_ns.contains(time_ns))
+        .map(|(row, entity, time_ns)| {
+            let record = collector.record(entity, time_ns);
+            (row, PickedRow { entity, time_ns, record })
+        })
+        .collect()
 }
 
 fn hand_over(
@@ -207,6 +296,15 @@ pub trait Collector {
 
     /// One value of a record announced before.
     fn value(&mut self, row: &PickedRow, channel: usize, value: f64);
+
+    /// For which aggregation whole hours will do; `None` where records are wanted.
+    fn takes_hours(&self) -> Option<Aggregation> {
+        None
+    }
+
+    /// All samples of an entity's channel in the hour from `start_ns` on that one block has; only
+    /// called where [`Self::takes_hours`] says for what.
+    fn hour(&mut self, _entity: u32, _start_ns: i64, _channel: usize, _fold: &Fold) {}
 }
 
 /// The value of a float column at a row.

@@ -68,11 +68,26 @@ impl Collector for WindowRows {
 
     fn value(&mut self, row: &PickedRow, channel: usize, value: f64) {
         let window = row.record as usize;
-        let folds = &mut self.entities[row.entity as usize].folds[channel];
+        self.fold(row.entity, channel, window).add(row.time_ns, value);
+    }
+
+    fn takes_hours(&self) -> Option<Aggregation> {
+        (self.interval_ns == Interval::OneHour.ns()).then_some(self.aggregation)
+    }
+
+    fn hour(&mut self, entity: u32, start_ns: i64, channel: usize, fold: &Fold) {
+        let window = self.record(entity, start_ns) as usize;
+        self.fold(entity, channel, window).merge(fold);
+    }
+}
+
+impl WindowRows {
+    fn fold(&mut self, entity: u32, channel: usize, window: usize) -> &mut Fold {
+        let folds = &mut self.entities[entity as usize].folds[channel];
         if folds.len() <= window {
             folds.resize(window + 1, Fold::default());
         }
-        folds[window].add(row.time_ns, value);
+        &mut folds[window]
     }
 }
 

@@ -12,9 +12,10 @@ use heed::{Database, PutFlags, RoTxn, RwTxn};
 
 use super::group::GroupCommit;
 use super::lmdb_env::{Environment, TxnResult};
+use super::segment_files::SegmentFiles;
 use super::{
-    Counts, LogEntry, NameHash, NamesPage, NewBlock, READ_BYTES_MAX, Registered, Registration,
-    Store, lmdb_records as records,
+    CompactionLock, Counts, LogEntry, NameHash, NamesPage, NewBlock, NewSegment, READ_BYTES_MAX,
+    Registered, Registration, SegmentId, Store, View, lmdb_records as records,
 };
 use crate::batch::{FieldId, FieldType, SeriesId};
 use crate::error::{Error, Result};
@@ -26,6 +27,7 @@ type Plain = Database<'static, Bytes, Bytes>;
 pub struct LmdbStore {
     env: Environment,
     tables: Tables,
+    segments: SegmentFiles,
     group: GroupCommit<Vec<NewBlock>>,
     poisoned: AtomicBool,
 }
@@ -57,7 +59,7 @@ impl LmdbStore {
         if path.exists() {
             return Err(Error::Exists(path));
         }
-        Self::with_tables(Environment::open(&path, TABLE_COUNT)?)
+        Self::with_tables(directory, Environment::open(&path, TABLE_COUNT)?)
     }
 
     /// Opens the store in `directory`.
@@ -81,10 +83,10 @@ impl LmdbStore {
             return Err(corrupt);
         }
         let env = Environment::open(&path, TABLE_COUNT)?;
-        if env.is_new() { Err(corrupt) } else { Self::with_tables(env) }
+        if env.is_new() { Err(corrupt) } else { Self::with_tables(directory, env) }
     }
 
-    fn with_tables(env: Environment) -> Result<Self> {
+    fn with_tables(directory: &Path, env: Environment) -> Result<Self> {
         let tables = env.create_tables(|open, txn| {
             let mut plain = |name| open.create_database::<Bytes, Bytes>(txn, Some(name));
             let unordered = (plain("meta")?, plain("series")?, plain("fields")?);
@@ -93,8 +95,13 @@ impl LmdbStore {
         })?;
         let ((meta, series, fields), (names, log)) = tables;
         let tables = Tables { meta, series, fields, names, log };
-        let store =
-            Self { env, tables, group: GroupCommit::new(), poisoned: AtomicBool::new(false) };
+        let store = Self {
+            env,
+            tables,
+            segments: SegmentFiles::of(directory),
+            group: GroupCommit::new(),
+            poisoned: AtomicBool::new(false),
+        };
         // Refuses a file of another format before anything of it is used.
         store.env.read("open the store", |txn| store.tables.head(txn))?;
         Ok(store)
@@ -166,6 +173,30 @@ impl Store for LmdbStore {
         self.group.submit(blocks, |group| self.commit(group))
     }
 
+    fn view(&self, after: u64, generation: u64) -> Result<View> {
+        self.env.read("read the log", |txn| {
+            let head = self.tables.head(txn)?;
+            let mut manifest = None;
+            if head.generation != generation {
+                let stored = self.tables.meta.get(txn, records::MANIFEST)?;
+                manifest = stored.map(records::decode_manifest).transpose()?;
+                if manifest.is_none() {
+                    return Err(Error::Corrupt { what: "the manifest" }.into());
+                }
+            }
+            let entries = copy_after(self.tables.log, txn, after.max(head.compacted))?;
+            let entries =
+                entries.into_iter().map(|(sequence, sealed)| LogEntry { sequence, sealed });
+            Ok(View {
+                generation: head.generation,
+                manifest,
+                compacted: head.compacted,
+                retention_seconds: head.retention_seconds,
+                entries: entries.collect(),
+            })
+        })
+    }
+
     fn log_after(&self, after: u64) -> Result<Vec<LogEntry>> {
         let blocks =
             self.env.read("read the log", |txn| copy_after(self.tables.log, txn, after))?;
@@ -175,9 +206,12 @@ impl Store for LmdbStore {
     fn log_get(&self, sequences: &[u64]) -> Result<Vec<LogEntry>> {
         self.env.read("read the log", |txn| {
             let get = |&sequence: &u64| {
-                let found = self.tables.log.get(txn, &sequence)?;
-                let sealed = found.ok_or(Error::Corrupt { what: "the log" })?.to_vec();
-                Ok(LogEntry { sequence, sealed })
+                let Some(sealed) = self.tables.log.get(txn, &sequence)? else {
+                    let was_compacted = sequence <= self.tables.head(txn)?.compacted;
+                    let lost = Error::Corrupt { what: "the log" };
+                    return Err(if was_compacted { Error::Stale } else { lost }.into());
+                };
+                Ok(LogEntry { sequence, sealed: sealed.to_vec() })
             };
             sequences.iter().map(get).collect()
         })
@@ -191,8 +225,56 @@ impl Store for LmdbStore {
         Ok(self.env.read("read the head", |txn| self.tables.head(txn))?.counts)
     }
 
+    fn lock_compaction(&self) -> Result<Option<Box<dyn CompactionLock>>> {
+        self.segments.lock()
+    }
+
+    fn create_segment(&self, id: &SegmentId) -> Result<Box<dyn NewSegment>> {
+        self.segments.create(id)
+    }
+
+    fn read_segment(&self, id: &SegmentId, offset: u64, length: usize) -> Result<Vec<u8>> {
+        self.segments.read(id, offset, length)
+    }
+
+    fn segments(&self) -> Result<Vec<SegmentId>> {
+        Ok(self.segments.list()?.into_iter().map(|(id, _)| id).collect())
+    }
+
+    fn remove_segment(&self, id: &SegmentId) -> Result<()> {
+        self.segments.remove(id)
+    }
+
+    fn replace_manifest(&self, generation: u64, manifest: &[u8], compacted: u64) -> Result<bool> {
+        let stored = records::encode_manifest(manifest);
+        self.write("replace the manifest", |txn| {
+            let mut head = self.tables.head(txn)?;
+            if head.generation != generation {
+                return Ok(false);
+            }
+            let gone = ..=compacted;
+            for item in self.tables.log.range(txn, &gone)? {
+                head.counts.log_bytes = head.counts.log_bytes.saturating_sub(item?.1.len() as u64);
+            }
+            self.tables.log.delete_range(txn, &gone)?;
+            head.compacted = head.compacted.max(compacted.min(head.log_last));
+            head.generation += 1;
+            self.tables.meta.put(txn, records::MANIFEST, &stored)?;
+            self.tables.meta.put(txn, records::HEAD, &head.encode())?;
+            Ok(true)
+        })
+    }
+
+    fn set_retention(&self, seconds: u64) -> Result<()> {
+        self.write("set the retention", |txn| {
+            let head = records::Head { retention_seconds: seconds, ..self.tables.head(txn)? };
+            Ok(self.tables.meta.put(txn, records::HEAD, &head.encode())?)
+        })
+    }
+
     fn stored_bytes(&self) -> Result<u64> {
-        self.env.file_bytes()
+        let segments: u64 = self.segments.list()?.iter().map(|(_, bytes)| bytes).sum();
+        Ok(self.env.file_bytes()? + segments)
     }
 }
 

@@ -14,12 +14,25 @@ const CORRUPT_NAMES: Error = Error::Corrupt { what: "a page of names" };
 
 /// The key of [`Head`].
 pub(super) const HEAD: &[u8] = b"head";
+/// The key of the sealed manifest.
+pub(super) const MANIFEST: &[u8] = b"manifest";
 
 /// `record` and the checksum that ties it to `key`.
 fn checked(key: &[u8], mut record: Vec<u8>) -> Vec<u8> {
     let sum = checksum(key, &record);
     record.extend(sum);
     record
+}
+
+/// The manifest as it is stored.
+pub(super) fn encode_manifest(sealed: &[u8]) -> Vec<u8> {
+    checked(MANIFEST, sealed.to_vec())
+}
+
+/// The sealed manifest that [`encode_manifest`] stored.
+pub(super) fn decode_manifest(bytes: &[u8]) -> Result<Vec<u8>> {
+    let sealed = verified(MANIFEST, bytes);
+    Ok(sealed.ok_or(Error::Corrupt { what: "the manifest" })?.to_vec())
 }
 
 /// The record that [`checked`] made for `key`.
@@ -40,6 +53,9 @@ fn checksum(key: &[u8], record: &[u8]) -> [u8; 4] {
 pub(super) struct Head {
     pub(super) log_last: u64,
     pub(super) counts: Counts,
+    pub(super) compacted: u64,
+    pub(super) generation: u64,
+    pub(super) retention_seconds: u64,
 }
 
 impl Head {
@@ -52,6 +68,9 @@ impl Head {
             counts.rejected,
             counts.batches,
             counts.log_bytes,
+            self.compacted,
+            self.generation,
+            self.retention_seconds,
         ];
         let mut bytes = FORMAT_VERSION.to_le_bytes().to_vec();
         bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
@@ -67,20 +86,20 @@ impl Head {
         let (numbers, []) = rest.as_chunks::<8>() else {
             return Err(CORRUPT_HEAD);
         };
-        let [log_last, rows, values, rejected, batches, log_bytes] = numbers else {
+        let numbers: Vec<u64> = numbers.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+        let [log_last, rows, values, rejected, batches, log_bytes, rest @ ..] = &*numbers else {
             return Err(CORRUPT_HEAD);
         };
-        let number = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
-        Ok(Self {
-            log_last: number(log_last),
-            counts: Counts {
-                rows: number(rows),
-                values: number(values),
-                rejected: number(rejected),
-                batches: number(batches),
-                log_bytes: number(log_bytes),
-            },
-        })
+        let [compacted, generation, retention_seconds] = *rest else {
+            return Err(CORRUPT_HEAD);
+        };
+        let (log_last, rows, values) = (*log_last, *rows, *values);
+        let (rejected, batches, log_bytes) = (*rejected, *batches, *log_bytes);
+        let counts = Counts { rows, values, rejected, batches, log_bytes };
+        if compacted > log_last {
+            return Err(CORRUPT_HEAD);
+        }
+        Ok(Self { log_last, counts, compacted, generation, retention_seconds })
     }
 }
 
@@ -183,7 +202,8 @@ mod tests {
     #[test]
     fn every_record_reads_back_and_no_damaged_one_does() {
         let counts = Counts { rows: 1, values: 2, rejected: 3, batches: 4, log_bytes: 5 };
-        let head = Head { log_last: u64::MAX, counts };
+        let head =
+            Head { log_last: u64::MAX, counts, compacted: 7, generation: 8, retention_seconds: 9 };
         assert_eq!(Head::decode(&head.encode()).unwrap(), head);
         assert!(damaged(&head.encode()).all(|bytes| Head::decode(&bytes).is_err()));
 
@@ -211,8 +231,9 @@ mod tests {
     #[test]
     fn the_records_are_those_of_the_format_text() {
         let counts = Counts { rows: 2, values: 3, rejected: 4, batches: 5, log_bytes: 6 };
-        let head = Head { log_last: 1, counts }.encode();
-        let words = [1_u64, 2, 3, 4, 5, 6].iter().flat_map(|word| word.to_le_bytes());
+        let head = Head { log_last: 1, counts, compacted: 1, generation: 7, retention_seconds: 8 };
+        let head = head.encode();
+        let words = [1_u64, 2, 3, 4, 5, 6, 1, 7, 8].iter().flat_map(|word| word.to_le_bytes());
         let body: Vec<u8> = [1, 0, 0, 0].into_iter().chain(words).collect();
         let sum = crc32fast::hash(&[b"head".as_slice(), &body].concat());
         assert_eq!(head, [body, sum.to_le_bytes().to_vec()].concat());

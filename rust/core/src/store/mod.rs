@@ -12,6 +12,7 @@ mod lmdb_check;
 mod lmdb_env;
 mod lmdb_records;
 mod memory;
+mod segment_files;
 
 pub use lmdb::LmdbStore;
 pub use memory::MemoryStore;
@@ -21,6 +22,9 @@ use crate::error::Result;
 
 /// Keyed hash of a series name or a field name ([`crate::seal::Sealer::name_hash`]).
 pub type NameHash = [u8; 16];
+
+/// Id of a segment, drawn at random for each.
+pub type SegmentId = [u8; 16];
 
 /// Names to register, and their sealed spelling in the same order.
 #[derive(Clone, Debug, Default)]
@@ -67,7 +71,7 @@ pub struct Counts {
     pub rejected: u64,
     /// Batches stored.
     pub batches: u64,
-    /// Bytes of sealed blocks; filled in by the store.
+    /// Bytes of the sealed blocks that are in the log; filled in by the store.
     pub log_bytes: u64,
 }
 
@@ -99,6 +103,39 @@ pub struct LogEntry {
     pub sealed: Vec<u8>,
 }
 
+/// What a reader at some position needs to catch up, out of one snapshot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct View {
+    /// How often the manifest was replaced.
+    pub generation: u64,
+    /// The sealed manifest, where the reader does not have it yet.
+    pub manifest: Option<Vec<u8>>,
+    /// Blocks up to this position are in the manifest's segments.
+    pub compacted: u64,
+    /// Seconds that rows are kept, 0 for ever.
+    pub retention_seconds: u64,
+    /// Some blocks of the log from the reader's position on; empty means none.
+    pub entries: Vec<LogEntry>,
+}
+
+/// A segment that is being written. Dropped before [`Self::finish`], nothing of it counts.
+pub trait NewSegment {
+    /// Appends bytes.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn append(&mut self, bytes: &[u8]) -> Result<()>;
+
+    /// Makes the segment durable, its name as well.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn finish(self: Box<Self>) -> Result<()>;
+}
+
+/// Held by the one compactor of a store, over all processes; freed with the process at the latest.
+pub trait CompactionLock: Send {}
+
 /// The bytes of one tenant. Every method may be called from any thread.
 ///
 /// # Errors
@@ -127,17 +164,24 @@ pub trait Store: Send + Sync {
     /// See [`Store`].
     fn append(&self, blocks: Vec<NewBlock>) -> Result<()>;
 
+    /// What a reader needs that has applied everything up to position `after` and holds the
+    /// manifest of `generation`.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn view(&self, after: u64, generation: u64) -> Result<View>;
+
     /// Blocks after position `after`, oldest first; some, not necessarily all: empty means none.
     ///
     /// # Errors
     /// See [`Store`].
     fn log_after(&self, after: u64) -> Result<Vec<LogEntry>>;
 
-    /// The blocks at these positions, ascending, in order. A position that does not exist is an
-    /// [`crate::error::Error::Corrupt`].
+    /// The blocks at these positions, ascending, in order.
     ///
     /// # Errors
-    /// See [`Store`].
+    /// See [`Store`]; [`crate::error::Error::Stale`] for a position that was compacted, and
+    /// [`crate::error::Error::Corrupt`] for one that never was.
     fn log_get(&self, sequences: &[u64]) -> Result<Vec<LogEntry>>;
 
     /// The last position of the log, 0 where it is empty.
@@ -151,6 +195,50 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// See [`Store`].
     fn counts(&self) -> Result<Counts>;
+
+    /// Takes the lock of the one compactor, `None` where another holds it.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn lock_compaction(&self) -> Result<Option<Box<dyn CompactionLock>>>;
+
+    /// Begins a segment. Nobody sees it before a manifest names it.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn create_segment(&self, id: &SegmentId) -> Result<Box<dyn NewSegment>>;
+
+    /// `length` bytes of a segment from `offset` on.
+    ///
+    /// # Errors
+    /// See [`Store`]; [`crate::error::Error::Stale`] where the segment is gone,
+    /// [`crate::error::Error::Corrupt`] where it ends before.
+    fn read_segment(&self, id: &SegmentId, offset: u64, length: usize) -> Result<Vec<u8>>;
+
+    /// Every segment there is, named by a manifest or not.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn segments(&self) -> Result<Vec<SegmentId>>;
+
+    /// Removes a segment that no manifest names any more.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn remove_segment(&self, id: &SegmentId) -> Result<()>;
+
+    /// Replaces the manifest of `generation` by the next and, in the same commit, removes the log
+    /// up to position `compacted`. False, and nothing is changed, where it is another by now.
+    ///
+    /// # Errors
+    /// See [`Store`]; after [`crate::error::Error::Io`] it may have been replaced.
+    fn replace_manifest(&self, generation: u64, manifest: &[u8], compacted: u64) -> Result<bool>;
+
+    /// Sets how many seconds rows are kept, 0 for ever.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn set_retention(&self, seconds: u64) -> Result<()>;
 
     /// Bytes that the store occupies on disk, its own overhead included.
     ///

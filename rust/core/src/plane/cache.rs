@@ -1,0 +1,84 @@
+//! What was read last, within a bound.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Shared values under keys, up to a weight; the one used longest ago goes first.
+pub(super) struct Cache<K, V> {
+    weight_max: usize,
+    state: Mutex<State<K, V>>,
+}
+
+struct State<K, V> {
+    entries: HashMap<K, Entry<V>>,
+    weight: usize,
+    uses: u64,
+}
+
+struct Entry<V> {
+    value: Arc<V>,
+    weight: usize,
+    used: u64,
+}
+
+impl<K: Copy + Eq + Hash, V> Cache<K, V> {
+    pub(super) fn new(weight_max: usize) -> Self {
+        let state = State { entries: HashMap::new(), weight: 0, uses: 0 };
+        Self { weight_max, state: Mutex::new(state) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<K, V>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn get(&self, key: &K) -> Option<Arc<V>> {
+        let mut state = self.lock();
+        state.uses += 1;
+        let used = state.uses;
+        let entry = state.entries.get_mut(key)?;
+        entry.used = used;
+        Some(Arc::clone(&entry.value))
+    }
+
+    /// Keeps `value` unless it is too heavy by itself.
+    pub(super) fn put(&self, key: K, value: V, weight: usize) -> Arc<V> {
+        let value = Arc::new(value);
+        if weight > self.weight_max / 4 {
+            return value;
+        }
+        let mut state = self.lock();
+        state.uses += 1;
+        let entry = Entry { value: Arc::clone(&value), weight, used: state.uses };
+        let before = state.entries.insert(key, entry);
+        state.weight += weight;
+        state.weight -= before.map_or(0, |before| before.weight);
+        while state.weight > self.weight_max {
+            let oldest = state.entries.iter().min_by_key(|(_, entry)| entry.used);
+            let Some(key) = oldest.map(|(key, _)| *key) else { break };
+            let gone = state.entries.remove(&key);
+            state.weight -= gone.map_or(0, |gone| gone.weight);
+        }
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_used_longest_ago_goes_first() {
+        let cache = Cache::new(12);
+        for key in 0..4 {
+            cache.put(key, key, 3);
+        }
+        assert_eq!(cache.get(&0).as_deref(), Some(&0));
+        cache.put(4, 4, 3);
+        assert_eq!(cache.get(&1), None);
+        assert_eq!(cache.get(&0).as_deref(), Some(&0));
+        assert_eq!(*cache.put(9, 9, 13), 9);
+        assert_eq!(cache.get(&9), None);
+        assert_eq!(cache.lock().weight, 12);
+    }
+}

@@ -1,0 +1,284 @@
+//! Compaction: the log into segments, small segments into larger ones, old ones away.
+//!
+//! All work is done before the one short transaction that replaces the manifest, so writers wait
+//! for that at most. Whatever a compactor leaves that no manifest names is removed by the next.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use super::{ALWAYS_NS, Plane};
+use crate::batch::{Block, Table};
+use crate::error::{Error, Result};
+use crate::limits::{LOG_AGE_DUE_NS, LOG_BYTES_DUE, ROUND_VALUES_MAX};
+use crate::manifest::{Manifest, SegmentEntry};
+use crate::seal::Kind;
+use crate::segment::{Leaders, SegmentWriter, merge, sorted, split_by_day};
+
+/// What a compaction did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Compacted {
+    /// Blocks of the log that are in segments now.
+    pub blocks: u64,
+    /// Segments that were merged into others.
+    pub merged: u64,
+    /// Segments that retention removed.
+    pub expired: u64,
+    /// Bytes written into segments.
+    pub bytes_written: u64,
+}
+
+/// Blocks of the log that become segments together.
+struct Round {
+    blocks: Vec<Block>,
+    last: u64,
+}
+
+impl Plane {
+    /// Does what is due at `now_ns`: compacts the log if it is large or old, merges segments, and
+    /// removes those that retention hides. `whole` compacts the log as it stands, however little
+    /// it is. `None` where another process is at it.
+    ///
+    /// Memory: [`ROUND_VALUES_MAX`] decoded values and as much again to sort them, or a block of
+    /// each merged segment, and the newest row of each entity.
+    ///
+    /// # Errors
+    /// Those of [`Self::follow`], [`Error::DiskFull`]; what is stored is as it was before.
+    pub fn compact(&self, whole: bool, now_ns: i64) -> Result<Option<Compacted>> {
+        self.follow()?;
+        let mut done = Compacted::default();
+        let upto = self.store.head()?;
+        if !whole && !self.is_due(now_ns)? {
+            return Ok(Some(done));
+        }
+        let Some(_lock) = self.store.lock_compaction()? else { return Ok(None) };
+        // Another compactor may have been at work until now.
+        self.follow()?;
+        self.remove_orphans()?;
+        let compacts_log = |manifest: &Manifest| manifest.compacted < upto;
+        while (whole && compacts_log(&self.manifest())) || self.is_log_due(now_ns)? {
+            self.compact_log(now_ns, &mut done)?;
+        }
+        self.expire(now_ns, &mut done)?;
+        while let Some(segments) = mergeable(&self.manifest()) {
+            self.merge_segments(&segments, &mut done)?;
+        }
+        Ok(Some(done))
+    }
+
+    fn manifest(&self) -> Arc<Manifest> {
+        Arc::clone(&self.state().manifest)
+    }
+
+    fn is_due(&self, now_ns: i64) -> Result<bool> {
+        let manifest = self.manifest();
+        let kept_from_ns = self.kept_from_ns(now_ns);
+        let has_expired = manifest.segments.iter().any(|entry| entry.max_ns < kept_from_ns);
+        Ok(has_expired || mergeable(&manifest).is_some() || self.is_log_due(now_ns)?)
+    }
+
+    /// A round rewrites the checkpoint, so the log has to be as large to be worth one.
+    fn is_log_due(&self, now_ns: i64) -> Result<bool> {
+        let log_bytes = self.store.counts()?.log_bytes;
+        let state = self.state();
+        let oldest_ns = state.log.iter().map(|block| block.ingest_ns).min();
+        let is_old =
+            oldest_ns.is_some_and(|oldest_ns| now_ns.saturating_sub(oldest_ns) >= LOG_AGE_DUE_NS);
+        Ok(is_old || log_bytes >= LOG_BYTES_DUE.max(state.manifest.checkpoint.bytes))
+    }
+
+    fn remove_orphans(&self) -> Result<()> {
+        let named: HashSet<_> = self.manifest().ids().collect();
+        for id in self.store.segments()?.into_iter().filter(|id| !named.contains(id)) {
+            self.store.remove_segment(&id)?;
+        }
+        Ok(())
+    }
+
+    fn compact_log(&self, now_ns: i64, done: &mut Compacted) -> Result<()> {
+        let manifest = self.manifest();
+        let round = self.take_round(manifest.compacted)?;
+        // Names of blocks that were not followed yet.
+        self.follow()?;
+        let leaders = Leaders::new(&self.names().catalog);
+        let mut next = (*manifest).clone();
+        next.compacted = round.last;
+        for block in &round.blocks {
+            next.last_ingest_ns = next.last_ingest_ns.max(block.ingest_ns);
+        }
+        next.checkpoint = self.write_checkpoint(&manifest, &round, &leaders, now_ns)?;
+        done.bytes_written += next.checkpoint.bytes;
+        done.blocks += round.blocks.len() as u64;
+        let mut days: BTreeMap<i64, BTreeMap<u32, Vec<Table>>> = BTreeMap::new();
+        for table in round.blocks.into_iter().flat_map(|block| block.tables) {
+            let rank = leaders.rank(&table)?;
+            for (day, table) in split_by_day(table) {
+                days.entry(day).or_default().entry(rank).or_default().push(table);
+            }
+        }
+        for (day, measurements) in days {
+            let entry = self.write_segment(day, measurements, &leaders, next.last_ingest_ns)?;
+            next.rows += entry.rows;
+            next.values += entry.values;
+            done.bytes_written += entry.bytes;
+            next.insert(entry);
+        }
+        self.replace(&manifest, next)
+    }
+
+    /// The blocks behind position `after`: some megabytes, [`ROUND_VALUES_MAX`] values.
+    fn take_round(&self, after: u64) -> Result<Round> {
+        let mut round = Round { blocks: Vec::new(), last: after };
+        let mut values = 0;
+        for entry in self.store.log_after(after)? {
+            let block = self.open_block(&entry)?;
+            let columns = block.tables.iter().flat_map(|table| &table.columns);
+            values += columns.map(|column| column.values.len()).sum::<usize>();
+            round.blocks.push(block);
+            round.last = entry.sequence;
+            if values >= ROUND_VALUES_MAX {
+                break;
+            }
+        }
+        Ok(round)
+    }
+
+    /// The newest rows as of the end of `round`.
+    fn write_checkpoint(
+        &self,
+        manifest: &Manifest,
+        round: &Round,
+        leaders: &Leaders,
+        now_ns: i64,
+    ) -> Result<SegmentEntry> {
+        let mut latest = self.load_checkpoint(manifest)?;
+        {
+            let names = self.names();
+            for table in round.blocks.iter().flat_map(|block| &block.tables) {
+                latest.apply(table, &ALWAYS_NS, &names.catalog);
+            }
+        }
+        let mut measurements: BTreeMap<u32, Vec<Table>> = BTreeMap::new();
+        for table in latest.rows(self.kept_from_ns(now_ns)) {
+            measurements.entry(leaders.rank(&table)?).or_default().push(table);
+        }
+        if measurements.is_empty() {
+            return Ok(SegmentEntry::default());
+        }
+        self.write_segment(0, measurements, leaders, manifest.last_ingest_ns)
+    }
+
+    fn write_segment(
+        &self,
+        day: i64,
+        measurements: BTreeMap<u32, Vec<Table>>,
+        leaders: &Leaders,
+        ingest_ns: i64,
+    ) -> Result<SegmentEntry> {
+        let mut writer = SegmentWriter::begin(&*self.store, &self.sealer, leaders, ingest_ns)?;
+        for tables in measurements.into_values() {
+            writer.push(sorted(&tables, leaders)?)?;
+            writer.end_measurement()?;
+        }
+        Ok(SegmentEntry::new(day, &writer.finish()?))
+    }
+
+    fn expire(&self, now_ns: i64, done: &mut Compacted) -> Result<()> {
+        let manifest = self.manifest();
+        let kept_from_ns = self.kept_from_ns(now_ns);
+        let mut next = (*manifest).clone();
+        next.segments.retain(|entry| entry.max_ns >= kept_from_ns);
+        let expired = manifest.segments.len() - next.segments.len();
+        done.expired += expired as u64;
+        if expired > 0 { self.replace(&manifest, next) } else { Ok(()) }
+    }
+
+    fn merge_segments(&self, entries: &[SegmentEntry], done: &mut Compacted) -> Result<()> {
+        let manifest = self.manifest();
+        let leaders = Leaders::new(&self.names().catalog);
+        let open = entries.iter().map(|entry| self.open_segment(entry));
+        let open = open.collect::<Result<Vec<_>>>()?;
+        let segments: Vec<_> = open.iter().map(|open| &open.segment).collect();
+        let ingest_ns = manifest.last_ingest_ns;
+        let mut writer = SegmentWriter::begin(&*self.store, &self.sealer, &leaders, ingest_ns)?;
+        merge(&*self.store, &leaders, &segments, &mut writer)?;
+        let merged = SegmentEntry::new(entries[0].day, &writer.finish()?);
+        done.bytes_written += merged.bytes;
+        done.merged += entries.len() as u64;
+        let mut next = (*manifest).clone();
+        next.segments.retain(|entry| !entries.contains(entry));
+        // They were the last of their day.
+        next.insert(merged);
+        self.replace(&manifest, next)
+    }
+
+    /// Puts `next` in the place of `manifest`, and removes the segments that it no longer names.
+    fn replace(&self, manifest: &Manifest, mut next: Manifest) -> Result<()> {
+        next.generation = manifest.generation + 1;
+        let sealed = self.sealer.seal(Kind::Manifest, &next.encode())?;
+        if !self.store.replace_manifest(manifest.generation, &sealed, next.compacted)? {
+            // Only the holder of the lock replaces it.
+            return Err(Error::Corrupt { what: "the manifest's generation" });
+        }
+        let named: HashSet<_> = next.ids().collect();
+        self.follow()?;
+        for id in manifest.ids().filter(|id| !named.contains(id)) {
+            self.store.remove_segment(&id)?;
+        }
+        Ok(())
+    }
+}
+
+/// The last segments of a day that are worth merging: as many as together are at least twice as
+/// large as the largest of them. So a row is rewritten as often at most as its day can double, and
+/// the number of a day's segments grows with the logarithm of its size.
+fn mergeable(manifest: &Manifest) -> Option<Vec<SegmentEntry>> {
+    manifest.segments.chunk_by(|a, b| a.day == b.day).find_map(|day| {
+        let suffixes = (0..day.len().saturating_sub(1)).map(|start| &day[start..]);
+        let mut worth = suffixes.filter(|suffix| {
+            let largest = suffix.iter().map(|entry| entry.bytes).max().unwrap_or(0);
+            suffix.iter().map(|entry| entry.bytes).sum::<u64>() >= 2 * largest
+        });
+        worth.next().map(<[_]>::to_vec)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picked(sizes: &[u64]) -> Option<Vec<u64>> {
+        let mut manifest = Manifest::default();
+        for bytes in sizes {
+            manifest.insert(SegmentEntry { bytes: *bytes, ..SegmentEntry::default() });
+        }
+        let entries = mergeable(&manifest)?;
+        Some(entries.iter().map(|entry| entry.bytes).collect())
+    }
+
+    #[test]
+    fn a_merge_at_least_doubles_its_largest_segment() {
+        assert_eq!(picked(&[]), None);
+        assert_eq!(picked(&[5]), None);
+        assert_eq!(picked(&[8, 3]), None);
+        assert_eq!(picked(&[8, 3, 3]), Some(vec![3, 3]));
+        assert_eq!(picked(&[8, 4, 2, 2]), Some(vec![8, 4, 2, 2]));
+        assert_eq!(picked(&[1, 100]), None);
+    }
+
+    #[test]
+    fn the_segments_of_a_day_stay_few_and_its_rows_are_rewritten_seldom() {
+        let mut manifest = Manifest::default();
+        let mut rewritten = 0;
+        for _ in 0..1_000 {
+            manifest.insert(SegmentEntry { bytes: 1, ..SegmentEntry::default() });
+            while let Some(entries) = mergeable(&manifest) {
+                let bytes = entries.iter().map(|entry| entry.bytes).sum();
+                rewritten += bytes;
+                manifest.segments.truncate(manifest.segments.len() - entries.len());
+                manifest.insert(SegmentEntry { bytes, ..SegmentEntry::default() });
+            }
+            assert!(manifest.segments.len() <= 10);
+        }
+        assert!(rewritten <= 10 * 1_000, "{rewritten}");
+    }
+}

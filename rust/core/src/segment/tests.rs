@@ -1,0 +1,246 @@
+//! Segments come back as they were written, merged or not, and damage shows.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::aggregate::{Aggregation, Fold, Statistic};
+use crate::batch::{Column, Rows, SeriesName, Table, Values};
+use crate::catalog::Catalog;
+use crate::seal::DataKey;
+use crate::store::MemoryStore;
+
+const START_NS: i64 = 20_500 * DAY_NS;
+
+fn sealer() -> Sealer {
+    Sealer::new(&DataKey::from_bytes(&[1; 32]), [7; 16])
+}
+
+/// Series 0 to 9: entities a to d in `link`, d with two tag sets, and the same in `beam`.
+fn catalog() -> Catalog {
+    let mut catalog = Catalog::default();
+    for id in 0..10_u32 {
+        let measurement = if id % 2 == 0 { "link" } else { "beam" }.to_owned();
+        let entity = ["a", "b", "c", "d", "d"][id as usize / 2];
+        let tag = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        let tags = vec![tag("entity_id", entity), tag("site", &id.to_string())];
+        catalog.insert_series(id, SeriesName { measurement, tags });
+    }
+    catalog
+}
+
+/// A row: series, time, value of field 1 if any, a number that tells it from all others.
+type Row = (u32, i64, Option<f64>, f64);
+
+fn table(rows: &[Row]) -> Table {
+    let present = (0_u32..).zip(rows).filter_map(|(at, row)| Some((at, row.2?)));
+    let (kept, values): (Vec<u32>, Vec<f64>) = present.unzip();
+    let kept = if kept.len() == rows.len() { Rows::All } else { Rows::Some(kept) };
+    let mut columns = vec![Column {
+        field: 2,
+        rows: Rows::All,
+        values: Values::Float(rows.iter().map(|row| row.3).collect()),
+    }];
+    if !values.is_empty() {
+        columns.insert(0, Column { field: 1, rows: kept, values: Values::Float(values) });
+    }
+    Table {
+        series: rows.iter().map(|row| row.0).collect(),
+        times_ns: rows.iter().map(|row| row.1).collect(),
+        columns,
+    }
+}
+
+fn rows(table: &Table) -> Vec<Row> {
+    let value = |field: u32, row: usize| {
+        let column = table.columns.iter().find(|column| column.field == field)?;
+        let Values::Float(values) = &column.values else { return None };
+        let place = match &column.rows {
+            Rows::All => row,
+            Rows::Some(rows) => rows.binary_search(&u32::try_from(row).unwrap()).ok()?,
+        };
+        Some(values[place])
+    };
+    let row =
+        |at: usize| (table.series[at], table.times_ns[at], value(1, at), value(2, at).unwrap());
+    (0..table.row_count()).map(row).collect()
+}
+
+/// The order that segments have, of rows in write order.
+fn in_order(rows: &[Row], leaders: &Leaders) -> Vec<Row> {
+    let mut rows = rows.to_vec();
+    rows.sort_by_key(|row| (row.0 % 2 == 0, leaders.leader(row.0).unwrap(), row.1));
+    rows
+}
+
+fn write(store: &MemoryStore, leaders: &Leaders, written: &[Row]) -> (Segment, Written) {
+    let mut writer = SegmentWriter::begin(store, &sealer(), leaders, 5).unwrap();
+    for parity in [1, 0] {
+        let of: Vec<Row> = written.iter().copied().filter(|row| row.0 % 2 == parity).collect();
+        writer.push(sorted(&[table(&of)], leaders).unwrap()).unwrap();
+        writer.end_measurement().unwrap();
+    }
+    let done = writer.finish().unwrap();
+    (Segment::open(store, &sealer(), &done.id, done.bytes).unwrap(), done)
+}
+
+fn read(store: &MemoryStore, segment: &Segment) -> Vec<Row> {
+    let blocks = 0..segment.blocks().len();
+    let tables = blocks.flat_map(|at| segment.block(store, at).unwrap().tables);
+    tables.flat_map(|table| rows(&table)).collect()
+}
+
+fn written_rows() -> impl Strategy<Value = Vec<Row>> {
+    let value = proptest::option::of((-50_i32..50).prop_map(|at| f64::from(at) / 10.0));
+    proptest::collection::vec((0_u32..10, 0_i64..40, value), 0..400).prop_map(|rows| {
+        let number = (0_u32..).map(f64::from);
+        let row = |((series, minute, value), number): ((u32, i64, Option<f64>), f64)| {
+            (series, START_NS + minute * 600_000_000_000, value, number)
+        };
+        rows.into_iter().zip(number).map(row).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// F4, F6, H27: rows alike in entity and time stay in the order they were written.
+    #[test]
+    fn rows_come_back_in_order_from_one_segment_and_from_a_merge(
+        parts in proptest::collection::vec(written_rows(), 1..4),
+    ) {
+        let leaders = Leaders::new(&catalog());
+        let store = MemoryStore::default();
+        let segments: Vec<Segment> =
+            parts.iter().map(|part| write(&store, &leaders, part).0).collect();
+        for (segment, part) in segments.iter().zip(&parts) {
+            prop_assert_eq!(read(&store, segment), in_order(part, &leaders));
+        }
+        let mut writer = SegmentWriter::begin(&store, &sealer(), &leaders, 5).unwrap();
+        let inputs: Vec<&Segment> = segments.iter().collect();
+        merge(&store, &leaders, &inputs, &mut writer).unwrap();
+        let done = writer.finish().unwrap();
+        let merged = Segment::open(&store, &sealer(), &done.id, done.bytes).unwrap();
+        prop_assert_eq!(read(&store, &merged), in_order(&parts.concat(), &leaders));
+        prop_assert_eq!(done.rows, parts.concat().len() as u64);
+    }
+}
+
+/// Enough rows of two entities that blocks are cut inside an entity, at one instant as well.
+fn many_rows(seed: f64) -> Vec<Row> {
+    let rows = 0..30_000_i32;
+    rows.map(|at| {
+        let series = if at % 3 == 0 { 0 } else { 8 };
+        let step = if at < 20_000 { at / 4 } else { 5_000 };
+        (
+            series,
+            START_NS + i64::from(step) * 1_000_000_000,
+            Some(f64::from(at % 700) / 10.0),
+            seed + f64::from(at),
+        )
+    })
+    .collect()
+}
+
+#[test]
+fn entities_that_span_blocks_merge_in_write_order() {
+    let leaders = Leaders::new(&catalog());
+    let store = MemoryStore::default();
+    let parts = [many_rows(0.0), many_rows(100_000.0)];
+    let segments = parts.each_ref().map(|part| write(&store, &leaders, part).0);
+    assert!(segments[0].blocks().len() > 2);
+    let mut writer = SegmentWriter::begin(&store, &sealer(), &leaders, 5).unwrap();
+    merge(&store, &leaders, &segments.each_ref(), &mut writer).unwrap();
+    let done = writer.finish().unwrap();
+    let merged = Segment::open(&store, &sealer(), &done.id, done.bytes).unwrap();
+    assert!(merged.blocks().iter().all(|block| block.rows <= writer::BLOCK_ROWS_MAX));
+    assert!(read(&store, &merged) == in_order(&parts.concat(), &leaders));
+}
+
+#[test]
+fn statistics_are_those_of_the_rows() {
+    let leaders = Leaders::new(&catalog());
+    let store = MemoryStore::default();
+    let (segment, _) = write(&store, &leaders, &many_rows(0.0));
+    for at in 0..segment.blocks().len() {
+        assert!(segment.blocks()[at].has_statistics());
+        let block = segment.block(&store, at).unwrap();
+        let rows = rows(&block.tables[0]);
+        let statistics = decode_block(&segment.read(&store, Part::Statistics(at)).unwrap());
+        let statistics = statistics.unwrap().tables.remove(0);
+        let hours = statistics.series.iter().zip(&statistics.times_ns);
+        for (hour, (leader, start_ns)) in hours.enumerate() {
+            let within = rows.iter().filter(|row| {
+                leaders.leader(row.0).unwrap() == *leader && hour_of(row.1) == *start_ns
+            });
+            let mut expected = Fold::default();
+            within.clone().for_each(|row| expected.add(row.1, row.2.unwrap()));
+            // Decimals add up exactly as integers.
+            let sum: f64 = within.map(|row| (row.2.unwrap() * 10.0).round()).sum::<f64>() / 10.0;
+            expected.set(Statistic::Sum, *start_ns, sum);
+            for statistic in Statistic::ALL {
+                let field = statistics::column_of(1, statistic);
+                let column = statistics.columns.iter().find(|column| Some(column.field) == field);
+                let found = column.map(|column| match &column.values {
+                    Values::Float(values) => values[hour],
+                    _ => panic!("statistics are doubles"),
+                });
+                assert_eq!(found, expected.get(statistic, *start_ns), "{statistic:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn h28_an_hour_whose_sum_overflows_keeps_its_mean() {
+    let leaders = Leaders::new(&catalog());
+    let huge: Vec<Row> = (0..30).map(|at| (0, START_NS + at, Some(f64::MAX), 0.5)).collect();
+    let statistics = statistics::of(&table(&huge), &leaders).unwrap().unwrap();
+    let mut fold = Fold::default();
+    for statistic in Statistic::of(Aggregation::Mean) {
+        let field = statistics::column_of(1, *statistic);
+        for column in statistics.columns.iter().filter(|column| Some(column.field) == field) {
+            let Values::Float(values) = &column.values else { panic!("statistics are doubles") };
+            fold.set(*statistic, START_NS, values[0]);
+        }
+    }
+    let mean = fold.result(Aggregation::Mean).unwrap();
+    assert!((mean / f64::MAX - 1.0).abs() < 1e-12, "{mean}");
+}
+
+#[test]
+fn any_damage_to_a_file_is_noticed() {
+    let leaders = Leaders::new(&catalog());
+    let store = MemoryStore::default();
+    let few: Vec<Row> = (0..60).map(|at| (at % 4, START_NS, Some(0.5), f64::from(at))).collect();
+    let (_, done) = write(&store, &leaders, &few);
+    let length = usize::try_from(done.bytes).unwrap();
+    let bytes = store.read_segment(&done.id, 0, length).unwrap();
+    let read_whole = |bytes: &[u8]| -> Result<()> {
+        let store = MemoryStore::default();
+        let mut new = store.create_segment(&done.id).unwrap();
+        new.append(bytes).unwrap();
+        new.finish().unwrap();
+        let segment = Segment::open(&store, &sealer(), &done.id, bytes.len() as u64)?;
+        for (at, block) in segment.blocks().iter().enumerate() {
+            segment.block(&store, at)?;
+            if block.has_statistics() {
+                segment.read(&store, Part::Statistics(at))?;
+            }
+        }
+        Ok(())
+    };
+    read_whole(&bytes).unwrap();
+    for at in 0..bytes.len() {
+        assert!(read_whole(&bytes[..at]).is_err(), "{at}");
+        for flip in [0x01, 0x80] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= flip;
+            assert!(read_whole(&damaged).is_err(), "{at}");
+        }
+    }
+    // A file under another's name is not that file.
+    let mut new = store.create_segment(&[9; 16]).unwrap();
+    new.append(&bytes).unwrap();
+    new.finish().unwrap();
+    assert!(Segment::open(&store, &sealer(), &[9; 16], done.bytes).is_err());
+}

@@ -1,0 +1,205 @@
+//! Writing a segment, block by block.
+
+use super::rows::slice;
+use super::{
+    BlockEntry, HEAD_LEN, INDEX_PART, Leaders, Part, footer_checksum, head_of, index, index_len,
+    sorted, statistics,
+};
+use crate::batch::{Block, Table, Values};
+use crate::column::encode_block;
+use crate::error::Result;
+use crate::seal::{Sealer, SegmentSealer, fill_random};
+use crate::store::{NewSegment, SegmentId, Store};
+
+/// Rows of a block: a day at one row in ten seconds is not cut.
+pub(super) const BLOCK_ROWS_MAX: usize = 12_288;
+/// Values of a block, unless it has a single row.
+const BLOCK_VALUES_MAX: usize = 1 << 18;
+/// Bytes of text in a block, unless it has a single row.
+const BLOCK_TEXT_MAX: usize = 1 << 22;
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Id of the segment.
+    pub id: SegmentId,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Rows in it.
+    pub rows: u64,
+    /// Values in it.
+    pub values: u64,
+    /// Smallest and greatest time.
+    pub times_ns: Option<(i64, i64)>,
+}
+
+/// A segment that is being written. Holds a few blocks in memory, whatever its length.
+pub struct SegmentWriter<'a> {
+    file: Box<dyn NewSegment>,
+    sealer: SegmentSealer,
+    leaders: &'a Leaders,
+    ingest_ns: i64,
+    blocks: Vec<BlockEntry>,
+    written: Written,
+    /// Rows that have not filled a block yet.
+    pending: Table,
+}
+
+impl<'a> SegmentWriter<'a> {
+    /// Begins a segment under a new id; `ingest_ns` is the greatest ingest instant of its rows.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Io`], [`crate::error::Error::DiskFull`].
+    pub fn begin(
+        store: &dyn Store,
+        sealer: &Sealer,
+        leaders: &'a Leaders,
+        ingest_ns: i64,
+    ) -> Result<Self> {
+        let mut id = SegmentId::default();
+        fill_random(&mut id)?;
+        let mut file = store.create_segment(&id)?;
+        file.append(&head_of(&id))?;
+        Ok(Self {
+            file,
+            sealer: sealer.segment(&id),
+            leaders,
+            ingest_ns,
+            blocks: Vec::new(),
+            written: Written { id, bytes: HEAD_LEN as u64, ..Written::default() },
+            pending: Table::default(),
+        })
+    }
+
+    /// Adds rows of one measurement, sorted, none of which belongs before a row added so far. The
+    /// measurement may change after [`Self::end_measurement`] only.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub fn push(&mut self, table: Table) -> Result<()> {
+        let pending = std::mem::take(&mut self.pending);
+        let table =
+            if pending.row_count() == 0 { table } else { sorted(&[pending, table], self.leaders)? };
+        let mut start = 0;
+        while let Some(end) = self.block_end(&table, start)? {
+            self.write_block(slice(&table, start..end))?;
+            start = end;
+        }
+        self.pending = slice(&table, start..table.row_count());
+        Ok(())
+    }
+
+    /// Writes what has not filled a block.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub fn end_measurement(&mut self) -> Result<()> {
+        let pending = std::mem::take(&mut self.pending);
+        if pending.row_count() > 0 { self.write_block(pending) } else { Ok(()) }
+    }
+
+    /// Ends and syncs the segment.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub fn finish(mut self) -> Result<Written> {
+        self.end_measurement()?;
+        let index = self.sealer.seal(INDEX_PART, index::encode(&self.blocks));
+        let checksum = footer_checksum(&head_of(&self.written.id), &index);
+        let footer = [index.as_slice(), &index_len(&index), &checksum].concat();
+        self.append(&footer)?;
+        self.file.finish()?;
+        Ok(self.written)
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.written.bytes += bytes.len() as u64;
+        self.file.append(bytes)
+    }
+
+    /// Where the block that begins at row `start` ends, `None` where later rows may still join it:
+    /// between two entities if that leaves it at least a quarter full, else where it is full.
+    fn block_end(&self, table: &Table, start: usize) -> Result<Option<usize>> {
+        let full = full_after(table, start);
+        if start + full >= table.row_count() {
+            return Ok(None);
+        }
+        let leader = |row: usize| self.leaders.leader(table.series[row]);
+        for end in (start + full / 4 + 1..=start + full).rev() {
+            if leader(end)? != leader(end - 1)? {
+                return Ok(Some(end));
+            }
+        }
+        Ok(Some(start + full))
+    }
+
+    fn write_block(&mut self, table: Table) -> Result<()> {
+        let row = |row: usize| Ok((self.leaders.leader(table.series[row])?, table.times_ns[row]));
+        let times_ns = || table.times_ns.iter().copied();
+        let (Some(min_ns), Some(max_ns)) = (times_ns().min(), times_ns().max()) else {
+            return Ok(());
+        };
+        let mut entry = BlockEntry {
+            offset: self.written.bytes,
+            sealed_len: 0,
+            statistics_len: 0,
+            rows: table.row_count(),
+            first: row(0)?,
+            last: row(table.row_count() - 1)?,
+            min_ns,
+            max_ns,
+        };
+        let (first_ns, last_ns) = self.written.times_ns.unwrap_or((min_ns, max_ns));
+        self.written.times_ns = Some((first_ns.min(min_ns), last_ns.max(max_ns)));
+        self.written.rows += table.row_count() as u64;
+        self.written.values += values_of(&table);
+        let statistics = statistics::of(&table, self.leaders)?;
+        let at = self.blocks.len();
+        entry.sealed_len = self.write_part(Part::Block(at), table)?;
+        if let Some(statistics) = statistics {
+            entry.statistics_len = self.write_part(Part::Statistics(at), statistics)?;
+        }
+        self.blocks.push(entry);
+        Ok(())
+    }
+
+    fn write_part(&mut self, part: Part, table: Table) -> Result<usize> {
+        let block = Block { ingest_ns: self.ingest_ns, tables: vec![table] };
+        let sealed = self.sealer.seal(part.number(), encode_block(&block));
+        self.append(&sealed)?;
+        Ok(sealed.len())
+    }
+}
+
+pub(super) fn values_of(table: &Table) -> u64 {
+    table.columns.iter().map(|column| column.values.len() as u64).sum()
+}
+
+/// Rows from `start` on that fill a block.
+fn full_after(table: &Table, start: usize) -> usize {
+    let rows = BLOCK_ROWS_MAX.min(BLOCK_VALUES_MAX / table.columns.len().max(1)).max(1);
+    let end = (start + rows).min(table.row_count());
+    let mut texts = vec![0; end - start];
+    for column in &table.columns {
+        let Values::Text(values) = &column.values else { continue };
+        let places = match &column.rows {
+            crate::batch::Rows::All => start..end,
+            crate::batch::Rows::Some(rows) => super::rows::places_within(rows, &(start..end)),
+        };
+        for place in places {
+            let row = match &column.rows {
+                crate::batch::Rows::All => place,
+                crate::batch::Rows::Some(rows) => rows[place] as usize,
+            };
+            texts[row - start] += values[place].len();
+        }
+    }
+    let mut bytes = 0;
+    let within = texts.iter().take_while(|length| {
+        bytes += **length;
+        bytes <= BLOCK_TEXT_MAX
+    });
+    let within = within.count().max(1);
+    // All rows that are there fit: whether more would is not known yet.
+    if within >= end - start { rows } else { within }
+}
