@@ -6,6 +6,7 @@ import json
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,10 +31,11 @@ CONNECTIONS = 4
 class Driven:
     """A server and the client process that drives it."""
 
-    def __init__(self, process: int, address: str, key: str) -> None:
+    def __init__(self, process: int, *client: str) -> None:
         self._processes = with_children(process)
+        script, *arguments = client
         self._client = subprocess.Popen(
-            [sys.executable, HERE / "drive.py", address, "/telemetry", key],
+            [sys.executable, HERE / script, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -54,15 +56,25 @@ class Driven:
         self._client.wait()
 
 
+def http_driven(process: int, address: str, key: str) -> Driven:
+    """`drive.py` on `POST /telemetry`."""
+    return Driven(process, "drive.py", address, "/telemetry", key)
+
+
+def grpc_driven(process: int, ready: dict, key: str, records: int) -> Driven:
+    """`grpc_drive.py` with messages of so many records."""
+    return Driven(process, "grpc_drive.py", ready["grpc"], ready["grpc_ca"], key, str(records))
+
+
 @contextmanager
 def running_service(data: Path) -> Iterator[tuple[service.Service, dict[str, str]]]:
     """The service with two workers; keys of the tenants that the figures need."""
     data.mkdir(parents=True)
     keys = {"writes": service.prepare(data, "writes")}
-    for tenant in ("wide", "hour"):
+    for tenant in ("wide", "hour", "grpc"):
         service.command(data, "tenant", "create", tenant)
         keys[tenant] = service.create_key(data, tenant)
-    options = ["--workers", str(WORKERS), "--threads", str(THREADS)]
+    options = ["--workers", str(WORKERS), "--threads", str(THREADS), "--grpc", "127.0.0.1:0"]
     running = service.start(data, keys["writes"], *options)
     try:
         yield running, keys
@@ -88,6 +100,21 @@ def running_body_only() -> Iterator[tuple[int, str]]:
     finally:
         process.terminate()
         process.wait()
+
+
+@contextmanager
+def running_noop() -> Iterator[tuple[int, dict]]:
+    """Process and ready line of the gRPC handler that does nothing."""
+    with tempfile.TemporaryDirectory() as folder:
+        service.command(Path(folder) / "data", "init")
+        process = subprocess.Popen(
+            [sys.executable, HERE / "grpc_noop.py", f"{folder}/data"], stdout=subprocess.PIPE
+        )
+        try:
+            yield process.pid, json.loads(process.stdout.readline())
+        finally:
+            process.terminate()
+            process.wait()
 
 
 class Getter:

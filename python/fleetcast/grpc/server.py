@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _STOP_SECONDS = 20.0
 _REFLECTING = ("development", "sandbox")  # where reflection is on unless it is turned off (L26)
 _HOUR_MS = 3_600_000
+_FRAME_BYTES_MAX = 1_048_576
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +101,8 @@ def _options(settings: Settings, *, shared: bool) -> list[tuple[str, int]]:
         # Also what a message may unpack to (L5, L25).
         ("grpc.max_receive_message_length", settings.grpc.message_bytes_max),
         ("grpc.max_concurrent_streams", 256),
+        # A message of a megabyte in one frame instead of 64; the window bounds it as before.
+        ("grpc.http2.max_frame_size", _FRAME_BYTES_MAX),
         # Stations hold a channel that is silent for long, and may ask every ten seconds (L20).
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.min_ping_interval_without_data_ms", 10_000),

@@ -22,7 +22,7 @@ from fleetcast.http.exchange import Exchange, environ
 from fleetcast.http.framing import whole_answer
 from fleetcast.http.headers import new_request_id
 from fleetcast.http.loop import Loop
-from fleetcast.http.malloc import keep_large_buffers
+from fleetcast.malloc import keep_large_buffers
 
 if TYPE_CHECKING:
     from gunicorn.config import Config  # type: ignore[import-untyped]

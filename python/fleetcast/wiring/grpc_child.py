@@ -7,6 +7,7 @@ import socket
 
 from fleetcast.grpc.server import Listener, serve
 from fleetcast.logs import configure_logs
+from fleetcast.malloc import keep_large_buffers
 from fleetcast.metrics import Counters, Shared, sample
 from fleetcast.wiring.board import Board
 from fleetcast.wiring.child import end_with_supervisor, read_brief, report_ready
@@ -19,6 +20,7 @@ def main() -> None:
     brief = read_brief()
     configure_logs("grpc")
     end_with_supervisor()
+    keep_large_buffers()
     settings = brief.settings.grpc
     # The supervisor's socket holds the port; it never listens, and so it gets no connections.
     with socket.socket(fileno=brief.listener_fd) as held:

@@ -1,0 +1,92 @@
+"""Figures of the gRPC write path, beside HTTP and beside a handler that does nothing."""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING
+
+import fleet
+from fleetcast._core import Plane, Refused
+from measure import alternate, cpu_seconds
+from messages import MESSAGE_RECORDS, WriteRequest, message
+from servers import CONNECTIONS, grpc_driven, http_driven, running_noop
+from table import Line
+
+if TYPE_CHECKING:
+    from tests.service.service import Service
+
+    from effort import Effort
+    from servers import Driven
+
+SMALL_RECORDS = fleet.BODY_RECORDS
+LARGE_RECORDS = MESSAGE_RECORDS
+
+
+def decoder_lines(effort: Effort) -> list[Line]:
+    """Messages to columns in one process, and the same bytes to the generated classes' objects."""
+    messages = [message(seed) for seed in range(2)]
+    records = len(messages) * MESSAGE_RECORDS
+    plane = Plane.in_memory("bench")
+    plane.write_json(fleet.conflicting_body())
+
+    def columns() -> None:
+        for body in messages:
+            try:
+                plane.write_protobuf(body, batch_records_max=MESSAGE_RECORDS)
+            except Refused as refusal:
+                assert refusal.args[0] == "field_type_conflict"  # noqa: PT017 - no test
+            else:
+                raise AssertionError
+
+    def objects() -> None:
+        for body in messages:
+            WriteRequest.FromString(body)
+
+    columns()
+    rates = alternate(
+        effort.rounds,
+        {
+            "columns": lambda: records / cpu_seconds(columns),
+            "objects": lambda: records / cpu_seconds(objects),
+        },
+    )
+    return [
+        Line.at_least(
+            "protobuf: decode + validate + columns, records per CPU second",
+            rates["columns"], "generated Python classes (upb)", rates["objects"], 10,
+        )
+    ]  # fmt: skip
+
+
+def grpc_lines(effort: Effort, service: Service, key: str) -> list[Line]:
+    """Durable and sealed, by message size; HTTP and the idle handler take turns with it."""
+    process, ready = service.process.pid, service.ready
+    drives: dict[str, list[dict]] = {"http": [], "small": [], "large": [], "noop": []}
+    with running_noop() as (noop, noop_ready):
+        driven: dict[str, Driven] = {
+            "http": http_driven(process, service.address, key),
+            "small": grpc_driven(process, ready, key, SMALL_RECORDS),
+            "large": grpc_driven(process, ready, key, LARGE_RECORDS),
+            "noop": grpc_driven(noop, noop_ready, key, LARGE_RECORDS),
+        }
+        for each in driven.values():
+            each.drive(CONNECTIONS, effort.drive_seconds / 2)
+        for _ in range(effort.drive_rounds):
+            for name, each in driven.items():
+                drives[name].append(each.drive(CONNECTIONS, effort.drive_seconds))
+        for each in driven.values():
+            each.close()
+    records = {"http": fleet.BODY_RECORDS, "small": SMALL_RECORDS}
+    rates = {
+        name: statistics.median(drive["requests"] / drive["server_cpu_seconds"] for drive in those)
+        * records.get(name, LARGE_RECORDS)
+        for name, those in drives.items()
+    }
+    figure = "gRPC, {:,}-record messages, records per server CPU second"
+    small, large = figure.format(SMALL_RECORDS), figure.format(LARGE_RECORDS)
+    http, noop_name = "HTTP JSON, 1,000-record bodies", "handler that does nothing"
+    return [
+        Line.at_least(small, rates["small"], http, rates["http"], 1.2),
+        Line.at_least(large, rates["large"], http, rates["http"], 1.7),
+        Line.at_least(large, rates["large"], noop_name, rates["noop"], 0.5),
+    ]

@@ -1,0 +1,38 @@
+"""The fleet's records as protobuf messages, made by the generated classes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import fleet
+
+sys.path.append(str(Path(__file__).parent.parent))
+
+from tests.grpc.messages import SECOND_NS, WriteRequest, record
+
+__all__ = ["MESSAGE_RECORDS", "WriteRequest", "message"]
+
+MESSAGE_RECORDS = 10_000
+_EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
+
+
+def message(turn: int, records: int = MESSAGE_RECORDS) -> bytes:
+    """A `WriteRequest` of as many records; those of different turns lie behind one another."""
+    bodies = records // fleet.BODY_RECORDS
+    start = fleet.START + timedelta(seconds=turn * bodies * fleet.STEP_SECONDS)
+    request = WriteRequest()
+    for body in fleet.bodies(bodies, start):
+        request.records.extend(_record(each) for each in json.loads(body))
+    return request.SerializeToString()
+
+
+def _record(each: dict):
+    since = datetime.fromisoformat(each["time"]) - _EPOCH
+    time_ns = since // timedelta(microseconds=1) * 1_000
+    assert time_ns % SECOND_NS % 1_000_000 == 0
+    fields = {name: float(value) for name, value in each["fields"].items()}
+    entity = each["tags"].pop("entity_id")
+    return record(time_ns, entity, each["measurement"], each["tags"], fields)
