@@ -297,10 +297,12 @@ class Plane:
         """
     def buffered_bytes(self) -> int:
         """Sealed bytes that wait for `flush`."""
-    def compact(self, *, whole: bool = False, now_ns: int | None = None) -> Compacted | None:
-        """Does what is due: compacts the log if it is large or old, merges segments, removes those
-        that retention hides. `whole` compacts the log as it stands. `None` where another process
-        is at it. Raises `StoreError`; what is stored is as it was before.
+    def compact(
+        self, *, whole: bool = False, after_seconds: int = 3600, now_ns: int | None = None
+    ) -> Compacted | None:
+        """Does what is due: compacts the log if it is large or has a block that is so old, merges
+        segments, removes those that retention hides. `whole` compacts the log as it stands. `None`
+        where another process is at it. Raises `StoreError`; what is stored is as it was before.
         """
     def set_retention(self, seconds: int | None) -> None:
         """Sets how long rows are kept, `None` for ever: older ones vanish at once from the reads of

@@ -21,6 +21,7 @@ from fleetcast._core import (
     INTERVALS,
     MEASUREMENTS,
     ArrowStream,
+    Compacted,
     Limiter,
     Plane,
     Stats,
@@ -45,6 +46,7 @@ __all__ = [
     "MEASUREMENTS",
     "Aggregation",
     "ArrowStream",
+    "Compacted",
     "Engine",
     "Interval",
     "Limiter",
@@ -61,6 +63,8 @@ logger = logging.getLogger(__name__)
 
 Interval = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
 """One of `INTERVALS`."""
+_REMOVALS_MAX = 10
+
 Aggregation = Literal["mean", "min", "max", "last"]
 """One of `AGGREGATIONS`."""
 
@@ -137,6 +141,10 @@ class Engine:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         Plane.create(str(self._directory / account_id), self._master_key)
 
+    def set_retention(self, account_id: str, tenant_key: str, seconds: int | None) -> None:
+        """Sets how long an account's rows are kept, `None` for ever. Raises `StoreError`."""
+        self.plane(account_id, tenant_key).set_retention(seconds)
+
     def plane(self, account_id: str, tenant_key: str) -> Plane:
         """The open store of an account. Raises `StoreError` where it cannot be opened.
 
@@ -195,7 +203,11 @@ class Engine:
         self.release(account_id)
         folder = self._directory / account_id
         (folder / "key").unlink(missing_ok=True)
-        shutil.rmtree(folder, ignore_errors=True)
+        for _ in range(_REMOVALS_MAX):
+            # A compaction under way may add a file, until it finds its folder gone.
+            shutil.rmtree(folder, ignore_errors=True)
+            if not folder.exists():
+                break
 
     def flush(self) -> None:
         """Makes durable what was acknowledged before it was: asynchronous mode (F1).

@@ -13,7 +13,8 @@ def test_it_says_where_it_is_ready_and_stops_when_told(serve, wait_for_end):
     assert list(service.ready) == ["event", "http", "grpc", "grpc_ca", "admin"]
     assert service.get("/health") == (200, {"status": "ok", "checks": {}})
     children = service.children()
-    assert len(children) == 6  # two arbiters, two HTTP workers, gRPC, the private listener
+    # Two arbiters, two HTTP workers, gRPC, maintenance, the private listener.
+    assert len(children) == 7
     status, out, _ = service.stop()
     assert (status, out) == (0, "")
     assert wait_for_end(children, 0)
@@ -46,9 +47,9 @@ def test_a_port_in_use_is_one_clear_line(serve, tmp_path, fail):
     assert "cannot listen" in line
 
 
-@pytest.mark.parametrize("nth", range(4))
+@pytest.mark.parametrize("nth", range(6))
 def test_what_dies_is_started_again(serve, wait_for_end, nth):
-    """The first two are the arbiters, the others are their workers."""
+    """Two arbiters with a worker each, gRPC, maintenance."""
     service = serve("--workers", "1")
     victim = service.children()[nth]
     os.kill(victim, signal.SIGKILL)
@@ -68,10 +69,11 @@ def test_children_end_when_the_supervisor_is_killed(serve, wait_for_end):
 
 def test_children_that_are_stuck_end_as_well(serve, wait_for_end):
     service = serve("--workers", "1", "--grpc", "off", "--admin", "off")
-    arbiter, worker = service.children()
+    arbiter, maintenance, worker = service.children()
     os.kill(worker, signal.SIGSTOP)
+    os.kill(maintenance, signal.SIGSTOP)
     service.process.kill()
-    assert wait_for_end([arbiter, worker], 10)
+    assert wait_for_end([arbiter, maintenance, worker], 10)
 
 
 def test_a_key_revoked_in_one_process_is_refused_in_all_at_once(serve, call):

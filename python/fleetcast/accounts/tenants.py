@@ -77,6 +77,8 @@ class Tenants:
                 message = f"tenant {name} exists already"
                 raise OperatorError(message)
             self._engine.create_plane(tenant.account_id)
+            if retention_seconds is not None:
+                self._engine.set_retention(tenant.account_id, name, retention_seconds)
             tables.put_tenant(tenant)
         self._audit("tenant created", tenant=name, account_id=tenant.account_id, plan=plan)
         return tenant
@@ -94,12 +96,15 @@ class Tenants:
     def change(self, name: str, **attributes: Any) -> Tenant:  # noqa: ANN401  as of the record
         """Replaces `plan`, `live_ingest`, `retention_seconds` or `disabled`.
 
-        Raises `OperatorError`, `ControlStoreUnavailable`.
+        A retention is in force at once, for every process. Raises `OperatorError`, `StoreError`,
+        `ControlStoreUnavailable`.
         """
         with self._store.write() as tables:
             tenant = replace(known_tenant(tables, name), **attributes)
             check_attributes(tenant.plan, tenant.retention_seconds)
             tables.put_tenant(tenant)
+            if "retention_seconds" in attributes:
+                self._engine.set_retention(tenant.account_id, name, tenant.retention_seconds)
         self._audit("tenant changed", tenant=name, account_id=tenant.account_id, **attributes)
         return tenant
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fleetcast.accounts import ControlStoreUnavailable
+from fleetcast.cli.compact import compact
 from fleetcast.cli.demo import demo
 from fleetcast.cli.doctor import doctor
 from fleetcast.cli.importing import import_
@@ -24,7 +25,7 @@ from fleetcast.errors import OperatorError, SettingsError, StoreError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_COMMANDS = (init, tenant, key, provision, serve, config, stats, import_, demo, doctor)
+_COMMANDS = (init, tenant, key, provision, serve, config, stats, compact, import_, demo, doctor)
 _INTERRUPTED = 130
 
 

@@ -15,20 +15,21 @@ def stats(run: Run) -> None:
     with run.opened() as installation:
         for tenant in installation.tenants.every():
             plane = installation.engine.plane(tenant.account_id, tenant.name)
-            plane.follow()
             held = plane.stats()
-            per_value = round(held.stored_bytes / held.values, 3) if held.values else None
+            values = held.stored_values
+            per_value = round(held.stored_bytes / values, 3) if values else None
             rows.append(
                 {
                     "tenant": tenant.name,
-                    "rows": held.rows,
-                    "values": held.values,
+                    "rows": held.stored_rows,
+                    "values": values,
                     "series": held.series,
+                    "segments": held.segments,
                     "stored_bytes": held.stored_bytes,
                     "bytes_per_value": per_value,
                 }
             )
             installation.engine.release(tenant.account_id)
-    header = ("tenant", "rows", "values", "series", "stored_bytes", "bytes_per_value")
+    header = ("tenant", "rows", "values", "series", "segments", "stored_bytes", "bytes_per_value")
     cells = [[row[name] for name in header] for row in rows]
     run.answer({"tenants": rows}, table(header, cells))

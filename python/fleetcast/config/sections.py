@@ -109,6 +109,7 @@ class Store:
     """Where telemetry is kept."""
 
     backend: str = setting("embedded", checks.one_of("embedded"), cold=True)
+    compact_after_seconds: int = setting(3600, between(1, _DAY_SECONDS))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,6 +49,8 @@ FAMILIES = (
         "counter",
         "Requests let through because the rate limit could not be asked.",
     ),
+    Family("fleetcast_compaction_bytes_total", "counter", "Bytes written into segments."),
+    Family("fleetcast_compaction_failed_total", "counter", "Compactions of a store that failed."),
     Family("fleetcast_processes_ready", "gauge", "Processes that serve."),
     Family("fleetcast_tenant_up", "gauge", "Whether the tenant's store could be read."),
     Family("fleetcast_tenant_rows", "gauge", "Records in the tenant's store."),

@@ -73,6 +73,12 @@ def serve(
                 processes=settings.http.workers,
             ),
             *grpc.children,
+            ChildSpec(
+                name="maintenance",
+                module="fleetcast.wiring.maintenance_child",
+                listener=None,
+                processes=1,
+            ),
         ]
         if admin is not None:
             table.append(

@@ -48,10 +48,6 @@ pub const SEGMENT_PARTS_BYTES_MAX: usize = 16 << 20;
 /// Bytes of the log from which on it is worth compacting.
 pub const LOG_BYTES_DUE: u64 = 4 << 20;
 
-/// Age at which a block of the log is compacted although there are few: bounds what a process that
-/// opens the store has to read and decode.
-pub const LOG_AGE_DUE_NS: i64 = 3_600_000_000_000;
-
 /// Values that one round of compaction decodes, unless a single block has more: bounds its memory.
 pub const ROUND_VALUES_MAX: usize = 1 << 22;
 

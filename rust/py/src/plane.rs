@@ -12,7 +12,7 @@ use fleetcast_core::aggregate::{Aggregation, Interval};
 use fleetcast_core::error::{Error, Result};
 use fleetcast_core::frame::Frame;
 use fleetcast_core::limits::WriteLimits;
-use fleetcast_core::plane::{self, Acknowledge};
+use fleetcast_core::plane::{self, Acknowledge, Due};
 use fleetcast_core::query::request::{QueryRefusal, SeriesLimits, SeriesRequest};
 use fleetcast_core::query::{self, answer::SeriesAnswer};
 use fleetcast_core::wire::Format;
@@ -274,14 +274,17 @@ impl Plane {
         self.detached(py, plane::Plane::follow)
     }
 
-    #[pyo3(signature = (*, whole=false, now_ns=None))]
+    #[pyo3(signature = (*, whole=false, after_seconds=3600, now_ns=None))]
     fn compact(
         &self,
         py: Python<'_>,
         whole: bool,
+        after_seconds: u32,
         now_ns: Option<i64>,
     ) -> PyResult<Option<Compacted>> {
-        let done = self.detached(py, |plane| plane.compact(whole, clock_ns(now_ns)))?;
+        let age_ns = i64::from(after_seconds) * 1_000_000_000;
+        let due = if whole { Due::Now } else { Due::LargeOrAged { age_ns } };
+        let done = self.detached(py, |plane| plane.compact(due, clock_ns(now_ns)))?;
         Ok(done.map(Compacted::from))
     }
 

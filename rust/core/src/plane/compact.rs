@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::{ALWAYS_NS, Plane};
 use crate::batch::{Block, Table};
 use crate::error::{Error, Result};
-use crate::limits::{LOG_AGE_DUE_NS, LOG_BYTES_DUE, ROUND_VALUES_MAX};
+use crate::limits::{LOG_BYTES_DUE, ROUND_VALUES_MAX};
 use crate::manifest::{Manifest, SegmentEntry};
 use crate::seal::Kind;
 use crate::segment::{Leaders, SegmentWriter, merge, sorted, split_by_day};
@@ -27,6 +27,18 @@ pub struct Compacted {
     pub bytes_written: u64,
 }
 
+/// When the log is to be compacted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// Now, as it stands, however little it is.
+    Now,
+    /// When it is large, or when its oldest block is so old.
+    LargeOrAged {
+        /// In nanoseconds.
+        age_ns: i64,
+    },
+}
+
 /// Blocks of the log that become segments together.
 struct Round {
     blocks: Vec<Block>,
@@ -34,28 +46,26 @@ struct Round {
 }
 
 impl Plane {
-    /// Does what is due at `now_ns`: compacts the log if it is large or old, merges segments, and
-    /// removes those that retention hides. `whole` compacts the log as it stands, however little
-    /// it is. `None` where another process is at it.
+    /// Compacts the log if it is `due` at `now_ns`, merges segments, and removes those that
+    /// retention hides. `None` where another process is at it.
     ///
     /// Memory: [`ROUND_VALUES_MAX`] decoded values and as much again to sort them, or a block of
     /// each merged segment, and the newest row of each entity.
     ///
     /// # Errors
     /// Those of [`Self::follow`], [`Error::DiskFull`]; what is stored is as it was before.
-    pub fn compact(&self, whole: bool, now_ns: i64) -> Result<Option<Compacted>> {
+    pub fn compact(&self, due: Due, now_ns: i64) -> Result<Option<Compacted>> {
         self.follow()?;
         let mut done = Compacted::default();
         let upto = self.store.head()?;
-        if !whole && !self.is_due(now_ns)? {
+        if due != Due::Now && !self.is_due(due, now_ns)? {
             return Ok(Some(done));
         }
         let Some(_lock) = self.store.lock_compaction()? else { return Ok(None) };
         // Another compactor may have been at work until now.
         self.follow()?;
         self.remove_orphans()?;
-        let compacts_log = |manifest: &Manifest| manifest.compacted < upto;
-        while (whole && compacts_log(&self.manifest())) || self.is_log_due(now_ns)? {
+        while self.manifest().compacted < upto && self.is_log_due(due, now_ns)? {
             self.compact_log(now_ns, &mut done)?;
         }
         self.expire(now_ns, &mut done)?;
@@ -69,20 +79,20 @@ impl Plane {
         Arc::clone(&self.state().manifest)
     }
 
-    fn is_due(&self, now_ns: i64) -> Result<bool> {
+    fn is_due(&self, due: Due, now_ns: i64) -> Result<bool> {
         let manifest = self.manifest();
         let kept_from_ns = self.kept_from_ns(now_ns);
         let has_expired = manifest.segments.iter().any(|entry| entry.max_ns < kept_from_ns);
-        Ok(has_expired || mergeable(&manifest).is_some() || self.is_log_due(now_ns)?)
+        Ok(has_expired || mergeable(&manifest).is_some() || self.is_log_due(due, now_ns)?)
     }
 
     /// A round rewrites the checkpoint, so the log has to be as large to be worth one.
-    fn is_log_due(&self, now_ns: i64) -> Result<bool> {
+    fn is_log_due(&self, due: Due, now_ns: i64) -> Result<bool> {
+        let Due::LargeOrAged { age_ns } = due else { return Ok(true) };
         let log_bytes = self.store.counts()?.log_bytes;
         let state = self.state();
         let oldest_ns = state.log.iter().map(|block| block.ingest_ns).min();
-        let is_old =
-            oldest_ns.is_some_and(|oldest_ns| now_ns.saturating_sub(oldest_ns) >= LOG_AGE_DUE_NS);
+        let is_old = oldest_ns.is_some_and(|oldest_ns| now_ns.saturating_sub(oldest_ns) >= age_ns);
         Ok(is_old || log_bytes >= LOG_BYTES_DUE.max(state.manifest.checkpoint.bytes))
     }
 

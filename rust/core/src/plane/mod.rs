@@ -17,7 +17,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-pub use compact::Compacted;
+pub use compact::{Compacted, Due};
 pub use read::LatestView;
 pub use write::{Acknowledge, WriteError, Written};
 

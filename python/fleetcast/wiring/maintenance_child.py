@@ -1,0 +1,46 @@
+"""The maintenance process, started by the supervisor."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+from fleetcast.accounts import ControlStore
+from fleetcast.engine import Engine
+from fleetcast.logs import configure_logs
+from fleetcast.metrics import Counters, Shared
+from fleetcast.wiring.board import Board, Live
+from fleetcast.wiring.child import end_with_supervisor, read_brief, report_ready
+from fleetcast.wiring.directory import DataDirectory
+from fleetcast.wiring.maintenance import Maintenance
+
+_EVERY_SECONDS = 1.0
+_NICENESS = 10  # requests go first
+
+
+def main() -> None:
+    """Maintains until SIGTERM, or until the supervisor is gone; what is under way is finished."""
+    brief = read_brief()
+    configure_logs("maintenance")
+    stopped = threading.Event()
+    signal.signal(signal.SIGTERM, lambda _number, _frame: stopped.set())
+    end_with_supervisor()
+    os.nice(_NICENESS)
+    directory = DataDirectory(brief.data)
+    store = ControlStore(directory.control)
+    engine = Engine(directory.planes, brief.master_key)
+    counters = Counters(Shared(brief.counters_fd))
+    live = Live(Board(brief.board_fd), lambda settings: settings.store.compact_after_seconds)
+    maintenance = Maintenance(store, engine, counters, live.current)
+    report_ready(brief)
+    try:
+        while not stopped.wait(_EVERY_SECONDS):
+            maintenance.once()
+    finally:
+        engine.close()
+        store.close()
+
+
+if __name__ == "__main__":
+    main()
