@@ -56,7 +56,7 @@ fmt: $(VENV)/dev ## format, and mend what the linters can mend
 
 lock: tools ## pin the Python packages anew; UPGRADE=--upgrade takes the newest
 	python3 -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet pip-tools
-	for set in "run pyproject.toml" "build requirements/build.in" "dev requirements/dev.in"; do set -- $$set; \
+	for set in "run pyproject.toml" "build requirements/build.in" "dev requirements/dev.in" "train requirements/train.in"; do set -- $$set; \
 	  $(VENV)-lock/bin/pip-compile --quiet --no-config --generate-hashes --strip-extras --no-header --no-emit-index-url \
 	    --no-emit-find-links --no-emit-trusted-host --no-emit-options $(UPGRADE) --output-file requirements/$$1.txt $$2 || exit 1; done
 	rm -rf $(VENV)-lock

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import click
 
 from fleetcast.durations import parse_duration
+from fleetcast.engine import parse_time
 from fleetcast.wiring.directory import DataDirectory, opened
 
 if TYPE_CHECKING:
@@ -79,6 +80,26 @@ class Duration(click.ParamType[int]):
             return parse_duration(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
+
+
+class Instant(click.ParamType[int]):
+    """An ISO 8601 datetime, without an offset in UTC; in nanoseconds since 1970."""
+
+    name = "time"
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401  click's
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> int:
+        """Called by click."""
+        if isinstance(value, int):
+            return value
+        try:
+            return parse_time(value)
+        except ValueError as error:
+            self.fail(f"{value!r} is not a time: {error}", param, ctx)
 
 
 def instant(seconds: int | None) -> str | None:

@@ -12,6 +12,7 @@ from fleetcast.accounts import ControlStoreUnavailable
 from fleetcast.cli.compact import compact
 from fleetcast.cli.demo import demo
 from fleetcast.cli.doctor import doctor
+from fleetcast.cli.forecast import forecast
 from fleetcast.cli.importing import import_
 from fleetcast.cli.init import init
 from fleetcast.cli.key import key
@@ -25,7 +26,10 @@ from fleetcast.errors import OperatorError, SettingsError, StoreError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_COMMANDS = (init, tenant, key, provision, serve, config, stats, compact, import_, demo, doctor)
+_COMMANDS = (
+    *(init, tenant, key, provision, serve, config, stats, compact, import_),
+    *(forecast, demo, doctor),
+)
 _INTERRUPTED = 130
 
 

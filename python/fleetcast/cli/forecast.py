@@ -1,0 +1,179 @@
+"""`fleetcast forecast`: models against history."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from fleetcast.cli.common import Duration, Instant, Run, table, with_run
+from fleetcast.errors import OperatorError
+from fleetcast.forecast.families import FAMILIES
+
+if TYPE_CHECKING:
+    from fleetcast.forecast.families import Family
+    from fleetcast.forecast.scores import Score
+
+
+@click.group()
+def forecast() -> None:
+    """Forecasts: test them against history, train models."""
+
+
+@forecast.command("backtest")
+@click.option("--family", "name", type=click.Choice(list(FAMILIES)), required=True)
+@click.option(
+    "--input",
+    "source",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    required=True,
+    help="Parquet or CSV: entity_id, time (UTC) and the family's input fields.",
+)
+@click.option("--start", type=Instant(), required=True, help="First origin, ISO 8601.")
+@click.option("--end", type=Instant(), required=True, help="Last origin, itself included.")
+@click.option("--every", type=Duration(), required=True, help="From origin to origin, as in 60m.")
+@click.option(
+    "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="Parquet."
+)
+@click.option(
+    "--elements",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Two-line elements of the satellites that links' entity_ids name.",
+)
+@with_run
+def backtest_(
+    run: Run,
+    name: str,
+    source: Path,
+    start: int,
+    end: int,
+    every: int,
+    output: Path,
+    elements: Path | None,
+) -> None:
+    """Answer at every origin as the service would have, from rows before it."""
+    # Not above: what these import would slow down every command.
+    from fleetcast.forecast.backtest import backtest, origins  # noqa: PLC0415
+    from fleetcast.forecast.history import read_history  # noqa: PLC0415
+    from fleetcast.forecast.model import Forecaster  # noqa: PLC0415
+
+    family = FAMILIES[name]
+    asked = origins(start, end, every * 1_000_000_000)
+    forecaster = Forecaster(family)
+    entities = read_history(source, family)
+    tracks = None
+    if elements is not None:
+        from fleetcast.forecast.geometry import read_elements  # noqa: PLC0415
+        from fleetcast.forecast.tracks import Tracks  # noqa: PLC0415
+
+        tracks = Tracks(read_elements(elements)).of
+    with click.progressbar(
+        length=len(entities), label="forecasting", file=sys.stderr, hidden=not sys.stderr.isatty()
+    ) as bar:
+        result = backtest(forecaster, entities, asked, bar.update, tracks)
+    result.answers.write_parquet(output)
+    rows = _rows(family, result.scores)
+    document = {
+        "family": family.name,
+        "model_version": forecaster.metadata.model_version,
+        "feature_view_id": forecaster.metadata.feature_view_id,
+        "entities": len(entities),
+        "origins": len(asked),
+        "rows": result.answers.height,
+        "output": str(output),
+        "scores": rows,
+    }
+    run.answer(document, _text(family, rows))
+
+
+@forecast.command("train")
+@click.option("--family", "name", type=click.Choice(list(FAMILIES)), required=True)
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    required=True,
+    metavar="DIR",
+    help="Directory of the sets: links/, pools/.",
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=".",
+    show_default=True,
+    metavar="DIR",
+    help="Where FAMILY.onnx and its card FAMILY.md are written.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--json", "as_json", is_flag=True, help="Answer with one JSON document.")
+def train(name: str, data: Path, output: Path, seed: int, as_json: bool) -> None:
+    """Train a model. The same data and seed give the same file."""
+    try:
+        from fleetcast.forecast.training.card import card  # noqa: PLC0415  an extra
+        from fleetcast.forecast.training.learn import learned  # noqa: PLC0415
+    except ImportError as error:
+        message = f"training needs {error.name}: install fleetcast[train]"
+        raise OperatorError(message) from error
+    family = FAMILIES[name]
+    model = learned(family, data, seed, lambda line: click.echo(line, err=True))
+    output.mkdir(parents=True, exist_ok=True)
+    file = output / f"{name}.onnx"
+    file.write_bytes(model.content)
+    text = card(model)
+    file.with_suffix(".md").write_text(text)
+    document = {
+        "family": name,
+        "model_version": model.trained.model_version,
+        "bytes": len(model.content),
+        "output": str(file),
+    }
+    click.echo(json.dumps(document) if as_json else text)
+
+
+def _rows(family: Family, scores: dict[str, Score]) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = []
+    for index, horizon in enumerate(family.horizons_minutes):
+        for who, score in scores.items():
+            coverage = score.coverage(index)
+            rows.append(
+                {
+                    "horizon_minutes": horizon,
+                    "forecast": who,
+                    "count": score.count(index),
+                    "mean_pinball": score.mean_pinball(index),
+                    "weighted_quantile_loss": score.weighted_quantile_loss(index),
+                    "coverage": dict.fromkeys(family.quantile_names)
+                    if coverage is None
+                    else dict(zip(family.quantile_names, coverage, strict=True)),
+                }
+            )
+    return rows
+
+
+def _text(family: Family, rows: list[dict[str, object]]) -> str:
+    header = [
+        "horizon",
+        "forecast",
+        "count",
+        "mean pinball",
+        "weighted quantile loss",
+        *(f"coverage {name}" for name in family.quantile_names),
+    ]
+    return table(header, [_cells(row) for row in rows])
+
+
+def _cells(row: dict[str, object]) -> list[object]:
+    coverage = row["coverage"]
+    shares = list(coverage.values()) if isinstance(coverage, dict) else []
+    return [
+        f"{row['horizon_minutes']}m",
+        row["forecast"],
+        row["count"],
+        *(
+            value if value is None else f"{value:.5g}"
+            for value in (row["mean_pinball"], row["weighted_quantile_loss"])
+        ),
+        *(share if share is None else f"{share:.3f}" for share in shares),
+    ]

@@ -1,0 +1,140 @@
+"""What the service would have answered at every origin, from a file of history."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from fleetcast.errors import OperatorError
+from fleetcast.forecast.baselines import Baselines, baselines
+from fleetcast.forecast.features import observed, without_error
+from fleetcast.forecast.model import Forecast
+from fleetcast.forecast.scores import Score
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+    from fleetcast.forecast.families import Family
+    from fleetcast.forecast.features.path import Track
+    from fleetcast.forecast.model import Forecaster
+    from fleetcast.forecast.rows import Floats, Instants, Rows
+
+ORIGINS_MAX = 10_000_000
+_CHUNK = 1024
+"""Issue times looked at together: bounds memory to some 100 MB a thread."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """`answers`: a row per entity, origin and horizon; scores by who answered."""
+
+    answers: pl.DataFrame
+    scores: dict[str, Score]
+
+
+def origins(start_ns: int, end_ns: int, every_ns: int) -> Instants:
+    """`start`, `start + every` and so on up to and including `end`. Raises `OperatorError`."""
+    if every_ns <= 0:
+        message = "--every must be longer than nothing"
+        raise OperatorError(message)
+    if end_ns < start_ns:
+        message = "--end must not be before --start"
+        raise OperatorError(message)
+    count = (end_ns - start_ns) // every_ns + 1
+    if count > ORIGINS_MAX:
+        message = f"{count} origins are more than {ORIGINS_MAX}: choose a longer --every"
+        raise OperatorError(message)
+    return start_ns + every_ns * np.arange(count, dtype=np.int64)
+
+
+def backtest(
+    forecaster: Forecaster,
+    entities: Mapping[str, Rows],
+    asked_ns: Instants,
+    advance: Callable[[int], None],
+    tracks: Callable[[str, Rows], Track | None] | None = None,
+) -> Result:
+    """Answers of every entity at every origin; `advance` is told of each entity that is done.
+
+    `tracks` gives the orbit at the other end of an entity's link, if there is one.
+    """
+    family = forecaster.family
+    issued = asked_ns - asked_ns % family.step_ns
+    distinct, inverse = np.unique(issued, return_inverse=True)
+    horizons = len(family.horizons_minutes)
+    scores = {
+        who: Score(family.quantiles, horizons) for who in ("model", "last_value", "same_time")
+    }
+
+    def one(item: tuple[str, Rows]) -> tuple[Forecast, Floats, Baselines]:
+        entity_id, rows = item
+        track = None if tracks is None else tracks(entity_id, rows)
+        return _entity(forecaster, rows, distinct, track)
+
+    frames = []
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        for entity_id, (forecast, truth, others) in zip(
+            entities, threads.map(one, entities.items()), strict=True
+        ):
+            answered = without_error(forecast.errors)[inverse]
+            scored = np.where(answered[:, None], truth[inverse], np.nan)
+            scores["model"].add(scored, forecast.quantiles[inverse])
+            scores["last_value"].add(scored, others.last_value[inverse])
+            scores["same_time"].add(scored, others.same_time[inverse])
+            frames.append(_answers(family, entity_id, forecast, truth, inverse))
+            advance(1)
+    return Result(pl.concat(frames), scores)
+
+
+def _entity(
+    forecaster: Forecaster, rows: Rows, issued_ns: Instants, track: Track | None
+) -> tuple[Forecast, Floats, Baselines]:
+    family = forecaster.family
+    forecasts, truths, others = [], [], []
+    for start in range(0, len(issued_ns), _CHUNK):
+        chunk = issued_ns[start : start + _CHUNK]
+        features = forecaster.features(rows, chunk, track)
+        forecasts += forecaster.predict([features])
+        truths.append(observed(family, rows, chunk))
+        others.append(baselines(family, rows, features))
+    return (
+        Forecast(
+            issued_ns,
+            np.concatenate([forecast.quantiles for forecast in forecasts]),
+            np.concatenate([forecast.errors for forecast in forecasts]),
+        ),
+        np.concatenate(truths),
+        Baselines(
+            np.concatenate([other.last_value for other in others]),
+            np.concatenate([other.same_time for other in others]),
+        ),
+    )
+
+
+def _answers(
+    family: Family, entity_id: str, forecast: Forecast, truth: Floats, inverse: NDArray[np.intp]
+) -> pl.DataFrame:
+    horizons = len(family.horizons_minutes)
+    quantiles = forecast.quantiles[inverse]
+    count = len(inverse) * horizons
+    columns = {
+        "entity_id": pl.repeat(entity_id, count, eager=True),
+        "issued_at": pl.Series(np.repeat(forecast.issued_ns[inverse], horizons)).cast(
+            pl.Datetime("ns", "UTC")
+        ),
+        "horizon_minutes": pl.Series(np.tile(family.horizons_minutes, len(inverse))),
+        **{
+            name: pl.Series(quantiles[..., index].ravel(), nan_to_null=True)
+            for index, name in enumerate(family.quantile_names)
+        },
+        "observed": pl.Series(truth[inverse].ravel(), nan_to_null=True),
+        "error": pl.Series(np.repeat(forecast.errors[inverse], horizons).tolist(), dtype=pl.String),
+    }
+    return pl.DataFrame(columns)

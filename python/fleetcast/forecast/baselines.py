@@ -1,0 +1,53 @@
+"""What an engineer writes in an afternoon, and a model must beat.
+
+Last value: the newest value and the quantiles of its own errors over the seven days before.
+Same time: quantiles of the values at the target's time of day over the seven days before. Where
+there are no errors yet the last value stands alone; where there is no day before, same time is
+the last value's answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fleetcast.forecast.families import SNR
+from fleetcast.forecast.features import demand, reduce, snr
+
+if TYPE_CHECKING:
+    from fleetcast.forecast.families import Family
+    from fleetcast.forecast.features import Features
+    from fleetcast.forecast.rows import Floats, Rows
+
+
+@dataclass(frozen=True)
+class Baselines:
+    """Quantiles [issue times, horizons, quantiles] each; NaN where there is no last value."""
+
+    last_value: Floats
+    same_time: Floats
+
+
+def baselines(family: Family, rows: Rows, features: Features) -> Baselines:
+    """Both baselines of one entity at the issue times of its features."""
+    if family is SNR:
+        last = features.matrix[:, snr.VIEW.index("last")]
+        spread = np.stack(
+            [
+                features.matrix[:, [snr.VIEW.index(f"error_{q}_{h}m") for q in SNR.quantile_names]]
+                for h in SNR.horizons_minutes
+            ],
+            axis=1,
+        )
+        before = snr.same_time(rows, features.issued_ns)
+    else:
+        last, errors = demand.last_value_errors(rows, features.issued_ns)
+        spread = np.stack([reduce.quantiles(e, family.quantiles) for e in errors], axis=1)
+        before = demand.same_time(rows, features.issued_ns)
+    last_value = last[:, None, None] + np.nan_to_num(spread)
+    if family is not SNR:
+        last_value = np.maximum(last_value, 0.0)
+    same_time = reduce.quantiles(before, family.quantiles)
+    return Baselines(last_value, np.where(np.isnan(same_time), last_value, same_time))

@@ -1,0 +1,65 @@
+"""The two families: what each predicts, from which rows, and what it needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MINUTE_NS = 60_000_000_000
+
+
+@dataclass(frozen=True)
+class Family:
+    """What is fixed about a family.
+
+    `step_minutes` is the grid of issue times and targets, `history_minutes` how far before an
+    issue time features look, `window_minutes` how far the input window of the entity errors goes.
+    """
+
+    name: str
+    measurement: str
+    target: str
+    fields: tuple[str, ...]
+    step_minutes: int
+    horizons_minutes: tuple[int, ...]
+    quantiles: tuple[float, ...]
+    window_minutes: int
+    history_minutes: int
+
+    @property
+    def step_ns(self) -> int:
+        """The step in nanoseconds."""
+        return self.step_minutes * MINUTE_NS
+
+    @property
+    def quantile_names(self) -> tuple[str, ...]:
+        """`p10`, `p50` and so on."""
+        return tuple(f"p{round(level * 100)}" for level in self.quantiles)
+
+    def issued(self, time_ns: int) -> int:
+        """The issue time of a forecast asked for at an instant: rounded down to a whole step."""
+        return time_ns - time_ns % self.step_ns
+
+
+SNR = Family(
+    name="snr",
+    measurement="link",
+    target="snr_db",
+    fields=("snr_db", "elevation_deg", "azimuth_deg", "slant_range_km"),
+    step_minutes=1,
+    horizons_minutes=(5, 15, 30, 60),
+    quantiles=(0.1, 0.5, 0.9),
+    window_minutes=15,
+    history_minutes=7 * 1440,
+)
+DEMAND = Family(
+    name="demand",
+    measurement="pool_interval",
+    target="offered_bytes",
+    fields=("offered_bytes",),
+    step_minutes=15,
+    horizons_minutes=(15, 60, 360, 1440),
+    quantiles=(0.1, 0.5, 0.99),
+    window_minutes=7 * 1440,
+    history_minutes=7 * 1440,
+)
+FAMILIES = {family.name: family for family in (SNR, DEMAND)}

@@ -1,0 +1,61 @@
+"""From rows before an instant to what models are fed, and to the truth that came later."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fleetcast.forecast.families import SNR
+from fleetcast.forecast.features import demand, snr
+from fleetcast.forecast.features.view import (
+    INSUFFICIENT_TELEMETRY,
+    NO_TELEMETRY,
+    Feature,
+    Features,
+    FeatureView,
+    without_error,
+)
+
+if TYPE_CHECKING:
+    from fleetcast.forecast.families import Family
+    from fleetcast.forecast.features.path import Track
+    from fleetcast.forecast.rows import Floats, Instants, Rows
+
+__all__ = [
+    "INSUFFICIENT_TELEMETRY",
+    "NO_TELEMETRY",
+    "Feature",
+    "FeatureView",
+    "Features",
+    "features",
+    "observed",
+    "view",
+    "without_error",
+]
+
+
+def view(family: Family) -> FeatureView:
+    """What models of a family are fed."""
+    return snr.VIEW if family is SNR else demand.VIEW
+
+
+def features(
+    family: Family, rows: Rows, issued_ns: Instants, track: Track | None = None
+) -> Features:
+    """Features of one entity at issue times, whole steps; only rows before each are looked at.
+
+    `track` knows where the satellite at the other end of a link will be.
+    """
+    # Numbers too large to reckon with come out as infinite or NaN, and get no forecast.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        if family is SNR:
+            return snr.features(rows, issued_ns, track)
+        return demand.features(rows, issued_ns)
+
+
+def observed(family: Family, rows: Rows, issued_ns: Instants) -> Floats:
+    """The truth of each horizon [issue times, horizons]; NaN where it is not in `rows`."""
+    if family is SNR:
+        return snr.observed(rows, issued_ns)
+    return demand.observed(rows, issued_ns)

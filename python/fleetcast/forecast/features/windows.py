@@ -1,0 +1,107 @@
+"""A pool's intervals as bytes per 15-minute window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fleetcast.forecast.families import DEMAND
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from fleetcast.forecast.rows import Floats, Instants, Rows
+
+STEP_NS = DEMAND.step_ns
+_LOOK_BACK_NS = DEMAND.history_minutes * 60_000_000_000
+_DIVIDES_WITHIN = 0.01
+"""A spacing that is this near to a whole fraction of a window is taken for it: clocks drift."""
+
+
+@dataclass(frozen=True)
+class Spacing:
+    """How far apart a pool's intervals start, and one of those starts."""
+
+    gap_ns: int
+    anchor_ns: int
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Bytes per window from window `first` (counted from the epoch) on: [windows].
+
+    `offered` is NaN where less than two thirds of the intervals are there, and scaled up where
+    some are missing; `whole` says that none is.
+    """
+
+    first: int
+    offered: Floats
+    whole: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """A pool's intervals: when each starts (once each: of replays the last counts), its bytes."""
+
+    times_ns: Instants
+    offered: Floats
+
+    @classmethod
+    def of(cls, rows: Rows) -> Intervals:
+        """Negative bytes are no bytes and left out."""
+        times, offered = rows.field("offered_bytes")
+        times, offered = times[offered >= 0], offered[offered >= 0]
+        last = np.diff(times, append=np.iinfo(np.int64).max) > 0
+        return cls(times[last], offered[last])
+
+    def windows(self, spacing: Spacing, first: int, count: int) -> Windows:
+        """`count` windows from `first` on."""
+        start, end = np.searchsorted(self.times_ns, [first * STEP_NS, (first + count) * STEP_NS])
+        places = self.times_ns[start:end] // STEP_NS - first
+        total = np.bincount(places, self.offered[start:end], minlength=count)
+        there = np.bincount(places, minlength=count)
+        due = _due(spacing, first, count)
+        missing = np.maximum(due - there, 0)
+        scale = np.where(missing > 0, due / np.maximum(there, 1), 1.0)
+        present = (3 * there >= 2 * due) & (there > 0)
+        return Windows(first, np.where(present, total * scale, np.nan), present & (missing == 0))
+
+    def spacings(self, issued_ns: Instants) -> Iterator[tuple[Spacing, NDArray[np.int64]]]:
+        """The spacing as known at each issue time, from the seven days before it.
+
+        Yields each that occurs, and the places of the issue times it holds for.
+        """
+        ends = np.searchsorted(self.times_ns, issued_ns)
+        starts = np.searchsorted(self.times_ns, issued_ns - _LOOK_BACK_NS)
+        gaps = np.diff(self.times_ns)
+        changes = np.concatenate([[0, 0], np.cumsum(np.diff(gaps) != 0)])  # of gap g from gap 1
+        groups: dict[Spacing, list[int]] = {}
+        for place, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+            if end - start <= 1:
+                gap = STEP_NS
+            elif changes[end - 1] == changes[start + 1]:
+                gap = int(gaps[start])
+            else:
+                gap = int(np.median(gaps[start : end - 1]))
+            gap = min(gap, STEP_NS)
+            anchor = 0 if _divides(gap) or end == 0 else int(self.times_ns[end - 1]) % gap
+            groups.setdefault(Spacing(gap, anchor), []).append(place)
+        for spacing, places in groups.items():
+            yield spacing, np.array(places)
+
+
+def _divides(gap_ns: int) -> bool:
+    ratio = STEP_NS / gap_ns
+    return abs(ratio - round(ratio)) <= _DIVIDES_WITHIN * ratio
+
+
+def _due(spacing: Spacing, first: int, count: int) -> NDArray[np.int64]:
+    """How many intervals start in each window."""
+    if _divides(spacing.gap_ns):
+        return np.full(count, round(STEP_NS / spacing.gap_ns))
+    edges = (first + np.arange(count + 1)) * STEP_NS - spacing.anchor_ns
+    return np.diff(-(-edges // spacing.gap_ns))

@@ -1,0 +1,110 @@
+"""The one place that runs models: an ONNX file, checked against what this version feeds it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnxruntime
+
+from fleetcast.errors import OperatorError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fleetcast.forecast.families import Family
+    from fleetcast.forecast.features import FeatureView
+    from fleetcast.forecast.rows import Floats
+
+INPUT = "features"
+OUTPUT = "quantiles"
+_ROWS_MULTIPLE = 16
+"""Batches are filled up to this: kernels for a few rows add up in another order."""
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """What a model file says of itself. `sha256` is of the file, `training_data` of its data."""
+
+    family: str
+    model_version: str
+    feature_view_id: str
+    horizons_minutes: tuple[int, ...]
+    quantiles: tuple[float, ...]
+    training_data: str
+    sha256: str
+
+
+class Model:
+    """A loaded model; safe to share between threads, not across a fork."""
+
+    def __init__(self, content: bytes, family: Family, view: FeatureView) -> None:
+        """Raises `OperatorError` where `content` is no model of this family and feature view."""
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        try:
+            self._session = onnxruntime.InferenceSession(
+                content, options, providers=["CPUExecutionProvider"]
+            )
+            written = self._session.get_modelmeta().custom_metadata_map
+            self.metadata = Metadata(
+                family=written["family"],
+                model_version=written["model_version"],
+                feature_view_id=written["feature_view_id"],
+                horizons_minutes=tuple(json.loads(written["horizons_minutes"])),
+                quantiles=tuple(json.loads(written["quantiles"])),
+                training_data=written["training_data"],
+                sha256=hashlib.sha256(content).hexdigest(),
+            )
+        except KeyError as error:
+            message = f"not a model of fleetcast: its metadata lack {error}"
+            raise OperatorError(message) from error
+        except Exception as error:
+            # onnxruntime's exceptions have no common base but this.
+            reason = str(error).splitlines()[0]
+            message = f"not a model that can be loaded: {reason}"
+            raise OperatorError(message) from error
+        self._check(family, view)
+
+    def _check(self, family: Family, view: FeatureView) -> None:
+        meta = self.metadata
+        for what, found, wanted in (
+            ("family", meta.family, family.name),
+            ("feature view", meta.feature_view_id, view.id),
+            ("horizons", meta.horizons_minutes, family.horizons_minutes),
+            ("quantiles", meta.quantiles, family.quantiles),
+            ("inputs", [i.name for i in self._session.get_inputs()], [INPUT]),
+            ("outputs", [o.name for o in self._session.get_outputs()], [OUTPUT]),
+        ):
+            if found != wanted:
+                message = f"model {meta.model_version} is refused: its {what} {found}, not {wanted}"
+                raise OperatorError(message)
+
+    def quantiles(self, matrix: Floats) -> Floats:
+        """Quantiles [rows, horizons, quantiles], ascending, of a feature matrix [rows, features].
+
+        They are in the target's unit. A row's answer does not depend on the others.
+        """
+        rows = len(matrix)
+        fill = -rows % _ROWS_MULTIPLE
+        batch = np.concatenate([matrix, np.zeros((fill, matrix.shape[1]))])
+        (answer,) = self._session.run([OUTPUT], {INPUT: batch})
+        result: Floats = answer[:rows]
+        return result
+
+
+def load(path: Path, family: Family, view: FeatureView) -> Model:
+    """The model in a file. Raises `OperatorError`, `OSError`."""
+    return Model(path.read_bytes(), family, view)
+
+
+def shipped(family: Family, view: FeatureView) -> Model:
+    """The model of a family that came with this version. Raises `OperatorError`."""
+    file = files("fleetcast.forecast") / "models" / f"{family.name}.onnx"
+    return Model(file.read_bytes(), family, view)

@@ -1,0 +1,78 @@
+"""What is known of one entity: its samples in order of time, a column per field."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+Floats: TypeAlias = NDArray[np.float64]
+Instants: TypeAlias = NDArray[np.int64]
+"""Nanoseconds since 1970-01-01T00:00:00Z."""
+
+NO_INSTANTS: Instants = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Samples of one entity: `times_ns` [rows], not descending; each field [rows], NaN where null.
+
+    Of rows at one instant, the later one was written later.
+    """
+
+    times_ns: Instants
+    fields: Mapping[str, Floats]
+
+    def field(self, name: str) -> tuple[Instants, Floats]:
+        """Times and values of one field where it is a finite number."""
+        values = self.fields.get(name)
+        if values is None:
+            return NO_INSTANTS, np.empty(0)
+        finite = np.isfinite(values)
+        return self.times_ns[finite], values[finite]
+
+    def before(self, time_ns: int) -> Rows:
+        """The rows before an instant."""
+        end = int(np.searchsorted(self.times_ns, time_ns))
+        return Rows(self.times_ns[:end], {name: v[:end] for name, v in self.fields.items()})
+
+
+NO_ROWS = Rows(NO_INSTANTS, {})
+
+
+def rows_by_entity(frame: pl.DataFrame, fields: Sequence[str]) -> dict[str, Rows]:
+    """Rows of each entity of a long frame, in order of the entities' ids.
+
+    `frame` has `entity_id`, `time` (a datetime; without a zone it is UTC) and any of `fields` as
+    numbers; `polars.DataFrame(plane.series_frame(...))` is one.
+    """
+    present = [name for name in fields if name in frame.columns]
+    time = pl.col("time").dt.replace_time_zone(None) if _zoned(frame) else pl.col("time")
+    tidy = frame.select(
+        pl.col("entity_id").cast(pl.String),
+        time.cast(pl.Datetime("ns")).cast(pl.Int64),
+        *(pl.col(name).cast(pl.Float64) for name in present),
+    ).sort("entity_id", "time", maintain_order=True)
+    lengths = tidy.group_by("entity_id", maintain_order=True).len()
+    times = tidy["time"].to_numpy()
+    columns = {name: tidy[name].fill_null(np.nan).to_numpy() for name in present}
+    result: dict[str, Rows] = {}
+    start = 0
+    for entity_id, length in lengths.iter_rows():
+        end = start + length
+        result[entity_id] = Rows(
+            times[start:end], {name: column[start:end] for name, column in columns.items()}
+        )
+        start = end
+    return result
+
+
+def _zoned(frame: pl.DataFrame) -> bool:
+    kind = frame.schema["time"]
+    return isinstance(kind, pl.Datetime) and kind.time_zone not in {None, "UTC"}

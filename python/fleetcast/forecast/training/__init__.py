@@ -1,0 +1,1 @@
+"""Training: from sets of real data to models that ship. Needs the extra `train`."""

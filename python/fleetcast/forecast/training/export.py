@@ -1,0 +1,105 @@
+"""Networks, their scaling and their calibration as one ONNX file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from onnx import TensorProto
+
+from fleetcast.forecast.families import DEMAND
+from fleetcast.forecast.features import view
+from fleetcast.forecast.training.graph import Expression, Graph, GraphFunctions
+from fleetcast.forecast.training.network import EXPONENT_LIMIT, HEADS, INPUT_LIMIT
+from fleetcast.forecast.training.scaling import scaled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fleetcast.forecast.families import Family
+    from fleetcast.forecast.training.calibrate import Calibration
+    from fleetcast.forecast.training.network import Network
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a model is made of: networks whose heads are averaged, and their calibration."""
+
+    family: Family
+    networks: Sequence[Network]
+    calibration: Calibration
+    model_version: str
+    training_data: str
+
+
+def exported(trained: Trained) -> bytes:
+    """The ONNX file: features [rows, features] to quantiles [rows, horizons, quantiles]."""
+    family = trained.family
+    features = view(family)
+    graph = Graph(len(features.features))
+    scale = scaled(family, GraphFunctions(), graph.input)
+    heads = _mean([_heads(network, scale.inputs, family) for network in trained.networks])
+    middle, lower, upper = (_head(heads, index) for index in range(HEADS))
+    lower, upper = (x.graph.apply("Softplus", x) for x in (lower, upper))
+    calibration = trained.calibration
+    middle = graph.apply("Add", middle, _times(graph.apply("Add", lower, upper), calibration.shift))
+    bounds = [
+        graph.apply("Sub", middle, _times(lower, calibration.lower)),
+        middle,
+        graph.apply("Add", middle, _times(upper, calibration.upper)),
+    ]
+    answers = []
+    for bound in bounds:
+        z = graph.apply("Cast", bound, to=TensorProto.DOUBLE)
+        if family is DEMAND:
+            limit = np.array(EXPONENT_LIMIT, np.float64)
+            z = graph.apply("Exp", graph.apply("Clip", z, -limit, limit))
+        answer = scale.offset + scale.unit * z
+        if family is DEMAND:
+            answer = graph.apply("Max", answer, np.zeros((), np.float64))
+        answers.append(graph.apply("Unsqueeze", answer, np.array([2], np.int64)))
+    return graph.model(
+        graph.apply("Concat", *answers, axis=2),
+        (len(family.horizons_minutes), len(family.quantiles)),
+        {
+            "family": family.name,
+            "model_version": trained.model_version,
+            "feature_view_id": features.id,
+            "horizons_minutes": json.dumps(family.horizons_minutes),
+            "quantiles": json.dumps(family.quantiles),
+            "training_data": trained.training_data,
+        },
+    )
+
+
+def _heads(network: Network, inputs: Expression, family: Family) -> Expression:
+    graph, w = inputs.graph, network.weights
+    centred = graph.apply("Sub", inputs, network.centre.astype(np.float64))
+    x = graph.apply("Div", centred, network.deviation.astype(np.float64))
+    limit = np.array(INPUT_LIMIT, np.float64)
+    x = graph.apply("Cast", graph.apply("Clip", x, -limit, limit), to=TensorProto.FLOAT)
+    first = _hidden(x, w["W1"], w["b1"])
+    second = _hidden(first, w["W2"], w["b2"])
+    out = graph.apply("Gemm", second, w["W3"], w["b3"])
+    out = graph.apply("Add", out, graph.apply("MatMul", x, w["skip"]))
+    shape = np.array([-1, len(family.horizons_minutes), HEADS], np.int64)
+    return graph.apply("Reshape", out, shape)
+
+
+def _hidden(x: Expression, weights: np.ndarray, bias: np.ndarray) -> Expression:
+    sums = x.graph.apply("Gemm", x, weights, bias)
+    return x.graph.apply("Mul", sums, x.graph.apply("Sigmoid", sums))
+
+
+def _mean(heads: Sequence[Expression]) -> Expression:
+    return heads[0].graph.apply("Mean", *heads)
+
+
+def _head(heads: Expression, index: int) -> Expression:
+    return heads.graph.apply("Gather", heads, np.array(index, np.int64), axis=2)
+
+
+def _times(x: Expression, factors: np.ndarray) -> Expression:
+    return x.graph.apply("Mul", x, factors.astype(np.float32))

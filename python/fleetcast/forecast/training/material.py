@@ -1,0 +1,91 @@
+"""Everything a family is learned from and judged on: real sets, their variants, simulated ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fleetcast.forecast.families import DEMAND, MINUTE_NS, SNR
+from fleetcast.forecast.training.augment import variants
+from fleetcast.forecast.training.samples import Samples, drawn, every, sampled
+from fleetcast.forecast.training.sets import Span, sets_of
+from fleetcast.forecast.training.simulated import moving_links, smooth_pools
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from fleetcast.forecast.families import Family
+    from fleetcast.forecast.rows import Rows
+    from fleetcast.forecast.training.sets import DataSet
+
+_MANY = 500
+"""Of a set with more entities than this, fewer samples of each are taken."""
+_SIMULATED = {
+    SNR: ("satellites on circular orbits, simulated", moving_links, 0, 2 * 1440 + 720),
+    DEMAND: ("smooth pools, simulated", smooth_pools, 7 * 1440, 28 * 1440),
+}
+_SIMULATED_START_NS = 1_700_006_400_000_000_000
+_SIMULATED_COUNT = 150
+_SIMULATED_SHARE = 0.5
+_SIMULATED_HELD = 5  # one in so many is kept for the calibration
+
+
+@dataclass(frozen=True)
+class Part:
+    """Samples of one kind; `share` of what is learned, whatever their number."""
+
+    name: str
+    samples: Samples
+    share: float
+
+
+@dataclass(frozen=True)
+class Material:
+    """All samples of a family."""
+
+    learn: list[Part]
+    calibrate: list[Part]
+    test: list[Part]
+
+
+def collected(family: Family, directory: Path, seed: int, say: Callable[[str], None]) -> Material:
+    """Samples of the sets in `directory`, of their variants and of what is simulated.
+
+    Raises `OperatorError`.
+    """
+    material = Material([], [], [])
+    for place, one in enumerate(sets_of(family)):
+        entities = one.rows(directory)
+        say(f"features of {one.name}: {len(entities)} entities")
+        _add(material, one, entities, seed + 10 * place)
+    say("features of what is simulated")
+    _simulate(material, family, seed)
+    return material
+
+
+def _add(material: Material, one: DataSet, entities: dict[str, Rows], seed: int) -> None:
+    family, many = one.family, len(entities) > _MANY
+    apart_ns = (60 if many else 5 if family is SNR else 30) * MINUTE_NS
+    test = sampled(family, entities, every(one.test, apart_ns))
+    material.test.append(Part(one.name, test, 1.0))
+    if not one.learned:
+        return
+    held = sampled(family, entities, every(one.calibrate, apart_ns))
+    material.calibrate.append(Part(one.name, held, 1.0))
+    times = drawn(one.train, family.step_ns, 100, seed) if many else every(one.train, apart_ns)
+    material.learn.append(Part(one.name, sampled(family, entities, times), 1.0))
+    made = variants(family, list(entities.values()), 300 if many else 100, one.train.end_ns, seed)
+    times = drawn(one.train, family.step_ns, 100 if many else 300, seed + 1)
+    material.learn.append(Part(f"{one.name}, varied", sampled(family, made, times), 1.0))
+
+
+def _simulate(material: Material, family: Family, seed: int) -> None:
+    name, make, first_minutes, minutes = _SIMULATED[family]
+    span = Span(_SIMULATED_START_NS, _SIMULATED_START_NS + minutes * MINUTE_NS)
+    issued = Span(span.start_ns + first_minutes * MINUTE_NS, span.end_ns)
+    entities = make(span, _SIMULATED_COUNT, seed)
+    samples = sampled(family, entities, drawn(issued, family.step_ns, 250, seed))
+    held = samples.entity % _SIMULATED_HELD == 0
+    material.learn.append(Part(name, samples.where(~held), _SIMULATED_SHARE))
+    material.calibrate.append(Part(name, samples.where(held), _SIMULATED_SHARE))

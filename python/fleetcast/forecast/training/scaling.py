@@ -1,0 +1,93 @@
+"""How features become relative to the series: on arrays to train, in the graph to serve.
+
+A prediction is `offset + unit * link(z)`, z being what the network says: the identity for SNR, in
+units of how much the link moved of late; the exponential for demand, in the pool's mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic
+
+from fleetcast.forecast.families import SNR
+from fleetcast.forecast.features import demand, snr
+from fleetcast.forecast.training.arrays import Value
+
+if TYPE_CHECKING:
+    from fleetcast.forecast.families import Family
+    from fleetcast.forecast.features import FeatureView
+    from fleetcast.forecast.training.arrays import Functions
+
+SNR_RESOLUTION_DB = 0.02
+"""Below what modems resolve: keeps a link that never moves from dividing by nothing."""
+DEMAND_FLOOR = 0.01
+"""Bytes are compared on a logarithmic scale that flattens below this share of the mean."""
+DEMAND_TINY_BYTES = 1e-6
+
+
+@dataclass(frozen=True)
+class Scaled(Generic[Value]):
+    """`inputs` [rows, inputs] to the network; `offset` and `unit` [rows, 1 or horizons]."""
+
+    inputs: Value
+    offset: Value
+    unit: Value
+
+
+def scaled(family: Family, f: Functions[Any], x: Any) -> Scaled[Any]:  # noqa: ANN401  both worlds
+    """Scaled features `x` [rows, features], arrays or expressions."""
+    return _snr(f, x) if family is SNR else _demand(f, x)
+
+
+def _columns(view: FeatureView, kind: str) -> list[int]:
+    return [i for i, feature in enumerate(view.features) if feature.kind == kind]
+
+
+def _snr(f: Functions[Any], x: Any) -> Scaled[Any]:  # noqa: ANN401
+    view = snr.VIEW
+    column = view.index
+    horizons = SNR.horizons_minutes
+
+    def known(names: list[str]) -> Any:  # noqa: ANN401
+        return f.known(f.take(x, [column(name) for name in names]))
+
+    low, high = (known([f"error_{q}_{h}m" for h in horizons]) for q in ("p10", "p90"))
+    recent = known([f"error_6h_{h}m" for h in horizons])
+    quarter, hour = known(["spread_15m"]), known(["spread_60m"])
+    band = (high - low) * 0.5
+    unit = f.sqrt(
+        band * band
+        + recent * recent
+        + (quarter * quarter + hour * hour) * 0.25
+        + SNR_RESOLUTION_DB**2
+    )
+    one = f.take(unit, [1])
+    last = f.take(x, [column("last")])
+    levels = [i for i in _columns(view, "level") if i != column("last")]
+    angles = f.take(x, _columns(view, "angle"))
+    inputs = [
+        f.log(one),
+        f.squashed(f.known((f.take(x, levels) - last) / one)),
+        f.squashed(f.known(f.take(x, _columns(view, "change")) / one)),
+        f.known(f.log((f.take(x, _columns(view, "scale")) + SNR_RESOLUTION_DB) / one)),
+        f.known(f.sine(angles)),
+        f.missing(f.take(angles, [0])),
+        f.known(f.take(x, _columns(view, "plain"))),
+        f.log(unit / one),
+    ]
+    return Scaled(f.joined(inputs), last, unit)
+
+
+def _demand(f: Functions[Any], x: Any) -> Scaled[Any]:  # noqa: ANN401
+    view = demand.VIEW
+    mean, age = (f.take(x, [view.index(name)]) for name in ("mean_7d", "age"))
+    floor = mean * DEMAND_FLOOR + DEMAND_TINY_BYTES
+    unit = mean + floor
+    levels = [i for i in _columns(view, "level") if i != view.index("mean_7d")]
+    plain = [i for i in _columns(view, "plain") if i != view.index("age")]
+    inputs = [
+        f.known(f.log((f.take(x, levels) + floor) / unit)),
+        f.known(f.log(age)),
+        f.known(f.take(x, plain)),
+    ]
+    return Scaled(f.joined(inputs), floor * -1.0, unit)

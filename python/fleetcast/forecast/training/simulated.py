@@ -1,0 +1,126 @@
+"""Links and pools that never were, for what the real sets lack; all is drawn from one seed.
+
+Satellites that move, and smooth demand with the rhythm of days and weeks.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fleetcast.forecast.geometry import CircularOrbit, Site, look
+from fleetcast.forecast.rows import Rows
+
+if TYPE_CHECKING:
+    from fleetcast.forecast.rows import Floats
+    from fleetcast.forecast.training.sets import Span
+
+_CADENCE_NS = 60_000_000_000
+_INTERVAL_NS = 900_000_000_000
+_SHELLS_KM = (1_400.0, 8_062.0, 8_062.0, 19_130.0, 20_182.0, 20_182.0, 23_222.0, 35_786.0)
+
+
+def moving_links(span: Span, count: int, seed: int) -> dict[str, Rows]:
+    """Links to satellites on circular orbits while these are above the horizon.
+
+    The level follows free-space loss, the antenna's gain over elevation, slow wander, multipath
+    that fades with elevation, and the receiver's resolution. Some report their geometry without a
+    range, some not at all.
+    """
+    return {f"link{k}": _link(np.random.default_rng([seed, k]), span) for k in range(count)}
+
+
+def _link(dice: np.random.Generator, span: Span) -> Rows:
+    times = np.arange(span.start_ns, span.end_ns, _CADENCE_NS, dtype=np.int64)
+    site = Site(
+        float(np.degrees(np.arcsin(dice.uniform(-0.9, 0.9)))), float(dice.uniform(-180, 180))
+    )
+    orbit = CircularOrbit(
+        altitude_km=float(dice.choice(_SHELLS_KM) * dice.uniform(0.95, 1.05)),
+        inclination_deg=float(dice.choice([dice.uniform(0, 15), dice.uniform(45, 98)])),
+        node_deg=float(dice.uniform(0, 360)),
+        phase_deg=float(dice.uniform(0, 360)),
+        epoch_ns=span.start_ns,
+    )
+    seen = look(site, orbit.positions(times))
+    visible = seen.elevation_deg > dice.uniform(2, 15)
+    times = times[visible]
+    elevation, azimuth = seen.elevation_deg[visible], seen.azimuth_deg[visible]
+    range_km = seen.range_km[visible]
+    sine = np.sin(np.radians(elevation))
+    gain = dice.uniform(0, 16) * (1 - np.exp(-elevation / dice.uniform(8, 40)))
+    beam = dice.uniform(-5, 2) * sine**2  # what the satellite's antenna gives away at its middle
+    ripple = dice.uniform(0, 2.5) * np.exp(-elevation / dice.uniform(8, 40))
+    waves = np.sin(2 * np.pi * dice.uniform(2, 40) * sine + dice.uniform(0, 2 * np.pi))
+    blocked = _obstacles(dice, azimuth, elevation)
+    wander = wandering(dice, len(times), dice.uniform(0.05, 0.6), dice.uniform(5, 120))
+    noise = dice.normal(size=len(times)) * dice.uniform(0.02, 0.4)
+    level = (
+        dice.uniform(5, 50)
+        - 20 * np.log10(range_km / max(range_km.min(initial=np.inf), 1.0))
+        + gain
+        + beam
+        + ripple * waves
+        + blocked
+        + wander
+        + noise
+    )
+    resolution = dice.choice([0.01, 0.1, 0.25, 0.5, 1.0])
+    fields: dict[str, Floats] = {"snr_db": np.round(level / resolution) * resolution}
+    told = dice.uniform()
+    if told < 0.85:
+        fields |= {"elevation_deg": elevation, "azimuth_deg": azimuth}
+    if told < 0.4:
+        fields |= {"slant_range_km": range_km}
+    return Rows(times, fields)
+
+
+def _obstacles(dice: np.random.Generator, azimuth: Floats, elevation: Floats) -> Floats:
+    """Loss behind roofs and trees: some directions, low down."""
+    loss = np.zeros(len(azimuth))
+    for _ in range(int(dice.integers(0, 4))):
+        away = (azimuth - dice.uniform(0, 360) + 180) % 360 - 180
+        hidden = (np.abs(away) < dice.uniform(5, 30)) & (elevation < dice.uniform(5, 30))
+        loss[hidden] -= dice.uniform(1, 12)
+    return loss
+
+
+def wandering(dice: np.random.Generator, count: int, size: float, steps: float) -> Floats:
+    """A first-order random walk that returns: deviation `size`, memory of `steps`."""
+    keep = np.exp(-1 / steps)
+    kicks = dice.normal(size=count) * size * np.sqrt(1 - keep**2)
+    level = np.empty(count)
+    now = dice.normal() * size
+    for index, kick in enumerate(kicks):
+        now = now * keep + kick
+        level[index] = now
+    return level
+
+
+def smooth_pools(span: Span, count: int, seed: int) -> dict[str, Rows]:
+    """Pools with days and weeks in them, from nearly clean to noisy, some of them counts."""
+    return {f"pool{k}": _pool(np.random.default_rng([seed, k]), span) for k in range(count)}
+
+
+def _pool(dice: np.random.Generator, span: Span) -> Rows:
+    times = np.arange(span.start_ns, span.end_ns, _INTERVAL_NS, dtype=np.int64)
+    hours = (times - span.start_ns) / 3.6e12 + dice.uniform(0, 24)
+    day = np.zeros(len(times))
+    for harmonic in range(1, 5):
+        day += (
+            dice.normal()
+            / harmonic**1.3
+            * np.cos(2 * np.pi * harmonic * hours / 24 + dice.uniform(0, 2 * np.pi))
+        )
+    weekend = ((hours / 24).astype(int) % 7 >= 5) * dice.choice([0.0, dice.uniform(-0.8, 0.3)])
+    drift = wandering(dice, len(times), dice.uniform(0, 0.25), dice.uniform(96, 1500))
+    wander = wandering(dice, len(times), dice.uniform(0.01, 0.3), dice.uniform(2, 60))
+    noise = dice.normal(size=len(times)) * np.exp(dice.uniform(np.log(0.005), np.log(0.3)))
+    logs = dice.uniform(0.05, 0.7) * day + weekend + drift + wander + noise
+    bursts = dice.uniform(size=len(times)) < dice.choice([0.0, 0.0, 0.001, 0.01])
+    logs += bursts * dice.exponential(1.0, len(times))
+    rate = np.exp(logs)
+    if dice.uniform() < 0.3:
+        return Rows(times, {"offered_bytes": dice.poisson(rate * 10 ** dice.uniform(0, 2.5)) * 1.0})
+    return Rows(times, {"offered_bytes": rate * 10 ** dice.uniform(3, 11)})

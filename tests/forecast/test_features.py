@@ -1,0 +1,134 @@
+"""Features use rows before the issue time only, and each issue time stands alone: interfaces 6."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fleetcast.engine import Plane, encode_records, format_time
+from fleetcast.forecast.families import DEMAND, FAMILIES, SNR
+from fleetcast.forecast.features import Feature, FeatureView, features, reduce, view
+from fleetcast.forecast.rows import Rows, rows_by_entity
+
+from .conftest import DAY, MINUTE, NOON, WINDOW, link, pool
+
+
+def history(family):
+    if family is SNR:
+        minutes = [m for m in range(-9 * 1440, 120) if m % 97 and not 300 < m % 2000 < 330]
+        rows = link(minutes, level=-354.0)
+        elevation = 40 + np.arange(len(minutes)) / 400
+        fields = {"elevation_deg": elevation, "azimuth_deg": elevation * 3}
+        return Rows(rows.times_ns, {**rows.fields, **fields})
+    return pool([w for w in range(-900, 120) if w % 331])
+
+
+@pytest.mark.parametrize("family", FAMILIES.values())
+def test_later_rows_and_other_issue_times_change_nothing(family):
+    rows = history(family)
+    issued = NOON + np.arange(-40, 8) * 2 * family.step_ns
+    together = features(family, rows, issued)
+    for place in (0, 17, 47):
+        alone = features(family, rows.before(int(issued[place])), issued[place : place + 1])
+        assert np.array_equal(alone.matrix[0], together.matrix[place], equal_nan=True)
+        assert alone.errors[0] == together.errors[place]
+
+
+@given(
+    st.lists(st.one_of(st.none(), st.floats(-50, 50)), min_size=1, max_size=30),
+    st.lists(st.floats(0, 1), min_size=1, max_size=4),
+)
+@settings(max_examples=50)
+def test_reductions_agree_with_numpy_on_what_is_there(values, levels):
+    row = np.array([[np.nan if v is None else v for v in values]])
+    there = row[~np.isnan(row)]
+    got = reduce.quantiles(row, levels)[0]
+    if not len(there):
+        assert np.isnan(got).all()
+        assert np.isnan(reduce.mean(row)).all()
+        return
+    assert np.allclose(got, np.quantile(there, levels))
+    assert np.allclose(reduce.mean(row), there.mean())
+    assert np.allclose(reduce.spread(row), there.std())
+
+
+def test_filling_goes_forward_only_and_not_far():
+    values = np.array([np.nan, 1.0, np.nan, np.nan, np.nan, 5.0, np.nan])
+    filled = reduce.filled_forward(values, 2)
+    assert np.array_equal(filled, [np.nan, 1, 1, 1, np.nan, 5, 5], equal_nan=True)
+
+
+def test_error_quantiles_are_of_errors_whose_truth_was_known():
+    # A ramp: the last value is wrong by the horizon and the half minute, never by more.
+    rows = link(range(-3 * 1440, 0))
+    ramp = Rows(rows.times_ns, {"snr_db": np.arange(len(rows.times_ns)) * 0.01})
+    made = features(SNR, ramp, np.array([NOON])).matrix[0]
+    for horizon in SNR.horizons_minutes:
+        for name in SNR.quantile_names:
+            column = view(SNR).index(f"error_{name}_{horizon}m")
+            assert made[column] == pytest.approx(0.01 * horizon)
+
+
+def test_same_time_of_day_is_that_of_the_target():
+    made = features(DEMAND, pool(range(-700, 0)), np.array([NOON])).matrix[0]
+    rows = pool(range(-700, 0))
+    for horizon in DEMAND.horizons_minutes:
+        target = NOON + horizon * MINUTE - WINDOW
+        day_before = rows.fields["offered_bytes"][rows.times_ns == target - DAY][0]
+        assert made[view(DEMAND).index(f"yesterday_{horizon}m")] == day_before
+
+
+def test_geometry_is_carried_on_from_how_the_satellite_moved():
+    rows = history(SNR)
+    made = features(SNR, rows, np.array([NOON])).matrix[0]
+    now = rows.fields["elevation_deg"][np.searchsorted(rows.times_ns, NOON)]
+    assert made[view(SNR).index("elevation")] == pytest.approx(now, abs=0.01)
+    rise = made[view(SNR).index("elevation_60m")] - now
+    assert rise == pytest.approx(60 / 400, abs=0.1)
+    assert np.isnan(made[view(SNR).index("path_loss_60m")])  # nobody told a range
+
+
+def test_the_id_of_a_view_follows_its_content():
+    one = Feature("a", "dB", "15m", "level")
+    views = [
+        FeatureView("snr", features)
+        for features in (
+            (one, Feature("b", "dB", "15m", "level")),
+            (Feature("b", "dB", "15m", "level"), one),
+            (one, Feature("b", "B", "15m", "level")),
+            (one, Feature("b", "dB", "60m", "level")),
+        )
+    ]
+    assert len({v.id for v in views}) == 4
+    assert FeatureView("snr", views[0].features).id == views[0].id
+    assert {len(view(f).features) for f in FAMILIES.values()} == {
+        features(f, history(f), np.array([NOON])).matrix.shape[1] for f in FAMILIES.values()
+    }
+
+
+def test_a_store_gives_the_rows_that_a_file_gives():
+    plane = Plane.in_memory("acme")
+    rows = link(range(-20, 0))
+    records = [
+        {
+            "measurement": "link",
+            "time": format_time(int(time)),
+            "tags": {"entity_id": "l-1"},
+            "fields": {"snr_db": float(value)},
+        }
+        for time, value in zip(rows.times_ns, rows.fields["snr_db"], strict=True)
+    ]
+    plane.write_json(encode_records(records))
+    stream = plane.series_frame(
+        entity_ids=["l-1", "l-2"],
+        start_ns=NOON - DAY,
+        end_ns=NOON,
+        measurement="link",
+        fields=list(SNR.fields),
+    )
+    read = rows_by_entity(pl.DataFrame(stream), SNR.fields)
+    assert list(read) == ["l-1"]
+    issued = np.array([NOON])
+    first, second = (features(SNR, r, issued).matrix for r in (rows, read["l-1"]))
+    assert np.array_equal(first, second, equal_nan=True)

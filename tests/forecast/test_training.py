@@ -1,0 +1,133 @@
+"""What ships is what was trained: the graph reckons as the arrays did, and a seed decides all."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from fleetcast.forecast.families import DEMAND, FAMILIES, MINUTE_NS, SNR
+from fleetcast.forecast.features import view
+from fleetcast.forecast.onnx import Model
+from fleetcast.forecast.training.arrays import ArrayFunctions
+from fleetcast.forecast.training.augment import variants
+from fleetcast.forecast.training.calibrate import calibrate
+from fleetcast.forecast.training.export import exported
+from fleetcast.forecast.training.learn import fitted
+from fleetcast.forecast.training.material import Material, Part
+from fleetcast.forecast.training.network import (
+    EXPONENT_LIMIT,
+    Lesson,
+    Recipe,
+    softplus,
+    spread_out,
+    train,
+)
+from fleetcast.forecast.training.samples import drawn, sampled
+from fleetcast.forecast.training.scaling import scaled
+from fleetcast.forecast.training.sets import Span
+from fleetcast.forecast.training.simulated import moving_links, smooth_pools
+
+DAY_NS = 1440 * MINUTE_NS
+START = 1_700_006_400_000_000_000
+TINY = Recipe(width=8, epochs=2, batch=128)
+
+
+def material(family, seed=0):
+    days, first = (2, 0) if family is SNR else (9, 7)
+    span = Span(START, START + days * DAY_NS)
+    entities = (moving_links if family is SNR else smooth_pools)(span, 6, seed)
+    times = drawn(Span(START + first * DAY_NS, span.end_ns), family.step_ns, 80, seed)
+    part = Part("simulated", sampled(family, entities, times), 1.0)
+    return Material([part], [part], [part])
+
+
+@pytest.fixture(scope="module", params=FAMILIES.values(), ids=FAMILIES)
+def made(request):
+    family = request.param
+    of = material(family)
+    return of, fitted(family, of, TINY, 1, "none", lambda _: None)
+
+
+def test_the_graph_answers_what_the_arrays_answer(made):
+    of, trained = made
+    family = trained.family
+    matrix = of.test[0].samples.matrix
+    scale = scaled(family, ArrayFunctions(), matrix)
+    heads = np.mean([n.heads(scale.inputs) for n in trained.networks], axis=0)
+    lower, upper = softplus(heads[..., 1]), softplus(heads[..., 2])
+    middle = heads[..., 0] + trained.calibration.shift * (lower + upper)
+    bounds = (
+        middle - lower * trained.calibration.lower,
+        middle,
+        middle + upper * trained.calibration.upper,
+    )
+    z = np.stack(bounds, axis=-1)
+    if family is DEMAND:
+        z = np.exp(np.clip(z, -EXPONENT_LIMIT, EXPONENT_LIMIT))
+    expected = scale.offset[..., None] + scale.unit[..., None] * z
+    if family is DEMAND:
+        expected = np.maximum(expected, 0)
+    model = Model(exported(trained), family, view(family))
+    size = np.abs(scale.unit[..., None])
+    assert (np.abs(model.quantiles(matrix) - expected) / size).max() < 1e-4
+
+
+def test_the_same_seed_gives_the_same_file(made):
+    _, trained = made
+    family = trained.family
+    again = fitted(family, material(family), TINY, 1, "none", lambda _: None)
+    assert exported(again) == exported(trained)
+    other = fitted(family, material(family), TINY, 2, "none", lambda _: None)
+    assert other.model_version != trained.model_version
+
+
+def lesson(dice, rows=4000):
+    inputs = dice.normal(size=(rows, 3))
+    truth = (inputs[:, :1] + dice.normal(size=(rows, 1)) * (1 + (inputs[:, 1:2] > 0))) * np.ones(4)
+    return Lesson(inputs, truth, np.ones((rows, 4)), (0.1, 0.5, 0.9), exponential=False)
+
+
+def test_a_network_learns_the_quantiles_of_what_it_sees():
+    dice = np.random.default_rng(3)
+    seen = lesson(dice)
+    network = train(seen, Recipe(width=16, epochs=100, batch=256), 0)
+    other = lesson(dice)
+    quantiles = spread_out(network.heads(other.inputs))
+    # Standard normal quantiles at 0.1 and 0.9 are -1.28 and 1.28; the deviation is 1 or 2.
+    deviation = 1 + (other.inputs[:, 1] > 0)
+    assert np.abs(quantiles[:, 0, 1] - other.inputs[:, 0]).mean() < 0.25
+    width = quantiles[:, 0, 2] - quantiles[:, 0, 0]
+    for size in (1, 2):
+        assert np.median(width[deviation == size]) == pytest.approx(2 * 1.28 * size, rel=0.15)
+
+
+def test_calibration_gives_bands_that_hold_what_they_say():
+    dice = np.random.default_rng(4)
+    heads = np.zeros((5000, 4, 3), np.float32)
+    truth = dice.normal(size=(5000, 4)) * 3 + 1
+    found = calibrate(heads, truth, np.ones(5000), (0.1, 0.5, 0.9))
+    gap = np.log(2)
+    middle = found.shift * 2 * gap
+    share = [
+        (truth <= bound).mean()
+        for bound in (middle - found.lower * gap, middle, middle + found.upper * gap)
+    ]
+    assert share == pytest.approx([0.1, 0.5, 0.9], abs=0.01)
+
+
+@pytest.mark.parametrize("family", FAMILIES.values())
+def test_variants_know_nothing_of_later_periods(family):
+    span = Span(START, START + 9 * DAY_NS)
+    real = (moving_links if family is SNR else smooth_pools)(span, 3, 0)
+    end = START + 8 * DAY_NS
+    changed = [
+        dataclasses.replace(
+            rows,
+            fields={n: np.where(rows.times_ns < end, v, v + 99) for n, v in rows.fields.items()},
+        )
+        for rows in real.values()
+    ]
+    first, second = (variants(family, rows, 12, end, 7) for rows in (list(real.values()), changed))
+    for one, other in zip(first.values(), second.values(), strict=True):
+        assert (one.times_ns < end).all()
+        assert np.array_equal(one.fields[family.target], other.fields[family.target])
