@@ -81,7 +81,6 @@ def test_a_settings_file_that_is_not_toml_is_one_fault(tmp_path):
         "ingest.mode=maybe",
         'forecast.families=["snr", "rain"]',
         "topology.simulate=1",
-        "topology.simulate=true",  # a promise that this version cannot keep must not be accepted
         "limits.body_bytes_max=33554433",
     ],
 )

@@ -289,6 +289,12 @@ class Plane:
     def follow(self) -> None:
         """Applies what other processes committed, so that the next read need not."""
     def stats(self) -> Stats: ...
+    def seal(self, plain: bytes) -> bytes:
+        """Seals bytes that are kept beside the plane, under its data key: they end with it."""
+    def unseal(self, sealed: bytes) -> bytes:
+        """What `seal` sealed. Raises `StoreDamaged` for anything else."""
+    def name_hash(self, name: bytes) -> bytes:
+        """A keyed hash of 16 bytes, to look up under what must not be written down."""
     def flush(self) -> None:
         """Makes durable what was written with `buffer_bytes_max`.
 

@@ -38,8 +38,8 @@ def test_requests_add_up_over_runs(usage):  # J6
 
 
 def test_a_store_made_before_there_was_usage(control, usage):
-    with control._opened() as opened, opened.environment.begin(write=True) as transaction:
-        transaction.drop(opened.usage)
+    with control._lmdb.transaction(write=True) as view:
+        view.transaction.drop(view.tables["usage"])
     control.close()
     usage({"a": 1}, "r1").flush()
     assert usage({}, "r2").requests_total("a") == 1

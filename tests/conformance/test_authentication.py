@@ -118,7 +118,7 @@ def test_a_scope_opens_its_endpoints_and_no_other(service, accounts, quiet, scop
         else:
             answer = service.request("GET", path, key=key)
         if needed == scope:
-            assert answer.status == {"/telemetry": 202, "/predictions": 404}.get(path, 200)
+            assert answer.status == {"/telemetry": 202, "/predictions": 400}.get(path, 200)
         else:
             assert refusal(answer) == (403, {"error": "insufficient_scope"})
 

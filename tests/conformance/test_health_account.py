@@ -105,9 +105,3 @@ def test_j13_numbers_are_the_shortest_that_mean_the_same(tenant):
     assert b'"b":0.1' in body
     fields = tenant.entities()[0]["fields"]
     assert fields == {"a": 12.0, "b": 0.1, "c": 1e300, "d": -5e-7}
-
-
-def test_i1_predictions_are_not_enabled_whatever_is_asked(quiet):
-    for query in ("", "?unknown=1", "?link_ids=a&model_family=nope", "?horizon_minutes=x"):
-        answer = quiet.service.request("GET", f"/predictions{query}", key=quiet.key)
-        assert refusal(answer) == (404, {"error": "predictions_not_enabled"})

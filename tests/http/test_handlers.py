@@ -122,7 +122,6 @@ def test_subsystems_ask_every_time_and_tell_no_secrets():
         }
     assert len(calls) == 2
     assert made.simulate_get("/health/topology").status_code == 200
-    assert made.simulate_get("/health/predictions").json["checks"]["prediction_store"]["ok"]
 
 
 def test_a_probe_that_hangs_is_a_probe_that_fails():

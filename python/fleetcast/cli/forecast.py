@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fleetcast.cli.common import Duration, Instant, Run, table, with_run
+from fleetcast.cli.release import release
 from fleetcast.errors import OperatorError
 from fleetcast.forecast.families import FAMILIES
 
@@ -20,7 +21,10 @@ if TYPE_CHECKING:
 
 @click.group()
 def forecast() -> None:
-    """Forecasts: test them against history, train models."""
+    """Forecasts: test them against history, train models, choose which model answers."""
+
+
+forecast.add_command(release)
 
 
 @forecast.command("backtest")

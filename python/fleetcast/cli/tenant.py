@@ -9,6 +9,7 @@ import click
 from fleetcast.accounts import PLANS
 from fleetcast.cli.common import Duration, Run, instant, table, with_run
 from fleetcast.durations import format_duration
+from fleetcast.wiring.forecasting import forget_predictions
 
 if TYPE_CHECKING:
     from fleetcast.accounts import Tenant
@@ -124,6 +125,7 @@ def delete(run: Run, name: str, yes: bool) -> None:
         raise click.ClickException(message)
     with run.opened() as installation:
         gone = installation.tenants.delete(name)
+    forget_predictions(run.data.forecast, gone.account_id)
     document = {"tenant": gone.name, "account_id": gone.account_id, "deleted": True}
     run.answer(document, f"Deleted tenant {gone.name}, account {gone.account_id}.")
 

@@ -34,15 +34,6 @@ def one_of(*choices: str) -> Check:
     return check
 
 
-def only(built: object) -> Check:
-    """The one value that this version can honour: a promise it cannot keep stops the start."""
-
-    def check(value: object) -> str | None:
-        return None if value == built else f"can only be {built!r} in this version"
-
-    return check
-
-
 def distinct(choices: tuple[str, ...]) -> Check:
     """A list of a few words, each at most once."""
 

@@ -116,7 +116,7 @@ class Store:
 class Topology:
     """The topology read."""
 
-    simulate: bool = setting(False, checks.only(built=False))  # noqa: FBT003 - a default
+    simulate: bool = setting(False)  # noqa: FBT003 - a default
 
 
 @dataclass(frozen=True, kw_only=True)

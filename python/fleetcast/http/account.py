@@ -44,7 +44,10 @@ class AccountState:
                 "plan": identity.plan,
                 "status": identity.status,
                 "scopes": sorted(identity.scopes),
-                "entitlements": {"live_ingest": identity.live_ingest, "predictions": []},
+                "entitlements": {
+                    "live_ingest": identity.live_ingest,
+                    "predictions": list(self._services.families),
+                },
                 "limits": {
                     "requests_per_minute": limits.requests_per_minute,
                     "batch_records_max": limits.batch_records_max,

@@ -13,7 +13,7 @@ from fleetcast.http.answers import Answer, answer_to
 from fleetcast.http.call import Call, Route
 from fleetcast.http.cors import Cors
 from fleetcast.http.headers import COMMON_HEADERS, CONTENT_TYPE, REQUEST_ID_HEADER, new_request_id
-from fleetcast.http.health import Liveness, Subsystem, not_provisioned
+from fleetcast.http.health import Liveness, Subsystem
 from fleetcast.http.pipeline import stages
 from fleetcast.http.predictions import Predictions
 from fleetcast.http.services import Services
@@ -46,17 +46,16 @@ ROUTES: Mapping[str, Route] = {
 def create_app(services: Services) -> falcon.App[falcon.Request, falcon.Response]:
     """The WSGI application on top of what a worker has opened."""
     app = falcon.App(media_type=CONTENT_TYPE, middleware=[_Pipeline(services)])
-    probes = {"predictions": {"prediction_store": not_provisioned}, **services.probes}
     handlers = {
         "/health": Liveness(),
         "/telemetry": Telemetry(services.settings, written_records(services)),
-        "/topology": Latest(),
+        "/topology": Latest(services.simulate),
         "/topology/series": Series(services.settings),
-        "/predictions": Predictions(),
+        "/predictions": Predictions(services),
         "/account/state": AccountState(services),
     }
     for name in ("telemetry", "topology", "predictions"):
-        handlers[f"/health/{name}"] = Subsystem(name, probes.get(name, {}))
+        handlers[f"/health/{name}"] = Subsystem(name, services.probes.get(name, {}))
     for path in ROUTES:
         app.add_route(path, handlers[path])
     backend = services.settings.store.backend

@@ -54,10 +54,6 @@ class Subsystem:
     on_head = on_get
 
 
-def not_provisioned() -> None:
-    """The probe of a dependency that this installation does not have."""
-
-
 def _check(name: str, future: Future[None], until: float) -> dict[str, object]:
     try:
         future.result(timeout=max(until - time.monotonic(), 0.0))

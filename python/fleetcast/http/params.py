@@ -17,10 +17,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 _REFUSED_CHARACTERS = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
 _LOST_PLUS = re.compile(r".* [0-9]{2}:?[0-9]{2}")
 _NOT_A_TIME = "Input should be an ISO 8601 datetime"
 _PLUS_HINT = "; in a URL a + is written %2B, or give the time in UTC with Z"
+_NOT_WHOLE = "Input should be a valid integer, unable to parse string as an integer"
 _NOT_A_NUMBER = "Input should be a valid number, unable to parse string as a number"
 
 
@@ -34,6 +37,15 @@ class Query:
             if pair:
                 name, _, value = pair.partition("=")
                 self._values.setdefault(_decode(name), []).append(_decode(value))
+
+    @property
+    def names(self) -> list[str]:
+        """The parameters that were given, in their order."""
+        return list(self._values)
+
+    def given(self, name: str) -> list[str]:
+        """Every value of a parameter, unchecked."""
+        return self._values.get(name, [])
 
     def text(self, name: str) -> str | None:
         """A parameter that may be given once."""
@@ -75,6 +87,16 @@ class Query:
             )
         return value
 
+    def whole(self, name: str) -> int | None:
+        """A whole number."""
+        text = self.text(name)
+        if text is None:
+            return None
+        if _WHOLE.fullmatch(text) is None:
+            self._fault("int_parsing", name, _NOT_WHOLE)
+            return None
+        return int(text)
+
     def choice(self, name: str, allowed: Sequence[str]) -> str | None:
         """One of a few words."""
         text = self.text(name)
@@ -113,6 +135,11 @@ def check_characters(name: str, *values: str) -> None:
     """Raises `Refused` (`invalid_input`) for control characters and invalid UTF-8 (H7)."""
     if any(_REFUSED_CHARACTERS.search(value) for value in values):
         raise refused("invalid_input", field=name)
+
+
+def is_text(value: str) -> bool:
+    """Whether it was valid UTF-8."""
+    return not _SURROGATES.search(value)
 
 
 def _decode(text: str) -> str:

@@ -1,20 +1,85 @@
-"""`GET /predictions`, on a service that serves none."""
+"""`GET /predictions`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from fleetcast.errors import refused
+from fleetcast.forecast.families import FAMILIES
+from fleetcast.forecast.serving.store import PredictionStoreUnavailable
+from fleetcast.http.answers import encode
+from fleetcast.http.call import Call
+from fleetcast.http.params import Query, is_text
 
 if TYPE_CHECKING:
     import falcon
 
+    from fleetcast.http.services import Services
+
+_PARAMETERS = ("model_family", "link_ids", "horizon_minutes")
+_DEFAULT_FAMILY = "snr"
+
 
 class Predictions:
-    """Refuses before it looks at a parameter (I1)."""
+    """Forecasts of named links or pools."""
 
-    def on_get(self, _request: falcon.Request, _response: falcon.Response) -> None:
-        """Raises `Refused` (`predictions_not_enabled`)."""
-        raise refused("predictions_not_enabled")
+    def __init__(self, services: Services) -> None:
+        self._families = services.families
+        self._link_ids_max = services.settings.limits.link_ids_max
+        self._predictor = services.predictor
+
+    def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
+        """Raises `Refused`, `StoreError`."""
+        call = Call.of(request)
+        query = Query(request.query_string)
+        self._check_enabled(query)
+        for name in query.names:
+            if name not in _PARAMETERS:
+                shown = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+                raise refused("unknown_query_parameter", parameter=shown)
+        entity_ids = self._entity_ids(query)
+        family, horizon = self._values(query)
+        assert self._predictor is not None  # noqa: S101 - a family is enabled
+        try:
+            document = self._predictor.answer(
+                call.plane, call.identity.account_id, family, entity_ids, horizon
+            )
+        except PredictionStoreUnavailable as error:
+            raise refused("prediction_store_unavailable") from error
+        response.data = encode(document)
 
     on_head = on_get
+
+    def _check_enabled(self, query: Query) -> None:
+        """First of all, so that a service that predicts nothing explains nothing (I1, I2)."""
+        asked = query.given("model_family") or [_DEFAULT_FAMILY]
+        known = len(asked) == 1 and asked[0] in FAMILIES
+        if not self._families or (known and asked[0] not in self._families):
+            raise refused("predictions_not_enabled")
+
+    def _entity_ids(self, query: Query) -> list[str]:
+        given = query.given("link_ids")
+        if not any(given):
+            raise refused("missing_link_ids")
+        if len(given) > self._link_ids_max:  # I5, I6: blank ones and duplicates count
+            raise refused("too_many_link_ids", max=self._link_ids_max)
+        if not all(map(is_text, given)):  # A16
+            raise _invalid("link_ids")
+        return [each for each in dict.fromkeys(given) if each]
+
+    def _values(self, query: Query) -> tuple[str, int | None]:
+        for name in ("model_family", "horizon_minutes"):
+            if len(query.given(name)) > 1:  # A18
+                raise _invalid(name)
+        family = query.text("model_family") or _DEFAULT_FAMILY
+        horizon = query.whole("horizon_minutes")
+        query.finish()
+        if query.given("model_family") and query.given("model_family")[0] not in FAMILIES:
+            raise _invalid("model_family")
+        if horizon is not None and horizon not in FAMILIES[family].horizons_minutes:
+            raise _invalid("horizon_minutes")
+        return family, horizon
+
+
+def _invalid(name: str) -> Exception:
+    return refused("invalid_query_parameter", parameter=name)

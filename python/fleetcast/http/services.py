@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -52,6 +52,25 @@ class Guard(Protocol):
         """Counts a key that was sent and is no good."""
 
 
+class Predictor(Protocol):
+    """What answers `GET /predictions`."""
+
+    def answer(
+        self,
+        plane: Plane,
+        account_id: str,
+        family_name: str,
+        entity_ids: Sequence[str],
+        horizon_minutes: int | None,
+    ) -> dict[str, object]:
+        """The body of an answer. Raises `PredictionStoreUnavailable`, `StoreError`."""
+
+
+Simulate = Callable[[int, str | None], tuple[list[dict[str, object]], dict[str, object]] | None]
+"""Entities of an instant, in nanoseconds, and of a measurement or all, and what is to be said of
+them; `None` where nothing of the kind is simulated."""
+
+
 class OpenGuard:
     """Lets everything pass: both limits are off."""
 
@@ -76,8 +95,17 @@ class Services:
     probes: Mapping[str, Mapping[str, Probe]] = field(default_factory=dict)
     """By subsystem (`telemetry`, `topology`, `predictions`), then by dependency (J4)."""
     counters: Counters = field(default_factory=Counters.alone)
+    predictor: Predictor | None = None
+    """`None` where nothing is predicted."""
+    simulate: Simulate | None = None
+    """`None` where topology shows only what was observed."""
     requests_total: Callable[[str], int] = lambda _account_id: 0
     """Requests of an account so far. Raises `ControlStoreUnavailable`."""
     access_log: Callable[[Mapping[str, object]], None] = lambda _line: None
     clock: Callable[[], int] = time.time_ns
     """Nanoseconds since 1970 in UTC."""
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """What is predicted."""
+        return () if self.predictor is None else self.settings.forecast.families

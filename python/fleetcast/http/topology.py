@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, cast
 
-from fleetcast.engine import AGGREGATIONS, INTERVALS
+from fleetcast.engine import AGGREGATIONS, INTERVALS, parse_time
+from fleetcast.http.answers import encode
 from fleetcast.http.call import Call
 from fleetcast.http.params import Query, check_characters
 
@@ -13,7 +15,9 @@ if TYPE_CHECKING:
 
     from fleetcast.config import Settings
     from fleetcast.engine import Aggregation, Interval
+    from fleetcast.http.services import Simulate
 
+_NOTHING = b'"entities":[]}'
 _FRESHNESS_SECONDS = 300.0
 _FRESHNESS_SECONDS_MAX = 604_800.0
 _ENTITY_IDS_MAX = 16
@@ -21,7 +25,14 @@ _NS_PER_SECOND = 1_000_000_000
 
 
 class Latest:
-    """The newest sample of every entity in a window."""
+    """The newest sample of every entity in a window.
+
+    `simulate` gives entities and the `simulation` object of an instant where nothing was observed
+    (G11); `None` where the operator wants none.
+    """
+
+    def __init__(self, simulate: Simulate | None = None) -> None:
+        self._simulate = simulate
 
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
         """Raises `Refused`, `StoreError`."""
@@ -42,6 +53,13 @@ class Latest:
             freshness_ns=round(freshness * _NS_PER_SECOND),
             measurement=measurement,
         )
+        if self._simulate is not None and chunks[-1].endswith(_NOTHING) and len(chunks) == 1:
+            document = json.loads(chunks[0])
+            as_of_ns = parse_time(document["as_of_utc"])
+            simulated = self._simulate(as_of_ns, measurement)
+            if simulated is not None:
+                document["entities"], document["simulation"] = simulated
+                chunks = [encode(document)]
         response.stream = chunks
         response.content_length = sum(map(len, chunks))
 

@@ -51,6 +51,26 @@ FAMILIES = (
     ),
     Family("fleetcast_compaction_bytes_total", "counter", "Bytes written into segments."),
     Family("fleetcast_compaction_failed_total", "counter", "Compactions of a store that failed."),
+    Family(
+        "fleetcast_forecast_scored_total",
+        "counter",
+        "Forecasts whose truth has come, by family, horizon, model and role.",
+    ),
+    Family(
+        "fleetcast_forecast_covered_total",
+        "counter",
+        "Scored forecasts whose truth was not above the quantile.",
+    ),
+    Family(
+        "fleetcast_forecast_snr_loss_millidecibels_total",
+        "counter",
+        "Pinball loss of scored SNR forecasts, all quantiles together.",
+    ),
+    Family(
+        "fleetcast_forecast_demand_loss_bytes_total",
+        "counter",
+        "Pinball loss of scored demand forecasts, all quantiles together.",
+    ),
     Family("fleetcast_processes_ready", "gauge", "Processes that serve."),
     Family("fleetcast_tenant_up", "gauge", "Whether the tenant's store could be read."),
     Family("fleetcast_tenant_rows", "gauge", "Records in the tenant's store."),

@@ -15,7 +15,7 @@ from fleetcast.logs import configure_logs, logging_config
 from fleetcast.metrics import Shared
 from fleetcast.wiring.child import end_with_supervisor, read_brief, report_ready
 from fleetcast.wiring.directory import DataDirectory
-from fleetcast.wiring.probes import http_probes
+from fleetcast.wiring.probes import telemetry_probes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,7 +56,7 @@ def admin_application(brief: Brief) -> Iterator[WSGIApplication]:
         yield AdminApp(
             shared=Shared(brief.counters_fd),
             surfaces=("http",) if brief.settings.grpc.address == "off" else ("http", "grpc"),
-            probes=http_probes(directory, store)["telemetry"],
+            probes=telemetry_probes(directory, store),
             tenants=partial(_tenants, directory, store),
         )
     finally:

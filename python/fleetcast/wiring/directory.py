@@ -41,6 +41,16 @@ class DataDirectory:
         return self.root / "planes"
 
     @property
+    def forecast(self) -> Path:
+        """Models, and what was predicted with them."""
+        return self.root / "forecast"
+
+    @property
+    def simulation(self) -> Path:
+        """Elements and stations of a simulated topology, where an operator put some."""
+        return self.root / "simulation"
+
+    @property
     def tls(self) -> Path:
         """The self-signed certificate of the gRPC listener."""
         return self.root / "tls"

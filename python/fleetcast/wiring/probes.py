@@ -13,18 +13,31 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from fleetcast.accounts import ControlStore
+    from fleetcast.forecast.serving.store import PredictionStore
     from fleetcast.wiring.directory import DataDirectory
 
 _PROBE_BYTES = 65_536  # LMDB needs some pages to commit anything
 
 
 def http_probes(
-    directory: DataDirectory, store: ControlStore
+    directory: DataDirectory, store: ControlStore, predictions: PredictionStore
 ) -> Mapping[str, Mapping[str, Callable[[], None]]]:
     """By subsystem, then by dependency."""
 
     def reads() -> None:
         os.listdir(directory.planes)  # noqa: PTH208  read, not walked
+
+    return {
+        "telemetry": telemetry_probes(directory, store),
+        "topology": {"timeseries_store": reads},
+        "predictions": {"prediction_store": predictions.ping},
+    }
+
+
+def telemetry_probes(
+    directory: DataDirectory, store: ControlStore
+) -> Mapping[str, Callable[[], None]]:
+    """What must be well for writes to be accepted, by dependency."""
 
     def writes() -> None:
         """A full disk stops writes, not reads (F11)."""
@@ -35,7 +48,4 @@ def http_probes(
         with store.read() as tables:
             tables.tenant("probe")
 
-    return {
-        "telemetry": {"timeseries_store": writes, "auth_store": accounts},
-        "topology": {"timeseries_store": reads},
-    }
+    return {"timeseries_store": writes, "auth_store": accounts}

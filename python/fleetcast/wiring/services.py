@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.accounts import Authenticator, ControlStore, Usage, key_pepper
 from fleetcast.engine import Engine
+from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.grpc.services import Services as GrpcServices
 from fleetcast.http.app import Services, create_app
 from fleetcast.http.guard import SharedGuard
@@ -15,7 +16,8 @@ from fleetcast.metrics import requests_by_account
 from fleetcast.wiring.board import Live
 from fleetcast.wiring.directory import DataDirectory
 from fleetcast.wiring.flushing import Flusher
-from fleetcast.wiring.probes import http_probes
+from fleetcast.wiring.forecasting import Forecasting, simulated
+from fleetcast.wiring.probes import http_probes, telemetry_probes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,6 +39,11 @@ def http_application(brief: Brief, board: Board, counters: Counters) -> Iterator
     """
     with _opened(brief, board, counters) as (directory, store, engine, authenticator):
         usage = Usage(store, lambda: requests_by_account(counters.shared.totals()), brief.run)
+        predictions = PredictionStore(directory.forecast)
+        forecast = Live(board, lambda settings: settings.forecast)
+        forecasting = Forecasting(predictions, forecast.current, store, engine, counters)
+
+        simulate = simulated(directory.simulation)
 
         def made(settings: Settings) -> WSGIApplication:
             return create_app(
@@ -45,8 +52,10 @@ def http_application(brief: Brief, board: Board, counters: Counters) -> Iterator
                     authenticator=authenticator,
                     engine=engine,
                     guard=SharedGuard(directory.limiter, settings.limits, counters),
-                    probes=http_probes(directory, store),
+                    probes=http_probes(directory, store, predictions),
                     counters=counters,
+                    predictor=forecasting,
+                    simulate=simulate if settings.topology.simulate else None,
                     requests_total=usage.requests_total,
                     access_log=write_line,
                 )
@@ -57,7 +66,11 @@ def http_application(brief: Brief, board: Board, counters: Counters) -> Iterator
         def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
             return live.current()(environ, start_response)
 
-        yield application
+        try:
+            with forecasting.scoring():
+                yield application
+        finally:
+            predictions.close()
 
 
 @contextmanager
@@ -69,7 +82,7 @@ def grpc_services(brief: Brief, board: Board, counters: Counters) -> Iterator[Gr
             settings=live.current,
             authenticator=authenticator,
             engine=engine,
-            probes=http_probes(directory, store)["telemetry"],
+            probes=telemetry_probes(directory, store),
             counters=counters,
             access_log=write_line,
         )

@@ -22,6 +22,7 @@ from fleetcast.metrics import make_shared_memory
 from fleetcast.security.master_key import load_master_key
 from fleetcast.wiring.board import Board
 from fleetcast.wiring.chores import Chores
+from fleetcast.wiring.forecasting import provide_models
 from fleetcast.wiring.listening import bound_address, exclusive, listen, reserve
 from fleetcast.wiring.process import ChildSpec, Orders, Process
 from fleetcast.wiring.reloading import Reloading
@@ -57,6 +58,7 @@ def serve(
         store = ControlStore(directory.control)
         stack.callback(store.close)
         store.verify_master_key(master_key)
+        provide_models(directory.forecast)
         crashed = stack.enter_context(exclusive(directory.lock))
         signals = stack.enter_context(_Signals.caught())
         http = listen(settings.http.address, after_crash=crashed)

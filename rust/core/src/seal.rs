@@ -84,6 +84,8 @@ pub enum Kind {
     Key = 3,
     /// The list of segments.
     Manifest = 4,
+    /// Something kept beside the plane by the program around the engine.
+    Beside = 16,
 }
 
 impl Kind {
@@ -93,6 +95,7 @@ impl Kind {
             Self::Names => "a sealed name",
             Self::Key => "a sealed key",
             Self::Manifest => "the sealed manifest",
+            Self::Beside => "a sealed value",
         }
     }
 }
@@ -104,6 +107,8 @@ pub enum NameKind {
     Series = 1,
     /// Measurement and field.
     Field = 2,
+    /// What the program around the engine looks up.
+    Beside = 16,
 }
 
 /// Seals and opens blobs of one plane.

@@ -299,6 +299,18 @@ impl Plane {
         self.detached(py, plane::Plane::stats).map(Stats::from)
     }
 
+    fn seal<'py>(&self, py: Python<'py>, plain: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+        self.detached(py, |plane| plane.seal(plain)).map(|sealed| PyBytes::new(py, &sealed))
+    }
+
+    fn unseal<'py>(&self, py: Python<'py>, sealed: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+        self.detached(py, |plane| plane.unseal(sealed)).map(|plain| PyBytes::new(py, &plain))
+    }
+
+    fn name_hash<'py>(&self, py: Python<'py>, name: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+        self.detached(py, |plane| Ok(plane.name_hash(name))).map(|hash| PyBytes::new(py, &hash))
+    }
+
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
         self.detached(py, plane::Plane::flush)
     }

@@ -139,11 +139,11 @@ def read_paths(entities: list[str], now: datetime) -> dict[str, tuple[int, ...]]
         "/health": (200,),
         "/health/telemetry": (200,),
         "/health/topology": (200,),
-        "/health/predictions": (200, 503),
+        "/health/predictions": (200,),
         "/topology?measurement=link": (200,),
         f"/topology/series?{urlencode(raw)}": (200,),
         f"/topology/series?{urlencode(windows)}": (200,),
-        f"/predictions?{urlencode(links)}": (200, 404),
+        f"/predictions?{urlencode(links)}": (200,),
         "/account/state": (200,),
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fleetcast.forecast.geometry.earth import Look, Site, earth_fixed, look, sidereal_rad
+from fleetcast.forecast.geometry.earth import Look, Site, earth_fixed, geodetic, look, sidereal_rad
 from fleetcast.forecast.geometry.link_budget import (
     Radio,
     carrier_to_noise_density_dbhz,
@@ -26,6 +26,7 @@ __all__ = [
     "carrier_to_noise_density_dbhz",
     "earth_fixed",
     "free_space_loss_db",
+    "geodetic",
     "look",
     "positions",
     "read_elements",

@@ -92,3 +92,24 @@ def earth_fixed(inertial_km: Floats, times_ns: Instants) -> Floats:
     sin, cos = np.sin(turn), np.cos(turn)
     x, y, z = np.moveaxis(inertial_km, -1, 0)
     return np.stack([cos * x + sin * y, cos * y - sin * x, np.broadcast_to(z, x.shape)], axis=-1)
+
+
+def geodetic(fixed_km: Floats) -> Floats:
+    """Degrees north, degrees east, km above the ellipsoid [..., 3] of earth-fixed km [..., 3].
+
+    Bowring, B. R.: Transformation from spatial to geographical coordinates, Survey Review 23,
+    1976: one step, good to a millimetre up to the height of any low orbit.
+    """
+    x, y, z = np.moveaxis(fixed_km, -1, 0)
+    polar_km = EQUATOR_KM * (1 - FLATTENING)
+    second = (EQUATOR_KM**2 - polar_km**2) / polar_km**2
+    flat = np.hypot(x, y)
+    reduced = np.arctan2(z * EQUATOR_KM, flat * polar_km)
+    latitude = np.arctan2(
+        z + second * polar_km * np.sin(reduced) ** 3,
+        flat - _ECCENTRICITY_SQUARED * EQUATOR_KM * np.cos(reduced) ** 3,
+    )
+    normal = EQUATOR_KM / np.sqrt(1 - _ECCENTRICITY_SQUARED * np.sin(latitude) ** 2)
+    # Along the meridian's plane, so that it holds at the poles as well.
+    height = flat * np.cos(latitude) + z * np.sin(latitude) - EQUATOR_KM**2 / normal
+    return np.stack([np.degrees(latitude), np.degrees(np.arctan2(y, x)), height], axis=-1)

@@ -29,7 +29,7 @@ use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::manifest::{Manifest, SegmentEntry};
 use crate::query::latest::Latest;
-use crate::seal::{self, DataKey, Sealer, random_plane_id};
+use crate::seal::{self, DataKey, Kind, NameKind, Sealer, random_plane_id};
 use crate::spelling::SpellingCache;
 use crate::store::{Counts, LmdbStore, MemoryStore, Store};
 
@@ -205,6 +205,28 @@ impl Plane {
     #[must_use]
     pub fn buffered_bytes(&self) -> usize {
         self.buffer.bytes()
+    }
+
+    /// Seals bytes that are kept beside the plane, under its data key: they end with it.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the machine gives no random bytes.
+    pub fn seal(&self, plain: &[u8]) -> Result<Vec<u8>> {
+        self.sealer.seal(Kind::Beside, plain)
+    }
+
+    /// What [`Self::seal`] sealed.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for anything else.
+    pub fn unseal(&self, sealed: &[u8]) -> Result<Vec<u8>> {
+        self.sealer.open(Kind::Beside, sealed)
+    }
+
+    /// A keyed hash to look up under what must not be written down.
+    #[must_use]
+    pub fn name_hash(&self, name: &[u8]) -> [u8; 16] {
+        self.sealer.name_hash(NameKind::Beside, name)
     }
 
     /// Reads the head of the store, to learn whether it answers.

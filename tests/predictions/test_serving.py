@@ -1,0 +1,242 @@
+"""Leases, roles and scores, with a clock that the test moves."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+
+import pytest
+
+from fleetcast.config.sections import Forecast
+from fleetcast.engine import Plane, encode_records, format_time
+from fleetcast.errors import OperatorError
+from fleetcast.forecast.families import SNR
+from fleetcast.forecast.serving.predictions import Predictions
+from fleetcast.forecast.serving.records import LEASE_NS
+from fleetcast.forecast.serving.releases import Releases, Role
+from fleetcast.forecast.serving.scoring import Scoring
+from fleetcast.forecast.serving.store import PredictionStore
+from fleetcast.metrics import Counters
+
+MINUTE_NS = 60_000_000_000
+START_NS = 1_790_000_000_000_000_000 // MINUTE_NS * MINUTE_NS
+
+
+class Clock:
+    def __init__(self):
+        self.now_ns = START_NS
+
+    def __call__(self):
+        return self.now_ns
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def plane():
+    return Plane.in_memory("acme")
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = PredictionStore(tmp_path / "forecast")
+    made.ensure()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def releases(store, clock):
+    made = Releases(store, clock)
+    made.promote("snr")
+    return made
+
+
+def write(plane, entities, minutes, snr_db=10.0):
+    """A row a minute of each link, in the middle of the minute."""
+    for minute in minutes:
+        time_ns = START_NS + minute * MINUTE_NS + MINUTE_NS // 2
+        rows = [
+            {
+                "measurement": "link",
+                "time": format_time(time_ns),
+                "tags": {"entity_id": each},
+                "fields": {"snr_db": snr_db},
+            }
+            for each in entities
+        ]
+        plane.write_json(encode_records(rows), now_ns=START_NS + 10_000 * MINUTE_NS)
+
+
+def answer(predictions, plane, *entities, horizon=None):
+    return predictions.answer(plane, "account", "snr", list(entities), horizon)
+
+
+class SlowReleases(Releases):
+    """Loads its models only when it is let."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.asked, self.let = threading.Event(), threading.Event()
+
+    def forecaster(self, family, release):
+        self.asked.set()
+        assert self.let.wait(60)
+        return super().forecaster(family, release)
+
+
+@pytest.fixture
+def slow(store, clock):
+    return SlowReleases(store, clock)
+
+
+class Request(threading.Thread):
+    """An answer that somebody else waits for."""
+
+    def __init__(self, predictions, plane):
+        super().__init__()
+        self.predictions, self.plane = predictions, plane
+        self.start()
+
+    def run(self):
+        self.document = answer(self.predictions, self.plane, "a")
+
+    def result(self):
+        self.join(60)
+        return self.document
+
+
+def test_one_computes_while_others_are_told_to_come_back(store, releases, slow, plane):
+    write(plane, ["a"], range(-20, 0))
+    first = Request(Predictions(store, slow, Forecast), plane)
+    assert slow.asked.wait(60)
+    others = Predictions(store, releases, Forecast)
+    (error,) = answer(others, plane, "a")["entity_errors"]
+    assert error["code"] == "prediction_unavailable"
+    slow.let.set()
+    items = first.result()["items"]
+    assert len(items) == 4
+    assert answer(others, plane, "a")["items"] == items
+
+
+def test_an_answer_under_an_ended_lease_is_thrown_away(store, releases, slow, plane, clock):
+    write(plane, ["a"], range(-20, 0))
+    first = Request(Predictions(store, slow, Forecast), plane)
+    assert slow.asked.wait(60)
+    clock.now_ns += LEASE_NS
+    others = Predictions(store, releases, Forecast)
+    items = answer(others, plane, "a")["items"]
+    assert len(items) == 4, "the lease of a worker that hangs holds nobody up for ever"
+    slow.let.set()
+    late = first.result()
+    assert late["items"] == []
+    assert [each["code"] for each in late["entity_errors"]] == ["prediction_unavailable"]
+    assert answer(others, plane, "a")["items"] == items
+
+
+def test_a_value_is_served_while_it_is_fresh_and_about_the_future(store, releases, plane, clock):
+    write(plane, ["a"], range(-20, 10))
+    predictions = Predictions(store, releases, lambda: Forecast(fresh_seconds=3600))
+    first = answer(predictions, plane, "a")["items"]
+    clock.now_ns += 4 * MINUTE_NS
+    assert answer(predictions, plane, "a")["items"] == first
+    clock.now_ns += 2 * MINUTE_NS  # the target of five minutes has passed
+    later = answer(predictions, plane, "a", horizon=15)["items"]
+    assert later[0]["predicted_at"] == first[0]["predicted_at"]
+    (renewed,) = answer(predictions, plane, "a", horizon=5)["items"]
+    assert renewed["predicted_at"] == format_time(clock.now_ns)
+
+
+def test_a_canary_answers_for_its_share_and_keeps_its_entities(store, releases, plane):
+    entities = [f"link-{number}" for number in range(100)]
+    write(plane, entities, range(-20, 0))
+    predictions = Predictions(store, releases, Forecast)
+    rollout = releases.promote("snr", role=Role.CANARY, canary_percent=30)
+    document = answer(predictions, plane, *entities, horizon=5)
+    roles = {item["link_id"]: item["traffic_role"] for item in document["items"]}
+    assert len(roles) == 100
+    assert 15 <= Counter(roles.values())["canary"] <= 45
+    assert document["traffic_role"] is None  # I11
+    assert document["model_release_id"] is None
+    released = {item["traffic_role"]: item["model_release_id"] for item in document["items"]}
+    assert released == {
+        "primary": rollout.primary.release_id,
+        "canary": rollout.canary.release_id,
+    }
+    releases.promote("snr", role=Role.CANARY, canary_percent=30)
+    again = answer(predictions, plane, *entities, horizon=5)
+    assert {item["link_id"]: item["traffic_role"] for item in again["items"]} == roles
+
+
+def totals(counters, name):
+    """By role and quantile, where the counter has one."""
+    found = Counter()
+    for series, value in counters.shared.totals().items():
+        if series.startswith(name):
+            labels = dict(
+                pair.split("=") for pair in series.partition("{")[2].rstrip("}").split(",")
+            )
+            key = tuple(json.loads(labels[k]) for k in ("traffic_role", "quantile") if k in labels)
+            found[key] += value
+    return found
+
+
+def test_what_was_served_is_scored_when_the_truth_has_come(store, releases, plane, clock):
+    write(plane, ["a"], range(-20, 0))
+    releases.promote("snr", role=Role.SHADOW)
+    predictions = Predictions(store, releases, Forecast)
+    document = answer(predictions, plane, "a")
+    assert {item["traffic_role"] for item in document["items"]} == {"primary"}
+    counters = Counters.alone()
+    scoring = Scoring(store, lambda _account: plane, counters)
+    clock.now_ns += 25 * MINUTE_NS
+    assert scoring.score(clock.now_ns) == 0, "the truth may come late"
+    truth = 11.25
+    write(plane, ["a"], range(100), snr_db=truth)
+    clock.now_ns += 60 * MINUTE_NS
+    assert scoring.score(clock.now_ns) == 8
+    assert scoring.score(clock.now_ns) == 0, "once each"
+    assert totals(counters, "fleetcast_forecast_scored_total") == {("primary",): 4, ("shadow",): 4}
+    covered, loss = Counter(), 0.0
+    for item in document["items"]:
+        for level, (name, value) in zip(SNR.quantiles, item["value"].items(), strict=True):
+            covered[name.rpartition("_")[2]] += truth <= value
+            loss += level * (truth - value) if truth > value else (1 - level) * (value - truth)
+    counted = totals(counters, "fleetcast_forecast_covered_total")
+    for name, count in covered.items():
+        assert counted["primary", name] == counted["shadow", name] == count
+    told = totals(counters, "fleetcast_forecast_snr_loss_millidecibels_total")
+    assert told["primary",] == pytest.approx(loss * 1000, abs=4)
+
+
+def test_a_forecast_whose_truth_never_came_is_not_scored(store, releases, plane, clock):
+    write(plane, ["a"], range(-20, 0))
+    answer(Predictions(store, releases, Forecast), plane, "a")
+    counters = Counters.alone()
+    clock.now_ns += 200 * MINUTE_NS
+    assert Scoring(store, lambda _account: plane, counters).score(clock.now_ns) == 4
+    assert totals(counters, "fleetcast_forecast_scored_total") == {}
+
+
+def test_a_file_that_is_no_model_of_the_family_is_refused(store, releases, tmp_path):
+    nonsense = tmp_path / "nonsense.onnx"
+    nonsense.write_bytes(b"nonsense")
+    with pytest.raises(OperatorError, match="not a model"):
+        releases.promote("snr", nonsense)
+    releases.promote("demand")
+    (demand,) = (release for _, release in releases.every("demand")[-1].roles())
+    with pytest.raises(OperatorError, match="family"):
+        releases.promote("snr", store.models / f"{demand.sha256}.onnx")
+    assert len(releases.every("snr")) == 1
+
+
+def test_a_canary_needs_a_primary_and_a_rollback_something_to_undo(store, clock):
+    fresh = Releases(store, clock)
+    with pytest.raises(OperatorError, match="no primary"):
+        fresh.promote("snr", role=Role.CANARY)
+    with pytest.raises(OperatorError, match="no release"):
+        fresh.rollback("snr")
