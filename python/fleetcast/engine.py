@@ -115,6 +115,12 @@ class _Slot:
         self.opened: tuple[Plane, _Files] | None = None
         self.damage: tuple[StoreDamaged, _Files] | None = None
 
+    def note_growth(self, opened: tuple[Plane, _Files], files: _Files) -> None:
+        """The files that `opened` stands on were seen to be longer."""
+        with self.lock:
+            if self.opened is opened:
+                self.opened = opened[0], files
+
     def close(self) -> None:
         opened, self.opened = self.opened, None
         if opened is not None:
@@ -155,21 +161,22 @@ class Engine:
         slot = self._slots.get(account_id)
         if slot is None:
             slot = self._slots.setdefault(account_id, _Slot())
+        # Before the files: others may learn of a greater length at any time.
+        opened = slot.opened
         try:
             files = _Files.of(folder)
         except StoreError:
             self.release(account_id)
             raise
-        opened = slot.opened
         if opened is not None and files.carry(opened[1]):
             if files.plane.st_size > opened[1].plane.st_size:
-                slot.opened = opened[0], files
+                slot.note_growth(opened, files)
             return opened[0]
         with slot.lock:
             return self._open(slot, folder, tenant_key)
 
     def _open(self, slot: _Slot, folder: str, tenant_key: str) -> Plane:
-        files = _Files.of(folder)
+        files = _Files.of(folder)  # nobody else changes what the slot knows of them now
         if slot.opened is not None:
             if files.carry(slot.opened[1]):
                 return slot.opened[0]
