@@ -6,14 +6,23 @@ import json
 import sys
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import fleet
 
 sys.path.append(str(Path(__file__).parent.parent))
 
-from tests.grpc.messages import SECOND_NS, WriteRequest, record
+from tests.grpc.messages import (
+    SECOND_NS,
+    WriteRequest,
+    encode,
+    record,
+)
 
-__all__ = ["MESSAGE_RECORDS", "WriteRequest", "message"]
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["SECOND_NS", "WriteRequest", "encode", "message", "record", "request"]
 
 MESSAGE_RECORDS = 10_000
 _EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
@@ -23,10 +32,12 @@ def message(turn: int, records: int = MESSAGE_RECORDS) -> bytes:
     """A `WriteRequest` of as many records; those of different turns lie behind one another."""
     bodies = records // fleet.BODY_RECORDS
     start = fleet.START + timedelta(seconds=turn * bodies * fleet.STEP_SECONDS)
-    request = WriteRequest()
-    for body in fleet.bodies(bodies, start):
-        request.records.extend(_record(each) for each in json.loads(body))
-    return request.SerializeToString()
+    return request(each for body in fleet.bodies(bodies, start) for each in json.loads(body))
+
+
+def request(records: Iterable[dict]) -> bytes:
+    """A `WriteRequest` of records as JSON has them."""
+    return encode(*map(_record, records))
 
 
 def _record(each: dict):

@@ -1,0 +1,138 @@
+"""A thousand ground stations: one warm channel each, one batch a second on each.
+
+    python benches/channels.py [--stations 1000] [--seconds 60] [--records 100]
+
+First for that long in peace; then again, while the whole service is killed with -9 and started
+anew. Exits with 1 where anything acknowledged is lost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+
+from tests.service.service import Service, prepare, start  # noqa: E402
+
+import fleet  # noqa: E402 - the line above finds what follows
+from measure import cpu_seconds_of  # noqa: E402
+
+HISTORY = ("--set", "limits.history_horizon_days=3650", "--set", "limits.raw_span_seconds=86400")
+ENTITIES = 16
+REASONS = 5
+
+
+class Stations:
+    """The stations' process."""
+
+    def __init__(self, service: Service, stations: int, records: int) -> None:
+        ready = service.ready
+        arguments = [ready["grpc"], ready["grpc_ca"], service.key, str(stations), str(records)]
+        self._process = subprocess.Popen(
+            [sys.executable, HERE / "stations.py", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self.answer()
+
+    def begin(self, seconds: float) -> None:
+        self._process.stdin.write(json.dumps({"seconds": seconds}) + "\n")
+        self._process.stdin.flush()
+
+    def answer(self) -> dict:
+        return json.loads(self._process.stdout.readline())
+
+    def close(self) -> None:
+        self._process.stdin.close()
+        self._process.wait()
+
+
+def lost(service: Service, acknowledged: dict[str, int]) -> int:
+    """Batches that were acknowledged and are not there."""
+    missing = 0
+    names = list(acknowledged)
+    for first in range(0, len(names), ENTITIES):
+        asked = names[first : first + ENTITIES]
+        found: dict[str, set[float]] = {name: set() for name in asked}
+        page = f"{fleet.START:%Y-%m-%dT%H:%M:%SZ}"
+        while page is not None:
+            answer = service.get(
+                "/topology/series",
+                entity_id=asked,
+                start=page,
+                end=f"{fleet.START:%Y-%m-%d}T23:00:00Z",
+                measurement="link",
+                fields="number",
+            )
+            assert answer.status == 200, answer.body
+            for series in answer.json["series"]:
+                found[series["entity_id"]] |= set(series["channels"].get("number", []))
+            page = answer.json["next_start"]
+        missing += sum(len(set(range(acknowledged[name])) - found[name]) for name in asked)
+    return missing
+
+
+def report(name: str, answer: dict, server_cpu_seconds: float | None, seconds: float) -> None:
+    cpu = ""
+    if server_cpu_seconds is not None:
+        each = server_cpu_seconds / answer["calls"] * 1e3
+        cpu = f", server {server_cpu_seconds / seconds:.2f} CPUs, {each:.2f} ms a batch"
+    again = sum(answer["resent"].values())
+    print(
+        f"{name}: {answer['calls']:,} batches acknowledged, p50 {answer['p50_seconds'] * 1e3:.1f} "
+        f"ms, p99 {answer['p99_seconds'] * 1e3:.1f} ms{cpu}, stations "
+        f"{answer['client_cpu_seconds'] / seconds:.2f} CPUs; {again:,} sent again by "
+        f"{answer['stations that resumed']:,} stations",
+        flush=True,
+    )
+    for reason, count in sorted(answer["resent"].items(), key=lambda item: -item[1])[:REASONS]:
+        print(f"  {count:,} times because of {reason}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--stations", type=int, default=1_000)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--records", type=int, default=100)
+    arguments = parser.parse_args()
+    seconds = arguments.seconds
+    with tempfile.TemporaryDirectory(dir=HERE.parent / "target") as folder:
+        data = Path(folder) / "data"
+        service = start(data, prepare(data), "--grpc", "127.0.0.1:0", *HISTORY)
+        print(f"load before the run {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores")
+        stations = Stations(service, arguments.stations, arguments.records)
+        before = cpu_seconds_of(service.processes())
+        stations.begin(seconds)
+        answer = stations.answer()
+        cpu_seconds = cpu_seconds_of(service.processes()) - before
+        report("in peace", answer, cpu_seconds, seconds)
+        missing = lost(service, answer["acknowledged"])
+        print(f"acknowledged and lost: {missing}")
+        stations.begin(seconds)
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(stations.answer)
+            time.sleep(seconds / 3)
+            service.kill()
+            address = service.ready["grpc"]
+            service = start(data, service.key, "--grpc", address, *HISTORY)
+            answer = waiting.result()
+        report("killed with -9 and started anew", answer, None, seconds)
+        missing += lost(service, answer["acknowledged"])
+        print(f"acknowledged and lost: {missing}")
+        stations.close()
+        service.stop()
+    raise SystemExit(int(missing > 0))
+
+
+if __name__ == "__main__":
+    main()
