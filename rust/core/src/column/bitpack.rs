@@ -22,24 +22,58 @@ pub(super) const fn packed_len(count: usize, width: u32) -> usize {
     (count * width as usize).div_ceil(8)
 }
 
+/// Numbers whose bits, of any width, end with a byte.
+const WHOLE: usize = 8;
+
+/// Calls `$call::<WIDTH>` for the width known at run time: with shifts and masks known to the
+/// compiler, a loop of eight numbers becomes a straight line.
+macro_rules! of_width {
+    ($width:expr, $call:ident $arguments:tt, [$($known:literal),*]) => {
+        match $width {
+            $($known => $call::<$known> $arguments,)*
+            _ => $call::<64> $arguments,
+        }
+    };
+    ($width:expr, $call:ident $arguments:tt) => {
+        of_width!($width, $call $arguments, [
+            0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23,
+            24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45,
+            46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56
+        ])
+    };
+}
+
 /// Appends `values`, each below `2^width`.
 pub(super) fn pack(values: &[u64], width: u32, out: &mut Vec<u8>) {
     debug_assert!(is_width(width) && values.iter().all(|value| width_of(*value) <= width));
-    let end = out.len() + packed_len(values.len(), width);
-    let mut pending = 0_u64;
-    let mut pending_bits = 0_u32;
-    for &value in values {
-        pending |= value << pending_bits;
-        pending_bits += width;
-        if pending_bits >= 64 {
-            out.extend_from_slice(&pending.to_le_bytes());
-            pending_bits -= 64;
-            // What did not fit; a shift by the whole width leaves nothing.
-            pending = value.checked_shr(width - pending_bits).unwrap_or(0);
+    out.reserve(packed_len(values.len(), width));
+    of_width!(width, pack_width(values, out));
+}
+
+fn pack_width<const WIDTH: usize>(values: &[u64], out: &mut Vec<u8>) {
+    let (eights, rest) = values.as_chunks::<WHOLE>();
+    for eight in eights {
+        out.extend_from_slice(&packed_eight::<WIDTH>(eight).as_flattened()[..WIDTH]);
+    }
+    let mut last = [0; WHOLE];
+    last[..rest.len()].copy_from_slice(rest);
+    out.extend_from_slice(
+        &packed_eight::<WIDTH>(&last).as_flattened()[..(rest.len() * WIDTH).div_ceil(8)],
+    );
+}
+
+/// Eight numbers side by side, as the bytes of words.
+#[inline]
+fn packed_eight<const WIDTH: usize>(values: &[u64; WHOLE]) -> [[u8; 8]; WHOLE] {
+    let mut words = [0_u64; WHOLE];
+    for (at, value) in values.iter().enumerate() {
+        let (word, shift) = (at * WIDTH / 64, at * WIDTH % 64);
+        words[word] |= value << shift;
+        if shift + WIDTH > 64 {
+            words[word + 1] |= value >> (64 - shift);
         }
     }
-    let tail = end - out.len();
-    out.extend_from_slice(&pending.to_le_bytes()[..tail]);
+    words.map(u64::to_le_bytes)
 }
 
 /// Fills `out` from exactly the bytes that [`pack`] made of as many numbers.
@@ -53,19 +87,35 @@ pub(super) fn unpack(bytes: &[u8], width: u32, out: &mut [u64]) {
         for (value, word) in out.iter_mut().zip(bytes.as_chunks::<8>().0) {
             *value = u64::from_le_bytes(*word);
         }
-        return;
-    }
-    // Copied so that the last numbers, too, can be loaded eight bytes at a time.
-    let mut padded = [0_u8; GROUP / 8 * LOADABLE_BITS_MAX as usize + 8];
-    padded[..bytes.len()].copy_from_slice(bytes);
-    let mask = (1_u64 << width) - 1;
-    let mut bit = 0;
-    for value in out {
-        *value = (word_at(&padded, bit / 8) >> (bit % 8)) & mask;
-        bit += width as usize;
+    } else {
+        of_width!(width, unpack_width(bytes, out));
     }
 }
 
+fn unpack_width<const WIDTH: usize>(bytes: &[u8], out: &mut [u64]) {
+    let mask = (1_u64 << (WIDTH % 64)) - 1;
+    // Eight numbers are loaded from the bytes they lie in and, at most, the eight after them.
+    let direct = bytes.len().saturating_sub(8).checked_div(WIDTH).unwrap_or(0);
+    let (head, tail) = out.split_at_mut((direct * WHOLE).min(out.len()));
+    let mut rest = bytes;
+    for eight in head.as_chunks_mut::<WHOLE>().0 {
+        let window = &rest[..WIDTH + 8];
+        for (at, value) in eight.iter_mut().enumerate() {
+            let bit = at * WIDTH;
+            *value = (word_at(window, bit / 8) >> (bit % 8)) & mask;
+        }
+        rest = &rest[WIDTH..];
+    }
+    // Copied so that the last numbers, too, can be loaded eight bytes at a time.
+    let mut padded = [0_u8; LOADABLE_BITS_MAX as usize + 16];
+    padded[..rest.len()].copy_from_slice(rest);
+    for (at, value) in tail.iter_mut().enumerate() {
+        let bit = at * WIDTH;
+        *value = (word_at(&padded, bit / 8) >> (bit % 8)) & mask;
+    }
+}
+
+#[inline]
 fn word_at(bytes: &[u8], at: usize) -> u64 {
     bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |word| u64::from_le_bytes(*word))
 }

@@ -21,6 +21,9 @@ const ROUNDER: f64 = 6_755_399_441_055_744.0;
 /// Decimal integers are smaller than this, 2^51, for [`ROUNDER`] to hold.
 const SCALED_END: f64 = 2_251_799_813_685_248.0;
 
+/// [`SCALED_END`] as an integer.
+const SCALED_END_INTEGER: i64 = 1 << 51;
+
 /// Values looked at to choose an exponent.
 const SAMPLE: usize = 32;
 
@@ -35,6 +38,19 @@ const EXCEPTION_LEN: usize = 10;
 #[expect(clippy::cast_precision_loss, reason = "the writer stays below 2^51; others lose nothing")]
 fn unscale(integer: i64, power: f64) -> f64 {
     integer as f64 / power
+}
+
+/// [`unscale`] of all. Where no integer is too large for [`ROUNDER`], as the writer's never are, all
+/// steps have vector forms on every machine; converting a number of 64 bits has none.
+fn unscale_all(integers: Vec<i64>, power: f64) -> Vec<f64> {
+    let bits = integers.iter().fold(0, |bits, &integer| bits | (integer ^ (integer >> 63)));
+    if bits >= SCALED_END_INTEGER {
+        return integers.into_iter().map(|integer| unscale(integer, power)).collect();
+    }
+    let base = ROUNDER.to_bits();
+    let double =
+        |integer: i64| f64::from_bits(base.wrapping_add(integer.cast_unsigned())) - ROUNDER;
+    integers.into_iter().map(|integer| double(integer) / power).collect()
 }
 
 /// The integer whose [`unscale`] is `value`, if there is one below 2^51; if not, any integer.
@@ -180,8 +196,7 @@ pub(super) fn decode(
             let exceptions =
                 if form == PATCHED { read_exceptions(input, count)? } else { Vec::new() };
             let integers = integers::decode(input, count, run_lengths)?;
-            let mut values: Vec<f64> =
-                integers.into_iter().map(|integer| unscale(integer, power)).collect();
+            let mut values = unscale_all(integers, power);
             for (at, value) in exceptions {
                 values[at as usize] = value;
             }
