@@ -123,6 +123,26 @@ class Compacted:
         """Bytes written into segments."""
 
 @final
+class Verified:
+    """What a look at a whole store found."""
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of the log."""
+    @property
+    def segments(self) -> int:
+        """Segments, the checkpoint not counted."""
+    @property
+    def rows(self) -> int:
+        """Records in both."""
+    @property
+    def values(self) -> int:
+        """Field values in both."""
+    @property
+    def damages(self) -> list[str]:
+        """A line for each damage; none where everything is sound."""
+
+@final
 class ArrowStream:
     """Columns of an answer. Any Arrow library takes it, e.g. `polars.DataFrame(stream)`."""
 
@@ -188,6 +208,14 @@ class Plane:
 
         This process must not have the store open. Raises `StoreMissing`, `StoreDamaged`,
         `StoreUnavailable`.
+        """
+    @staticmethod
+    def verify(directory: str, master_key: bytes) -> Verified:
+        """Looks at every byte of the store in `directory`, and computes anew what follows from
+        others: statistics, indexes, counts, the checkpoint. Other processes may go on using it;
+        this one must not have it open. It changes nothing.
+
+        Raises `StoreMissing`, `StoreUnavailable`, and `ValueError` for a key of another length.
         """
     def write_json(
         self,

@@ -30,6 +30,7 @@ from fleetcast._core import (
     StoreFull,
     StoreMissing,
     StoreUnavailable,
+    Verified,
     WriteResult,
     format_time,
     parse_time,
@@ -52,6 +53,7 @@ __all__ = [
     "Limiter",
     "Plane",
     "Stats",
+    "Verified",
     "WriteResult",
     "encode_records",
     "format_time",
@@ -245,6 +247,14 @@ class Engine:
                 with contextlib.suppress(StoreError):  # closed at this moment
                     waiting += slot.opened[0].buffered_bytes()
         return waiting
+
+    def verify(self, account_id: str) -> Verified:
+        """Looks at every byte of an account's store, which is closed here for it.
+
+        Raises `StoreMissing`, `StoreUnavailable`.
+        """
+        self.release(account_id)
+        return Plane.verify(str(self._directory / account_id), self._master_key)
 
     def close(self) -> None:
         """Closes every store, what waits for a flush being stored first."""

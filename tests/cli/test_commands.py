@@ -166,3 +166,26 @@ def test_the_certificate_is_good_for_this_host(data):
                     done.append(side)
                 except ssl.SSLWantReadError:
                     continue
+
+
+def test_compact_stats_and_verify_go_through_every_tenant(call, data, tmp_path):
+    call("tenant", "create", "acme")
+    call("tenant", "create", "other")
+    file = tmp_path / "records.jsonl"
+    record = '{"measurement":"link","time":"2026-01-01","tags":{"entity_id":"a"},"fields":{"a":1}}'
+    file.write_text(f"{record}\n" * 3)
+    call("import", "--tenant", "acme", "--format", "jsonl", file)
+    (row,) = call("compact", "acme")["tenants"]
+    assert (row["busy"], row["blocks"]) == (False, 1)
+    acme, other = call("stats")["tenants"]
+    assert (acme["rows"], acme["values"], acme["segments"], other["rows"]) == (3, 3, 1, 0)
+    found = call("verify")
+    assert (found["ok"], [each["rows"] for each in found["tenants"]]) == (True, [3, 0])
+    segments = list(data.glob("planes/*/segments/*"))
+    for segment in segments:
+        segment.write_bytes(segment.read_bytes()[:-1])
+    acme, other = call("verify", status=1)["tenants"]
+    assert {damage.split()[1].rstrip(":") for damage in acme["damages"]} == {
+        segment.name for segment in segments
+    }
+    assert other["damages"] == []

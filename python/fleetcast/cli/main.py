@@ -21,14 +21,15 @@ from fleetcast.cli.serve import serve
 from fleetcast.cli.settings import config
 from fleetcast.cli.stats import stats
 from fleetcast.cli.tenant import tenant
+from fleetcast.cli.verify import verify
 from fleetcast.errors import OperatorError, SettingsError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _COMMANDS = (
-    *(init, tenant, key, provision, serve, config, stats, compact, import_),
-    *(forecast, demo, doctor),
+    *(init, tenant, key, provision, serve, config, stats, compact),
+    *(verify, import_, forecast, demo, doctor),
 )
 _INTERRUPTED = 130
 

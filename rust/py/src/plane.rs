@@ -19,7 +19,7 @@ use fleetcast_core::wire::Format;
 
 use crate::arrow::ArrowStream;
 use crate::errors::{query_refused, store_error, write_error};
-use crate::results::{Compacted, Stats, WriteResult};
+use crate::results::{Compacted, Stats, Verified, WriteResult};
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct Plane {
@@ -109,6 +109,14 @@ impl Plane {
     #[staticmethod]
     fn in_memory(tenant_key: &str) -> PyResult<Self> {
         plane::Plane::in_memory(tenant_key).map(Self::wrap).map_err(|error| store_error(&error))
+    }
+
+    #[staticmethod]
+    fn verify(py: Python<'_>, directory: &str, master_key: &[u8]) -> PyResult<Verified> {
+        let master_key = key(master_key)?;
+        py.detach(|| plane::Plane::verify(Path::new(directory), master_key))
+            .map(Verified::from)
+            .map_err(|error| store_error(&error))
     }
 
     #[staticmethod]

@@ -93,3 +93,19 @@ impl From<plane::Compacted> for Compacted {
         Self { blocks, merged, expired, bytes_written }
     }
 }
+
+#[pyclass(frozen, get_all, module = "fleetcast._core")]
+pub(crate) struct Verified {
+    blocks: u64,
+    segments: u64,
+    rows: u64,
+    values: u64,
+    damages: Vec<String>,
+}
+
+impl From<plane::Verified> for Verified {
+    fn from(found: plane::Verified) -> Self {
+        let plane::Verified { blocks, segments, rows, values, damages } = found;
+        Self { blocks, segments, rows, values, damages }
+    }
+}

@@ -119,7 +119,8 @@ pub(crate) fn decimal_sum(values: &[f64]) -> Option<f64> {
         let mut sum = 0_i64;
         for &value in values {
             let (integer, exact) = scale(value, power);
-            sum = sum.checked_add(integer).filter(|_| exact)?;
+            // As part of a sum, -0.0 is as good as 0.
+            sum = sum.checked_add(integer).filter(|_| exact || value == 0.0)?;
         }
         // Below 2^53 both are exact, so the division rounds once.
         (sum.unsigned_abs() < 1 << 53).then(|| unscale(sum, power))

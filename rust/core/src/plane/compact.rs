@@ -11,8 +11,9 @@ use crate::batch::{Block, Table};
 use crate::error::{Error, Result};
 use crate::limits::{LOG_BYTES_DUE, ROUND_VALUES_MAX};
 use crate::manifest::{Manifest, SegmentEntry};
+use crate::query::latest::Latest;
 use crate::seal::Kind;
-use crate::segment::{Leaders, SegmentWriter, merge, sorted, split_by_day};
+use crate::segment::{Leaders, SegmentWriter, day_of, merge, sorted, split_by_day};
 
 /// What a compaction did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,7 +67,7 @@ impl Plane {
         self.follow()?;
         self.remove_orphans()?;
         while self.manifest().compacted < upto && self.is_log_due(due, now_ns)? {
-            self.compact_log(now_ns, &mut done)?;
+            self.compact_log(&mut done)?;
         }
         self.expire(now_ns, &mut done)?;
         while let Some(segments) = mergeable(&self.manifest()) {
@@ -82,7 +83,7 @@ impl Plane {
     fn is_due(&self, due: Due, now_ns: i64) -> Result<bool> {
         let manifest = self.manifest();
         let kept_from_ns = self.kept_from_ns(now_ns);
-        let has_expired = manifest.segments.iter().any(|entry| entry.max_ns < kept_from_ns);
+        let has_expired = !expired_days(&manifest, kept_from_ns).is_empty();
         Ok(has_expired || mergeable(&manifest).is_some() || self.is_log_due(due, now_ns)?)
     }
 
@@ -104,7 +105,7 @@ impl Plane {
         Ok(())
     }
 
-    fn compact_log(&self, now_ns: i64, done: &mut Compacted) -> Result<()> {
+    fn compact_log(&self, done: &mut Compacted) -> Result<()> {
         let manifest = self.manifest();
         let round = self.take_round(manifest.compacted)?;
         // Names of blocks that were not followed yet.
@@ -115,9 +116,14 @@ impl Plane {
         for block in &round.blocks {
             next.last_ingest_ns = next.last_ingest_ns.max(block.ingest_ns);
         }
-        next.checkpoint = self.write_checkpoint(&manifest, &round, &leaders, now_ns)?;
-        done.bytes_written += next.checkpoint.bytes;
         done.blocks += round.blocks.len() as u64;
+        let mut latest = self.load_checkpoint(&manifest)?;
+        {
+            let names = self.names();
+            for table in round.blocks.iter().flat_map(|block| &block.tables) {
+                latest.apply(table, &ALWAYS_NS, &names.catalog);
+            }
+        }
         let mut days: BTreeMap<i64, BTreeMap<u32, Vec<Table>>> = BTreeMap::new();
         for table in round.blocks.into_iter().flat_map(|block| block.tables) {
             let rank = leaders.rank(&table)?;
@@ -132,6 +138,7 @@ impl Plane {
             done.bytes_written += entry.bytes;
             next.insert(entry);
         }
+        self.write_checkpoint(&latest, &mut next, &leaders, done)?;
         self.replace(&manifest, next)
     }
 
@@ -152,29 +159,25 @@ impl Plane {
         Ok(round)
     }
 
-    /// The newest rows as of the end of `round`.
+    /// Writes the newest rows that lie in the days of `next`, and names them there.
     fn write_checkpoint(
         &self,
-        manifest: &Manifest,
-        round: &Round,
+        latest: &Latest,
+        next: &mut Manifest,
         leaders: &Leaders,
-        now_ns: i64,
-    ) -> Result<SegmentEntry> {
-        let mut latest = self.load_checkpoint(manifest)?;
-        {
-            let names = self.names();
-            for table in round.blocks.iter().flat_map(|block| &block.tables) {
-                latest.apply(table, &ALWAYS_NS, &names.catalog);
-            }
-        }
+        done: &mut Compacted,
+    ) -> Result<()> {
+        let days: HashSet<i64> = next.segments.iter().map(|entry| entry.day).collect();
         let mut measurements: BTreeMap<u32, Vec<Table>> = BTreeMap::new();
-        for table in latest.rows(self.kept_from_ns(now_ns)) {
+        for table in latest.rows(|time_ns| days.contains(&day_of(time_ns))) {
             measurements.entry(leaders.rank(&table)?).or_default().push(table);
         }
-        if measurements.is_empty() {
-            return Ok(SegmentEntry::default());
+        next.checkpoint = SegmentEntry::default();
+        if !measurements.is_empty() {
+            next.checkpoint = self.write_segment(0, measurements, leaders, next.last_ingest_ns)?;
         }
-        self.write_segment(0, measurements, leaders, manifest.last_ingest_ns)
+        done.bytes_written += next.checkpoint.bytes;
+        Ok(())
     }
 
     fn write_segment(
@@ -192,14 +195,20 @@ impl Plane {
         Ok(SegmentEntry::new(day, &writer.finish()?))
     }
 
+    /// Removes the days whose newest row is no longer kept, from the checkpoint as well.
     fn expire(&self, now_ns: i64, done: &mut Compacted) -> Result<()> {
         let manifest = self.manifest();
-        let kept_from_ns = self.kept_from_ns(now_ns);
+        let expired = expired_days(&manifest, self.kept_from_ns(now_ns));
+        if expired.is_empty() {
+            return Ok(());
+        }
         let mut next = (*manifest).clone();
-        next.segments.retain(|entry| entry.max_ns >= kept_from_ns);
-        let expired = manifest.segments.len() - next.segments.len();
-        done.expired += expired as u64;
-        if expired > 0 { self.replace(&manifest, next) } else { Ok(()) }
+        next.segments.retain(|entry| !expired.contains(&entry.day));
+        done.expired += (manifest.segments.len() - next.segments.len()) as u64;
+        let leaders = Leaders::new(&self.names().catalog);
+        let latest = self.load_checkpoint(&manifest)?;
+        self.write_checkpoint(&latest, &mut next, &leaders, done)?;
+        self.replace(&manifest, next)
     }
 
     fn merge_segments(&self, entries: &[SegmentEntry], done: &mut Compacted) -> Result<()> {
@@ -238,6 +247,12 @@ impl Plane {
     }
 }
 
+fn expired_days(manifest: &Manifest, kept_from_ns: i64) -> HashSet<i64> {
+    let days = manifest.segments.chunk_by(|a, b| a.day == b.day);
+    let expired = days.filter(|day| day.iter().all(|entry| entry.max_ns < kept_from_ns));
+    expired.map(|day| day[0].day).collect()
+}
+
 /// The last segments of a day that are worth merging: as many as together are at least twice as
 /// large as the largest of them. So a row is rewritten as often at most as its day can double, and
 /// the number of a day's segments grows with the logarithm of its size.
@@ -246,7 +261,9 @@ fn mergeable(manifest: &Manifest) -> Option<Vec<SegmentEntry>> {
         let suffixes = (0..day.len().saturating_sub(1)).map(|start| &day[start..]);
         let mut worth = suffixes.filter(|suffix| {
             let largest = suffix.iter().map(|entry| entry.bytes).max().unwrap_or(0);
-            suffix.iter().map(|entry| entry.bytes).sum::<u64>() >= 2 * largest
+            let bytes: u64 = suffix.iter().map(|entry| entry.bytes).sum();
+            // Nearly: a merge saves a little, and equals must not miss each other for that.
+            16 * bytes >= 31 * largest
         });
         worth.next().map(<[_]>::to_vec)
     })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Cursor, LogBlock, Plane, VIEWS_MAX};
+use super::{Cursor, LogBlock, MISSING, Plane};
 use crate::batch::Block;
 use crate::column::decode_block;
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ impl Plane {
     /// stays, and the next call goes on from there.
     pub fn follow(&self) -> Result<()> {
         let mut cursor = self.cursor();
-        let mut overtaken = 0;
+        let mut overtaken = None;
         loop {
             let view = self.store.view(cursor.log, cursor.generation)?;
             if self.state().retention_seconds != view.retention_seconds {
@@ -27,8 +27,9 @@ impl Plane {
             }
             match self.apply_manifest(&mut cursor, &view) {
                 // A segment was replaced before it was read: the next view has the newer one.
-                Err(Error::Stale) if overtaken < VIEWS_MAX => {
-                    overtaken += 1;
+                Err(Error::Stale) if overtaken == Some(view.generation) => return Err(MISSING),
+                Err(Error::Stale) => {
+                    overtaken = Some(view.generation);
                     continue;
                 }
                 outcome => outcome?,

@@ -11,6 +11,7 @@ mod history;
 mod read;
 mod recent;
 mod segments;
+mod verify;
 mod write;
 
 use std::ops::Range;
@@ -19,6 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 
 pub use compact::{Compacted, Due};
 pub use read::LatestView;
+pub use verify::Verified;
 pub use write::{Acknowledge, WriteError, Written};
 
 use self::buffer::Buffer;
@@ -43,6 +45,8 @@ const ALWAYS_NS: Range<i64> = i64::MIN..i64::MAX;
 
 /// How often a read starts anew that compaction overtook.
 const VIEWS_MAX: usize = 100;
+
+const MISSING: Error = Error::Corrupt { what: "a segment that is missing" };
 
 /// A tenant's store, open in this process. Safe to share between threads.
 pub struct Plane {
@@ -140,14 +144,8 @@ impl Plane {
     /// [`Error::Missing`], [`Error::Corrupt`] also for another master key, [`Error::Database`]
     /// where this process has it open already, [`Error::Io`].
     pub fn open(directory: &Path, master_key: &[u8; 32], tenant_key: &str) -> Result<Self> {
-        let path = directory.join(KEY_FILE);
-        let wrapped = std::fs::read(&path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Error::Missing(path.clone()),
-            _ => Error::io("read", &path, error),
-        })?;
-        let (plane_id, data_key) = seal::unwrap(master_key, &wrapped)?;
-        let store = LmdbStore::open(directory)?;
-        let plane = Self::new(Box::new(store), Sealer::new(&data_key, plane_id), tenant_key);
+        let (store, sealer) = open_store(directory, master_key)?;
+        let plane = Self::new(Box::new(store), sealer, tenant_key);
         plane.follow()?;
         Ok(plane)
     }
@@ -310,6 +308,17 @@ impl Drop for Plane {
     fn drop(&mut self) {
         let _ = self.flush();
     }
+}
+
+fn open_store(directory: &Path, master_key: &[u8; 32]) -> Result<(LmdbStore, Sealer)> {
+    let path = directory.join(KEY_FILE);
+    let wrapped = std::fs::read(&path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Error::Missing(path.clone()),
+        _ => Error::io("read", &path, error),
+    })?;
+    let (plane_id, data_key) = seal::unwrap(master_key, &wrapped)?;
+    let store = LmdbStore::open(directory)?;
+    Ok((store, Sealer::new(&data_key, plane_id)))
 }
 
 fn make_private_directory(directory: &Path) -> Result<()> {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Plane, Snapshot, State, VIEWS_MAX};
+use super::{MISSING, Plane, Snapshot, State, VIEWS_MAX};
 use crate::catalog::{Catalog, MeasurementIndex};
 use crate::column::BlockReader;
 use crate::error::{Error, Result};
@@ -52,7 +52,7 @@ impl Plane {
         lend: impl FnOnce(LatestView<'_>) -> R,
     ) -> Result<R> {
         let mut lend = Some(lend);
-        retrying(|| {
+        self.retrying(|| {
             self.follow()?;
             let start_ns = as_of_ns.saturating_sub(freshness_ns).max(self.kept_from_ns(now_ns));
             self.lend_latest(start_ns..as_of_ns, measurement, &mut lend)
@@ -127,7 +127,7 @@ impl Plane {
     /// # Errors
     /// Those of [`Self::follow`].
     pub fn series(&self, query: SeriesQuery, now_ns: i64) -> Result<SeriesAnswer> {
-        let (selection, entities) = retrying(|| {
+        let (selection, entities) = self.retrying(|| {
             self.follow()?;
             let kept_from_ns = self.kept_from_ns(now_ns);
             let selection = Selection::new(&query, kept_from_ns, &self.names().catalog);
@@ -148,6 +148,21 @@ impl Plane {
         })?;
         let channel_names = selection.channel_names().map(str::to_owned).collect();
         Ok(SeriesAnswer { query, channel_names, entities, next_start_ns: None })
+    }
+
+    /// Does again what compaction overtook.
+    fn retrying<R>(&self, mut read: impl FnMut() -> Result<R>) -> Result<R> {
+        for _ in 0..VIEWS_MAX {
+            let generation = self.cursor().generation;
+            match read() {
+                Err(Error::Stale) => self.follow()?,
+                outcome => return outcome,
+            }
+            if self.cursor().generation == generation {
+                return Err(MISSING);
+            }
+        }
+        Err(Error::Stale)
     }
 
     fn collect(&self, selection: &Selection, collector: &mut impl Collector) -> Result<()> {
@@ -182,17 +197,6 @@ impl Plane {
         }
         Ok(())
     }
-}
-
-/// Does again what compaction overtook.
-fn retrying<R>(mut read: impl FnMut() -> Result<R>) -> Result<R> {
-    for _ in 1..VIEWS_MAX {
-        match read() {
-            Err(Error::Stale) => {}
-            outcome => return outcome,
-        }
-    }
-    read()
 }
 
 impl LatestView<'_> {

@@ -45,6 +45,9 @@ struct Tables {
     log: Sequenced,
 }
 
+/// Ids of series, ids and types of fields.
+type Known = (Vec<Option<SeriesId>>, Vec<Option<(FieldId, FieldType)>>);
+
 const TABLE_COUNT: u32 = 5;
 /// LMDB's two head pages, of the smallest page there is.
 const FILE_BYTES_MIN: u64 = 2 * 4_096;
@@ -117,6 +120,26 @@ impl LmdbStore {
         })
     }
 
+    /// Bytes of a segment.
+    ///
+    /// # Errors
+    /// [`Error::Stale`] where it is gone, [`Error::Io`].
+    pub fn segment_bytes(&self, id: &SegmentId) -> Result<u64> {
+        self.segments.bytes(id)
+    }
+
+    /// What names have by now, `None` for those that have no id.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    pub fn known(&self, names: &Registration) -> Result<Known> {
+        self.env.read("look up names", |txn| {
+            let series = find_all(self.tables.series, txn, &names.series, records::series)?;
+            let hashes: Vec<_> = names.fields.iter().map(|(hash, _)| *hash).collect();
+            Ok((series, find_all(self.tables.fields, txn, &hashes, records::field)?))
+        })
+    }
+
     fn write<R>(
         &self,
         what: &'static str,
@@ -153,11 +176,7 @@ impl LmdbStore {
 
 impl Store for LmdbStore {
     fn register(&self, names: &Registration) -> Result<Registered> {
-        let known = self.env.read("look up names", |txn| {
-            let series = find_all(self.tables.series, txn, &names.series, records::series)?;
-            let hashes: Vec<_> = names.fields.iter().map(|(hash, _)| *hash).collect();
-            Ok((series, find_all(self.tables.fields, txn, &hashes, records::field)?))
-        })?;
+        let known = self.known(names)?;
         if let Some(registered) = answer_without_writing(names, &known.0, &known.1) {
             return Ok(registered);
         }
@@ -387,6 +406,8 @@ fn copy_after(table: Sequenced, txn: &RoTxn<'_>, after: u64) -> TxnResult<Vec<(u
     }
     Ok(copied)
 }
+
+mod verify;
 
 #[cfg(test)]
 mod tests;

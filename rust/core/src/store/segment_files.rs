@@ -103,6 +103,16 @@ impl SegmentFiles {
         Ok(found)
     }
 
+    /// Length of a file.
+    pub(super) fn bytes(&self, id: &SegmentId) -> Result<u64> {
+        let path = self.path(id);
+        match path.metadata() {
+            Ok(meta) => Ok(meta.len()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Err(Error::Stale),
+            Err(error) => Err(Error::io("read", &path, error)),
+        }
+    }
+
     pub(super) fn remove(&self, id: &SegmentId) -> Result<()> {
         let path = self.path(id);
         match std::fs::remove_file(&path) {

@@ -4,23 +4,23 @@ use super::{Cells, Latest, LatestTable, NONE};
 use crate::batch::{Column, Rows, SeriesId, Table, Values};
 
 impl Latest {
-    /// Rows that, applied to nothing, give the samples here that are not older than `from_ns`: one
-    /// table for each measurement, in no particular order.
+    /// Rows that, applied to nothing, give the samples here whose times are `kept`: one table for
+    /// each measurement, in no particular order.
     #[must_use]
-    pub fn rows(&self, from_ns: i64) -> Vec<Table> {
-        let rows = self.tables.values().map(|table| table.rows(from_ns));
+    pub fn rows(&self, kept: impl Fn(i64) -> bool) -> Vec<Table> {
+        let rows = self.tables.values().map(|table| table.rows(&kept));
         rows.filter(|table| table.row_count() > 0).collect()
     }
 }
 
 impl LatestTable {
-    fn rows(&self, from_ns: i64) -> Table {
+    fn rows(&self, kept: &impl Fn(i64) -> bool) -> Table {
         let mut table = Table::default();
         // The slot behind each row that has its values.
         let mut slots = Vec::new();
         for (slot, time_ns) in (0_u32..).zip(&self.times_ns) {
             let newest = self.series[slot as usize];
-            if newest == NONE || *time_ns < from_ns {
+            if newest == NONE || !kept(*time_ns) {
                 continue;
             }
             // Of a tag set that shares the instant, the last row alone decides which tags win.

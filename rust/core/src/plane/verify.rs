@@ -1,0 +1,338 @@
+//! Looks at every stored byte of a plane, and computes anew what follows from others.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use super::{ALWAYS_NS, MISSING, Plane, VIEWS_MAX, open_store};
+use crate::batch::{Block, Table};
+use crate::catalog::Catalog;
+use crate::column::decode_block;
+use crate::error::{Error, Result};
+use crate::manifest::{Manifest, SegmentEntry};
+use crate::names::{self, NameReader};
+use crate::query::latest::Latest;
+use crate::seal::{Kind, NameKind, Sealer};
+use crate::segment::{Leaders, Part, Segment, day_of, sorted, statistics};
+use crate::store::{LmdbStore, NamesPage, Registration, Store};
+
+/// What was looked at, and what is wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Blocks of the log.
+    pub blocks: u64,
+    /// Segments, the checkpoint not counted.
+    pub segments: u64,
+    /// Rows in both.
+    pub rows: u64,
+    /// Values in both.
+    pub values: u64,
+    /// A line for each damage; none where everything is sound.
+    pub damages: Vec<String>,
+}
+
+/// One look at a plane.
+struct Look {
+    store: LmdbStore,
+    sealer: Sealer,
+    catalog: Catalog,
+    found: Verified,
+}
+
+impl Plane {
+    /// Looks at every byte of the plane in `directory`, which others may have open and write. It
+    /// changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] where there is none, [`Error::Io`] where it cannot be read; all that is
+    /// wrong with it is in the answer.
+    pub fn verify(directory: &Path, master_key: &[u8; 32]) -> Result<Verified> {
+        let (store, sealer) = match open_store(directory, master_key) {
+            Ok(opened) => opened,
+            Err(error @ Error::Corrupt { .. }) => {
+                return Ok(Verified { damages: vec![error.to_string()], ..Verified::default() });
+            }
+            Err(error) => return Err(error),
+        };
+        let found = Verified::default();
+        let mut look = Look { store, sealer, catalog: Catalog::default(), found };
+        look.tables()?;
+        look.content()?;
+        Ok(look.found)
+    }
+}
+
+impl Look {
+    fn damaged(&mut self, what: impl Into<String>) {
+        self.found.damages.push(what.into());
+    }
+
+    /// Notes a damage; passes on what is none.
+    fn note<T>(&mut self, place: &str, outcome: Result<T>) -> Result<Option<T>> {
+        match outcome {
+            Ok(value) => Ok(Some(value)),
+            Err(error @ Error::Corrupt { .. }) => {
+                self.damaged(format!("{place}: {error}"));
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn tables(&mut self) -> Result<()> {
+        let damages = self.store.verify_tables()?;
+        self.found.damages.extend(damages);
+        Ok(())
+    }
+
+    fn names(&mut self) -> Result<()> {
+        let mut after = 0;
+        loop {
+            let pages = self.store.names_after(after);
+            let place = format!("names after page {after}");
+            let Some(pages) = self.note(&place, pages)? else { return Ok(()) };
+            let Some(last) = pages.last().map(|page| page.sequence) else { return Ok(()) };
+            for page in &pages {
+                let outcome = self.names_page(page);
+                self.note(&format!("page {} of names", page.sequence), outcome)?;
+            }
+            after = last;
+        }
+    }
+
+    /// A page opens, and each of its names is found under the id that it says.
+    fn names_page(&mut self, page: &NamesPage) -> Result<()> {
+        const WRONG: Error = Error::Corrupt { what: "an id of a name" };
+        let plain = self.sealer.open(Kind::Names, &page.sealed_names)?;
+        let mut reader = NameReader::new(&plain);
+        let mut registration = Registration::default();
+        for id in &page.series {
+            let name = reader.series()?;
+            let hash = self.sealer.name_hash(NameKind::Series, &names::encode_series(&name));
+            registration.series.push(hash);
+            self.catalog.insert_series(*id, name);
+        }
+        for (id, field_type) in &page.fields {
+            let (measurement, field) = reader.field()?;
+            let name = names::encode_field(&measurement, &field);
+            let hash = self.sealer.name_hash(NameKind::Field, &name);
+            registration.fields.push((hash, *field_type));
+            self.catalog.insert_field(*id, &measurement, &field, *field_type);
+        }
+        let (series, fields) = self.store.known(&registration)?;
+        let series: Option<Vec<_>> = series.into_iter().collect();
+        let fields: Option<Vec<_>> = fields.into_iter().collect();
+        let agree = series.as_ref() == Some(&page.series) && fields.as_ref() == Some(&page.fields);
+        if reader.is_empty() && agree { Ok(()) } else { Err(WRONG) }
+    }
+
+    /// Names, manifest, segments and log of one view; again from the start where compaction
+    /// overtakes it.
+    fn content(&mut self) -> Result<()> {
+        for _ in 0..VIEWS_MAX {
+            let before = self.found.clone();
+            match self.view() {
+                Err(Error::Stale) => self.found = before,
+                outcome => return outcome,
+            }
+        }
+        Err(Error::Stale)
+    }
+
+    fn view(&mut self) -> Result<()> {
+        let view = self.store.view(0, 0);
+        let view = self.note("the manifest and the log", view)?;
+        let upto = self.store.head()?;
+        // The names of every row up to there were registered before it.
+        self.names()?;
+        let Some(view) = view else { return Ok(()) };
+        if let Some(sealed) = &view.manifest {
+            let opened = self.sealer.open(Kind::Manifest, sealed);
+            let manifest = opened.and_then(|plain| Manifest::decode(&plain));
+            if let Some(manifest) = self.note("the manifest", manifest)? {
+                if (manifest.generation, manifest.compacted) != (view.generation, view.compacted) {
+                    self.damaged("the manifest: it does not belong to the head record");
+                }
+                self.segments(&manifest)?;
+            }
+        }
+        let mut entries = view.entries;
+        while let Some(last) = entries.last().map(|entry| entry.sequence) {
+            for entry in entries.iter().filter(|entry| entry.sequence <= upto) {
+                let plain = self.sealer.open(Kind::LogBlock, &entry.sealed);
+                let block = plain.and_then(|plain| decode_block(&plain));
+                let place = format!("block {} of the log", entry.sequence);
+                if let Some(block) = self.note(&place, block)? {
+                    self.found.blocks += 1;
+                    self.block(&place, &block);
+                }
+            }
+            let next = self.store.view(last, view.generation);
+            let Some(next) = self.note("the log", next)? else { return Ok(()) };
+            if next.generation != view.generation {
+                return Err(Error::Stale);
+            }
+            entries = if last < upto { next.entries } else { Vec::new() };
+        }
+        Ok(())
+    }
+
+    /// Rows that nobody can name, or of another type than their field.
+    fn block(&mut self, place: &str, block: &Block) {
+        for table in &block.tables {
+            self.found.rows += table.row_count() as u64;
+            let distinct: HashSet<u32> = table.series.iter().copied().collect();
+            if let Some(id) = distinct.into_iter().find(|id| self.catalog.series(*id).is_none()) {
+                self.damaged(format!("{place}: series {id} has no name"));
+            }
+            for column in &table.columns {
+                self.found.values += column.values.len() as u64;
+                let known = self.catalog.field(column.field).map(|field| field.field_type);
+                if known != Some(column.values.field_type()) {
+                    self.damaged(format!("{place}: field {} is not its own", column.field));
+                }
+            }
+        }
+    }
+
+    fn segments(&mut self, manifest: &Manifest) -> Result<()> {
+        let leaders = Leaders::new(&self.catalog);
+        let mut latest = Latest::default();
+        let damages = self.found.damages.len();
+        for entry in &manifest.segments {
+            self.found.segments += 1;
+            let place = format!("segment {}", name_of(entry));
+            let outcome = self.segment(&place, entry, &leaders, &mut latest);
+            let outcome = self.missing(outcome, manifest)?;
+            self.note(&place, outcome)?;
+        }
+        let (rows, values) = (self.found.rows, self.found.values);
+        let mut checkpoint = Latest::default();
+        if manifest.checkpoint.bytes > 0 {
+            let place = format!("checkpoint {}", name_of(&manifest.checkpoint));
+            let entry = &manifest.checkpoint;
+            let outcome = self.segment(&place, entry, &leaders, &mut checkpoint);
+            let outcome = self.missing(outcome, manifest)?;
+            self.note(&place, outcome)?;
+        }
+        (self.found.rows, self.found.values) = (rows, values);
+        // What follows from damaged rows is no second damage.
+        if damages == self.found.damages.len()
+            && newest(&latest, &leaders)? != newest(&checkpoint, &leaders)?
+        {
+            self.damaged("checkpoint: it is not what the segments' newest rows give");
+        }
+        Ok(())
+    }
+
+    /// A file that is gone though the manifest still names it is a damage.
+    fn missing(&self, outcome: Result<()>, manifest: &Manifest) -> Result<Result<()>> {
+        match outcome {
+            Err(Error::Stale) => {
+                let now = self.store.view(u64::MAX, manifest.generation)?.generation;
+                if now == manifest.generation { Ok(Err(MISSING)) } else { Err(Error::Stale) }
+            }
+            outcome => Ok(outcome),
+        }
+    }
+
+    fn segment(
+        &mut self,
+        place: &str,
+        entry: &SegmentEntry,
+        leaders: &Leaders,
+        latest: &mut Latest,
+    ) -> Result<()> {
+        if self.store.segment_bytes(&entry.id)? != entry.bytes {
+            self.damaged(format!("{place}: the file has another length than the manifest says"));
+            return Ok(());
+        }
+        let segment = Segment::open(&self.store, &self.sealer, &entry.id, entry.bytes)?;
+        let (rows, values) = (self.found.rows, self.found.values);
+        let damages = self.found.damages.len();
+        let mut times_ns: Option<(i64, i64)> = None;
+        let mut last_key = None;
+        for (at, listed) in segment.blocks().iter().enumerate() {
+            let place = format!("{place}, block {at}");
+            let block = segment.block(&self.store, at);
+            let Some(mut block) = self.note(&place, block)? else { continue };
+            self.block(&place, &block);
+            let table = block.tables.remove(0);
+            let rank = leaders.rank(&table)?;
+            let keys = table.series.iter().zip(&table.times_ns);
+            let keys = keys.map(|(series, time_ns)| Ok((rank, leaders.leader(*series)?, *time_ns)));
+            let keys: Vec<_> = keys.collect::<Result<_>>()?;
+            let (Some(first), Some(last)) = (keys.first(), keys.last()) else {
+                self.damaged(format!("{place}: it has no row"));
+                continue;
+            };
+            let min_ns = keys.iter().map(|key| key.2).min().unwrap_or(first.2);
+            let max_ns = keys.iter().map(|key| key.2).max().unwrap_or(last.2);
+            let is_listed = listed.first == (first.1, first.2)
+                && listed.last == (last.1, last.2)
+                && (listed.min_ns, listed.max_ns) == (min_ns, max_ns);
+            if !is_listed {
+                self.damaged(format!("{place}: the index says otherwise"));
+            }
+            if !keys.is_sorted() || last_key.is_some_and(|before| before > *first) {
+                self.damaged(format!("{place}: its rows are out of order"));
+            }
+            last_key = Some(*last);
+            let (from, to) = times_ns.unwrap_or((min_ns, max_ns));
+            times_ns = Some((from.min(min_ns), to.max(max_ns)));
+            self.statistics(&place, &segment, at, &table, leaders)?;
+            latest.apply(&table, &ALWAYS_NS, &self.catalog);
+        }
+        if damages < self.found.damages.len() {
+            // What follows from damaged rows is no second damage.
+            return Ok(());
+        }
+        let (rows, values) = (self.found.rows - rows, self.found.values - values);
+        let (min_ns, max_ns) = times_ns.unwrap_or_default();
+        let lies_in_day =
+            entry.day == 0 || (day_of(min_ns), day_of(max_ns)) == (entry.day, entry.day);
+        let told = (entry.rows, entry.values, entry.min_ns, entry.max_ns);
+        if !lies_in_day || told != (rows, values, min_ns, max_ns) {
+            self.damaged(format!("{place}: the manifest says otherwise"));
+        }
+        Ok(())
+    }
+
+    fn statistics(
+        &mut self,
+        place: &str,
+        segment: &Segment,
+        at: usize,
+        table: &Table,
+        leaders: &Leaders,
+    ) -> Result<()> {
+        let expected = statistics::of(table, leaders)?;
+        let mut stored = None;
+        if segment.blocks()[at].has_statistics() {
+            let plain = segment.read(&self.store, Part::Statistics(at));
+            let block = plain.and_then(|plain| decode_block(&plain));
+            let place = format!("{place}, statistics");
+            let Some(block) = self.note(&place, block)? else { return Ok(()) };
+            stored = block.tables.into_iter().next();
+        }
+        if stored != expected {
+            self.damaged(format!("{place}, statistics: they are not those of its rows"));
+        }
+        Ok(())
+    }
+}
+
+/// The newest rows in an order that does not depend on how they were come by.
+fn newest(latest: &Latest, leaders: &Leaders) -> Result<BTreeMap<u32, Table>> {
+    let mut found = BTreeMap::new();
+    for table in latest.rows(|_| true) {
+        let rank = leaders.rank(&table)?;
+        let mut table = sorted(&[table], leaders)?;
+        table.columns.sort_unstable_by_key(|column| column.field);
+        found.insert(rank, table);
+    }
+    Ok(found)
+}
+
+fn name_of(entry: &SegmentEntry) -> String {
+    format!("{:032x}", u128::from_be_bytes(entry.id))
+}

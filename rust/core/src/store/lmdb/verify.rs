@@ -1,0 +1,82 @@
+//! Whether the records of an LMDB store are sound and agree with each other.
+
+use heed::RoTxn;
+
+use super::super::{NameHash, lmdb_records as records};
+use super::{LmdbStore, Plain, Sequenced, TxnResult};
+use crate::error::Result;
+
+impl LmdbStore {
+    /// A line for each record that is damaged or contradicts another, out of one snapshot. What is
+    /// sealed is not opened.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Corrupt`] where the head record is damaged, and those of the machine.
+    pub fn verify_tables(&self) -> Result<Vec<String>> {
+        self.env.read("verify the store", |txn| {
+            let head = self.tables.head(txn)?;
+            let mut damages = Vec::new();
+            ids(self.tables.series, txn, "series", &mut damages, |hash, bytes| {
+                records::series(hash, bytes)
+            })?;
+            ids(self.tables.fields, txn, "fields", &mut damages, |hash, bytes| {
+                Ok(records::field(hash, bytes)?.0)
+            })?;
+            positions(self.tables.names, txn, "names", 0, &mut damages)?;
+            let log = positions(self.tables.log, txn, "log", head.compacted, &mut damages)?;
+            if log.last != head.log_last {
+                damages.push(format!("log: it ends at {}, not {}", log.last, head.log_last));
+            }
+            if log.bytes != head.counts.log_bytes {
+                let told = head.counts.log_bytes;
+                damages.push(format!("log: it has {} bytes, not {told}", log.bytes));
+            }
+            Ok(damages)
+        })
+    }
+}
+
+/// Every entry is sound, and the ids are the numbers from 0 on.
+fn ids(
+    table: Plain,
+    txn: &RoTxn<'_>,
+    name: &str,
+    damages: &mut Vec<String>,
+    id_of: impl Fn(&NameHash, &[u8]) -> Result<u32>,
+) -> TxnResult<()> {
+    let mut taken = vec![false; usize::try_from(table.len(txn)?).unwrap_or(usize::MAX)];
+    for item in table.iter(txn)? {
+        let (key, value) = item?;
+        let id = key.try_into().ok().and_then(|hash| id_of(hash, value).ok());
+        match id.and_then(|id| taken.get_mut(usize::try_from(id).ok()?)) {
+            Some(taken) if !*taken => *taken = true,
+            _ => damages.push(format!("{name}: an entry is damaged")),
+        }
+    }
+    Ok(())
+}
+
+struct Positions {
+    last: u64,
+    bytes: u64,
+}
+
+/// Keys go on from `after` without a gap.
+fn positions(
+    table: Sequenced,
+    txn: &RoTxn<'_>,
+    name: &str,
+    after: u64,
+    damages: &mut Vec<String>,
+) -> TxnResult<Positions> {
+    let mut found = Positions { last: after, bytes: 0 };
+    for item in table.iter(txn)? {
+        let (key, value) = item?;
+        if found.last.checked_add(1) != Some(key) {
+            damages.push(format!("{name}: {key} follows {}", found.last));
+        }
+        found.last = key;
+        found.bytes += value.len() as u64;
+    }
+    Ok(found)
+}

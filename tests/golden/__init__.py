@@ -1,0 +1,1 @@
+"""Stores that earlier versions wrote, kept to show that every later version reads them."""

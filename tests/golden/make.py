@@ -1,0 +1,91 @@
+"""Writes a golden store with this version: `python -m tests.golden.make NAME`.
+
+A store, once committed, is never written again: a change of the format gets a store of its own
+beside it. What it must answer is computed by the plain model, not by the engine.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from pathlib import Path
+
+from fleetcast.engine import Engine, encode_records, format_time
+from tests.engine.model import SECOND_NS, Model
+from tests.engine.strategies import BASE_NS, NOW_NS
+
+HERE = Path(__file__).parent
+TENANT = "golden"
+MASTER_KEY = bytes(range(32))
+LATEST = (
+    {"as_of_ns": NOW_NS, "freshness_ns": 604_800 * SECOND_NS, "measurement": None},
+    {"as_of_ns": BASE_NS + 90 * SECOND_NS, "freshness_ns": 3600 * SECOND_NS, "measurement": "link"},
+)
+_WINDOW = {
+    "entity_ids": ["e0", "e1", "é"],
+    "start_ns": BASE_NS - 3660 * SECOND_NS,
+    "end_ns": BASE_NS + 7000 * SECOND_NS,
+    "measurement": "link",
+}
+SERIES = (
+    *({**_WINDOW, "interval": "1h", "agg": agg} for agg in ("mean", "min", "max", "last")),
+    {**_WINDOW, "interval": "15s", "agg": "last"},
+    {**_WINDOW, "start_ns": BASE_NS, "end_ns": BASE_NS + 150 * SECOND_NS},
+)
+
+
+def batch(number: int) -> list[dict]:
+    """Every type, decimals and doubles that are none, gaps, ties, late rows, shared entities."""
+    dice = random.Random(number)
+    values = {
+        "snr_db": lambda: dice.randrange(-300, 300) / 10,
+        "noise": lambda: dice.choice([dice.random(), -0.0, 5e-324, 1e15 + 0.5]),
+        "count": lambda: float(dice.randrange(5)),
+        "up": lambda: dice.random() < 0.5,
+        "mode": lambda: dice.choice(["", "tx", "é\n"]),
+    }
+    return [
+        {
+            "measurement": dice.choice(["link", "link", "link", "weather", "pool_interval"]),
+            "time_ns": BASE_NS + (dice.randrange(-40, 40) * 15 - 900 * (number % 2)) * SECOND_NS,
+            "tags": {"entity_id": dice.choice(["e0", "e1", "é"]), "site": dice.choice("xy")},
+            "fields": {name: make() for name, make in values.items() if dice.random() < 0.7},
+        }
+        for _ in range(100)
+    ]
+
+
+def make(name: str) -> None:
+    """Segments that were merged, segments that were not, and something in the log."""
+    folder = HERE / name
+    folder.mkdir()
+    engine, model = Engine(folder, MASTER_KEY), Model(TENANT)
+    engine.create_plane("plane")
+    plane = engine.plane("plane", TENANT)
+    for number in range(8):
+        records = batch(number)
+        body = encode_records(
+            {
+                **{key: value for key, value in record.items() if key != "time_ns"},
+                "time": format_time(record["time_ns"]),
+            }
+            for record in records
+        )
+        plane.write_json(body, now_ns=NOW_NS)
+        model.write(records, NOW_NS)
+        if number in {1, 3, 4, 6}:
+            plane.compact(whole=True, now_ns=NOW_NS)
+    engine.close()
+    (folder / "plane" / "plane.mdb-lock").unlink()
+    (folder / "plane" / "compaction.lock").unlink()
+    answers = {
+        "rows": len(model.records),
+        "latest": [model.latest(**query) for query in LATEST],
+        "series": [model.series(**query) for query in SERIES],
+    }
+    (folder / "answers.json").write_text(json.dumps(answers) + "\n")
+
+
+if __name__ == "__main__":
+    make(sys.argv[1])

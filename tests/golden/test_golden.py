@@ -1,0 +1,59 @@
+"""Stores that were committed stay readable for ever (docs/format.md, "Versions")."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fleetcast.engine import Engine
+from tests.engine.strategies import NOW_NS
+from tests.engine.test_properties import same
+
+from .make import HERE, LATEST, MASTER_KEY, SERIES, TENANT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+STORES = sorted(path.parent.name for path in HERE.glob("*/answers.json"))
+
+
+@pytest.fixture(params=STORES)
+def store(request, tmp_path: Path) -> tuple[Engine, dict]:
+    shutil.copytree(HERE / request.param, tmp_path / "planes")
+    engine = Engine(tmp_path / "planes", MASTER_KEY)
+    yield engine, json.loads((HERE / request.param / "answers.json").read_text())
+    engine.close()
+
+
+def assert_answers(engine: Engine, expected: dict) -> None:
+    plane = engine.plane("plane", TENANT)
+    for query, answer in zip(LATEST, expected["latest"], strict=True):
+        assert same(json.loads(plane.latest_json(**query, now_ns=NOW_NS)), answer, exact=True)
+    for query, answer in zip(SERIES, expected["series"], strict=True):
+        found = json.loads(plane.series_json(**query, now_ns=NOW_NS))
+        assert same(found, answer, exact=query.get("agg") != "mean"), query
+
+
+def test_it_opens_is_sound_and_answers_as_it_did(store) -> None:
+    engine, expected = store
+    found = engine.verify("plane")
+    assert (found.damages, found.rows) == ([], expected["rows"])
+    assert found.segments > 2
+    assert found.blocks > 0
+    assert_answers(engine, expected)
+
+
+def test_it_can_be_written_on(store) -> None:
+    """What an older version wrote is merged into what this one writes."""
+    engine, expected = store
+    engine.plane("plane", TENANT).compact(whole=True, now_ns=NOW_NS)
+    assert_answers(engine, expected)
+    found = engine.verify("plane")
+    assert (found.damages, found.rows, found.blocks) == ([], expected["rows"], 0)
+
+
+def test_there_is_one() -> None:
+    assert "0.1.0" in STORES
