@@ -9,13 +9,17 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check bench fmt lock clean tools
+.PHONY: help run test check bench fuzz fmt lock clean tools
 
 DEMO ?=
 GOALS ?=
+FUZZ ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+# LLVM's counters of branches; a stable compiler takes them as well. With --target, build scripts go without.
+COVERAGE := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=3 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters
 CARGO_TEST := cargo test --workspace --locked
 ENGINE := Cargo.toml Cargo.lock pyproject.toml $(shell find rust -name '*.rs' -o -name Cargo.toml)
 
@@ -48,6 +52,9 @@ bench: $(VENV)/engine $(VENV)/dev ## measure; figures of this machine only; GOAL
 	cargo bench --workspace --locked
 	$(BIN)/python -m pytest --benchmark-enable --benchmark-only -q benches
 	$(BIN)/python benches/goals.py $(GOALS)
+
+fuzz: ## hostile bytes for every reader; FUZZ="--seconds 600 json" takes longer, or one of them
+	RUSTFLAGS="$(COVERAGE)" cargo run --quiet --release --locked --target $(HOST) --target-dir target/coverage -p fleetcast-fuzz -- $(FUZZ)
 
 fmt: $(VENV)/dev ## format, and mend what the linters can mend
 	cargo fmt --all

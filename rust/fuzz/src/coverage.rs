@@ -1,0 +1,123 @@
+//! Which branches ran, as LLVM's inline counters say
+//! (<https://clang.llvm.org/docs/SanitizerCoverage.html>, "Inline 8bit-counters").
+//!
+//! The flags are in the Makefile. A program built without them has no counters, and nothing is
+//! ever new.
+
+use std::sync::Mutex;
+
+const PIECE_LEN: usize = 128;
+const ZEROS: [u8; PIECE_LEN] = [0; PIECE_LEN];
+
+/// Counters of one object file: address and number.
+static REGIONS: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
+
+/// Called by every instrumented object before `main`.
+#[expect(unsafe_code, reason = "the name is LLVM's")]
+// SAFETY: nothing else has this name; LLVM calls it with the bounds of an array that lives for ever.
+#[unsafe(no_mangle)]
+extern "C" fn __sanitizer_cov_8bit_counters_init(start: *mut u8, stop: *mut u8) {
+    let region = (start.addr(), stop.addr() - start.addr());
+    let mut regions = REGIONS.lock().expect("no panic holds it");
+    if region.1 > 0 && !regions.contains(&region) {
+        regions.push(region);
+    }
+}
+
+/// What has been seen so far: by counter, a bit for each magnitude that it had after a run.
+#[derive(Default)]
+pub struct Seen(Vec<u8>);
+
+/// Forgets what ran.
+pub fn reset() {
+    each(|counters| counters.fill(0));
+}
+
+impl Seen {
+    /// Adds what ran since [`reset`]; whether any of it is new.
+    pub fn add(&mut self) -> bool {
+        let mut at = 0;
+        let mut new = false;
+        each(|counters| {
+            if self.0.len() < at + counters.len() {
+                self.0.resize(at + counters.len(), 0);
+            }
+            // Few are above 0, and comparing whole pieces takes next to no time.
+            for (piece, seen) in counters.chunks(PIECE_LEN).zip(self.0[at..].chunks_mut(PIECE_LEN))
+            {
+                if *piece != ZEROS[..piece.len()] {
+                    new |= add_piece(piece, seen);
+                }
+            }
+            at += counters.len();
+        });
+        new
+    }
+
+    /// How many counters were ever above 0.
+    #[must_use]
+    pub fn branches(&self) -> usize {
+        self.0.iter().filter(|&&seen| seen != 0).count()
+    }
+}
+
+fn add_piece(counters: &[u8], seen: &mut [u8]) -> bool {
+    let mut new = false;
+    for (seen, &count) in seen.iter_mut().zip(counters) {
+        if count != 0 {
+            let bit = magnitude(count);
+            new |= *seen & bit == 0;
+            *seen |= bit;
+        }
+    }
+    new
+}
+
+/// 1, 2, 3, 4 to 7, 8 to 15, 16 to 31, 32 to 127, more: one bit each, as in AFL.
+const fn magnitude(count: u8) -> u8 {
+    1 << match count {
+        0 | 1 => 0,
+        2 => 1,
+        3 => 2,
+        4..8 => 3,
+        8..16 => 4,
+        16..32 => 5,
+        32..128 => 6,
+        128.. => 7,
+    }
+}
+
+#[expect(unsafe_code, reason = "the counters are LLVM's, outside of Rust's sight")]
+fn each(mut visit: impl FnMut(&mut [u8])) {
+    for &(address, count) in &*REGIONS.lock().expect("no panic holds it") {
+        let start = std::ptr::with_exposed_provenance_mut::<u8>(address);
+        // SAFETY: LLVM gave these bounds; the array lives for ever. Instrumented code writes to it
+        // without synchronisation, but only one thread runs, and this one runs none meanwhile
+        // whose loss of a count would matter.
+        visit(unsafe { std::slice::from_raw_parts_mut(start, count) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_of_an_object_are_seen_once_per_magnitude() {
+        let counters: &'static mut [u8] = Box::leak(vec![0_u8; 3].into_boxed_slice());
+        let range = counters.as_mut_ptr_range();
+        range.start.expose_provenance();
+        __sanitizer_cov_8bit_counters_init(range.start, range.end);
+        let mut seen = Seen::default();
+        let _ = seen.add();
+        let before = seen.branches();
+        each(|all| all.iter_mut().for_each(|count| *count = 5));
+        assert!(seen.add());
+        assert!(seen.branches() >= before + 3);
+        assert!(!seen.add(), "the same again is nothing new");
+        reset();
+        assert!(!seen.add());
+        each(|all| all.iter_mut().for_each(|count| *count = 9));
+        assert!(seen.add(), "another magnitude");
+    }
+}

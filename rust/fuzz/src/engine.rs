@@ -1,0 +1,118 @@
+//! The loop: change an input, run it, keep it if it went where none went before.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+use crate::allocations::peak_bytes;
+use crate::coverage::{self, Seen};
+use crate::mutate::{Dice, mutated};
+use crate::targets::Target;
+
+const INPUT_BYTES_MAX: usize = 4_096;
+const RUN_SECONDS_MAX: f64 = 2.0;
+const FINDINGS_MAX: usize = 16;
+
+thread_local! {
+    static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+/// How long to go on.
+#[derive(Clone, Copy, Debug)]
+pub enum Budget {
+    /// That many inputs: the same ones again, whatever the machine.
+    Executions(u64),
+    /// At least that long.
+    Time(Duration),
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Inputs that were run.
+    pub executions: u64,
+    /// Inputs worth keeping, seeds included.
+    pub corpus: usize,
+    /// Branches that ran; 0 in a program without counters.
+    pub branches: usize,
+    /// The most memory that an input made its reader use at once.
+    pub peak_bytes: usize,
+    /// By what went wrong, the shortest input that does it.
+    pub findings: BTreeMap<String, Vec<u8>>,
+}
+
+/// Lets panics of targets be findings instead of text on stderr. Call it once.
+pub fn catch_panics() {
+    std::panic::set_hook(Box::new(|info| {
+        PANIC.with(|text| *text.borrow_mut() = info.to_string());
+    }));
+}
+
+/// Runs a target on its seeds and on what becomes of them.
+///
+/// # Panics
+/// Where a seed is longer than inputs may be.
+#[must_use]
+pub fn fuzz(target: &Target, budget: Budget, seed: u64) -> Report {
+    let mut dice = Dice(seed);
+    let mut seen = Seen::default();
+    let mut report = Report::default();
+    let mut corpus = (target.seeds)();
+    for input in &corpus {
+        assert!(input.len() <= INPUT_BYTES_MAX, "a seed of {} bytes", input.len());
+        coverage::reset();
+        run(target, input, &mut report);
+        seen.add();
+    }
+    let began = Instant::now();
+    while !is_spent(budget, &report, began) && report.findings.len() < FINDINGS_MAX {
+        // What was found last leads further most often.
+        let recent = corpus.len().saturating_sub(corpus.len() / 4 + 1);
+        let first = if dice.below(2) == 0 { recent } else { 0 };
+        let parent = first + dice.below(corpus.len() - first);
+        let other = dice.below(corpus.len());
+        let mut input = mutated(&mut dice, &corpus[parent], &corpus[other], target.words);
+        input.truncate(INPUT_BYTES_MAX);
+        coverage::reset();
+        run(target, &input, &mut report);
+        if seen.add() {
+            corpus.push(input);
+        }
+    }
+    report.corpus = corpus.len();
+    report.branches = seen.branches();
+    report
+}
+
+fn is_spent(budget: Budget, report: &Report, began: Instant) -> bool {
+    match budget {
+        Budget::Executions(count) => report.executions >= count,
+        Budget::Time(time) => report.executions.is_multiple_of(64) && began.elapsed() >= time,
+    }
+}
+
+fn run(target: &Target, input: &[u8], report: &mut Report) {
+    report.executions += 1;
+    let began = Instant::now();
+    let mut outcome = Ok(());
+    let bytes = peak_bytes(|| {
+        outcome = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
+    });
+    report.peak_bytes = report.peak_bytes.max(bytes);
+    let finding = if outcome.is_err() {
+        PANIC.with(RefCell::take)
+    } else if bytes > target.memory_bytes_max {
+        format!("more than {} bytes of memory", target.memory_bytes_max)
+    } else if began.elapsed().as_secs_f64() > RUN_SECONDS_MAX {
+        format!("longer than {RUN_SECONDS_MAX} s")
+    } else {
+        return;
+    };
+    // The place tells findings apart, not the values that its message names.
+    let place = finding.lines().next().unwrap_or_default().to_owned();
+    let known = report.findings.entry(place).or_insert_with(|| input.to_vec());
+    if input.len() < known.len() {
+        *known = input.to_vec();
+    }
+}

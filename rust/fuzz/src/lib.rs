@@ -1,0 +1,11 @@
+//! Hostile bytes against everything that reads bytes.
+//!
+//! A stable compiler has no `cargo fuzz`, but it can count which branches ran: `make fuzz` builds
+//! with LLVM's coverage counters ([`coverage`]), and inputs that reach something new are kept and
+//! changed further ([`engine`]). Without them, as in `cargo test`, only the seeds are changed.
+
+pub mod allocations;
+pub mod coverage;
+pub mod engine;
+mod mutate;
+pub mod targets;

@@ -1,0 +1,95 @@
+//! Blocks of the log and of segments, as they are after the seal is off.
+
+use fleetcast_core::batch::{Block, Column, Rows, Table, Values};
+use fleetcast_core::column::{BlockReader, decode_block, encode_block};
+
+use super::Target;
+
+const CHECKSUM_BYTES: usize = 4;
+
+pub(super) const TARGET: Target = Target {
+    name: "block",
+    seeds,
+    words: &[b"\x00", b"\x01", b"\x40", b"\xff\xff\xff\xff\x0f", b"\x80\x80\x40", b"\xff\xff\x3f"],
+    // 2^24 values of eight bytes or short texts may be claimed, and are decoded twice here.
+    memory_bytes_max: 2 << 30,
+    run,
+};
+
+fn column(field: u32, rows: Rows, values: Values) -> Column {
+    Column { field, rows, values }
+}
+
+fn seeds() -> Vec<Vec<u8>> {
+    let floats = |count: u32| (0..count).map(|n| f64::from(n) * 0.25 - 3.0).collect::<Vec<_>>();
+    let wide = Table {
+        series: (0..40).map(|n| n / 4).collect(),
+        times_ns: (0..40).map(|n| 1_790_000_000_000_000_000 + n * 1_000_000_007).collect(),
+        columns: vec![
+            column(0, Rows::All, Values::Float(floats(40))),
+            column(1, Rows::Some((0..40).step_by(3).collect()), Values::Float(floats(14))),
+            column(2, Rows::All, Values::Bool((0..40).map(|n| n % 3 == 0).collect())),
+            column(
+                3,
+                Rows::Some(vec![0, 1, 39]),
+                Values::Text(vec!["a".into(), "é".into(), "a".into()]),
+            ),
+            column(4, Rows::All, Values::Float(vec![f64::MIN_POSITIVE; 40])),
+        ],
+    };
+    let noise = Table {
+        series: vec![5, 0, 5],
+        times_ns: vec![i64::MAX, i64::MIN, 0],
+        columns: vec![column(9, Rows::All, Values::Float(vec![0.1 + 0.2, 1e300, -0.0]))],
+    };
+    [
+        Block::default(),
+        Block { ingest_ns: 7, tables: vec![wide.clone()] },
+        Block { ingest_ns: -1, tables: vec![noise, wide] },
+    ]
+    .iter()
+    .map(|block| {
+        let mut bytes = encode_block(block);
+        bytes.truncate(bytes.len() - CHECKSUM_BYTES);
+        bytes
+    })
+    .collect()
+}
+
+/// `covered` is what the checksum at the end of a block covers.
+fn run(covered: &[u8]) {
+    let bytes = &[covered, &crc32fast::hash(covered).to_le_bytes()].concat();
+    let whole = decode_block(bytes);
+    if let Ok(block) = &whole {
+        let again = encode_block(block);
+        let decoded = decode_block(&again).expect("what was encoded can be decoded");
+        assert_eq!(encode_block(&decoded), again, "what was decoded is written as it was");
+    }
+    // A column at a time, as reads do: good where the whole is good, and the same.
+    let Ok(reader) = BlockReader::open(bytes) else {
+        assert!(whole.is_err());
+        return;
+    };
+    let mut sound = true;
+    for at in 0..reader.tables().len() {
+        let Ok(table) = reader.table(at) else {
+            sound = false;
+            continue;
+        };
+        let series = table.series();
+        let times = table.times_ns();
+        sound &= times.is_ok();
+        for column_at in 0..reader.tables()[at].columns.len() {
+            let column = table.column(column_at);
+            sound &= column.is_ok();
+            if let (Ok(block), Ok(column)) = (&whole, &column) {
+                assert_eq!(column.rows, block.tables[at].columns[column_at].rows);
+            }
+        }
+        if let Ok(block) = &whole {
+            assert_eq!(series, block.tables[at].series);
+            assert_eq!(times.ok().as_ref(), Some(&block.tables[at].times_ns));
+        }
+    }
+    assert_eq!(sound, whole.is_ok(), "in parts and in whole");
+}

@@ -1,0 +1,137 @@
+//! A parsed batch as people see it: no two spellings of one batch differ here.
+
+use std::collections::BTreeMap;
+
+use fleetcast_core::batch::{Batch, NEW_SERIES_BASE, ParseResult, Rows, SeriesName, Values};
+use fleetcast_core::fault::{FaultCode, Refusal};
+use fleetcast_core::limits::{FAULTS_MAX, WriteLimits};
+use fleetcast_core::spelling::SpellingCache;
+use fleetcast_core::time::SECOND_NS;
+use fleetcast_core::wire::Format;
+
+/// Small, so that inputs of some hundred bytes reach them.
+pub(super) const LIMITS: WriteLimits = WriteLimits { batch_records_max: 12, tags_max: 4 };
+pub(super) const NOW_NS: i64 = 1_790_000_000 * SECOND_NS;
+
+#[derive(Debug, PartialEq, PartialOrd)]
+pub(super) enum Value {
+    Float(u64),
+    Bool(bool),
+    Text(String),
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) struct Row {
+    name: SeriesName,
+    time_ns: i64,
+    cells: BTreeMap<String, Value>,
+}
+
+/// What a batch means.
+#[derive(Debug, PartialEq)]
+pub(super) enum View {
+    /// In the words of [`Refusal`]; faults in an order of their own.
+    Refused(Vec<String>),
+    /// Which cells stay out depends on the order of the keys; in which record it begins does not.
+    Conflict {
+        record: u32,
+        rejected: Vec<u32>,
+    },
+    Accepted {
+        tables: Vec<(String, Vec<Row>)>,
+        rejected: Vec<u32>,
+        clamped: u32,
+    },
+}
+
+pub(super) fn parse(format: Format, body: &[u8], names: &SpellingCache) -> ParseResult {
+    format.parse(body, names, &LIMITS, "acme", NOW_NS)
+}
+
+/// A cache with some or all of the series that a batch brought, and their names by id.
+pub(super) fn cache_of(batch: &Batch, every: usize) -> (SpellingCache, Vec<SeriesName>) {
+    let mut cache = SpellingCache::default();
+    let mut names = Vec::new();
+    for (id, new) in (0..).zip(batch.new_series.iter().step_by(every)) {
+        cache.insert(new.spelling.clone(), id);
+        names.push(new.name.clone());
+    }
+    (cache, names)
+}
+
+/// Reads `body` with a cold, a half warm and a warm cache: all must say the same.
+pub(super) fn view_of(format: Format, body: &[u8]) -> View {
+    let cold = parse(format, body, &SpellingCache::default());
+    let seen = view(&cold, &[]);
+    if let Ok(batch) = &cold {
+        for every in [1, 2] {
+            let (cache, names) = cache_of(batch, every);
+            let warm = parse(format, body, &cache);
+            if every == 1 {
+                let new = warm.as_ref().map(|batch| batch.new_series.len());
+                assert_eq!(new, Ok(0), "a series is not found by its spelling");
+            }
+            assert_eq!(view(&warm, &names), seen, "a warm cache changes what is read");
+        }
+    }
+    seen
+}
+
+pub(super) fn view(parsed: &ParseResult, known: &[SeriesName]) -> View {
+    let batch = match parsed {
+        Ok(batch) => batch,
+        Err(Refusal::Faults(faults)) => {
+            assert!((1..=FAULTS_MAX).contains(&faults.len()));
+            let mut words: Vec<_> = faults.iter().map(|fault| format!("{fault:?}")).collect();
+            words.sort();
+            return View::Refused(words);
+        }
+        Err(refusal) => return View::Refused(vec![format!("{refusal:?}")]),
+    };
+    let rejected = batch.rejected_indices.clone();
+    if let Some(conflict) = &batch.conflict {
+        return View::Conflict { record: conflict.at.record, rejected };
+    }
+    let tables = batch.measurements.iter().zip(&batch.tables);
+    let tables = tables.map(|(name, table)| {
+        let series_name = |series: u32| match series.checked_sub(NEW_SERIES_BASE) {
+            Some(new) => batch.new_series[new as usize].name.clone(),
+            None => known[series as usize].clone(),
+        };
+        assert_eq!(table.series.len(), table.times_ns.len());
+        let rows = table.series.iter().zip(&table.times_ns).map(|(&series, &time_ns)| Row {
+            name: series_name(series),
+            time_ns,
+            cells: BTreeMap::new(),
+        });
+        let mut rows: Vec<_> = rows.collect();
+        for column in &table.columns {
+            let field = &batch.fields[column.field as usize];
+            assert_eq!(field.field_type, column.values.field_type());
+            let places: Vec<usize> = match &column.rows {
+                Rows::All => (0..rows.len()).collect(),
+                Rows::Some(some) => some.iter().map(|&row| row as usize).collect(),
+            };
+            assert_eq!(places.len(), column.values.len());
+            for (at, place) in places.into_iter().enumerate() {
+                let value = match &column.values {
+                    Values::Float(values) => Value::Float(values[at].to_bits()),
+                    Values::Bool(values) => Value::Bool(values[at]),
+                    Values::Text(values) => Value::Text(values[at].to_string()),
+                };
+                assert!(rows[place].cells.insert(field.name.clone(), value).is_none());
+            }
+        }
+        assert!(rows.iter().all(|row| !row.cells.is_empty()), "a row without a field");
+        (name.clone(), rows)
+    });
+    let tables: Vec<_> = tables.collect();
+    let accepted: usize = tables.iter().map(|(_, rows)| rows.len()).sum();
+    assert_eq!(accepted, batch.accepted_count as usize);
+    View::Accepted { tables, rejected, clamped: batch.clamped_count }
+}
+
+/// Whether the only thing said is that this is no JSON.
+pub(super) fn is_json_invalid(parsed: &ParseResult) -> bool {
+    matches!(parsed, Err(Refusal::Faults(faults)) if faults[0].code == FaultCode::JsonInvalid)
+}
