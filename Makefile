@@ -9,7 +9,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check bench fuzz fmt lock clean tools
+.PHONY: help run test check bench faults fuzz fmt lock clean tools
 
 DEMO ?=
 GOALS ?=
@@ -52,6 +52,9 @@ bench: $(VENV)/engine $(VENV)/dev ## measure; figures of this machine only; GOAL
 	cargo bench --workspace --locked
 	$(BIN)/python -m pytest --benchmark-enable --benchmark-only -q benches
 	$(BIN)/python benches/goals.py $(GOALS)
+
+faults: ## power cuts, failing calls, full disks and kill -9 at full length; about 20 minutes
+	FAULTS=full cargo test --package fleetcast-core --locked --test faults -- --nocapture
 
 fuzz: ## hostile bytes for every reader; FUZZ="--seconds 600 json" takes longer, or one of them
 	RUSTFLAGS="$(COVERAGE)" cargo run --quiet --release --locked --target $(HOST) --target-dir target/coverage -p fleetcast-fuzz -- $(FUZZ)

@@ -146,7 +146,6 @@ class Engine:
 
     def create_plane(self, account_id: str) -> None:
         """Makes the empty store of a new account. Raises `StoreError`."""
-        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         Plane.create(str(self._directory / account_id), self._master_key)
 
     def set_retention(self, account_id: str, tenant_key: str, seconds: int | None) -> None:

@@ -142,9 +142,20 @@ impl Environment {
             }
             let mut txn = self.env.write_txn()?;
             let result = work(&mut txn)?;
-            txn.commit()?;
+            txn.commit().map_err(|error| self.commit_error(what, error))?;
             Ok(result)
         })
+    }
+
+    /// A commit that failed on LMDB's head page, its last write, may have taken effect on disk, and
+    /// LMDB refuses all work from then on. A full disk explains none of this.
+    fn commit_error(&self, what: &'static str, error: heed::Error) -> TxnError {
+        match (error, self.env.read_txn()) {
+            (heed::Error::Io(source), Err(heed::Error::Mdb(MdbError::Panic))) => {
+                TxnError::Engine(Error::Io { what: what.to_owned(), source })
+            }
+            (error, _) => TxnError::Lmdb(error),
+        }
     }
 
     fn retrying<R>(&self, what: &'static str, attempt: impl Fn() -> TxnResult<R>) -> Result<R> {
@@ -287,6 +298,7 @@ fn database_error(what: &'static str, error: heed::Error) -> Error {
             | MdbError::Invalid
             | MdbError::VersionMismatch,
         ) => Error::Corrupt { what: "the store's database" },
+        heed::Error::Mdb(MdbError::Panic) => Error::Poisoned,
         other => Error::Database { what, message: other.to_string() },
     }
 }

@@ -1,0 +1,235 @@
+//! Batches that can be told apart and judged, and what a plane must show of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+
+use fleetcast_core::aggregate::{Aggregation, Interval};
+use fleetcast_core::plane::Plane;
+use fleetcast_core::query::answer::SeriesAnswer;
+use fleetcast_core::query::request::SeriesQuery;
+use fleetcast_core::time::{SECOND_NS, write_rfc3339};
+
+const DAY_NS: i64 = 86_400 * SECOND_NS;
+const HOUR_NS: i64 = 3_600 * SECOND_NS;
+/// The start of a day.
+const START_NS: i64 = 1_789_948_800 * SECOND_NS;
+pub(crate) const NOW_NS: i64 = START_NS + 5 * DAY_NS;
+const ENTITIES: usize = 5;
+const DAYS: u32 = 3;
+/// Keeps everything but the first day.
+pub(crate) const RETENTION_SECONDS: u64 = 4 * 86_400;
+
+/// What became of a batch or of the retention, as far as a client may rely on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// It may be stored from now on, whole.
+    Begun(u32),
+    /// It is.
+    Acknowledged(u32),
+    /// It is not, and never will be.
+    Refused(u32),
+    /// The first day may be hidden from now on.
+    RetentionBegun,
+    /// It is.
+    RetentionSet,
+}
+
+/// What a plane must show.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Expected {
+    begun: BTreeSet<u32>,
+    refused: BTreeSet<u32>,
+    acknowledged: BTreeSet<u32>,
+    may_expire: bool,
+    must_expire: bool,
+}
+
+/// What was found wrong, counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Verdict {
+    pub(crate) lost: Vec<u32>,
+    pub(crate) partly_visible: Vec<u32>,
+    /// Shown although they were refused or never written, or hidden by retention.
+    pub(crate) false_rows: Vec<u32>,
+    pub(crate) unreadable: Vec<String>,
+}
+
+impl Verdict {
+    pub(crate) fn is_clean(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl Expected {
+    pub(crate) fn note(&mut self, event: Event) {
+        match event {
+            Event::Begun(batch) => {
+                self.begun.insert(batch);
+            }
+            Event::Acknowledged(batch) => {
+                self.acknowledged.insert(batch);
+            }
+            Event::Refused(batch) => {
+                self.begun.remove(&batch);
+                self.refused.insert(batch);
+            }
+            Event::RetentionBegun => self.may_expire = true,
+            Event::RetentionSet => self.must_expire = true,
+        }
+    }
+
+    pub(crate) fn acknowledged(&self) -> usize {
+        self.acknowledged.len()
+    }
+
+    /// A number that no batch has, stored or not.
+    pub(crate) fn next_batch(&self) -> u32 {
+        self.begun.union(&self.refused).max().map_or(0, |last| last + 1)
+    }
+
+    /// Reads everything that the plane has.
+    pub(crate) fn judge(&self, plane: &Plane) -> Verdict {
+        let mut verdict = Verdict::default();
+        match self.read(plane, &mut verdict) {
+            Ok(()) => {}
+            Err(problem) => verdict.unreadable.push(problem),
+        }
+        verdict
+    }
+
+    fn read(&self, plane: &Plane, verdict: &mut Verdict) -> Result<(), String> {
+        let failed = |error: fleetcast_core::error::Error| error.to_string();
+        let raw = plane.series(query(None), NOW_NS).map_err(failed)?;
+        let mut found: BTreeMap<u32, u32> = BTreeMap::new();
+        for batch in batches_of(&raw) {
+            *found.entry(batch).or_default() += 1;
+        }
+        for (batch, rows) in &found {
+            if !self.begun.contains(batch) || self.must_expire && is_old(*batch) {
+                verdict.false_rows.push(*batch);
+            } else if *rows != row_count(*batch) {
+                verdict.partly_visible.push(*batch);
+            }
+        }
+        let may_hide = |batch: u32| self.may_expire && is_old(batch);
+        let lost = self
+            .acknowledged
+            .iter()
+            .filter(|batch| !found.contains_key(*batch) && !may_hide(**batch));
+        verdict.lost.extend(lost);
+        let stats = plane.stats().map_err(failed)?;
+        if !self.may_expire {
+            let rows: u64 = found.values().map(|rows| u64::from(*rows)).sum();
+            let counted = (stats.counts.batches, stats.counts.rows, stats.stored_rows);
+            if counted != (found.len() as u64, rows, rows) {
+                verdict
+                    .unreadable
+                    .push(format!("counted {counted:?}, found {}, {rows}", found.len()));
+            }
+        }
+        let windows = Some((Interval::OneHour, Aggregation::Max));
+        let hourly = plane.series(query(windows), NOW_NS).map_err(failed)?;
+        if hourly_maxima(&hourly) != hourly_maxima(&raw) {
+            verdict.unreadable.push("hourly maxima differ from the rows".to_owned());
+        }
+        let newest = plane.latest_json(NOW_NS, NOW_NS, None, NOW_NS).map_err(failed)?;
+        if newest_by_entity(&newest.concat()) != newest_of(&raw) {
+            verdict.unreadable.push("newest samples differ from the rows".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Rows of a batch: most are small, some take pages of their own.
+fn row_count(batch: u32) -> u32 {
+    if batch % 11 == 10 { 400 } else { 1 + batch * 7 % 40 }
+}
+
+fn day_of(batch: u32) -> u32 {
+    batch % DAYS
+}
+
+fn is_old(batch: u32) -> bool {
+    day_of(batch) == 0
+}
+
+/// Every third batch brings a series that nobody knows.
+pub(crate) fn body(batch: u32) -> Vec<u8> {
+    let mut out = String::from("[");
+    let first_ns = START_NS + i64::from(day_of(batch)) * DAY_NS + i64::from(batch) * 60 * SECOND_NS;
+    for row in 0..row_count(batch) {
+        let mut time = Vec::new();
+        write_rfc3339(&mut time, first_ns + i64::from(row) * SECOND_NS / 10);
+        let (time, entity) = (String::from_utf8(time).unwrap(), entity_of(batch));
+        let site = batch / 3 % 7;
+        let noise = f64::from(batch * 7_919 + row * 104_729 % 10_007) / 7.0;
+        let comma = if row == 0 { "" } else { "," };
+        write!(
+            out,
+            r#"{comma}{{"measurement":"link","time":"{time}",
+            "tags":{{"entity_id":"{entity}","site":"{site}"}},
+            "fields":{{"batch":{batch},"noise":{noise}}}}}"#
+        )
+        .unwrap();
+    }
+    out.push(']');
+    out.into_bytes()
+}
+
+fn entity_of(batch: u32) -> String {
+    format!("e{}", batch as usize % ENTITIES)
+}
+
+fn query(windows: Option<(Interval, Aggregation)>) -> SeriesQuery {
+    SeriesQuery {
+        entity_ids: (0..ENTITIES).map(|entity| format!("e{entity}")).collect(),
+        start_ns: START_NS,
+        end_ns: NOW_NS,
+        measurement: "link".to_owned(),
+        fields: vec!["batch".to_owned()],
+        windows,
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small whole numbers")]
+fn number(value: f64) -> u32 {
+    value as u32
+}
+
+/// The batch of each row.
+fn batches_of(answer: &SeriesAnswer) -> impl Iterator<Item = u32> {
+    let values = answer.entities.iter().flat_map(|entity| entity.channels.iter().flatten());
+    values.map(|value| number(*value))
+}
+
+fn hourly_maxima(answer: &SeriesAnswer) -> BTreeMap<(usize, i64), u32> {
+    let mut maxima = BTreeMap::new();
+    for (entity, rows) in answer.entities.iter().enumerate() {
+        let values = rows.channels.iter().flatten();
+        for (time_ns, value) in rows.times_ns.iter().zip(values) {
+            let max = maxima.entry((entity, time_ns.div_euclid(HOUR_NS))).or_default();
+            *max = number(*value).max(*max);
+        }
+    }
+    maxima
+}
+
+fn newest_of(raw: &SeriesAnswer) -> BTreeMap<String, u32> {
+    let newest = raw
+        .query
+        .entity_ids
+        .iter()
+        .zip(&raw.entities)
+        .filter_map(|(id, rows)| Some((id.clone(), number(*rows.channels.first()?.last()?))));
+    newest.collect()
+}
+
+fn newest_by_entity(json: &[u8]) -> BTreeMap<String, u32> {
+    let answer: serde_json::Value = serde_json::from_slice(json).unwrap();
+    let entities = answer["entities"].as_array().unwrap().iter();
+    let pair = |entity: &serde_json::Value| {
+        let batch = entity["fields"]["batch"].as_f64().unwrap();
+        (entity["entity_id"].as_str().unwrap().to_owned(), number(batch))
+    };
+    entities.map(pair).collect()
+}

@@ -1,0 +1,262 @@
+//! What a plane keeps of its promises when the machine does not keep its own.
+//!
+//! A client works on a plane whose every call that changes a file is recorded. From the record come
+//! the states that a power cut may leave at any moment, torn and reordered writes included; each is
+//! opened, read, worked on, and cut again. And the same work is done with each call failing once.
+//!
+//! `FAULTS=full` does it at full length (`make faults`); without it a part is done.
+#![expect(clippy::unwrap_used, reason = "all of this is a test")]
+
+mod batches;
+mod calls;
+mod dice;
+mod disk;
+mod workload;
+
+use std::ops::AddAssign;
+use std::path::Path;
+
+use fleetcast_core::error::Error;
+use tempfile::TempDir;
+
+use self::batches::{Event, Expected, Verdict};
+use self::calls::{Fault, Tape};
+use self::dice::Dice;
+use self::disk::{Disk, Image};
+use self::workload::{Client, Step, expected_at, steps};
+
+/// The plane's place below the directory that is recorded, made with its parent.
+const PLANE: &str = "planes/acme";
+const RECOVERY: [Step; 5] = [Step::Write, Step::Compact, Step::Flush, Step::Write, Step::Compact];
+
+/// What came of many crashes.
+#[derive(Debug, Default)]
+struct Tally {
+    images: u64,
+    acknowledged: u64,
+    lost: u64,
+    partly_visible: u64,
+    false_rows: u64,
+    unreadable: u64,
+    orphans: u64,
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.images += other.images;
+        self.acknowledged += other.acknowledged;
+        self.lost += other.lost;
+        self.partly_visible += other.partly_visible;
+        self.false_rows += other.false_rows;
+        self.unreadable += other.unreadable;
+        self.orphans += other.orphans;
+    }
+}
+
+impl Tally {
+    fn note(&mut self, verdict: &Verdict) {
+        self.lost += verdict.lost.len() as u64;
+        self.partly_visible += verdict.partly_visible.len() as u64;
+        self.false_rows += verdict.false_rows.len() as u64;
+        self.unreadable += verdict.unreadable.len() as u64;
+        if !verdict.is_clean() {
+            eprintln!("{verdict:?}");
+        }
+    }
+
+    fn assert_clean(&self) {
+        let found =
+            [self.lost, self.partly_visible, self.false_rows, self.unreadable, self.orphans];
+        assert_eq!(found, [0; 5], "{self:?}");
+    }
+}
+
+/// A recorded piece of work.
+struct Record {
+    disk: Disk,
+    tape: Tape,
+    events: Vec<(usize, Event)>,
+    before: Expected,
+}
+
+impl Record {
+    /// States that a power cut may leave, and what each must show: as many as there are `moments`,
+    /// ascending numbers of changes.
+    fn cuts(&self, moments: &[usize], dice: &mut Dice, mut visit: impl FnMut(Image, Expected)) {
+        let mut disk = self.disk.clone();
+        let mut applied = 0;
+        for moment in moments {
+            self.tape.changes[applied..*moment].iter().for_each(|change| disk.apply(change));
+            applied = *moment;
+            visit(disk.cut(dice), expected_at(&self.before, &self.events, *moment));
+        }
+    }
+
+    fn moments(&self, count: usize, from: usize, dice: &mut Dice) -> Vec<usize> {
+        let span = self.tape.changes.len() + 1 - from;
+        let mut moments: Vec<_> = (0..count).map(|_| from + dice.index(span)).collect();
+        moments.sort_unstable();
+        moments
+    }
+}
+
+/// A directory for one image; in memory where there is one, as nothing here is worth a real sync.
+fn scratch() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap()
+}
+
+fn is_full() -> bool {
+    std::env::var_os("FAULTS").is_some_and(|length| length == "full")
+}
+
+/// Opens an image, reads all of it and works on; `crashes` times the machine stops during that.
+fn recover(image: &Image, expected: &Expected, crashes: usize, dice: &mut Dice) -> Tally {
+    let mut tally =
+        Tally { images: 1, acknowledged: expected.acknowledged() as u64, ..Tally::default() };
+    let root = scratch();
+    disk::restore(image, root.path());
+    let directory = root.path().join(PLANE);
+    if crashes > 0 {
+        let disk = calls::record(root.path(), Fault::None);
+        let client = revive(&directory, expected, &mut tally);
+        let tape = calls::stop();
+        if let Some(client) = client {
+            let record = Record { disk, tape, events: client.events, before: expected.clone() };
+            let moments = record.moments(crashes, 0, dice);
+            let mut again = Dice::new(dice.below(1 << 30));
+            record.cuts(&moments, dice, |image, expected| {
+                tally += recover(&image, &expected, 0, &mut again);
+            });
+        }
+    } else {
+        revive(&directory, expected, &mut tally);
+    }
+    tally
+}
+
+fn revive(directory: &Path, expected: &Expected, tally: &mut Tally) -> Option<Client> {
+    let mut client = match Client::open(directory, expected.next_batch()) {
+        Ok(client) => client,
+        // Creation was cut off, and nothing was acknowledged.
+        Err(Error::Missing(_)) if expected.acknowledged() == 0 => return None,
+        Err(error) => {
+            tally.note(&Verdict { unreadable: vec![error.to_string()], ..Verdict::default() });
+            return None;
+        }
+    };
+    tally.note(&client.judge(expected));
+    client.work(&RECOVERY);
+    let after = client.expected(expected);
+    tally.note(&client.judge(&after));
+    tally.orphans += client.orphans() as u64;
+    client.work(&[Step::Reopen]);
+    tally.note(&client.judge(&after));
+    assert_eq!(client.faults, [""; 0]);
+    Some(client)
+}
+
+/// Does all steps on a new plane while `fault` is in force.
+fn perform(steps: &[Step], fault: Fault) -> (Record, Client, TempDir) {
+    let root = scratch();
+    let disk = calls::record(root.path(), fault);
+    let mut client = Client::create(&root.path().join(PLANE));
+    client.work(steps);
+    let tape = calls::stop();
+    let events = client.events.clone();
+    (Record { disk, tape, events, before: Expected::default() }, client, root)
+}
+
+/// Issue 6: what was acknowledged outlives a power cut at any moment, and batches are whole.
+#[test]
+fn power_cuts() {
+    let (images, crashes_each) = if is_full() { (10_200, 2) } else { (240, 1) };
+    let (record, ..) = perform(&steps(if is_full() { 140 } else { 60 }), Fault::None);
+    let mut dice = Dice::new(6);
+    let mut tally = Tally::default();
+    // Every third image is cut again while it recovers.
+    let first = images * 3 / (3 + crashes_each);
+    let moments = record.moments(first, 0, &mut dice);
+    let mut number = 0;
+    let mut again = Dice::new(7);
+    record.cuts(&moments, &mut dice, |image, expected| {
+        let crashes = if number % 3 == 0 { crashes_each } else { 0 };
+        number += 1;
+        tally += recover(&image, &expected, crashes, &mut again);
+    });
+    eprintln!("power cuts during {} calls: {tally:?}", record.tape.calls);
+    tally.assert_clean();
+}
+
+/// Works on with a client whose machine is well again, and cuts the power at `cuts` moments after
+/// the first fault.
+fn aftermath(record: &Record, client: &mut Client, cuts: usize, dice: &mut Dice) -> Tally {
+    let expected = client.expected(&Expected::default());
+    let mut tally = Tally { acknowledged: expected.acknowledged() as u64, ..Tally::default() };
+    for step in [Step::Compact, Step::Reopen] {
+        tally.note(&client.judge(&expected));
+        client.work(&[step]);
+    }
+    tally.note(&client.judge(&expected));
+    tally.orphans += client.orphans() as u64;
+    let moments = record.moments(cuts, record.tape.failed_at.unwrap_or(0), dice);
+    let mut again = Dice::new(dice.below(1 << 30));
+    record.cuts(&moments, dice, |image, expected| {
+        tally += recover(&image, &expected, 0, &mut again);
+    });
+    tally
+}
+
+/// Does the work once for every `stride`-th call, which fails.
+fn fail_each_call(errno: i32) {
+    let (stride, cuts) = if is_full() { (1, 4) } else { (31, 2) };
+    let mut dice = Dice::new(8);
+    let (mut failed, mut tally) = (0, Tally::default());
+    for number in (0..).step_by(stride) {
+        let (record, mut client, _root) = perform(&steps(46), Fault::Call { number, errno });
+        if record.tape.failed_at.is_none() {
+            break;
+        }
+        failed += 1;
+        tally += aftermath(&record, &mut client, cuts, &mut dice);
+        assert_eq!(client.faults, [""; 0], "call {number}");
+    }
+    let error = std::io::Error::from_raw_os_error(errno);
+    eprintln!("{failed} calls failed, one in each run ({error}): {tally:?}");
+    assert!(failed > 0);
+    tally.assert_clean();
+}
+
+/// Issue 6: a device that fails once costs nothing that was acknowledged.
+#[test]
+fn a_failing_device() {
+    fail_each_call(libc::EIO);
+}
+
+/// Issue 6: any call may be the one that finds no space.
+#[test]
+fn no_space_for_one_call() {
+    fail_each_call(libc::ENOSPC);
+}
+
+/// F11: while a disk is full nothing is acknowledged and all is read; then the same handle goes on.
+#[test]
+fn a_disk_that_is_full_for_a_while() {
+    let (stride, cuts) = if is_full() { (7, 4) } else { (97, 1) };
+    let mut dice = Dice::new(9);
+    let (mut runs, mut tally) = (0, Tally::default());
+    // The first calls make the plane.
+    for first in (40..).step_by(stride) {
+        let calls = first..first + 60;
+        let (record, mut client, _root) = perform(&steps(46), Fault::Full { calls });
+        if record.tape.failed_at.is_none() {
+            break;
+        }
+        runs += 1;
+        assert_eq!((client.reopened, &*client.faults), (0, &[][..]), "from call {first} on");
+        tally += aftermath(&record, &mut client, cuts, &mut dice);
+    }
+    eprintln!("{runs} disks full for 60 calls: {tally:?}");
+    assert!(runs > 0);
+    tally.assert_clean();
+}

@@ -1,0 +1,249 @@
+//! A client and an operator at work on one plane, telling what was promised to them and when.
+
+use std::path::{Path, PathBuf};
+
+use fleetcast_core::error::Error;
+use fleetcast_core::limits::WriteLimits;
+use fleetcast_core::plane::{Acknowledge, Due, Plane, WriteError};
+use fleetcast_core::wire::Format;
+
+use super::batches::{Event, Expected, NOW_NS, RETENTION_SECONDS, Verdict, body};
+use super::calls;
+
+const MASTER_KEY: [u8; 32] = [7; 32];
+/// Batches that one flush makes durable together.
+const BUFFERED: u32 = 3;
+
+/// What is done, in order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step {
+    Write,
+    /// Some batches that become durable together.
+    Flush,
+    Compact,
+    Retain,
+    Reopen,
+}
+
+/// Something of everything, several times.
+pub(crate) fn steps(count: usize) -> Vec<Step> {
+    let step = |at: usize| match at % 23 {
+        4 | 16 => Step::Flush,
+        6 | 9 | 12 | 19 => Step::Compact,
+        14 => Step::Reopen,
+        _ if at == count * 2 / 3 => Step::Retain,
+        _ => Step::Write,
+    };
+    (0..count).map(step).collect()
+}
+
+pub(crate) struct Client {
+    directory: PathBuf,
+    plane: Option<Plane>,
+    /// Events, and how many changes had been made by then.
+    pub(crate) events: Vec<(usize, Event)>,
+    next_batch: u32,
+    /// Faults that ended the use of an open plane.
+    pub(crate) reopened: u32,
+    /// What is wrong that no image shows.
+    pub(crate) faults: Vec<String>,
+}
+
+impl Client {
+    /// Makes the plane in `directory`, trying again where it fails.
+    pub(crate) fn create(directory: &Path) -> Self {
+        let mut client = Self::new(directory, 0);
+        if let Err(error) = Plane::create(directory, &MASTER_KEY) {
+            client.expect_fault(&error);
+            drop(std::fs::remove_dir_all(directory));
+            Plane::create(directory, &MASTER_KEY).unwrap();
+        }
+        client
+    }
+
+    fn new(directory: &Path, next_batch: u32) -> Self {
+        let directory = directory.to_owned();
+        Self {
+            directory,
+            plane: None,
+            events: Vec::new(),
+            next_batch,
+            reopened: 0,
+            faults: Vec::new(),
+        }
+    }
+
+    /// Opens the plane that an image has.
+    ///
+    /// # Errors
+    /// The plane's.
+    pub(crate) fn open(directory: &Path, next_batch: u32) -> Result<Self, Error> {
+        let mut client = Self::new(directory, next_batch);
+        client.plane = Some(Plane::open(directory, &MASTER_KEY, "acme")?);
+        Ok(client)
+    }
+
+    pub(crate) fn work(&mut self, steps: &[Step]) {
+        for step in steps {
+            match step {
+                Step::Write => self.write(Acknowledge::Durable),
+                Step::Flush => self.flush(),
+                Step::Compact => self.compact(),
+                Step::Retain => self.retain(),
+                Step::Reopen => self.plane = None,
+            }
+        }
+    }
+
+    pub(crate) fn judge(&mut self, expected: &Expected) -> Verdict {
+        expected.judge(self.plane())
+    }
+
+    /// Everything that was promised so far.
+    pub(crate) fn expected(&self, before: &Expected) -> Expected {
+        expected_at(before, &self.events, usize::MAX)
+    }
+
+    /// Segment files that no manifest names.
+    pub(crate) fn orphans(&mut self) -> usize {
+        let files = self.directory.join("segments").read_dir().map_or(0, Iterator::count);
+        // The checkpoint is no segment of a day.
+        let named = self.plane().stats().unwrap().segments;
+        files.saturating_sub(usize::try_from(named).unwrap() + 1)
+    }
+
+    fn note(&mut self, event: Event) {
+        self.events.push((calls::position(), event));
+    }
+
+    /// The plane, opened where it is not, as the service does it with every request.
+    fn plane(&mut self) -> &Plane {
+        if self.plane.is_none() {
+            let open = || Plane::open(&self.directory, &MASTER_KEY, "acme");
+            let plane = open().or_else(|_| open());
+            self.plane = Some(plane.expect("one call at most fails"));
+        }
+        self.plane.as_ref().expect("it was opened")
+    }
+
+    fn write(&mut self, acknowledge: Acknowledge) {
+        let batch = self.next_batch;
+        self.next_batch += 1;
+        self.plane();
+        self.note(Event::Begun(batch));
+        match self.try_write(batch, acknowledge) {
+            Ok(()) if acknowledge == Acknowledge::Durable => self.note(Event::Acknowledged(batch)),
+            Ok(()) => {}
+            Err(error) => {
+                if matches!(error, Error::DiskFull) {
+                    self.note(Event::Refused(batch));
+                }
+                self.failed(&error);
+            }
+        }
+    }
+
+    fn try_write(&mut self, batch: u32, acknowledge: Acknowledge) -> Result<(), Error> {
+        let written = self.plane().write(
+            Format::Json,
+            &body(batch),
+            &WriteLimits::default(),
+            NOW_NS,
+            acknowledge,
+        );
+        match written {
+            Ok(_) => Ok(()),
+            Err(WriteError::Failed(error)) => Err(error),
+            Err(WriteError::Refused(refusal)) => panic!("{refusal:?}"),
+        }
+    }
+
+    fn flush(&mut self) {
+        let (first, reopened) = (self.next_batch, self.reopened);
+        for _ in 0..BUFFERED {
+            self.write(Acknowledge::Buffered { bytes_max: 1 << 20 });
+        }
+        if self.reopened > reopened {
+            // What waited in the plane that failed was promised to nobody.
+            return;
+        }
+        let stored = self.plane().flush().or_else(|error| match error {
+            // It waits on, and there is space again.
+            Error::DiskFull => self.plane().flush(),
+            error => Err(error),
+        });
+        match stored {
+            Ok(()) => {
+                let begun: Vec<_> = self.events.iter().map(|(_, event)| *event).collect();
+                for batch in first..self.next_batch {
+                    if !begun.contains(&Event::Refused(batch)) {
+                        self.note(Event::Acknowledged(batch));
+                    }
+                }
+            }
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    fn compact(&mut self) {
+        if let Err(error) = self.plane().compact(Due::Now, NOW_NS) {
+            self.failed(&error);
+        }
+    }
+
+    fn retain(&mut self) {
+        self.plane();
+        self.note(Event::RetentionBegun);
+        let plane = self.plane();
+        let set = plane.set_retention(RETENTION_SECONDS);
+        match set {
+            Ok(()) => self.note(Event::RetentionSet),
+            Err(error) => self.failed(&error),
+        }
+    }
+
+    /// After a fault: reads go on. A full disk is all that it is; anything else ends the writes of
+    /// this handle if it may have touched what they rely on.
+    fn failed(&mut self, error: &Error) {
+        self.expect_fault(error);
+        let expected = self.expected(&Expected::default());
+        // LMDB does not even read after its head page could not be written.
+        let is_readable = !matches!(self.plane().ping(), Err(Error::Poisoned));
+        let verdict = if is_readable { self.judge(&expected) } else { Verdict::default() };
+        if !verdict.is_clean() {
+            self.faults.push(format!("after {error}: {verdict:?}"));
+        }
+        if is_readable && matches!(error, Error::DiskFull) {
+            return;
+        }
+        let batch = self.next_batch;
+        self.next_batch += 1;
+        self.note(Event::Begun(batch));
+        match self.try_write(batch, Acknowledge::Durable) {
+            Ok(()) => self.note(Event::Acknowledged(batch)),
+            Err(Error::Poisoned) => {}
+            Err(error) => self.faults.push(format!("no clear answer after a fault: {error:?}")),
+        }
+        self.plane = None;
+        self.reopened += 1;
+    }
+
+    fn expect_fault(&mut self, error: &Error) {
+        if !matches!(error, Error::DiskFull | Error::Io { .. } | Error::Lost { .. }) {
+            self.faults.push(format!("{error:?}"));
+        }
+    }
+}
+
+/// What a machine must show that stopped after `position` changes.
+pub(crate) fn expected_at(
+    before: &Expected,
+    events: &[(usize, Event)],
+    position: usize,
+) -> Expected {
+    let mut expected = before.clone();
+    for (_, event) in events.iter().filter(|(at, _)| *at <= position) {
+        expected.note(*event);
+    }
+    expected
+}
