@@ -9,11 +9,12 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check bench faults fuzz fmt lock clean tools
+.PHONY: help run test check bench faults forecasts fuzz fmt lock clean tools
 
 DEMO ?=
 GOALS ?=
 FUZZ ?=
+DATA ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -59,6 +60,9 @@ faults: ## power cuts, failing calls, full disks and kill -9 at full length; abo
 fuzz: ## hostile bytes for every reader; FUZZ="--seconds 600 json" takes longer, or one of them
 	RUSTFLAGS="$(COVERAGE)" cargo run --quiet --release --locked --target $(HOST) --target-dir target/coverage -p fleetcast-fuzz -- $(FUZZ)
 
+forecasts: $(VENV)/engine $(VENV)/train ## judge the forecast models on real sets, DATA=DIR; writes docs/forecasts.md
+	$(BIN)/python benches/forecasts.py --data $(DATA)
+
 fmt: $(VENV)/dev ## format, and mend what the linters can mend
 	cargo fmt --all
 	$(BIN)/ruff check --fix .
@@ -91,6 +95,10 @@ $(VENV)/run: requirements/run.txt requirements/build.txt $(VENV)/made
 
 $(VENV)/dev: requirements/dev.txt $(VENV)/run
 	$(PIP) install --quiet --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(VENV)/train: requirements/train.txt $(VENV)/run
+	$(PIP) install --quiet --require-hashes -r requirements/train.txt
 	@touch $@
 
 # The package is installed in place: a change in python/ needs no build.

@@ -66,12 +66,12 @@ def fitted(
     say: Callable[[str], None],
 ) -> Trained:
     """Networks trained on `material.learn`, and calibrated on `material.calibrate`."""
-    lesson = _lesson(family, material.learn)
+    lesson = lesson_of(family, material.learn)
     networks = []
     for member in range(ENSEMBLE):
         say(f"training network {member + 1} of {ENSEMBLE} on {len(lesson.inputs)} samples")
         networks.append(train(lesson, recipe, seed + member))
-    held = _lesson(family, material.calibrate)
+    held = lesson_of(family, material.calibrate)
     heads = np.mean([network.heads(held.inputs) for network in networks], axis=0)
     truth = held.truth
     if family is DEMAND:
@@ -90,7 +90,7 @@ def fitted(
     return Trained(family, networks, calibration, version, training_data)
 
 
-def _lesson(family: Family, parts: Sequence[Part]) -> Lesson:
+def lesson_of(family: Family, parts: Sequence[Part]) -> Lesson:
     """All parts as one, weighted so that each part's usual loss is its share."""
     inputs, truths, weights = [], [], []
     for part in parts:

@@ -9,7 +9,7 @@ from fleetcast.forecast.families import DEMAND, MINUTE_NS, SNR
 from fleetcast.forecast.training.augment import variants
 from fleetcast.forecast.training.samples import Samples, drawn, every, sampled
 from fleetcast.forecast.training.sets import Span, sets_of
-from fleetcast.forecast.training.simulated import moving_links, smooth_pools
+from fleetcast.forecast.training.simulated import fixed_links, moving_links, smooth_pools
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,13 +21,17 @@ if TYPE_CHECKING:
 
 _MANY = 500
 """Of a set with more entities than this, fewer samples of each are taken."""
+# What, how it is made, how many, and from which minute on issue times are drawn, up to which.
 _SIMULATED = {
-    SNR: ("satellites on circular orbits, simulated", moving_links, 0, 2 * 1440 + 720),
-    DEMAND: ("smooth pools, simulated", smooth_pools, 7 * 1440, 28 * 1440),
+    SNR: (
+        ("satellites on circular orbits, simulated", moving_links, 600, 0, 2 * 1440 + 720),
+        ("links that stay, simulated", fixed_links, 300, 30, 9 * 1440),
+    ),
+    DEMAND: (("smooth pools, simulated", smooth_pools, 300, 7 * 1440, 28 * 1440),),
 }
 _SIMULATED_START_NS = 1_700_006_400_000_000_000
-_SIMULATED_COUNT = 150
-_SIMULATED_SHARE = 0.5
+_HELD_SHARE = 0.5
+"""Of the calibration: real sets are what bands must hold on."""
 _SIMULATED_HELD = 5  # one in so many is kept for the calibration
 
 
@@ -81,11 +85,11 @@ def _add(material: Material, one: DataSet, entities: dict[str, Rows], seed: int)
 
 
 def _simulate(material: Material, family: Family, seed: int) -> None:
-    name, make, first_minutes, minutes = _SIMULATED[family]
-    span = Span(_SIMULATED_START_NS, _SIMULATED_START_NS + minutes * MINUTE_NS)
-    issued = Span(span.start_ns + first_minutes * MINUTE_NS, span.end_ns)
-    entities = make(span, _SIMULATED_COUNT, seed)
-    samples = sampled(family, entities, drawn(issued, family.step_ns, 250, seed))
-    held = samples.entity % _SIMULATED_HELD == 0
-    material.learn.append(Part(name, samples.where(~held), _SIMULATED_SHARE))
-    material.calibrate.append(Part(name, samples.where(held), _SIMULATED_SHARE))
+    for name, make, count, first_minutes, minutes in _SIMULATED[family]:
+        span = Span(_SIMULATED_START_NS, _SIMULATED_START_NS + minutes * MINUTE_NS)
+        issued = Span(span.start_ns + first_minutes * MINUTE_NS, span.end_ns)
+        entities = make(span, count, seed)
+        samples = sampled(family, entities, drawn(issued, family.step_ns, 250, seed))
+        held = samples.entity % _SIMULATED_HELD == 0
+        material.learn.append(Part(name, samples.where(~held), 1.0))
+        material.calibrate.append(Part(name, samples.where(held), _HELD_SHARE))

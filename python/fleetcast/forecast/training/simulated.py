@@ -24,9 +24,9 @@ _SHELLS_KM = (1_400.0, 8_062.0, 8_062.0, 19_130.0, 20_182.0, 20_182.0, 23_222.0,
 def moving_links(span: Span, count: int, seed: int) -> dict[str, Rows]:
     """Links to satellites on circular orbits while these are above the horizon.
 
-    The level follows free-space loss, the antenna's gain over elevation, slow wander, multipath
-    that fades with elevation, and the receiver's resolution. Some report their geometry without a
-    range, some not at all.
+    The level follows free-space loss, the antenna's gain over elevation, slow wander, the ground's
+    echo that fades with elevation, and the receiver's resolution. Some report their geometry
+    without a range, some not at all.
     """
     return {f"link{k}": _link(np.random.default_rng([seed, k]), span) for k in range(count)}
 
@@ -44,24 +44,29 @@ def _link(dice: np.random.Generator, span: Span) -> Rows:
         epoch_ns=span.start_ns,
     )
     seen = look(site, orbit.positions(times))
-    visible = seen.elevation_deg > dice.uniform(2, 15)
+    lowest = dice.uniform(2, 15)
+    highest = dice.choice([90.0, 90.0, lowest + dice.uniform(10, 40)])
+    visible = (seen.elevation_deg > lowest) & (seen.elevation_deg < highest)
     times = times[visible]
     elevation, azimuth = seen.elevation_deg[visible], seen.azimuth_deg[visible]
     range_km = seen.range_km[visible]
     sine = np.sin(np.radians(elevation))
     gain = dice.uniform(0, 16) * (1 - np.exp(-elevation / dice.uniform(8, 40)))
     beam = dice.uniform(-5, 2) * sine**2  # what the satellite's antenna gives away at its middle
-    ripple = dice.uniform(0, 2.5) * np.exp(-elevation / dice.uniform(8, 40))
-    waves = np.sin(2 * np.pi * dice.uniform(2, 40) * sine + dice.uniform(0, 2 * np.pi))
+    # The ground's echo, weaker the higher: 20 log10 |1 + echo|, its phase by the extra way.
+    echo = dice.uniform(0, 0.7) * np.exp(-elevation / dice.uniform(5, 40))
+    phase = 4 * np.pi * _spread(dice, 2, 60) * sine + dice.uniform(0, 2 * np.pi)
+    ripple = 20 * np.log10(np.abs(1 + echo * np.exp(1j * phase)))
     blocked = _obstacles(dice, azimuth, elevation)
     wander = wandering(dice, len(times), dice.uniform(0.05, 0.6), dice.uniform(5, 120))
-    noise = dice.normal(size=len(times)) * dice.uniform(0.02, 0.4)
+    rough = 1 + dice.uniform(0, 4) * np.exp(-elevation / dice.uniform(5, 20))
+    noise = dice.normal(size=len(times)) * dice.uniform(0.02, 0.4) * rough
     level = (
         dice.uniform(5, 50)
         - 20 * np.log10(range_km / max(range_km.min(initial=np.inf), 1.0))
         + gain
         + beam
-        + ripple * waves
+        + ripple
         + blocked
         + wander
         + noise
@@ -96,6 +101,56 @@ def wandering(dice: np.random.Generator, count: int, size: float, steps: float) 
         now = now * keep + kick
         level[index] = now
     return level
+
+
+def fixed_links(span: Span, count: int, seed: int) -> dict[str, Rows]:
+    """Links between places that stay where they are, over anything from a quiet to a wild sky.
+
+    The level wanders at several paces, follows the sun, flickers, and falls in fades that come and
+    go; the receiver resolves it finely or coarsely.
+    """
+    return {f"fixed{k}": _fixed(np.random.default_rng([seed, k]), span) for k in range(count)}
+
+
+def _fixed(dice: np.random.Generator, span: Span) -> Rows:
+    times = np.arange(span.start_ns, span.end_ns, _CADENCE_NS, dtype=np.int64)
+    count = len(times)
+    level = np.zeros(count)
+    for _ in range(int(dice.integers(1, 4))):
+        size, memory = _spread(dice, 0.02, 1.5), _spread(dice, 3, 2_000)
+        level += wandering(dice, count, size, memory)
+    hours = np.arange(count) / 60 + dice.uniform(0, 24)
+    level += dice.choice([0.0, _spread(dice, 0.05, 1.5)]) * np.sin(2 * np.pi * hours / 24)
+    # Noise whose size itself wanders, as scintillation does.
+    flicker = np.exp(wandering(dice, count, dice.uniform(0, 1), _spread(dice, 30, 1_000)))
+    level += dice.normal(size=count) * _spread(dice, 0.01, 0.5) * flicker
+    for _ in range(int(dice.poisson(dice.choice([0, 2, 10])))):
+        level -= _fade(dice, count)
+    resolution = dice.choice([0.01, 0.05, 0.1, 0.3, 0.5, 1.0])
+    values = np.round((level + dice.uniform(-60, 40)) / resolution) * resolution
+    values[dice.uniform(size=count) < dice.choice([0.0, 0.02, 0.1])] = np.nan
+    return Rows(times, {"snr_db": values})
+
+
+def _fade(dice: np.random.Generator, count: int) -> Floats:
+    """Rain: falls within minutes, stays, and lifts, ragged all the while."""
+    depth, fall, stay, lift = (
+        _spread(dice, 0.5, 20),
+        _spread(dice, 3, 60),
+        _spread(dice, 3, 200),
+        _spread(dice, 5, 120),
+    )
+    since = np.arange(count) - dice.uniform(0, count)
+    shape = np.minimum(
+        np.clip(since / fall, 0, 1), np.clip((fall + stay + lift - since) / lift, 0, 1)
+    )
+    ragged: Floats = depth * shape * np.exp(wandering(dice, count, 0.3, dice.uniform(3, 30)))
+    return ragged
+
+
+def _spread(dice: np.random.Generator, low: float, high: float) -> float:
+    """As likely small as large: even on a logarithmic scale."""
+    return float(np.exp(dice.uniform(np.log(low), np.log(high))))
 
 
 def smooth_pools(span: Span, count: int, seed: int) -> dict[str, Rows]:

@@ -1,0 +1,78 @@
+"""Classical models fitted per series and origin (statsforecast), on a sample: they cost too much
+to run them everywhere.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+
+import numpy as np
+from statsforecast.models import MSTL, AutoETS
+
+from fleetcast.forecast.families import DEMAND, MINUTE_NS
+from fleetcast.forecast.features.demand import Intervals
+from fleetcast.forecast.features.minutes import Minutes
+from fleetcast.forecast.features.reduce import filled_forward
+from fleetcast.forecast.features.windows import STEP_NS
+
+SERIES = 8
+ORIGINS = 4
+
+
+def history(family, rows, issued_ns):
+    """What was known, without gaps: two weeks of windows, or six hours of minutes."""
+    if family is DEMAND:
+        issued = np.array([issued_ns])
+        ((spacing, _),) = Intervals.of(rows).spacings(issued)
+        count = 14 * 96
+        windows = Intervals.of(rows).windows(spacing, issued_ns // STEP_NS - count, count)
+        values = filled_forward(windows.offered, count)
+    else:
+        minutes = Minutes.around(rows, np.array([issued_ns]))
+        end = issued_ns // MINUTE_NS - minutes.first
+        values = filled_forward(minutes.snr, 360)[end - 360 : end]
+    return values[np.argmax(~np.isnan(values)) :]
+
+
+def sample(samples):
+    """Places of samples: some entities, some origins each, spread evenly."""
+    entities = np.unique(samples.entity)
+    chosen = []
+    for entity in entities[:: max(1, len(entities) // SERIES)][:SERIES]:
+        places = np.flatnonzero(samples.entity == entity)
+        count = ORIGINS if len(entities) > 1 else ORIGINS * SERIES
+        chosen += places[:: max(1, len(places) // count)][:count].tolist()
+    return np.array(chosen)
+
+
+def classical(family, rows_of, samples, places):
+    """Quantiles of each model by name [places, horizons, 3], and its seconds per series."""
+    if family is DEMAND:
+        models = {
+            "AutoETS": lambda: AutoETS(season_length=1),
+            "MSTL": lambda: MSTL(season_length=[96], trend_forecaster=AutoETS(model="ZZN")),
+        }
+    else:
+        models = {"AutoETS": lambda: AutoETS(season_length=1)}
+    steps = [h // family.step_minutes for h in family.horizons_minutes]
+    upper = 80 if family.quantiles[2] == 0.9 else 98
+    result = {}
+    for name, make in models.items():
+        answers, start = [], time.process_time()
+        for place in places:
+            values = history(family, rows_of(samples.entity[place]), samples.issued_ns[place])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                told = make().forecast(y=values, h=max(steps), level=sorted({80, upper}))
+            answers.append(
+                [
+                    [told["lo-80"][k - 1], told["mean"][k - 1], told[f"hi-{upper}"][k - 1]]
+                    for k in steps
+                ]
+            )
+        quantiles = np.array(answers, float)
+        if family is DEMAND:
+            quantiles = np.maximum(quantiles, 0)
+        result[name] = quantiles, (time.process_time() - start) / len(places)
+    return result
