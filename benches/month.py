@@ -65,6 +65,7 @@ class Link:
 def fill(plane: Plane, entities: int, days: int, start: datetime) -> dict[str, float]:
     """Writes everything, hour by hour, and compacts whenever it is due."""
     links = [Link(number) for number in range(entities)]
+    device_bytes = device_bytes_written()
     json_bytes = segment_bytes = 0
     writing = compacting = 0.0
     for hour in range(days * 24):
@@ -85,6 +86,7 @@ def fill(plane: Plane, entities: int, days: int, start: datetime) -> dict[str, f
     return {
         "json_bytes": json_bytes,
         "segment_bytes_written": segment_bytes,
+        "device_bytes_per_json_byte": (device_bytes_written() - device_bytes) / json_bytes,
         "write_cpu_seconds": writing,
         "compact_cpu_seconds": compacting,
     }
@@ -98,6 +100,12 @@ def best_ms(read: Callable[[], object], times: int = 7) -> float:
         read()
         best = min(best, time.perf_counter() - begun)
     return best * 1e3
+
+
+def device_bytes_written() -> int:
+    """What this process has had written to disks, in whole pages."""
+    lines = Path("/proc/self/io").read_text().splitlines()
+    return int(dict(line.split(": ") for line in lines)["write_bytes"])
 
 
 def resident_mb() -> float:

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import random
 import signal
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -153,6 +154,41 @@ def test_kill_9_of_the_compactor_loses_nothing_and_leaves_nothing(engine, tmp_pa
     assert_as_modelled(engine, model)
     files = list((tmp_path / "a1" / "segments").iterdir())
     assert len(files) == plane.stats().segments + 1  # the checkpoint
+
+
+def test_reads_writes_and_compaction_in_one_process_do_not_stop_each_other(engine) -> None:
+    """Reads of the past open segments, writes register names, both at the same moment."""
+    plane = engine.plane("a1", TENANT)
+    write(engine, 0)
+    failed: list[BaseException] = []
+    done = threading.Event()
+
+    def read() -> None:
+        try:
+            while not done.is_set():
+                as_of_ns = BASE_NS + 300 * SECOND_NS
+                plane.latest_json(as_of_ns=as_of_ns, freshness_ns=900 * SECOND_NS, now_ns=NOW_NS)
+                plane.series_json(**ALL, now_ns=NOW_NS)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the test fails with it
+            failed.append(error)
+
+    readers = [threading.Thread(target=read, daemon=True) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for number in range(25):
+        record = {
+            "measurement": "link",
+            "time": format_time(BASE_NS + 400 * SECOND_NS),
+            "tags": {"entity_id": f"new-{number}"},
+            "fields": {"snr_db": 1.0},
+        }
+        plane.write_json(encode_records([record]), now_ns=NOW_NS)
+        plane.compact(whole=True, now_ns=NOW_NS)
+    done.set()
+    for reader in readers:
+        reader.join(60)
+        assert not reader.is_alive(), "it waits for ever"
+    assert failed == []
 
 
 def test_files_that_no_manifest_names_are_removed(engine, tmp_path) -> None:

@@ -213,9 +213,11 @@ impl Plane {
 
     fn merge_segments(&self, entries: &[SegmentEntry], done: &mut Compacted) -> Result<()> {
         let manifest = self.manifest();
-        let leaders = Leaders::new(&self.names().catalog);
-        let open = entries.iter().map(|entry| self.open_segment(entry));
+        let names = self.names();
+        let leaders = Leaders::new(&names.catalog);
+        let open = entries.iter().map(|entry| self.open_segment(entry, &names.catalog));
         let open = open.collect::<Result<Vec<_>>>()?;
+        drop(names);
         let segments: Vec<_> = open.iter().map(|open| &open.segment).collect();
         let ingest_ns = manifest.last_ingest_ns;
         let mut writer = SegmentWriter::begin(&*self.store, &self.sealer, &leaders, ingest_ns)?;
@@ -253,9 +255,9 @@ fn expired_days(manifest: &Manifest, kept_from_ns: i64) -> HashSet<i64> {
     expired.map(|day| day[0].day).collect()
 }
 
-/// The last segments of a day that are worth merging: as many as together are at least twice as
-/// large as the largest of them. So a row is rewritten as often at most as its day can double, and
-/// the number of a day's segments grows with the logarithm of its size.
+/// The last segments of a day that are worth merging: as many as together are nearly twice as large
+/// as the largest of them, or larger. So a row is rewritten about as often at most as its day can
+/// double, and the number of a day's segments grows with the logarithm of its size.
 fn mergeable(manifest: &Manifest) -> Option<Vec<SegmentEntry>> {
     manifest.segments.chunk_by(|a, b| a.day == b.day).find_map(|day| {
         let suffixes = (0..day.len().saturating_sub(1)).map(|start| &day[start..]);

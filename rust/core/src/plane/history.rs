@@ -64,7 +64,7 @@ impl Plane {
         catalog: &Catalog,
         latest: &mut Latest,
     ) -> Result<()> {
-        let open = self.open_segment(entry)?;
+        let open = self.open_segment(entry, catalog)?;
         let mut chosen = Vec::new();
         // From where on rows of an entity are in blocks chosen already, later ones first.
         let mut chosen_from_ns: HashMap<SeriesId, i64> = HashMap::new();

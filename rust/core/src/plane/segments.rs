@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Plane;
 use super::cache::Cache;
 use crate::batch::Table;
-use crate::catalog::MeasurementIndex;
+use crate::catalog::{Catalog, MeasurementIndex};
 use crate::column::{BlockReader, decode_block};
 use crate::error::{Error, Result};
 use crate::limits::{SEGMENT_INDEX_BYTES_MAX, SEGMENT_PARTS_BYTES_MAX};
@@ -51,22 +51,25 @@ impl OpenSegment {
 }
 
 impl Plane {
-    /// The segment of an entry of the manifest.
+    /// The segment of an entry of the manifest. `catalog` is lent, because whoever holds the names
+    /// must not ask for them again: a writer that waits in between would stop both.
     ///
     /// # Errors
     /// [`Error::Stale`] where it is gone, [`Error::Corrupt`], [`Error::Io`].
-    pub(super) fn open_segment(&self, entry: &SegmentEntry) -> Result<Arc<OpenSegment>> {
+    pub(super) fn open_segment(
+        &self,
+        entry: &SegmentEntry,
+        catalog: &Catalog,
+    ) -> Result<Arc<OpenSegment>> {
         if let Some(open) = self.segments.open.get(&entry.id) {
             return Ok(open);
         }
         let segment = Segment::open(&*self.store, &self.sealer, &entry.id, entry.bytes)?;
-        let names = self.names();
         let measurement = |block: &BlockEntry| {
-            let series = names.catalog.series(block.first.0);
+            let series = catalog.series(block.first.0);
             Ok(series.ok_or(Error::Corrupt { what: "a series without a name" })?.measurement)
         };
         let measurements = segment.blocks().iter().map(measurement).collect::<Result<_>>()?;
-        drop(names);
         let weight = size_of::<OpenSegment>() + size_of_val(segment.blocks());
         Ok(self.segments.open.put(entry.id, OpenSegment { segment, measurements }, weight))
     }
@@ -104,7 +107,7 @@ impl Plane {
         selection: &Selection,
         collector: &mut impl Collector,
     ) -> Result<()> {
-        let open = self.open_segment(entry)?;
+        let open = self.open_segment(entry, &self.names().catalog)?;
         let times_ns = selection.times_ns();
         let hours_ns = whole_hours(times_ns);
         for (at, block) in open.blocks(selection.measurement(), times_ns) {
