@@ -184,6 +184,14 @@ def test_a_bad_option_is_one_clear_line(start, end, every, said, backtest):
     assert said in backtest("snr", links(), start, end, every, 1)
 
 
+def test_an_output_that_cannot_be_written_is_told_before_the_work(tmp_path, capsys):
+    links().write_parquet(tmp_path / "in")
+    files = ["--input", str(tmp_path / "in"), "--output", str(tmp_path / "no" / "out")]
+    times = ["--start", text(NOON), "--end", text(NOON), "--every", "1h"]
+    assert run(["forecast", "backtest", "--family", "snr", *files, *times]) == 1
+    assert "no such directory" in capsys.readouterr().err
+
+
 def test_missing_files_and_options_have_their_status(backtest, capsys):
     assert "in.parquet" in backtest("snr", None, "2025-01-01", "2025-01-02", "1h", 1)
     assert run(["forecast", "backtest", "--family", "snr"]) == 2

@@ -35,6 +35,18 @@ def test_later_rows_and_other_issue_times_change_nothing(family):
         assert alone.errors[0] == together.errors[place]
 
 
+@pytest.mark.parametrize("family", FAMILIES.values())
+def test_rows_before_the_history_of_a_family_are_not_needed(family):
+    rows = history(family)
+    since = NOON - (family.history_minutes + 10) * MINUTE
+    kept = rows.times_ns >= since
+    assert not kept.all()
+    late = Rows(rows.times_ns[kept], {name: v[kept] for name, v in rows.fields.items()})
+    first, second = (features(family, r, np.array([NOON])) for r in (rows, late))
+    assert np.array_equal(first.matrix, second.matrix, equal_nan=True)
+    assert first.errors.tolist() == second.errors.tolist() == [None]
+
+
 @given(
     st.lists(st.one_of(st.none(), st.floats(-50, 50)), min_size=1, max_size=30),
     st.lists(st.floats(0, 1), min_size=1, max_size=4),

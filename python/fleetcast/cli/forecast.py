@@ -65,6 +65,9 @@ def backtest_(
     from fleetcast.forecast.model import Forecaster  # noqa: PLC0415
 
     family = FAMILIES[name]
+    if not output.parent.is_dir():  # now, not after all the work
+        message = f"{output.parent}: no such directory"
+        raise OperatorError(message)
     asked = origins(start, end, every * 1_000_000_000)
     forecaster = Forecaster(family)
     entities = read_history(source, family)

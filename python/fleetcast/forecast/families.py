@@ -11,8 +11,9 @@ MINUTE_NS = 60_000_000_000
 class Family:
     """What is fixed about a family.
 
-    `step_minutes` is the grid of issue times and targets, `history_minutes` how far before an
-    issue time features look, `window_minutes` how far the input window of the entity errors goes.
+    `step_minutes` is the grid of issue times and targets, `window_minutes` how far the input window
+    of the entity errors goes. Features look `history_minutes` back from an issue time, in whole
+    blocks of minutes, so up to 10 minutes further.
     """
 
     name: str
