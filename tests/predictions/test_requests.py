@@ -37,6 +37,7 @@ def test_i1_what_is_not_enabled_explains_nothing(disabled, query):
         ("link_ids=a&horizon_minutes=0", invalid("horizon_minutes")),
         ("link_ids=a&horizon_minutes=-5", invalid("horizon_minutes")),
         ("link_ids=a&horizon_minutes=7", invalid("horizon_minutes")),  # I7
+        (f"link_ids=a&horizon_minutes={10**30}", invalid("horizon_minutes")),
         ("link_ids=a&horizon_minutes=360", invalid("horizon_minutes")),
         ("link_ids=a&model_family=demand&horizon_minutes=5", invalid("horizon_minutes")),
     ],

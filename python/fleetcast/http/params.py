@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _NUMBER = re.compile(r"[+-]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,4000}")  # `int` refuses more than 4,300 digits
 _REFUSED_CHARACTERS = re.compile("[\x00-\x1f\x7f\ud800-\udfff]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _LOST_PLUS = re.compile(r".* [0-9]{2}:?[0-9]{2}")
