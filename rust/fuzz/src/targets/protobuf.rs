@@ -139,6 +139,7 @@ struct Schema(&'static [(u32, WireType, Option<&'static Schema>)]);
 
 const VARINT: WireType = WireType::Varint;
 const DELIMITED: WireType = WireType::LengthDelimited;
+const KEY_BYTES_MAX: usize = 5;
 
 static REQUEST: Schema = Schema(&[(1, DELIMITED, Some(&RECORD))]);
 static RECORD: Schema = Schema(&[
@@ -159,13 +160,16 @@ static VALUE: Schema = Schema(&[
 
 /// Whether a message has something that `prost` takes in another way than the reference
 /// implementation, whose way is ours: a group; a field of the schema with another wire type, which
-/// is an unknown field; a number of more than 64 bits, which loses the upper ones.
+/// is an unknown field; a number of more than 64 bits, which loses the upper ones; a key of more
+/// bytes than it needs at most, which is malformed.
 /// `tests/engine/test_transports.py` compares with that one.
 fn is_odd(mut bytes: &[u8], schema: &Schema) -> bool {
     while !bytes.is_empty() {
         let key = bytes;
         let Ok((number, wire)) = decode_key(&mut bytes) else { return overflows(key) };
-        if matches!(wire, WireType::Varint | WireType::LengthDelimited) && overflows(bytes) {
+        let key_len = key.len() - bytes.len();
+        let numbered = matches!(wire, WireType::Varint | WireType::LengthDelimited);
+        if key_len > KEY_BYTES_MAX || numbered && overflows(bytes) {
             return true;
         }
         if matches!(wire, WireType::StartGroup | WireType::EndGroup) {
