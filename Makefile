@@ -54,8 +54,9 @@ bench: $(VENV)/engine $(VENV)/dev ## measure; figures of this machine only; GOAL
 	$(BIN)/python -m pytest --benchmark-enable --benchmark-only -q benches
 	$(BIN)/python benches/goals.py $(GOALS)
 
-faults: ## power cuts, failing calls, full disks and kill -9 at full length; about 20 minutes
+faults: $(VENV)/engine $(VENV)/dev ## power cuts, failing calls, full disks and kill -9 at full length; half an hour
 	FAULTS=full cargo test --package fleetcast-core --locked --test faults -- --nocapture
+	FAULTS=full $(BIN)/python -m pytest -q -s tests/service/test_kill.py
 
 fuzz: ## hostile bytes for every reader; FUZZ="--seconds 600 json" takes longer, or one of them
 	RUSTFLAGS="$(COVERAGE)" cargo run --quiet --release --locked --target $(HOST) --target-dir target/coverage -p fleetcast-fuzz -- $(FUZZ)

@@ -1,4 +1,5 @@
 import json
+import os
 import socket
 import ssl
 import stat
@@ -22,6 +23,27 @@ def test_init_makes_a_private_directory_once(data, fail):
     (line,) = fail("init")
     assert "not empty" in line
     assert (data / "master.key").read_bytes() == before
+
+
+def test_f1_every_name_that_init_makes_is_durable(tmp_path, monkeypatch):
+    """F1: without the master key nothing that was acknowledged can be read after a power cut."""
+    durable, sync = {}, os.fsync
+
+    def fsync(descriptor):
+        sync(descriptor)
+        meta = os.fstat(descriptor)
+        is_folder = stat.S_ISDIR(meta.st_mode)
+        durable[meta.st_ino] = os.listdir(descriptor) if is_folder else []  # noqa: PTH208  no path
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    root = tmp_path / "new" / "data"
+    assert run(["init", "--data", str(root)]) == 0
+    for folder in (root, root / "tls", root / "control"):
+        assert set(durable[folder.stat().st_ino]) == {path.name for path in folder.iterdir()}
+    for folder in (root, root.parent):
+        assert folder.name in durable[folder.parent.stat().st_ino]
+    for file in (root / "master.key", root / "fleetcast.toml"):
+        assert file.stat().st_ino in durable
 
 
 def test_an_init_that_fails_leaves_nothing(tmp_path):

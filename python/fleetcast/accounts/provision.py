@@ -7,11 +7,10 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from fleetcast.errors import OperatorError
-from fleetcast.security.master_key import write_private
+from fleetcast.security.master_key import sync_folder, write_private
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from fleetcast.accounts.declaration import DeclaredKey, DeclaredTenant
     from fleetcast.accounts.keys import Keys
@@ -110,15 +109,7 @@ class Provisioner:
         try:
             self._keys.add(issued)
             os.replace(draft, file)  # noqa: PTH105  atomic, and says so
-            _sync_folder(file.parent)
+            sync_folder(file.parent)
         finally:
             draft.unlink(missing_ok=True)
         return row | {"key_file": str(file)}
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -69,6 +69,15 @@ def write_private(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
+def sync_folder(folder: Path) -> None:
+    """Makes durable which names `folder` has. Raises `OSError`."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def _decoded(line: str) -> bytes | None:
     for read in (bytes.fromhex, lambda text: base64.b64decode(text, validate=True)):
         try:

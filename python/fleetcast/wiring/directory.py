@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,12 @@ from fleetcast.config import SETTINGS_FILE, Override, resolve
 from fleetcast.engine import Engine
 from fleetcast.errors import OperatorError
 from fleetcast.security.certificate import create_certificate
-from fleetcast.security.master_key import create_master_key, load_master_key
+from fleetcast.security.master_key import (
+    create_master_key,
+    load_master_key,
+    sync_folder,
+    write_private,
+)
 from fleetcast.wiring.trail import Trail
 
 if TYPE_CHECKING:
@@ -88,7 +94,12 @@ class DataDirectory:
             self.planes.mkdir(mode=0o700)
             ControlStore.create(self.control, master_key)
             # Last, because it is what makes the directory one of ours.
-            (self.root / SETTINGS_FILE).write_text(_SETTINGS_TEXT.format(environment))
+            write_private(self.root / SETTINGS_FILE, _SETTINGS_TEXT.format(environment).encode())
+            # What was acknowledged is worth nothing after a power cut without the key, and the key
+            # nothing without its name.
+            for folder in (self.control, self.tls, self.root, *self.root.absolute().parents):
+                if os.access(folder, os.R_OK):
+                    sync_folder(folder)
         except (OSError, ControlStoreUnavailable) as error:
             self._clear()
             message = f"cannot make {self.root}: {error}"

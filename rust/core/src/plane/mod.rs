@@ -130,12 +130,12 @@ impl Plane {
     /// # Errors
     /// [`Error::Exists`], [`Error::Io`], [`Error::DiskFull`].
     pub fn create(directory: &Path, master_key: &[u8; 32]) -> Result<()> {
-        let changed = make_private_directory(directory)?;
+        make_private_directory(directory)?;
         let data_key = DataKey::random()?;
         let wrapped = seal::wrap(master_key, &random_plane_id()?, &data_key)?;
         LmdbStore::create(directory)?;
         // The key comes last: a plane without one was never acknowledged and cannot be opened.
-        write_key_file(directory, &wrapped, &changed)
+        write_key_file(directory, &wrapped)
     }
 
     /// Opens the plane in `directory` for the tenant whose slug is `tenant_key`.
@@ -321,29 +321,24 @@ fn open_store(directory: &Path, master_key: &[u8; 32]) -> Result<(LmdbStore, Sea
     Ok((store, Sealer::new(&data_key, plane_id)))
 }
 
-/// Makes `directory` and what is missing above it; returns it and those that got a new entry.
-fn make_private_directory(directory: &Path) -> Result<Vec<&Path>> {
+fn make_private_directory(directory: &Path) -> Result<()> {
     use std::os::unix::fs::DirBuilderExt;
-    let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
-    let missing = directory.ancestors().skip(1).take_while(is_missing).count();
-    let changed = directory.ancestors().take(missing + 2).collect();
     let mut entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory);
-            made.map_err(|error| Error::io("make", directory, error))?;
-            return Ok(changed);
+            return made.map_err(|error| Error::io("make", directory, error));
         }
         Err(error) => return Err(Error::io("list", directory, error)),
     };
     match entries.next() {
-        None => Ok(changed),
+        None => Ok(()),
         Some(_) => Err(Error::Exists(directory.to_owned())),
     }
 }
 
 /// Writes the key so that it is there whole or not at all, even after a power cut.
-fn write_key_file(directory: &Path, wrapped: &[u8], changed: &[&Path]) -> Result<()> {
+fn write_key_file(directory: &Path, wrapped: &[u8]) -> Result<()> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
     let path = directory.join(KEY_FILE);
@@ -354,12 +349,12 @@ fn write_key_file(directory: &Path, wrapped: &[u8], changed: &[&Path]) -> Result
         file.write_all(wrapped)?;
         file.sync_all()?;
         std::fs::rename(&staged, &path)?;
-        // The directory's own entry must survive a power cut as well.
-        for directory in changed {
-            let is_here = directory.as_os_str().is_empty();
-            std::fs::File::open(if is_here { Path::new(".") } else { directory })?.sync_all()?;
-        }
-        Ok(())
+        // The directory's own entry must survive a power cut as well, and so must those above it:
+        // an attempt that failed may have made them. Those of others may be closed to us.
+        std::fs::File::open(directory)?.sync_all()?;
+        let absolute = std::path::absolute(directory)?;
+        let above = absolute.ancestors().skip(1);
+        above.flat_map(std::fs::File::open).try_for_each(|directory| directory.sync_all())
     };
     write().map_err(|error| Error::io("write", &path, error))
 }

@@ -76,6 +76,10 @@ impl Environment {
     /// Makes sure that using the file cannot end the process: every page of its trees is sound, and
     /// the file is as long as its own head says, since a mapped page that no file stands behind
     /// must not be touched. LMDB leaves free pages at the end unwritten now and then.
+    ///
+    /// And that what this process sees is what is on disk. When LMDB cannot write its head page for
+    /// sure, it puts the old one back, unsynced: the new one may be on disk still, and would lead to
+    /// the pages of the next commit if power failed before that is complete.
     fn make_safe(&self) -> Result<()> {
         let failed = |error| open_error(&self.path, error);
         // Only a writer changes the file, so nobody does while this transaction lives.
@@ -84,7 +88,8 @@ impl Environment {
         let last_page = self.env.info().last_page_number as u64;
         let needed = (last_page + 1).saturating_mul(page_bytes as u64);
         let file = self.env.try_clone_inner_file().map_err(failed)?;
-        let io_failed = |error| Error::io("extend", &self.path, error);
+        let io_failed = |error| Error::io("make sure of", &self.path, error);
+        file.sync_data().map_err(io_failed)?;
         let length = file.metadata().map_err(io_failed)?.len();
         if needed > length.saturating_mul(2).saturating_add(MAP_BYTES_MIN as u64) {
             return Err(Error::Corrupt { what: "the store's database" });

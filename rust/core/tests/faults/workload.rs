@@ -10,9 +10,12 @@ use fleetcast_core::wire::Format;
 use super::batches::{Event, Expected, NOW_NS, RETENTION_SECONDS, Verdict, body};
 use super::calls;
 
-const MASTER_KEY: [u8; 32] = [7; 32];
+pub(crate) const MASTER_KEY: [u8; 32] = [7; 32];
 /// Batches that one flush makes durable together.
 const BUFFERED: u32 = 3;
+
+/// Calls that fail one after another.
+pub(crate) const CALLS_FAIL_MAX: u64 = 5;
 
 /// What is done, in order.
 #[derive(Clone, Copy, Debug)]
@@ -53,10 +56,9 @@ impl Client {
     /// Makes the plane in `directory`, trying again where it fails.
     pub(crate) fn create(directory: &Path) -> Self {
         let mut client = Self::new(directory, 0);
-        if let Err(error) = Plane::create(directory, &MASTER_KEY) {
+        while let Err(error) = Plane::create(directory, &MASTER_KEY) {
             client.expect_fault(&error);
             drop(std::fs::remove_dir_all(directory));
-            Plane::create(directory, &MASTER_KEY).unwrap();
         }
         client
     }
@@ -120,8 +122,8 @@ impl Client {
     fn plane(&mut self) -> &Plane {
         if self.plane.is_none() {
             let open = || Plane::open(&self.directory, &MASTER_KEY, "acme");
-            let plane = open().or_else(|_| open());
-            self.plane = Some(plane.expect("one call at most fails"));
+            let plane = (0..=CALLS_FAIL_MAX).find_map(|_| open().ok());
+            self.plane = Some(plane.expect("few calls fail"));
         }
         self.plane.as_ref().expect("it was opened")
     }
@@ -221,7 +223,8 @@ impl Client {
         self.note(Event::Begun(batch));
         match self.try_write(batch, Acknowledge::Durable) {
             Ok(()) => self.note(Event::Acknowledged(batch)),
-            Err(Error::Poisoned) => {}
+            // Where it was not poisoned, it may fail as well.
+            Err(Error::Poisoned | Error::Io { .. }) => {}
             Err(error) => self.faults.push(format!("no clear answer after a fault: {error:?}")),
         }
         self.plane = None;
