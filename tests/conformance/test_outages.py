@@ -75,7 +75,7 @@ def neighbour(accounts, service):
         assert service.request("GET", f"/health{name}", key=None).status == 200
 
 
-def test_b17_a_plane_that_is_gone(filled, neighbour):
+def test_b17_a_plane_that_is_gone(filled, neighbour, data):
     away = filled.plane.with_suffix(".away")
     filled.plane.rename(away)
     is_down(filled)
@@ -84,6 +84,7 @@ def test_b17_a_plane_that_is_gone(filled, neighbour):
     assert numbers(filled) == list(range(1000))
     filled.write(record(at(1000), n=1000))
     assert numbers(filled) == list(range(1001))
+    assert "store cannot be opened: " in (data / "serve.log").read_text()
 
 
 @pytest.mark.usefixtures("neighbour")

@@ -52,7 +52,8 @@ def cut_short(plane):
 
 
 @pytest.mark.parametrize("broken", [moved_away, one_file_moved_away, cut_short])
-def test_a_store_that_fails_is_back_with_its_files(service, station, accounts, broken):
+def test_a_store_that_fails_is_back_with_its_files(service_and_data, station, accounts, broken):
+    service, data = service_and_data
     tenant, neighbour = accounts.tenant(), accounts.tenant()
     processes = service.processes()
     # The second call learns how long the file has become with the first.
@@ -67,4 +68,5 @@ def test_a_store_that_fails_is_back_with_its_files(service, station, accounts, b
             assert write(station, neighbour, 0).status == "OK"
     assert write(station, tenant, ROWS).status == "OK"
     assert numbers(tenant) == list(range(ROWS + 1))
+    assert "store cannot be opened: " in (data / "serve.log").read_text()
     assert service.processes() == processes

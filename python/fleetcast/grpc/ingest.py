@@ -8,6 +8,7 @@ more than what the transport lets through (L3, L5).
 from __future__ import annotations
 
 import asyncio
+import logging
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,8 @@ _THREADS = 32  # as many batches can share a commit
 _CALLS_MAX = 4096  # each holds what the transport lets through, some 100 KiB
 _READ_SECONDS = 120.0  # a full message takes that long over 1 Mbit/s
 _OK = integer(1, 1)
+
+logger = logging.getLogger(__name__)
 
 
 class Ingest:
@@ -102,6 +105,8 @@ class Ingest:
         try:
             plane = self._services.engine.plane(identity.account_id, identity.tenant_key)
         except StoreError as error:
+            # The log says what the client is not told; the message says all.
+            logger.error("store cannot be opened: %s", error)  # noqa: TRY400
             raise refused("tenant_unavailable") from error
         settings = self._services.settings()
         try:

@@ -5,6 +5,7 @@ A stage refuses by raising; what it raises becomes an answer in `answers`.
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Protocol
 
 from fleetcast.accounts import ControlStoreUnavailable, InvalidKey
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
     from fleetcast.http.call import Call, Route
     from fleetcast.http.services import Authenticator, Guard, Planes, Services
+
+logger = logging.getLogger(__name__)
 
 
 class Stage(Protocol):
@@ -134,6 +137,10 @@ class Tenant:
         try:
             call.plane = self._planes.plane(call.identity.account_id, call.identity.tenant_key)
         except StoreError as error:
+            # The log says what the client is not told.
+            logger.error(  # noqa: TRY400 - the message says all
+                "store cannot be opened: %s", error, extra={"request_id": call.request_id}
+            )
             raise refused("tenant_unavailable") from error
 
 
