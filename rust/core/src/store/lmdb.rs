@@ -196,7 +196,7 @@ impl Store for LmdbStore {
         self.env.read("read the log", |txn| {
             let head = self.tables.head(txn)?;
             let mut manifest = None;
-            if head.generation != generation {
+            if head.generation != generation && head.generation > 0 {
                 let stored = self.tables.meta.get(txn, records::MANIFEST)?;
                 manifest = stored.map(records::decode_manifest).transpose()?;
                 if manifest.is_none() {
@@ -204,22 +204,21 @@ impl Store for LmdbStore {
                 }
             }
             let entries = copy_after(self.tables.log, txn, after.max(head.compacted))?;
-            let entries =
-                entries.into_iter().map(|(sequence, sealed)| LogEntry { sequence, sealed });
             Ok(View {
                 generation: head.generation,
                 manifest,
                 compacted: head.compacted,
                 retention_seconds: head.retention_seconds,
-                entries: entries.collect(),
+                entries: log_entries(entries),
             })
         })
     }
 
     fn log_after(&self, after: u64) -> Result<Vec<LogEntry>> {
-        let blocks =
-            self.env.read("read the log", |txn| copy_after(self.tables.log, txn, after))?;
-        Ok(blocks.into_iter().map(|(sequence, sealed)| LogEntry { sequence, sealed }).collect())
+        self.env.read("read the log", |txn| {
+            let compacted = self.tables.head(txn)?.compacted;
+            Ok(log_entries(copy_after(self.tables.log, txn, after.max(compacted))?))
+        })
     }
 
     fn log_get(&self, sequences: &[u64]) -> Result<Vec<LogEntry>> {
@@ -385,6 +384,10 @@ fn insert_new<R>(
     let (value, bytes) = make(id.ok_or(Error::Invalid { message })?);
     table.put(txn, hash, &bytes)?;
     Ok(value)
+}
+
+fn log_entries(copied: Vec<(u64, Vec<u8>)>) -> Vec<LogEntry> {
+    copied.into_iter().map(|(sequence, sealed)| LogEntry { sequence, sealed }).collect()
 }
 
 fn copy_after(table: Sequenced, txn: &RoTxn<'_>, after: u64) -> TxnResult<Vec<(u64, Vec<u8>)>> {

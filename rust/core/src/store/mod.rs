@@ -171,7 +171,8 @@ pub trait Store: Send + Sync {
     /// See [`Store`].
     fn view(&self, after: u64, generation: u64) -> Result<View>;
 
-    /// Blocks after position `after`, oldest first; some, not necessarily all: empty means none.
+    /// Blocks after position `after` that are not compacted, oldest first; some, not necessarily
+    /// all: empty means none.
     ///
     /// # Errors
     /// See [`Store`].

@@ -51,6 +51,11 @@ fn pages_used(store: &LmdbStore) -> usize {
 
 #[derive(Clone, Debug)]
 enum Step {
+    /// Replaces the manifest of the generation before or of another, up to a position.
+    Compact(bool, u64),
+    Retain(u64),
+    Segment(u8, Vec<u8>),
+    RemoveSegment(u8),
     Register(Vec<u8>, Vec<(u8, FieldType)>),
     Append(Vec<u8>),
     Follow(u64),
@@ -69,6 +74,10 @@ fn step() -> impl Strategy<Value = Step> {
         3 => prop::collection::vec(any::<u8>(), 0..9_000).prop_map(Step::Append),
         2 => (0..8_u64).prop_map(Step::Follow),
         1 => Just(Step::Reopen),
+        2 => (any::<bool>(), 0..8_u64).prop_map(|(current, upto)| Step::Compact(current, upto)),
+        1 => (0..9_u64).prop_map(Step::Retain),
+        1 => (0..3_u8, prop::collection::vec(any::<u8>(), 1..99)).prop_map(|(id, bytes)| Step::Segment(id, bytes)),
+        1 => (0..3_u8).prop_map(Step::RemoveSegment),
     ]
 }
 
@@ -98,6 +107,31 @@ proptest! {
                     let one = disk.log_get(&[after]).ok();
                     prop_assert_eq!(one, twin.log_get(&[after]).ok());
                 }
+                Step::Compact(is_current, upto) => {
+                    let generation = disk.view(0, 0).unwrap().generation + u64::from(!is_current);
+                    let manifest = [upto.to_le_bytes().as_slice(), b"manifest"].concat();
+                    let replaced = disk.replace_manifest(generation, &manifest, upto).unwrap();
+                    prop_assert_eq!(replaced, is_current);
+                    let twins = twin.replace_manifest(generation, &manifest, upto).unwrap();
+                    prop_assert_eq!(replaced, twins);
+                }
+                Step::Retain(seconds) => {
+                    disk.set_retention(seconds).unwrap();
+                    twin.set_retention(seconds).unwrap();
+                }
+                Step::Segment(id, bytes) => {
+                    for store in [&disk as &dyn Store, &twin] {
+                        if store.read_segment(&[id; 16], 0, 0).is_err() {
+                            let mut new = store.create_segment(&[id; 16]).unwrap();
+                            new.append(&bytes).unwrap();
+                            new.finish().unwrap();
+                        }
+                    }
+                }
+                Step::RemoveSegment(id) => {
+                    disk.remove_segment(&[id; 16]).unwrap();
+                    twin.remove_segment(&[id; 16]).unwrap();
+                }
                 Step::Reopen => {
                     drop(disk);
                     disk = LmdbStore::open(directory.path()).unwrap();
@@ -105,6 +139,14 @@ proptest! {
             }
             prop_assert_eq!(disk.head().unwrap(), twin.head().unwrap());
             prop_assert_eq!(disk.counts().unwrap(), twin.counts().unwrap());
+            for (after, generation) in [(0, 0), (2, 1), (u64::MAX, 3)] {
+                let view = disk.view(after, generation).unwrap();
+                prop_assert_eq!(view, twin.view(after, generation).unwrap());
+            }
+            for id in 0..3 {
+                let read = |store: &dyn Store| store.read_segment(&[id; 16], 0, 1).ok();
+                prop_assert_eq!(read(&disk), read(&twin));
+            }
         }
         prop_assert_eq!(whole_log(&disk), whole_log(&twin));
         prop_assert_eq!(disk.names_after(0).unwrap(), twin.names_after(0).unwrap());
