@@ -24,10 +24,11 @@ from goal_engine import acknowledgement_lines, cpu_lines, size_lines
 from goal_grpc import decoder_lines, grpc_lines
 from goal_http import http_acknowledgement_lines, http_lines
 from goal_reads import series_lines, topology_lines
+from goal_store import store_lines
 from servers import http_driven, running_body_only, running_service
 from table import Line, as_markdown, as_text
 
-PARTS = "cpu,ack,size,decoder,http,grpc,topology,series"
+PARTS = "cpu,ack,size,store,decoder,http,grpc,topology,series"
 
 
 def processor() -> str:
@@ -58,6 +59,8 @@ def measure(effort: Effort, parts: str) -> list[Line]:
         lines += more
     if "size" in parts:
         lines += size_lines()
+    if "store" in parts:
+        lines += store_lines(effort)
     if "decoder" in parts:
         lines += decoder_lines(effort)
     with running_service(DATA / "service") as (service, keys):
