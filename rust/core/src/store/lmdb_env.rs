@@ -223,7 +223,8 @@ impl Environment {
         };
         length().is_some_and(|(length, file)| {
             let reserved = reserve(&file, libc::FALLOC_FL_KEEP_SIZE, length, ROOM_BYTES_MIN);
-            reserved.is_err_and(|error| is_disk_full(&error))
+            let is_at_limit = length.saturating_add(ROOM_BYTES_MIN) > file_bytes_max();
+            is_at_limit || reserved.is_err_and(|error| is_disk_full(&error))
         })
     }
 
@@ -265,6 +266,17 @@ fn reserve(file: &File, mode: libc::c_int, first: u64, bytes: u64) -> io::Result
         error if !reserved && error.raw_os_error() != Some(libc::EOPNOTSUPP) => Err(error),
         _ => Ok(()),
     }
+}
+
+/// The limit on the size of files that this process runs under; reserving space does not meet it.
+fn file_bytes_max() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the call writes to `limit` and nowhere else.
+    #[expect(unsafe_code, reason = "the standard library knows no limits of a process")]
+    unsafe {
+        libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit)
+    };
+    limit.rlim_cur
 }
 
 /// Twice `used`, a multiple of every page size, at least [`MAP_BYTES_MIN`].

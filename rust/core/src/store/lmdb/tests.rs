@@ -425,14 +425,59 @@ fn fill_the_disk(directory: &Path) {
     assert_eq!(store.counts().unwrap().batches, acknowledged.len() as u64);
 }
 
+#[test]
+fn a_limit_on_the_size_of_files_is_a_full_disk() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut child = Child::start("limit", directory.path());
+    assert_eq!(child.ask("fill"), "done");
+    child.end();
+}
+
+/// Sets this process's limit on the size of files.
+#[expect(unsafe_code, reason = "the standard library knows no limits of a process")]
+fn limit_files(bytes: u64) {
+    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the call reads `limit`; that the signal is ignored, as Python does it, disturbs nobody.
+    let outcome = unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+        libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit)
+    };
+    assert_eq!(outcome, 0);
+}
+
+fn reach_the_limit(directory: &Path) {
+    // Not at the end of a page: the last write is cut short.
+    limit_files(1_000_003);
+    let store = LmdbStore::create(directory).unwrap();
+    let mut acknowledged = 0;
+    for size in [300_000, 50_000, 3_000, 100] {
+        let error = loop {
+            match store.append(vec![block(vec![1; size])]) {
+                Ok(()) => acknowledged += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(error, Error::DiskFull), "{error}");
+    }
+    assert_eq!(whole_log(&store).len(), acknowledged);
+    limit_files(libc::RLIM_INFINITY);
+    store.append(vec![block(vec![2; 300_000])]).unwrap();
+    assert_eq!(whole_log(&store).len(), acknowledged + 1);
+}
+
 /// What the child processes of the tests above do; started by them only.
 #[test]
 #[ignore = "a child process of other tests"]
 fn child() {
     let Some((role, directory)) = Child::role() else { return };
-    if role == "fill" {
+    let alone = match &*role {
+        "fill" => Some(fill_the_disk as fn(&Path)),
+        "limit" => Some(reach_the_limit as fn(&Path)),
+        _ => None,
+    };
+    if let Some(work) = alone {
         Child::serve(|_| {
-            fill_the_disk(&directory);
+            work(&directory);
             "done".to_owned()
         });
         return;
