@@ -61,8 +61,8 @@ faults: $(VENV)/engine $(VENV)/dev ## power cuts, failing calls, full disks and 
 fuzz: ## hostile bytes for every reader; FUZZ="--seconds 600 json" takes longer, or one of them
 	RUSTFLAGS="$(COVERAGE)" cargo run --quiet --release --locked --target $(HOST) --target-dir target/coverage -p fleetcast-fuzz -- $(FUZZ)
 
-forecasts: $(VENV)/engine $(VENV)/train ## judge the forecast models on real sets, DATA=DIR; writes docs/forecasts.md
-	$(BIN)/python benches/forecasts.py --data $(DATA)
+forecasts: $(VENV)/engine $(VENV)/forecasts/made ## judge the forecast models on real sets, DATA=DIR; writes docs/forecasts.md
+	PYTHONPATH=python $(VENV)/forecasts/bin/python benches/forecasts.py --data $(DATA)
 
 fmt: $(VENV)/dev ## format, and mend what the linters can mend
 	cargo fmt --all
@@ -98,8 +98,10 @@ $(VENV)/dev: requirements/dev.txt $(VENV)/run
 	$(PIP) install --quiet --require-hashes -r requirements/dev.txt
 	@touch $@
 
-$(VENV)/train: requirements/train.txt $(VENV)/run
-	$(PIP) install --quiet --require-hashes -r requirements/train.txt
+# Plotting and comparing bring licences that the service's environment is kept free of.
+$(VENV)/forecasts/made: requirements/run.txt requirements/train.txt | $(VENV)/made
+	$(BIN)/python -m venv --without-pip $(VENV)/forecasts
+	$(PIP) --python $(VENV)/forecasts/bin/python install --quiet --require-hashes -r requirements/run.txt -r requirements/train.txt
 	@touch $@
 
 # The package is installed in place: a change in python/ needs no build.

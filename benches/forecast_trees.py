@@ -49,7 +49,7 @@ class Trees:
                 data = lightgbm.Dataset(
                     lesson.inputs[use],
                     self._from_truth(lesson.truth[use, h]),
-                    weight=self._weight(lesson, use, h),
+                    weight=np.maximum(lesson.weight[use, h], 1e-6),
                 )
                 booster = lightgbm.train({**SETTINGS, "alpha": level}, data, ROUNDS)
                 known = ~np.isnan(held.truth[:, h])
@@ -60,11 +60,6 @@ class Trees:
 
     def _from_truth(self, truth):
         return np.log(np.maximum(truth, 1e-3)) if self.family is DEMAND else truth
-
-    def _weight(self, lesson, use, h):
-        """On a logarithmic scale an error counts as many bytes as there are."""
-        truth = np.minimum(lesson.truth[use, h], 50) if self.family is DEMAND else 1.0
-        return np.maximum(lesson.weight[use, h] * truth, 1e-6)
 
     def quantiles(self, matrix):
         scale = self._scale(matrix)
