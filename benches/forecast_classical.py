@@ -46,6 +46,18 @@ def sample(samples):
     return np.array(chosen)
 
 
+def fitted(model, values, steps, upper):
+    """Quantiles at each step; the last value where the model cannot be fitted."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            told = model.forecast(y=values, h=max(steps), level=sorted({80, upper}))
+    except Exception:  # noqa: BLE001  it raises nothing narrower
+        return [[values[-1]] * 3 for _ in steps]
+    bounds = (told["lo-80"], told["mean"], told[f"hi-{upper}"])
+    return [[bound[k - 1] for bound in bounds] for k in steps]
+
+
 def classical(family, rows_of, samples, places):
     """Quantiles of each model by name [places, horizons, 3], and its seconds per series."""
     if family is DEMAND:
@@ -62,15 +74,7 @@ def classical(family, rows_of, samples, places):
         answers, start = [], time.process_time()
         for place in places:
             values = history(family, rows_of(samples.entity[place]), samples.issued_ns[place])
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                told = make().forecast(y=values, h=max(steps), level=sorted({80, upper}))
-            answers.append(
-                [
-                    [told["lo-80"][k - 1], told["mean"][k - 1], told[f"hi-{upper}"][k - 1]]
-                    for k in steps
-                ]
-            )
+            answers.append(fitted(make(), values, steps, upper))
         quantiles = np.array(answers, float)
         if family is DEMAND:
             quantiles = np.maximum(quantiles, 0)
