@@ -13,6 +13,9 @@ mod dice;
 mod disk;
 mod workload;
 
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Write;
 use std::ops::AddAssign;
 use std::path::Path;
 
@@ -155,7 +158,11 @@ fn revive(directory: &Path, expected: &Expected, tally: &mut Tally) -> Option<Cl
             return None;
         }
     };
-    tally.note(&client.judge(expected));
+    let verdict = client.judge(expected);
+    tally.note(&verdict);
+    if !verdict.is_clean() {
+        return None;
+    }
     client.work(&RECOVERY);
     let after = client.expected(expected);
     tally.note(&client.judge(&after));
@@ -177,6 +184,38 @@ fn perform(steps: &[Step], fault: Fault) -> (Record, Client, TempDir) {
     let tape = calls::stop();
     let events = client.events.clone();
     (Record { disk, tape, events, before: Expected::default() }, client, root)
+}
+
+/// The simulated disk itself: a sync keeps, and whatever was not synced is lost at times, in whole
+/// or in part, content and name apart.
+#[test]
+fn only_what_was_synced_is_sure() {
+    let root = scratch();
+    let mut disk = calls::record(root.path(), Fault::None);
+    let write = |name: &str, is_synced| {
+        let mut file = File::create(root.path().join(name)).unwrap();
+        file.write_all(&[7; 2_000]).unwrap();
+        if is_synced {
+            file.sync_all().unwrap();
+        }
+    };
+    write("kept", true);
+    File::open(root.path()).unwrap().sync_all().unwrap();
+    write("nameless", true);
+    write("torn", false);
+    for change in &calls::stop().changes {
+        disk.apply(change);
+    }
+    let mut dice = Dice::new(1);
+    let images: Vec<Image> = (0..200).map(|_| disk.cut(&mut dice)).collect();
+    let content = |image: &Image, name: &str| image.get(Path::new(name)).cloned().flatten();
+    let contents =
+        |name| -> BTreeSet<_> { images.iter().map(|each| content(each, name)).collect() };
+    let whole = Some(vec![7; 2_000]);
+    assert_eq!(contents("kept"), BTreeSet::from([whole.clone()]));
+    assert_eq!(contents("nameless"), BTreeSet::from([None, whole.clone()]));
+    let torn = contents("torn");
+    assert!(torn.len() > 5 && torn.contains(&None) && torn.contains(&whole));
 }
 
 /// Issue 6: what was acknowledged outlives a power cut at any moment, and batches are whole.
