@@ -19,6 +19,7 @@ from fleetcast.engine import Engine, format_time
 from .service import Service, command, prepare, start
 
 if TYPE_CHECKING:
+    from multiprocessing.synchronize import Event
     from pathlib import Path
 
 ROUNDS = 200 if os.environ.get("FAULTS") == "full" else 12
@@ -83,11 +84,12 @@ def stored(service: Service, entity: str) -> Counter:
     return found
 
 
-def compact_for_ever(data: Path) -> None:
+def compact_for_ever(data: Path, started: Event) -> None:
     """As the maintenance process does it, less the waiting for something to be due."""
     engine = Engine(data / "planes", bytes.fromhex((data / "master.key").read_text()))
     (account,) = (data / "planes").iterdir()
     plane = engine.plane(account.name, "acme")
+    started.set()
     while True:
         plane.compact(whole=True)
 
@@ -102,8 +104,10 @@ def test_killed_while_writing_and_compacting(tmp_path) -> None:
     options = ("--set", "limits.history_horizon_days=3650")
     for round_number in range(ROUNDS):
         service = start(data, key, *options)
-        compactor = context.Process(target=compact_for_ever, args=(data,))
+        started = context.Event()
+        compactor = context.Process(target=compact_for_ever, args=(data, started))
         compactor.start()
+        assert started.wait(60)
         count = threading.Semaphore(0)
         writers = [Writer(service, entity, first, count) for entity, first in numbers.items()]
         for writer in writers:
