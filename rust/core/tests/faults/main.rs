@@ -26,7 +26,7 @@ use tempfile::TempDir;
 use self::batches::{Event, Expected, Verdict};
 use self::calls::{Fault, Tape};
 use self::dice::Dice;
-use self::disk::{Disk, Image};
+use self::disk::{Change, Disk, Image};
 use self::workload::{CALLS_FAIL_MAX, Client, MASTER_KEY, Step, expected_at, steps};
 
 /// The plane's place below the directory that is recorded, made with its parent.
@@ -285,6 +285,37 @@ fn fail_calls(errno: i32, times: u64, stride: usize) {
 fn a_failing_device() {
     fail_calls(libc::EIO, 1, if is_full() { 1 } else { 31 });
     fail_calls(libc::EIO, CALLS_FAIL_MAX, if is_full() { 3 } else { 97 });
+}
+
+/// LMDB puts its old head page back where it could not sync the new one. What is on disk is not
+/// known then, so that must be settled before any other page is written.
+#[test]
+fn after_a_failed_sync_nothing_is_written_before_a_sync() {
+    let mut put_back = 0;
+    for first in 0.. {
+        let calls = first..first + 1;
+        let (record, ..) = perform(&steps(8), Fault::Calls { calls, errno: libc::EIO });
+        let Some(failed_at) = record.tape.failed_at else { break };
+        let (before, after) = record.tape.changes.split_at(failed_at);
+        let (Some(Change::Write { file, at: last_at, .. }), Some(Change::SyncFailed { node })) =
+            (before.last(), after.first())
+        else {
+            continue;
+        };
+        assert_eq!(file, node);
+        let mut later = after[1..].iter().filter_map(|change| match change {
+            Change::Write { file: of, at, .. } if of == file => Some(Some(*at)),
+            Change::Sync { node } if node == file => Some(None),
+            _ => None,
+        });
+        let mut next = later.next();
+        if next == Some(Some(*last_at)) {
+            put_back += 1;
+            next = later.next();
+        }
+        assert_eq!(next.flatten(), None, "call {first}");
+    }
+    assert!(put_back > 0);
 }
 
 /// Issue 6: any call may be the one that finds no space.
