@@ -54,7 +54,7 @@ bench: $(VENV)/engine $(VENV)/dev ## measure; figures of this machine only; GOAL
 	$(BIN)/python -m pytest --benchmark-enable --benchmark-only -q benches
 	$(BIN)/python benches/goals.py $(GOALS)
 
-faults: $(VENV)/engine $(VENV)/dev ## power cuts, failing calls, full disks and kill -9 at full length; half an hour
+faults: $(VENV)/engine $(VENV)/dev ## power cuts, failing calls, full disks and kill -9 at full length; a quarter of an hour
 	FAULTS=full cargo test --package fleetcast-core --locked --test faults -- --nocapture
 	FAULTS=full $(BIN)/python -m pytest -q -s tests/service/test_kill.py
 
