@@ -74,7 +74,9 @@ class PredictionStore:
         """Makes the store where there is none. Raises `OSError`, `PredictionStoreUnavailable`."""
         if self._lmdb.directory.exists():
             return
-        self.models.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # One after the other: parents that `mkdir` makes on the way get the usual mode.
+        self.models.parent.mkdir(mode=0o700, exist_ok=True)
+        self.models.mkdir(mode=0o700, exist_ok=True)
         try:
             self._lmdb.create()
         except LmdbUnavailable as error:
