@@ -39,7 +39,7 @@ def wide_lines() -> list[Line]:
     bodies = list(fleet.wide_bodies(WIDE_ENTITIES))
     rows = len(bodies) * fleet.BODY_RECORDS
     few = list(fleet.buffered_bodies(len(bodies)))
-    wide, narrow = new_plane("wide"), new_plane("narrow")
+    wide, narrow = new_plane("seen-once"), new_plane("narrow")
 
     def per_second(plane: Plane, bodies: list[bytes]) -> float:
         return rows / cpu_seconds(lambda: [plane.write_json(body) for body in bodies])
