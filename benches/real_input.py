@@ -130,8 +130,9 @@ def read_microwave(data: Path, links_max: int, rows_max: int) -> Set:
             }
             if fields:
                 rows.append((MICROWAVE_START_NS + row * MINUTE_NS, fields))
-        link, channel = column.split("_")
-        series.append(Series({"entity_id": column, "link": link, "channel": channel}, rows))
+        if rows:  # some links never reported
+            link, channel = column.split("_")
+            series.append(Series({"entity_id": column, "link": link, "channel": channel}, rows))
     return Set("microwave", "link", series)
 
 
