@@ -1,4 +1,4 @@
-"""A WSGI handler that reads the body and answers, on the service's own worker class.
+"""A WSGI handler that reads the body, or returns a constant, on the service's own worker class.
 
 What is left of the service without keys, parsing and a store. Arguments: the descriptor of a
 listening socket, workers, threads.
@@ -14,10 +14,10 @@ from fleetcast.http.server import HttpServer
 
 
 def application(environ, start_response):
-    received = len(environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"])))
+    received = len(environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0)))
     content = f'{{"bytes":{received}}}'.encode()
     headers = [("Content-Type", "application/json"), ("Content-Length", str(len(content)))]
-    start_response("202 Accepted", headers)
+    start_response("200 OK" if environ["REQUEST_METHOD"] == "GET" else "202 Accepted", headers)
     return [content]
 
 

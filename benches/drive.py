@@ -2,7 +2,8 @@
 are answered.
 
 Arguments: address, path, key. Each line on stdin, `{"connections": 4, "seconds": 2}`, is one drive
-and is answered by one line on stdout: requests, wall and CPU seconds, median latency.
+and is answered by one line on stdout: requests, wall and CPU seconds, median latency. The records
+are of the last minutes.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import statistics
 import sys
 import threading
 import time
+from datetime import UTC, datetime, timedelta
 
 import fleet
 
@@ -24,7 +26,9 @@ def requests(host: str, path: str, key: str) -> list[bytes]:
         f"POST {path} HTTP/1.1\r\nHost: {host}\r\nX-Api-Key: {key}\r\n"
         "Content-Type: application/json\r\nContent-Length: "
     )
-    return [f"{head}{len(body)}\r\n\r\n".encode() + body for body in fleet.bodies(BODIES)]
+    start = datetime.now(UTC) - timedelta(seconds=BODIES * fleet.STEP_SECONDS)
+    bodies = fleet.bodies(BODIES, start)
+    return [f"{head}{len(body)}\r\n\r\n".encode() + body for body in bodies]
 
 
 class Connection:

@@ -22,10 +22,38 @@ class Effort:
     acknowledgements: int
     topology_rounds: int
     series_rounds: int
+    month_days: int
+    retained_days: int
+    restarts: int
+    held_seconds: float
 
 
-FULL = Effort(15, 32, 5, 4.0, 400, 15, 200)
-QUICK = Effort(3, 8, 2, 1.0, 60, 3, 20)
+FULL = Effort(
+    rounds=15,
+    bodies=32,
+    drive_rounds=5,
+    drive_seconds=4.0,
+    acknowledgements=400,
+    topology_rounds=15,
+    series_rounds=200,
+    month_days=30,
+    retained_days=30,
+    restarts=5,
+    held_seconds=60.0,
+)
+QUICK = Effort(
+    rounds=3,
+    bodies=8,
+    drive_rounds=2,
+    drive_seconds=1.0,
+    acknowledgements=60,
+    topology_rounds=3,
+    series_rounds=20,
+    month_days=2,
+    retained_days=3,
+    restarts=2,
+    held_seconds=5.0,
+)
 
 
 def new_plane(name: str) -> Plane:

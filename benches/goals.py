@@ -23,12 +23,14 @@ from effort import DATA, FULL, QUICK, Effort
 from goal_engine import acknowledgement_lines, cpu_lines, size_lines
 from goal_grpc import decoder_lines, grpc_lines
 from goal_http import http_acknowledgement_lines, http_lines
+from goal_mixed import mixed_lines
+from goal_month import month_lines
 from goal_reads import series_lines, topology_lines
 from goal_store import store_lines
 from servers import http_driven, running_body_only, running_service
 from table import Line, as_markdown, as_text
 
-PARTS = "cpu,ack,size,store,decoder,http,grpc,topology,series"
+PARTS = "cpu,ack,size,store,decoder,http,grpc,topology,series,mixed,month"
 
 
 def processor() -> str:
@@ -48,7 +50,7 @@ def describe(effort: Effort) -> str:
     )
 
 
-def measure(effort: Effort, parts: str) -> list[Line]:
+def measure(effort: Effort, parts: set[str]) -> list[Line]:
     lines: list[Line] = []
     plain_rate = acknowledgement = 1.0
     if "cpu" in parts:
@@ -63,6 +65,20 @@ def measure(effort: Effort, parts: str) -> list[Line]:
         lines += store_lines(effort)
     if "decoder" in parts:
         lines += decoder_lines(effort)
+    if parts & {"http", "grpc", "topology", "series"}:
+        lines += service_lines(effort, parts, plain_rate, acknowledgement)
+    if "mixed" in parts:
+        lines += mixed_lines(effort)
+    if "month" in parts:
+        lines += month_lines(effort)
+    return lines
+
+
+def service_lines(
+    effort: Effort, parts: set[str], plain_rate: float, acknowledgement: float
+) -> list[Line]:
+    """What is measured on one running service."""
+    lines: list[Line] = []
     with running_service(DATA / "service") as (service, keys):
         if "http" in parts:
             with running_body_only() as (process, address):
@@ -92,7 +108,7 @@ def main() -> int:
     shutil.rmtree(DATA, ignore_errors=True)
     DATA.mkdir(parents=True)
     try:
-        lines = measure(effort, options.parts)
+        lines = measure(effort, set(options.parts.split(",")))
     finally:
         shutil.rmtree(DATA, ignore_errors=True)
     print(description)
