@@ -25,12 +25,15 @@ from fleetcast.metrics import requests_by_account
 from fleetcast.protobuf import delimited, fields, integer
 from tests.http.doubles import Keys, identity
 
+SILENCE = object()
+
 
 @dataclass
 class Context:
     """A call with a good key; remembers how it was ended."""
 
     metadata: tuple = (("x-api-key", "good"),)
+    messages: tuple = ()
     ended: tuple = ()
 
     def invocation_metadata(self):
@@ -38,6 +41,11 @@ class Context:
 
     def peer(self):
         return "ipv4:192.0.2.1:5"
+
+    async def read(self):
+        first, *rest = (*self.messages, grpc.aio.EOF)
+        self.messages = tuple(rest)
+        return first if first != SILENCE else await asyncio.Event().wait()
 
     async def abort(self, status, details="", trailers=()):
         self.ended = (status.name, details, dict(trailers))
@@ -78,11 +86,6 @@ class Planes:
         self.released.append((account_id, plane))
 
 
-async def messages(*bodies):
-    for body in bodies:
-        yield body
-
-
 def services(plane, log=None, **keys):
     ingest = replace(Settings().ingest, buffer_bytes_max=1_048_576)
     settings = replace(Settings(), ingest=ingest)
@@ -95,7 +98,7 @@ def services(plane, log=None, **keys):
 
 
 def write(ingest, body):
-    return ingest.write(messages(body), Call(Context(), "TelemetryIngest/Write"))
+    return ingest.write(None, Call(Context(messages=(body,)), "TelemetryIngest/Write"))
 
 
 def accepted(parts):
@@ -235,14 +238,14 @@ def test_every_call_is_counted_and_logged():
     async def run():
         ingest = Ingest(parts, Vitals({}))
         guarded = Guard(Accounting(parts)).unary("TelemetryIngest/Write", ingest.write)
-        await guarded(messages(b"abc"), Context())
+        await guarded(None, Context(messages=(b"abc",)))
         ended = []
         for key in ("poor", "bad"):
             context = Context((("x-api-key", key),))
             with pytest.raises(grpc.aio.AbortError):
-                await guarded(messages(b""), context)
+                await guarded(None, context)
             ended.append(context.ended[:2])
-        call = asyncio.create_task(guarded(silence(), Context()))
+        call = asyncio.create_task(guarded(None, Context(messages=(SILENCE,))))
         await asyncio.sleep(0)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -265,11 +268,6 @@ def test_every_call_is_counted_and_logged():
     assert totals["fleetcast_grpc_requests_in_flight"] == 0
     assert totals['fleetcast_grpc_refused_total{code="auth_failed"}'] == 1
     assert requests_by_account(totals) == {"a1": 3}
-
-
-async def silence():
-    await asyncio.Event().wait()
-    yield b""
 
 
 def test_a_dependency_that_hangs_is_not_well(monkeypatch):

@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts import InvalidKey
 from fleetcast.errors import StoreError, StoreFull, refused
 from fleetcast.grpc.accounting import audit_failure
 from fleetcast.grpc.intake import Intake
+from fleetcast.grpc.threads import Threads
 from fleetcast.metrics import Writes
 from fleetcast.protobuf import delimited, integer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from fleetcast.accounts import Identity
     from fleetcast.engine import WriteResult
-    from fleetcast.grpc.call import Call
+    from fleetcast.grpc.call import Call, Context
     from fleetcast.grpc.health import Vitals
     from fleetcast.grpc.services import Services
 
@@ -46,9 +45,9 @@ class Ingest:
         self._writes = Writes(services.counters, "grpc")
         self._calls = Intake()
         self._bytes = Intake()
-        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="write")
+        self._threads = Threads(_THREADS)
 
-    async def write(self, requests: AsyncIterator[bytes], call: Call) -> bytes:
+    async def write(self, _requests: object, call: Call) -> bytes:
         """Writes one batch; OK means that it is on disk, or queued in asynchronous mode (F1).
 
         Raises `Refused`, `StoreError`, `ControlStoreUnavailable`.
@@ -56,7 +55,7 @@ class Ingest:
         identity = self._entitled(call)
         self._calls.enter(1, _CALLS_MAX)
         try:
-            body = await _message(requests)
+            body = await _message(call.context)
             call.received_bytes = len(body)
             result = await self._store(identity, body)
         finally:
@@ -75,7 +74,7 @@ class Ingest:
 
     def close(self) -> None:
         """Waits for the batches that are being written."""
-        self._threads.shutdown()
+        self._threads.close()
 
     def _entitled(self, call: Call) -> Identity:
         keys = call.keys()
@@ -97,11 +96,15 @@ class Ingest:
     async def _store(self, identity: Identity, body: bytes) -> WriteResult:
         """Writes in a thread, to the end even when the client does not wait for it (L27)."""
         self._bytes.enter(len(body), self._services.settings().ingest.buffer_bytes_max)
-        job = self._threads.submit(self._write, identity, body)
-        job.add_done_callback(lambda _job: self._bytes.leave(len(body)))
-        return await asyncio.wrap_future(job)
+        return await self._threads.run(partial(self._write, identity, body))
 
     def _write(self, identity: Identity, body: bytes) -> WriteResult:
+        try:
+            return self._written(identity, body)
+        finally:
+            self._bytes.leave(len(body))
+
+    def _written(self, identity: Identity, body: bytes) -> WriteResult:
         try:
             plane = self._services.engine.plane(identity.account_id, identity.tenant_key)
         except StoreError as error:
@@ -132,12 +135,13 @@ class Ingest:
         return result
 
 
-async def _message(requests: AsyncIterator[bytes]) -> bytes:
+async def _message(context: Context) -> bytes:
     """The one message of the call. Raises `Refused` where none comes, or not in time."""
     try:
         async with asyncio.timeout(_READ_SECONDS):
-            async for message in requests:
-                return message
+            message = await context.read()
     except TimeoutError:
         raise refused("read_deadline_exceeded") from None
+    if isinstance(message, bytes):
+        return message
     raise refused("invalid_input", field="payload")

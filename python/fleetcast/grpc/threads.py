@@ -1,0 +1,70 @@
+"""Threads beside an event loop: they do what blocks, and the loop learns what came of it.
+
+A thread pool of the standard library would do the same with locks, a second future and a callback
+for each job, which together cost as much as everything else that the handler does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+
+class Threads:
+    """As many threads as there are jobs at once, `most` at most. Use it from one event loop."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._jobs: SimpleQueue[tuple[asyncio.Future[Any], Callable[[], Any]] | None]
+        self._jobs = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._under_way = 0
+
+    def run(self, job: Callable[[], T]) -> asyncio.Future[T]:
+        """What `job` returns or raises. It is done to its end, whoever still waits for it."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._under_way += 1
+        if len(self._threads) < min(self._under_way, self._most):
+            name = f"write-{len(self._threads)}"
+            thread = threading.Thread(target=self._work, name=name, daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        self._jobs.put((future, job))
+        return future
+
+    def close(self) -> None:
+        """Waits for the jobs that were begun or wait."""
+        for _ in self._threads:
+            self._jobs.put(None)
+        for thread in self._threads:
+            thread.join()
+
+    def _work(self) -> None:
+        while (task := self._jobs.get()) is not None:
+            future, job = task
+            result: object = None
+            failure: BaseException | None = None
+            try:
+                result = job()
+            except BaseException as error:  # noqa: BLE001 - whoever waits is told
+                failure = error
+            future.get_loop().call_soon_threadsafe(self._end, future, result, failure)
+            del task, future, job, result, failure  # nothing is held while it waits
+
+    def _end(
+        self, future: asyncio.Future[Any], result: object, failure: BaseException | None
+    ) -> None:
+        self._under_way -= 1
+        if future.cancelled():
+            return
+        if failure is None:
+            future.set_result(result)
+        else:
+            future.set_exception(failure)
