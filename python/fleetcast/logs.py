@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from structlog.typing import EventDict
 
 _STDERR = 2
+_ENCODE = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
 _process = ""
 
@@ -90,7 +91,7 @@ def write_line(document: Mapping[str, object]) -> None:
 
     For what comes with every request. One system call, so lines of several processes stay whole.
     """
-    line = json.dumps(document, separators=(",", ":"), default=str) + "\n"
+    line = _ENCODE(document) + "\n"
     with contextlib.suppress(OSError):
         os.write(_STDERR, line.encode())
 

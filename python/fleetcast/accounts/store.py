@@ -13,9 +13,8 @@ from fleetcast.security.master_key import derive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
-
-    from fleetcast.lmdb_store import View
 
 _FORMAT = b"fleetcast control 1"
 _TABLES = ("tenants", "keys", "usage")
@@ -47,25 +46,21 @@ class ControlStore:
             message = f"the control store in {directory} cannot be made: {error}"
             raise ControlStoreUnavailable(message) from error
 
-    @contextmanager
-    def read(self) -> Iterator[Tables]:
+    def read(self) -> AbstractContextManager[Tables]:
         """One consistent view. Raises `ControlStoreUnavailable`."""
-        with self._transaction(write=False) as view:
-            yield Tables(view.transaction, *view.tables.values())
+        return self._transaction(write=False)
 
-    @contextmanager
-    def write(self) -> Iterator[Tables]:
+    def write(self) -> AbstractContextManager[Tables]:
         """One change, durable when the block ends, undone where it raises.
 
         Raises `ControlStoreUnavailable`.
         """
-        with self._transaction(write=True) as view:
-            yield Tables(view.transaction, *view.tables.values())
+        return self._transaction(write=True)
 
     def verify_master_key(self, master_key: bytes) -> None:
         """Raises `OperatorError` where the store was made with another master key."""
-        with self._transaction(write=False) as view:
-            stored = bytes(view.transaction.get(_MASTER_KEY_KEY) or b"")
+        with self.read() as tables:
+            stored = tables.own(_MASTER_KEY_KEY)
         if not hmac.compare_digest(stored, derive(master_key, _MASTER_KEY_LABEL)):
             message = f"the master key is not the one that {self._directory.parent} was made with"
             raise OperatorError(message)
@@ -75,10 +70,10 @@ class ControlStore:
         self._lmdb.close()
 
     @contextmanager
-    def _transaction(self, *, write: bool) -> Iterator[View]:
+    def _transaction(self, *, write: bool) -> Iterator[Tables]:
         try:
             with self._lmdb.transaction(write=write) as view:
-                yield view
+                yield Tables(view.transaction, *view.tables.values())
         except LmdbUnavailable as error:
             message = f"the control store in {self._directory} is unavailable: {error}"
             raise ControlStoreUnavailable(message) from error

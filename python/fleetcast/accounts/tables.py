@@ -32,6 +32,10 @@ class Tables:
         self._keys = keys
         self._usage = usage
 
+    def own(self, key: bytes) -> bytes:
+        """A value of the environment's own table, empty where there is none."""
+        return bytes(self._transaction.get(key) or b"")
+
     def tenant(self, name: str) -> Tenant | None:
         """The tenant of a name."""
         data = self._transaction.get(name.encode(), db=self._tenants)

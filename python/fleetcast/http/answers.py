@@ -61,6 +61,8 @@ _HEADERS: Mapping[str, tuple[tuple[str, str], ...]] = {
 _RETRY_SECONDS = 5
 _RETRY_SECONDS_OF: Mapping[str, int] = {"ingest_buffer_full": 1}
 
+_ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
 logger = logging.getLogger(__name__)
 
 
@@ -87,8 +89,7 @@ class Answer:
 
 def encode(content: Mapping[str, object]) -> bytes:
     """Compact JSON in UTF-8. Raises `ValueError` for NaN and infinities."""
-    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode()
+    return _ENCODE(content).encode()
 
 
 def answer_to(error: Exception, *, backend: str, request_id: str) -> Answer:

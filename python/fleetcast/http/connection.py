@@ -22,9 +22,7 @@ from fleetcast.http import framing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gunicorn.config import Config  # type: ignore[import-untyped]
-
-    from fleetcast.http.framing import Head, Malformed
+    from fleetcast.http.framing import Head, Malformed, ParserSettings
     from fleetcast.http.limits import Limits
 
 _PEEK_BYTES = 16_384
@@ -61,7 +59,7 @@ class Connection:
         self,
         sock: socket.socket,
         peer: object,
-        settings: Config,
+        settings: ParserSettings,
         limits: Callable[[], Limits],
         malformed: Callable[[object, Malformed], None],
         now: float,
@@ -126,7 +124,7 @@ class Connection:
             self.deadline = now + self._limits.read_deadline_seconds
         self._held += self.sock.recv(framing.head_bytes(self._held, fresh))
         try:
-            head = framing.parse(self._settings, self._held, self.peer, self._limits)
+            head = framing.parse(self._settings, self._held, self._limits)
         except framing.Malformed as error:
             self._held.clear()
             self._malformed(self.peer, error)

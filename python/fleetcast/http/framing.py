@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gunicorn.http.errors import (  # type: ignore[import-untyped]
     ExpectationFailed,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 HEAD_END = b"\r\n\r\n"
 METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+_NOBODY = ("", 0)  # whom the parser hears: no peer may say more than its request
 
 _CODES: tuple[tuple[type[Exception], int, str], ...] = (
     (LimitRequestLine, 414, "uri_too_long"),
@@ -39,6 +40,18 @@ _CODES: tuple[tuple[type[Exception], int, str], ...] = (
     (ExpectationFailed, 417, "expectation_failed"),
     (UnsupportedTransferCoding, 501, "unsupported_transfer_coding"),
 )
+
+
+class ParserSettings:
+    """gunicorn's settings, each looked up once: its parser asks for fourteen with every head."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - gunicorn has no types
+        value = getattr(self._config, name)
+        setattr(self, name, value)
+        return value
 
 
 class Malformed(Exception):
@@ -78,7 +91,7 @@ def head_bytes(held: bytearray, fresh: bytes) -> int:
     return len(fresh) if found < 0 else found + len(HEAD_END) - len(overlap)
 
 
-def parse(settings: Config, held: bytearray, peer: object, limits: Limits) -> Head | None:
+def parse(settings: ParserSettings, held: bytearray, limits: Limits) -> Head | None:
     """The head in `held`, or `None` while it is incomplete.
 
     Raises `Malformed`, also for a beginning that no continuation can mend.
@@ -89,7 +102,7 @@ def parse(settings: Config, held: bytearray, peer: object, limits: Limits) -> He
         if len(held) > limits.head_bytes_max:
             message = f"more than {limits.head_bytes_max} bytes"
             raise LimitRequestHeaders(message)
-        request = Request(settings, IterUnreader([bytes(held)]), peer)
+        request = Request(settings, IterUnreader([bytes(held)]), _NOBODY)
     except NoMoreData:
         return None
     except ParseException as error:
@@ -97,7 +110,7 @@ def parse(settings: Config, held: bytearray, peer: object, limits: Limits) -> He
     return _judge(request, limits)
 
 
-def _beyond_repair(held: bytearray, settings: Config, limits: Limits) -> bool:
+def _beyond_repair(held: bytearray, settings: ParserSettings, limits: Limits) -> bool:
     line_end = held.find(b"\r\n", 2)
     return (
         len(held) > limits.head_bytes_max

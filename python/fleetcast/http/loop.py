@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Sequence
 
-    from gunicorn.config import Config  # type: ignore[import-untyped]
-
-    from fleetcast.http.framing import Malformed
+    from fleetcast.http.framing import Malformed, ParserSettings
     from fleetcast.http.limits import Limits
 
 logger = logging.getLogger(__name__)
@@ -51,7 +49,7 @@ class Loop:
     def __init__(
         self,
         listeners: Sequence[socket.socket],
-        settings: Config,
+        settings: ParserSettings,
         limits: Callable[[], Limits],
         serve: Callable[[Connection], None],
         malformed: Callable[[object, Malformed], None],

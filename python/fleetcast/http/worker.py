@@ -19,7 +19,7 @@ from gunicorn.workers.base import Worker  # type: ignore[import-untyped]
 
 from fleetcast.http.connection import Connection, Step
 from fleetcast.http.exchange import Exchange, environ
-from fleetcast.http.framing import whole_answer
+from fleetcast.http.framing import ParserSettings, whole_answer
 from fleetcast.http.headers import new_request_id
 from fleetcast.http.loop import Loop
 from fleetcast.malloc import keep_large_buffers
@@ -58,7 +58,7 @@ class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
         self._server = self.sockets[0].getsockname()[:2]
         self._loop = Loop(
             [listener.sock for listener in self.sockets],
-            self.cfg,
+            ParserSettings(self.cfg),
             self.app.limits,
             self._queue.put,
             self.app.malformed,
