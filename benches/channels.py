@@ -1,9 +1,9 @@
 """A thousand ground stations: one warm channel each, one batch a second on each.
 
-    python benches/channels.py [--stations 1000] [--seconds 60] [--records 100]
+    python benches/channels.py [--stations 1000] [--seconds 60] [--records 100] [--processes 1]
 
 First for that long in peace; then again, while the whole service is killed with -9 and started
-anew. Exits with 1 where anything acknowledged is lost.
+anew. Exits with 1 where anything acknowledged is lost. `--processes` is `grpc.processes`.
 """
 
 from __future__ import annotations
@@ -104,11 +104,13 @@ def main() -> None:
     parser.add_argument("--stations", type=int, default=1_000)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--records", type=int, default=100)
+    parser.add_argument("--processes", type=int, default=1)
     arguments = parser.parse_args()
     seconds = arguments.seconds
+    options = (*HISTORY, "--set", f"grpc.processes={arguments.processes}")
     with tempfile.TemporaryDirectory(dir=HERE.parent / "target") as folder:
         data = Path(folder) / "data"
-        service = start(data, prepare(data), "--grpc", "127.0.0.1:0", *HISTORY)
+        service = start(data, prepare(data), "--grpc", "127.0.0.1:0", *options)
         print(f"load before the run {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores")
         stations = Stations(service, arguments.stations, arguments.records)
         before = cpu_seconds_of(service.processes())
@@ -124,7 +126,7 @@ def main() -> None:
             time.sleep(seconds / 3)
             service.kill()
             address = service.ready["grpc"]
-            service = start(data, service.key, "--grpc", address, *HISTORY)
+            service = start(data, service.key, "--grpc", address, *options)
             answer = waiting.result()
         report("killed with -9 and started anew", answer, None, seconds)
         missing += lost(service, answer["acknowledged"])

@@ -8,15 +8,13 @@ are of the last minutes.
 
 from __future__ import annotations
 
-import json
 import socket
-import statistics
 import sys
-import threading
 import time
 from datetime import UTC, datetime, timedelta
 
 import fleet
+from driving import answer_commands, driven
 
 BODIES = 16
 
@@ -62,31 +60,19 @@ class Connection:
 def main() -> None:
     address, path, key = sys.argv[1:]
     ready = requests(address, path, key)
-    print("{}", flush=True)
-    for line in sys.stdin:
-        wish = json.loads(line)
+
+    def drive(wish: dict) -> dict:
         connections = []
         for number in range(wish["connections"]):
             connections.append(Connection(address, ready, number * 5))
             # Workers share connections out as they come; a burst may end with one of them.
             time.sleep(0.05)
-        cpu, start = time.process_time(), time.perf_counter()
-        until = start + wish["seconds"]
-        threads = [threading.Thread(target=c.run, args=(until,)) for c in connections]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        latencies = [latency for c in connections for latency in c.latencies]
-        drive = {
-            "requests": len(latencies),
-            "seconds": time.perf_counter() - start,
-            "client_cpu_seconds": time.process_time() - cpu,
-            "p50_seconds": statistics.median(latencies),
-        }
+        told = driven(connections, wish["seconds"])
         for connection in connections:
             connection.close()
-        print(json.dumps(drive), flush=True)
+        return told
+
+    answer_commands(drive)
 
 
 if __name__ == "__main__":

@@ -8,15 +8,13 @@ Arguments: address, certificate of the authority, key, records per message. Each
 
 from __future__ import annotations
 
-import json
-import statistics
 import sys
-import threading
 import time
 from pathlib import Path
 
 import grpc
 
+from driving import answer_commands, driven
 from messages import message
 
 METHOD = "/fleet.telemetry.v1.TelemetryIngest/Write"
@@ -54,26 +52,13 @@ def main() -> None:
     messages = [message(n, int(records)) for n in range(MESSAGE_RECORDS_IN_ALL // int(records))]
     certificate = Path(authority).read_bytes()
     channels: list[Channel] = []  # kept: a station's channel is warm
-    print("{}", flush=True)
-    for line in sys.stdin:
-        wish = json.loads(line)
+
+    def drive(wish: dict) -> dict:
         while len(channels) < wish["connections"]:
             channels.append(Channel(address, certificate, key, messages))
-        cpu, start = time.process_time(), time.perf_counter()
-        until = start + wish["seconds"]
-        threads = [threading.Thread(target=c.run, args=(until,)) for c in channels]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        latencies = [latency for c in channels for latency in c.latencies]
-        drive = {
-            "requests": len(latencies),
-            "seconds": time.perf_counter() - start,
-            "client_cpu_seconds": time.process_time() - cpu,
-            "p50_seconds": statistics.median(latencies),
-        }
-        print(json.dumps(drive), flush=True)
+        return driven(channels, wish["seconds"])
+
+    answer_commands(drive)
 
 
 if __name__ == "__main__":

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import http.client
 import itertools
-import json
 import statistics
 import sys
 import time
 from datetime import UTC, datetime, timedelta
 
 import fleet
+from driving import answer_commands
 
 PERIOD_SECONDS = 0.01
 RECORDS = 100
@@ -80,9 +80,7 @@ class Healthy:
 def main() -> None:
     healthy = Healthy(*sys.argv[1:])
     healthy.drive(1.0)
-    print("{}", flush=True)
-    for line in sys.stdin:
-        print(json.dumps(healthy.drive(json.loads(line)["seconds"])), flush=True)
+    answer_commands(lambda wish: healthy.drive(wish["seconds"]))
 
 
 if __name__ == "__main__":

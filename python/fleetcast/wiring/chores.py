@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import threading
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import structlog
 
 from fleetcast.accounts import ControlStoreUnavailable, Usage
 from fleetcast.metrics import Shared, requests_by_account
+from fleetcast.wiring.background import background
 from fleetcast.wiring.trail import Follower
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import threading
+    from contextlib import AbstractContextManager
 
     from fleetcast.accounts import ControlStore
     from fleetcast.wiring.directory import DataDirectory
@@ -32,21 +32,13 @@ class Chores:
         shared = Shared(orders.counters_fd)
         self._usage = Usage(store, lambda: requests_by_account(shared.totals()), orders.run)
         self._follower = Follower(directory.audit_log)
-        self._stopped = threading.Event()
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self) -> AbstractContextManager[None]:
         """Does them until the end of the block, and once more then."""
-        thread = threading.Thread(target=self._run, name="chores", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            self._stopped.set()
-            thread.join(_PATIENCE_SECONDS)
+        return background("chores", self._run, patience_seconds=_PATIENCE_SECONDS)
 
-    def _run(self) -> None:
-        while not self._stopped.wait(_EVERY_SECONDS):
+    def _run(self, stopped: threading.Event) -> None:
+        while not stopped.wait(_EVERY_SECONDS):
             self._once()
         self._once()
 

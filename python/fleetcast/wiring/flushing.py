@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from fleetcast.errors import StoreError
 from fleetcast.metrics import sample
+from fleetcast.wiring.background import background
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    import threading
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from fleetcast.config.sections import Ingest
     from fleetcast.engine import Engine
@@ -32,22 +33,14 @@ class Flusher:
         self._ingest = ingest
         self._counters = counters
         self._gauge = counters.gauge(sample("fleetcast_ingest_buffer_bytes"))
-        self._stopped = threading.Event()
         self._logged_at = float("-inf")
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
+    def running(self) -> AbstractContextManager[None]:
         """Flushes until the end of the block; closing the engine does it for the last time."""
-        thread = threading.Thread(target=self._run, name="flush", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            self._stopped.set()
-            thread.join()
+        return background("flush", self._run)
 
-    def _run(self) -> None:
-        while not self._stopped.wait(self._seconds()):
+    def _run(self, stopped: threading.Event) -> None:
+        while not stopped.wait(self._seconds()):
             self._counters.put(self._gauge, self._engine.buffered_bytes())
             try:
                 self._engine.flush()

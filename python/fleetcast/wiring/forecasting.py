@@ -9,16 +9,17 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts import ControlStoreUnavailable
 from fleetcast.config.sections import FAMILIES
 from fleetcast.errors import OperatorError, StoreError
 from fleetcast.forecast.serving.store import PredictionStore, PredictionStoreUnavailable
+from fleetcast.wiring.background import background
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from fleetcast.accounts import ControlStore
@@ -52,7 +53,6 @@ class Forecasting:
         self._counters = counters
         self._lock = threading.Lock()
         self._loaded: Predictions | None = None
-        self._stopped = threading.Event()
 
     def answer(
         self,
@@ -66,16 +66,9 @@ class Forecasting:
         predictions = self._predictions()
         return predictions.answer(plane, account_id, family_name, entity_ids, horizon_minutes)
 
-    @contextmanager
-    def scoring(self) -> Iterator[None]:
+    def scoring(self) -> AbstractContextManager[None]:
         """Scores what was served until the end of the block."""
-        thread = threading.Thread(target=self._score, name="score", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            self._stopped.set()
-            thread.join()
+        return background("score", self._score)
 
     def _predictions(self) -> Predictions:
         with self._lock:
@@ -86,9 +79,9 @@ class Forecasting:
                 self._loaded = Predictions(self._store, Releases(self._store), self._settings)
             return self._loaded
 
-    def _score(self) -> None:
+    def _score(self, stopped: threading.Event) -> None:
         scoring = None
-        while not self._stopped.wait(_SCORE_SECONDS):
+        while not stopped.wait(_SCORE_SECONDS):
             try:
                 if not self._settings().families or not self._store.has_due(time.time_ns()):
                     continue
