@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _STDIN = 0
 _CHUNK_BYTES = 65_536
-_ORPHAN_GRACE_SECONDS = 7.0  # children have 10 s to end after the supervisor
+_ORPHAN_GRACE_SECONDS = 5.0  # children have 10 s to end after the supervisor, even if all is slow
 
 
 @dataclass(frozen=True, kw_only=True)
