@@ -158,7 +158,9 @@ fn series(criterion: &mut Criterion) {
     let minutes = Some((Interval::OneMinute, Aggregation::Mean));
     for (name, windows) in [("raw", None), ("minutes", minutes)] {
         group.bench_function(name, |bencher| {
-            bencher.iter(|| plane.series(query(windows), INGEST_NS).expect("memory").to_json());
+            bencher.iter(|| {
+                plane.series(query(windows), usize::MAX, INGEST_NS).expect("memory").to_json()
+            });
         });
     }
     group.finish();

@@ -148,6 +148,7 @@ const SCALE: f64 = 1.0 / 9_223_372_036_854_775_808.0;
 pub struct Fold {
     count: u64,
     sum: f64,
+    /// The sum times [`SCALE`]; only kept where `sum` is not finite.
     scaled_sum: f64,
     min: f64,
     max: f64,
@@ -173,27 +174,70 @@ impl Fold {
     /// Takes one finite sample.
     pub fn add(&mut self, time_ns: i64, value: f64) {
         self.count += 1;
-        self.sum += value;
-        self.scaled_sum += value * SCALE;
+        self.add_to_sum(&[value]);
         self.min = smaller(self.min, value);
         self.max = larger(self.max, value);
-        if time_ns >= self.last_ns {
-            self.last_ns = time_ns;
-            self.last = value;
+        self.see(time_ns, value);
+    }
+
+    /// Takes finite samples in write order, as far as `aggregation` asks for them; `time_ns` is the
+    /// time of the sample at an index.
+    pub fn add_for(
+        &mut self,
+        aggregation: Aggregation,
+        values: &[f64],
+        time_ns: impl Fn(usize) -> i64,
+    ) {
+        self.count += values.len() as u64;
+        match aggregation {
+            Aggregation::Mean => self.add_to_sum(values),
+            Aggregation::Min => self.min = values.iter().copied().fold(self.min, smaller),
+            Aggregation::Max => self.max = values.iter().copied().fold(self.max, larger),
+            Aggregation::Last => {
+                for (at, value) in values.iter().enumerate() {
+                    self.see(time_ns(at), *value);
+                }
+            }
         }
     }
 
     /// Takes the samples of another fold, which were written later.
     pub fn merge(&mut self, later: &Self) {
         self.count += later.count;
-        self.sum += later.sum;
-        self.scaled_sum += later.scaled_sum;
+        let sum = self.sum + later.sum;
+        if sum.is_finite() {
+            self.sum = sum;
+        } else {
+            self.scaled_sum = self.scaled() + later.scaled();
+            self.sum = f64::INFINITY;
+        }
         self.min = smaller(self.min, later.min);
         self.max = larger(self.max, later.max);
-        if later.count > 0 && later.last_ns >= self.last_ns {
-            self.last_ns = later.last_ns;
-            self.last = later.last;
+        if later.count > 0 {
+            self.see(later.last_ns, later.last);
         }
+    }
+
+    fn see(&mut self, time_ns: i64, value: f64) {
+        if time_ns >= self.last_ns {
+            self.last_ns = time_ns;
+            self.last = value;
+        }
+    }
+
+    fn add_to_sum(&mut self, values: &[f64]) {
+        let sum = values.iter().fold(self.sum, |sum, value| sum + value);
+        if sum.is_finite() {
+            self.sum = sum;
+        } else {
+            let start = self.scaled();
+            self.scaled_sum = values.iter().fold(start, |sum, value| sum + value * SCALE);
+            self.sum = f64::INFINITY;
+        }
+    }
+
+    fn scaled(&self) -> f64 {
+        if self.sum.is_finite() { self.sum * SCALE } else { self.scaled_sum }
     }
 
     /// Whether there is no sample.
@@ -232,7 +276,7 @@ impl Fold {
             Statistic::Count => self.count = value as u64,
             Statistic::Min => self.min = value,
             Statistic::Max => self.max = value,
-            Statistic::Sum => (self.sum, self.scaled_sum) = (value, value * SCALE),
+            Statistic::Sum => self.sum = value,
             Statistic::ScaledSum => (self.sum, self.scaled_sum) = (f64::INFINITY, value),
             Statistic::Last => self.last = value,
             Statistic::LastOffset => self.last_ns = start_ns.saturating_add(value as i64),

@@ -1,5 +1,7 @@
 //! The list of segments (`docs/format.md`, "Manifest").
 
+use std::ops::Range;
+
 use crate::column::bytes::{Cursor, put_len, put_varint, put_zigzag};
 use crate::error::Result;
 use crate::segment::Written;
@@ -35,6 +37,12 @@ impl SegmentEntry {
         let Written { id, bytes, rows, values, times_ns } = *written;
         let (min_ns, max_ns) = times_ns.unwrap_or_default();
         Self { id, day, bytes, rows, values, min_ns, max_ns }
+    }
+
+    /// Whether a row may lie in `times_ns`.
+    #[must_use]
+    pub const fn overlaps(&self, times_ns: &Range<i64>) -> bool {
+        self.max_ns >= times_ns.start && self.min_ns < times_ns.end
     }
 }
 

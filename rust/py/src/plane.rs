@@ -224,9 +224,8 @@ impl Plane {
                 Ok(query) => query,
                 Err(refusal) => return Ok(Err(refusal)),
             };
-            let mut answer = plane.series(query, clock_ns)?;
-            answer.cut(usize::try_from(point_budget).unwrap_or(usize::MAX));
-            Ok(Ok(answer.to_json()))
+            let points_max = usize::try_from(point_budget).unwrap_or(usize::MAX);
+            Ok(Ok(plane.series(query, points_max, clock_ns)?.to_json()))
         })?;
         let body = outcome.map_err(|refusal| query_refused(py, &refusal))?;
         Ok(PyBytes::new(py, &body))
@@ -269,7 +268,8 @@ impl Plane {
         let request = request(entity_ids, start_ns, end_ns, measurement, fields, interval, agg)?;
         let answer: SeriesAnswer = self.detached(py, |plane| {
             let clock_ns = clock_ns(now_ns);
-            plane.series(request.into_query(plane.read_instant(clock_ns)?), clock_ns)
+            let query = request.into_query(plane.read_instant(clock_ns)?);
+            plane.series(query, usize::MAX, clock_ns)
         })?;
         Ok(Frame::of_series(&answer).into())
     }

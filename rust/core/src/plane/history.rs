@@ -35,7 +35,7 @@ impl Plane {
             snapshot.manifest.segments.chunk_by(|a, b| a.day == b.day).collect();
         while let Some(day) = days.pop().filter(|_| !missing.is_empty()) {
             for entry in day {
-                if entry.max_ns >= range_ns.start && entry.min_ns < range_ns.end {
+                if entry.overlaps(range_ns) {
                     let wanted = (measurement, &missing);
                     self.apply_newest(entry, wanted, range_ns, catalog, &mut latest)?;
                 }

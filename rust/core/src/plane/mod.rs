@@ -11,6 +11,7 @@ mod history;
 mod read;
 mod recent;
 mod segments;
+mod series;
 mod verify;
 mod write;
 

@@ -1,18 +1,13 @@
-//! The read paths: newest samples from memory, series from the blocks that overlap.
+//! What all reads share, and newest samples, which are in memory.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::{MISSING, Plane, Snapshot, State, VIEWS_MAX};
 use crate::catalog::{Catalog, MeasurementIndex};
-use crate::column::BlockReader;
 use crate::error::{Error, Result};
 use crate::json::{self, Chunks};
-use crate::query::answer::SeriesAnswer;
 use crate::query::latest::Latest;
-use crate::query::request::SeriesQuery;
-use crate::query::select::{Collector, Selection};
-use crate::query::{RawRows, WindowRows};
 use crate::seal::Kind;
 
 /// Blocks read in one go: bounds memory and the time a read transaction stays open.
@@ -120,38 +115,8 @@ impl Plane {
         })
     }
 
-    /// Reads a series as of the clock `now_ns`, which decides what retention hides; the point budget
-    /// is not yet applied. All entities are read from one snapshot
-    /// (H34).
-    ///
-    /// # Errors
-    /// Those of [`Self::follow`].
-    pub fn series(&self, query: SeriesQuery, now_ns: i64) -> Result<SeriesAnswer> {
-        let (selection, entities) = self.retrying(|| {
-            self.follow()?;
-            let kept_from_ns = self.kept_from_ns(now_ns);
-            let selection = Selection::new(&query, kept_from_ns, &self.names().catalog);
-            let (entities, channels) = (query.entity_ids.len(), selection.channel_count());
-            let entities = match query.windows {
-                None => {
-                    let mut rows = RawRows::new(entities, channels);
-                    self.collect(&selection, &mut rows)?;
-                    rows.finish()
-                }
-                Some((interval, aggregation)) => {
-                    let mut rows = WindowRows::new(entities, channels, interval, aggregation);
-                    self.collect(&selection, &mut rows)?;
-                    rows.finish()
-                }
-            };
-            Ok((selection, entities))
-        })?;
-        let channel_names = selection.channel_names().map(str::to_owned).collect();
-        Ok(SeriesAnswer { query, channel_names, entities, next_start_ns: None })
-    }
-
     /// Does again what compaction overtook.
-    fn retrying<R>(&self, mut read: impl FnMut() -> Result<R>) -> Result<R> {
+    pub(super) fn retrying<R>(&self, mut read: impl FnMut() -> Result<R>) -> Result<R> {
         for _ in 0..VIEWS_MAX {
             let generation = self.cursor().generation;
             match read() {
@@ -163,26 +128,6 @@ impl Plane {
             }
         }
         Err(Error::Stale)
-    }
-
-    fn collect(&self, selection: &Selection, collector: &mut impl Collector) -> Result<()> {
-        let times_ns = selection.times_ns();
-        if selection.is_empty() || times_ns.is_empty() {
-            return Ok(());
-        }
-        let snapshot = self.state().snapshot(times_ns);
-        for entry in &snapshot.manifest.segments {
-            if entry.max_ns >= times_ns.start && entry.min_ns < times_ns.end {
-                self.collect_segment(entry, selection, collector)?;
-            }
-        }
-        self.visit_log(&snapshot.stored, |plain| {
-            selection.collect(&BlockReader::open(plain)?, times_ns, collector)
-        })?;
-        for table in snapshot.recent.iter().flat_map(|tables| tables.iter()) {
-            selection.collect_decoded(table, collector);
-        }
-        Ok(())
     }
 
     pub(super) fn visit_log(
@@ -212,7 +157,7 @@ impl LatestView<'_> {
 
 impl State {
     /// The segments, and the blocks of the log with a row in `range_ns`, perhaps some without.
-    fn snapshot(&self, range_ns: &Range<i64>) -> Snapshot {
+    pub(super) fn snapshot(&self, range_ns: &Range<i64>) -> Snapshot {
         let overlaps = |block: &&super::LogBlock| {
             block.max_time_ns >= range_ns.start && block.min_time_ns < range_ns.end
         };

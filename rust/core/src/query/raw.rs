@@ -1,7 +1,7 @@
 //! Raw rows: records of one instant share a row while their channels are disjoint (F4, H11).
 
 use super::answer::EntityRows;
-use super::select::{Collector, PickedRow};
+use super::select::{Cells, Collector, Picked, Run};
 
 /// Collects records as they are.
 pub struct RawRows {
@@ -37,26 +37,46 @@ impl RawRows {
 }
 
 impl Collector for RawRows {
-    fn record(&mut self, entity: u32, time_ns: i64) -> u32 {
-        let records = &mut self.entities[entity as usize];
-        let index = records.times_ns.len();
-        records.times_ns.push(time_ns);
-        records.has_value.push(false);
-        u32::try_from(index).expect("fewer than 2^32 records fit in memory")
+    /// By run: the index of its first record among those of its entity.
+    type Marks = Vec<usize>;
+
+    fn records(&mut self, picked: &Picked<'_>) -> Self::Marks {
+        let mut first_records = Vec::with_capacity(picked.runs.len());
+        for Run { entity, rows } in &picked.runs {
+            let records = &mut self.entities[*entity as usize];
+            first_records.push(records.times_ns.len());
+            records.times_ns.extend_from_slice(&picked.times_ns[rows.clone()]);
+            records.has_value.resize(records.times_ns.len(), false);
+        }
+        first_records
     }
 
-    fn value(&mut self, row: &PickedRow, channel: usize, value: f64) {
-        let records = &mut self.entities[row.entity as usize];
-        let record = row.record as usize;
-        records.has_value[record] = true;
-        let column = &mut records.channels[channel];
-        if column.len() == record {
-            column.push(value);
-        } else {
-            if column.len() < record {
-                column.resize(record + 1, f64::NAN);
+    fn values(
+        &mut self,
+        picked: &Picked<'_>,
+        marks: &Self::Marks,
+        channel: usize,
+        cells: &Cells<'_>,
+    ) {
+        for (Run { entity, rows }, first) in picked.runs.iter().zip(marks) {
+            let (values, row_of) = cells.within(rows);
+            if values.is_empty() {
+                continue;
             }
-            column[record] = value;
+            let records = &mut self.entities[*entity as usize];
+            let column = &mut records.channels[channel];
+            if values.len() == rows.len() {
+                column.resize(*first, f64::NAN);
+                column.extend_from_slice(values);
+                records.has_value[*first..first + rows.len()].fill(true);
+                continue;
+            }
+            column.resize(first + rows.len(), f64::NAN);
+            for (at, value) in values.iter().enumerate() {
+                let record = first + row_of(at) - rows.start;
+                column[record] = *value;
+                records.has_value[record] = true;
+            }
         }
     }
 }
@@ -110,19 +130,22 @@ impl Records {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::query::select::offer;
 
     fn rows(records: &[(i64, [Option<f64>; 2])]) -> EntityRows {
         let mut raw = RawRows::new(1, 2);
-        for (time_ns, values) in records {
-            let record = raw.record(0, *time_ns);
-            let row = PickedRow { entity: 0, time_ns: *time_ns, record };
-            for (channel, value) in values.iter().enumerate() {
-                if let Some(value) = value {
-                    raw.value(&row, channel, *value);
-                }
-            }
+        for record in records {
+            offer(&mut raw, &[*record]);
         }
-        raw.finish().remove(0)
+        let apart = raw.finish().remove(0);
+        let mut raw = RawRows::new(1, 2);
+        offer(&mut raw, records);
+        let together = raw.finish().remove(0);
+        for channel in 0..2 {
+            assert_eq!(cells(&together, channel), cells(&apart, channel));
+        }
+        assert_eq!(together.times_ns, apart.times_ns);
+        together
     }
 
     fn cells(rows: &EntityRows, channel: usize) -> Vec<Option<f64>> {

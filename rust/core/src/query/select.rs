@@ -21,18 +21,24 @@ pub struct Selection {
     channels: Vec<(FieldId, Box<str>)>,
     times_ns: Range<i64>,
     measurement: Option<MeasurementIndex>,
+    entity_count: usize,
     /// Leaders of the entities, ascending, each with its entity.
     leaders: Vec<(SeriesId, u32)>,
 }
 
 impl Selection {
-    /// Resolves the names of `query`; rows before `kept_from_ns` are not wanted. Unknown names
-    /// select nothing.
+    /// Resolves the names of `query`, of these of its entities alone; rows outside `times_ns` are
+    /// not wanted. Unknown names select nothing.
     #[must_use]
-    pub fn new(query: &SeriesQuery, kept_from_ns: i64, catalog: &Catalog) -> Self {
-        let times_ns = query.start_ns.max(kept_from_ns)..query.end_ns;
+    pub fn new(
+        query: &SeriesQuery,
+        entity_ids: &[String],
+        times_ns: Range<i64>,
+        catalog: &Catalog,
+    ) -> Self {
         let mut selection = Self {
             measurement: None,
+            entity_count: entity_ids.len(),
             leaders: Vec::new(),
             entity_of_series: HashMap::new(),
             sorted: Vec::new(),
@@ -44,7 +50,7 @@ impl Selection {
             return selection;
         };
         selection.measurement = Some(measurement);
-        for (position, id) in (0..).zip(&query.entity_ids) {
+        for (position, id) in (0..).zip(entity_ids) {
             if let Some(entity) = catalog.find_entity(measurement, id) {
                 selection.leaders.push((catalog.entity(entity).leader, position));
                 for series in &catalog.entity(entity).series {
@@ -94,6 +100,17 @@ impl Selection {
     #[must_use]
     pub fn channel_count(&self) -> usize {
         self.channels.len()
+    }
+
+    /// Number of entities, known or not.
+    #[must_use]
+    pub const fn entity_count(&self) -> usize {
+        self.entity_count
+    }
+
+    /// Puts the end of the wanted times elsewhere.
+    pub const fn end_at(&mut self, end_ns: i64) {
+        self.times_ns.end = end_ns;
     }
 
     /// Whether no stored row can match.
@@ -176,9 +193,10 @@ impl Selection {
                     let Some(at) = at else { continue };
                     let column = table.column(at)?;
                     let Values::Float(values) = &column.values else { continue };
+                    let cells = Cells { rows: &column.rows, values };
                     for ((row, _), fold) in picked.iter().zip(&mut folds) {
-                        if let Some(value) = cell(&column.rows, values, *row) {
-                            fold.set(*statistic, starts_ns[*row], value);
+                        if let [value] = cells.within(&(*row..*row + 1)).0 {
+                            fold.set(*statistic, starts_ns[*row], *value);
                         }
                     }
                 }
@@ -198,19 +216,20 @@ impl Selection {
         times_ns: &Range<i64>,
         collector: &mut impl Collector,
     ) -> Result<()> {
-        let runs = table.runs().iter();
-        let wanted = runs.filter_map(|(series, rows)| Some((self.entity(series)?, rows)));
-        let mut picked: Vec<(usize, u32)> = Vec::new();
-        for (entity, rows) in wanted {
-            picked.extend(rows.map(|row| (row, entity)));
-        }
-        if picked.is_empty() {
+        let wanted: Vec<Run> = table
+            .runs()
+            .iter()
+            .filter_map(|(series, rows)| Some(Run { entity: self.entity(series)?, rows }))
+            .collect();
+        if wanted.is_empty() {
             return Ok(());
         }
-        let picked = announce(&picked, &table.times_ns()?, times_ns, collector);
+        let table_times_ns = table.times_ns()?;
+        let picked = Picked::new(&wanted, &table_times_ns, times_ns);
+        let marks = collector.records(&picked);
         for (index, head) in table.head().columns.iter().enumerate() {
             if let Some(channel) = self.channel(head.field) {
-                hand_over(&table.column(index)?, channel, &picked, collector);
+                hand_over(&table.column(index)?, channel, &picked, &marks, collector);
             }
         }
         Ok(())
@@ -218,26 +237,31 @@ impl Selection {
 
     /// As [`Self::collect`], of a table that is decoded already.
     pub fn collect_decoded(&self, table: &Table, collector: &mut impl Collector) {
-        let mut picked: Vec<(usize, u32)> = Vec::new();
+        let mut wanted: Vec<Run> = Vec::new();
         let series = table.series.as_slice();
         if series.is_sorted() {
             // Nearly every block: its rows are grouped by entity, in order of their first series.
             for (id, entity) in &self.sorted {
                 let start = series.partition_point(|other| other < id);
                 let rows = series[start..].iter().take_while(|other| *other == id).count();
-                picked.extend((start..start + rows).map(|row| (row, *entity)));
+                if rows > 0 {
+                    wanted.push(Run { entity: *entity, rows: start..start + rows });
+                }
             }
         } else {
             let rows = series.iter().enumerate();
-            picked.extend(rows.filter_map(|(row, id)| Some((row, self.entity(*id)?))));
+            wanted.extend(rows.filter_map(|(row, id)| {
+                Some(Run { entity: self.entity(*id)?, rows: row..row + 1 })
+            }));
         }
-        if picked.is_empty() {
+        if wanted.is_empty() {
             return;
         }
-        let picked = announce(&picked, &table.times_ns, &self.times_ns, collector);
+        let picked = Picked::new(&wanted, &table.times_ns, &self.times_ns);
+        let marks = collector.records(&picked);
         for column in &table.columns {
             if let Some(channel) = self.channel(column.field) {
-                hand_over(column, channel, &picked, collector);
+                hand_over(column, channel, &picked, &marks, collector);
             }
         }
     }
@@ -247,55 +271,102 @@ impl Selection {
     }
 }
 
-/// Announces the picked rows, each with its entity, whose time is wanted.
-fn announce(
-    picked: &[(usize, u32)],
-    times_ns: &[i64],
-    wanted_ns: &Range<i64>,
-    collector: &mut impl Collector,
-) -> Vec<(usize, PickedRow)> {
-    picked
-        .iter()
-        .map(|(row, entity)| (*row, *entity, times_ns[*row]))
-        .filter(|(_, _, time_ns)| wanted_ns.contains(time_ns))
-        .map(|(row, entity, time_ns)| {
-            let record = collector.record(entity, time_ns);
-            (row, PickedRow { entity, time_ns, record })
-        })
-        .collect()
-}
-
-fn hand_over(
+fn hand_over<C: Collector>(
     column: &Column,
     channel: usize,
-    picked: &[(usize, PickedRow)],
-    collector: &mut impl Collector,
+    picked: &Picked<'_>,
+    marks: &C::Marks,
+    collector: &mut C,
 ) {
-    let Values::Float(values) = &column.values else { return };
-    for (row, picked) in picked {
-        if let Some(value) = cell(&column.rows, values, *row) {
-            collector.value(picked, channel, value);
-        }
+    if let Values::Float(values) = &column.values {
+        let cells = Cells { rows: &column.rows, values };
+        collector.values(picked, marks, channel, &cells);
     }
 }
 
-/// A row as the collector knows it.
-pub struct PickedRow {
-    /// Index of its entity in the request.
+/// Consecutive rows of a table that belong to one entity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// Index of the entity in the request.
     pub entity: u32,
-    /// Its time.
-    pub time_ns: i64,
-    /// What [`Collector::record`] answered for it.
-    pub record: u32,
+    /// The rows.
+    pub rows: Range<usize>,
 }
 
-/// Takes the selected records, in write order within each entity, column by column.
-pub trait Collector {
-    /// A record of an entity; the answer is handed back with each of its values.
-    fn record(&mut self, entity: u32, time_ns: i64) -> u32;
+/// The rows of a table that are wanted.
+pub struct Picked<'a> {
+    /// In write order within each entity.
+    pub runs: Vec<Run>,
+    /// The times of all rows of the table.
+    pub times_ns: &'a [i64],
+}
 
-    /// One value of a record announced before.
-    fn value(&mut self, row: &PickedRow, channel: usize, value: f64);
+impl<'a> Picked<'a> {
+    /// Those rows of `runs` whose time lies in `wanted_ns`.
+    fn new(runs: &[Run], times_ns: &'a [i64], wanted_ns: &Range<i64>) -> Self {
+        let mut picked = Vec::with_capacity(runs.len());
+        for Run { entity, rows } in runs {
+            let mut start = rows.start;
+            for stretch in times_ns[rows.clone()]
+                .chunk_by(|a, b| wanted_ns.contains(a) == wanted_ns.contains(b))
+            {
+                let rows = start..start + stretch.len();
+                start = rows.end;
+                if wanted_ns.contains(&stretch[0]) {
+                    picked.push(Run { entity: *entity, rows });
+                }
+            }
+        }
+        Self { runs: picked, times_ns }
+    }
+}
+
+/// The values of a column of numbers, which some rows may lack.
+pub struct Cells<'a> {
+    rows: &'a Rows,
+    values: &'a [f64],
+}
+
+impl<'a> Cells<'a> {
+    /// The values in `rows`, and the row of each by its index among them.
+    pub fn within(&self, rows: &Range<usize>) -> (&'a [f64], impl Fn(usize) -> usize) {
+        let present = match self.rows {
+            Rows::All => None,
+            Rows::Some(present) => Some(present.as_slice()),
+        };
+        let places = match present {
+            None => rows.clone(),
+            Some(present) => {
+                let place = |row: usize| present.partition_point(|other| (*other as usize) < row);
+                place(rows.start)..place(rows.end)
+            }
+        };
+        let first = places.start;
+        let row_of = move |at: usize| match present {
+            None => first + at,
+            Some(present) => present[first + at] as usize,
+        };
+        (&self.values[places], row_of)
+    }
+}
+
+/// Takes the selected records, in write order within each entity, table by table and in each column
+/// by column.
+pub trait Collector {
+    /// Where the values of announced records go.
+    type Marks;
+
+    /// Records of a table; the answer is handed back with each column of their values.
+    fn records(&mut self, picked: &Picked<'_>) -> Self::Marks;
+
+    /// The values of those records in one channel.
+    fn values(
+        &mut self,
+        picked: &Picked<'_>,
+        marks: &Self::Marks,
+        channel: usize,
+        cells: &Cells<'_>,
+    );
 
     /// For which aggregation whole hours will do; `None` where records are wanted.
     fn takes_hours(&self) -> Option<Aggregation> {
@@ -307,11 +378,49 @@ pub trait Collector {
     fn hour(&mut self, _entity: u32, _start_ns: i64, _channel: usize, _fold: &Fold) {}
 }
 
-/// The value of a float column at a row.
-fn cell(rows: &Rows, values: &[f64], row: usize) -> Option<f64> {
-    let at = match rows {
-        Rows::All => row,
-        Rows::Some(rows) => rows.binary_search(&u32::try_from(row).ok()?).ok()?,
-    };
-    values.get(at).copied()
+/// Hands `collector` a table of rows of entity 0, each a time and a value or none in each channel.
+#[cfg(test)]
+pub(super) fn offer<const CHANNELS: usize>(
+    collector: &mut impl Collector,
+    rows: &[(i64, [Option<f64>; CHANNELS])],
+) {
+    let times_ns: Vec<i64> = rows.iter().map(|(time_ns, _)| *time_ns).collect();
+    let runs = [Run { entity: 0, rows: 0..rows.len() }];
+    let picked = Picked::new(&runs, &times_ns, &(i64::MIN..i64::MAX));
+    let marks = collector.records(&picked);
+    for channel in 0..CHANNELS {
+        let present = (0..).zip(rows).filter_map(|(at, (_, cells))| Some((at, cells[channel]?)));
+        let (rows, values): (Vec<u32>, Vec<f64>) = present.unzip();
+        let rows = if rows.len() == times_ns.len() { Rows::All } else { Rows::Some(rows) };
+        collector.values(&picked, &marks, channel, &Cells { rows: &rows, values: &values });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_outside_the_wanted_times_part_a_run() {
+        let runs = [Run { entity: 3, rows: 1..5 }, Run { entity: 1, rows: 5..6 }];
+        let picked = Picked::new(&runs, &[5, 5, 9, 4, 6, 7], &(4..7));
+        let [first, second] = &picked.runs[..] else { panic!("{:?}", picked.runs) };
+        assert_eq!(first, &Run { entity: 3, rows: 1..2 });
+        assert_eq!(second, &Run { entity: 3, rows: 3..5 });
+    }
+
+    #[test]
+    fn cells_know_their_rows() {
+        let (dense, sparse) = (Rows::All, Rows::Some(vec![0, 2, 5]));
+        for (rows, values, expected) in [
+            (&dense, &[1.0, 2.0, 3.0, 4.0][..], &[(1, 2.0), (2, 3.0)][..]),
+            (&sparse, &[1.0, 2.0, 3.0], &[(2, 2.0)]),
+        ] {
+            let cells = Cells { rows, values };
+            let (values, row_of) = cells.within(&(1..3));
+            let found: Vec<(usize, f64)> =
+                values.iter().enumerate().map(|(at, value)| (row_of(at), *value)).collect();
+            assert_eq!(found, expected);
+        }
+    }
 }

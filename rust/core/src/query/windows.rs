@@ -1,9 +1,10 @@
 //! Aggregated rows: one per window that has a sample, labelled by its start (H12, H15).
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::answer::EntityRows;
-use super::select::{Collector, PickedRow};
+use super::select::{Cells, Collector, Picked, Run};
 use crate::aggregate::{Aggregation, Fold, Interval};
 
 /// Folds records into epoch windows as they come.
@@ -15,7 +16,7 @@ pub struct WindowRows {
 
 /// Windows of one entity, in the order they were first touched.
 struct Windows {
-    index_of: HashMap<i64, u32>,
+    index_of: HashMap<i64, usize>,
     numbers: Vec<i64>,
     /// By channel, then window; may be shorter than `numbers`.
     folds: Vec<Vec<Fold>>,
@@ -50,25 +51,49 @@ impl WindowRows {
     }
 }
 
+/// Consecutive rows of a table that fall into one window of an entity.
+pub struct Piece {
+    entity: u32,
+    window: usize,
+    rows: Range<usize>,
+}
+
 impl Collector for WindowRows {
-    fn record(&mut self, entity: u32, time_ns: i64) -> u32 {
-        let windows = &mut self.entities[entity as usize];
-        let number = time_ns.div_euclid(self.interval_ns);
-        let newest = windows.numbers.len().checked_sub(1);
-        if let Some(newest) = newest.filter(|at| windows.numbers[*at] == number) {
-            return index(newest);
+    type Marks = Vec<Piece>;
+
+    fn records(&mut self, picked: &Picked<'_>) -> Self::Marks {
+        let mut pieces = Vec::with_capacity(picked.runs.len());
+        for Run { entity, rows } in &picked.runs {
+            let mut start = rows.start;
+            while start < rows.end {
+                let number = picked.times_ns[start].div_euclid(self.interval_ns);
+                let start_ns = number.saturating_mul(self.interval_ns);
+                let window_ns = start_ns..start_ns.saturating_add(self.interval_ns);
+                let within = |time_ns: &&i64| window_ns.contains(time_ns);
+                let more = picked.times_ns[start + 1..rows.end].iter().take_while(within).count();
+                let window = self.entities[*entity as usize].window(number);
+                pieces.push(Piece { entity: *entity, window, rows: start..start + 1 + more });
+                start += 1 + more;
+            }
         }
-        let fresh = index(windows.numbers.len());
-        let at = *windows.index_of.entry(number).or_insert(fresh);
-        if at == fresh {
-            windows.numbers.push(number);
-        }
-        at
+        pieces
     }
 
-    fn value(&mut self, row: &PickedRow, channel: usize, value: f64) {
-        let window = row.record as usize;
-        self.fold(row.entity, channel, window).add(row.time_ns, value);
+    fn values(
+        &mut self,
+        picked: &Picked<'_>,
+        marks: &Self::Marks,
+        channel: usize,
+        cells: &Cells<'_>,
+    ) {
+        let aggregation = self.aggregation;
+        for Piece { entity, window, rows } in marks {
+            let (values, row_of) = cells.within(rows);
+            if !values.is_empty() {
+                let fold = self.fold(*entity, channel, *window);
+                fold.add_for(aggregation, values, |at| picked.times_ns[row_of(at)]);
+            }
+        }
     }
 
     fn takes_hours(&self) -> Option<Aggregation> {
@@ -76,7 +101,8 @@ impl Collector for WindowRows {
     }
 
     fn hour(&mut self, entity: u32, start_ns: i64, channel: usize, fold: &Fold) {
-        let window = self.record(entity, start_ns) as usize;
+        let number = start_ns.div_euclid(self.interval_ns);
+        let window = self.entities[entity as usize].window(number);
         self.fold(entity, channel, window).merge(fold);
     }
 }
@@ -92,6 +118,19 @@ impl WindowRows {
 }
 
 impl Windows {
+    /// Index of a window by its number, which is its start over the interval.
+    fn window(&mut self, number: i64) -> usize {
+        let fresh = self.numbers.len();
+        if fresh > 0 && self.numbers[fresh - 1] == number {
+            return fresh - 1;
+        }
+        let at = *self.index_of.entry(number).or_insert(fresh);
+        if at == fresh {
+            self.numbers.push(number);
+        }
+        at
+    }
+
     fn rows(&self, interval_ns: i64, aggregation: Aggregation) -> EntityRows {
         let result = |channel: &Vec<Fold>, at: usize| {
             channel.get(at).and_then(|fold| fold.result(aggregation)).unwrap_or(f64::NAN)
@@ -110,23 +149,17 @@ impl Windows {
     }
 }
 
-fn index(length: usize) -> u32 {
-    u32::try_from(length).expect("fewer than 2^32 windows fit in memory")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::query::select::offer;
 
     const SECOND_NS: i64 = 1_000_000_000;
 
     fn rows(aggregation: Aggregation, samples: &[(i64, f64)]) -> EntityRows {
         let mut windows = WindowRows::new(1, 1, Interval::OneMinute, aggregation);
-        for (seconds, value) in samples {
-            let time_ns = seconds * SECOND_NS;
-            let record = windows.record(0, time_ns);
-            windows.value(&PickedRow { entity: 0, time_ns, record }, 0, *value);
-        }
+        let rows = samples.iter().map(|(seconds, value)| (seconds * SECOND_NS, [Some(*value)]));
+        offer(&mut windows, &rows.collect::<Vec<_>>());
         windows.finish().remove(0)
     }
 
@@ -146,7 +179,7 @@ mod tests {
     #[test]
     fn h12_a_window_touched_only_by_records_without_a_channel_is_no_row() {
         let mut windows = WindowRows::new(1, 1, Interval::OneMinute, Aggregation::Min);
-        windows.record(0, SECOND_NS);
+        offer(&mut windows, &[(SECOND_NS, [None])]);
         assert!(windows.finish()[0].times_ns.is_empty());
     }
 }

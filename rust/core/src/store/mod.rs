@@ -197,7 +197,8 @@ pub trait Store: Send + Sync {
     /// See [`Store`].
     fn counts(&self) -> Result<Counts>;
 
-    /// Takes the lock of the one compactor, `None` where another holds it.
+    /// Takes the lock of the one compactor, `None` where another holds it. Whatever earlier holders
+    /// committed is read from then on, even where they died of it.
     ///
     /// # Errors
     /// See [`Store`].

@@ -99,7 +99,7 @@ impl Expected {
 
     fn read(&self, plane: &Plane, verdict: &mut Verdict) -> Result<(), String> {
         let failed = |error: fleetcast_core::error::Error| error.to_string();
-        let raw = plane.series(query(None), NOW_NS).map_err(failed)?;
+        let raw = plane.series(query(None), usize::MAX, NOW_NS).map_err(failed)?;
         let mut found: BTreeMap<u32, u32> = BTreeMap::new();
         for batch in batches_of(&raw) {
             *found.entry(batch).or_default() += 1;
@@ -128,7 +128,7 @@ impl Expected {
             }
         }
         let windows = Some((Interval::OneHour, Aggregation::Max));
-        let hourly = plane.series(query(windows), NOW_NS).map_err(failed)?;
+        let hourly = plane.series(query(windows), usize::MAX, NOW_NS).map_err(failed)?;
         if hourly_maxima(&hourly) != hourly_maxima(&raw) {
             verdict.unreadable.push("hourly maxima differ from the rows".to_owned());
         }

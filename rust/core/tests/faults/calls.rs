@@ -29,7 +29,12 @@ pub(crate) enum Fault {
     Calls { calls: Range<u64>, errno: c_int },
     /// Whatever takes space during these calls; a write that fits in part is cut short.
     Full { calls: Range<u64> },
+    /// Nothing fails, and the process dies as soon as it has made this call.
+    Death { call: u64 },
 }
+
+/// Exit code of a process that died.
+pub(crate) const DIED: i32 = 86;
 
 /// What a thread did.
 #[derive(Default)]
@@ -129,8 +134,17 @@ impl Recording {
         matches!(&self.fault, Fault::Full { calls } if calls.contains(&last))
     }
 
+    /// Ends the process where the call at which it dies has been made, at the latest by the next.
+    fn live_on(&self) {
+        if matches!(self.fault, Fault::Death { call } if self.tape.calls > call) {
+            // SAFETY: it ends the process, and no destructor runs.
+            unsafe { libc::_exit(DIED) }
+        }
+    }
+
     /// Counts a call; the error it is to fail with, if any.
     fn refuse(&mut self, takes_space: bool) -> Option<c_int> {
+        self.live_on();
         let number = self.tape.calls;
         self.tape.calls += 1;
         let errno = match &self.fault {
@@ -217,6 +231,8 @@ fn write_file(fd: c_int, at: Option<u64>, bytes: &[u8], real: impl Fn(usize) -> 
     let Ok(kept) = usize::try_from(written) else { return written };
     with(|recording| {
         recording.tape.changes.push(Change::Write { file, at, bytes: bytes[..kept].to_vec() });
+        // LMDB tells other processes of a commit after the write of its head page.
+        recording.live_on();
     });
     if flags & libc::O_DSYNC != 0 && sync_file(fd) != 0 { -1 } else { written }
 }

@@ -345,3 +345,49 @@ fn a_disk_that_is_full_for_a_while() {
     assert!(runs > 0);
     tally.assert_clean();
 }
+
+const DYING_DIRECTORY: &str = "FLEETCAST_TEST_DYING_DIRECTORY";
+const DYING_CALL: &str = "FLEETCAST_TEST_DYING_CALL";
+
+/// Issue 6: a compactor may die at any instruction, and another goes on. A commit that it did not
+/// live to tell others about is seen before what it names is taken for an orphan.
+#[test]
+fn a_compactor_that_dies() {
+    let root = scratch();
+    let mut client = Client::create(&root.path().join(PLANE));
+    let program = std::env::current_exe().unwrap();
+    let mut died = 0;
+    for call in 0.. {
+        client.work(&[Step::Write]);
+        let mut compactor = std::process::Command::new(&program);
+        compactor.args(["--exact", "compactor", "--ignored"]).stdout(std::process::Stdio::null());
+        compactor.env(DYING_DIRECTORY, root.path()).env(DYING_CALL, call.to_string());
+        let status = compactor.status().unwrap();
+        let expected = client.expected(&Expected::default());
+        let mut tally = Tally::default();
+        tally.note(&client.judge(&expected));
+        client.work(&[Step::Compact]);
+        tally.note(&client.judge(&expected));
+        tally.orphans += client.orphans() as u64;
+        tally.assert_clean();
+        assert_eq!(client.faults, [""; 0], "call {call}");
+        if status.success() {
+            break;
+        }
+        assert_eq!(status.code(), Some(calls::DIED));
+        died += 1;
+    }
+    eprintln!("{died} compactors died, each after another call");
+    assert!(died > 0);
+}
+
+/// The compactor of [`a_compactor_that_dies`], a process of its own.
+#[test]
+#[ignore = "it is started by another test"]
+fn compactor() {
+    let root = std::path::PathBuf::from(std::env::var_os(DYING_DIRECTORY).unwrap());
+    let call = std::env::var(DYING_CALL).unwrap().parse().unwrap();
+    let mut client = Client::open(&root.join(PLANE), 0).unwrap();
+    calls::record(&root, Fault::Death { call });
+    client.work(&[Step::Compact]);
+}
