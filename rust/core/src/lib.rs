@@ -5,6 +5,7 @@
 
 pub mod error;
 pub mod limits;
+mod swar;
 pub mod time;
 
 pub mod limiter;

@@ -22,7 +22,11 @@ struct Entry {
 #[derive(Default)]
 pub struct SpellingCache {
     hasher: RandomState,
-    entries: HashTable<Entry>,
+    /// In the order of their insertion, which is that of some batch: producers send their series in
+    /// one order, so the entry behind the one just found is probably the next to be asked for.
+    entries: Vec<Entry>,
+    /// Indices into `entries`.
+    places: HashTable<usize>,
     bytes: usize,
 }
 
@@ -39,14 +43,28 @@ impl SpellingCache {
         hasher.finish()
     }
 
-    /// The series that was inserted under exactly this spelling.
+    /// The series that was inserted under exactly this spelling, and its place for [`Self::at`].
     #[must_use]
-    pub fn find(&self, hash: u64, format: u8, measurement: &[u8], tags: &[u8]) -> Option<SeriesId> {
-        self.entries
-            .find(hash, |entry| {
-                entry.hash == hash && spells(&entry.spelling, format, measurement, tags)
-            })
-            .map(|entry| entry.series)
+    pub fn find(
+        &self,
+        hash: u64,
+        format: u8,
+        measurement: &[u8],
+        tags: &[u8],
+    ) -> Option<(usize, SeriesId)> {
+        let spells = |entry: &Entry| {
+            entry.hash == hash && unspell(&entry.spelling) == Some((format, measurement, tags))
+        };
+        let &place = self.places.find(hash, |&place| spells(&self.entries[place]))?;
+        Some((place, self.entries[place].series))
+    }
+
+    /// The spelling, as [`Self::spell`] makes it, and the series at a place. Places count from 0;
+    /// none outlives the next [`Self::insert`].
+    #[inline]
+    #[must_use]
+    pub fn at(&self, place: usize) -> Option<(&[u8], SeriesId)> {
+        self.entries.get(place).map(|entry| (&*entry.spelling, entry.series))
     }
 
     /// The bytes to hand to [`Self::insert`] once the series has its id.
@@ -72,10 +90,13 @@ impl SpellingCache {
         }
         if self.bytes + spelling.len() > SPELLING_BYTES_MAX {
             self.entries.clear();
+            self.places.clear();
             self.bytes = 0;
         }
         self.bytes += spelling.len();
-        self.entries.insert_unique(hash, Entry { hash, spelling, series }, |entry| entry.hash);
+        let Self { entries, places, .. } = self;
+        places.insert_unique(hash, entries.len(), |&place| entries[place].hash);
+        entries.push(Entry { hash, spelling, series });
     }
 }
 
@@ -87,16 +108,16 @@ fn unspell(spelling: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     Some((format, measurement, tags))
 }
 
-fn spells(spelling: &[u8], format: u8, measurement: &[u8], tags: &[u8]) -> bool {
-    unspell(spelling) == Some((format, measurement, tags))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn find(cache: &SpellingCache, format: u8, measurement: &[u8], tags: &[u8]) -> Option<u32> {
-        cache.find(cache.hash(format, measurement, tags), format, measurement, tags)
+        let (place, series) =
+            cache.find(cache.hash(format, measurement, tags), format, measurement, tags)?;
+        let spelling = SpellingCache::spell(format, measurement, tags);
+        assert_eq!(cache.at(place), Some((&*spelling, series)));
+        Some(series)
     }
 
     #[test]
@@ -110,6 +131,18 @@ mod tests {
     }
 
     #[test]
+    fn spellings_stand_in_the_order_of_their_insertion() {
+        let mut cache = SpellingCache::default();
+        let spelling = |series: u8| SpellingCache::spell(b'j', b"link", &[series]);
+        for series in [3, 1, 3, 2, 1] {
+            cache.insert(spelling(series), u32::from(series));
+        }
+        let stand = (0..).map_while(|place| cache.at(place)).map(|(_, series)| series);
+        assert_eq!(stand.collect::<Vec<_>>(), [3, 1, 2]);
+        assert_eq!(cache.at(1), Some((&*spelling(1), 1)));
+    }
+
+    #[test]
     fn the_cache_starts_over_instead_of_growing_without_bound() {
         let mut cache = SpellingCache::default();
         let tags = vec![b'x'; SPELLING_BYTES_MAX / 4];
@@ -117,6 +150,7 @@ mod tests {
             cache.insert(SpellingCache::spell(b'j', &[series], &tags), u32::from(series));
         }
         assert!(cache.bytes <= SPELLING_BYTES_MAX);
+        assert_eq!(cache.entries.len(), cache.places.len());
         assert_eq!(find(&cache, b'j', &[7], &tags), Some(7));
     }
 }

@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use crate::swar;
+
 /// Nanoseconds of a second.
 pub const SECOND_NS: i64 = 1_000_000_000;
 /// 2000-01-01T00:00:00Z, the earliest instant that is stored (decisions D8).
@@ -62,62 +64,104 @@ pub fn timestamp_ns(seconds: i64, nanos: i32) -> Option<i64> {
     sound.then(|| saturated(seconds, fraction_ns))
 }
 
-/// Length of `YYYY-MM-DDTHH:MM`.
+/// Length of `YYYY-MM-DDTHH:MM`, and with the seconds.
 const MINUTE_BYTES: usize = 16;
+const SECOND_BYTES: usize = 19;
+/// Digits of a nanosecond's fraction.
+const NANO_DIGITS: usize = 9;
 
-/// Reads times of which many lie in the same minute.
-#[derive(Default)]
+/// Reads times of which many lie in the same minute and end in the same offset.
 pub struct TimeReader {
-    /// The text of the last minute that began a time in UTC, and its instant.
+    /// The text of the minute that began a time with seconds, and its instant.
     minute: [u8; MINUTE_BYTES],
     minute_ns: i64,
+    /// What ended that time: an offset, of at most six bytes, and which bits of them count.
+    offset: u64,
+    offset_mask: u64,
+}
+
+impl Default for TimeReader {
+    fn default() -> Self {
+        // No text has this byte, so that none begins with this minute.
+        Self { minute: [0xff; MINUTE_BYTES], minute_ns: 0, offset: 0, offset_mask: 0 }
+    }
 }
 
 impl TimeReader {
     /// As [`parse_ns`].
     #[inline]
     pub fn parse_ns(&mut self, text: &[u8]) -> Option<i64> {
-        if let Some((minute, [b':', s1, s2, tail @ .., b'Z'])) = text.split_first_chunk()
-            && *minute == self.minute
-            && let Some(fraction_ns) = whole_fraction(tail)
-        {
-            let second = pair(*s1, *s2);
-            // The minute was refused or saturated before if adding to it could overflow.
-            return (second < 60)
-                .then(|| self.minute_ns + i64::from(second) * SECOND_NS + fraction_ns);
+        match self.begins(text) {
+            Some((ns, length)) if length == text.len() => Some(ns),
+            _ => self.parse_any(text),
         }
-        self.parse_any(text)
     }
 
+    /// The time that `text` begins with, and its length, if it is one in the minute of an earlier
+    /// one, spelled in the same way. It is the whole time if what follows ends a time.
+    #[inline]
+    #[must_use]
+    pub fn begins(&self, text: &[u8]) -> Option<(i64, usize)> {
+        let (minute, rest) = text.split_first_chunk()?;
+        let ([b':', s1, s2], rest) = rest.split_first_chunk()? else { return None };
+        let second = pair(*s1, *s2);
+        if *minute != self.minute || second > 59 {
+            return None;
+        }
+        let (fraction_ns, fraction_bytes) = match rest {
+            [b'.', digits @ ..] => short_fraction(digits).map(|(ns, count)| (ns, count + 1))?,
+            _ => (0, 0),
+        };
+        if (swar::word(rest.get(fraction_bytes..)?) ^ self.offset) & self.offset_mask != 0 {
+            return None;
+        }
+        let offset_bytes = (self.offset_mask.trailing_ones() / 8) as usize;
+        // The minute was refused or saturated before if adding to it could overflow.
+        let ns = self.minute_ns + i64::from(second) * SECOND_NS + fraction_ns;
+        Some((ns, SECOND_BYTES + fraction_bytes + offset_bytes))
+    }
+
+    #[cold]
     fn parse_any(&mut self, text: &[u8]) -> Option<i64> {
         let ns = parse_ns(text)?;
-        if let Some((minute, [b':', ..])) = text.split_first_chunk()
-            && let Some(minute_ns) = parse_ns(minute)
+        let Some((minute, [b':', _, _, rest @ ..])) = text.split_first_chunk() else {
+            return Some(ns);
+        };
+        let offset = match rest {
+            [b'.' | b',', digits @ ..] => fraction(digits)?.1,
+            offset => offset,
+        };
+        if let Some(minute_ns) = parse_ns(&[minute, offset].concat())
             && minute_ns.checked_add(60 * SECOND_NS).is_some()
             && minute_ns > i64::MIN
         {
+            let offset_bits = u32::try_from(offset.len() * 8).expect("an offset of six bytes");
+            self.offset_mask = (1 << offset_bits) - 1;
+            self.offset = swar::word(offset);
             (self.minute, self.minute_ns) = (*minute, minute_ns);
         }
         Some(ns)
     }
 }
 
-/// Nanoseconds of `text` if it is empty or a point and one to nine digits.
+/// Nanoseconds of the one to nine digits that `text` begins with, and how many they are; `None`
+/// where they are more, or none.
 #[inline]
-fn whole_fraction(text: &[u8]) -> Option<i64> {
-    let [b'.', digits @ ..] = text else {
-        return text.is_empty().then_some(0);
-    };
-    let unit_ns = *UNITS_NS.get(digits.len())?;
-    let mut value = 0;
-    for digit in digits {
-        let digit = digit.wrapping_sub(b'0');
-        if digit > 9 {
-            return None;
-        }
-        value = value * 10 + u32::from(digit);
+fn short_fraction(text: &[u8]) -> Option<(i64, usize)> {
+    let word = swar::word(text);
+    let mut count = swar::digit_count(word);
+    let mut value =
+        if count < 8 { swar::few_digits(word, count) } else { swar::eight_digits(word) };
+    if count == 8
+        && let Some(digit @ b'0'..=b'9') = text.get(8)
+    {
+        value = value * 10 + u64::from(digit - b'0');
+        count = NANO_DIGITS;
     }
-    Some(i64::from(value) * unit_ns).filter(|_| !digits.is_empty())
+    if count == 0 || count == NANO_DIGITS && text.get(NANO_DIGITS).is_some_and(u8::is_ascii_digit) {
+        return None;
+    }
+    Some((value.cast_signed() * UNITS_NS[count], count))
 }
 
 /// Nanoseconds of the last digit of a fraction, by the number of its digits.
@@ -328,6 +372,43 @@ mod tests {
             for _ in 0..2 {
                 assert_eq!(reader.parse_ns(time.as_bytes()), Some(ns), "{clause}: {time}");
             }
+        }
+    }
+
+    #[test]
+    fn a_time_is_read_from_the_front_of_a_text_if_it_is_like_one_before() {
+        let noon = 1_769_860_800 * SECOND_NS;
+        for (offset, other) in [("Z", "z"), ("+02:00", "+02:01"), ("-0530", "Z"), ("", "Z")] {
+            let mut reader = TimeReader::default();
+            let first = format!("2026-01-31T12:00:00.5{offset}");
+            let start_ns = reader.parse_ns(first.as_bytes()).unwrap() - SECOND_NS / 2;
+            assert!((start_ns - noon).abs() < 86_400 * SECOND_NS);
+            for (rest, ns) in [
+                (":07", Some(7 * SECOND_NS)),
+                (":59.25", Some(59 * SECOND_NS + SECOND_NS / 4)),
+                (":00.12345678", Some(123_456_780)),
+                (":00.123456789", Some(123_456_789)),
+                (":00.1234567890", None),
+                (":60", None),
+                (":0", None),
+                (":00.", None),
+            ] {
+                let time = format!("2026-01-31T12:00{rest}{offset}");
+                let found = ns.map(|ns| (start_ns + ns, time.len()));
+                assert_eq!(reader.begins(format!("{time}\"}}").as_bytes()), found, "{time}");
+                let other = format!("2026-01-31T12:00{rest}{other}\"");
+                let is_whole = |(_, length)| other.as_bytes()[length] == b'"';
+                assert!(!reader.begins(other.as_bytes()).is_some_and(is_whole), "{other}");
+            }
+            assert_eq!(reader.begins(format!("2026-01-31T12:01:07{offset}").as_bytes()), None);
+        }
+    }
+
+    #[test]
+    fn a_reader_knows_no_minute_at_first() {
+        for text in ["\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0:00", "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0:00Z"]
+        {
+            assert_eq!(TimeReader::default().parse_ns(text.as_bytes()), None, "D1");
         }
     }
 

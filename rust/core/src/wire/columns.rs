@@ -11,9 +11,14 @@ use crate::batch::{
 };
 
 use super::prefix::Prefix;
+use super::shape::{ValueColumns, Values as RowValues};
 
 /// A column that is not known yet, see [`Cell::column`].
 pub(super) const UNKNOWN_COLUMN: u32 = u32::MAX;
+
+/// Rows that a table has room for at first, and times as many as it has when it needs more.
+const ROWS_MIN: usize = 16;
+const GROWTH: usize = 8;
 
 /// An acceptable field value.
 #[derive(Clone, Debug)]
@@ -57,8 +62,8 @@ pub(super) struct Row<'a> {
 struct TableIndex {
     /// Columns by name.
     by_name: HashTable<u32>,
-    /// Each column's name as a JSON key, empty where only escapes can spell it.
-    keys: Vec<Prefix>,
+    /// Each column's name as a JSON key, `None` where only escapes can spell it.
+    keys: Vec<Option<Prefix>>,
 }
 
 /// Builds a [`Batch`].
@@ -68,16 +73,19 @@ pub(super) struct Columns {
     by_measurement: HashTable<u32>,
     /// Table of the last row: the next one is most likely the same.
     last_table: Option<u32>,
+    /// No table gets more rows.
+    rows_max: usize,
     hasher: RandomState,
 }
 
 impl Columns {
-    pub(super) fn new(ingest_ns: i64) -> Self {
+    pub(super) fn new(ingest_ns: i64, rows_max: usize) -> Self {
         Self {
             batch: Batch { ingest_ns, ..Batch::default() },
             indices: Vec::new(),
             by_measurement: HashTable::new(),
             last_table: None,
+            rows_max,
             hasher: RandomState::default(),
         }
     }
@@ -109,24 +117,29 @@ impl Columns {
         self.by_measurement.find(hash, |&table| measures(table)).copied()
     }
 
-    /// The name of a column as a JSON key, empty where only escapes can spell it.
+    /// The name of a column as a JSON key, `None` where only escapes can spell it.
     #[inline]
     pub(super) fn plain_key(&self, table: u32, column: u32) -> Option<&Prefix> {
-        self.indices.get(table as usize)?.keys.get(column as usize)
+        self.indices.get(table as usize)?.keys.get(column as usize)?.as_ref()
     }
 
     /// The column of the field `name`, or [`UNKNOWN_COLUMN`].
     pub(super) fn find_column(&self, table: u32, name: &str) -> u32 {
-        let parts = (self.batch.tables.get(table as usize), self.indices.get(table as usize));
-        let (Some(table), Some(index)) = parts else {
+        let Some(index) = self.indices.get(table as usize) else {
             return UNKNOWN_COLUMN;
         };
         let hash = self.hasher.hash_one(name);
-        let found = index.by_name.find(hash, |&column| {
-            let field = table.columns.get(column as usize).map(|column| column.field as usize);
-            field.and_then(|at| self.batch.fields.get(at)).is_some_and(|field| field.name == name)
-        });
+        let found = index.by_name.find(hash, |&column| self.is_named(table, column, name));
         found.copied().unwrap_or(UNKNOWN_COLUMN)
+    }
+
+    /// Whether there is such a column and its field is called `name`.
+    #[inline]
+    pub(super) fn is_named(&self, table: u32, column: u32, name: &str) -> bool {
+        let table = self.batch.tables.get(table as usize);
+        let column = table.and_then(|table| table.columns.get(column as usize));
+        let field = column.and_then(|column| self.batch.fields.get(column.field as usize));
+        field.is_some_and(|field| field.name == name)
     }
 
     /// The time to store for a record that was sent with `sent_ns` (decisions D10).
@@ -147,52 +160,37 @@ impl Columns {
         table_at: u32,
         series: u32,
         time_ns: i64,
-        columns: &[u32],
-        values: &mut [Value<'_>],
+        columns: &ValueColumns,
+        values: &mut RowValues<'_>,
     ) {
-        self.last_table = Some(table_at);
-        self.batch.accepted_count += 1;
+        let row_at = self.add_row(table_at, series, time_ns);
         let table = &mut self.batch.tables[table_at as usize];
-        let row_at = table.row_count();
-        table.series.push(series);
-        table.times_ns.push(time_ns);
-        for (&column, value) in columns.iter().zip(values) {
+        for (&column, &value) in columns.doubles.iter().zip(&values.doubles) {
+            let column = &mut table.columns[column as usize];
+            if let Values::Float(values) = &mut column.values {
+                note_row(&mut column.rows, values.len(), row_at);
+                values.push(value);
+            }
+        }
+        for (&column, value) in columns.others.iter().zip(&mut values.others) {
             let pushed = push(&mut table.columns[column as usize], row_at, value);
             debug_assert!(pushed, "a value of another type than its column");
         }
     }
 
-    /// Whether there is such a column and its values are doubles.
-    pub(super) fn holds_doubles(&self, table: u32, column: u32) -> bool {
-        let table = self.batch.tables.get(table as usize);
-        let column = table.and_then(|table| table.columns.get(column as usize));
-        column.is_some_and(|column| matches!(column.values, Values::Float(_)))
-    }
-
-    /// As [`Self::accept_known`], where all columns are of doubles.
-    ///
-    /// # Panics
-    /// When there is no such table or column.
+    /// Adds a row without values to a known table; its index.
     #[inline]
-    pub(super) fn accept_doubles(
-        &mut self,
-        table_at: u32,
-        series: u32,
-        time_ns: i64,
-        values: &[(u32, f64)],
-    ) {
-        self.accept_known(table_at, series, time_ns, &[], &mut []);
+    fn add_row(&mut self, table_at: u32, series: u32, time_ns: i64) -> usize {
+        self.last_table = Some(table_at);
+        self.batch.accepted_count += 1;
         let table = &mut self.batch.tables[table_at as usize];
-        let row_at = table.row_count() - 1;
-        for &(column, value) in values {
-            let column = &mut table.columns[column as usize];
-            if let Values::Float(values) = &mut column.values {
-                if !matches!(column.rows, Rows::All) || values.len() != row_at {
-                    push_row(&mut column.rows, count(values.len()), count(row_at));
-                }
-                values.push(value);
-            }
+        let row_at = table.row_count();
+        if row_at == table.times_ns.capacity() {
+            grow(table, self.rows_max);
         }
+        table.series.push(series);
+        table.times_ns.push(time_ns);
+        row_at
     }
 
     /// Adds `row` and tells its cells their columns; takes their texts. A cell of another type
@@ -205,8 +203,7 @@ impl Columns {
             Some(table) => table,
             None => self.add_table(row.measurement),
         };
-        self.accept_known(table_at, row.series, row.time_ns, &[], &mut []);
-        let row_at = self.batch.tables[table_at as usize].row_count() - 1;
+        let row_at = self.add_row(table_at, row.series, row.time_ns);
         let columns_known = row.cells_table == Some(table_at);
         for (key, cell) in cells.iter_mut().enumerate() {
             if !columns_known || cell.column == UNKNOWN_COLUMN {
@@ -266,6 +263,23 @@ impl Columns {
     }
 }
 
+/// Makes room for more rows, several times as many as there are: less than doubling so often would
+/// copy. At most `rows_max` in all, which is enough.
+#[cold]
+fn grow(table: &mut Table, rows_max: usize) {
+    let row_count = table.row_count();
+    let room = (row_count * (GROWTH - 1)).max(ROWS_MIN).min(rows_max.saturating_sub(row_count));
+    table.series.reserve_exact(room);
+    table.times_ns.reserve_exact(room);
+    for column in &mut table.columns {
+        match &mut column.values {
+            Values::Float(values) => values.reserve_exact(room),
+            Values::Bool(values) => values.reserve_exact(room),
+            Values::Text(values) => values.reserve_exact(room),
+        }
+    }
+}
+
 /// Takes `value` for the row `row_at` of the table; false where its type is another.
 #[inline]
 fn push(column: &mut Column, row_at: usize, value: &mut Value<'_>) -> bool {
@@ -276,13 +290,19 @@ fn push(column: &mut Column, row_at: usize, value: &mut Value<'_>) -> bool {
         (Values::Text(values), Value::Text(value)) => values.push(std::mem::take(value).into()),
         _ => return false,
     }
-    if !matches!(column.rows, Rows::All) || value_count != row_at {
-        push_row(&mut column.rows, count(value_count), count(row_at));
-    }
+    note_row(&mut column.rows, value_count, row_at);
     true
 }
 
-/// Notes the row of a value after `value_count` others in a column that not every row has.
+/// Notes the row of a value after `value_count` others in its column.
+#[inline]
+fn note_row(rows: &mut Rows, value_count: usize, row_at: usize) {
+    if !matches!(rows, Rows::All) || value_count != row_at {
+        push_row(rows, count(value_count), count(row_at));
+    }
+}
+
+/// As [`note_row`], in a column that not every row has.
 #[cold]
 fn push_row(rows: &mut Rows, value_count: u32, row_at: u32) {
     match rows {
@@ -305,11 +325,9 @@ fn position(record: u32, key: usize) -> CellPosition {
     CellPosition { record, key: count(key) }
 }
 
-fn plain_key(name: &str) -> Prefix {
-    if name.bytes().any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)) {
-        return Prefix::default();
-    }
-    Prefix::new(&[b"\"", name.as_bytes(), b"\""].concat())
+fn plain_key(name: &str) -> Option<Prefix> {
+    let is_plain = !name.bytes().any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
+    is_plain.then(|| Prefix::new(&[b"\"", name.as_bytes(), b"\""].concat()))
 }
 
 fn count(value: usize) -> u32 {

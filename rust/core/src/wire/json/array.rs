@@ -2,22 +2,25 @@
 
 use super::faults::Faults;
 use super::scan::{Scan, Scanner, Syntax};
-use super::series::FreshSeries;
-use super::shape::{Shapes, Slot};
+use std::str::Utf8Error;
+
+use super::SPELLING_FORMAT;
+use super::shape::Part;
 use crate::batch::ParseResult;
 use crate::fault::{Fault, FaultCode, Refusal, Step};
 use crate::limits::{BLOCK_ROWS_MAX, WriteLimits};
 use crate::spelling::SpellingCache;
 use crate::time::TimeReader;
-use crate::wire::columns::{Cell, Columns, Value};
+use crate::wire::columns::{Cell, Columns};
 use crate::wire::keys::KeySet;
+use crate::wire::series::SeriesFinder;
+use crate::wire::shape::{Shapes, Slot, Values};
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// State of one parse; `'a` is the document, `'c` the caller's knowledge.
 pub(super) struct Parser<'a, 'c> {
     pub(super) text: &'a str,
-    pub(super) names: &'c SpellingCache,
     pub(super) limits: &'c WriteLimits,
     pub(super) tenant_key: &'c str,
     pub(super) times: TimeReader,
@@ -33,10 +36,10 @@ pub(super) struct Parser<'a, 'c> {
     pub(super) other_keys: KeySet<'a>,
     /// Values of the current record that vary from record to record.
     pub(super) slots: Vec<Slot>,
-    pub(super) shapes: Shapes,
+    pub(super) shapes: Shapes<Part>,
     /// Field values of the current record, while it is read by its shape.
-    pub(super) values: Vec<Value<'a>>,
-    pub(super) fresh: FreshSeries<'a>,
+    pub(super) values: Values<'a>,
+    pub(super) series: SeriesFinder<'a, 'c>,
     pub(super) faults: Faults,
     /// Whether the content of some record's tags refuses the batch (C20, C22).
     pub(super) tags_refused: bool,
@@ -63,15 +66,14 @@ pub fn parse_json(
     ingest_ns: i64,
 ) -> ParseResult {
     assert!(limits.batch_records_max <= BLOCK_ROWS_MAX, "a batch must fit one block");
-    let text = std::str::from_utf8(body).map_err(|error| not_json(error.valid_up_to()))?;
+    let text = text(body).map_err(|error| not_json(error.valid_up_to()))?;
     let start = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
     let mut parser = Parser {
         text,
-        names,
         limits,
         tenant_key,
         times: TimeReader::default(),
-        columns: Columns::new(ingest_ns),
+        columns: Columns::new(ingest_ns, limits.batch_records_max),
         cells: Vec::new(),
         cells_table: None,
         keys: KeySet::default(),
@@ -79,8 +81,8 @@ pub fn parse_json(
         other_keys: KeySet::default(),
         slots: Vec::new(),
         shapes: Shapes::default(),
-        values: Vec::new(),
-        fresh: FreshSeries::default(),
+        values: Values::default(),
+        series: SeriesFinder::new(SPELLING_FORMAT, names),
         faults: Faults::default(),
         tags_refused: false,
     };
@@ -98,6 +100,17 @@ pub fn parse_json(
         return Err(Refusal::InvalidInput { field: "tags" });
     }
     Ok(parser.columns.finish())
+}
+
+/// The body as UTF-8. Most bodies are ASCII, which is checked several times as fast.
+#[expect(unsafe_code, reason = "the standard library has no stable safe way from ASCII to text")]
+fn text(body: &[u8]) -> Result<&str, Utf8Error> {
+    if body.is_ascii() {
+        // SAFETY: `is_ascii` has just said that every byte is below 0x80, and any sequence of such
+        // bytes is UTF-8, one character each.
+        return Ok(unsafe { std::str::from_utf8_unchecked(body) });
+    }
+    std::str::from_utf8(body)
 }
 
 impl<'a> Parser<'a, '_> {

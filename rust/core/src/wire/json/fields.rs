@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use super::array::Parser;
 use super::record::RECORD_DEPTH;
 use super::scan::{Scan, Scanner};
-use super::shape::{Slot, SlotValue};
 use crate::fault::FaultCode;
 use crate::wire::columns::{Cell, UNKNOWN_COLUMN, Value};
+use crate::wire::shape::{Slot, SlotValue};
 
 /// Depth of the values of a record's fields.
 const FIELDS_DEPTH: usize = RECORD_DEPTH + 1;
@@ -74,7 +74,7 @@ impl<'a> Parser<'a, '_> {
                     Value::Bool(false)
                 }
             };
-            self.slots.push(Slot { start: value_at, end: scan.at, value: SlotValue::Field });
+            self.slots.push(Slot { place: value_at..scan.at, value: SlotValue::Field });
             // Faulty ones too: their keys count as duplicates of later ones.
             self.cells.push(Cell { name, column, value });
             more = scan.next(b'}')?;
@@ -92,13 +92,11 @@ impl<'a> Parser<'a, '_> {
     ) -> Scan<(Cow<'a, str>, u32)> {
         if let Some(table) = table
             && let Some(key) = self.columns.plain_key(table, expected)
+            && let Some(length) = key.length_in(scan.rest())
         {
-            let length = key.begins(scan.rest());
-            if length > 0 {
-                let start = scan.at + 1;
-                scan.at += length;
-                return Ok((Cow::Borrowed(scan.span(start, scan.at - 1)?), expected));
-            }
+            let start = scan.at + 1;
+            scan.at += length;
+            return Ok((Cow::Borrowed(scan.span(start, scan.at - 1)?), expected));
         }
         let (name, column, at) = self.unexpected_name(*scan, table)?;
         scan.at = at;

@@ -2,10 +2,8 @@
 
 use super::power::nearest;
 use super::scan::{Scan, Scanner};
-use super::string::{HIGH_BITS, ONES};
+use crate::swar::{digit_count, digits_and_others, eight_digits, few_digits, number, word};
 
-/// Eight characters `0`.
-const ZEROS: u64 = ONES * 0x30;
 /// Powers of ten by exponent.
 const POWERS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 
@@ -27,7 +25,11 @@ impl Scanner<'_> {
     /// A number as the nearest double, ties to even; infinite where it is too large (C5, C6).
     #[inline]
     pub(super) fn double(&mut self) -> Scan<f64> {
-        if let Some((value, at)) = self.short_decimal() {
+        if let Some((value, length)) = short_decimal(word(self.rest())) {
+            self.at += length;
+            return Ok(value);
+        }
+        if let Some((value, at)) = self.middling_decimal() {
             self.at = at;
             return Ok(value);
         }
@@ -37,28 +39,28 @@ impl Scanner<'_> {
         })
     }
 
-    /// A number of one to seven digits on both sides of a point, as most measurements are, and
-    /// the place behind it. Nothing in here branches on what varies from one to the next.
+    /// A number of one to seven digits on both sides of a point, and the place behind it. As in
+    /// [`short_decimal`], nothing branches on what varies from one to the next.
     #[inline]
     #[expect(clippy::needless_bitwise_bool, reason = "a lazy operator would be a branch")]
-    fn short_decimal(self) -> Option<(f64, usize)> {
-        let window = self.rest().first_chunk::<17>()?;
+    fn middling_decimal(self) -> Option<(f64, usize)> {
+        let window = self.rest().first_chunk::<24>()?;
         let negative = usize::from(window.first() == Some(&b'-'));
-        let (whole, whole_count) = few_digits(window, negative)?;
-        let point = negative + whole_count;
-        let (fraction, fraction_count) = few_digits(window, point + 1)?;
+        let text = window.get(negative..)?;
+        let whole = word(text);
+        let point = digit_count(whole);
+        let fraction = word(text.get(point + 1..)?);
+        let fraction_count = digit_count(fraction);
         let end = point + 1 + fraction_count;
-        let leading_zero = (whole_count > 1) & (window.get(negative) == Some(&b'0'));
-        let behind = window.get(end)? | 0x20;
-        if (window.get(point) != Some(&b'.')) | leading_zero | (behind == b'e') {
+        let leading_zero = (point > 1) & (text.first() == Some(&b'0'));
+        let is_other =
+            (text.get(point) != Some(&b'.')) | leading_zero | ends_otherwise(*text.get(end)?);
+        if is_other | (point == 0) | (point == 8) | (fraction_count == 0) | (fraction_count == 8) {
             return None;
         }
         let unit = *POWERS.get(fraction_count)?;
-        // Fourteen digits and a small power of ten: exact doubles, see `power`.
-        #[expect(clippy::cast_precision_loss, reason = "below 2^53 nothing is lost")]
-        let quotient = (whole * unit + fraction).cast_signed() as f64 / unit.cast_signed() as f64;
-        let sign = (negative as u64) << 63;
-        Some((f64::from_bits(quotient.to_bits() | sign), self.at + end))
+        let mantissa = few_digits(whole, point) * unit + few_digits(fraction, fraction_count);
+        Some((quotient(mantissa, unit, negative as u64), self.at + negative + end))
     }
 
     /// Any number, and the place behind it.
@@ -122,29 +124,17 @@ impl Scanner<'_> {
     #[inline]
     fn digits(self, mut mantissa: u64) -> (u64, usize) {
         let mut at = self.at;
-        let bytes = self.bytes();
-        while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
-            let digits = u64::from_le_bytes(*chunk) ^ ZEROS;
-            // The lowest high bit marks the first byte that is no digit.
-            let others = (digits.wrapping_add(ONES * 0x76) | digits) & HIGH_BITS;
-            if others == 0 {
-                mantissa = mantissa.wrapping_mul(100_000_000).wrapping_add(eight_digits(digits));
-                at += 8;
-                continue;
+        loop {
+            let word = word(self.bytes().get(at..).unwrap_or_default());
+            let count = digit_count(word);
+            if count < 8 {
+                let unit = POWERS.get(count).copied().unwrap_or_default();
+                let value = few_digits(word, count);
+                return (mantissa.wrapping_mul(unit).wrapping_add(value), at + count);
             }
-            // Zeros move in before the digits, and what followed them falls out: two shifts,
-            // since all eight bytes may have to go.
-            let bit_count = others.trailing_zeros() & 0x38;
-            let value = eight_digits(digits << 8 << (56 - bit_count));
-            let count = (bit_count / 8) as usize;
-            let unit = POWERS.get(count).copied().unwrap_or_default();
-            return (mantissa.wrapping_mul(unit).wrapping_add(value), at + count);
+            mantissa = mantissa.wrapping_mul(100_000_000).wrapping_add(eight_digits(word));
+            at += 8;
         }
-        while let Some(digit @ b'0'..=b'9') = bytes.get(at) {
-            mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
-            at += 1;
-        }
-        (mantissa, at)
     }
 
     /// From the letter on; also the place behind it.
@@ -172,24 +162,50 @@ fn place(digit_count: usize) -> i64 {
     i64::try_from(digit_count).unwrap_or(EXPONENT_MAX)
 }
 
-/// The one to seven digits at `at` and how many they are; `None` for more or fewer.
+/// The number that a text begins with, if it has digits on both sides of a point and ends within
+/// these eight characters, as most measurements do; and how many characters it takes. Nothing in
+/// here branches on what varies from one to the next, and its end is known before any digit is read.
 #[inline]
-fn few_digits(window: &[u8; 17], at: usize) -> Option<(u64, usize)> {
-    let chunk = window.get(at..)?.first_chunk::<8>()?;
-    let digits = u64::from_le_bytes(*chunk) ^ ZEROS;
-    let others = (digits.wrapping_add(ONES * 0x76) | digits) & HIGH_BITS;
-    let bit_count = others.trailing_zeros() & 0x78;
-    if bit_count == 0 || bit_count == 64 {
+#[expect(clippy::needless_bitwise_bool, reason = "a lazy operator would be a branch")]
+fn short_decimal(text: u64) -> Option<(f64, usize)> {
+    let negative = u64::from(byte_at(text, 0) == b'-');
+    // A zero byte moves in behind, and ends no number.
+    let text = text >> (8 * negative);
+    let (digits, others) = digits_and_others(text);
+    // The second is right if the first is a point.
+    let second = others & others.wrapping_sub(1);
+    // In bits: 0 where it comes first, 64 where it does not come.
+    let (point, end) = (others.trailing_zeros() & 0x78, second.trailing_zeros() & 0x78);
+    let leading_zero = (point > 8) & (byte_at(text, 0) == b'0');
+    let behind = byte_at(text, end);
+    let is_other = (byte_at(text, point) != b'.') | leading_zero | ends_otherwise(behind);
+    if is_other | (behind == 0) | (point == 0) | (end == point + 8) | (end == 64) {
         return None;
     }
-    Some((eight_digits(digits << (64 - bit_count)), (bit_count / 8) as usize))
+    let whole = (1 << point) - 1;
+    let mantissa = number(((digits & whole) << 8 | digits & !(whole << 8 | 0xff)) << (64 - end));
+    let unit = *POWERS.get(((end - point) / 8 - 1) as usize)?;
+    Some((quotient(mantissa, unit, negative), (end / 8) as usize + usize::from(negative != 0)))
 }
 
-/// The number that eight digits (0 to 9, not their characters) spell, the first in the lowest byte.
+/// Whether a number goes on behind its fraction.
 #[inline]
-const fn eight_digits(digits: u64) -> u64 {
-    let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8);
-    let low = (pairs & 0x0000_00ff_0000_00ff).wrapping_mul(0x000f_4240_0000_0064);
-    let high = (pairs >> 16 & 0x0000_00ff_0000_00ff).wrapping_mul(0x0000_2710_0000_0001);
-    low.wrapping_add(high) >> 32
+const fn ends_otherwise(byte: u8) -> bool {
+    byte | 0x20 == b'e'
+}
+
+/// The byte that begins at bit `at`; any one for 64.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "the lowest byte is what is asked for")]
+const fn byte_at(text: u64, at: u32) -> u8 {
+    text.wrapping_shr(at) as u8
+}
+
+/// `mantissa / unit`: both are exact doubles, fourteen digits and a small power of ten, so that one
+/// division gives the nearest double, see `power`.
+#[inline]
+#[expect(clippy::cast_precision_loss, reason = "below 2^53 nothing is lost")]
+const fn quotient(mantissa: u64, unit: u64, negative: u64) -> f64 {
+    let quotient = mantissa.cast_signed() as f64 / unit.cast_signed() as f64;
+    f64::from_bits(quotient.to_bits() | negative << 63)
 }

@@ -6,10 +6,10 @@ use super::array::Parser;
 use super::faults::NOWHERE;
 use super::scan::{Scan, Scanner};
 use super::series::Tags;
-use super::shape::{Slot, SlotValue};
 use crate::fault::FaultCode;
-use crate::time::YEAR_2000_NS;
 use crate::wire::columns::Row;
+use crate::wire::rules::is_rejected;
+use crate::wire::shape::{Slot, SlotValue};
 
 /// Depth of the values of a record's keys: inside the record and the array.
 pub(super) const RECORD_DEPTH: usize = 2;
@@ -83,8 +83,10 @@ impl<'a> Parser<'a, '_> {
             }
             more = scan.next(b'}')?;
         }
-        if self.end_record(index, &parts)? {
-            self.learn_shape(start, scan.at);
+        if self.end_record(index, &parts)?
+            && let Some(measurement) = &parts.measurement
+        {
+            self.learn_shape(measurement, start, scan.at);
         }
         Ok(scan.at)
     }
@@ -121,7 +123,7 @@ impl<'a> Parser<'a, '_> {
                 Some(text) => {
                     if matches!(text, Cow::Borrowed(_)) {
                         let (start, end) = (start + 1, scan.at - 1);
-                        self.slots.push(Slot { start, end, value: SlotValue::Time });
+                        self.slots.push(Slot { place: start..end, value: SlotValue::Time });
                     }
                     parts.time_ns = self.times.parse_ns(text.as_bytes());
                     parts.time_ns.is_none().then_some(FaultCode::DatetimeParsing)
@@ -129,7 +131,7 @@ impl<'a> Parser<'a, '_> {
             },
             Key::Tags => {
                 (parts.tags, scan.at) = self.tags(scan, parts.measurement.as_deref())?;
-                self.slots.push(Slot { start, end: scan.at, value: SlotValue::Tags });
+                self.slots.push(Slot { place: start..scan.at, value: SlotValue::Tags });
                 matches!(parts.tags, Tags::Faulty).then_some(FaultCode::DictType)
             }
             Key::Fields if scan.peek() == b'{' => {
@@ -155,10 +157,9 @@ impl<'a> Parser<'a, '_> {
     /// Decides on a record that is read; whether it is accepted.
     fn end_record(&mut self, index: usize, parts: &Parts<'a>) -> Scan<bool> {
         self.faults.next_pass();
-        let rejected =
-            self.cells.is_empty() || parts.time_ns.is_some_and(|time_ns| time_ns < YEAR_2000_NS);
+        let rejected = is_rejected(!self.cells.is_empty(), parts.time_ns);
         let measurement = parts.measurement.as_ref();
-        let series = self.series(index, measurement, parts.tags, !rejected)?;
+        let series = self.series_of(index, measurement, parts.tags, !rejected)?;
         for key in [Key::Measurement, Key::Time] {
             if parts.seen & key.bit() == 0 {
                 self.faults.push(NOWHERE, FaultCode::Missing, index, &[key.name()]);

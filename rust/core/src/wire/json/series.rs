@@ -2,17 +2,12 @@
 
 use std::borrow::Cow;
 
-use hashbrown::HashTable;
-
-use super::SPELLING_FORMAT;
 use super::array::Parser;
 use super::record::RECORD_DEPTH;
 use super::scan::{Scan, Scanner};
-use super::string::equal_bytes;
-use crate::batch::{NEW_SERIES_BASE, NewSeries};
 use crate::fault::FaultCode;
-use crate::spelling::SpellingCache;
-use crate::wire::tags::series_name;
+use crate::swar;
+use crate::wire::rules::series_name;
 
 /// The spelling of the tags of a record that has none.
 const NO_TAGS: &str = "{}";
@@ -30,19 +25,6 @@ pub(super) enum Tags<'a> {
     Unchecked(usize, &'a str),
 }
 
-/// Series of this batch that the cache does not know, by spelling.
-#[derive(Default)]
-pub(super) struct FreshSeries<'a> {
-    spellings: HashTable<Fresh<'a>>,
-}
-
-struct Fresh<'a> {
-    hash: u64,
-    measurement: Cow<'a, str>,
-    tags: &'a [u8],
-    series: u32,
-}
-
 impl<'a> Parser<'a, '_> {
     /// The value of `tags`. Where it is spelled as the tags of a known series of `measurement`,
     /// it is taken without looking inside: what was accepted once under these very bytes is a
@@ -51,7 +33,7 @@ impl<'a> Parser<'a, '_> {
     /// Also returns the place behind it.
     #[inline]
     pub(super) fn tags(
-        &self,
+        &mut self,
         scan: Scanner<'a>,
         measurement: Option<&str>,
     ) -> Scan<(Tags<'a>, usize)> {
@@ -59,7 +41,7 @@ impl<'a> Parser<'a, '_> {
             && let Some(length) = first_brace_end(scan.rest())
         {
             let spelling = scan.rest().get(..length).unwrap_or_default();
-            if let Some(series) = find_series(self.names, &self.fresh, measurement, spelling) {
+            if let Some(series) = self.series.find(measurement, spelling) {
                 return Ok((Tags::Known(series), scan.at + length));
             }
         }
@@ -74,7 +56,7 @@ impl<'a> Parser<'a, '_> {
     /// record is `accepted`. `None` where the record has faults or its tags refuse the batch;
     /// both are noted.
     #[inline]
-    pub(super) fn series(
+    pub(super) fn series_of(
         &mut self,
         index: usize,
         measurement: Option<&Cow<'a, str>>,
@@ -88,7 +70,7 @@ impl<'a> Parser<'a, '_> {
             Tags::Unchecked(start, tags) => (Some(start), tags),
         };
         if let Some(measurement) = measurement
-            && let Some(series) = find_series(self.names, &self.fresh, measurement, tags.as_bytes())
+            && let Some(series) = self.series.find(measurement, tags.as_bytes())
         {
             return Ok(Some(series));
         }
@@ -106,17 +88,8 @@ impl<'a> Parser<'a, '_> {
         if !accepted {
             return Ok(None);
         }
-        let spelling =
-            SpellingCache::spell(SPELLING_FORMAT, measurement.as_bytes(), tags.as_bytes());
-        let new_series = &mut self.columns.batch().new_series;
-        // One for each accepted record at most, which is far below the base.
-        let number = u32::try_from(new_series.len()).expect("as many series as records");
-        new_series.push(NewSeries { name, spelling });
-        let series = NEW_SERIES_BASE + number;
-        let hash = self.names.hash(SPELLING_FORMAT, measurement.as_bytes(), tags.as_bytes());
-        let fresh = Fresh { hash, measurement: measurement.clone(), tags: tags.as_bytes(), series };
-        self.fresh.spellings.insert_unique(hash, fresh, |fresh| fresh.hash);
-        Ok(Some(series))
+        let tags = Cow::Borrowed(tags.as_bytes());
+        Ok(Some(self.series.add(self.columns.batch(), name, measurement.clone(), tags)))
     }
 
     /// Keys and values of the tags object at `start`; faults of record `index` are noted.
@@ -146,28 +119,12 @@ impl<'a> Parser<'a, '_> {
     }
 }
 
-/// The series of `measurement` whose tags are spelled like this.
-#[inline]
-pub(super) fn find_series(
-    names: &SpellingCache,
-    fresh: &FreshSeries<'_>,
-    measurement: &str,
-    tags: &[u8],
-) -> Option<u32> {
-    let hash = names.hash(SPELLING_FORMAT, measurement.as_bytes(), tags);
-    if let Some(series) = names.find(hash, SPELLING_FORMAT, measurement.as_bytes(), tags) {
-        return Some(series);
-    }
-    let spells = |fresh: &Fresh<'_>| fresh.tags == tags && fresh.measurement == measurement;
-    fresh.spellings.find(hash, spells).map(|fresh| fresh.series)
-}
-
 /// The length up to and with the first closing brace.
 #[inline]
 pub(super) fn first_brace_end(bytes: &[u8]) -> Option<usize> {
     let (chunks, tail) = bytes.as_chunks::<8>();
     for (at, chunk) in chunks.iter().enumerate() {
-        let found = equal_bytes(u64::from_le_bytes(*chunk), b'}');
+        let found = swar::equal_bytes(u64::from_le_bytes(*chunk), b'}');
         if found != 0 {
             return Some(at * 8 + (found.trailing_zeros() / 8) as usize + 1);
         }

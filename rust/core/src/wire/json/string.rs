@@ -3,18 +3,7 @@
 use std::borrow::Cow;
 
 use super::scan::{Scan, Scanner, Syntax};
-
-/// A one in each byte.
-pub(super) const ONES: u64 = 0x0101_0101_0101_0101;
-/// The high bit of each byte.
-pub(super) const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
-
-/// High bits of bytes of `word`, the lowest of which marks the first byte equal to `byte`.
-#[inline]
-pub(super) const fn equal_bytes(word: u64, byte: u8) -> u64 {
-    let difference = word ^ (ONES * byte as u64);
-    difference.wrapping_sub(ONES) & !difference & HIGH_BITS
-}
+use crate::swar::{HIGH_BITS, ONES, equal_bytes};
 
 /// As [`equal_bytes`], for the first byte that ends a run of plain string bytes.
 #[inline]

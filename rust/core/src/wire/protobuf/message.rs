@@ -1,37 +1,38 @@
 //! The whole message: a list of records.
 
-use super::field::{FieldsState, Layouts};
+use super::SPELLING_FORMAT;
+use super::field::FieldsState;
 use super::scan::{Reader, Scan, delimited};
-use super::series::FreshSeries;
+use super::shape::Part;
 use crate::batch::ParseResult;
 use crate::fault::Refusal;
 use crate::limits::{BLOCK_ROWS_MAX, WriteLimits};
 use crate::spelling::SpellingCache;
 use crate::wire::columns::{Cell, Columns};
 use crate::wire::keys::KeySet;
+use crate::wire::series::SeriesFinder;
+use crate::wire::shape::{Shapes, Slot, Values};
 
 /// `WriteRequest.records`
 const RECORDS: u32 = delimited(1);
 
 /// State of one parse; `'a` is the message, `'c` the caller's knowledge.
 pub(super) struct Parser<'a, 'c> {
-    pub(super) names: &'c SpellingCache,
     pub(super) limits: &'c WriteLimits,
     pub(super) tenant_key: &'c str,
     pub(super) columns: Columns,
-    /// How senders lay out the fields of each column.
-    pub(super) layouts: Layouts<'a>,
-    /// Fields of the current record by column, as long as all are doubles where they are expected.
-    pub(super) doubles: Vec<(u32, f64)>,
-    /// Fields of the current record after the first other one, all of them; and the table that their columns refer to.
+    /// Fields of the current record, and the table that their columns refer to.
     pub(super) cells: Vec<Cell<'a>>,
     pub(super) cells_table: Option<u32>,
     pub(super) fields: FieldsState,
     /// Keys of `cells`, once a key may have come before.
     pub(super) keys: KeySet<'a>,
-    pub(super) fresh: FreshSeries<'a>,
-    /// Measurement of the record before: the next one is most likely the same.
-    pub(super) measurement: &'a str,
+    /// Values of the current record that vary from record to record.
+    pub(super) slots: Vec<Slot>,
+    pub(super) shapes: Shapes<Part>,
+    /// Field values of the current record, while it is read by its shape.
+    pub(super) values: Values<'a>,
+    pub(super) series: SeriesFinder<'a, 'c>,
     /// Records so far.
     pub(super) received: usize,
     /// Content that refuses the call, of the first faulty record (L10).
@@ -57,18 +58,17 @@ pub fn parse_protobuf(
 ) -> ParseResult {
     assert!(limits.batch_records_max <= BLOCK_ROWS_MAX, "a batch must fit one block");
     let mut parser = Parser {
-        names,
         limits,
         tenant_key,
-        columns: Columns::new(ingest_ns),
-        layouts: Layouts::default(),
-        doubles: Vec::new(),
+        columns: Columns::new(ingest_ns, limits.batch_records_max),
         cells: Vec::new(),
         cells_table: None,
         fields: FieldsState::default(),
         keys: KeySet::default(),
-        fresh: FreshSeries::default(),
-        measurement: "",
+        slots: Vec::new(),
+        shapes: Shapes::default(),
+        values: Values::default(),
+        series: SeriesFinder::new(SPELLING_FORMAT, names),
         received: 0,
         fault: None,
     };
@@ -91,7 +91,12 @@ impl<'a> Parser<'a, '_> {
         while !reader.is_empty() {
             match reader.tag()? {
                 RECORDS => {
-                    self.record(reader.delimited()?)?;
+                    let length = reader.length()?;
+                    let start = reader.rest;
+                    let record = reader.take(length)?;
+                    if !self.shaped_record(start, length) {
+                        self.record(record)?;
+                    }
                     self.received += 1;
                 }
                 other => reader.skip(other)?,

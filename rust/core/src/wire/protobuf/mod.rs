@@ -4,15 +4,18 @@
 //! It accepts what the generated classes accept: fields in any order, unknown ones skipped, of a
 //! repeated singular field or map key the last one, messages merged. Groups, which proto3 cannot
 //! write, are refused. Nothing is allocated for a length that is claimed, only for bytes that came.
+//!
+//! `record` and `field` know all the rules, `shape` is only speed.
 
 mod field;
 mod message;
 mod record;
 mod scan;
 mod series;
+mod shape;
 
 #[cfg(test)]
-mod encode;
+pub(super) mod encode;
 #[cfg(test)]
 mod tests;
 

@@ -5,8 +5,10 @@ use std::borrow::Cow;
 use super::field::FieldsState;
 use super::message::Parser;
 use super::scan::{Reader, Scan, delimited, text, varint};
-use crate::time::{YEAR_2000_NS, timestamp_ns};
+use crate::time::timestamp_ns;
 use crate::wire::columns::Row;
+use crate::wire::rules::is_rejected;
+use crate::wire::shape::{Slot, SlotValue};
 
 /// Fields of `TelemetryRecord`.
 const MEASUREMENT: u32 = delimited(1);
@@ -20,64 +22,92 @@ const NANOS: u32 = varint(2);
 /// What is known of a record so far.
 struct Parts<'a> {
     measurement: &'a str,
-    seconds: i64,
-    nanos: i32,
+    time: Timestamp,
     /// The bytes of all entries of `tags`, their tags and lengths included.
     tags: Cow<'a, [u8]>,
 }
 
+/// A `Timestamp`.
+#[derive(Default)]
+pub(super) struct Timestamp {
+    seconds: i64,
+    nanos: i32,
+}
+
+impl Timestamp {
+    /// Merges the message `bytes` into this one.
+    #[inline]
+    pub(super) fn merge(&mut self, bytes: &[u8]) -> Scan<()> {
+        let mut reader = Reader::new(bytes);
+        while !reader.is_empty() {
+            match reader.tag()? {
+                SECONDS => self.seconds = reader.varint()?.cast_signed(),
+                NANOS => self.nanos = low_half(reader.varint()?).cast_signed(),
+                other => reader.skip(other)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Nanoseconds since 1970, or `None` where it is no instant (L13).
+    #[inline]
+    pub(super) fn ns(&self) -> Option<i64> {
+        timestamp_ns(self.seconds, self.nanos)
+    }
+}
+
 impl<'a> Parser<'a, '_> {
     /// Reads one record, and accepts or rejects it unless something refuses the call.
-    #[inline]
     pub(super) fn record(&mut self, bytes: &'a [u8]) -> Scan<()> {
-        let mut parts = Parts { measurement: "", seconds: 0, nanos: 0, tags: Cow::Borrowed(&[]) };
+        let mut parts =
+            Parts { measurement: "", time: Timestamp::default(), tags: Cow::Borrowed(&[]) };
         let mut reader = Reader::new(bytes);
-        let mut has_fields = false;
-        self.doubles.clear();
         self.cells.clear();
+        self.slots.clear();
         self.fields = FieldsState::default();
         while !reader.is_empty() {
             let before = reader.rest;
-            match reader.tag()? {
-                MEASUREMENT => parts.measurement = self.measurement(reader.delimited()?)?,
-                TIME => timestamp(reader.delimited()?, &mut parts)?,
+            let tag = reader.tag()?;
+            let behind_tag = reader.rest;
+            let (start, value) = match tag {
+                MEASUREMENT => {
+                    parts.measurement = text(reader.delimited()?)?;
+                    continue;
+                }
+                TIME => {
+                    parts.time.merge(reader.delimited()?)?;
+                    (behind_tag, SlotValue::Time)
+                }
                 TAGS => {
-                    let run = tags_run(before, &mut reader)?;
+                    reader.rest = before;
+                    let run = tags_run(&mut reader)?;
                     if parts.tags.is_empty() {
                         parts.tags = Cow::Borrowed(run);
                     } else {
                         parts.tags.to_mut().extend_from_slice(run);
                     }
+                    (before, SlotValue::Tags)
                 }
                 FIELDS => {
-                    if !has_fields {
-                        has_fields = true;
-                        self.begin_fields(parts.measurement);
-                    }
-                    reader.rest = before;
-                    self.fields_run(&mut reader)?;
+                    self.field(parts.measurement, reader.delimited()?)?;
+                    (behind_tag, SlotValue::Field)
                 }
-                other => reader.skip(other)?,
-            }
+                other => {
+                    reader.skip(other)?;
+                    continue;
+                }
+            };
+            let place = bytes.len() - start.len()..bytes.len() - reader.rest.len();
+            self.slots.push(Slot { place, value });
         }
-        self.end_record(parts)
+        self.end_record(bytes, parts)
     }
 
-    #[inline]
-    fn measurement(&mut self, bytes: &'a [u8]) -> Scan<&'a str> {
-        if bytes != self.measurement.as_bytes() {
-            self.measurement = text(bytes)?;
-        }
-        Ok(self.measurement)
-    }
-
-    #[inline]
-    fn end_record(&mut self, parts: Parts<'a>) -> Scan<()> {
-        let time_ns = timestamp_ns(parts.seconds, parts.nanos);
-        let has_fields = !self.cells.is_empty() || !self.doubles.is_empty();
-        let rejected = !has_fields || time_ns.is_some_and(|ns| ns < YEAR_2000_NS);
+    fn end_record(&mut self, bytes: &[u8], parts: Parts<'a>) -> Scan<()> {
+        let time_ns = parts.time.ns();
+        let rejected = is_rejected(!self.cells.is_empty(), time_ns);
         // A series that was accepted before under these very bytes has nothing wrong with it.
-        let series = match self.find_series(parts.measurement, &parts.tags) {
+        let series = match self.series.find(parts.measurement, &parts.tags) {
             Some(series) => Ok(Some(series)),
             None => self.new_series(parts.measurement, parts.tags, !rejected)?,
         };
@@ -97,7 +127,8 @@ impl<'a> Parser<'a, '_> {
                 let time_ns = self.columns.clamp(sent_ns);
                 let (measurement, cells_table) = (parts.measurement, self.cells_table);
                 let row = Row { record, measurement, series, time_ns, cells_table };
-                self.accept(&row);
+                self.columns.accept(&row, &mut self.cells);
+                self.learn_shape(measurement, bytes);
             }
             _ => self.columns.batch().rejected_indices.push(record),
         }
@@ -112,29 +143,17 @@ impl<'a> Parser<'a, '_> {
     }
 }
 
-/// Adjacent entries of `tags`, the first of which begins at `start`, unread but for their lengths.
+/// Adjacent entries of `tags`, unread but for their lengths.
 #[inline]
-fn tags_run<'a>(start: &'a [u8], reader: &mut Reader<'a>) -> Scan<&'a [u8]> {
+pub(super) fn tags_run<'a>(reader: &mut Reader<'a>) -> Scan<&'a [u8]> {
+    let start = reader.rest;
+    reader.tag()?;
     reader.delimited()?;
     while reader.rest.first().is_some_and(|&byte| u32::from(byte) == TAGS) {
         reader.tag()?;
         reader.delimited()?;
     }
     Ok(start.get(..start.len() - reader.rest.len()).unwrap_or_default())
-}
-
-/// Merges a `Timestamp` into what is known of the record.
-#[inline]
-fn timestamp(bytes: &[u8], parts: &mut Parts<'_>) -> Scan<()> {
-    let mut reader = Reader::new(bytes);
-    while !reader.is_empty() {
-        match reader.tag()? {
-            SECONDS => parts.seconds = reader.varint()?.cast_signed(),
-            NANOS => parts.nanos = low_half(reader.varint()?).cast_signed(),
-            other => reader.skip(other)?,
-        }
-    }
-    Ok(())
 }
 
 /// An `int32` is sent in 64 bits; the upper ones are its sign.

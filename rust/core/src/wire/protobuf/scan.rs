@@ -1,5 +1,7 @@
 //! The protobuf wire format: tags, varints, lengths.
 
+use crate::swar::{HIGH_BITS, word};
+
 /// The bytes are not a message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
@@ -10,7 +12,7 @@ pub(super) type Scan<T> = Result<T, Malformed>;
 const VARINT_BYTES_MAX: usize = 10;
 /// Bytes of the longest tag: field numbers have 29 bits.
 const TAG_BYTES_MAX: usize = 5;
-const LAST_BYTE_MAX: u8 = 0x7f;
+pub(super) const LAST_BYTE_MAX: u8 = 0x7f;
 
 /// A field's number and wire type, as [`Reader::tag`] gives it.
 pub(super) const fn varint(number: u32) -> u32 {
@@ -63,11 +65,14 @@ impl<'a> Reader<'a> {
             self.rest = rest;
             return Ok(u64::from(*byte));
         }
-        if let [low, high, rest @ ..] = self.rest
-            && *high <= LAST_BYTE_MAX
-        {
-            self.rest = rest;
-            return Ok(u64::from(low & LAST_BYTE_MAX) | u64::from(*high) << 7);
+        let word = word(self.rest);
+        let stops = !word & HIGH_BITS;
+        if self.rest.len() >= 8 && stops != 0 {
+            // Up to and with the first byte that is the last of a varint.
+            let bits = word & (stops ^ (stops - 1));
+            self.rest =
+                self.rest.get((stops.trailing_zeros() / 8) as usize + 1..).unwrap_or_default();
+            return Ok(joined_sevens(bits));
         }
         self.long_varint(VARINT_BYTES_MAX)
     }
@@ -85,10 +90,16 @@ impl<'a> Reader<'a> {
         Err(Malformed)
     }
 
+    /// The length of a string or message.
+    #[inline]
+    pub(super) fn length(&mut self) -> Scan<usize> {
+        usize::try_from(self.varint()?).map_err(|_| Malformed)
+    }
+
     /// The bytes of a string or message.
     #[inline]
     pub(super) fn delimited(&mut self) -> Scan<&'a [u8]> {
-        let length = usize::try_from(self.varint()?).map_err(|_| Malformed)?;
+        let length = self.length()?;
         self.take(length)
     }
 
@@ -115,11 +126,20 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    fn take(&mut self, length: usize) -> Scan<&'a [u8]> {
+    pub(super) fn take(&mut self, length: usize) -> Scan<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(length).ok_or(Malformed)?;
         self.rest = rest;
         Ok(taken)
     }
+}
+
+/// The number whose groups of seven bits are the bytes of `word`, the lowest first.
+#[inline]
+const fn joined_sevens(word: u64) -> u64 {
+    let sevens = word & !HIGH_BITS;
+    let pairs = sevens & 0x007f_007f_007f_007f | (sevens & 0x7f00_7f00_7f00_7f00) >> 1;
+    let fours = pairs & 0x0000_3fff_0000_3fff | (pairs & 0x3fff_0000_3fff_0000) >> 2;
+    fours & 0x0000_0000_0fff_ffff | (fours & 0x0fff_ffff_0000_0000) >> 4
 }
 
 /// A string, which proto3 wants in UTF-8.

@@ -2,33 +2,15 @@
 
 use std::borrow::Cow;
 
-use hashbrown::HashTable;
-
-use super::SPELLING_FORMAT;
 use super::message::Parser;
 use super::record::TAGS;
 use super::scan::{Reader, Scan, delimited, text};
-use crate::batch::{NEW_SERIES_BASE, NewSeries};
-use crate::spelling::SpellingCache;
 use crate::wire::keys::KeySet;
-use crate::wire::tags::{TENANT_TAGS, series_name};
+use crate::wire::rules::{TENANT_TAGS, series_name};
 
 /// Fields of a map entry.
 const KEY: u32 = delimited(1);
 const VALUE: u32 = delimited(2);
-
-/// Series of this batch that the cache does not know, by spelling.
-#[derive(Default)]
-pub(super) struct FreshSeries<'a> {
-    spellings: HashTable<Fresh<'a>>,
-}
-
-struct Fresh<'a> {
-    hash: u64,
-    measurement: &'a str,
-    tags: Cow<'a, [u8]>,
-    series: u32,
-}
 
 /// The tags of a record, each key once.
 struct TagMap<'t> {
@@ -39,16 +21,6 @@ struct TagMap<'t> {
 }
 
 impl<'a> Parser<'a, '_> {
-    #[inline]
-    pub(super) fn find_series(&self, measurement: &str, tags: &[u8]) -> Option<u32> {
-        let hash = self.names.hash(SPELLING_FORMAT, measurement.as_bytes(), tags);
-        if let Some(series) = self.names.find(hash, SPELLING_FORMAT, measurement.as_bytes(), tags) {
-            return Some(series);
-        }
-        let spells = |fresh: &Fresh<'_>| *fresh.tags == *tags && fresh.measurement == measurement;
-        self.fresh.spellings.find(hash, spells).map(|fresh| fresh.series)
-    }
-
     /// A new series of the batch if the record is `accepted`, or the field that refuses the call.
     #[cold]
     pub(super) fn new_series(
@@ -73,15 +45,8 @@ impl<'a> Parser<'a, '_> {
         if !accepted || measurement.is_empty() || self.has_faulty_field() {
             return Ok(Ok(None));
         }
-        let spelling = SpellingCache::spell(SPELLING_FORMAT, measurement.as_bytes(), &tags);
-        let new_series = &mut self.columns.batch().new_series;
-        // One for each accepted record at most, which is far below the base.
-        let number = u32::try_from(new_series.len()).expect("as many series as records");
-        new_series.push(NewSeries { name, spelling });
-        let series = NEW_SERIES_BASE + number;
-        let hash = self.names.hash(SPELLING_FORMAT, measurement.as_bytes(), &tags);
-        let fresh = Fresh { hash, measurement, tags, series };
-        self.fresh.spellings.insert_unique(hash, fresh, |fresh| fresh.hash);
+        let measurement = Cow::Borrowed(measurement);
+        let series = self.series.add(self.columns.batch(), name, measurement, tags);
         Ok(Ok(Some(series)))
     }
 }

@@ -144,3 +144,17 @@ proptest! {
         check(&[b"[\"", &bytes[..], b"\"]"].concat());
     }
 }
+
+#[test]
+fn bytes_beyond_ascii_are_checked_wherever_they_stand() {
+    let body =
+        br#"[{"measurement":"link","time":"2026-01-01","fields":{"note":"aaaaaaaaaaaaaaaaaaa"}}]"#;
+    for at in 0..body.len() {
+        for byte in [0x80, 0xc3, 0xff] {
+            let mut body = body.to_vec();
+            body[at] = byte;
+            let found = parse_with(&SpellingCache::default(), &body);
+            assert!(is_json_invalid(&found), "C10: {byte:#x} at {at}: {found:?}");
+        }
+    }
+}

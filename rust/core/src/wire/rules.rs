@@ -1,10 +1,22 @@
-//! Rules for tags that all wire formats share.
+//! Rules that all wire formats share.
 
 use crate::batch::SeriesName;
 use crate::limits::WriteLimits;
+use crate::time::YEAR_2000_NS;
 
 /// Tags whose value is always the tenant's key, whoever sent them (decisions C15).
 pub(super) const TENANT_TAGS: [&str; 3] = ["tenant", "tenant_id", "tenant_key"];
+
+/// Whether a record with nothing wrong in it is rejected by itself: it has no fields (C17), or is of
+/// a time that is not stored.
+pub(super) fn is_rejected(has_fields: bool, time_ns: Option<i64>) -> bool {
+    !has_fields || time_ns.is_some_and(|time_ns| !is_stored(time_ns))
+}
+
+/// Whether records of this time are stored (D8).
+pub(super) const fn is_stored(time_ns: i64) -> bool {
+    time_ns >= YEAR_2000_NS
+}
 
 /// The name of the series of `measurement` and `tags`: tenant tags stamped, tags sorted.
 ///
