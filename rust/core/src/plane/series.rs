@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use std::thread;
 
 use super::{Plane, Snapshot};
+use crate::aggregate::Interval;
 use crate::column::BlockReader;
 use crate::error::Result;
 use crate::query::answer::{EntityRows, SeriesAnswer};
@@ -13,9 +14,10 @@ use crate::query::request::SeriesQuery;
 use crate::query::select::{Collector, Selection};
 use crate::query::{RawRows, WindowRows};
 
-/// Entities times segments, of a day each at most, from which on a read is shared among threads:
-/// starting one takes about as long as reading a few entities of a day.
-const SHARED_FROM: usize = 16;
+/// Entities times segments, of a day each at most, from which on a read is shared among threads.
+/// Starting a thread takes as long as decoding one entity's day, or the statistics of some more.
+const SHARED_FROM: usize = 8;
+const SHARED_FROM_OF_HOURS: usize = 128;
 
 impl Plane {
     /// Reads a series as of the clock `now_ns`, which decides what retention hides, and cuts it so
@@ -56,7 +58,11 @@ impl Plane {
         let segments = snapshot.manifest.segments.iter();
         let days = segments.filter(|entry| entry.overlaps(&times_ns)).count();
         let entities = query.entity_ids.len();
-        let threads = if entities * days < SHARED_FROM { 1 } else { processors().min(entities) };
+        let shared_from = match query.windows {
+            Some((Interval::OneHour, _)) => SHARED_FROM_OF_HOURS,
+            _ => SHARED_FROM,
+        };
+        let threads = if entities * days < shared_from { 1 } else { processors().min(entities) };
         let names = self.names();
         let select = |ids| Selection::new(query, ids, times_ns.clone(), &names.catalog);
         if threads <= 1 {
