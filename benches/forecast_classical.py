@@ -12,7 +12,7 @@ from statsforecast.models import MSTL, AutoETS
 
 from fleetcast.forecast.families import DEMAND, MINUTE_NS
 from fleetcast.forecast.features.demand import Intervals
-from fleetcast.forecast.features.minutes import Minutes
+from fleetcast.forecast.features.minutes import averaged
 from fleetcast.forecast.features.reduce import filled_forward
 from fleetcast.forecast.features.windows import STEP_NS
 
@@ -29,9 +29,8 @@ def history(family, rows, issued_ns):
         windows = Intervals.of(rows).windows(spacing, issued_ns // STEP_NS - count, count)
         values = filled_forward(windows.offered, count)
     else:
-        minutes = Minutes.around(rows, np.array([issued_ns]))
-        end = issued_ns // MINUTE_NS - minutes.first
-        values = filled_forward(minutes.snr, 360)[end - 360 : end]
+        first = issued_ns // MINUTE_NS - 720
+        values = filled_forward(averaged([rows], "snr_db", first, 720)[0], 360)[360:]
     return values[np.argmax(~np.isnan(values)) :]
 
 

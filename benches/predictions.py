@@ -21,6 +21,7 @@ import numpy as np
 
 from fleetcast.engine import Engine, format_time
 from fleetcast.forecast.families import FAMILIES, MINUTE_NS
+from fleetcast.forecast.features import features
 from fleetcast.forecast.model import Forecaster
 from fleetcast.forecast.serving.inputs import rows_before
 from servers import Getter, service
@@ -88,9 +89,9 @@ def parts(family, account, master_key):
         start = time.perf_counter()
         entities = rows_before(plane, family, [f"e{n}" for n in range(ENTITIES)], issued_ns)
         read = time.perf_counter()
-        matrix = [forecaster.features(each, np.array([issued_ns])) for each in entities.values()]
+        made_of = features(family, list(entities.values()), np.array([issued_ns]))
         made = time.perf_counter()
-        forecaster.predict(matrix)
+        forecaster.predict(made_of)
         end = time.perf_counter()
         for name, span in zip(taken, (read - start, made - read, end - made), strict=True):
             taken[name].append(span * 1e3)

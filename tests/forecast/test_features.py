@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from fleetcast.engine import Plane, encode_records, format_time
 from fleetcast.forecast.families import DEMAND, FAMILIES, SNR
 from fleetcast.forecast.features import Feature, FeatureView, features, reduce, view
-from fleetcast.forecast.rows import Rows, rows_by_entity
+from fleetcast.forecast.rows import NO_ROWS, Rows, rows_by_entity
+from fleetcast.forecast.serving.inputs import rows_before
 
 from .conftest import DAY, MINUTE, NOON, WINDOW, link, pool
 
@@ -28,11 +29,11 @@ def history(family):
 def test_later_rows_and_other_issue_times_change_nothing(family):
     rows = history(family)
     issued = NOON + np.arange(-40, 8) * 2 * family.step_ns
-    together = features(family, rows, issued)
+    together = features(family, [NO_ROWS, rows], issued)
     for place in (0, 17, 47):
-        alone = features(family, rows.before(int(issued[place])), issued[place : place + 1])
-        assert np.array_equal(alone.matrix[0], together.matrix[place], equal_nan=True)
-        assert alone.errors[0] == together.errors[place]
+        alone = features(family, [rows.before(int(issued[place]))], issued[place : place + 1])
+        assert np.array_equal(alone.matrix[0, 0], together.matrix[1, place], equal_nan=True)
+        assert alone.errors[0, 0] == together.errors[1, place]
 
 
 @pytest.mark.parametrize("family", FAMILIES.values())
@@ -42,9 +43,9 @@ def test_rows_before_the_history_of_a_family_are_not_needed(family):
     kept = rows.times_ns >= since
     assert not kept.all()
     late = Rows(rows.times_ns[kept], {name: v[kept] for name, v in rows.fields.items()})
-    first, second = (features(family, r, np.array([NOON])) for r in (rows, late))
+    first, second = (features(family, [r], np.array([NOON])) for r in (rows, late))
     assert np.array_equal(first.matrix, second.matrix, equal_nan=True)
-    assert first.errors.tolist() == second.errors.tolist() == [None]
+    assert first.errors.tolist() == second.errors.tolist() == [[None]]
 
 
 @given(
@@ -75,7 +76,7 @@ def test_error_quantiles_are_of_errors_whose_truth_was_known():
     # A ramp: the last value is wrong by the horizon and the half minute, never by more.
     rows = link(range(-3 * 1440, 0))
     ramp = Rows(rows.times_ns, {"snr_db": np.arange(len(rows.times_ns)) * 0.01})
-    made = features(SNR, ramp, np.array([NOON])).matrix[0]
+    made = features(SNR, [ramp], np.array([NOON])).matrix[0, 0]
     for horizon in SNR.horizons_minutes:
         for name in SNR.quantile_names:
             column = view(SNR).index(f"error_{name}_{horizon}m")
@@ -83,7 +84,7 @@ def test_error_quantiles_are_of_errors_whose_truth_was_known():
 
 
 def test_same_time_of_day_is_that_of_the_target():
-    made = features(DEMAND, pool(range(-700, 0)), np.array([NOON])).matrix[0]
+    made = features(DEMAND, [pool(range(-700, 0))], np.array([NOON])).matrix[0, 0]
     rows = pool(range(-700, 0))
     for horizon in DEMAND.horizons_minutes:
         target = NOON + horizon * MINUTE - WINDOW
@@ -93,7 +94,7 @@ def test_same_time_of_day_is_that_of_the_target():
 
 def test_geometry_is_carried_on_from_how_the_satellite_moved():
     rows = history(SNR)
-    made = features(SNR, rows, np.array([NOON])).matrix[0]
+    made = features(SNR, [rows], np.array([NOON])).matrix[0, 0]
     now = rows.fields["elevation_deg"][np.searchsorted(rows.times_ns, NOON)]
     assert made[view(SNR).index("elevation")] == pytest.approx(now, abs=0.01)
     rise = made[view(SNR).index("elevation_60m")] - now
@@ -115,32 +116,55 @@ def test_the_id_of_a_view_follows_its_content():
     assert len({v.id for v in views}) == 4
     assert FeatureView("snr", views[0].features).id == views[0].id
     assert {len(view(f).features) for f in FAMILIES.values()} == {
-        features(f, history(f), np.array([NOON])).matrix.shape[1] for f in FAMILIES.values()
+        features(f, [history(f)], np.array([NOON])).matrix.shape[-1] for f in FAMILIES.values()
     }
 
 
-def test_a_store_gives_the_rows_that_a_file_gives():
-    plane = Plane.in_memory("acme")
-    rows = link(range(-20, 0))
-    records = [
+def test_rows_that_are_not_in_order_are_put_in_order():
+    frame = pl.DataFrame(
         {
-            "measurement": "link",
-            "time": format_time(int(time)),
-            "tags": {"entity_id": "l-1"},
-            "fields": {"snr_db": float(value)},
+            "entity_id": ["b", "a", "b", "a", "b"],
+            "time": pl.Series([3, 2, 1, 2, 1]).cast(pl.Datetime("ns")),
+            "snr_db": [1.0, 2.0, None, 4.0, 5.0],
         }
-        for time, value in zip(rows.times_ns, rows.fields["snr_db"], strict=True)
-    ]
-    plane.write_json(encode_records(records))
-    stream = plane.series_frame(
-        entity_ids=["l-1", "l-2"],
-        start_ns=NOON - DAY,
-        end_ns=NOON,
-        measurement="link",
-        fields=list(SNR.fields),
     )
-    read = rows_by_entity(pl.DataFrame(stream), SNR.fields)
-    assert list(read) == ["l-1"]
-    issued = np.array([NOON])
-    first, second = (features(SNR, r, issued).matrix for r in (rows, read["l-1"]))
-    assert np.array_equal(first, second, equal_nan=True)
+    read = rows_by_entity(frame, SNR.fields)
+    assert {entity: rows.times_ns.tolist() for entity, rows in read.items()} == {
+        "a": [2, 2],
+        "b": [1, 1, 3],
+    }
+    assert read["a"].fields["snr_db"].tolist() == [2.0, 4.0]
+    assert np.array_equal(read["b"].fields["snr_db"], [np.nan, 5.0, 1.0], equal_nan=True)
+
+
+def records_of(family, entity, rows):
+    for place, time_ns in enumerate(rows.times_ns):
+        yield {
+            "measurement": family.measurement,
+            "time": format_time(int(time_ns)),
+            "tags": {"entity_id": entity},
+            "fields": {name: float(values[place]) for name, values in rows.fields.items()},
+        }
+
+
+@pytest.mark.parametrize("family", FAMILIES.values())
+def test_a_store_gives_the_features_that_a_file_gives(family):
+    """From means of minutes and hours, at a sampling that is neither even nor whole."""
+    dice = np.random.default_rng(1)
+    whole = history(family)
+    kept = dice.uniform(size=len(whole.times_ns)) < (0.85 if family is SNR else 0.995)
+    thin = Rows(whole.times_ns[kept], {name: v[kept] for name, v in whole.fields.items()})
+    plane = Plane.in_memory("acme")
+    for entity, rows in (("b", whole), ("a", thin)):
+        records = list(records_of(family, entity, rows))
+        for first in range(0, len(records), 1000):
+            plane.write_json(encode_records(records[first : first + 1000]), now_ns=NOON + DAY)
+    issued = NOON + 3 * family.step_ns
+    read = rows_before(plane, family, ["b", "nobody", "a"], issued)
+    assert sorted(read) == ["a", "b"]
+    entities = [read.get(entity, NO_ROWS) for entity in ("b", "nobody", "a")]
+    made = features(family, entities, np.array([issued]))
+    assert made.errors[:, 0].tolist() == [None, "no_telemetry", None]
+    for place, rows in ((0, whole), (2, thin)):
+        alone = features(family, [rows], np.array([issued])).matrix[0]
+        assert np.allclose(made.matrix[place], alone, rtol=1e-9, atol=1e-9, equal_nan=True)

@@ -11,7 +11,7 @@ from .conftest import MINUTE, NOON, WINDOW, link, pool
 
 
 def code(family, rows, issued=NOON):
-    return features(family, rows, np.array([issued])).errors[0]
+    return features(family, [rows], np.array([issued])).errors[0, 0]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_an_entity_nobody_has_heard_of_has_no_telemetry(family):
 def test_a_row_at_the_issue_time_is_not_before_it():
     rows = link(range(-10, 0))
     late = Rows(np.append(rows.times_ns, NOON), {"snr_db": np.append(rows.fields["snr_db"], 99.0)})
-    first, second = (features(SNR, r, np.array([NOON])).matrix for r in (rows, late))
+    first, second = (features(SNR, [r], np.array([NOON])).matrix for r in (rows, late))
     assert np.array_equal(first, second, equal_nan=True)
 
 
@@ -89,7 +89,7 @@ def test_two_thirds_of_the_intervals_make_a_window(per_window, keep):
 def test_a_window_with_two_thirds_is_scaled_up_to_the_whole():
     issued = np.array([NOON - 10 * WINDOW])
     full, part = (
-        features(DEMAND, rows, issued).matrix[0]
+        features(DEMAND, [rows], issued).matrix[0, 0]
         for rows in (pool(range(-700, 0), per_window=3), thinned(3, 2, 40))
     )
     assert np.allclose(part, full, rtol=0.02, atol=0.02)
@@ -117,7 +117,7 @@ def test_of_intervals_that_were_sent_twice_the_last_counts():
         {"offered_bytes": np.repeat(rows.fields["offered_bytes"], 2) * np.tile([9, 1], 704)},
     )
     issued = np.array([NOON])
-    one, two = (features(DEMAND, r, issued).matrix for r in (rows, again))
+    one, two = (features(DEMAND, [r], issued).matrix for r in (rows, again))
     assert np.array_equal(one, two, equal_nan=True)
     assert observed(DEMAND, again, issued)[0, 0] == rows.fields["offered_bytes"][700]
 
@@ -143,6 +143,6 @@ def test_spacing_is_inferred_from_rows_before_the_issue_time():
         {"offered_bytes": np.concatenate([r.fields["offered_bytes"] for r in (quarter, minute)])},
     )
     issued = np.array([NOON])
-    one, two = (features(DEMAND, r, issued) for r in (quarter, both))
+    one, two = (features(DEMAND, [r], issued) for r in (quarter, both))
     assert np.array_equal(one.matrix, two.matrix, equal_nan=True)
-    assert two.errors[0] is None
+    assert two.errors[0, 0] is None

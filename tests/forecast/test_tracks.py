@@ -88,15 +88,15 @@ def test_geometry_ahead_is_the_orbits(satellites):
     rows = high_enough(high)
     track = Tracks([high]).of("HIGH", rows)
     issued = rows.times_ns[30:31]
-    made = features(SNR, rows.before(int(issued[0])), issued, track)
-    assert made.errors[0] is None
+    made = features(SNR, [rows.before(int(issued[0]))], issued, [track])
+    assert made.errors[0, 0] is None
     site = min(SITES, key=lambda s: -len(seen(high, s).times_ns))
     ahead = look(site, positions([high], issued + 60 * MINUTE)[0])
-    elevation = made.matrix[0, view(SNR).index("elevation_60m")]
+    elevation = made.matrix[0, 0, view(SNR).index("elevation_60m")]
     assert elevation == pytest.approx(ahead.elevation_deg[0], abs=0.2)
     now = look(site, positions([high], issued)[0])
     loss = 20 * np.log10(ahead.range_km[0] / now.range_km[0])
-    assert made.matrix[0, view(SNR).index("path_loss_60m")] == pytest.approx(loss, abs=0.02)
+    assert made.matrix[0, 0, view(SNR).index("path_loss_60m")] == pytest.approx(loss, abs=0.02)
 
 
 def test_rows_after_the_issue_time_do_not_place_a_link(satellites):
@@ -106,7 +106,7 @@ def test_rows_after_the_issue_time_do_not_place_a_link(satellites):
     turned = {**rows.fields, "azimuth_deg": rows.fields["azimuth_deg"] + 90 * later}
     issued = rows.times_ns[30:31]
     both = [
-        features(SNR, r, issued, Tracks([high]).of("HIGH", r)).matrix
+        features(SNR, [r], issued, [Tracks([high]).of("HIGH", r)]).matrix
         for r in (rows, Rows(rows.times_ns, turned))
     ]
     assert np.array_equal(*both, equal_nan=True)

@@ -55,9 +55,10 @@ def test_the_graph_answers_what_the_arrays_answer(made):
     scale = scaled(family, ArrayFunctions(), matrix)
     heads = np.mean([n.heads(scale.inputs) for n in trained.networks], axis=0)
     lower, upper = softplus(heads[..., 1]), softplus(heads[..., 2])
+    kind = scale.apart[:, 0].astype(int)
     middle = heads[..., 0] + trained.calibration.shift * (lower + upper)
     bounds = (
-        middle - lower * trained.calibration.lower,
+        middle - lower * trained.calibration.lower[kind],
         middle,
         middle + upper * trained.calibration.upper,
     )
@@ -84,7 +85,9 @@ def test_the_same_seed_gives_the_same_file(made):
 def lesson(dice, rows=4000):
     inputs = dice.normal(size=(rows, 3))
     truth = (inputs[:, :1] + dice.normal(size=(rows, 1)) * (1 + (inputs[:, 1:2] > 0))) * np.ones(4)
-    return Lesson(inputs, truth, np.ones((rows, 4)), (0.1, 0.5, 0.9), exponential=False)
+    return Lesson(
+        inputs, truth, np.ones((rows, 4)), np.zeros(rows, bool), (0.1, 0.5, 0.9), exponential=False
+    )
 
 
 def test_a_network_learns_the_quantiles_of_what_it_sees():
@@ -103,16 +106,37 @@ def test_a_network_learns_the_quantiles_of_what_it_sees():
 
 def test_calibration_gives_bands_that_hold_what_they_say():
     dice = np.random.default_rng(4)
-    heads = np.zeros((5000, 4, 3), np.float32)
-    truth = dice.normal(size=(5000, 4)) * 3 + 1
-    found = calibrate(heads, truth, np.ones(5000), (0.1, 0.5, 0.9))
+    heads = np.zeros((9000, 4, 3), np.float32)
+    apart = np.arange(9000) % 3 == 0
+    truth = dice.normal(size=(9000, 4)) * np.where(apart, 1.0, 0.5)[:, None]
+    found = calibrate(heads, truth, np.ones(9000), apart, (0.1, 0.5, 0.9))
     gap = np.log(2)
     middle = found.shift * 2 * gap
-    share = [
-        (truth <= bound).mean()
-        for bound in (middle - found.lower * gap, middle, middle + found.upper * gap)
-    ]
-    assert share == pytest.approx([0.1, 0.5, 0.9], abs=0.01)
+    assert [(truth <= bound).mean() for bound in (middle, middle + found.upper * gap)] == (
+        pytest.approx([0.5, 0.9], abs=0.01)
+    )
+    for kind, y in enumerate((truth[~apart], truth[apart])):
+        assert (y <= middle - found.lower[kind] * gap).mean() == pytest.approx(0.1, abs=0.01)
+
+
+def test_truths_at_the_least_that_can_be_said_draw_the_lower_bound_there():
+    dice = np.random.default_rng(5)
+    truth = np.maximum(dice.normal(size=(9000, 4)), -0.5)  # 31 % of them
+    told = np.zeros((9000, 4, 3)), truth, np.ones(9000), np.zeros(9000, bool), (0.1, 0.5, 0.9)
+    usual, least = calibrate(*told), calibrate(*told, -0.5)
+    assert usual.lower[0] * np.log(2) == pytest.approx(0.5 + usual.shift * 2 * np.log(2), abs=0.01)
+    assert (least.lower[0] > 2 * usual.lower[0]).all()
+    assert np.isfinite(least.lower).all()
+
+
+def test_a_few_samples_are_not_calibrated_apart():
+    dice = np.random.default_rng(4)
+    truth = dice.normal(size=(5000, 4))
+    apart = np.arange(5000) < 10
+    truth[apart] -= 100
+    found = calibrate(np.zeros((5000, 4, 3)), truth, np.ones(5000), apart, (0.1, 0.5, 0.9))
+    assert np.array_equal(found.lower[0] > 0.5, [True] * 4)
+    assert (found.lower[1] < 2.0).all()
 
 
 @pytest.mark.parametrize("family", FAMILIES.values())

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-import time
+import hashlib
+import json
 
+import onnx
 import pytest
 
-from fleetcast.forecast.serving.store import PredictionStore
+from fleetcast.forecast.families import SNR
+from fleetcast.forecast.onnx import shipped
+from fleetcast.forecast.serving.store import PredictionStore, encode, rollout_key
 from tests.conformance.api import refusal
 from tests.service.service import command
 
@@ -192,18 +196,44 @@ def test_releases_change_at_run_time_and_go_back(own):
     ]
 
 
-def test_a_failed_computation_cools_down(tmp_path):
-    for own in service_of(tmp_path, "--set", "forecast.cooldown_seconds=3"):
+def made_for_another_view():
+    """What an upgrade leaves behind: a primary whose model is of an earlier feature view."""
+    model = onnx.load_from_string(shipped(SNR))
+    props = {prop.key: prop.value for prop in model.metadata_props}
+    onnx.helper.set_model_props(model, props | {"feature_view_id": "snr-0123456789abcdef"})
+    return model.SerializeToString()
+
+
+@pytest.mark.parametrize(
+    ("content", "named", "said"),
+    [
+        (made_for_another_view, True, "its feature view snr-0123456789abcdef, not snr-"),
+        (lambda: shipped(SNR)[:-1], False, "is not the file that was promoted"),
+    ],
+    ids=["another feature view", "another hash"],
+)
+def test_a_model_that_refuses_to_load_is_told_and_replaced_at_run_time(
+    content, named, said, tmp_path
+):
+    for own in service_of(tmp_path):
         tenant = own.tenant()
-        write(tenant, link_rows("a", 20))
-        models = own.data / "forecast" / "models"
-        away = models.with_name("away")
-        models.rename(away)
+        for link in ("a", "b"):
+            write(tenant, link_rows(link, 20))
+        store = PredictionStore(own.data / "forecast")
+        with store.write() as records:
+            rollout = json.loads(records.get("rollouts", rollout_key("snr")))
+            file = content()
+            if named:
+                rollout["primary"]["sha256"] = hashlib.sha256(file).hexdigest()
+                records.put("rollouts", rollout_key("snr"), encode(rollout))
+            (store.models / f"{rollout['primary']['sha256']}.onnx").write_bytes(file)
+        store.close()
         for _ in range(FRESH):
-            assert errors(predictions(tenant, "a")) == {"a": "prediction_unavailable"}
-        away.rename(models)
-        assert errors(predictions(tenant, "a")) == {"a": "prediction_unavailable"}, "it cools down"
-        deadline = time.monotonic() + 60
-        while not (found := predictions(tenant, "a"))["items"]:
-            assert errors(found) == {"a": "prediction_unavailable"}
-            assert time.monotonic() < deadline
+            document = predictions(tenant, "a")
+            assert errors(document) == {"a": "prediction_unavailable"}  # I9
+            assert document["items"] == []
+        assert said in (own.data / "serve.log").read_text()
+        assert tenant.get("/topology").status == 200
+        promoted = command(own.data, "forecast", "release", "promote", "--family", "snr")
+        (release,) = promoted["releases"]
+        assert predictions(tenant, "b")["model_release_id"] == release["model_release_id"]

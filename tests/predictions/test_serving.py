@@ -138,6 +138,21 @@ def test_an_answer_under_an_ended_lease_is_thrown_away(store, releases, slow, pl
     assert answer(others, plane, "a")["items"] == items
 
 
+def test_a_failed_computation_cools_down(store, releases, plane, clock):
+    write(plane, ["a"], range(-20, 0))
+    predictions = Predictions(store, releases, lambda: Forecast(cooldown_seconds=30))
+    away = store.models.with_name("away")
+    store.models.rename(away)
+    assert answer(predictions, plane, "a")["items"] == []
+    away.rename(store.models)
+    clock.now_ns += 30_000_000_000 - 1
+    (error,) = answer(predictions, plane, "a")["entity_errors"]
+    assert error["code"] == "prediction_unavailable"
+    assert "earlier" in error["message"]
+    clock.now_ns += 1
+    assert len(answer(predictions, plane, "a")["items"]) == 4
+
+
 def test_a_value_is_served_while_it_is_fresh_and_about_the_future(store, releases, plane, clock):
     write(plane, ["a"], range(-20, 10))
     predictions = Predictions(store, releases, lambda: Forecast(fresh_seconds=3600))

@@ -40,7 +40,9 @@ def test_g11_nothing_observed_shows_the_constellation(simulating):
         assert entity["observed_at"] == document["as_of_utc"]
         if entity["measurement"] == "link":
             assert entity["fields"]["elevation_deg"] >= 25
-            assert 550 <= entity["fields"]["slant_range_km"] <= 1_124
+            assert (
+                550 <= entity["fields"]["slant_range_km"] <= 1_162
+            )  # seen from a pole, 21 km lower
             assert {entity["tags"]["satellite"], entity["tags"]["ground_station"]} <= set(ids)
     assert document["simulation"] == {"sampled": False, "approximate": True, "issues": []}
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from fleetcast.errors import OperatorError
 from fleetcast.forecast.baselines import Baselines, baselines
-from fleetcast.forecast.features import observed, without_error
+from fleetcast.forecast.features import features, observed, without_error
 from fleetcast.forecast.model import Forecast
 from fleetcast.forecast.scores import Score
 
@@ -83,9 +83,9 @@ def backtest(
         for entity_id, (forecast, truth, others) in zip(
             entities, threads.map(one, entities.items()), strict=True
         ):
-            answered = without_error(forecast.errors)[inverse]
+            answered = without_error(forecast.errors[0])[inverse]
             scored = np.where(answered[:, None], truth[inverse], np.nan)
-            scores["model"].add(scored, forecast.quantiles[inverse])
+            scores["model"].add(scored, forecast.quantiles[0, inverse])
             scores["last_value"].add(scored, others.last_value[inverse])
             scores["same_time"].add(scored, others.same_time[inverse])
             frames.append(_answers(family, entity_id, forecast, truth, inverse))
@@ -100,15 +100,14 @@ def _entity(
     forecasts, truths, others = [], [], []
     for start in range(0, len(issued_ns), _CHUNK):
         chunk = issued_ns[start : start + _CHUNK]
-        features = forecaster.features(rows, chunk, track)
-        forecasts += forecaster.predict([features])
+        forecasts.append(forecaster.predict(features(family, [rows], chunk, [track])))
         truths.append(observed(family, rows, chunk))
-        others.append(baselines(family, rows, features))
+        others.append(baselines(family, rows, chunk))
     return (
         Forecast(
             issued_ns,
-            np.concatenate([forecast.quantiles for forecast in forecasts]),
-            np.concatenate([forecast.errors for forecast in forecasts]),
+            np.concatenate([forecast.quantiles for forecast in forecasts], axis=1),
+            np.concatenate([forecast.errors for forecast in forecasts], axis=1),
         ),
         np.concatenate(truths),
         Baselines(
@@ -122,7 +121,7 @@ def _answers(
     family: Family, entity_id: str, forecast: Forecast, truth: Floats, inverse: NDArray[np.intp]
 ) -> pl.DataFrame:
     horizons = len(family.horizons_minutes)
-    quantiles = forecast.quantiles[inverse]
+    quantiles = forecast.quantiles[0, inverse]
     count = len(inverse) * horizons
     columns = {
         "entity_id": pl.repeat(entity_id, count, eager=True),
@@ -135,6 +134,8 @@ def _answers(
             for index, name in enumerate(family.quantile_names)
         },
         "observed": pl.Series(truth[inverse].ravel(), nan_to_null=True),
-        "error": pl.Series(np.repeat(forecast.errors[inverse], horizons).tolist(), dtype=pl.String),
+        "error": pl.Series(
+            np.repeat(forecast.errors[0, inverse], horizons).tolist(), dtype=pl.String
+        ),
     }
     return pl.DataFrame(columns)

@@ -18,8 +18,7 @@ from fleetcast.forecast.features import demand, reduce, snr
 
 if TYPE_CHECKING:
     from fleetcast.forecast.families import Family
-    from fleetcast.forecast.features import Features
-    from fleetcast.forecast.rows import Floats, Rows
+    from fleetcast.forecast.rows import Floats, Instants, Rows
 
 
 @dataclass(frozen=True)
@@ -30,24 +29,13 @@ class Baselines:
     same_time: Floats
 
 
-def baselines(family: Family, rows: Rows, features: Features) -> Baselines:
-    """Both baselines of one entity at the issue times of its features."""
-    if family is SNR:
-        last = features.matrix[:, snr.VIEW.index("last")]
-        spread = np.stack(
-            [
-                features.matrix[:, [snr.VIEW.index(f"error_{q}_{h}m") for q in SNR.quantile_names]]
-                for h in SNR.horizons_minutes
-            ],
-            axis=1,
-        )
-        before = snr.same_time(rows, features.issued_ns)
-    else:
-        last, errors = demand.last_value_errors(rows, features.issued_ns)
-        spread = np.stack([reduce.quantiles(e, family.quantiles) for e in errors], axis=1)
-        before = demand.same_time(rows, features.issued_ns)
+def baselines(family: Family, rows: Rows, issued_ns: Instants) -> Baselines:
+    """Both baselines of one entity at issue times."""
+    of = snr if family is SNR else demand
+    last, errors = of.last_value_errors(rows, issued_ns)
+    spread = np.stack([reduce.quantiles(each, family.quantiles) for each in errors], axis=1)
     last_value = last[:, None, None] + np.nan_to_num(spread)
     if family is not SNR:
         last_value = np.maximum(last_value, 0.0)
-    same_time = reduce.quantiles(before, family.quantiles)
+    same_time = reduce.quantiles(of.same_time(rows, issued_ns), family.quantiles)
     return Baselines(last_value, np.where(np.isnan(same_time), last_value, same_time))

@@ -14,8 +14,6 @@ import onnxruntime
 from fleetcast.errors import OperatorError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from fleetcast.forecast.families import Family
     from fleetcast.forecast.features import FeatureView
     from fleetcast.forecast.rows import Floats
@@ -99,12 +97,6 @@ class Model:
         return result
 
 
-def load(path: Path, family: Family, view: FeatureView) -> Model:
-    """The model in a file. Raises `OperatorError`, `OSError`."""
-    return Model(path.read_bytes(), family, view)
-
-
-def shipped(family: Family, view: FeatureView) -> Model:
-    """The model of a family that came with this version. Raises `OperatorError`."""
-    file = files("fleetcast.forecast") / "models" / f"{family.name}.onnx"
-    return Model(file.read_bytes(), family, view)
+def shipped(family: Family) -> bytes:
+    """The file of the model that came with this version."""
+    return (files("fleetcast.forecast") / "models" / f"{family.name}.onnx").read_bytes()

@@ -46,8 +46,26 @@ class Rows:
 NO_ROWS = Rows(NO_INSTANTS, {})
 
 
+def joined(parts: Sequence[Rows]) -> Rows:
+    """Samples of one entity that were read apart; of those at one instant, the last part's last."""
+    if len(parts) == 1:
+        return parts[0]
+    names = dict.fromkeys(name for rows in parts for name in rows.fields)
+    times = np.concatenate([rows.times_ns for rows in parts])
+    fields = {
+        name: np.concatenate(
+            [rows.fields.get(name, np.full(len(rows.times_ns), np.nan)) for rows in parts]
+        )
+        for name in names
+    }
+    if (np.diff(times) < 0).any():
+        order = np.argsort(times, kind="stable")
+        times, fields = times[order], {name: values[order] for name, values in fields.items()}
+    return Rows(times, fields)
+
+
 def rows_by_entity(frame: pl.DataFrame, fields: Sequence[str]) -> dict[str, Rows]:
-    """Rows of each entity of a long frame, in order of the entities' ids.
+    """Rows of each entity of a long frame.
 
     `frame` has `entity_id`, `time` (a datetime; without a zone it is UTC) and any of `fields` as
     numbers; `polars.DataFrame(plane.series_frame(...))` is one.
@@ -58,19 +76,30 @@ def rows_by_entity(frame: pl.DataFrame, fields: Sequence[str]) -> dict[str, Rows
         pl.col("entity_id").cast(pl.String),
         time.cast(pl.Datetime("ns")).cast(pl.Int64),
         *(pl.col(name).cast(pl.Float64) for name in present),
-    ).sort("entity_id", "time", maintain_order=True)
-    lengths = tidy.group_by("entity_id", maintain_order=True).len()
+    )
+    if not _in_order(tidy):
+        tidy = tidy.sort("entity_id", "time", maintain_order=True)
     times = tidy["time"].to_numpy()
     columns = {name: tidy[name].fill_null(np.nan).to_numpy() for name in present}
+    runs = tidy["entity_id"].rle().struct.unnest()
     result: dict[str, Rows] = {}
     start = 0
-    for entity_id, length in lengths.iter_rows():
+    for length, entity_id in runs.iter_rows():
         end = start + length
         result[entity_id] = Rows(
             times[start:end], {name: column[start:end] for name, column in columns.items()}
         )
         start = end
     return result
+
+
+def _in_order(tidy: pl.DataFrame) -> bool:
+    """Whether each entity's rows stand together, in order of time: a store gives them so."""
+    entities = tidy["entity_id"]
+    if entities.rle().struct.field("value").is_duplicated().any():
+        return False
+    back = np.diff(tidy["time"].to_numpy()) < 0
+    return not (back & (entities[1:] == entities[:-1]).to_numpy()).any()
 
 
 def _zoned(frame: pl.DataFrame) -> bool:

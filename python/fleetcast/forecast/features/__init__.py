@@ -18,6 +18,8 @@ from fleetcast.forecast.features.view import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fleetcast.forecast.families import Family
     from fleetcast.forecast.features.path import Track
     from fleetcast.forecast.rows import Floats, Instants, Rows
@@ -41,17 +43,21 @@ def view(family: Family) -> FeatureView:
 
 
 def features(
-    family: Family, rows: Rows, issued_ns: Instants, track: Track | None = None
+    family: Family,
+    entities: Sequence[Rows],
+    issued_ns: Instants,
+    tracks: Sequence[Track | None] | None = None,
 ) -> Features:
-    """Features of one entity at issue times, whole steps; only rows before each are looked at.
+    """Features of entities at issue times, whole steps; only rows before each are looked at.
 
-    `track` knows where the satellite at the other end of a link will be.
+    `tracks` know where the satellites at the other ends of links will be. An entity's features at
+    an issue time do not depend on the others, nor on other issue times.
     """
     # Numbers too large to reckon with come out as infinite or NaN, and get no forecast.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if family is SNR:
-            return snr.features(rows, issued_ns, track)
-        return demand.features(rows, issued_ns)
+            return snr.features(entities, issued_ns, tracks or [None] * len(entities))
+        return demand.features(entities, issued_ns)
 
 
 def observed(family: Family, rows: Rows, issued_ns: Instants) -> Floats:

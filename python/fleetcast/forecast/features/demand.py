@@ -19,6 +19,8 @@ from fleetcast.forecast.features.view import (
 from fleetcast.forecast.features.windows import STEP_NS, Intervals
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from fleetcast.forecast.rows import Floats, Instants, Rows
@@ -33,6 +35,8 @@ _SPREADS = (16, 96, WEEK)
 _LEVELS = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
 _ERROR_LEVELS = (0.1, 0.5, 0.9, 0.99)
 _NEIGHBOURS = 2
+_QUARTERS = 60 // DEMAND.step_minutes
+"""Windows of an hour: much that servers do begins with one."""
 _FLOOR = 0.01
 """Logarithms are of bytes + this share of the seven-day mean, so that an idle pool has one."""
 
@@ -55,6 +59,10 @@ def _view() -> FeatureView:
         Feature("same_time_mean_now", "B", "newest window on 6d", "level"),
         Feature("same_time_median_now", "B", "newest window on 6d", "level"),
     ]
+    features += [
+        Feature(f"quarter_{k}", "log", f"each 4th of {step} of 7d, {k} after the newest", "plain")
+        for k in range(_QUARTERS)
+    ]
     for h in DEMAND.horizons_minutes:
         features += [
             Feature(f"yesterday_{h}m", "B", "same time, 1d before", "level"),
@@ -76,20 +84,21 @@ def _view() -> FeatureView:
 VIEW = _view()
 
 
-def features(rows: Rows, issued_ns: Instants) -> Features:
-    """Features of one pool at `issued_ns`, window boundaries. Only rows before each count."""
-    intervals = Intervals.of(rows)
-    matrix = np.full((len(issued_ns), len(VIEW.features)), np.nan)
-    codes = np.full(len(issued_ns), INSUFFICIENT_TELEMETRY, object)
-    week_ns = WEEK * STEP_NS
-    counts = np.searchsorted(intervals.times_ns, issued_ns) - np.searchsorted(
-        intervals.times_ns, issued_ns - week_ns
-    )
-    codes[counts == 0] = NO_TELEMETRY
-    week = _weeks(intervals, issued_ns)
-    codes[(~np.isnan(week)).sum(1) >= NEEDED] = None
+def features(entities: Sequence[Rows], issued_ns: Instants) -> Features:
+    """Features of pools at `issued_ns`, window boundaries. Only rows before each count."""
+    shape = (len(entities), len(issued_ns))
+    weeks = np.empty((*shape, WEEK))
+    codes = np.full(shape, INSUFFICIENT_TELEMETRY, object)
+    for entity, rows in enumerate(entities):
+        intervals = Intervals.of(rows)
+        weeks[entity] = _weeks(intervals, issued_ns)
+        times_ns = intervals.times_ns
+        starts, ends = (np.searchsorted(times_ns, issued_ns - ago) for ago in (WEEK * STEP_NS, 0))
+        codes[entity, starts == ends] = NO_TELEMETRY
+    codes[(~np.isnan(weeks)).sum(-1) >= NEEDED] = None
     complete = without_error(codes)
-    matrix[complete] = _matrix(week[complete])
+    matrix = np.full((*shape, len(VIEW.features)), np.nan)
+    matrix[complete] = _matrix(weeks[complete])
     return Features(issued_ns, matrix, codes)
 
 
@@ -155,6 +164,8 @@ def _matrix(week: Floats) -> Floats:
     today = week[:, WEEK - 1 - DAY * np.arange(1, DAYS)]
     columns += [reduce.mean(today), reduce.quantiles(today, (0.5,))[:, 0]]
     filled_logs = np.log(filled + floor)
+    quarters = np.stack([reduce.mean(logs[:, k::_QUARTERS]) for k in range(_QUARTERS)], axis=1)
+    columns += list((quarters - reduce.mean(quarters)[:, None]).T)
     for h in DEMAND.horizons_minutes:
         columns += _same_time(week, logs, h)
         steps = h // DEMAND.step_minutes

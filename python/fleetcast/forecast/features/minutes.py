@@ -1,96 +1,78 @@
-"""A link's samples on a grid of minutes."""
+"""Links' samples as means per minute, or per hour, counted from the epoch."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fleetcast.forecast.families import MINUTE_NS, SNR
-from fleetcast.forecast.features import reduce
+from fleetcast.forecast.families import MINUTE_NS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Sequence
 
-    from fleetcast.forecast.rows import Floats, Instants, Rows
+    from fleetcast.forecast.rows import Floats, Rows
 
 BLOCK = 5
-"""Minutes of a block, aligned to the epoch: long windows are looked at in blocks."""
+"""Minutes of a block, aligned to the epoch: longer windows are looked at in blocks."""
+HOUR = 60
 
 
-@dataclass(frozen=True)
-class Minutes:
-    """Means per minute from minute `first` (counted from the epoch, a multiple of a block) on.
+def averaged(
+    entities: Sequence[Rows], field: str, first: int, count: int, minutes: int = 1
+) -> Floats:
+    """Means of a field's samples in `count` cells of so many minutes: [entities, cells].
 
-    `snr` [minutes] is in dB; `path` [minutes, 3] is the direction to the other end as east, north,
-    up, of unit length; `range_km` [minutes]. What no sample gives is NaN.
+    Cell `first` is counted from the epoch. NaN where there is no sample.
     """
-
-    first: int
-    snr: Floats
-    path: Floats
-    range_km: Floats
-
-    @classmethod
-    def around(cls, rows: Rows, issued_ns: Instants) -> Minutes:
-        """All that forecasts issued at these times, and their targets, look at."""
-        ahead = max(SNR.horizons_minutes)
-        first = int(issued_ns.min()) // MINUTE_NS - SNR.history_minutes - BLOCK
-        first -= first % BLOCK
-        count = int(issued_ns.max()) // MINUTE_NS + ahead - first
-        count += -count % BLOCK
-        elevation, azimuth = (
-            np.radians(rows.fields.get(name, np.full(len(rows.times_ns), np.nan)))
-            for name in ("elevation_deg", "azimuth_deg")
-        )
-        directions = (
-            np.cos(elevation) * np.sin(azimuth),
-            np.cos(elevation) * np.cos(azimuth),
-            np.sin(elevation),
-        )
-        minutes = rows.times_ns // MINUTE_NS - first
-        path = np.stack([_means(minutes, part, count) for part in directions], axis=-1)
-        return cls(
-            first,
-            _means(minutes, rows.fields.get("snr_db"), count),
-            path / np.linalg.norm(path, axis=-1, keepdims=True),
-            _means(minutes, rows.fields.get("slant_range_km"), count),
-        )
-
-    def place(self, times_ns: Instants) -> NDArray[np.int64]:
-        """The index of the minute that starts at each time."""
-        return times_ns // MINUTE_NS - self.first
-
-    def blocks(self) -> Floats:
-        """Means of the minutes of each block."""
-        return reduce.mean(self.snr.reshape(-1, BLOCK))
-
-    def moves(self) -> Floats:
-        """Mean size of the step from one minute to the next, per block; dB."""
-        steps = np.abs(np.diff(self.snr, prepend=np.nan))
-        return reduce.mean(steps.reshape(-1, BLOCK))
-
-    def last_value_errors(self, horizon: int) -> Floats:
-        """What a forecast of the last value was wrong by, issued at the start of each block.
-
-        The last value is the newest of the five minutes before.
-        """
-        last = np.concatenate([[np.nan], reduce.filled_forward(self.snr, BLOCK - 1)[:-1]])
-        issues = np.arange(0, len(self.snr), BLOCK)
-        errors: Floats = reduce.at(self.snr, issues + horizon - 1) - last[issues]
-        return errors
+    return _averaged(entities, [rows.fields.get(field) for rows in entities], first, count, minutes)
 
 
-def _means(minutes: NDArray[np.int64], values: Floats | None, count: int) -> Floats:
-    if values is None:
-        return np.full(count, np.nan)
-    wanted = np.isfinite(values) & (minutes >= 0) & (minutes < count)
-    if not wanted.any():
-        return np.full(count, np.nan)
-    places, values = minutes[wanted], values[wanted]
-    starts = np.flatnonzero(np.diff(places, prepend=-1))
-    samples = np.diff(starts, append=len(places))
-    result = np.full(count, np.nan)
-    result[places[starts]] = np.add.reduceat(values, starts) / samples
-    return result
+def directions(entities: Sequence[Rows], first: int, count: int) -> Floats:
+    """Where links point in each minute: east, north, up, of length 1: [entities, minutes, 3]."""
+    east: list[Floats | None] = []
+    north: list[Floats | None] = []
+    up: list[Floats | None] = []
+    for rows in entities:
+        elevation, azimuth = (rows.fields.get(n) for n in ("elevation_deg", "azimuth_deg"))
+        if elevation is None or azimuth is None:
+            for part in (east, north, up):
+                part.append(None)
+        else:
+            elevation, azimuth = np.radians(elevation), np.radians(azimuth)
+            east.append(np.cos(elevation) * np.sin(azimuth))
+            north.append(np.cos(elevation) * np.cos(azimuth))
+            up.append(np.where(np.isnan(azimuth), np.nan, np.sin(elevation)))
+    mean = np.stack(
+        [_averaged(entities, part, first, count, 1) for part in (east, north, up)], axis=-1
+    )
+    unit: Floats = mean / np.linalg.norm(mean, axis=-1, keepdims=True)
+    return unit
+
+
+def _averaged(
+    entities: Sequence[Rows],
+    values: Sequence[Floats | None],
+    first: int,
+    count: int,
+    minutes: int,
+) -> Floats:
+    result = np.full(len(entities) * count, np.nan)
+    cell_ns = minutes * MINUTE_NS
+    cells, samples = [], []
+    for entity, (rows, mine) in enumerate(zip(entities, values, strict=True)):
+        if mine is not None:
+            start, end = np.searchsorted(
+                rows.times_ns, [first * cell_ns, (first + count) * cell_ns]
+            )
+            cells.append(rows.times_ns[start:end] // cell_ns + (entity * count - first))
+            samples.append(mine[start:end])
+    if cells:
+        cell, sample = np.concatenate(cells), np.concatenate(samples)
+        finite = np.isfinite(sample)
+        cell, sample = cell[finite], sample[finite]
+        starts = np.flatnonzero(np.diff(cell, prepend=-1))
+        if len(starts):
+            sums = np.add.reduceat(sample, starts)
+            result[cell[starts]] = sums / np.diff(starts, append=len(cell))
+    return result.reshape(len(entities), count)

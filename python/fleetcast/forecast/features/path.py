@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from fleetcast.forecast.families import SNR
+from fleetcast.forecast.families import MINUTE_NS, SNR
 from fleetcast.forecast.features import reduce
+from fleetcast.forecast.features.minutes import averaged, directions
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
-    from fleetcast.forecast.features.minutes import Minutes
-    from fleetcast.forecast.rows import Floats, Instants
+    from fleetcast.forecast.rows import Floats, Instants, Rows
 
-_LOOK_BACK_MINUTES = 30
+LOOK_BACK_MINUTES = 30
 _NEEDED_MINUTES = 5
 _RIDGE = 1e-6
 """Keeps the fit of few minutes solvable; of many it changes nothing that matters."""
@@ -40,47 +42,71 @@ class Track(Protocol):
         """
 
 
-def paths(minutes: Minutes, issued_ns: Instants, track: Track | None) -> tuple[Path, Path]:
-    """The path at the issue times [times], and at the horizons after them [times, horizons]."""
+def paths(
+    entities: Sequence[Rows], issued_ns: Instants, tracks: Sequence[Track | None]
+) -> tuple[Path, Path]:
+    """The path at the issue times, and at the horizons after them.
+
+    Shapes are [entities, times] and [entities, times, horizons].
+    """
     ahead = np.array([0, *SNR.horizons_minutes])
-    moved = _extrapolated(minutes, issued_ns, ahead)
-    if track is not None:
-        known = track.path(issued_ns, ahead)
-        moved = Path(
-            np.where(np.isnan(known.elevation_deg), moved.elevation_deg, known.elevation_deg),
-            np.where(np.isnan(known.range_km), moved.range_km, known.range_km),
-        )
+    moved = _extrapolated(entities, issued_ns, ahead)
+    for entity, track in enumerate(tracks):
+        if track is not None:
+            known = track.path(issued_ns, ahead)
+            for ours, told in (
+                (moved.elevation_deg, known.elevation_deg),
+                (moved.range_km, known.range_km),
+            ):
+                ours[entity] = np.where(np.isnan(told), ours[entity], told)
     return (
-        Path(moved.elevation_deg[:, 0], moved.range_km[:, 0]),
-        Path(moved.elevation_deg[:, 1:], moved.range_km[:, 1:]),
+        Path(moved.elevation_deg[..., 0], moved.range_km[..., 0]),
+        Path(moved.elevation_deg[..., 1:], moved.range_km[..., 1:]),
     )
 
 
-def _extrapolated(minutes: Minutes, issued_ns: Instants, ahead: NDArray[np.int64]) -> Path:
+def _extrapolated(entities: Sequence[Rows], issued_ns: Instants, ahead: NDArray[np.int64]) -> Path:
     """The direction of the last half hour, each component carried on as a parabola in time.
 
     Where the slant range was measured, it is what the position in km is carried on with.
     """
-    now = minutes.place(issued_ns)
-    measured = ~np.isnan(minutes.range_km)
-    scaled = minutes.path * np.where(measured, minutes.range_km, 1.0)[:, None]
-    columns = [reduce.windows(column, now, _LOOK_BACK_MINUTES) for column in scaled.T]
-    positions = np.stack(columns, axis=-1)  # [times, minutes, 3]
-    ranged = reduce.windows(measured.astype(float), now, _LOOK_BACK_MINUTES) > 0
+    shape = (len(entities), len(issued_ns), len(ahead))
+    told = [
+        i for i, rows in enumerate(entities) if {"elevation_deg", "azimuth_deg"} <= set(rows.fields)
+    ]
+    elevation, distance = np.full(shape, np.nan), np.full(shape, np.nan)
+    if told:
+        some = _carried_on([entities[i] for i in told], issued_ns, ahead)
+        elevation[told], distance[told] = some.elevation_deg, some.range_km
+    return Path(elevation, distance)
+
+
+def _carried_on(entities: Sequence[Rows], issued_ns: Instants, ahead: NDArray[np.int64]) -> Path:
+    """Of links that told where they point."""
+    now = issued_ns // MINUTE_NS
+    first = int(now.min()) - LOOK_BACK_MINUTES
+    count = int(now.max()) - first
+    path = directions(entities, first, count)
+    range_km = averaged(entities, "slant_range_km", first, count)
+    measured = ~np.isnan(range_km)
+    scaled = path * np.where(measured, range_km, 1.0)[..., None]
+    columns = [reduce.windows(scaled[..., k], now - first, LOOK_BACK_MINUTES) for k in range(3)]
+    positions = np.stack(columns, axis=-1)  # [entities, times, minutes, 3]
+    ranged = reduce.windows(measured.astype(float), now - first, LOOK_BACK_MINUTES) > 0
     seen = ~np.isnan(positions[..., 0])
     # Minutes with and without a range do not mix.
-    with_range = (seen & ranged).sum(1) >= _NEEDED_MINUTES
-    used = seen & (ranged == with_range[:, None])
-    when = (np.arange(_LOOK_BACK_MINUTES) + 0.5) / _LOOK_BACK_MINUTES - 1
+    with_range = (seen & ranged).sum(-1) >= _NEEDED_MINUTES
+    used = seen & (ranged == with_range[..., None])
+    when = (np.arange(LOOK_BACK_MINUTES) + 0.5) / LOOK_BACK_MINUTES - 1
     powers = when[:, None] ** np.arange(3)  # [minutes, 3]
     weighted = used[..., None] * powers
-    normal = np.einsum("tmi,mj->tij", weighted, powers) + _RIDGE * np.eye(3)
-    right = np.einsum("tmi,tmc->tic", weighted, np.where(used[..., None], positions, 0.0))
-    fitted = np.linalg.solve(normal, right)  # [times, power, component]
-    later = (ahead / _LOOK_BACK_MINUTES)[:, None] ** np.arange(3)
-    position = np.einsum("ai,tic->tac", later, fitted)
+    normal = np.einsum("etmi,mj->etij", weighted, powers) + _RIDGE * np.eye(3)
+    right = np.einsum("etmi,etmc->etic", weighted, np.where(used[..., None], positions, 0.0))
+    fitted = np.linalg.solve(normal, right)  # [entities, times, power, component]
+    later = (ahead / LOOK_BACK_MINUTES)[:, None] ** np.arange(3)
+    position = np.einsum("ai,etic->etac", later, fitted)
     distance = np.linalg.norm(position, axis=-1)
-    unknown = (used.sum(1) < _NEEDED_MINUTES)[:, None]
+    unknown = (used.sum(-1) < _NEEDED_MINUTES)[..., None]
     sine = np.clip(position[..., 2] / np.maximum(distance, 1e-12), -1.0, 1.0)
     elevation = np.where(unknown, np.nan, np.degrees(np.arcsin(sine)))
-    return Path(elevation, np.where(unknown | ~with_range[:, None], np.nan, distance))
+    return Path(elevation, np.where(unknown | ~with_range[..., None], np.nan, distance))

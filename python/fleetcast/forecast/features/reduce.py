@@ -20,18 +20,16 @@ if TYPE_CHECKING:
 
 
 def windows(values: Floats, ends: NDArray[np.int64], length: int) -> Floats:
-    """The `length` values before each of `ends`: [ends, length]; NaN outside `values`."""
-    padded = np.concatenate([np.full(length, np.nan), values])
-    last = len(values)
-    return sliding_window_view(padded, length)[np.clip(ends, 0, last)]
+    """The `length` values before each of `ends`: [..., ends, length]; NaN outside `values`."""
+    padded = np.concatenate([np.full((*values.shape[:-1], length), np.nan), values], axis=-1)
+    last = values.shape[-1]
+    return sliding_window_view(padded, length, axis=-1)[..., np.clip(ends, 0, last), :]
 
 
 def at(values: Floats, places: NDArray[np.int64]) -> Floats:
-    """Values at `places` of any shape; NaN outside `values`."""
-    inside = (places >= 0) & (places < len(values))
-    result = np.full(places.shape, np.nan)
-    result[inside] = values[places[inside]]
-    return result
+    """Values [..., values] at `places` of any shape: [..., *places]; NaN outside `values`."""
+    inside = (places >= 0) & (places < values.shape[-1])
+    return np.where(inside, values[..., np.where(inside, places, 0)], np.nan)
 
 
 def mean(values: Floats) -> Floats:
@@ -62,10 +60,21 @@ def quantiles(values: Floats, levels: Sequence[float]) -> Floats:
     return np.where(weight > 0, below + (above - below) * weight, below)
 
 
+def newest(values: Floats) -> Floats:
+    """The last value that is there; NaN where none is."""
+    place = _newest(values)[..., -1:]
+    return np.take_along_axis(values, np.maximum(place, 0), -1)[..., 0]
+
+
 def filled_forward(values: Floats, steps_max: int) -> Floats:
     """Each value, or the newest one at most `steps_max` steps before it."""
-    steps = np.arange(len(values))
-    newest = np.maximum.accumulate(np.where(np.isnan(values), -1, steps))
-    result = values[np.maximum(newest, 0)]
-    result[(newest < 0) | (steps - newest > steps_max)] = np.nan
+    place = _newest(values)
+    result = np.take_along_axis(values, np.maximum(place, 0), -1)
+    result[(place < 0) | (np.arange(values.shape[-1]) - place > steps_max)] = np.nan
     return result
+
+
+def _newest(values: Floats) -> NDArray[np.int64]:
+    """The place of the newest value up to each; -1 where there is none yet."""
+    steps = np.arange(values.shape[-1])
+    return np.maximum.accumulate(np.where(np.isnan(values), -1, steps), axis=-1)

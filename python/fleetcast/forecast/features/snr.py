@@ -1,4 +1,8 @@
-"""Features of the SNR family: a link's last week as of an instant, only rows before it."""
+"""Features of the SNR family: a link's last week as of an instant, only rows before it.
+
+The last day is looked at minute by minute, the six days before that hour by hour: a week of minutes
+would say little more and cost seven times as much to read.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fleetcast.forecast.families import SNR
+from fleetcast.forecast.families import MINUTE_NS, SNR
 from fleetcast.forecast.features import reduce
-from fleetcast.forecast.features.minutes import BLOCK, Minutes
+from fleetcast.forecast.features.minutes import BLOCK, HOUR, averaged
 from fleetcast.forecast.features.path import paths
 from fleetcast.forecast.features.view import (
     INSUFFICIENT_TELEMETRY,
@@ -19,6 +23,8 @@ from fleetcast.forecast.features.view import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from fleetcast.forecast.features.path import Track
@@ -27,12 +33,18 @@ if TYPE_CHECKING:
 _NEEDED_MINUTES = 10
 _NEWEST_MINUTES_MAX = 5
 _LAGS = (2, 3, 5, 8, 15, 30, 60)
-_HOUR = 60
 _DAY = 1440
-_DAYS = SNR.history_minutes // _DAY
+_DAYS = 7
 _STALE_MINUTES_MAX = 15
 _SMALL, _LARGE = 360, _DAY
 _DAY_LEVELS = (0.1, 0.5, 0.9)
+_MOVE_LEVELS = (0.1, 0.9)
+_HOURS_OF_MINUTES = 25
+"""Whole hours before the one of the issue time that are looked at minute by minute."""
+_HOURS = SNR.history_minutes // HOUR - _HOURS_OF_MINUTES - 1
+"""Hours before those that are looked at hour by hour."""
+_ERRORS = {h: (_DAY - h) // BLOCK for h in SNR.horizons_minutes}
+"""By horizon: how many of the last value's errors a day holds."""
 
 
 def _view() -> FeatureView:
@@ -59,24 +71,32 @@ def _view() -> FeatureView:
         features += [
             Feature(f"mean_{window}", "dB", f"{window} of 5m blocks", "level"),
             Feature(f"spread_{window}", "dB", f"{window} of 5m blocks", "scale"),
-            Feature(f"move_{window}", "dB", f"{window} of 5m blocks", "scale"),
+            Feature(f"move_{window}", "dB", f"{window} of 5m blocks, within them", "scale"),
         ]
     features += [
         Feature(f"p{round(q * 100)}_24h", "dB", "24h of 5m blocks", "level") for q in _DAY_LEVELS
     ]
+    week = f"{_HOURS} hours, up to 25 hours before"
     features += [
-        Feature("mean_7d", "dB", "7d of 5m blocks", "level"),
-        Feature("present_7d", "1", "7d of 5m blocks", "plain"),
+        Feature("mean_6d", "dB", week, "level"),
+        Feature("spread_6d", "dB", week, "scale"),
+        Feature("move_6d", "dB", f"{week}, from one to the next", "scale"),
+        *(
+            Feature(f"move_p{round(q * 100)}_6d", "dB", f"{week}, from one to the next", "change")
+            for q in _MOVE_LEVELS
+        ),
+        Feature("present_6d", "1", week, "plain"),
     ]
     for h in SNR.horizons_minutes:
         features += [
             *(
-                Feature(f"error_{q}_{h}m", "dB", "last value, each 5m of 7d", "change")
+                Feature(f"error_{q}_{h}m", "dB", "last value, each 5m of 24h", "change")
                 for q in SNR.quantile_names
             ),
             Feature(f"error_6h_{h}m", "dB", "last value, each 5m of 6h", "scale"),
             Feature(f"error_24h_{h}m", "dB", "last value, each 5m of 24h", "scale"),
-            Feature(f"same_time_{h}m", "dB", "mean change of 5m blocks on 7d", "change"),
+            Feature(f"yesterday_{h}m", "dB", "change of 5m blocks, 1d before", "change"),
+            Feature(f"same_time_{h}m", "dB", "mean change between hours, 2d to 6d", "change"),
             Feature(f"elevation_{h}m", "deg", "orbit, or 30m of passes before", "angle"),
             Feature(f"path_loss_{h}m", "dB", "orbit, or 30m of passes before", "change"),
         ]
@@ -87,94 +107,181 @@ def _view() -> FeatureView:
 VIEW = _view()
 
 
-def features(rows: Rows, issued_ns: Instants, track: Track | None = None) -> Features:
-    """Features of one link at `issued_ns`, whole minutes. Only rows before each are looked at."""
-    minutes = Minutes.around(rows, issued_ns)
-    now = minutes.place(issued_ns)
-    hour = reduce.windows(minutes.snr, now, _HOUR)
-    columns = [*_recent(minutes, now, hour), *_long(minutes, now)]
-    here, there = paths(minutes, issued_ns, track)
+def minutes_from_ns(issued_ns: int) -> int:
+    """From when on minutes are looked at; before that it is hours."""
+    hour = issued_ns // MINUTE_NS // HOUR - _HOURS_OF_MINUTES
+    return hour * HOUR * MINUTE_NS
+
+
+def features(
+    entities: Sequence[Rows], issued_ns: Instants, tracks: Sequence[Track | None]
+) -> Features:
+    """Features of links at `issued_ns`, whole minutes. Only rows before each are looked at."""
+    now = issued_ns // MINUTE_NS
+    first = int(now.min()) // HOUR * HOUR - _HOURS_OF_MINUTES * HOUR
+    count = int(now.max()) - first
+    minutes = averaged(entities, SNR.target, first, count + -count % BLOCK)
+    hour = reduce.windows(minutes, now - first, HOUR + _STALE_MINUTES_MAX)
+    columns = _recent(hour)
+    blocks = minutes.reshape(len(entities), -1, BLOCK)
+    columns += _day(blocks, (now - first) // BLOCK)
+    hours = _hours(entities, now)
+    columns += _week(hours)
+    here, there = paths(entities, issued_ns, tracks)
     for index, h in enumerate(SNR.horizons_minutes):
         columns += [
-            *_errors(minutes, now, h),
-            _same_time(minutes, now, h),
-            there.elevation_deg[:, index],
-            20 * np.log10(there.range_km[:, index] / here.range_km),
+            *_errors(blocks, now - first, h),
+            _yesterday(blocks, now - first, h),
+            _same_time(hours, now, h),
+            there.elevation_deg[..., index],
+            20 * np.log10(there.range_km[..., index] / here.range_km),
         ]
     columns.append(here.elevation_deg)
-    return Features(issued_ns, np.stack(columns, axis=1), _codes(hour))
+    return Features(issued_ns, np.stack(columns, axis=-1), _codes(hour))
 
 
 def observed(rows: Rows, issued_ns: Instants) -> Floats:
     """Mean dB over the minute that ends each horizon later [issue times, horizons]."""
-    minutes = Minutes.around(rows, issued_ns)
-    now = minutes.place(issued_ns)
-    return reduce.at(minutes.snr, now[:, None] + np.array(SNR.horizons_minutes) - 1)
+    minutes, place = _around(rows, issued_ns)
+    return reduce.at(minutes, place[:, None] + np.array(SNR.horizons_minutes) - 1)
 
 
 def same_time(rows: Rows, issued_ns: Instants) -> Floats:
     """The target minute's values on the seven days before [issue times, horizons, days]."""
-    minutes = Minutes.around(rows, issued_ns)
-    target = minutes.place(issued_ns)[:, None] + np.array(SNR.horizons_minutes) - 1
-    return reduce.at(minutes.snr, target[..., None] - _DAY * np.arange(1, _DAYS + 1))
+    minutes, place = _around(rows, issued_ns)
+    target = place[:, None] + np.array(SNR.horizons_minutes) - 1
+    return reduce.at(minutes, target[..., None] - _DAY * np.arange(1, _DAYS + 1))
+
+
+def last_value_errors(rows: Rows, issued_ns: Instants) -> tuple[Floats, list[Floats]]:
+    """The last value [issue times], and its errors in the week before, each 5 minutes, in dB.
+
+    Errors are per horizon [issue times, errors], of those whose truth was known at the issue time.
+    """
+    minutes, place = _around(rows, issued_ns)
+    blocks = minutes.reshape(-1, BLOCK)
+    return reduce.newest(reduce.windows(minutes, place, _NEWEST_MINUTES_MAX)), [
+        reduce.windows(
+            _block_errors(blocks, h),
+            (place - h) // BLOCK + 1,
+            (SNR.history_minutes - h) // BLOCK,
+        )
+        for h in SNR.horizons_minutes
+    ]
+
+
+def _around(rows: Rows, issued_ns: Instants) -> tuple[Floats, NDArray[np.int64]]:
+    """A week of minutes before issue times, and an hour after; and their places in it."""
+    now = issued_ns // MINUTE_NS
+    first = int(now.min()) - SNR.history_minutes - BLOCK
+    first -= first % BLOCK
+    count = int(now.max()) + max(SNR.horizons_minutes) - first
+    return averaged([rows], SNR.target, first, count + -count % BLOCK)[0], now - first
 
 
 def _codes(hour: Floats) -> NDArray[np.object_]:
-    present = ~np.isnan(hour[:, -SNR.window_minutes :])
-    fresh = present[:, -_NEWEST_MINUTES_MAX:].any(1)
-    codes = np.full(len(hour), INSUFFICIENT_TELEMETRY, object)
-    codes[(present.sum(1) >= _NEEDED_MINUTES) & fresh] = None
-    codes[~present.any(1)] = NO_TELEMETRY
+    present = ~np.isnan(hour[..., -SNR.window_minutes :])
+    fresh = present[..., -_NEWEST_MINUTES_MAX:].any(-1)
+    codes = np.full(hour.shape[:-1], INSUFFICIENT_TELEMETRY, object)
+    codes[(present.sum(-1) >= _NEEDED_MINUTES) & fresh] = None
+    codes[~present.any(-1)] = NO_TELEMETRY
     return codes
 
 
-def _recent(minutes: Minutes, now: NDArray[np.int64], hour: Floats) -> list[Floats]:
-    newest = hour[:, -_NEWEST_MINUTES_MAX:]
-    steps = np.arange(newest.shape[1])
-    place = np.where(np.isnan(newest), -1, steps).max(1)
-    last = np.take_along_axis(newest, np.maximum(place, 0)[:, None], 1)[:, 0]
-    age = np.where(place < 0, np.nan, newest.shape[1] - place)
-    filled = reduce.filled_forward(minutes.snr, _STALE_MINUTES_MAX)
-    columns = [last, age, *(reduce.at(filled, now - lag) for lag in _LAGS)]
-    for length in (15, _HOUR):
-        window = hour[:, -length:]
-        empty = np.isnan(window).all(1)
+def _recent(hour: Floats) -> list[Floats]:
+    """Of the minutes of the last hour, and a few before."""
+    latest = hour[..., -_NEWEST_MINUTES_MAX:]
+    there = ~np.isnan(latest)
+    age = np.where(there.any(-1), 1.0 + there[..., ::-1].argmax(-1), np.nan)
+    columns = [reduce.newest(latest), age]
+    filled = reduce.filled_forward(hour, _STALE_MINUTES_MAX)
+    columns += [filled[..., -lag] for lag in _LAGS]
+    for length in (15, HOUR):
+        window = hour[..., -length:]
         columns += [
             reduce.mean(window),
-            np.where(empty, np.nan, np.where(np.isnan(window), np.inf, window).min(1)),
-            np.where(empty, np.nan, np.where(np.isnan(window), -np.inf, window).max(1)),
+            np.fmin.reduce(window, axis=-1),
+            np.fmax.reduce(window, axis=-1),
             reduce.spread(window),
-            reduce.mean(np.abs(np.diff(window, axis=1))),
+            reduce.mean(np.abs(np.diff(window, axis=-1))),
         ]
     return columns
 
 
-def _long(minutes: Minutes, now: NDArray[np.int64]) -> list[Floats]:
-    ends = now // BLOCK  # blocks that are over
-    blocks, moves = minutes.blocks(), minutes.moves()
-    week = reduce.windows(blocks, ends, SNR.history_minutes // BLOCK)
+def _day(blocks: Floats, ends: NDArray[np.int64]) -> list[Floats]:
+    """Of blocks [entities, blocks, minutes]; `ends` says how many are over."""
+    means = reduce.windows(reduce.mean(blocks), ends, _LARGE // BLOCK)
+    steps = np.abs(np.diff(blocks, axis=-1))
+    moves = reduce.windows(reduce.mean(steps), ends, _LARGE // BLOCK)
     columns = []
     for length in (_SMALL, _LARGE):
-        window = week[:, -length // BLOCK :]
-        move = reduce.mean(reduce.windows(moves, ends, length // BLOCK))
-        columns += [reduce.mean(window), reduce.spread(window), move]
-    columns += list(reduce.quantiles(week[:, -_DAY // BLOCK :], _DAY_LEVELS).T)
-    return [*columns, reduce.mean(week), (~np.isnan(week)).mean(1)]
+        window = means[..., -length // BLOCK :]
+        columns += [reduce.mean(window), reduce.spread(window)]
+        columns.append(reduce.mean(moves[..., -length // BLOCK :]))
+    quantiles = reduce.quantiles(means, _DAY_LEVELS)
+    return columns + [quantiles[..., index] for index in range(len(_DAY_LEVELS))]
 
 
-def _errors(minutes: Minutes, now: NDArray[np.int64], horizon: int) -> list[Floats]:
+def _hours(entities: Sequence[Rows], now: NDArray[np.int64]) -> Floats:
+    """Means of the hours before those looked at by minutes [entities, issue times, hours]."""
+    ends = now // HOUR - _HOURS_OF_MINUTES
+    first = int(ends.min()) - _HOURS
+    count = int(ends.max()) - first
+    return reduce.windows(averaged(entities, SNR.target, first, count, HOUR), ends - first, _HOURS)
+
+
+def _week(hours: Floats) -> list[Floats]:
+    moves = np.diff(hours, axis=-1)
+    quantiles = reduce.quantiles(moves, _MOVE_LEVELS)
+    return [
+        reduce.mean(hours),
+        reduce.spread(hours),
+        reduce.mean(np.abs(moves)),
+        *(quantiles[..., index] for index in range(len(_MOVE_LEVELS))),
+        (~np.isnan(hours)).mean(-1),
+    ]
+
+
+def _block_errors(blocks: Floats, horizon: int) -> Floats:
+    """What the last value was wrong by, issued at the start of each block [..., blocks].
+
+    Horizons are whole blocks: the truth is the last minute of a block.
+    """
+    errors = np.full(blocks.shape[:-1], np.nan)
+    ahead = horizon // BLOCK
+    last = reduce.newest(blocks)
+    errors[..., 1 : 1 - ahead or None] = blocks[..., ahead:, -1] - last[..., :-ahead]
+    return errors
+
+
+def _errors(blocks: Floats, place: NDArray[np.int64], horizon: int) -> list[Floats]:
     """Quantiles and sizes of the last value's errors whose truth was known at the issue time."""
-    count = (SNR.history_minutes - horizon) // BLOCK
-    known = (now - horizon) // BLOCK + 1
-    errors = reduce.windows(minutes.last_value_errors(horizon), known, count)
-    sizes = [reduce.mean(np.abs(errors[:, -length // BLOCK :])) for length in (_SMALL, _LARGE)]
-    return [*reduce.quantiles(errors, SNR.quantiles).T, *sizes]
+    known = (place - horizon) // BLOCK + 1
+    errors = reduce.windows(_block_errors(blocks, horizon), known, _ERRORS[horizon])
+    sizes = [reduce.mean(np.abs(errors[..., -length // BLOCK :])) for length in (_SMALL, _LARGE)]
+    quantiles = reduce.quantiles(errors, SNR.quantiles)
+    return [*(quantiles[..., index] for index in range(len(SNR.quantiles))), *sizes]
 
 
-def _same_time(minutes: Minutes, now: NDArray[np.int64], horizon: int) -> Floats:
-    """How the same time of day went on, on the seven days before."""
-    blocks = minutes.blocks()
-    past = np.arange(1, _DAYS + 1) * _DAY
-    then = reduce.at(blocks, (now[:, None] - 1 - past) // BLOCK)
-    later = reduce.at(blocks, (now[:, None] + horizon - 1 - past) // BLOCK)
-    return reduce.mean(later - then)
+def _yesterday(blocks: Floats, place: NDArray[np.int64], horizon: int) -> Floats:
+    """How the same time went on the day before."""
+    means = reduce.mean(blocks)
+    then = reduce.at(means, (place - 1 - _DAY) // BLOCK)
+    return reduce.at(means, (place + horizon - 1 - _DAY) // BLOCK) - then
+
+
+def _same_time(hours: Floats, now: NDArray[np.int64], horizon: int) -> Floats:
+    """How the same time of day went on, on the days before that, between the middles of hours."""
+    past = _DAY * np.arange(2, _DAYS)
+    start = (now // HOUR - _HOURS_OF_MINUTES - _HOURS) * HOUR
+    then = (now - start)[:, None] - past
+    return reduce.mean(_between(hours, then + horizon) - _between(hours, then))
+
+
+def _between(hours: Floats, minutes: NDArray[np.int64]) -> Floats:
+    """Levels at minutes [issue times, days] after the first hour's start, linear between hours."""
+    place, rest = np.divmod(minutes - HOUR // 2, HOUR)
+    places = np.broadcast_to(place, (*hours.shape[:-1], place.shape[-1]))
+    below, above = (np.take_along_axis(hours, places + k, -1) for k in (0, 1))
+    between: Floats = below + (above - below) * (rest / HOUR)
+    return between

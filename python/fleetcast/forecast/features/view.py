@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from fleetcast.forecast.rows import Floats, Instants
@@ -53,17 +55,23 @@ class FeatureView:
 
 def without_error(errors: NDArray[np.object_]) -> NDArray[np.bool_]:
     """Where there is no code."""
-    return np.array([code is None for code in errors], np.bool_)
+    flags = [code is None for code in errors.ravel()]
+    return np.array(flags, np.bool_).reshape(errors.shape)
 
 
 @dataclass(frozen=True)
 class Features:
-    """Features of one entity at several issue times; what no row gives is NaN.
+    """Features of entities at the same issue times; what no row gives is NaN.
 
-    `matrix` is [issue times, features]; `errors` [issue times] holds None or the code of the
-    entity error, in which case nothing may be predicted from that line of the matrix.
+    `matrix` is [entities, issue times, features]; `errors` [entities, issue times] holds None or
+    the code of the entity error, in which case nothing may be predicted from that line.
     """
 
     issued_ns: Instants
     matrix: Floats
     errors: NDArray[np.object_]
+
+    def of(self, entities: Sequence[int]) -> Features:
+        """Those of some of the entities, by place."""
+        places = np.asarray(entities, np.intp)
+        return Features(self.issued_ns, self.matrix[places], self.errors[places])

@@ -14,7 +14,7 @@ import numpy as np
 
 from fleetcast.errors import OperatorError, StoreError
 from fleetcast.forecast.families import DEMAND, MINUTE_NS
-from fleetcast.forecast.features import NO_TELEMETRY
+from fleetcast.forecast.features import NO_TELEMETRY, features
 from fleetcast.forecast.model import PREDICTION_UNAVAILABLE
 from fleetcast.forecast.rows import NO_ROWS
 from fleetcast.forecast.serving.inputs import rows_before, tags_of
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from fleetcast.config.sections import Forecast as ForecastSettings
     from fleetcast.engine import Plane
     from fleetcast.forecast.families import Family
-    from fleetcast.forecast.features import Features
-    from fleetcast.forecast.model import Forecast
     from fleetcast.forecast.serving.releases import Release, Releases, Rollout
     from fleetcast.forecast.serving.store import PredictionStore, Records
 
@@ -72,6 +70,16 @@ class _Claim:
     place: Place
     assignment: Assignment
     lease: Lease
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """One model's word on one entity: `quantiles` by horizon."""
+
+    issued_ns: int
+    role: Role
+    release: Release
+    quantiles: list[list[float]]
 
 
 @dataclass
@@ -142,73 +150,73 @@ class Filling:
         entity_ids = [claim.place.entity_id for claim in claims]
         rows = rows_before(self._plane, self._family, entity_ids, issued_ns)
         tags = tags_of(self._plane, self._family, entity_ids) if self._family is DEMAND else {}
-        issued = np.array([issued_ns])
-        forecaster = self._releases.forecaster(self._family, claims[0].assignment.release(rollout))
-        features = {
-            entity_id: forecaster.features(rows.get(entity_id, NO_ROWS), issued)
-            for entity_id in entity_ids
-        }
+        entities = [rows.get(entity_id, NO_ROWS) for entity_id in entity_ids]
+        made_of = features(self._family, entities, np.array([issued_ns]))
         made: dict[str, Value] = {}
         pending: list[tuple[Place, Pending]] = []
         for role, release in rollout.roles():
-            mine = [c for c in claims if role in {c.assignment.role, Role.SHADOW}]
-            forecasts = self._predicted(release, [features[c.place.entity_id] for c in mine])
-            for claim, forecast in zip(mine, forecasts, strict=True):
+            forecaster = self._releases.forecaster(self._family, release)
+            mine = [
+                place
+                for place, claim in enumerate(claims)
+                if role in {claim.assignment.role, Role.SHADOW}
+            ]
+            forecast = forecaster.predict(made_of.of(mine))
+            for claim, quantiles, code in zip(
+                [claims[place] for place in mine],
+                forecast.quantiles[:, 0].tolist(),
+                forecast.errors[:, 0],
+                strict=True,
+            ):
                 entity_id = claim.place.entity_id
-                code = forecast.errors[0]
                 if code is None:
-                    pending += self._pending(claim.place, forecast, role, release)
+                    answer = _Answer(issued_ns, role, release, quantiles)
+                    pending += self._pending(claim.place, answer)
                     if role is not Role.SHADOW:
-                        value = self._value(claim, forecast, release, tags.get(entity_id, {}))
-                        made[entity_id] = value
+                        view_id = forecaster.metadata.feature_view_id
+                        made[entity_id] = self._value(
+                            claim, answer, view_id, tags.get(entity_id, {})
+                        )
                 elif role is not Role.SHADOW:
                     self._filled.errors[entity_id] = EntityError(
                         code, _MESSAGES.get(code, _TOO_LITTLE)
                     )
         return made, pending
 
-    def _predicted(self, release: Release, features: Sequence[Features]) -> list[Forecast]:
-        return self._releases.forecaster(self._family, release).predict(features)
-
     def _value(
-        self, claim: _Claim, forecast: Forecast, release: Release, tags: dict[str, str]
+        self, claim: _Claim, answer: _Answer, feature_view_id: str, tags: dict[str, str]
     ) -> Value:
         horizons = self._family.horizons_minutes
-        forecaster = self._releases.forecaster(self._family, release)
         return Value(
             predicted_at_ns=self._releases.now_ns(),
-            issued_at_ns=int(forecast.issued_ns[0]),
+            issued_at_ns=answer.issued_ns,
             quantiles={
-                str(horizon): sorted(map(float, row))  # I12
-                for horizon, row in zip(horizons, forecast.quantiles[0], strict=True)
+                str(horizon): sorted(row)  # I12
+                for horizon, row in zip(horizons, answer.quantiles, strict=True)
             },
             tags=tags,
-            model_version=release.model_version,
-            feature_view_id=forecaster.metadata.feature_view_id,
-            release_id=release.release_id,
+            model_version=answer.release.model_version,
+            feature_view_id=feature_view_id,
+            release_id=answer.release.release_id,
             role=claim.assignment.role,
             assignment_id=claim.assignment.assignment_id,
             lease_id=claim.lease.lease_id,
         )
 
-    def _pending(
-        self, place: Place, forecast: Forecast, role: Role, release: Release
-    ) -> list[tuple[Place, Pending]]:
+    def _pending(self, place: Place, answer: _Answer) -> list[tuple[Place, Pending]]:
         return [
             (
                 place,
                 Pending(
                     entity_id=place.entity_id,
-                    issued_at_ns=int(forecast.issued_ns[0]),
+                    issued_at_ns=answer.issued_ns,
                     horizon_minutes=horizon,
-                    quantiles=sorted(map(float, row)),
-                    model_version=release.model_version,
-                    role=role,
+                    quantiles=sorted(row),
+                    model_version=answer.release.model_version,
+                    role=answer.role,
                 ),
             )
-            for horizon, row in zip(
-                self._family.horizons_minutes, forecast.quantiles[0], strict=True
-            )
+            for horizon, row in zip(self._family.horizons_minutes, answer.quantiles, strict=True)
         ]
 
     def _keep(

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from fleetcast.forecast.families import MINUTE_NS, SNR
-from fleetcast.forecast.rows import rows_by_entity
+from fleetcast.forecast.features.path import LOOK_BACK_MINUTES as PATH_MINUTES
+from fleetcast.forecast.features.snr import minutes_from_ns
+from fleetcast.forecast.rows import joined, rows_by_entity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +20,7 @@ if TYPE_CHECKING:
     from fleetcast.forecast.rows import Rows
 
 _MARGIN_MINUTES = 60
-"""Features look at whole blocks of minutes or windows, the first of which may begin earlier."""
-_PATH_MINUTES = 60
+"""Features look at whole windows, the first of which may begin earlier."""
 _PATH_FIELDS = ("elevation_deg", "azimuth_deg", "slant_range_km")
 
 
@@ -28,25 +29,31 @@ def rows_before(
 ) -> dict[str, Rows]:
     """All that a forecast issued at `issued_ns` looks at, of the entities that have any.
 
-    Means of minutes where a link's signal is looked at for days; everything else as it came.
-    Raises `StoreError`.
+    Of a link's signal means of minutes, and of hours where no more is looked at; everything else
+    as it came. Raises `StoreError`.
     """
+    start_ns = issued_ns - (family.history_minutes + _MARGIN_MINUTES) * MINUTE_NS
     if family is not SNR:
-        frame = _frame(plane, family, entity_ids, issued_ns, family.fields)
-    else:
-        signal = _frame(plane, family, entity_ids, issued_ns, (family.target,), "1m")
-        start_ns = issued_ns - _PATH_MINUTES * MINUTE_NS
-        path = _frame(plane, family, entity_ids, issued_ns, _PATH_FIELDS, start_ns=start_ns)
-        frame = pl.concat([signal, path], how="diagonal")
-    return rows_by_entity(frame, family.fields)
+        return _rows(plane, family, entity_ids, start_ns, issued_ns, family.fields)
+    signal, since_ns = (family.target,), minutes_from_ns(issued_ns)
+    path_ns = issued_ns - PATH_MINUTES * MINUTE_NS
+    parts = (
+        _rows(plane, family, entity_ids, start_ns, since_ns, signal, "1h"),
+        _rows(plane, family, entity_ids, since_ns, issued_ns, signal, "1m"),
+        _rows(plane, family, entity_ids, path_ns, issued_ns, _PATH_FIELDS),
+    )
+    return {
+        entity_id: joined([part[entity_id] for part in parts if entity_id in part])
+        for entity_id in entity_ids
+        if any(entity_id in part for part in parts)
+    }
 
 
 def rows_between(
     plane: Plane, family: Family, entity_id: str, start_ns: int, end_ns: int
 ) -> Rows | None:
     """An entity's rows as they came, for the truth of a forecast. Raises `StoreError`."""
-    frame = _frame(plane, family, [entity_id], end_ns, (family.target,), start_ns=start_ns)
-    return rows_by_entity(frame, family.fields).get(entity_id)
+    return _rows(plane, family, [entity_id], start_ns, end_ns, (family.target,)).get(entity_id)
 
 
 def tags_of(plane: Plane, family: Family, entity_ids: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -62,26 +69,22 @@ def tags_of(plane: Plane, family: Family, entity_ids: Sequence[str]) -> dict[str
     return found
 
 
-def _frame(
+def _rows(
     plane: Plane,
     family: Family,
     entity_ids: Sequence[str],
+    start_ns: int,
     end_ns: int,
     fields: Sequence[str],
     interval: Interval | None = None,
-    *,
-    start_ns: int | None = None,
-) -> pl.DataFrame:
-    if start_ns is None:
-        start_ns = end_ns - (family.history_minutes + _MARGIN_MINUTES) * MINUTE_NS
-    return pl.DataFrame(
-        plane.series_frame(
-            entity_ids=entity_ids,
-            start_ns=start_ns,
-            end_ns=end_ns,
-            measurement=family.measurement,
-            fields=fields,
-            interval=interval,
-            agg=None if interval is None else "mean",
-        )
+) -> dict[str, Rows]:
+    frame = plane.series_frame(
+        entity_ids=entity_ids,
+        start_ns=start_ns,
+        end_ns=end_ns,
+        measurement=family.measurement,
+        fields=fields,
+        interval=interval,
+        agg=None if interval is None else "mean",
     )
+    return rows_by_entity(pl.DataFrame(frame), fields)

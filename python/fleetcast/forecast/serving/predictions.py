@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from fleetcast.engine import format_time
@@ -107,7 +108,7 @@ class Predictions:
 
 
 def _item(family: Family, entity_id: str, value: Value, horizon: int) -> dict[str, object]:
-    numbers = zip(family.quantile_names, value.quantiles[str(horizon)], strict=True)
+    numbers = zip(_names(family), value.quantiles[str(horizon)], strict=True)
     item: dict[str, object] = {
         "link_id": entity_id,
         "horizon_minutes": horizon,
@@ -118,7 +119,7 @@ def _item(family: Family, entity_id: str, value: Value, horizon: int) -> dict[st
         "feature_view_id": value.feature_view_id,
         "model_release_id": value.release_id,
         "traffic_role": value.role,
-        "value": {f"{family.target}_{name}": number for name, number in numbers},
+        "value": dict(numbers),
     }
     if family is DEMAND:
         end_ns = value.issued_at_ns + horizon * MINUTE_NS
@@ -130,6 +131,11 @@ def _item(family: Family, entity_id: str, value: Value, horizon: int) -> dict[st
             "window_end": format_time(end_ns),
         }
     return item
+
+
+@cache
+def _names(family: Family) -> tuple[str, ...]:
+    return tuple(f"{family.target}_{name}" for name in family.quantile_names)
 
 
 def _shared(ids: Iterable[str]) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fleetcast.forecast.serving.releases import Release, Role
@@ -77,7 +77,7 @@ def assign(records: Records, place: Place, rollout: Rollout) -> Assignment:
             rollout_id=rollout.rollout_id,
             role=Role.CANARY if canary else Role.PRIMARY,
         )
-        records.put("assignments", place.key, encode(asdict(found)))
+        records.put("assignments", place.key, encode(vars(found)))
     return found
 
 
@@ -98,7 +98,7 @@ def take_lease(records: Records, place: Place, now_ns: int) -> Lease | None:
     lease = Lease(
         lease_id=str(uuid.uuid4()), fence=records.next_fence(), expires_at_ns=now_ns + LEASE_NS
     )
-    records.put("leases", place.key, encode(asdict(lease)))
+    records.put("leases", place.key, encode(vars(lease)))
     return lease
 
 
@@ -129,7 +129,7 @@ class Value:
 
     def seal(self, plane: Plane) -> bytes:
         """Under the tenant's key. Raises `StoreError`."""
-        return plane.seal(encode(asdict(self)))
+        return plane.seal(encode(vars(self)))
 
     @classmethod
     def unseal(cls, plane: Plane, sealed: bytes) -> Value:
@@ -150,7 +150,7 @@ class Pending:
 
     def seal(self, plane: Plane) -> bytes:
         """Under the tenant's key. Raises `StoreError`."""
-        return plane.seal(encode(asdict(self)))
+        return plane.seal(encode(vars(self)))
 
     @classmethod
     def unseal(cls, plane: Plane, sealed: bytes) -> Pending:

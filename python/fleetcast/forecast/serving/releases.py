@@ -16,14 +16,13 @@ import time
 import uuid
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from fleetcast.errors import OperatorError
 from fleetcast.forecast.families import FAMILIES
 from fleetcast.forecast.features import view
 from fleetcast.forecast.model import Forecaster
-from fleetcast.forecast.onnx import Model
+from fleetcast.forecast.onnx import Model, shipped
 from fleetcast.forecast.serving.store import encode, rollout_key
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ class Releases:
         A new primary ends canary and shadow. Raises `OperatorError` for a file that is no model of
         the family, `OSError`, `PredictionStoreUnavailable`.
         """
-        content = _shipped(family) if path is None else path.read_bytes()
+        content = shipped(FAMILIES[family]) if path is None else path.read_bytes()
         model = _model(content, FAMILIES[family])
         self._keep(content)
         with self._store.write() as records:
@@ -177,7 +176,7 @@ class Releases:
     def _keep(self, content: bytes) -> None:
         """Copies an artefact in, whole or not at all: the release stays what it was."""
         path = self._path(hashlib.sha256(content).hexdigest())
-        if path.exists():
+        if path.exists() and path.read_bytes() == content:  # promoting again mends a damaged file
             return
         with tempfile.NamedTemporaryFile(dir=self._store.models, delete=False) as file:
             file.write(content)
@@ -187,10 +186,6 @@ class Releases:
 
     def _path(self, sha256: str) -> Path:
         return self._store.models / f"{sha256}.onnx"
-
-
-def _shipped(family: str) -> bytes:
-    return (files("fleetcast.forecast") / "models" / f"{family}.onnx").read_bytes()
 
 
 def _model(content: bytes, family: Family) -> Model:

@@ -41,6 +41,9 @@ class Functions(Protocol[Value]):
     def missing(self, x: Value) -> Value:
         """1 where NaN, else 0."""
 
+    def nothing(self, x: Value) -> Value:
+        """1 where 0, else 0."""
+
     def joined(self, parts: Sequence[Value]) -> Value:
         """Columns side by side."""
 
@@ -73,6 +76,10 @@ class ArrayFunctions:
 
     def missing(self, x: Floats) -> Floats:
         return np.isnan(x).astype(float)
+
+    def nothing(self, x: Floats) -> Floats:
+        zeros: Floats = (x == 0).astype(float)
+        return zeros
 
     def joined(self, parts: Sequence[Floats]) -> Floats:
         return np.concatenate(list(parts), axis=1)

@@ -1,7 +1,8 @@
 """Stretches the bands of a network until they hold what they say, on a period of its own.
 
 Split conformal prediction (Vovk, Gammerman and Shafer, 2005; Romano, Patterson and Candes, 2019)
-with one factor per horizon and quantile, on the gaps that the network gives: order is kept.
+with one factor per horizon and quantile, on the gaps that the network gives: order is kept. The
+lower gap of pools that are idle at times has a factor of its own (Mondrian; Vovk and others, 2003).
 """
 
 from __future__ import annotations
@@ -20,12 +21,16 @@ if TYPE_CHECKING:
 
     from fleetcast.forecast.rows import Floats
 
-_FACTOR_MIN = 0.02
+_FACTOR_MIN, _FACTOR_MAX = 0.02, 2.0
+_SAMPLES_MIN = 500
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Per horizon: by how much of the band the middle moves, and factors of both gaps."""
+    """Per horizon: by how much of the band the middle moves, and factors of both gaps.
+
+    `lower` is [2, horizons]: for most series, and for those apart. The others are [horizons].
+    """
 
     shift: Floats
     lower: Floats
@@ -33,25 +38,42 @@ class Calibration:
 
 
 def calibrate(
-    heads: NDArray[np.floating], truth: Floats, weight: Floats, levels: Sequence[float]
+    heads: NDArray[np.floating],
+    truth: Floats,
+    weight: Floats,
+    apart: NDArray[np.bool_],
+    levels: Sequence[float],
+    least: float = -np.inf,
 ) -> Calibration:
     """From `heads` [samples, horizons, 3], and `truth` [samples, horizons] on the same scale.
 
-    `weight` [samples] says how much each counts.
+    `weight` [samples] says how much each counts, `apart` [samples] which are calibrated apart,
+    unless they are few. No prediction is below `least`: a truth that is no more than that counts
+    half as below any quantile (the mid-distribution function), as far as `_FACTOR_MAX` allows.
     """
     low, _, high = levels
-    lower, upper = softplus(heads[..., 1]), softplus(heads[..., 2])
-    shift, below, above = (np.empty(truth.shape[1]) for _ in range(3))
-    for h in range(truth.shape[1]):
+    gaps = softplus(heads[..., 1]), softplus(heads[..., 2])
+    horizons = truth.shape[1]
+    shift, below, above = np.empty(horizons), np.empty((2, horizons)), np.empty(horizons)
+    for h in range(horizons):
         known = ~np.isnan(truth[:, h])
-        y, w = truth[known, h], weight[known]
-        under, over, middle = lower[known, h], upper[known, h], heads[known, h, 0]
-        band = under + over
-        shift[h] = _quantile((y - middle) / band, w, 0.5)
-        centre = middle + shift[h] * band
-        below[h] = max(_quantile((centre - y) / under, w, 1 - low), _FACTOR_MIN)
+        y, w, kind = truth[known, h], weight[known], apart[known]
+        under, over = (gap[known, h] for gap in gaps)
+        middle = heads[known, h, 0]
+        shift[h] = _quantile((y - middle) / (under + over), w, 0.5)
+        centre = middle + shift[h] * (under + over)
         above[h] = max(_quantile((y - centre) / over, w, high), _FACTOR_MIN)
+        for place, mine in enumerate((~kind, kind)):
+            used = mine if mine.sum() >= _SAMPLES_MIN else np.ones_like(mine)
+            needed = ((centre - y) / under)[used]
+            below[place, h] = _lower(needed, w[used], y[used] <= least, 1 - low)
     return Calibration(shift, below, above)
+
+
+def _lower(factors: Floats, weight: Floats, tied: NDArray[np.bool_], level: float) -> float:
+    halves = np.concatenate([np.where(tied, weight / 2, weight), weight[tied] / 2])
+    factors = np.concatenate([factors, np.full(tied.sum(), np.inf)])
+    return float(np.clip(_quantile(factors, halves, level), _FACTOR_MIN, _FACTOR_MAX))
 
 
 def _quantile(values: Floats, weight: Floats, level: float) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fleetcast.forecast.families import DEMAND
 from fleetcast.forecast.features import view
 from fleetcast.forecast.onnx import Model
 from fleetcast.forecast.scores import Score
@@ -55,7 +56,7 @@ def test_scores(model: Model, family: Family, part: Part) -> dict[str, Score]:
 def card(learned: Learned) -> str:
     """The card as Markdown."""
     trained = learned.trained
-    family, calibration = trained.family, trained.calibration
+    family = trained.family
     model = Model(learned.content, family, view(family))
     lines = [
         f"# {trained.model_version}",
@@ -92,15 +93,19 @@ def card(learned: Learned) -> str:
     lines += [
         "## Calibration",
         "",
-        "Per horizon: shift of the middle in bands, factors of the lower and the upper gap.",
+        (
+            "Per horizon: shift of the middle in bands, factors of the lower gap (of pools that are"
+            " idle in 1 % of the windows or more, after the slash) and of the upper."
+        ),
         "",
         *(
-            f"- {horizon} minutes: {shift:+.3f}, {lower:.3f}, {upper:.3f}"
+            f"- {horizon} minutes: {shift:+.3f}, {' / '.join(f'{x:.3f}' for x in lower)},"
+            f" {upper:.3f}"
             for horizon, shift, lower, upper in zip(
                 family.horizons_minutes,
-                calibration.shift,
-                calibration.lower,
-                calibration.upper,
+                trained.calibration.shift,
+                trained.calibration.lower[: 1 + (family is DEMAND)].T,
+                trained.calibration.upper,
                 strict=True,
             )
         ),

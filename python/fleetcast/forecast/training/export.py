@@ -44,9 +44,10 @@ def exported(trained: Trained) -> bytes:
     middle, lower, upper = (_head(heads, index) for index in range(HEADS))
     lower, upper = (x.graph.apply("Softplus", x) for x in (lower, upper))
     calibration = trained.calibration
+    below = _of_kind(scale.apart, calibration.lower)
     middle = graph.apply("Add", middle, _times(graph.apply("Add", lower, upper), calibration.shift))
     bounds = [
-        graph.apply("Sub", middle, _times(lower, calibration.lower)),
+        graph.apply("Sub", middle, graph.apply("Mul", lower, below)),
         middle,
         graph.apply("Add", middle, _times(upper, calibration.upper)),
     ]
@@ -103,3 +104,10 @@ def _head(heads: Expression, index: int) -> Expression:
 
 def _times(x: Expression, factors: np.ndarray) -> Expression:
     return x.graph.apply("Mul", x, factors.astype(np.float32))
+
+
+def _of_kind(apart: Expression, factors: np.ndarray) -> Expression:
+    """Each row's factors [rows, horizons], of factors [kinds, horizons]."""
+    kind = apart.graph.apply("Cast", apart, to=TensorProto.INT64)
+    row = apart.graph.apply("Gather", factors.astype(np.float32), kind, axis=0)
+    return apart.graph.apply("Reshape", row, np.array([-1, factors.shape[1]], np.int64))

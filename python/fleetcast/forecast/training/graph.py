@@ -135,5 +135,9 @@ class GraphFunctions:
     def missing(self, x: Expression) -> Expression:
         return x.graph.apply("Cast", x.graph.apply("IsNaN", x), to=TensorProto.DOUBLE)
 
+    def nothing(self, x: Expression) -> Expression:
+        zero = np.zeros((), np.float64)
+        return x.graph.apply("Cast", x.graph.apply("Equal", x, zero), to=TensorProto.DOUBLE)
+
     def joined(self, parts: Sequence[Expression]) -> Expression:
         return parts[0].graph.apply("Concat", *parts, axis=1)

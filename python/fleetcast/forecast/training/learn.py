@@ -15,7 +15,7 @@ from fleetcast.forecast.training.calibrate import calibrate
 from fleetcast.forecast.training.export import Trained, exported
 from fleetcast.forecast.training.material import collected
 from fleetcast.forecast.training.network import Lesson, Recipe, train
-from fleetcast.forecast.training.scaling import scaled
+from fleetcast.forecast.training.scaling import DEMAND_FLOOR, scaled
 from fleetcast.forecast.training.sets import sets_of
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 ENSEMBLE = 2
 """Networks whose heads are averaged: steadier than one, and both fit into 100 KB."""
+_TIE = 1e-3
+"""So near, on a logarithmic scale, to no bytes at all is none."""
 SNR_WEIGHT_POWER = 0.5
 """Errors count in dB times unit ** (power - 1): 1 would let the wildest links rule."""
 
@@ -73,13 +75,14 @@ def fitted(
         networks.append(train(lesson, recipe, seed + member))
     held = lesson_of(family, material.calibrate)
     heads = np.mean([network.heads(held.inputs) for network in networks], axis=0)
-    truth = held.truth
+    truth, least = held.truth, -np.inf
     if family is DEMAND:
         truth = np.log(np.maximum(truth, np.finfo(np.float64).tiny))
+        least = np.log(DEMAND_FLOOR / (1 + DEMAND_FLOOR)) + _TIE
     weight = np.concatenate(
         [np.full(len(p.samples), p.share / len(p.samples)) for p in material.calibrate]
     )
-    calibration = calibrate(heads, truth, weight, family.quantiles)
+    calibration = calibrate(heads, truth, weight, held.apart, family.quantiles, least)
     digest = hashlib.sha256(view(family).id.encode())
     for network in networks:
         for name in sorted(network.weights):
@@ -92,7 +95,7 @@ def fitted(
 
 def lesson_of(family: Family, parts: Sequence[Part]) -> Lesson:
     """All parts as one, weighted so that each part's usual loss is its share."""
-    inputs, truths, weights = [], [], []
+    inputs, truths, weights, apart = [], [], [], []
     for part in parts:
         samples = part.samples
         scale = scaled(family, ArrayFunctions(), samples.matrix)
@@ -105,6 +108,7 @@ def lesson_of(family: Family, parts: Sequence[Part]) -> Lesson:
             weight = np.broadcast_to(scale.unit / usual[:, None], truth.shape)
         usual_loss = np.nanmean(np.abs(truth - (family is DEMAND)) * weight)
         inputs.append(scale.inputs)
+        apart.append(scale.apart[:, 0] == 1)
         truths.append(truth)
         weights.append(weight * (part.share / usual_loss / len(samples)))
     weight = np.concatenate(weights)
@@ -112,6 +116,7 @@ def lesson_of(family: Family, parts: Sequence[Part]) -> Lesson:
         np.concatenate(inputs),
         np.concatenate(truths),
         weight * (len(weight) / sum(part.share for part in parts)),
+        np.concatenate(apart),
         family.quantiles,
         exponential=family is DEMAND,
     )

@@ -9,7 +9,12 @@ from fleetcast.forecast.families import DEMAND, MINUTE_NS, SNR
 from fleetcast.forecast.training.augment import variants
 from fleetcast.forecast.training.samples import Samples, drawn, every, sampled
 from fleetcast.forecast.training.sets import Span, sets_of
-from fleetcast.forecast.training.simulated import fixed_links, moving_links, smooth_pools
+from fleetcast.forecast.training.simulated import (
+    bursty_pools,
+    fixed_links,
+    moving_links,
+    smooth_pools,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +32,10 @@ _SIMULATED = {
         ("satellites on circular orbits, simulated", moving_links, 600, 0, 2 * 1440 + 720),
         ("links that stay, simulated", fixed_links, 300, 30, 9 * 1440),
     ),
-    DEMAND: (("smooth pools, simulated", smooth_pools, 300, 7 * 1440, 28 * 1440),),
+    DEMAND: (
+        ("smooth pools, simulated", smooth_pools, 300, 7 * 1440, 28 * 1440),
+        ("bursty pools, simulated", bursty_pools, 300, 7 * 1440, 28 * 1440),
+    ),
 }
 _SIMULATED_START_NS = 1_700_006_400_000_000_000
 _HELD_SHARE = 0.5
@@ -70,7 +78,7 @@ def collected(family: Family, directory: Path, seed: int, say: Callable[[str], N
 
 def _add(material: Material, one: DataSet, entities: dict[str, Rows], seed: int) -> None:
     family, many = one.family, len(entities) > _MANY
-    apart_ns = (60 if many else 5 if family is SNR else 30) * MINUTE_NS
+    apart_ns = (60 if many else 5 if family is SNR else 45) * MINUTE_NS
     test = sampled(family, entities, every(one.test, apart_ns))
     material.test.append(Part(one.name, test, 1.0))
     if not one.learned:

@@ -144,12 +144,13 @@ class _Adam:
 class Lesson:
     """What is learned from: `inputs` [rows, inputs], `truth` and `weight` [rows, horizons].
 
-    Truth is (y - offset) / unit, NaN where unknown.
+    Truth is (y - offset) / unit, NaN where unknown; `apart` [rows] is that of `Scaled`.
     """
 
     inputs: Floats
     truth: Floats
     weight: Floats
+    apart: NDArray[np.bool_]
     levels: Sequence[float]
     exponential: bool
 

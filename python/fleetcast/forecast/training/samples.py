@@ -69,13 +69,13 @@ def sampled(
     parts = []
     for place, rows in enumerate(entities.values()):
         issued = issue_times(place)
-        made = features(family, rows, issued)
+        made = features(family, [rows], issued)
         truth = observed(family, rows, issued)
-        use = without_error(made.errors) & ~np.isnan(truth).all(1)
-        other = baselines(family, rows, made)
+        use = without_error(made.errors[0]) & ~np.isnan(truth).all(1)
+        other = baselines(family, rows, issued)
         parts.append(
             Samples(
-                made.matrix[use],
+                made.matrix[0, use],
                 truth[use],
                 np.full(use.sum(), place),
                 issued[use],

@@ -27,11 +27,16 @@ DEMAND_TINY_BYTES = 1e-6
 
 @dataclass(frozen=True)
 class Scaled(Generic[Value]):
-    """`inputs` [rows, inputs] to the network; `offset` and `unit` [rows, 1 or horizons]."""
+    """`inputs` [rows, inputs] to the network; `offset` and `unit` [rows, 1 or horizons].
+
+    `apart` [rows, 1] is 1 for pools that are idle at times, whose lower bound is calibrated apart
+    from that of the others, else 0.
+    """
 
     inputs: Value
     offset: Value
     unit: Value
+    apart: Value
 
 
 def scaled(family: Family, f: Functions[Any], x: Any) -> Scaled[Any]:  # noqa: ANN401  both worlds
@@ -75,7 +80,7 @@ def _snr(f: Functions[Any], x: Any) -> Scaled[Any]:  # noqa: ANN401
         f.known(f.take(x, _columns(view, "plain"))),
         f.log(unit / one),
     ]
-    return Scaled(f.joined(inputs), last, unit)
+    return Scaled(f.joined(inputs), last, unit, f.missing(one))
 
 
 def _demand(f: Functions[Any], x: Any) -> Scaled[Any]:  # noqa: ANN401
@@ -90,4 +95,5 @@ def _demand(f: Functions[Any], x: Any) -> Scaled[Any]:  # noqa: ANN401
         f.known(f.log(age)),
         f.known(f.take(x, plain)),
     ]
-    return Scaled(f.joined(inputs), floor * -1.0, unit)
+    idle = f.nothing(f.take(x, [view.index("p1_7d")]))
+    return Scaled(f.joined(inputs), floor * -1.0, unit, idle)

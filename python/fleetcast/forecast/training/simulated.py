@@ -179,3 +179,48 @@ def _pool(dice: np.random.Generator, span: Span) -> Rows:
     if dice.uniform() < 0.3:
         return Rows(times, {"offered_bytes": dice.poisson(rate * 10 ** dice.uniform(0, 2.5)) * 1.0})
     return Rows(times, {"offered_bytes": rate * 10 ** dice.uniform(3, 11)})
+
+
+def bursty_pools(span: Span, count: int, seed: int) -> dict[str, Rows]:
+    """Pools of a few servers: idle, then busy, with jobs by the clock and bursts out of nothing."""
+    return {f"bursty{k}": _bursty(np.random.default_rng([seed, k]), span) for k in range(count)}
+
+
+def _bursty(dice: np.random.Generator, span: Span) -> Rows:
+    times = np.arange(span.start_ns, span.end_ns, _INTERVAL_NS, dtype=np.int64)
+    count = len(times)
+    noise = np.exp(dice.normal(size=count) * _spread(dice, 0.02, 0.6))
+    level = _spread(dice, 0.001, 1) * noise
+    busy = _by_turns(dice, count, _spread(dice, 1, 200), _spread(dice, 1, 400))
+    work = np.exp(wandering(dice, count, dice.uniform(0, 1), _spread(dice, 2, 200)))
+    level += float(dice.choice([0.0, _spread(dice, 0.3, 3)])) * busy * work * noise
+    for _ in range(int(dice.poisson(2))):
+        level += _jobs(dice, count)
+    bursts = dice.uniform(size=count) < dice.choice([0.0, 0.002, 0.02])
+    level += bursts * _spread(dice, 0.3, 10) * (1 + dice.pareto(dice.uniform(1.2, 3), count))
+    if dice.uniform() < 0.3:  # moved, or grown, at some time
+        level[int(dice.integers(count)) :] *= _spread(dice, 0.2, 5)
+    if dice.uniform() < 0.2:
+        counts = dice.poisson(level * _spread(dice, 1, 100)).astype(np.float64)
+        return Rows(times, {"offered_bytes": counts})
+    return Rows(times, {"offered_bytes": level * float(10 ** dice.uniform(3, 11))})
+
+
+def _by_turns(dice: np.random.Generator, count: int, on: float, off: float) -> Floats:
+    """1 for a while and 0 for a while, so many steps on average."""
+    lengths = np.stack([dice.geometric(1 / max(mean, 1.0), count) for mean in (off, on)], axis=1)
+    turns = np.repeat(np.tile([0.0, 1.0], count), lengths.ravel())
+    skipped = int(dice.integers(lengths[0].sum()))
+    return turns[skipped : skipped + count]
+
+
+def _jobs(dice: np.random.Generator, count: int) -> Floats:
+    """Work that begins by the clock, every half hour to every week, more or less of it."""
+    period = int(dice.choice([2, 4, 4, 8, 24, 48, 96, 96, 672]))
+    since = np.arange(count) - int(dice.integers(period)) + period
+    run = since // period
+    runs = int(run.max()) + 1
+    size: Floats = np.exp(dice.normal(size=runs) * dice.uniform(0, 1))
+    size *= dice.uniform(size=runs) < dice.choice([1.0, 1.0, 0.8])
+    running = since % period < dice.integers(1, 9)
+    return np.where(running, size[run] * _spread(dice, 0.1, 20), 0.0)
