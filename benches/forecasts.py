@@ -101,7 +101,7 @@ def table(family, judged):
 
 
 def coverage(y, q):
-    """Shares at or below each quantile; in brackets strictly below, where ties make a difference."""
+    """Shares at or below each quantile; in brackets strictly below, where ties matter."""
     at_most, below = (y[:, None] <= q).mean(0), (y[:, None] < q).mean(0)
     return [
         f"{most:.3f}" if most - less < TIES else f"{most:.3f} ({less:.3f})"
