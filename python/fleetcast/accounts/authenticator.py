@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts.key_text import read_key_text
-from fleetcast.accounts.keys import secret_hash
+from fleetcast.accounts.keys import secret_hasher
 from fleetcast.errors import Refused, refused
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Authenticator:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
-        self._pepper = pepper
+        self._secret_hash = secret_hasher(pepper)
         self._environment = environment
         self._clock = clock
 
@@ -73,7 +73,7 @@ class Authenticator:
             tenant = None if key is None else tables.tenant(key.tenant)
         # An unknown id costs the same hash and comparison as a known one (B21).
         expected = _NOBODYS_HASH if key is None else key.hash
-        genuine = hmac.compare_digest(secret_hash(self._pepper, text.secret), expected)
+        genuine = hmac.compare_digest(self._secret_hash(text.secret), expected)
         if key is None or not genuine or key.ended(self._clock()):
             raise InvalidKey
         if key.environment != self._environment or text.environment != self._environment:

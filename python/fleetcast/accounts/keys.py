@@ -45,7 +45,7 @@ class Keys:
     ) -> None:
         self._audit = audit
         self._store = store
-        self._pepper = pepper
+        self._secret_hash = secret_hasher(pepper)
         self._clock = clock
 
     def now(self) -> float:
@@ -97,7 +97,7 @@ class Keys:
             created_at=now,
             expires_at=None if lifetime_seconds is None else now + lifetime_seconds,
             revoked_at=None,
-            hash=secret_hash(self._pepper, text.secret),
+            hash=self._secret_hash(text.secret),
         )
         return IssuedKey(record, text)
 
@@ -181,9 +181,16 @@ def key_pepper(master_key: bytes) -> bytes:
     return derive(master_key, _PEPPER_LABEL)
 
 
-def secret_hash(pepper: bytes, secret: str) -> str:
-    """The keyed hash of a secret, in hexadecimal."""
-    return hmac.digest(pepper, secret.encode(), hashlib.sha256).hex()
+def secret_hasher(pepper: bytes) -> Callable[[str], str]:
+    """The keyed hash of a secret, in hexadecimal. Safe to share between threads."""
+    keyed = hmac.new(pepper, digestmod=hashlib.sha256)  # OpenSSL looks its algorithms up here
+
+    def secret_hash(secret: str) -> str:
+        own = keyed.copy()
+        own.update(secret.encode())
+        return own.hexdigest()
+
+    return secret_hash
 
 
 def checked_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
