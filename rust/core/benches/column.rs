@@ -1,4 +1,4 @@
-//! Values a second through the block codec and the seal, and bytes a value at rest.
+//! Field values a second through the block codec and the seal, and bytes a field value at rest.
 //!
 //! `memcpy` copies the decoded bytes: no decoder can be faster than writing its output.
 
@@ -13,7 +13,7 @@ use fleetcast_core::column::{BlockReader, decode_block, encode_block};
 use fleetcast_core::seal::{DataKey, Kind, Sealer};
 
 const FIELDS: [&str; 5] =
-    ["snr_db", "elevation_deg", "azimuth_deg", "slant_range_km", "utilization"];
+    ["azimuth_deg", "elevation_deg", "slant_range_km", "snr_db", "utilization"];
 
 /// A small generator: the same fleet on every machine.
 struct Dice(u64);
@@ -36,36 +36,56 @@ fn round(value: f64, decimals: i32) -> f64 {
     (value * power).round() / power
 }
 
-/// Links to satellites 550 km up: each entity drifts along its pass, `steps` rows ten seconds apart.
-fn fleet(entities: u32, steps: u32) -> Block {
+/// The walk of one entity, as `benches/fleet.py` and `benches/month.py` have it.
+struct Walk([f64; FIELDS.len()]);
+
+impl Walk {
+    fn begin(dice: &mut Dice) -> Self {
+        Self([
+            360.0 * dice.roll(),
+            5.0 + 80.0 * dice.roll(),
+            600.0 + 1_400.0 * dice.roll(),
+            4.0 + 16.0 * dice.roll(),
+            dice.roll(),
+        ])
+    }
+
+    fn step(&mut self, dice: &mut Dice) -> [f64; FIELDS.len()] {
+        let [azimuth, elevation, slant, snr, utilization] = &mut self.0;
+        *azimuth = (*azimuth + 2.4 * dice.roll() - 0.8).rem_euclid(360.0);
+        *elevation = (*elevation + 1.2 * dice.roll() - 0.6).clamp(5.0, 90.0);
+        *slant = (*slant + 16.0 * dice.roll() - 8.0).clamp(550.0, 2_600.0);
+        *snr = (*snr + 0.8 * dice.roll() - 0.4).clamp(-3.0, 25.0);
+        *utilization = (*utilization + 0.04 * dice.roll() - 0.02).clamp(0.0, 1.0);
+        [
+            round(*azimuth, 2),
+            round(*elevation, 2),
+            round(*slant, 1),
+            round(*snr, 1),
+            round(*utilization, 3),
+        ]
+    }
+}
+
+/// `steps` rows of each entity, ten seconds apart, each in the `spacing_ms` of its entity.
+fn fleet(entities: u32, steps: u32, spacing_ms: f64) -> Block {
     let mut dice = Dice(42);
     let mut table = Table::default();
     let mut columns: [Vec<f64>; FIELDS.len()] = Default::default();
     for entity in 0..entities {
-        let mut snr = 11.0 + 3.0 * dice.sway();
-        let mut elevation = 10.0 + 80.0 * dice.roll();
-        let mut azimuth = 360.0 * dice.roll();
-        let mut utilization = dice.roll();
-        let (climb, turn) = (0.6 * dice.roll() - 0.3, 0.6 * dice.roll() - 0.3);
+        let mut walk = Walk::begin(&mut dice);
         for step in 0..steps {
-            let sine = elevation.to_radians().sin();
-            let slant = 6_371.0 * ((sine * sine + 0.1801).sqrt() - sine);
+            #[expect(clippy::cast_possible_truncation, reason = "ten seconds at most")]
+            let within_ms = ((f64::from(entity) + dice.roll()) * spacing_ms) as i64;
             table.series.push(entity + 1);
-            table.times_ns.push(1_790_000_000_000_000_000 + i64::from(step) * 10_000_000_000);
-            let row = [
-                round(snr, 1),
-                round(elevation, 2),
-                round(azimuth, 2),
-                round(slant, 1),
-                round(utilization, 3),
-            ];
-            for (column, value) in columns.iter_mut().zip(row) {
+            table.times_ns.push(
+                1_790_000_000_000_000_000
+                    + i64::from(step) * 10_000_000_000
+                    + within_ms * 1_000_000,
+            );
+            for (column, value) in columns.iter_mut().zip(walk.step(&mut dice)) {
                 column.push(value);
             }
-            snr += 0.3 * dice.sway();
-            elevation = (elevation + climb * 10.0 + 0.05 * dice.sway()).clamp(5.0, 90.0);
-            azimuth = (azimuth + turn * 10.0 + 0.05 * dice.sway()).rem_euclid(360.0);
-            utilization = (utilization + 0.02 * dice.sway()).clamp(0.0, 1.0);
         }
     }
     table.columns = (1..)
@@ -78,7 +98,7 @@ fn fleet(entities: u32, steps: u32) -> Block {
 /// The same shape with doubles that are no decimals.
 fn noise(rows: u32) -> Block {
     let mut dice = Dice(7);
-    let mut block = fleet(rows, 1);
+    let mut block = fleet(rows, 1, 9.99);
     for column in &mut block.tables[0].columns {
         column.values = Values::Float((0..rows).map(|_| dice.sway()).collect());
     }
@@ -137,10 +157,10 @@ fn bench_block(criterion: &mut Criterion, name: &str, block: &Block) {
 }
 
 fn benches(criterion: &mut Criterion) {
-    bench_block(criterion, "1000 entities once", &fleet(1_000, 1));
-    bench_block(criterion, "100 entities x 10", &fleet(100, 10));
-    bench_block(criterion, "1 entity x 4000", &fleet(1, 4_000));
-    bench_block(criterion, "10000 entities once", &fleet(10_000, 1));
+    bench_block(criterion, "log block: 1000 entities once", &fleet(1_000, 1, 9.99));
+    bench_block(criterion, "log block: 100 entities x 10", &fleet(100, 10, 99.9));
+    bench_block(criterion, "segment block: 1 entity x 8640", &fleet(1, 8_640, 10.0));
+    bench_block(criterion, "segment block: 27 entities x 450", &fleet(27, 450, 9.99));
     bench_block(criterion, "noise", &noise(1_000));
 }
 

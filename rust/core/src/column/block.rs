@@ -1,14 +1,14 @@
 //! Writing a block.
 
 use super::bytes::put_len;
-use super::head::{ColumnHead, TableHead, TimeBounds};
+use super::head::{ColumnHead, FloatBounds, TableHead, TimeBounds};
 use super::runs::Runs;
 use super::{bools, floats, integers, rows, texts};
 use crate::batch::{Block, Column, NEW_SERIES_BASE, Rows, Table, Values};
 use crate::limits::{BLOCK_CELLS_MAX, BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES_MAX};
 
-/// Version of the block layout.
-pub(super) const VERSION: u8 = 1;
+/// Version of the block layout: the one that is written, and the last one that is read.
+pub(super) const VERSION: u8 = 2;
 
 /// Bytes of the checksum.
 pub(super) const CHECKSUM_LEN: usize = 4;
@@ -66,7 +66,7 @@ fn encode_table(table: &Table, ingest_ns: i64, heads: &mut Vec<u8>, bodies: &mut
     let start = bodies.len();
     runs.encode(bodies);
     let times_start = bodies.len();
-    integers::encode(&table.times_ns, runs.lengths(), bodies);
+    integers::encode_times(&table.times_ns, runs.lengths(), bodies);
     let times_end = bodies.len();
     let mut column_heads = Vec::new();
     let columns = table
@@ -109,8 +109,10 @@ fn encode_column(
     let mut exponent = None;
     match &column.values {
         Values::Float(values) => {
-            assert!(values.iter().all(|value| value.is_finite()), "doubles are finite");
             bounds = floats::bounds_of(values);
+            // In the total order infinities and what is no number lie outside of all others.
+            let finite = |bounds: FloatBounds| bounds.min.is_finite() && bounds.max.is_finite();
+            assert!(bounds.is_none_or(finite), "doubles are finite");
             exponent = floats::encode(values, &lengths, bodies);
         }
         Values::Bool(values) => bools::encode(values, bodies),

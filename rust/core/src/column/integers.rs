@@ -1,12 +1,70 @@
-//! Columns of signed numbers: constant, packed, or differences within runs.
+//! Columns of signed numbers: constant, packed, differences within runs, or heights above lines.
 
-use super::bytes::{Cursor, put_zigzag, zigzag_len};
+use super::bytes::{Cursor, put_varint, put_zigzag, varint_len};
+use super::lines::{self, Lines, Slope};
 use super::packed;
+use super::ranged::{self, Ranged};
+use super::survey::Survey;
 use crate::error::Result;
 
 const CONSTANT: u8 = 0;
 const PACKED: u8 = 1;
 const DELTA: u8 = 2;
+const RANGED: u8 = 3;
+const DELTA_RANGED: u8 = 4;
+const LINE: u8 = 5;
+const LINES: u8 = 6;
+
+/// Numbers in the shorter of two ways.
+enum Plan {
+    Packed(packed::Plan),
+    Ranged(ranged::Plan),
+}
+
+impl Plan {
+    fn of(values: &[i64], survey: &Survey) -> Self {
+        let packed = packed::plan(values.len(), survey);
+        match ranged::plan(values, survey) {
+            Some(ranged) if ranged.len < packed.len => Self::Ranged(ranged),
+            _ => Self::Packed(packed),
+        }
+    }
+
+    const fn len(&self) -> usize {
+        match self {
+            Self::Packed(plan) => plan.len,
+            Self::Ranged(plan) => plan.len,
+        }
+    }
+
+    /// The form that says which way it is.
+    const fn form(&self, packed: u8, ranged: u8) -> u8 {
+        match self {
+            Self::Packed(_) => packed,
+            Self::Ranged(_) => ranged,
+        }
+    }
+
+    fn write(&self, values: &[i64], out: &mut Vec<u8>) {
+        match self {
+            Self::Packed(plan) => packed::write(values, plan, out),
+            Self::Ranged(plan) => ranged::write(values, plan, out),
+        }
+    }
+}
+
+/// How all numbers will be written.
+enum Shape {
+    Whole(Plan),
+    /// Heads of the runs and differences.
+    Delta([(Vec<i64>, Plan); 2]),
+    Lines {
+        form: u8,
+        lines: Lines,
+        bases: packed::Plan,
+        heights: ranged::Plan,
+    },
+}
 
 /// Appends `values`, which lie in runs of the given lengths, in their shortest form.
 ///
@@ -14,30 +72,96 @@ const DELTA: u8 = 2;
 ///
 /// If the lengths do not add up to the number of values.
 pub(super) fn encode(values: &[i64], run_lengths: &[u32], out: &mut Vec<u8>) {
-    let Some(&first) = values.first() else { return };
-    if values.iter().all(|value| *value == first) {
-        out.push(CONSTANT);
-        put_zigzag(out, first);
+    if !encode_constant(values, out) {
+        let (_, shape) = shape_of(values, run_lengths, &Survey::of(values));
+        shape.write(values, out);
+    }
+}
+
+/// [`encode`] of instants, which may lie along lines.
+pub(super) fn encode_times(values: &[i64], run_lengths: &[u32], out: &mut Vec<u8>) {
+    if encode_constant(values, out) {
         return;
     }
-    let whole = packed::plan(values);
+    let survey = Survey::of(values);
+    let whole = [u32::try_from(values.len()).expect("a block has fewer rows")];
+    let lines = lines_through(values, &whole, LINE, &survey);
+    let several = Some(run_lengths).filter(|lengths| lengths.len() > 1);
+    let several = several.and_then(|lengths| lines_through(values, lengths, LINES, &survey));
+    let shapes = [Some(shape_of(values, run_lengths, &survey)), lines, several];
+    if let Some((_, shape)) = shapes.into_iter().flatten().min_by_key(|(len, _)| *len) {
+        shape.write(values, out);
+    }
+}
+
+/// Whether there was nothing but one number, if any, to be written.
+fn encode_constant(values: &[i64], out: &mut Vec<u8>) -> bool {
+    let Some(&first) = values.first() else { return true };
+    let is_constant = values.iter().all(|value| *value == first);
+    if is_constant {
+        out.push(CONSTANT);
+        put_zigzag(out, first);
+    }
+    is_constant
+}
+
+/// The shorter of the numbers and their differences, and how long that is.
+fn shape_of(values: &[i64], run_lengths: &[u32], survey: &Survey) -> (usize, Shape) {
+    let whole = Plan::of(values, survey);
     // Runs of one value each have no differences.
     if run_lengths.len() < values.len() {
         let (heads, tails) = split(values, run_lengths);
-        let head_plan = packed::plan(&heads);
+        let head_plan = packed::plan(heads.len(), &Survey::of(&heads));
         // Only where the tails have a chance are they looked at.
-        if head_plan.len + zigzag_len(0) < whole.len {
-            let tail_plan = packed::plan(&tails);
-            if head_plan.len + tail_plan.len < whole.len {
-                out.push(DELTA);
-                packed::write(&heads, &head_plan, out);
-                packed::write(&tails, &tail_plan, out);
-                return;
+        if head_plan.len < whole.len() {
+            let tail_plan = Plan::of(&tails, &Survey::of(&tails));
+            let len = head_plan.len + tail_plan.len();
+            if len < whole.len() {
+                let parts = [(heads, Plan::Packed(head_plan)), (tails, tail_plan)];
+                return (len, Shape::Delta(parts));
             }
         }
     }
-    out.push(PACKED);
-    packed::write(values, &whole, out);
+    (whole.len(), Shape::Whole(whole))
+}
+
+/// Lines through all runs, and how long they are to write, if they can be.
+fn lines_through(
+    values: &[i64],
+    run_lengths: &[u32],
+    form: u8,
+    survey: &Survey,
+) -> Option<(usize, Shape)> {
+    let lines = Lines::through(values, run_lengths, survey)?;
+    let bases = packed::plan(lines.bases.len(), &Survey::of(&lines.bases));
+    let heights = ranged::plan(&lines.heights, &Survey::of(&lines.heights))?;
+    let slope_len = varint_len(lines.slope.whole) + varint_len(lines.slope.fraction.into());
+    let len = varint_len(lines.step.size) + slope_len + bases.len + heights.len;
+    Some((len, Shape::Lines { form, lines, bases, heights }))
+}
+
+impl Shape {
+    fn write(&self, values: &[i64], out: &mut Vec<u8>) {
+        match self {
+            Self::Whole(plan) => {
+                out.push(plan.form(PACKED, RANGED));
+                plan.write(values, out);
+            }
+            Self::Delta([(heads, head_plan), (tails, tail_plan)]) => {
+                out.push(tail_plan.form(DELTA, DELTA_RANGED));
+                head_plan.write(heads, out);
+                tail_plan.write(tails, out);
+            }
+            Self::Lines { form, lines, bases, heights } => {
+                out.push(*form);
+                put_varint(out, lines.step.size);
+                put_varint(out, lines.slope.whole);
+                put_varint(out, lines.slope.fraction.into());
+                packed::write(&lines.bases, bases, out);
+                ranged::write(&lines.heights, heights, out);
+            }
+        }
+    }
 }
 
 /// First values of the runs, and differences of all others from the one before.
@@ -69,30 +193,40 @@ pub(super) fn decode(
     match input.byte()? {
         CONSTANT => Ok(vec![input.zigzag()?; count]),
         PACKED => packed::read(input, count),
-        DELTA => {
+        RANGED => Ok(Ranged::read(input, count)?.numbers()),
+        form @ (DELTA | DELTA_RANGED) => {
             let heads = packed::read(input, run_lengths.len())?;
-            let tails = packed::read(input, count - run_lengths.len())?;
-            Ok(join(&heads, &tails, run_lengths))
+            let tail_count = count - run_lengths.len();
+            if form == DELTA_RANGED {
+                return Ok(Ranged::read(input, tail_count)?.sums(&heads, run_lengths));
+            }
+            let tails = packed::read(input, tail_count)?;
+            Ok(ranged::sums(&heads, &tails, |tail| tail, run_lengths))
         }
+        LINE => {
+            let length = u32::try_from(count).map_err(|_| input.corrupt())?;
+            read_lines(input, &[length])
+        }
+        LINES => read_lines(input, run_lengths),
         _ => Err(input.corrupt()),
     }
 }
 
-/// The inverse of [`split`].
-fn join(heads: &[i64], tails: &[i64], run_lengths: &[u32]) -> Vec<i64> {
-    let mut values = Vec::with_capacity(heads.len() + tails.len());
-    let mut rest = tails;
-    for (&head, &length) in heads.iter().zip(run_lengths) {
-        let (run, after) = rest.split_at(length as usize - 1);
+/// Reads numbers above lines, one for each of the runs.
+fn read_lines(input: &mut Cursor<'_>, run_lengths: &[u32]) -> Result<Vec<i64>> {
+    let step = input.varint()?;
+    let whole = input.varint()?;
+    let fraction = u32::try_from(input.varint()?).map_err(|_| input.corrupt())?;
+    let bases = packed::read(input, run_lengths.len())?;
+    let count = run_lengths.iter().map(|length| *length as usize).sum();
+    let mut numbers = Ranged::read(input, count)?.numbers();
+    let mut rest = numbers.as_mut_slice();
+    for (base, length) in bases.into_iter().zip(run_lengths) {
+        let (run, after) = rest.split_at_mut(*length as usize);
+        lines::raise(run, base, step, Slope { whole, fraction });
         rest = after;
-        values.push(head);
-        let mut value = head;
-        values.extend(run.iter().map(|difference| {
-            value = value.wrapping_add(*difference);
-            value
-        }));
     }
-    values
+    Ok(numbers)
 }
 
 /// Appends numbers that are one run.
@@ -121,14 +255,28 @@ pub(super) fn decode_run(input: &mut Cursor<'_>, count: usize, end: u32) -> Resu
 
 #[cfg(test)]
 mod tests {
+    use super::super::vector::tests::portably;
     use super::*;
 
     fn round_trip(values: &[i64], run_lengths: &[u32]) -> (u8, usize) {
+        written_by(encode, values, run_lengths)
+    }
+
+    fn written_by(
+        encode: impl Fn(&[i64], &[u32], &mut Vec<u8>),
+        values: &[i64],
+        run_lengths: &[u32],
+    ) -> (u8, usize) {
         let mut bytes = Vec::new();
         encode(values, run_lengths, &mut bytes);
+        let mut portable = Vec::new();
+        portably(|| encode(values, run_lengths, &mut portable));
+        assert_eq!(bytes, portable);
         let mut input = Cursor::new(&bytes, "numbers");
         assert_eq!(decode(&mut input, values.len(), run_lengths).unwrap(), values);
         input.end().unwrap();
+        let portable = || decode(&mut Cursor::new(&bytes, "numbers"), values.len(), run_lengths);
+        assert_eq!(portably(portable).unwrap(), values);
         (bytes[0], bytes.len())
     }
 
@@ -139,14 +287,70 @@ mod tests {
         let times: Vec<i64> =
             (0..512).map(|at| 1_700_000_000_000_000_000 + at * 10_000_000_000).collect();
         let (form, len) = round_trip(&times, &[512]);
-        assert_eq!(form, DELTA);
+        assert_eq!(form, DELTA_RANGED);
         assert!(len < 40, "{len}");
         // Jumps between runs do not widen the steps within them.
         let walks: Vec<i64> = (0..1_000).map(|at| (at / 10) * 7_919 % 36_000 + at % 10).collect();
         let (form, len) = round_trip(&walks, &[10; 100]);
-        assert_eq!(form, DELTA);
+        assert_eq!(form, DELTA_RANGED);
         assert!(len < 100 * 2 + 30, "{len}");
         assert_eq!(round_trip(&[3, 1, 2], &[1; 3]).0, PACKED);
+    }
+
+    /// As even as dice fall, and the same on every machine.
+    fn dice(below: i64, at: i64) -> i64 {
+        ((at + 1).wrapping_mul(0x5851_f42d_4c95_7f2d) >> 33 & 0x3fff_ffff) % below
+    }
+
+    #[test]
+    fn a_range_takes_fractions_of_a_bit_and_few_strangers_do_not_widen_it() {
+        let mut values: Vec<i64> = (0..6_000).map(|at| 500 + 3 * dice(41, at)).collect();
+        let each = vec![1; values.len()];
+        let (form, len) = round_trip(&values, &each);
+        assert_eq!(form, RANGED);
+        // log2(41) is 5.36; whole bits would take 6.
+        assert!(len < 6_000 * 55 / 80, "{len}");
+        for (at, stranger) in [(0, -40_000), (17, 36_500), (3_000, 503 + 3 * 41), (5_999, 2)] {
+            values[at] = stranger;
+        }
+        let (form, patched_len) = round_trip(&values, &each);
+        assert_eq!(form, RANGED);
+        assert!(patched_len < len + 40, "{patched_len}");
+        // What wraps around is a few strangers among its differences.
+        let mut angle = 0;
+        let angles = (0..6_000).map(|at| {
+            angle += dice(241, at) - 80;
+            angle % 36_000
+        });
+        let angles: Vec<i64> = angles.collect();
+        let (form, len) = round_trip(&angles, &[6_000]);
+        assert_eq!(form, DELTA_RANGED);
+        assert!(len < 6_000 + 150, "{len}");
+        let groups: Vec<i64> = (0..6_000).map(|at| at / 128 * 100_000 + dice(10, at)).collect();
+        assert_eq!(round_trip(&groups, &each).0, PACKED);
+    }
+
+    #[test]
+    fn times_that_tick_evenly_cost_their_jitter() {
+        let time = |tick: i64, at: i64| {
+            1_700_000_000_000_000_000 + (at * tick / 100 + dice(10, at)) * 1_000_000
+        };
+        for tick in [1_000_000, 999] {
+            let times: Vec<i64> = (0..2_000).map(|at| time(tick, at)).collect();
+            let (form, len) = written_by(encode_times, &times, &[1; 2_000]);
+            assert_eq!(form, LINE);
+            assert!(len < 2_000 * 37 / 80 + 40, "{tick}: {len}");
+        }
+        // Runs begin again.
+        let times: Vec<i64> = (0..2_000).map(|at| time(1_000_000, at % 400)).collect();
+        let (form, len) = written_by(encode_times, &times, &[400; 5]);
+        assert_eq!(form, LINES);
+        assert!(len < 2_000 * 37 / 80 + 80, "{len}");
+        let extremes = [i64::MIN, i64::MAX, -1, 0].repeat(20);
+        written_by(encode_times, &extremes, &[80]);
+        written_by(encode_times, &[7; 40], &[40]);
+        let falling: Vec<i64> = (0..100).map(|at| -at * 7_000 + dice(9, at)).collect();
+        assert_eq!(written_by(encode_times, &falling, &[100]).0, DELTA_RANGED);
     }
 
     #[test]

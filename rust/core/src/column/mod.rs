@@ -10,11 +10,16 @@ pub(crate) mod bytes;
 mod floats;
 mod head;
 pub(crate) mod integers;
+mod lines;
 mod packed;
+mod radix;
+mod ranged;
 mod reader;
 mod rows;
 mod runs;
+mod survey;
 mod texts;
+mod vector;
 
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 
 use super::bitpack::{self, GROUP};
 use super::bytes::{Cursor, put_varint, put_zigzag, varint_len, zigzag_len};
+use super::survey::{Survey, above};
 use crate::error::Result;
 
 const BASE_FLAG: u8 = 0x80;
@@ -21,61 +22,22 @@ struct Group {
     width: u32,
 }
 
-/// Chooses reference, step and widths for `values`.
-///
-/// # Panics
-///
-/// If `values` is empty.
-pub(super) fn plan(values: &[i64]) -> Plan {
-    assert!(!values.is_empty(), "nothing to pack");
-    let ranges: Vec<(i64, i64)> = values.chunks(GROUP).map(range).collect();
-    let reference = ranges.iter().map(|range| range.0).min().unwrap_or(0);
-    let step = common_step(values, reference);
+/// Chooses reference, step and widths for `count` numbers.
+pub(super) fn plan(count: usize, survey: &Survey) -> Plan {
+    let (reference, step) = (survey.min, survey.step.size);
     let mut len = zigzag_len(reference) + varint_len(step);
-    let mut groups = Vec::with_capacity(ranges.len());
-    for (group, (low, high)) in values.chunks(GROUP).zip(ranges) {
+    let mut groups = Vec::with_capacity(survey.ranges.len());
+    for (at, &(low, high)) in survey.ranges.iter().enumerate() {
+        let group_len = GROUP.min(count - at * GROUP);
         let (low, high) = (above(low, reference) / step, above(high, reference) / step);
         let plain = Group { base: 0, width: bitpack::width_of(high) };
         let based = Group { base: low, width: bitpack::width_of(high - low) };
-        let plain_len = bitpack::packed_len(group.len(), plain.width);
-        let based_len = bitpack::packed_len(group.len(), based.width) + varint_len(low);
+        let plain_len = bitpack::packed_len(group_len, plain.width);
+        let based_len = bitpack::packed_len(group_len, based.width) + varint_len(low);
         len += 1 + plain_len.min(based_len);
         groups.push(if based_len < plain_len { based } else { plain });
     }
     Plan { reference, step, groups, len }
-}
-
-/// Distance of a number from a smaller or equal one; it always fits.
-const fn above(value: i64, low: i64) -> u64 {
-    value.wrapping_sub(low).cast_unsigned()
-}
-
-fn range(values: &[i64]) -> (i64, i64) {
-    values
-        .iter()
-        .fold((i64::MAX, i64::MIN), |(low, high), &value| (low.min(value), high.max(value)))
-}
-
-/// Greatest common divisor of all distances from `reference`, at least 1.
-fn common_step(values: &[i64], reference: i64) -> u64 {
-    let mut step = 0;
-    for &value in values {
-        let distance = above(value, reference);
-        if !distance.is_multiple_of(step) {
-            step = gcd(step, distance);
-            if step == 1 {
-                break;
-            }
-        }
-    }
-    step.max(1)
-}
-
-const fn gcd(mut a: u64, mut b: u64) -> u64 {
-    while b != 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 /// Appends `values` as `plan`, made of the same values, says.

@@ -50,7 +50,7 @@ impl<'a> BlockReader<'a> {
         input.check(crc32fast::hash(covered) == u32::from_le_bytes(*checksum))?;
         input = Cursor::new(covered, "the head of a block");
         let version = input.byte()?;
-        input.check(version == VERSION)?;
+        input.check((1..=VERSION).contains(&version))?;
         let ingest_ns = i64::from_le_bytes(input.array()?);
         let table_count = input.len(input.remaining())?;
         let (mut rows_left, mut cells_left) = (BLOCK_ROWS_MAX, BLOCK_CELLS_MAX);

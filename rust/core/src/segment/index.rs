@@ -1,11 +1,14 @@
 //! The index of a segment as bytes.
 
-use super::{BlockEntry, CORRUPT, HEAD_LEN, VERSION};
+use super::{BlockEntry, CORRUPT, HEAD_LEN};
 use crate::batch::NEW_SERIES_BASE;
 use crate::column::bytes::{Cursor, put_len};
 use crate::column::integers;
 use crate::error::Result;
 use crate::limits::BLOCK_ROWS_MAX;
+
+/// Version of the index: the one that is written, and the last one that is read.
+const VERSION: u8 = 2;
 
 /// Integers kept of a block.
 const SEQUENCES: usize = 9;
@@ -39,7 +42,7 @@ fn numbers_of(block: &BlockEntry) -> [i64; SEQUENCES] {
 pub(super) fn decode(bytes: &[u8], index_at: u64) -> Result<Vec<BlockEntry>> {
     let mut input = Cursor::new(bytes, "the index of a segment");
     let version = input.byte()?;
-    input.check(version == VERSION)?;
+    input.check((1..=VERSION).contains(&version))?;
     // Each block takes at least its tag in the file.
     let blocks_max = usize::try_from(index_at / 16).map_err(|_| CORRUPT)?;
     let count = input.len(blocks_max)?;

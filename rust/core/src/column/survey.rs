@@ -1,0 +1,177 @@
+//! What every way of packing numbers wants to know of them first.
+
+use super::bitpack::GROUP;
+use super::vector::vectorised;
+
+/// Numbers that a first guess at their step is made from.
+const SAMPLE: usize = 64;
+
+/// Ranges of groups of numbers, and what divides the distances between them.
+pub(super) struct Survey {
+    /// Smallest and largest of each [`GROUP`].
+    pub(super) ranges: Vec<(i64, i64)>,
+    /// Smallest of all.
+    pub(super) min: i64,
+    /// Largest of all.
+    pub(super) max: i64,
+    pub(super) step: Step,
+}
+
+impl Survey {
+    /// # Panics
+    ///
+    /// If `values` is empty.
+    pub(super) fn of(values: &[i64]) -> Self {
+        assert!(!values.is_empty(), "nothing to pack");
+        let mut ranges = vec![(0, 0); values.len().div_ceil(GROUP)];
+        ranges_of(values, &mut ranges);
+        let all = |(min, max): (i64, i64), range: &(i64, i64)| (min.min(range.0), max.max(range.1));
+        let (min, max) = ranges.iter().fold((i64::MAX, i64::MIN), all);
+        Self { ranges, min, max, step: common_step(values, min, max) }
+    }
+}
+
+vectorised! {
+    fn ranges_of(values: &[i64], ranges: &mut [(i64, i64)]) {
+        for (range, group) in ranges.iter_mut().zip(values.chunks(GROUP)) {
+            // Neighbours do not wait for each other.
+            let (mut lows, mut highs) = ([group[0]; 8], [group[0]; 8]);
+            let (eights, rest) = group.as_chunks::<8>();
+            for eight in eights {
+                for at in 0..8 {
+                    lows[at] = lows[at].min(eight[at]);
+                    highs[at] = highs[at].max(eight[at]);
+                }
+            }
+            let mut low = lows[0];
+            let mut high = highs[0];
+            for value in lows.iter().chain(rest) {
+                low = low.min(*value);
+            }
+            for value in highs.iter().chain(rest) {
+                high = high.max(*value);
+            }
+            *range = (low, high);
+        }
+    }
+}
+
+/// Distance of a number from a smaller or equal one; it always fits.
+pub(super) const fn above(value: i64, low: i64) -> u64 {
+    value.wrapping_sub(low).cast_unsigned()
+}
+
+/// A positive number that others are known to be multiples of: dividing is multiplying then.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) size: u64,
+    /// Twos in it.
+    shift: u32,
+    /// The number that its odd part times makes 1, modulo 2^64.
+    inverse: u64,
+}
+
+impl Step {
+    pub(super) const fn new(size: u64) -> Self {
+        let shift = size.trailing_zeros();
+        let odd = size >> shift;
+        // Newton's iteration: right in its lowest 3 bits at first, in twice as many each time.
+        let mut inverse = odd;
+        let mut round = 0;
+        while round < 5 {
+            inverse = inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse)));
+            round += 1;
+        }
+        Self { size, shift, inverse }
+    }
+
+    /// `distance / size`, which leaves no rest; signed, as distances below a reference are.
+    #[inline]
+    pub(super) const fn steps(self, distance: i64) -> i64 {
+        (distance >> self.shift).wrapping_mul(self.inverse.cast_signed())
+    }
+}
+
+/// Greatest common divisor of all distances from `min`, at least 1.
+fn common_step(values: &[i64], min: i64, max: i64) -> Step {
+    let stride = values.len().div_ceil(SAMPLE);
+    let guess = gcd_of(values.iter().step_by(stride), min);
+    if guess == 1 || (guess > 1 && divides_all(values, min, max, Step::new(guess))) {
+        return Step::new(guess);
+    }
+    Step::new(gcd_of(values.iter(), min).max(1))
+}
+
+fn gcd_of<'a>(values: impl Iterator<Item = &'a i64>, min: i64) -> u64 {
+    let mut step = 0;
+    for value in values {
+        let distance = above(*value, min);
+        if !distance.is_multiple_of(step) {
+            step = gcd(step, distance);
+            if step == 1 {
+                break;
+            }
+        }
+    }
+    step
+}
+
+const fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+vectorised! {
+    /// Whether a step divides all distances from `min`. Those that it does not divide become a
+    /// number that is larger than any quotient can be.
+    fn divides_all(values: &[i64], min: i64, max: i64, step: Step) -> bool {
+        let most = above(max, min) / step.size;
+        let low_bits = (1_u64 << step.shift).wrapping_sub(1);
+        let (mut low, mut misses) = (0, 0_u64);
+        for value in values {
+            let distance = above(*value, min);
+            low |= distance & low_bits;
+            let steps = (distance >> step.shift).wrapping_mul(step.inverse);
+            misses |= u64::from(steps > most);
+        }
+        low | misses == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn the_step_is_the_greatest_common_divisor(
+            step in prop_oneof![1_u64..2_000, Just(1_000_000), Just(3 << 40), Just(1 << 62)],
+            mut numbers in prop::collection::vec(0_u64..3_000, 1..400),
+            start: i64,
+            stranger: bool,
+        ) {
+            if stranger {
+                numbers.push(1);
+            }
+            let most = (u64::MAX / step).min(3_000);
+            let value = |number: &u64| start.wrapping_add_unsigned(number.min(&most) * step);
+            let values: Vec<i64> = numbers.iter().map(value).collect();
+            let survey = Survey::of(&values);
+            let min = *values.iter().min().unwrap();
+            let expected = values.iter().fold(0, |step, value| gcd(step, above(*value, min)));
+            prop_assert_eq!(survey.step.size, expected.max(1));
+            prop_assert_eq!((survey.min, survey.max), (min, *values.iter().max().unwrap()));
+            for value in &values {
+                let distance = above(*value, min);
+                if distance < 1 << 63 {
+                    let steps = survey.step.steps(distance.cast_signed());
+                    prop_assert_eq!(steps.cast_unsigned(), distance / survey.step.size);
+                }
+            }
+        }
+    }
+}
