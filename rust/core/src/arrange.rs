@@ -61,9 +61,8 @@ mod tests {
     fn catalog() -> Catalog {
         let mut catalog = Catalog::default();
         for (id, entity, site) in [(0, "a", "x"), (1, "b", "x"), (2, "a", "y")] {
-            let tag = |key: &str, value: &str| (key.to_owned(), value.to_owned());
-            let tags = vec![tag("entity_id", entity), tag("site", site)];
-            catalog.insert_series(id, SeriesName { measurement: "link".to_owned(), tags });
+            let tags = [("entity_id", entity), ("site", site)];
+            catalog.insert_series(id, SeriesName::new("link", &tags));
         }
         catalog
     }

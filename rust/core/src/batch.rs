@@ -4,6 +4,7 @@
 //! [`Batch`] until the catalog has given them their stored ids; in a stored block they are ids.
 
 use crate::fault::Refusal;
+pub use crate::names::SeriesName;
 
 /// Stored id of a series (measurement and tag set) within one tenant.
 pub type SeriesId = u32;
@@ -142,24 +143,6 @@ pub struct Block {
     pub ingest_ns: i64,
     /// One table per measurement.
     pub tables: Vec<Table>,
-}
-
-/// Name of a series: its measurement and its tags, sorted by key.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct SeriesName {
-    /// Measurement, never empty.
-    pub measurement: String,
-    /// Tags in ascending byte order of their keys, each key once and never empty.
-    pub tags: Vec<(String, String)>,
-}
-
-impl SeriesName {
-    /// The value of the `entity_id` tag; `None` also where it is empty (decisions C23).
-    #[must_use]
-    pub fn entity_id(&self) -> Option<&str> {
-        let at = self.tags.binary_search_by(|(key, _)| key.as_str().cmp("entity_id")).ok()?;
-        Some(self.tags[at].1.as_str()).filter(|id| !id.is_empty())
-    }
 }
 
 /// A series that the parser did not find in its cache.

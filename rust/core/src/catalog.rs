@@ -3,7 +3,10 @@
 //! Ids may arrive in any order and with gaps, since every process registers names on its own.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::hash::BuildHasher;
+
+use foldhash::quality::RandomState;
+use hashbrown::HashTable;
 
 use crate::batch::{FieldId, FieldType, SeriesId, SeriesName};
 use crate::json;
@@ -20,8 +23,8 @@ pub struct Series {
     pub measurement: MeasurementIndex,
     /// Its entity; `None` for a series without `entity_id`, which no read addresses (C30).
     pub entity: Option<EntityIndex>,
-    /// Its tags, sorted by key.
-    pub tags: Vec<(String, String)>,
+    /// Its name.
+    pub name: SeriesName,
     /// The tags as a JSON object, ready to be copied into an answer.
     pub tags_json: Box<[u8]>,
 }
@@ -50,6 +53,12 @@ pub struct Field {
     pub field_type: FieldType,
 }
 
+/// A number and the hash of what it stands for, which a table that grows needs again.
+struct Hashed<T> {
+    hash: u64,
+    of: T,
+}
+
 /// All names known here.
 #[derive(Default)]
 pub struct Catalog {
@@ -57,17 +66,20 @@ pub struct Catalog {
     measurement_by_name: HashMap<Box<str>, MeasurementIndex>,
     series: Vec<Option<Series>>,
     entities: Vec<Entity>,
-    entity_by_id: HashMap<(MeasurementIndex, Box<str>), EntityIndex>,
+    entity_by_id: HashTable<Hashed<EntityIndex>>,
     fields: Vec<Option<Field>>,
     field_by_name: HashMap<(MeasurementIndex, Box<str>), FieldId>,
-    series_count: usize,
+    series_by_name: HashTable<Hashed<SeriesId>>,
+    hasher: RandomState,
+    /// Where text is put together whose length is not known yet.
+    scratch: Vec<u8>,
 }
 
 impl Catalog {
     /// Number of series known.
     #[must_use]
     pub fn series_count(&self) -> usize {
-        self.series_count
+        self.series_by_name.len()
     }
 
     /// The measurement of this name.
@@ -97,6 +109,15 @@ impl Catalog {
     #[must_use]
     pub fn series(&self, id: SeriesId) -> Option<&Series> {
         self.series.get(id as usize)?.as_ref()
+    }
+
+    /// The id of a series.
+    #[must_use]
+    pub fn find_series(&self, name: &SeriesName) -> Option<SeriesId> {
+        let named = |entry: &Hashed<SeriesId>| {
+            self.series(entry.of).is_some_and(|series| series.name == *name)
+        };
+        Some(self.series_by_name.find(self.hasher.hash_one(name), named)?.of)
     }
 
     /// Every series known, by id.
@@ -152,7 +173,9 @@ impl Catalog {
     /// The entity of this id in this measurement.
     #[must_use]
     pub fn find_entity(&self, measurement: MeasurementIndex, id: &str) -> Option<EntityIndex> {
-        self.entity_by_id.get(&(measurement, id.into())).copied()
+        let hash = self.hasher.hash_one((measurement, id));
+        let is_it = |entry: &Hashed<EntityIndex>| self.entity(entry.of).is(measurement, id);
+        Some(self.entity_by_id.find(hash, is_it)?.of)
     }
 
     /// Notes the name of a series; the same id again changes nothing.
@@ -160,19 +183,19 @@ impl Catalog {
         if self.series(id).is_some() {
             return;
         }
-        let measurement = self.intern_measurement(&name.measurement);
+        let measurement = self.intern_measurement(name.measurement());
         let entity = name.entity_id().map(|entity_id| self.intern_entity(measurement, entity_id));
         if let Some(entity) = entity {
             let entity = &mut self.entities[entity as usize];
             entity.series.push(id);
             entity.leader = entity.leader.min(id);
         }
-        let mut tags_json = Vec::new();
-        json::write_object_of_strings(&mut tags_json, &name.tags);
-        let tags_json = tags_json.into_boxed_slice();
-        let series = Series { measurement, entity, tags: name.tags, tags_json };
-        put_at(&mut self.series, id, series);
-        self.series_count += 1;
+        self.scratch.clear();
+        json::write_object_of_strings(&mut self.scratch, name.tags());
+        let tags_json = self.scratch.as_slice().into();
+        let hash = self.hasher.hash_one(&name);
+        self.series_by_name.insert_unique(hash, Hashed { hash, of: id }, |entry| entry.hash);
+        put_at(&mut self.series, id, Series { measurement, entity, name, tags_json });
     }
 
     /// Notes the name of a field; the same id again changes nothing.
@@ -202,20 +225,21 @@ impl Catalog {
     }
 
     fn intern_entity(&mut self, measurement: MeasurementIndex, id: &str) -> EntityIndex {
-        let fresh = index(self.entities.len());
-        match self.entity_by_id.entry((measurement, id.into())) {
-            Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(vacant) => {
-                vacant.insert(fresh);
-                self.entities.push(Entity {
-                    measurement,
-                    id: id.into(),
-                    series: Vec::new(),
-                    leader: SeriesId::MAX,
-                });
-                fresh
-            }
+        if let Some(known) = self.find_entity(measurement, id) {
+            return known;
         }
+        let fresh = index(self.entities.len());
+        let hash = self.hasher.hash_one((measurement, id));
+        self.entity_by_id.insert_unique(hash, Hashed { hash, of: fresh }, |entry| entry.hash);
+        let (series, leader) = (Vec::with_capacity(1), SeriesId::MAX);
+        self.entities.push(Entity { measurement, id: id.into(), series, leader });
+        fresh
+    }
+}
+
+impl Entity {
+    fn is(&self, measurement: MeasurementIndex, id: &str) -> bool {
+        self.measurement == measurement && *self.id == *id
     }
 }
 

@@ -152,9 +152,12 @@ pub fn write_bool(out: &mut Vec<u8>, value: bool) {
 }
 
 /// Appends a JSON object of string values, in the order given.
-pub fn write_object_of_strings(out: &mut Vec<u8>, pairs: &[(String, String)]) {
+pub fn write_object_of_strings<'t>(
+    out: &mut Vec<u8>,
+    pairs: impl IntoIterator<Item = (&'t str, &'t str)>,
+) {
     out.push(b'{');
-    for (index, (key, value)) in pairs.iter().enumerate() {
+    for (index, (key, value)) in pairs.into_iter().enumerate() {
         if index > 0 {
             out.push(b',');
         }

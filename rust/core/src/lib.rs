@@ -12,12 +12,13 @@ pub mod limiter;
 
 pub mod fault;
 
+pub mod names;
+
 pub mod batch;
 pub mod spelling;
 pub mod wire;
 
 pub mod column;
-pub mod names;
 pub mod seal;
 pub mod store;
 

@@ -1,21 +1,72 @@
 //! Names as bytes: what is hashed to find a name and sealed to keep it (`docs/format.md`, "Names").
 
-use crate::batch::SeriesName;
 use crate::error::{Error, Result};
 
 const CORRUPT: Error = Error::Corrupt { what: "a page of names" };
 
-/// Bytes of a series name: measurement, tag count, then key and value of each tag in key order.
-#[must_use]
-pub fn encode_series(name: &SeriesName) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    put(&mut bytes, &name.measurement);
-    bytes.extend(length(name.tags.len()));
-    for (key, value) in &name.tags {
-        put(&mut bytes, key);
-        put(&mut bytes, value);
+/// Name of a series: its measurement, then key and value of each tag in ascending byte order of the
+/// keys. It is its own stored form, one piece of memory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SeriesName(Box<[u8]>);
+
+impl SeriesName {
+    /// The name of these tags, which are sorted by key and have each key once.
+    ///
+    /// # Panics
+    /// If a text is of 4 GiB.
+    #[must_use]
+    pub fn new<T: AsRef<str>>(measurement: &str, tags: &[(T, T)]) -> Self {
+        let text_len = |text: &T| 4 + text.as_ref().len();
+        let tags_len: usize = tags.iter().map(|(key, value)| text_len(key) + text_len(value)).sum();
+        let mut bytes = Vec::with_capacity(8 + measurement.len() + tags_len);
+        put(&mut bytes, measurement);
+        bytes.extend(length(tags.len()));
+        for (key, value) in tags {
+            put(&mut bytes, key.as_ref());
+            put(&mut bytes, value.as_ref());
+        }
+        Self(bytes.into_boxed_slice())
     }
-    bytes
+
+    /// Its bytes, as they are stored.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The measurement, never empty.
+    #[must_use]
+    pub fn measurement(&self) -> &str {
+        text_of(&self.0).0
+    }
+
+    /// Key and value of each tag, ascending by key; no key is empty.
+    pub fn tags(&self) -> impl Iterator<Item = (&str, &str)> {
+        let (_, rest) = text_of(&self.0);
+        let mut rest = rest.get(4..).unwrap_or_default();
+        std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            let (key, behind) = text_of(rest);
+            let (value, behind) = text_of(behind);
+            rest = behind;
+            Some((key, value))
+        })
+    }
+
+    /// The value of the `entity_id` tag; `None` also where it is empty (decisions C23).
+    #[must_use]
+    pub fn entity_id(&self) -> Option<&str> {
+        let value = self.tags().find(|(key, _)| *key == "entity_id")?.1;
+        Some(value).filter(|id| !id.is_empty())
+    }
+}
+
+/// The text that bytes which were put together here begin with, and what follows it.
+fn text_of(bytes: &[u8]) -> (&str, &[u8]) {
+    let mut reader = NameReader::new(bytes);
+    (reader.text().expect("a name is sound"), reader.rest)
 }
 
 /// Bytes of a field name: measurement, field.
@@ -59,20 +110,20 @@ impl<'a> NameReader<'a> {
     /// # Errors
     /// [`Error::Corrupt`] where the page ends early or holds something else.
     pub fn series(&mut self) -> Result<SeriesName> {
-        let measurement = self.text()?;
-        let tag_count = self.length()?;
-        let mut tags = Vec::new();
-        for _ in 0..tag_count {
-            tags.push((self.text()?, self.text()?));
+        let whole = self.rest;
+        self.text()?;
+        for _ in 0..self.length()? {
+            self.text()?;
+            self.text()?;
         }
-        Ok(SeriesName { measurement, tags })
+        Ok(SeriesName(whole[..whole.len() - self.rest.len()].into()))
     }
 
     /// The next name, a field: measurement and field.
     ///
     /// # Errors
     /// As [`Self::series`].
-    pub fn field(&mut self) -> Result<(String, String)> {
+    pub fn field(&mut self) -> Result<(&'a str, &'a str)> {
         Ok((self.text()?, self.text()?))
     }
 
@@ -82,11 +133,11 @@ impl<'a> NameReader<'a> {
         usize::try_from(u32::from_le_bytes(*length)).map_err(|_| CORRUPT)
     }
 
-    fn text(&mut self) -> Result<String> {
+    fn text(&mut self) -> Result<&'a str> {
         let length = self.length()?;
         let (text, rest) = self.rest.split_at_checked(length).ok_or(CORRUPT)?;
         self.rest = rest;
-        String::from_utf8(text.to_vec()).map_err(|_| CORRUPT)
+        std::str::from_utf8(text).map_err(|_| CORRUPT)
     }
 }
 
@@ -95,35 +146,39 @@ mod tests {
     use super::*;
 
     fn name() -> SeriesName {
-        let tag = |key: &str, value: &str| (key.to_owned(), value.to_owned());
-        SeriesName {
-            measurement: "link".to_owned(),
-            tags: vec![tag("entity_id", "a\0b"), tag("site", "")],
-        }
+        SeriesName::new("link", &[("entity_id", "a\0b"), ("site", "")])
+    }
+
+    #[test]
+    fn a_name_shows_what_it_was_made_of() {
+        assert_eq!(name().measurement(), "link");
+        assert!(name().tags().eq([("entity_id", "a\0b"), ("site", "")]));
+        assert_eq!(name().entity_id(), Some("a\0b"));
+        assert_eq!(SeriesName::new("link", &[("entity_id", "")]).entity_id(), None, "C23");
+        assert_eq!(SeriesName::new::<&str>("link", &[]).tags().next(), None);
     }
 
     #[test]
     fn names_read_back_in_the_order_they_were_appended() {
-        let mut page = encode_series(&name());
+        let mut page = name().as_bytes().to_vec();
         page.extend(encode_field("link", "snr_db"));
         let mut reader = NameReader::new(&page);
         assert_eq!(reader.series().unwrap(), name());
-        assert_eq!(reader.field().unwrap(), ("link".to_owned(), "snr_db".to_owned()));
+        assert_eq!(reader.field().unwrap(), ("link", "snr_db"));
         assert!(reader.is_empty());
     }
 
     #[test]
     fn no_truncated_name_reads_back() {
-        let bytes = encode_series(&name());
-        for length in 0..bytes.len() {
-            assert!(NameReader::new(&bytes[..length]).series().is_err());
+        let name = name();
+        for length in 0..name.as_bytes().len() {
+            assert!(NameReader::new(&name.as_bytes()[..length]).series().is_err());
         }
     }
 
     #[test]
     fn a_name_cannot_be_spelled_as_another() {
-        let moved = SeriesName { measurement: "linkentity_id".to_owned(), tags: Vec::new() };
-        assert_ne!(encode_series(&name()), encode_series(&moved));
+        assert_ne!(name(), SeriesName::new("linkentity_id", &[("a\0b", "site")]));
         assert_ne!(encode_field("ab", "c"), encode_field("a", "bc"));
     }
 }

@@ -100,17 +100,6 @@ impl Kind {
     }
 }
 
-/// What a name that is looked up by its keyed hash names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum NameKind {
-    /// Measurement and tags.
-    Series = 1,
-    /// Measurement and field.
-    Field = 2,
-    /// What the program around the engine looks up.
-    Beside = 16,
-}
-
 /// Seals and opens blobs of one plane.
 pub struct Sealer {
     plane_id: [u8; PLANE_ID_LEN],
@@ -177,11 +166,11 @@ impl Sealer {
         Some(plain)
     }
 
-    /// Keyed hash of a name: the catalog finds names by it and shows none.
+    /// Keyed hash of a name beside the plane: whoever looks it up by that shows nothing.
     #[must_use]
-    pub fn name_hash(&self, kind: NameKind, name: &[u8]) -> [u8; 16] {
+    pub fn name_hash(&self, name: &[u8]) -> [u8; 16] {
         let mut context = hmac::Context::with_key(&self.name_key);
-        context.update(&[kind as u8]);
+        context.update(&[Kind::Beside as u8]);
         context.update(name);
         let tag = context.sign();
         let mut hash = [0; 16];
@@ -392,12 +381,11 @@ mod tests {
     }
 
     #[test]
-    fn name_hashes_depend_on_key_kind_and_name_and_on_nothing_else() {
-        let hash = sealer().name_hash(NameKind::Series, b"link");
-        assert_eq!(hash, sealer().name_hash(NameKind::Series, b"link"));
-        assert_ne!(hash, sealer().name_hash(NameKind::Field, b"link"));
-        assert_ne!(hash, sealer().name_hash(NameKind::Series, b"lin"));
+    fn name_hashes_depend_on_key_and_name_and_on_nothing_else() {
+        let hash = sealer().name_hash(b"link");
+        assert_eq!(hash, sealer().name_hash(b"link"));
+        assert_ne!(hash, sealer().name_hash(b"lin"));
         let other = Sealer::new(&DataKey::from_bytes(&[3; 32]), PLANE);
-        assert_ne!(hash, other.name_hash(NameKind::Series, b"link"));
+        assert_ne!(hash, other.name_hash(b"link"));
     }
 }

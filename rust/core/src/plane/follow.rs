@@ -50,7 +50,7 @@ impl Plane {
         let mut checkpoint = None;
         if cursor.log < manifest.compacted {
             // Blocks that were not applied here are gone from the log: their rows are in segments.
-            cursor.names = self.follow_names(cursor.names)?;
+            self.follow_new_names()?;
             checkpoint = Some(self.load_checkpoint(&manifest)?);
         }
         let names = self.names();
@@ -71,7 +71,7 @@ impl Plane {
     fn apply_entries(&self, cursor: &mut Cursor, entries: &[LogEntry]) -> Result<()> {
         let last = entries.last().map(|entry| entry.sequence);
         // The names of a block were registered before it, so they are there by now.
-        cursor.names = self.follow_names(cursor.names)?;
+        self.follow_new_names()?;
         let blocks = self.open_blocks(entries)?;
         let names = self.names();
         let mut state = self.state_mut();
@@ -92,17 +92,20 @@ impl Plane {
         Ok(())
     }
 
-    fn follow_names(&self, after: u64) -> Result<u64> {
-        let mut last = after;
+    fn follow_new_names(&self) -> Result<()> {
+        let _order = self.naming();
+        self.follow_names()
+    }
+
+    /// Applies the pages of names that are not known here. The caller holds [`Self::naming`].
+    pub(super) fn follow_names(&self) -> Result<()> {
         loop {
-            let pages = self.store.names_after(last)?;
+            let after = self.names().pages;
+            let pages = self.store.names_after(after)?;
             if pages.is_empty() {
-                return Ok(last);
+                return Ok(());
             }
-            for page in pages {
-                self.apply_names(&page)?;
-                last = page.sequence;
-            }
+            pages.iter().try_for_each(|page| self.apply_names(page))?;
         }
     }
 
@@ -115,8 +118,9 @@ impl Plane {
         }
         for (id, field_type) in &page.fields {
             let (measurement, field) = reader.field()?;
-            names.catalog.insert_field(*id, &measurement, &field, *field_type);
+            names.catalog.insert_field(*id, measurement, field, *field_type);
         }
+        names.pages = page.sequence;
         Ok(())
     }
 

@@ -10,6 +10,7 @@ mod follow;
 mod history;
 mod read;
 mod recent;
+mod register;
 mod segments;
 mod series;
 mod verify;
@@ -32,7 +33,7 @@ use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::manifest::{Manifest, SegmentEntry};
 use crate::query::latest::Latest;
-use crate::seal::{self, DataKey, Kind, NameKind, Sealer, random_plane_id};
+use crate::seal::{self, DataKey, Kind, Sealer, random_plane_id};
 use crate::spelling::SpellingCache;
 use crate::store::{Counts, LmdbStore, MemoryStore, Store};
 
@@ -54,6 +55,8 @@ pub struct Plane {
     tenant_key: String,
     store: Box<dyn Store>,
     sealer: Sealer,
+    /// Held while pages of names are followed, or one is appended and noted.
+    naming: Mutex<()>,
     names: RwLock<Names>,
     state: RwLock<State>,
     segments: SegmentCache,
@@ -65,6 +68,8 @@ pub struct Plane {
 /// What the write path looks up.
 #[derive(Default)]
 struct Names {
+    /// Pages of names that are in the catalog.
+    pages: u64,
     catalog: Catalog,
     spellings: SpellingCache,
 }
@@ -93,7 +98,6 @@ struct LogBlock {
 
 #[derive(Default)]
 struct Cursor {
-    names: u64,
     log: u64,
     /// Of the manifest.
     generation: u64,
@@ -165,6 +169,7 @@ impl Plane {
             tenant_key: tenant_key.to_owned(),
             store,
             sealer,
+            naming: Mutex::default(),
             names: RwLock::default(),
             state: RwLock::default(),
             segments: SegmentCache::default(),
@@ -225,7 +230,7 @@ impl Plane {
     /// A keyed hash to look up under what must not be written down.
     #[must_use]
     pub fn name_hash(&self, name: &[u8]) -> [u8; 16] {
-        self.sealer.name_hash(NameKind::Beside, name)
+        self.sealer.name_hash(name)
     }
 
     /// Reads the head of the store, to learn whether it answers.
@@ -281,7 +286,7 @@ impl Plane {
         }
     }
 
-    // The locks are taken in the order cursor, names, state. A poisoned one is taken over: each
+    // The locks are taken in the order cursor, naming, names, state. A poisoned one is taken over: each
     // change below them is complete before anything can panic, or is redone from the log.
     fn names(&self) -> RwLockReadGuard<'_, Names> {
         self.names.read().unwrap_or_else(PoisonError::into_inner)
@@ -297,6 +302,10 @@ impl Plane {
 
     fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn naming(&self) -> MutexGuard<'_, ()> {
+        self.naming.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn cursor(&self) -> MutexGuard<'_, Cursor> {

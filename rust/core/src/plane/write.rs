@@ -3,15 +3,15 @@
 use std::time::{Duration, Instant};
 
 use super::Plane;
+use super::register::Ids;
 use crate::arrange;
-use crate::batch::{Batch, Block, CellPosition, FieldId, NEW_SERIES_BASE, SeriesId};
+use crate::batch::{Batch, Block, NEW_SERIES_BASE};
 use crate::column::encode_block;
 use crate::error::Error;
 use crate::fault::Refusal;
 use crate::limits::WriteLimits;
-use crate::names;
-use crate::seal::{Kind, NameKind};
-use crate::store::{Counts, NewBlock, Registration};
+use crate::seal::Kind;
+use crate::store::{Counts, NewBlock};
 use crate::wire::Format;
 
 /// What became of a batch that was not refused.
@@ -61,15 +61,7 @@ impl From<Error> for WriteError {
     }
 }
 
-type WriteResult<T> = Result<T, WriteError>;
-
-/// Stored ids of what a batch names by its own numbers.
-struct Ids {
-    /// By index into [`Batch::new_series`].
-    series: Vec<SeriesId>,
-    /// By index into [`Batch::fields`].
-    fields: Vec<FieldId>,
-}
+pub(super) type WriteResult<T> = Result<T, WriteError>;
 
 impl Plane {
     /// Writes one batch as of the instant `ingest_ns`.
@@ -131,87 +123,6 @@ impl Plane {
         Ok(NewBlock { sealed, counts })
     }
 
-    /// Gives every series and field of `batch` its stored id, registering what is new. Type
-    /// conflicts refuse the batch before any name is registered (E1 to E7).
-    fn resolve(&self, batch: &mut Batch) -> WriteResult<Ids> {
-        let mut conflict = batch.conflict.take().map(|conflict| (conflict.at, conflict.field));
-        let mut fields: Vec<Option<FieldId>> = Vec::with_capacity(batch.fields.len());
-        {
-            let names = self.names();
-            for field in &batch.fields {
-                let measurement =
-                    names.catalog.measurement(&batch.measurements[field.table as usize]);
-                let known = measurement.and_then(|at| names.catalog.find_field(at, &field.name));
-                if known.is_some_and(|(_, field_type)| field_type != field.field_type) {
-                    note_conflict(&mut conflict, field.first, &field.name);
-                }
-                fields.push(known.map(|(id, _)| id));
-            }
-        }
-        if let Some((_, field)) = conflict {
-            return Err(Refusal::TypeConflict { field }.into());
-        }
-        let series = self.register(batch, &mut fields)?;
-        let known = "registration gives every field an id";
-        let fields = fields.into_iter().map(|id| id.expect(known)).collect();
-        Ok(Ids { series, fields })
-    }
-
-    /// Registers new series and the fields without an id, and notes them here at once.
-    fn register(
-        &self,
-        batch: &mut Batch,
-        fields: &mut [Option<FieldId>],
-    ) -> WriteResult<Vec<SeriesId>> {
-        let missing: Vec<usize> = (0..fields.len()).filter(|at| fields[*at].is_none()).collect();
-        if batch.new_series.is_empty() && missing.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut registration = Registration::default();
-        let mut page = Vec::new();
-        for series in &batch.new_series {
-            let name = names::encode_series(&series.name);
-            registration.series.push(self.sealer.name_hash(NameKind::Series, &name));
-            page.extend(name);
-        }
-        for at in &missing {
-            let field = &batch.fields[*at];
-            let name = names::encode_field(&batch.measurements[field.table as usize], &field.name);
-            let hash = self.sealer.name_hash(NameKind::Field, &name);
-            registration.fields.push((hash, field.field_type));
-            page.extend(name);
-        }
-        registration.sealed_names = self.sealer.seal(Kind::Names, &page)?;
-        let registered = self.store.register(&registration)?;
-
-        let mut conflict = None;
-        for (at, winner) in missing.iter().zip(&registered.fields) {
-            let field = &batch.fields[*at];
-            if winner.is_some_and(|(_, field_type)| field_type != field.field_type) {
-                note_conflict(&mut conflict, field.first, &field.name);
-            }
-        }
-        if let Some((_, field)) = conflict {
-            return Err(Refusal::TypeConflict { field }.into());
-        }
-        let mut names = self.names_mut();
-        for (at, winner) in missing.iter().zip(&registered.fields) {
-            let field = &batch.fields[*at];
-            let measurement = &batch.measurements[field.table as usize];
-            if let Some((id, field_type)) = winner {
-                names.catalog.insert_field(*id, measurement, &field.name, *field_type);
-                fields[*at] = Some(*id);
-            }
-        }
-        for (series, id) in
-            std::mem::take(&mut batch.new_series).into_iter().zip(&registered.series)
-        {
-            names.catalog.insert_series(*id, series.name);
-            names.spellings.insert(series.spelling, *id);
-        }
-        Ok(registered.series)
-    }
-
     /// The rows of `batch` under stored ids, the rows of each entity side by side.
     fn block(&self, batch: &mut Batch, ids: &Ids) -> Block {
         let mut tables = std::mem::take(&mut batch.tables);
@@ -228,11 +139,5 @@ impl Plane {
             arrange::by_entity(table, &names.catalog);
         }
         Block { ingest_ns: batch.ingest_ns, tables }
-    }
-}
-
-fn note_conflict(first: &mut Option<(CellPosition, String)>, at: CellPosition, field: &str) {
-    if first.as_ref().is_none_or(|(earliest, _)| at < *earliest) {
-        *first = Some((at, field.to_owned()));
     }
 }

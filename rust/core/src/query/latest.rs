@@ -2,7 +2,7 @@
 
 mod rows;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use crate::batch::{Column, FieldId, Rows, SeriesId, Table, Values};
@@ -220,14 +220,9 @@ impl LatestTable {
     pub fn write_tags(&self, out: &mut Vec<u8>, slot: u32, catalog: &Catalog) {
         let tags_of = |id: &SeriesId| catalog.series(*id);
         if let Some(ids) = self.merged.get(&slot) {
-            let mut tags: Vec<(String, String)> = Vec::new();
-            for (key, value) in ids.iter().filter_map(tags_of).flat_map(|series| &series.tags) {
-                match tags.binary_search_by(|(known, _)| known.cmp(key)) {
-                    Ok(at) => tags[at].1.clone_from(value),
-                    Err(at) => tags.insert(at, (key.clone(), value.clone())),
-                }
-            }
-            json::write_object_of_strings(out, &tags);
+            let series = ids.iter().filter_map(tags_of);
+            let tags: BTreeMap<&str, &str> = series.flat_map(|series| series.name.tags()).collect();
+            json::write_object_of_strings(out, tags);
         } else if let Some(series) = tags_of(&self.series[slot as usize]) {
             out.extend_from_slice(&series.tags_json);
         }

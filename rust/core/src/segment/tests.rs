@@ -19,11 +19,10 @@ fn sealer() -> Sealer {
 fn catalog() -> Catalog {
     let mut catalog = Catalog::default();
     for id in 0..10_u32 {
-        let measurement = if id % 2 == 0 { "link" } else { "beam" }.to_owned();
+        let measurement = if id % 2 == 0 { "link" } else { "beam" };
         let entity = ["a", "b", "c", "d", "d"][id as usize / 2];
-        let tag = |key: &str, value: &str| (key.to_owned(), value.to_owned());
-        let tags = vec![tag("entity_id", entity), tag("site", &id.to_string())];
-        catalog.insert_series(id, SeriesName { measurement, tags });
+        let tags = [("entity_id", entity), ("site", &id.to_string())];
+        catalog.insert_series(id, SeriesName::new(measurement, &tags));
     }
     catalog
 }

@@ -14,10 +14,9 @@ use super::group::GroupCommit;
 use super::lmdb_env::{Environment, TxnResult};
 use super::segment_files::SegmentFiles;
 use super::{
-    CompactionLock, Counts, LogEntry, NameHash, NamesPage, NewBlock, NewSegment, READ_BYTES_MAX,
-    Registered, Registration, SegmentId, Store, View, lmdb_records as records,
+    CompactionLock, Counts, FirstIds, LogEntry, NamesPage, NewBlock, NewNames, NewSegment,
+    READ_BYTES_MAX, SegmentId, Store, View, lmdb_records as records,
 };
-use crate::batch::{FieldId, FieldType, SeriesId};
 use crate::error::{Error, Result};
 
 type Sequenced = Database<'static, U64<BigEndian>, Bytes>;
@@ -35,18 +34,14 @@ pub struct LmdbStore {
 struct Tables {
     /// `"head"` -> [`records::Head`].
     meta: Plain,
-    /// Keyed hash -> series id.
-    series: Plain,
-    /// Keyed hash -> field id and type.
-    fields: Plain,
     /// Page number -> ids and sealed names.
     names: Sequenced,
     /// Position -> sealed block.
     log: Sequenced,
+    /// An entry for each series and for each field: only version 1 had them, to look names up. The
+    /// first write empties them.
+    version_1: [Option<Plain>; 2],
 }
-
-/// Ids of series, ids and types of fields.
-type Known = (Vec<Option<SeriesId>>, Vec<Option<(FieldId, FieldType)>>);
 
 const TABLE_COUNT: u32 = 5;
 /// LMDB's two head pages, of the smallest page there is.
@@ -91,13 +86,14 @@ impl LmdbStore {
 
     fn with_tables(directory: &Path, env: Environment) -> Result<Self> {
         let tables = env.create_tables(|open, txn| {
-            let mut plain = |name| open.create_database::<Bytes, Bytes>(txn, Some(name));
-            let unordered = (plain("meta")?, plain("series")?, plain("fields")?);
+            let meta = open.create_database::<Bytes, Bytes>(txn, Some("meta"))?;
             let mut sequenced = |name| open.create_database(txn, Some(name));
-            Ok((unordered, (sequenced("names")?, sequenced("log")?)))
+            let sequenced = (sequenced("names")?, sequenced("log")?);
+            let version_1 = |name| open.open_database::<Bytes, Bytes>(txn, Some(name));
+            Ok(((meta, sequenced), [version_1("series")?, version_1("fields")?]))
         })?;
-        let ((meta, series, fields), (names, log)) = tables;
-        let tables = Tables { meta, series, fields, names, log };
+        let ((meta, (names, log)), version_1) = tables;
+        let tables = Tables { meta, names, log, version_1 };
         let store = Self {
             env,
             tables,
@@ -116,7 +112,8 @@ impl LmdbStore {
     /// See [`Store`].
     pub fn peek(&self) -> Result<(Counts, u64)> {
         self.env.read("read the head", |txn| {
-            Ok((self.tables.head(txn)?.counts, self.tables.series.len(txn)?))
+            let head = self.tables.head(txn)?;
+            Ok((head.counts, self.tables.next_ids(txn, &head)?.series.into()))
         })
     }
 
@@ -126,18 +123,6 @@ impl LmdbStore {
     /// [`Error::Stale`] where it is gone, [`Error::Io`].
     pub fn segment_bytes(&self, id: &SegmentId) -> Result<u64> {
         self.segments.bytes(id)
-    }
-
-    /// What names have by now, `None` for those that have no id.
-    ///
-    /// # Errors
-    /// See [`Store`].
-    pub fn known(&self, names: &Registration) -> Result<Known> {
-        self.env.read("look up names", |txn| {
-            let series = find_all(self.tables.series, txn, &names.series, records::series)?;
-            let hashes: Vec<_> = names.fields.iter().map(|(hash, _)| *hash).collect();
-            Ok((series, find_all(self.tables.fields, txn, &hashes, records::field)?))
-        })
     }
 
     fn write<R>(
@@ -169,18 +154,26 @@ impl LmdbStore {
                     self.tables.log.put_with_flags(txn, PutFlags::APPEND, &key, &block.sealed)?;
                 }
             }
-            Ok(self.tables.meta.put(txn, records::HEAD, &head.encode())?)
+            self.tables.put_head(txn, head)
         })
     }
 }
 
 impl Store for LmdbStore {
-    fn register(&self, names: &Registration) -> Result<Registered> {
-        let known = self.known(names)?;
-        if let Some(registered) = answer_without_writing(names, &known.0, &known.1) {
-            return Ok(registered);
-        }
-        self.write("register names", |txn| self.tables.register(txn, names))
+    fn append_names(&self, after: u64, names: &NewNames) -> Result<Option<FirstIds>> {
+        self.write("append names", |txn| {
+            let last = self.tables.names.last(txn)?.map_or(0, |(key, _)| key);
+            if last != after {
+                return Ok(None);
+            }
+            let mut head = self.tables.head(txn)?;
+            let first = self.tables.next_ids(txn, &head)?;
+            head.next_ids = Some(first.behind(names)?);
+            let page = records::encode_names(last + 1, first, names);
+            self.tables.names.put_with_flags(txn, PutFlags::APPEND, &(last + 1), &page)?;
+            self.tables.put_head(txn, head)?;
+            Ok(Some(first))
+        })
     }
 
     fn names_after(&self, after: u64) -> Result<Vec<NamesPage>> {
@@ -285,7 +278,7 @@ impl Store for LmdbStore {
             head.compacted = head.compacted.max(compacted.min(head.log_last));
             head.generation += 1;
             self.tables.meta.put(txn, records::MANIFEST, &stored)?;
-            self.tables.meta.put(txn, records::HEAD, &head.encode())?;
+            self.tables.put_head(txn, head)?;
             Ok(true)
         })
     }
@@ -293,7 +286,7 @@ impl Store for LmdbStore {
     fn set_retention(&self, seconds: u64) -> Result<()> {
         self.write("set the retention", |txn| {
             let head = records::Head { retention_seconds: seconds, ..self.tables.head(txn)? };
-            Ok(self.tables.meta.put(txn, records::HEAD, &head.encode())?)
+            self.tables.put_head(txn, head)
         })
     }
 
@@ -311,86 +304,33 @@ impl Tables {
         }
     }
 
-    fn register(&self, txn: &mut RwTxn<'_>, names: &Registration) -> TxnResult<Registered> {
-        let hashes: Vec<_> = names.fields.iter().map(|(hash, _)| *hash).collect();
-        let winners = find_all(self.fields, txn, &hashes, records::field)?;
-        if conflicts(names, &winners) {
-            return Ok(Registered { series: Vec::new(), fields: winners });
+    fn put_head(&self, txn: &mut RwTxn<'_>, mut head: records::Head) -> TxnResult<()> {
+        head.next_ids = Some(self.next_ids(txn, &head)?);
+        for table in self.version_1.iter().flatten() {
+            if !table.is_empty(txn)? {
+                table.clear(txn)?;
+            }
         }
-        let mut series = Vec::with_capacity(names.series.len());
-        for hash in &names.series {
-            series.push(insert_new(self.series, txn, hash, records::series, |id| {
-                (id, records::encode_series(hash, id))
-            })?);
+        Ok(self.meta.put(txn, records::HEAD, &head.encode())?)
+    }
+
+    /// What the names of the next page get as ids.
+    fn next_ids(&self, txn: &RoTxn<'_>, head: &records::Head) -> TxnResult<FirstIds> {
+        if let Some(next) = head.next_ids {
+            return Ok(next);
         }
-        let mut fields = Vec::with_capacity(names.fields.len());
-        for (hash, field_type) in &names.fields {
-            fields.push(insert_new(self.fields, txn, hash, records::field, |id| {
-                ((id, *field_type), records::encode_field(hash, id, *field_type))
-            })?);
-        }
-        let last = self.names.last(txn)?;
-        let key = last.map_or(1, |(key, _)| key + 1);
-        let page = records::encode_names(key, &series, &fields, &names.sealed_names);
-        self.names.put_with_flags(txn, PutFlags::APPEND, &key, &page)?;
-        Ok(Registered { series, fields: fields.into_iter().map(Some).collect() })
+        // Names were never removed, so their number was the next id.
+        let next = |table: Option<Plain>| -> TxnResult<u32> {
+            let number = table.map_or(Ok(0), |table| table.len(txn))?;
+            Ok(u32::try_from(number).map_err(|_| Error::Corrupt { what: "a catalog entry" })?)
+        };
+        let [series, fields] = self.version_1;
+        Ok(FirstIds { series: next(series)?, field: next(fields)? })
     }
 }
 
 fn plane_path(directory: &Path) -> PathBuf {
     directory.join("plane.mdb")
-}
-
-fn conflicts(names: &Registration, winners: &[Option<(FieldId, FieldType)>]) -> bool {
-    let mut pairs = names.fields.iter().zip(winners);
-    pairs.any(|((_, wanted), winner)| winner.is_some_and(|(_, field_type)| field_type != *wanted))
-}
-
-/// The answer where nothing is new, or nothing may become so.
-fn answer_without_writing(
-    names: &Registration,
-    series: &[Option<SeriesId>],
-    fields: &[Option<(FieldId, FieldType)>],
-) -> Option<Registered> {
-    if conflicts(names, fields) {
-        return Some(Registered { series: Vec::new(), fields: fields.to_vec() });
-    }
-    let series = series.iter().copied().collect::<Option<Vec<_>>>()?;
-    let all_known = fields.iter().all(Option::is_some);
-    all_known.then(|| Registered { series, fields: fields.to_vec() })
-}
-
-fn find_all<R>(
-    table: Plain,
-    txn: &RoTxn<'_>,
-    hashes: &[NameHash],
-    decode: fn(&NameHash, &[u8]) -> Result<R>,
-) -> TxnResult<Vec<Option<R>>> {
-    let find = |hash: &NameHash| {
-        let found = table.get(txn, hash)?.map(|bytes| decode(hash, bytes));
-        Ok(found.transpose()?)
-    };
-    hashes.iter().map(find).collect()
-}
-
-/// What `table` has under `hash`; else the next id, made into a value and its bytes by `make`.
-fn insert_new<R>(
-    table: Plain,
-    txn: &mut RwTxn<'_>,
-    hash: &NameHash,
-    decode: fn(&NameHash, &[u8]) -> Result<R>,
-    make: impl FnOnce(u32) -> (R, Vec<u8>),
-) -> TxnResult<R> {
-    if let Some(bytes) = table.get(txn, hash)? {
-        return Ok(decode(hash, bytes)?);
-    }
-    // Names are never removed, so their number is the next id.
-    let taken = table.len(txn)?;
-    let id = u32::try_from(taken).ok().filter(|id| *id < crate::batch::NEW_SERIES_BASE);
-    let message = "a tenant has at most 2,147,483,648 series and as many fields".to_owned();
-    let (value, bytes) = make(id.ok_or(Error::Invalid { message })?);
-    table.put(txn, hash, &bytes)?;
-    Ok(value)
 }
 
 fn log_entries(copied: Vec<(u64, Vec<u8>)>) -> Vec<LogEntry> {

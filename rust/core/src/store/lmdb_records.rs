@@ -2,14 +2,15 @@
 //!
 //! Each ends in a checksum of its key and itself. Blocks and names are sealed and need none.
 
-use super::{Counts, NameHash, NamesPage};
-use crate::batch::{FieldId, FieldType, SeriesId};
+use super::{Counts, FirstIds, NamesPage, NewNames};
+use crate::batch::{FieldId, FieldType};
 use crate::error::{Error, Result};
 
 /// Version of the environment's layout.
-const FORMAT_VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 2;
+/// The version before: it looked names up in tables of their own, and did not count them.
+const VERSION_WITH_TABLES: u32 = 1;
 const CORRUPT_HEAD: Error = Error::Corrupt { what: "the store's head record" };
-const CORRUPT_CATALOG: Error = Error::Corrupt { what: "a catalog entry" };
 const CORRUPT_NAMES: Error = Error::Corrupt { what: "a page of names" };
 
 /// The key of [`Head`].
@@ -56,6 +57,8 @@ pub(super) struct Head {
     pub(super) compacted: u64,
     pub(super) generation: u64,
     pub(super) retention_seconds: u64,
+    /// Ids that names get next; `None` in version 1.
+    pub(super) next_ids: Option<FirstIds>,
 }
 
 impl Head {
@@ -72,17 +75,26 @@ impl Head {
             self.generation,
             self.retention_seconds,
         ];
+        let next = self.next_ids.unwrap_or_default();
         let mut bytes = FORMAT_VERSION.to_le_bytes().to_vec();
         bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+        bytes.extend([next.series, next.field].iter().flat_map(|id| id.to_le_bytes()));
         checked(HEAD, bytes)
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Result<Self> {
         let bytes = verified(HEAD, bytes).ok_or(CORRUPT_HEAD)?;
         let (version, rest) = bytes.split_first_chunk::<4>().ok_or(CORRUPT_HEAD)?;
-        if u32::from_le_bytes(*version) != FORMAT_VERSION {
-            return Err(CORRUPT_HEAD);
-        }
+        let (rest, next_ids) = match u32::from_le_bytes(*version) {
+            VERSION_WITH_TABLES => (rest, None),
+            FORMAT_VERSION => {
+                let (rest, field) = rest.split_last_chunk().ok_or(CORRUPT_HEAD)?;
+                let (rest, series) = rest.split_last_chunk().ok_or(CORRUPT_HEAD)?;
+                let (series, field) = (u32::from_le_bytes(*series), u32::from_le_bytes(*field));
+                (rest, Some(FirstIds { series, field }))
+            }
+            _ => return Err(CORRUPT_HEAD),
+        };
         let (numbers, []) = rest.as_chunks::<8>() else {
             return Err(CORRUPT_HEAD);
         };
@@ -99,58 +111,22 @@ impl Head {
         if compacted > log_last {
             return Err(CORRUPT_HEAD);
         }
-        Ok(Self { log_last, counts, compacted, generation, retention_seconds })
+        Ok(Self { log_last, counts, compacted, generation, retention_seconds, next_ids })
     }
 }
 
-pub(super) fn encode_series(hash: &NameHash, id: SeriesId) -> Vec<u8> {
-    checked(hash, id.to_le_bytes().to_vec())
-}
-
-pub(super) fn series(hash: &NameHash, bytes: &[u8]) -> Result<SeriesId> {
-    verified(hash, bytes).and_then(number).ok_or(CORRUPT_CATALOG)
-}
-
-pub(super) fn encode_field(hash: &NameHash, id: FieldId, field_type: FieldType) -> Vec<u8> {
-    checked(hash, typed(id, field_type))
-}
-
-pub(super) fn field(hash: &NameHash, bytes: &[u8]) -> Result<(FieldId, FieldType)> {
-    verified(hash, bytes).and_then(of_typed).ok_or(CORRUPT_CATALOG)
-}
-
-fn number(bytes: &[u8]) -> Option<u32> {
-    Some(u32::from_le_bytes(bytes.try_into().ok()?))
-}
-
-/// A field's id and the code of its type.
-fn typed(id: FieldId, field_type: FieldType) -> Vec<u8> {
-    let mut bytes = id.to_le_bytes().to_vec();
-    bytes.push(field_type.code());
-    bytes
-}
-
-fn of_typed(bytes: &[u8]) -> Option<(FieldId, FieldType)> {
-    let (&code, id) = bytes.split_last()?;
-    Some((number(id)?, FieldType::of_code(code)?))
-}
-
-pub(super) fn encode_names(
-    sequence: u64,
-    series: &[SeriesId],
-    fields: &[(FieldId, FieldType)],
-    sealed_names: &[u8],
-) -> Vec<u8> {
-    let count = |length: usize| u32::try_from(length).expect("a batch has fewer than 2^32 names");
-    let mut bytes =
-        Vec::with_capacity(12 + 4 * series.len() + 5 * fields.len() + sealed_names.len());
-    bytes.extend(count(series.len()).to_le_bytes());
-    bytes.extend(count(fields.len()).to_le_bytes());
-    bytes.extend(series.iter().flat_map(|id| id.to_le_bytes()));
-    for (id, field_type) in fields {
-        bytes.extend(typed(*id, *field_type));
+pub(super) fn encode_names(sequence: u64, first: FirstIds, names: &NewNames) -> Vec<u8> {
+    let fields = u32::try_from(names.fields.len()).expect("a batch has fewer than 2^32 fields");
+    let ids_len = 4 * to_usize(names.series) + 5 * names.fields.len();
+    let mut bytes = Vec::with_capacity(12 + ids_len + names.sealed_names.len());
+    bytes.extend(names.series.to_le_bytes());
+    bytes.extend(fields.to_le_bytes());
+    bytes.extend((0..names.series).flat_map(|at| (first.series + at).to_le_bytes()));
+    for (id, field_type) in (first.field..).zip(&names.fields) {
+        bytes.extend(id.to_le_bytes());
+        bytes.push(field_type.code());
     }
-    bytes.extend_from_slice(sealed_names);
+    bytes.extend_from_slice(&names.sealed_names);
     checked(&names_key(sequence), bytes)
 }
 
@@ -178,6 +154,16 @@ fn parse_names(sequence: u64, bytes: &[u8]) -> Option<NamesPage> {
     })
 }
 
+/// A field's id and the code of its type.
+fn of_typed(bytes: &[u8]) -> Option<(FieldId, FieldType)> {
+    let (&code, id) = bytes.split_last()?;
+    Some((number(id)?, FieldType::of_code(code)?))
+}
+
+fn number(bytes: &[u8]) -> Option<u32> {
+    Some(u32::from_le_bytes(bytes.try_into().ok()?))
+}
+
 fn to_usize(count: u32) -> usize {
     usize::try_from(count).expect("usize has at least 32 bits")
 }
@@ -185,8 +171,6 @@ fn to_usize(count: u32) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const HASH: NameHash = [5; 16];
 
     /// Every shortening and every bit flipped.
     fn damaged(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
@@ -202,58 +186,68 @@ mod tests {
     #[test]
     fn every_record_reads_back_and_no_damaged_one_does() {
         let counts = Counts { rows: 1, values: 2, rejected: 3, batches: 4, log_bytes: 5 };
+        let next_ids = Some(FirstIds { series: 10, field: 11 });
+        let (log_last, retention_seconds) = (u64::MAX, 9);
         let head =
-            Head { log_last: u64::MAX, counts, compacted: 7, generation: 8, retention_seconds: 9 };
+            Head { log_last, counts, compacted: 7, generation: 8, retention_seconds, next_ids };
         assert_eq!(Head::decode(&head.encode()).unwrap(), head);
         assert!(damaged(&head.encode()).all(|bytes| Head::decode(&bytes).is_err()));
 
-        let fields = [(7, FieldType::Text), (8, FieldType::Bool)];
-        let names = encode_names(9, &[1, 2, 3], &fields, b"sealed");
-        let page = decode_names(9, &names).unwrap();
-        assert_eq!((page.series, page.fields), (vec![1, 2, 3], fields.to_vec()));
-        assert_eq!((page.sequence, page.sealed_names), (9, b"sealed".to_vec()));
-        assert!(damaged(&names).all(|bytes| decode_names(9, &bytes).is_err()));
-
-        let entry = encode_series(&HASH, 77);
-        assert_eq!(series(&HASH, &entry).unwrap(), 77);
-        assert!(damaged(&entry).all(|bytes| series(&HASH, &bytes).is_err()));
-        let entry = encode_field(&HASH, 78, FieldType::Bool);
-        assert_eq!(field(&HASH, &entry).unwrap(), (78, FieldType::Bool));
-        assert!(damaged(&entry).all(|bytes| field(&HASH, &bytes).is_err()));
+        let names = NewNames {
+            series: 3,
+            fields: vec![FieldType::Text, FieldType::Bool],
+            sealed_names: b"sealed".to_vec(),
+        };
+        let first = FirstIds { series: 1, field: 7 };
+        let bytes = encode_names(9, first, &names);
+        assert_eq!(decode_names(9, &bytes).unwrap(), NamesPage::new(9, first, &names));
+        assert!(damaged(&bytes).all(|bytes| decode_names(9, &bytes).is_err()));
     }
 
     #[test]
     fn a_record_under_another_key_is_refused() {
-        assert!(series(&[6; 16], &encode_series(&HASH, 77)).is_err());
-        assert!(decode_names(8, &encode_names(9, &[], &[], b"")).is_err());
+        let page = encode_names(9, FirstIds::default(), &NewNames::default());
+        assert!(decode_names(9, &page).is_ok() && decode_names(8, &page).is_err());
     }
 
     #[test]
     fn the_records_are_those_of_the_format_text() {
         let counts = Counts { rows: 2, values: 3, rejected: 4, batches: 5, log_bytes: 6 };
-        let head = Head { log_last: 1, counts, compacted: 1, generation: 7, retention_seconds: 8 };
+        let next_ids = Some(FirstIds { series: 9, field: 10 });
+        let (log_last, retention_seconds) = (1, 8);
+        let head =
+            Head { log_last, counts, compacted: 1, generation: 7, retention_seconds, next_ids };
         let head = head.encode();
         let words = [1_u64, 2, 3, 4, 5, 6, 1, 7, 8].iter().flat_map(|word| word.to_le_bytes());
-        let body: Vec<u8> = [1, 0, 0, 0].into_iter().chain(words).collect();
+        let body: Vec<u8> = [2, 0, 0, 0].into_iter().chain(words).collect();
+        let body = [body.as_slice(), &[9, 0, 0, 0, 10, 0, 0, 0]].concat();
         let sum = crc32fast::hash(&[b"head".as_slice(), &body].concat());
         assert_eq!(head, [body, sum.to_le_bytes().to_vec()].concat());
 
-        let page = encode_names(0x0102, &[3], &[(4, FieldType::Text)], b"sealed");
+        let fields = vec![FieldType::Text];
+        let names = NewNames { series: 1, fields, sealed_names: b"sealed".to_vec() };
+        let page = encode_names(0x0102, FirstIds { series: 3, field: 4 }, &names);
         let body = [&[1, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 2], b"sealed".as_slice()];
         let body = body.concat();
         let sum = crc32fast::hash(&[&[0, 0, 0, 0, 0, 0, 1, 2], body.as_slice()].concat());
         assert_eq!(page, [body, sum.to_le_bytes().to_vec()].concat());
+    }
 
-        let entry = encode_field(&HASH, 0x0201, FieldType::Bool);
-        assert_eq!(entry[..5], [1, 2, 0, 0, 1]);
-        assert_eq!(encode_series(&HASH, 0x0201)[..4], [1, 2, 0, 0]);
+    /// What 0.1.0 wrote: the same numbers, and no ids behind them.
+    #[test]
+    fn a_head_of_version_1_is_read() {
+        let head = Head { log_last: 7, compacted: 7, ..Head::default() };
+        let mut bytes = head.encode();
+        bytes.truncate(bytes.len() - 12);
+        bytes[0] = 1;
+        assert_eq!(Head::decode(&checked(HEAD, bytes)).unwrap(), head);
     }
 
     #[test]
     fn a_head_of_another_format_version_is_refused() {
         let mut bytes = Head::default().encode();
         bytes.truncate(bytes.len() - 4);
-        bytes[0] = 2;
+        bytes[0] = 3;
         assert!(Head::decode(&checked(HEAD, bytes)).is_err());
     }
 }

@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{
-    CompactionLock, Counts, LogEntry, NameHash, NamesPage, NewBlock, NewSegment, READ_BYTES_MAX,
-    Registered, Registration, SegmentId, Store, View,
+    CompactionLock, Counts, FirstIds, LogEntry, NamesPage, NewBlock, NewNames, NewSegment,
+    READ_BYTES_MAX, SegmentId, Store, View,
 };
-use crate::batch::{FieldId, FieldType, SeriesId};
 use crate::error::{Error, Result};
 
 /// A store that lives and dies with the process.
@@ -57,8 +56,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[derive(Default)]
 struct State {
-    series: HashMap<NameHash, SeriesId>,
-    fields: HashMap<NameHash, (FieldId, FieldType)>,
+    next: FirstIds,
     names: Vec<NamesPage>,
     /// Blocks from `compacted + 1` on.
     log: Vec<Vec<u8>>,
@@ -93,41 +91,16 @@ impl MemoryStore {
     }
 }
 
-fn next_id(taken: usize) -> u32 {
-    u32::try_from(taken).expect("fewer than 2^32 names fit in memory")
-}
-
 impl Store for MemoryStore {
-    fn register(&self, names: &Registration) -> Result<Registered> {
+    fn append_names(&self, after: u64, names: &NewNames) -> Result<Option<FirstIds>> {
         let mut state = self.state();
-        let conflicts = names.fields.iter().any(|(hash, field_type)| {
-            state.fields.get(hash).is_some_and(|(_, winner)| winner != field_type)
-        });
-        if conflicts {
-            let fields = names.fields.iter().map(|(hash, _)| state.fields.get(hash).copied());
-            return Ok(Registered { series: Vec::new(), fields: fields.collect() });
+        if after != state.names.len() as u64 {
+            return Ok(None);
         }
-        let taken = (state.series.len(), state.fields.len());
-        let mut series = Vec::with_capacity(names.series.len());
-        for hash in &names.series {
-            let fresh = next_id(state.series.len());
-            series.push(*state.series.entry(*hash).or_insert(fresh));
-        }
-        let mut fields = Vec::with_capacity(names.fields.len());
-        for (hash, field_type) in &names.fields {
-            let fresh = (next_id(state.fields.len()), *field_type);
-            fields.push(*state.fields.entry(*hash).or_insert(fresh));
-        }
-        if taken != (state.series.len(), state.fields.len()) {
-            let page = NamesPage {
-                sequence: state.names.len() as u64 + 1,
-                series: series.clone(),
-                fields: fields.clone(),
-                sealed_names: names.sealed_names.clone(),
-            };
-            state.names.push(page);
-        }
-        Ok(Registered { series, fields: fields.into_iter().map(Some).collect() })
+        let first = state.next;
+        state.next = first.behind(names)?;
+        state.names.push(NamesPage::new(after + 1, first, names));
+        Ok(Some(first))
     }
 
     fn names_after(&self, after: u64) -> Result<Vec<NamesPage>> {

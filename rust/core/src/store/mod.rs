@@ -1,8 +1,8 @@
 //! What every store of a tenant promises, whatever keeps the bytes.
 //!
-//! A store sees only sealed bytes and keyed hashes; what they mean is known above it. The promises
-//! are weak enough for a replicated store behind a network: names are idempotent by hash, blocks
-//! are only ever appended, and no call needs a transaction across another.
+//! A store sees only sealed bytes; what they mean is known above it. The promises are weak enough
+//! for a replicated store behind a network: names and blocks are only ever appended, names by
+//! compare-and-swap, and no call needs a transaction across another.
 
 #[cfg(test)]
 mod child;
@@ -17,37 +17,34 @@ mod segment_files;
 pub use lmdb::LmdbStore;
 pub use memory::MemoryStore;
 
-use crate::batch::{FieldId, FieldType, SeriesId};
-use crate::error::Result;
-
-/// Keyed hash of a series name or a field name ([`crate::seal::Sealer::name_hash`]).
-pub type NameHash = [u8; 16];
+use crate::batch::{FieldId, FieldType, NEW_SERIES_BASE, SeriesId};
+use crate::error::{Error, Result};
 
 /// Id of a segment, drawn at random for each.
 pub type SegmentId = [u8; 16];
 
-/// Names to register, and their sealed spelling in the same order.
+/// Names that have no id yet, to become a page.
 #[derive(Clone, Debug, Default)]
-pub struct Registration {
-    /// Series by keyed hash.
-    pub series: Vec<NameHash>,
-    /// Fields by keyed hash, each with the type it is about to be used with.
-    pub fields: Vec<(NameHash, FieldType)>,
+pub struct NewNames {
+    /// Number of series.
+    pub series: u32,
+    /// Types of the fields.
+    pub fields: Vec<FieldType>,
     /// The names themselves, sealed: series first, then fields.
     pub sealed_names: Vec<u8>,
 }
 
-/// The winners: what every process sees under these hashes from now on.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Registered {
-    /// Ids of [`Registration::series`], in order.
-    pub series: Vec<SeriesId>,
-    /// Ids and types of [`Registration::fields`], in order; `None` for a field that was not
-    /// registered because another field of the same call conflicts.
-    pub fields: Vec<Option<(FieldId, FieldType)>>,
+/// Ids given to a page of names: those of its series count up from one number, those of its fields
+/// from another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FirstIds {
+    /// Id of the first series.
+    pub series: SeriesId,
+    /// Id of the first field.
+    pub field: FieldId,
 }
 
-/// One stored page of names.
+/// One stored page of names. Only version 1 wrote a name on several pages, always under one id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamesPage {
     /// Position in the order of registration, from 1.
@@ -58,6 +55,36 @@ pub struct NamesPage {
     pub fields: Vec<(FieldId, FieldType)>,
     /// The sealed names, series first.
     pub sealed_names: Vec<u8>,
+}
+
+impl FirstIds {
+    /// Those of the page behind this one, which has `names`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] where `names` do not fit below the limit.
+    fn behind(self, names: &NewNames) -> Result<Self> {
+        let next = |first: u32, count: usize| {
+            let next = first.checked_add(u32::try_from(count).ok()?);
+            next.filter(|next| *next <= NEW_SERIES_BASE)
+        };
+        let series = usize::try_from(names.series).ok().and_then(|count| next(self.series, count));
+        let field = next(self.field, names.fields.len());
+        let next = series.zip(field).map(|(series, field)| Self { series, field });
+        let message = "a tenant has at most 2,147,483,648 series and as many fields".to_owned();
+        next.ok_or(Error::Invalid { message })
+    }
+}
+
+impl NamesPage {
+    /// The page of these names under ids from `first` on.
+    fn new(sequence: u64, first: FirstIds, names: &NewNames) -> Self {
+        Self {
+            sequence,
+            series: (first.series..first.series + names.series).collect(),
+            fields: (first.field..).zip(names.fields.iter().copied()).collect(),
+            sealed_names: names.sealed_names.clone(),
+        }
+    }
 }
 
 /// What is counted in the same commit as the block it belongs to.
@@ -143,13 +170,13 @@ pub trait CompactionLock: Send {}
 /// them means that part of a call took effect, except [`crate::error::Error::Poisoned`] and
 /// [`crate::error::Error::Io`] out of [`Self::append`]: then the block may or may not be stored.
 pub trait Store: Send + Sync {
-    /// Gives every name its id: the one it already has, else a fresh one. Nothing is registered
-    /// where a field already has another type; the caller finds that type in the answer. Calling
-    /// again with the same names gives the same ids.
+    /// Appends a page of names under ids that no name has yet. `None`, and nothing is stored, where
+    /// `after` is not the last page: the caller has to look at the others first, since the names
+    /// may have their ids by now.
     ///
     /// # Errors
-    /// See [`Store`].
-    fn register(&self, names: &Registration) -> Result<Registered>;
+    /// See [`Store`]; after [`crate::error::Error::Io`] the page may be stored.
+    fn append_names(&self, after: u64, names: &NewNames) -> Result<Option<FirstIds>>;
 
     /// Pages of names registered after page `after`, oldest first, at least one if there is any.
     ///

@@ -1,8 +1,13 @@
 //! Rules that all wire formats share.
 
+use std::borrow::Cow;
+
 use crate::batch::SeriesName;
 use crate::limits::WriteLimits;
 use crate::time::YEAR_2000_NS;
+
+/// Keys and values of tags.
+pub(super) type Tags<'t> = Vec<(Cow<'t, str>, Cow<'t, str>)>;
 
 /// Tags whose value is always the tenant's key, whoever sent them (decisions C15).
 pub(super) const TENANT_TAGS: [&str; 3] = ["tenant", "tenant_id", "tenant_key"];
@@ -25,10 +30,10 @@ pub(super) const fn is_stored(time_ns: i64) -> bool {
 ///
 /// # Panics
 /// In debug builds when a key occurs twice, which callers must have excluded (C8).
-pub(super) fn series_name(
+pub(super) fn series_name<'t>(
     measurement: &str,
-    mut tags: Vec<(String, String)>,
-    tenant_key: &str,
+    mut tags: Tags<'t>,
+    tenant_key: &'t str,
     limits: &WriteLimits,
 ) -> Option<SeriesName> {
     let mut stamped_count = 0;
@@ -36,8 +41,8 @@ pub(super) fn series_name(
         if key.is_empty() {
             return None;
         }
-        if TENANT_TAGS.contains(&key.as_str()) {
-            tenant_key.clone_into(value);
+        if TENANT_TAGS.contains(&&**key) {
+            *value = Cow::Borrowed(tenant_key);
             stamped_count += 1;
         }
     }
@@ -46,7 +51,7 @@ pub(super) fn series_name(
     }
     tags.sort_unstable();
     debug_assert!(tags.is_sorted_by(|(key, _), (next, _)| key < next), "a tag key occurs twice");
-    Some(SeriesName { measurement: measurement.to_owned(), tags })
+    Some(SeriesName::new(measurement, &tags))
 }
 
 #[cfg(test)]
@@ -54,14 +59,14 @@ mod tests {
     use super::*;
 
     fn name(keys: &[&str]) -> Option<SeriesName> {
-        let tags = keys.iter().map(|key| ((*key).to_owned(), "sent".to_owned())).collect();
+        let tags = keys.iter().map(|key| ((*key).into(), "sent".into())).collect();
         series_name("link", tags, "acme", &WriteLimits { tags_max: 2, ..WriteLimits::default() })
     }
 
     #[test]
     fn tags_are_sorted_and_tenant_tags_stamped() {
         let name = name(&["tenants", "tenant_key", "a", "tenant", "tenant_id"]).unwrap();
-        let tags: Vec<_> = name.tags.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        let tags: Vec<_> = name.tags().collect();
         let stamped = [("tenant", "acme"), ("tenant_id", "acme"), ("tenant_key", "acme")];
         assert_eq!(tags, [&[("a", "sent")], &stamped[..], &[("tenants", "sent")]].concat(), "C15");
     }

@@ -2,7 +2,7 @@
 
 use fleetcast_core::batch::SeriesName;
 use fleetcast_core::manifest::Manifest;
-use fleetcast_core::names::{NameReader, encode_field, encode_series};
+use fleetcast_core::names::{NameReader, encode_field};
 
 use super::Target;
 
@@ -15,25 +15,21 @@ pub(super) const TARGET: Target = Target {
 };
 
 fn seeds() -> Vec<Vec<u8>> {
-    let tag = |key: &str, value: &str| (key.to_owned(), value.to_owned());
-    let series = SeriesName {
-        measurement: "link".to_owned(),
-        tags: vec![tag("entity_id", "é"), tag("site", "")],
-    };
-    vec![encode_series(&series), encode_field("link", "snr_db"), Manifest::default().encode()]
+    let series = SeriesName::new("link", &[("entity_id", "é"), ("site", "")]);
+    vec![series.as_bytes().to_vec(), encode_field("link", "snr_db"), Manifest::default().encode()]
 }
 
 fn run(bytes: &[u8]) {
     let mut names = NameReader::new(bytes);
     while !names.is_empty() {
         let Ok(name) = names.series() else { break };
-        let again = encode_series(&name);
-        assert_eq!(NameReader::new(&again).series().ok(), Some(name));
+        let tags: Vec<_> = name.tags().collect();
+        assert_eq!(SeriesName::new(name.measurement(), &tags), name);
     }
     let mut fields = NameReader::new(bytes);
     while !fields.is_empty() {
         let Ok((measurement, field)) = fields.field() else { break };
-        let again = encode_field(&measurement, &field);
+        let again = encode_field(measurement, field);
         assert_eq!(NameReader::new(&again).field().ok(), Some((measurement, field)));
     }
     if let Ok(manifest) = Manifest::decode(bytes) {

@@ -1,6 +1,5 @@
 //! The store on disk: against its twin, at its limits, among threads and processes.
 
-use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Barrier, Mutex};
@@ -12,26 +11,16 @@ use proptest::prelude::*;
 use super::super::MemoryStore;
 use super::super::child::Child;
 use super::*;
+use crate::batch::FieldType;
 
 fn block(sealed: Vec<u8>) -> NewBlock {
     let counts = Counts { rows: 3, values: 5, rejected: 1, batches: 1, log_bytes: 0 };
     NewBlock { sealed, counts }
 }
 
-fn hash(number: u8) -> NameHash {
-    let mut hash = [number; 16];
-    hash[0] = number.wrapping_mul(151);
-    hash
-}
-
-/// A registration whose names are numbers.
-fn names(series: &[u8], fields: &[(u8, FieldType)]) -> Registration {
-    Registration {
-        series: series.iter().map(|number| hash(*number)).collect(),
-        fields: fields.iter().map(|(number, kind)| (hash(*number), *kind)).collect(),
-        sealed_names: [series, &fields.iter().map(|(number, _)| *number).collect::<Vec<_>>()]
-            .concat(),
-    }
+/// A page of so many series and of fields of these types.
+fn names(series: u32, fields: &[FieldType]) -> NewNames {
+    NewNames { series, fields: fields.to_vec(), sealed_names: vec![7; 5 + fields.len()] }
 }
 
 fn whole_log(store: &dyn Store) -> Vec<LogEntry> {
@@ -56,7 +45,8 @@ enum Step {
     Retain(u64),
     Segment(u8, Vec<u8>),
     RemoveSegment(u8),
-    Register(Vec<u8>, Vec<(u8, FieldType)>),
+    /// Appends names behind the last page or behind another.
+    Names(bool, u32, Vec<FieldType>),
     Append(Vec<u8>),
     Follow(u64),
     Reopen,
@@ -64,13 +54,10 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let kind = prop_oneof![4 => Just(FieldType::Float), 1 => Just(FieldType::Bool), 1 => Just(FieldType::Text)];
-    let series = prop::collection::vec(0..12_u8, 0..5);
-    // One call names a field once.
-    let fields = prop::collection::btree_map(0..6_u8, kind, 0..4);
-    let register = (series, fields)
-        .prop_map(|(series, fields)| Step::Register(series, fields.into_iter().collect()));
+    let names = (prop::bool::weighted(0.7), 0..5_u32, prop::collection::vec(kind, 0..4))
+        .prop_map(|(is_last, series, fields)| Step::Names(is_last, series, fields));
     prop_oneof![
-        3 => register,
+        3 => names,
         3 => prop::collection::vec(any::<u8>(), 0..9_000).prop_map(Step::Append),
         2 => (0..8_u64).prop_map(Step::Follow),
         1 => Just(Step::Reopen),
@@ -90,11 +77,13 @@ proptest! {
         let twin = MemoryStore::default();
         for step in steps {
             match step {
-                Step::Register(series, fields) => {
-                    let names = names(&series, &fields);
-                    let registered = disk.register(&names).unwrap();
-                    prop_assert_eq!(&registered, &twin.register(&names).unwrap());
-                    prop_assert_eq!(registered, disk.register(&names).unwrap());
+                Step::Names(is_last, series, fields) => {
+                    let names = names(series, &fields);
+                    let last = twin.names_after(0).unwrap().len() as u64;
+                    let after = if is_last { last } else { last + 1 };
+                    let first = disk.append_names(after, &names).unwrap();
+                    prop_assert_eq!(first, twin.append_names(after, &names).unwrap());
+                    prop_assert_eq!(first.is_some(), is_last);
                 }
                 Step::Append(sealed) => {
                     disk.append(vec![block(sealed.clone())]).unwrap();
@@ -167,52 +156,63 @@ fn one_process_opens_a_store_once_and_again_after_closing() {
 }
 
 #[test]
-fn a_type_conflict_registers_nothing() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = LmdbStore::create(directory.path()).unwrap();
-    store.register(&names(&[], &[(1, FieldType::Float)])).unwrap();
-    let conflict = names(&[1, 2], &[(2, FieldType::Bool), (1, FieldType::Text)]);
-    let answer = store.register(&conflict).unwrap();
-    assert!(answer.series.is_empty());
-    assert_eq!(answer.fields, [None, Some((0, FieldType::Float))]);
-    assert_eq!(store.names_after(1).unwrap(), []);
-    let later = store.register(&names(&[2], &[(2, FieldType::Text)])).unwrap();
-    assert_eq!((later.series, later.fields), (vec![0], vec![Some((1, FieldType::Text))]));
-}
-
-#[test]
-fn racing_registrations_agree_and_their_pages_cover_every_id() {
+fn pages_raced_for_follow_each_other_and_no_id_is_given_twice() {
     let directory = tempfile::tempdir().unwrap();
     let store = LmdbStore::create(directory.path()).unwrap();
     let start = Barrier::new(8);
-    let won: Vec<Vec<(u8, SeriesId)>> = thread::scope(|scope| {
-        let register = |thread: u8| {
+    thread::scope(|scope| {
+        for _ in 0..8 {
             let (store, start) = (&store, &start);
-            move || {
+            scope.spawn(move || {
                 start.wait();
-                let wanted: Vec<u8> =
-                    (0..40).map(|at| (at * 3 + at / 20 + thread * 7) % 60).collect();
-                let pairs = wanted.chunks(3).flat_map(|series| {
-                    let kinds = [(series[0] % 5, FieldType::Float)];
-                    let answer = store.register(&names(series, &kinds)).unwrap();
-                    series.iter().copied().zip(answer.series).collect::<Vec<_>>()
-                });
-                pairs.collect()
-            }
-        };
-        let threads: Vec<_> = (0..8).map(|thread| scope.spawn(register(thread))).collect();
-        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+                let mut last = 0;
+                for _ in 0..5 {
+                    let names = names(3, &[FieldType::Float]);
+                    while store.append_names(last, &names).unwrap().is_none() {
+                        last = store.names_after(last).unwrap().last().unwrap().sequence;
+                    }
+                }
+            });
+        }
     });
-    let winners: HashSet<(u8, SeriesId)> = won.into_iter().flatten().collect();
-    assert_eq!(winners.len(), 60, "a name has two ids, or an id two names");
-    let ids: HashSet<SeriesId> = winners.iter().map(|(_, id)| *id).collect();
-    assert_eq!(ids, (0..60).collect());
     let pages = store.names_after(0).unwrap();
-    let named: HashSet<SeriesId> = pages.iter().flat_map(|page| &page.series).copied().collect();
-    assert_eq!(named, ids);
-    let fields: HashSet<FieldId> =
-        pages.iter().flat_map(|page| &page.fields).map(|(id, _)| *id).collect();
-    assert_eq!(fields, (0..5).collect());
+    assert_eq!(pages.len(), 40);
+    assert!(pages.iter().flat_map(|page| &page.series).copied().eq(0..120));
+    assert!(pages.iter().flat_map(|page| &page.fields).map(|(id, _)| *id).eq(0..40));
+    assert_eq!(store.peek().unwrap().1, 120);
+}
+
+/// An environment of version 1 had a table of series and one of fields, and a head without ids.
+#[test]
+fn a_store_of_version_1_goes_on_where_it_was() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = LmdbStore::create(directory.path()).unwrap();
+    store.append_names(0, &names(3, &[FieldType::Bool])).unwrap();
+    let old = ["series", "fields"];
+    let made = store.env.create_tables(|open, txn| {
+        let mut make = |name| open.create_database::<Bytes, Bytes>(txn, Some(name));
+        Ok([make(old[0])?, make(old[1])?])
+    });
+    let fill = |txn: &mut RwTxn<'_>| {
+        let [series, fields] = made.as_ref().unwrap();
+        (0..3).try_for_each(|id: u8| series.put(txn, &[id], &[id]))?;
+        fields.put(txn, &[0], &[0])?;
+        Ok(store.tables.meta.delete(txn, records::HEAD)?)
+    };
+    assert!(store.env.write("write as version 1 did", fill).unwrap());
+    drop(store);
+    let store = LmdbStore::open(directory.path()).unwrap();
+    assert_eq!(store.peek().unwrap().1, 3);
+    let first = store.append_names(1, &names(1, &[FieldType::Text])).unwrap();
+    assert_eq!(first, Some(FirstIds { series: 3, field: 1 }));
+    drop(store);
+    let store = LmdbStore::open(directory.path()).unwrap();
+    assert_eq!(store.peek().unwrap().1, 4);
+    let is_empty = store.env.read("look at the old tables", |txn| {
+        let [series, fields] = store.tables.version_1.map(|table| table.unwrap().is_empty(txn));
+        Ok(series? && fields?)
+    });
+    assert!(is_empty.unwrap());
 }
 
 #[test]
@@ -359,7 +359,7 @@ fn a_handle_refuses_to_work_after_a_fork() {
         let forked = [
             store.head().map(drop),
             store.append(vec![block(vec![2])]),
-            store.register(&names(&[1], &[])).map(drop),
+            store.append_names(0, &names(1, &[])).map(drop),
         ];
         let refused = forked.iter().all(|outcome| matches!(outcome, Err(Error::Forked)));
         // SAFETY: see above.
@@ -401,9 +401,9 @@ fn fill_the_disk(directory: &Path) {
         };
         assert!(matches!(error, Error::DiskFull), "{error}");
         assert!(matches!(store.append(vec![block(vec![0; 500_000])]), Err(Error::DiskFull)));
-        let names = names(&(0..200).collect::<Vec<_>>(), &[]);
-        let registered = store.register(&names);
-        assert!(matches!(registered, Ok(_) | Err(Error::DiskFull)), "{registered:?}");
+        let pages = store.names_after(0).unwrap().len() as u64;
+        let appended = store.append_names(pages, &names(200, &[]));
+        assert!(matches!(appended, Ok(Some(_)) | Err(Error::DiskFull)), "{appended:?}");
     }
     // Readers of a full disk: every slot of the lock file must have its page by now.
     let hold = Barrier::new(600);

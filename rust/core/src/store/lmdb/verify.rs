@@ -2,8 +2,7 @@
 
 use heed::RoTxn;
 
-use super::super::{NameHash, lmdb_records as records};
-use super::{LmdbStore, Plain, Sequenced, TxnResult};
+use super::{LmdbStore, Sequenced, TxnResult};
 use crate::error::Result;
 
 impl LmdbStore {
@@ -16,12 +15,6 @@ impl LmdbStore {
         self.env.read("verify the store", |txn| {
             let head = self.tables.head(txn)?;
             let mut damages = Vec::new();
-            ids(self.tables.series, txn, "series", &mut damages, |hash, bytes| {
-                records::series(hash, bytes)
-            })?;
-            ids(self.tables.fields, txn, "fields", &mut damages, |hash, bytes| {
-                Ok(records::field(hash, bytes)?.0)
-            })?;
             positions(self.tables.names, txn, "names", 0, &mut damages)?;
             let log = positions(self.tables.log, txn, "log", head.compacted, &mut damages)?;
             if log.last != head.log_last {
@@ -34,26 +27,6 @@ impl LmdbStore {
             Ok(damages)
         })
     }
-}
-
-/// Every entry is sound, and the ids are the numbers from 0 on.
-fn ids(
-    table: Plain,
-    txn: &RoTxn<'_>,
-    name: &str,
-    damages: &mut Vec<String>,
-    id_of: impl Fn(&NameHash, &[u8]) -> Result<u32>,
-) -> TxnResult<()> {
-    let mut taken = vec![false; usize::try_from(table.len(txn)?).unwrap_or(usize::MAX)];
-    for item in table.iter(txn)? {
-        let (key, value) = item?;
-        let id = key.try_into().ok().and_then(|hash| id_of(hash, value).ok());
-        match id.and_then(|id| taken.get_mut(usize::try_from(id).ok()?)) {
-            Some(taken) if !*taken => *taken = true,
-            _ => damages.push(format!("{name}: an entry is damaged")),
-        }
-    }
-    Ok(())
 }
 
 struct Positions {

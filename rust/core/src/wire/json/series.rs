@@ -7,7 +7,7 @@ use super::record::RECORD_DEPTH;
 use super::scan::{Scan, Scanner};
 use crate::fault::FaultCode;
 use crate::swar;
-use crate::wire::rules::series_name;
+use crate::wire::rules::{self, series_name};
 
 /// The spelling of the tags of a record that has none.
 const NO_TAGS: &str = "{}";
@@ -94,7 +94,7 @@ impl<'a> Parser<'a, '_> {
 
     /// Keys and values of the tags object at `start`; faults of record `index` are noted.
     #[cold]
-    fn parse_tags(&mut self, index: usize, start: usize) -> Scan<Vec<(String, String)>> {
+    fn parse_tags(&mut self, index: usize, start: usize) -> Scan<rules::Tags<'a>> {
         let mut scan = Scanner::new(self.text, start);
         let mut pairs = Vec::new();
         self.keys.clear();
@@ -108,7 +108,7 @@ impl<'a> Parser<'a, '_> {
                 self.faults.push(key_at, FaultCode::DuplicateKey, index, &["tags", &key]);
                 scan.at = scan.value_end(RECORD_DEPTH + 1)?;
             } else if scan.peek() == b'"' {
-                pairs.push((key.into_owned(), scan.string()?.into_owned()));
+                pairs.push((key, scan.string()?));
             } else {
                 self.faults.push(key_at, FaultCode::StringType, index, &["tags", &key]);
                 scan.at = scan.value_end(RECORD_DEPTH + 1)?;

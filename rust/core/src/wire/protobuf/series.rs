@@ -36,8 +36,7 @@ impl<'a> Parser<'a, '_> {
         if !map.has_entity_id {
             return Ok(Err("entity_id"));
         }
-        let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
-        let pairs = map.pairs.iter().map(owned).collect();
+        let pairs = map.pairs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
         let name = series_name(measurement, pairs, self.tenant_key, self.limits);
         let Some(name) = name.filter(|_| !map.too_many) else {
             return Ok(Err("tags"));

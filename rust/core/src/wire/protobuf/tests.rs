@@ -298,7 +298,7 @@ fn a_known_spelling_finds_its_series_and_no_other_does() {
     let batch = parse_protobuf(&body, &names, &LIMITS, "acme", NOW_NS).unwrap();
     assert_eq!(batch.tables[0].series, [7]);
     let [NewSeries { name, spelling }] = &batch.new_series[..] else { panic!("{batch:?}") };
-    assert_eq!(name.measurement, "satellite");
+    assert_eq!(name.measurement(), "satellite");
     assert_eq!(*spelling, SpellingCache::spell(SPELLING_FORMAT, b"satellite", &tags));
     assert_eq!(batch.tables[1].series[0], batch.tables[1].series[1]);
 }

@@ -222,10 +222,8 @@ fn modelled(records: &[Record]) -> Outcome {
         if let Some(tenant) = tags.get_mut("tenant") {
             "acme".clone_into(tenant);
         }
-        let name = SeriesName {
-            measurement: record.measurement.clone(),
-            tags: tags.into_iter().collect(),
-        };
+        let tags: Vec<_> = tags.into_iter().collect();
+        let name = SeriesName::new(&record.measurement, &tags);
         let row = Row { name, time_ns: record.time_ns.min(INGEST_NS), cells };
         match tables.iter_mut().find(|(measurement, _)| *measurement == record.measurement) {
             Some((_, rows)) => rows.push(row),
