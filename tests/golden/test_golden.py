@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fleetcast.engine import Engine
+from fleetcast.errors import Refused
 from tests.engine.strategies import NOW_NS
 from tests.engine.test_properties import same
 
@@ -53,6 +54,35 @@ def test_it_can_be_written_on(store) -> None:
     assert_answers(engine, expected)
     found = engine.verify("plane")
     assert (found.damages, found.rows, found.blocks) == ([], expected["rows"], 0)
+
+
+def test_its_names_keep_their_ids_and_types(store) -> None:
+    """Names are looked up among those of the older version, and numbered behind them."""
+    engine, expected = store
+    plane = engine.plane("plane", TENANT)
+    before = plane.stats()
+
+    def body(entity: str, value: object) -> bytes:
+        return json.dumps(
+            [
+                {
+                    "measurement": "link",
+                    "time": "2020-01-01T00:00:00Z",
+                    "tags": {"entity_id": entity, "site": "x"},
+                    "fields": {"snr_db": value},
+                }
+            ]
+        ).encode()
+
+    plane.write_json(body("e0", 1.5), now_ns=NOW_NS)
+    assert plane.stats().series == before.series
+    with pytest.raises(Refused, match="field_type_conflict"):
+        plane.write_json(body("new", "text"), now_ns=NOW_NS)
+    plane.write_json(body("new", 2.5), now_ns=NOW_NS)
+    assert plane.stats().series == before.series + 1
+    engine.close()
+    found = engine.verify("plane")
+    assert (found.damages, found.rows) == ([], expected["rows"] + 2)
 
 
 def test_there_is_one() -> None:

@@ -289,6 +289,12 @@ unsafe extern "C" fn pwrite(fd: c_int, from: *const c_void, count: size_t, at: o
 }
 
 #[unsafe(no_mangle)]
+unsafe extern "C" fn pwrite64(fd: c_int, from: *const c_void, count: size_t, at: off_t) -> ssize_t {
+    // SAFETY: the caller's promise.
+    unsafe { pwrite(fd, from, count, at) }
+}
+
+#[unsafe(no_mangle)]
 unsafe extern "C" fn writev(fd: c_int, parts: *const iovec, count: c_int) -> ssize_t {
     // SAFETY: the caller's promise.
     let parts = unsafe { std::slice::from_raw_parts(parts, usize::try_from(count).unwrap()) };
