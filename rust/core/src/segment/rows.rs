@@ -61,6 +61,7 @@ impl Leaders {
 ///
 /// # Errors
 /// [`Error::Corrupt`] for a series that has no name.
+#[expect(clippy::stable_sort_primitive, reason = "tables are in order, mostly: it merges runs")]
 pub fn sorted(tables: &[Table], leaders: &Leaders) -> Result<Table> {
     let mut keys = Vec::with_capacity(tables.iter().map(Table::row_count).sum());
     for (source, table) in (0_u32..).zip(tables) {
@@ -70,7 +71,7 @@ pub fn sorted(tables: &[Table], leaders: &Leaders) -> Result<Table> {
         }
     }
     if !keys.is_sorted() {
-        keys.sort_unstable();
+        keys.sort();
     } else if let [table] = tables {
         return Ok(table.clone());
     }
@@ -114,65 +115,85 @@ fn gather(tables: &[Table], picks: &[(u32, u32)]) -> Table {
     }
 }
 
-/// Where the values of a column's rows are.
-enum Places {
-    All,
-    /// By row; `u32::MAX` for a row without a value.
-    Some(Vec<u32>),
+/// A column of one table: its values, and where those of its rows are.
+struct Source<'t, T> {
+    values: &'t [T],
+    /// By row, `u32::MAX` for a row without a value; `None` where every row has its own.
+    places: Option<Vec<u32>>,
 }
 
 fn gather_column(tables: &[Table], field: u32, picks: &[(u32, u32)]) -> Option<Column> {
-    let find = |table: &'_ Table| {
-        let at = table.columns.iter().position(|column| column.field == field)?;
-        let places = match &table.columns[at].rows {
-            Rows::All => Places::All,
-            Rows::Some(rows) => {
-                let mut places = vec![u32::MAX; table.row_count()];
-                for (place, row) in (0..).zip(rows) {
-                    places[*row as usize] = place;
-                }
-                Places::Some(places)
-            }
-        };
-        Some((at, places))
-    };
-    let columns: Vec<Option<(usize, Places)>> = tables.iter().map(find).collect();
-    let mut present = Vec::with_capacity(picks.len());
-    // Table, column and place of each value.
-    let mut places = Vec::with_capacity(picks.len());
-    for (row, (table, from)) in (0_u32..).zip(picks) {
-        let Some((column, place)) = &columns[*table as usize] else { continue };
-        let place = match place {
-            Places::All => *from,
-            Places::Some(places) => places[*from as usize],
-        };
-        if place != u32::MAX {
-            present.push(row);
-            places.push((&tables[*table as usize].columns[*column].values, place as usize));
+    let mut columns = tables.iter().flat_map(|table| &table.columns);
+    let like = columns.find(|column| column.field == field)?;
+    // One field id has one type for ever, so each finds its own everywhere.
+    let (present, values) = match like.values {
+        Values::Float(_) => {
+            let (present, values) = gather_values(tables, field, picks, |values| match values {
+                Values::Float(values) => values,
+                _ => &[],
+            });
+            (present, Values::Float(values))
         }
-    }
-    let like = places.first()?.0;
-    let values = match like {
-        Values::Float(_) => Values::Float(take(&places, |values| match values {
-            Values::Float(values) => values,
-            _ => &[],
-        })),
-        Values::Bool(_) => Values::Bool(take(&places, |values| match values {
-            Values::Bool(values) => values,
-            _ => &[],
-        })),
-        Values::Text(_) => Values::Text(take(&places, |values| match values {
-            Values::Text(values) => values,
-            _ => &[],
-        })),
+        Values::Bool(_) => {
+            let (present, values) = gather_values(tables, field, picks, |values| match values {
+                Values::Bool(values) => values,
+                _ => &[],
+            });
+            (present, Values::Bool(values))
+        }
+        Values::Text(_) => {
+            let (present, values) = gather_values(tables, field, picks, |values| match values {
+                Values::Text(values) => values,
+                _ => &[],
+            });
+            (present, Values::Text(values))
+        }
     };
+    if present.is_empty() {
+        return None;
+    }
     let rows = if present.len() == picks.len() { Rows::All } else { Rows::Some(present) };
     Some(Column { field, rows, values })
 }
 
-/// One field id has one type for ever, so `typed` always finds its own.
-fn take<T: Clone>(places: &[(&Values, usize)], typed: impl Fn(&Values) -> &[T]) -> Vec<T> {
-    places.iter().map(|(values, place)| typed(values)[*place].clone()).collect()
+/// Which of the picked rows have a value, and these values.
+fn gather_values<T: Clone>(
+    tables: &[Table],
+    field: u32,
+    picks: &[(u32, u32)],
+    typed: impl Fn(&Values) -> &[T],
+) -> (Vec<u32>, Vec<T>) {
+    let sources: Vec<_> = tables.iter().map(|table| source_of(table, field, &typed)).collect();
+    let (mut present, mut values) =
+        (Vec::with_capacity(picks.len()), Vec::with_capacity(picks.len()));
+    for (row, (table, from)) in (0_u32..).zip(picks) {
+        let Some(source) = &sources[*table as usize] else { continue };
+        let place = source.places.as_ref().map_or(*from, |places| places[*from as usize]);
+        if let Some(value) = source.values.get(place as usize) {
+            present.push(row);
+            values.push(value.clone());
+        }
+    }
+    (present, values)
+}
+
+fn source_of<'t, T>(
+    table: &'t Table,
+    field: u32,
+    typed: impl Fn(&'t Values) -> &'t [T],
+) -> Option<Source<'t, T>> {
+    let column = table.columns.iter().find(|column| column.field == field)?;
+    let places = match &column.rows {
+        Rows::All => None,
+        Rows::Some(rows) => {
+            let mut places = vec![u32::MAX; table.row_count()];
+            for (place, row) in (0..).zip(rows) {
+                places[*row as usize] = place;
+            }
+            Some(places)
+        }
+    };
+    Some(Source { values: typed(&column.values), places })
 }
 
 /// Some neighbouring rows of a table; columns without a value there are left out.
