@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import statistics
+import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import fleet
+from effort import DATA
 from fleetcast._core import Plane, Refused
 from measure import alternate, cpu_seconds
-from messages import MESSAGE_RECORDS, WriteRequest, message
+from messages import MESSAGE_RECORDS, WriteRequest, message, request
 from servers import CONNECTIONS, grpc_driven, http_driven, running_noop
 from table import Line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.service.service import Service
 
     from effort import Effort
@@ -20,6 +26,8 @@ if TYPE_CHECKING:
 
 SMALL_RECORDS = fleet.BODY_RECORDS
 LARGE_RECORDS = MESSAGE_RECORDS
+_ROOT = Path(__file__).parent.parent
+_DECODE = "cargo run --quiet --release --locked --package fleetcast-fuzz --example decode --"
 
 
 def decoder_lines(effort: Effort) -> list[Line]:
@@ -28,6 +36,11 @@ def decoder_lines(effort: Effort) -> list[Line]:
     records = len(messages) * MESSAGE_RECORDS
     plane = Plane.in_memory("bench")
     plane.write_json(fleet.conflicting_body())
+    # The spellings of its series in protobuf, without the field that will conflict.
+    known = json.loads(next(fleet.bodies(1)))
+    for each in known:
+        del each["fields"][fleet.FIELDS[-1]]
+    plane.write_protobuf(request(known))
 
     def columns() -> None:
         for body in messages:
@@ -43,19 +56,38 @@ def decoder_lines(effort: Effort) -> list[Line]:
             WriteRequest.FromString(body)
 
     columns()
+    prost = prost_rates(messages)
     rates = alternate(
         effort.rounds,
         {
             "columns": lambda: records / cpu_seconds(columns),
             "objects": lambda: records / cpu_seconds(objects),
+            "core": lambda: next(prost),
+            "prost": lambda: next(prost),
         },
     )
     return [
         Line.at_least(
             "protobuf: decode + validate + columns, records per CPU second",
             rates["columns"], "generated Python classes (upb)", rates["objects"], 10,
-        )
+        ),
+        Line.at_least(
+            "the same, from Rust", rates["core"], "prost", rates["prost"], 10
+        ),
     ]  # fmt: skip
+
+
+def prost_rates(messages: list[bytes]) -> Iterator[float]:
+    """In turn, the core's records per CPU second, called from Rust, and those of prost."""
+    files = [DATA / f"message-{at}.binpb" for at in range(len(messages))]
+    for file, body in zip(files, messages, strict=True):
+        file.write_bytes(body)
+    while True:
+        command = [*_DECODE.split(), *map(str, files)]
+        answer = subprocess.run(command, cwd=_ROOT, check=True, capture_output=True)
+        core, prost = map(float, answer.stdout.split())
+        yield core
+        yield prost
 
 
 def grpc_lines(effort: Effort, service: Service, key: str) -> list[Line]:

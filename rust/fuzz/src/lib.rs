@@ -7,5 +7,6 @@
 pub mod allocations;
 pub mod coverage;
 pub mod engine;
+pub mod messages;
 mod mutate;
 pub mod targets;

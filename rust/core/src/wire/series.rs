@@ -12,10 +12,12 @@ use crate::spelling::SpellingCache;
 pub(super) struct SeriesFinder<'a, 'c> {
     format: u8,
     names: &'c SpellingCache,
-    /// Where in `names` the series of the next record probably stands.
+    /// Series that `names` does not know, in the order in which they came; and their indices.
+    fresh: Vec<Fresh<'a>>,
+    fresh_places: HashTable<usize>,
+    /// Where in `names` and in `fresh` the series of the next record probably stands.
     next: usize,
-    /// Series that `names` does not know.
-    fresh: HashTable<Fresh<'a>>,
+    next_fresh: usize,
 }
 
 struct Fresh<'a> {
@@ -27,7 +29,8 @@ struct Fresh<'a> {
 
 impl<'a, 'c> SeriesFinder<'a, 'c> {
     pub(super) fn new(format: u8, names: &'c SpellingCache) -> Self {
-        Self { format, names, next: 0, fresh: HashTable::new() }
+        let (fresh, fresh_places) = (Vec::new(), HashTable::new());
+        Self { format, names, fresh, fresh_places, next: 0, next_fresh: 0 }
     }
 
     /// The series of `measurement` whose tags are spelled like this.
@@ -39,7 +42,9 @@ impl<'a, 'c> SeriesFinder<'a, 'c> {
             return Some(series);
         }
         let spells = |fresh: &Fresh<'_>| *fresh.tags == *tags && fresh.measurement == measurement;
-        self.fresh.find(hash, spells).map(|fresh| fresh.series)
+        let &at = self.fresh_places.find(hash, |&at| self.fresh.get(at).is_some_and(spells))?;
+        self.next_fresh = at + 1;
+        self.fresh.get(at).map(|fresh| fresh.series)
     }
 
     /// What every spelling of `measurement` begins with, for [`Self::find_next`].
@@ -47,17 +52,28 @@ impl<'a, 'c> SeriesFinder<'a, 'c> {
         Prefix::new(&SpellingCache::spell(self.format, measurement.as_bytes(), b""))
     }
 
-    /// The series of the measurement of `head`, and the length of its tags, if `text` begins with
-    /// the tags of the series that stands behind the one found before.
+    /// The series of the measurement with this head, and the length of its tags, if `text` begins
+    /// with the tags of the series that stands behind the one found before.
     #[inline]
-    pub(super) fn find_next(&mut self, head: &Prefix, text: &[u8]) -> Option<(u32, usize)> {
-        let (spelling, series) = self.names.at(self.next)?;
-        let tags = spelling.get(head.length_in(spelling)?..)?;
-        if !text.starts_with(tags) {
+    pub(super) fn find_next(
+        &mut self,
+        (measurement, head): (&str, &Prefix),
+        text: &[u8],
+    ) -> Option<(u32, usize)> {
+        if let Some((spelling, series)) = self.names.at(self.next)
+            && let Some(head_bytes) = head.length_in(spelling)
+            && let Some(tags) = spelling.get(head_bytes..)
+            && text.starts_with(tags)
+        {
+            self.next += 1;
+            return Some((series, tags.len()));
+        }
+        let fresh = self.fresh.get(self.next_fresh)?;
+        if !text.starts_with(&fresh.tags) || fresh.measurement != measurement {
             return None;
         }
-        self.next += 1;
-        Some((series, tags.len()))
+        self.next_fresh += 1;
+        Some((fresh.series, fresh.tags.len()))
     }
 
     /// Adds `name` to the new series of `batch`, to be found under this spelling; its number.
@@ -76,8 +92,10 @@ impl<'a, 'c> SeriesFinder<'a, 'c> {
         batch.new_series.push(NewSeries { name, spelling });
         let series = NEW_SERIES_BASE + number;
         let hash = self.names.hash(self.format, measurement.as_bytes(), &tags);
-        let fresh = Fresh { hash, measurement, tags, series };
-        self.fresh.insert_unique(hash, fresh, |fresh| fresh.hash);
+        let Self { fresh, fresh_places, .. } = self;
+        let rehash = |&at: &usize| fresh.get(at).map_or(0, |fresh| fresh.hash);
+        fresh_places.insert_unique(hash, fresh.len(), rehash);
+        fresh.push(Fresh { hash, measurement, tags, series });
         series
     }
 }

@@ -70,7 +70,8 @@ impl Values<'_> {
 
 /// What a record of a known shape says, apart from the values of its fields.
 pub(super) struct Shaped {
-    pub(super) series: u32,
+    /// `None` for one that is not known yet: such a record is read by the rules.
+    pub(super) series: Option<u32>,
     pub(super) sent_ns: i64,
     /// The place behind it.
     pub(super) end: usize,
@@ -100,13 +101,15 @@ pub(super) struct Shapes<P> {
     list: Vec<Shape<P>>,
     /// Shape of the record before.
     current: usize,
+    /// Whether the record that was read last has a known shape.
+    is_known: bool,
     hit_count: usize,
     miss_count: usize,
 }
 
 impl<P> Default for Shapes<P> {
     fn default() -> Self {
-        Self { list: Vec::new(), current: 0, hit_count: 0, miss_count: 0 }
+        Self { list: Vec::new(), current: 0, is_known: false, hit_count: 0, miss_count: 0 }
     }
 }
 
@@ -118,6 +121,7 @@ impl<P: PartialEq> Shapes<P> {
         &mut self,
         mut read: impl FnMut(&Shape<P>) -> Option<Shaped>,
     ) -> Option<(&Shape<P>, Shaped)> {
+        self.is_known = false;
         if self.is_given_up() {
             return None;
         }
@@ -129,6 +133,7 @@ impl<P: PartialEq> Shapes<P> {
         }
         self.miss_count += usize::from(found.is_none());
         let found = found?;
+        self.is_known = true;
         self.hit_count += 1;
         self.follow(at);
         Some((self.list.get(at)?, found))
@@ -145,13 +150,14 @@ impl<P: PartialEq> Shapes<P> {
         found.unwrap_or((expected, None))
     }
 
-    /// Whether there is room for another shape, and use.
-    pub(super) fn has_room(&self) -> bool {
-        self.list.len() < SHAPES_MAX && !self.is_given_up()
+    /// Whether the shape of the record that was read last is worth learning: it is another one, and
+    /// there is room.
+    pub(super) fn wants_another(&self) -> bool {
+        !self.is_known && self.list.len() < SHAPES_MAX && !self.is_given_up()
     }
 
-    /// Remembers the shape of a record that was just accepted. It may be known already: a record
-    /// whose series is new is read by the rules all the same.
+    /// Remembers the shape of a record that was just accepted. It may be known all the same: not
+    /// every record of a known shape has values that are read by it.
     pub(super) fn learn(&mut self, shape: Shape<P>) {
         let is_same = |other: &Shape<P>| {
             (other.table, &other.parts, &other.last) == (shape.table, &shape.parts, &shape.last)

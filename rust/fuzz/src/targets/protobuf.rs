@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::messages::{FieldValue, Kind, TelemetryRecord, Timestamp, WriteRequest};
 use fleetcast_core::fault::Refusal;
 use fleetcast_core::spelling::SpellingCache;
 use fleetcast_core::wire::Format;
@@ -38,52 +39,6 @@ pub(super) const TARGET: Target = Target {
     memory_bytes_max: 8 << 20,
     run,
 };
-
-/// `protos/fleet/telemetry/v1/telemetry.proto` by hand; tests in Python compare the wire format
-/// with the generated classes as well.
-#[derive(Clone, PartialEq, Message)]
-struct WriteRequest {
-    #[prost(message, repeated, tag = "1")]
-    records: Vec<TelemetryRecord>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct TelemetryRecord {
-    #[prost(string, tag = "1")]
-    measurement: String,
-    #[prost(message, optional, tag = "2")]
-    time: Option<Timestamp>,
-    #[prost(btree_map = "string, string", tag = "3")]
-    tags: BTreeMap<String, String>,
-    #[prost(btree_map = "string, message", tag = "4")]
-    fields: BTreeMap<String, FieldValue>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Timestamp {
-    #[prost(int64, tag = "1")]
-    seconds: i64,
-    #[prost(int32, tag = "2")]
-    nanos: i32,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct FieldValue {
-    #[prost(oneof = "Kind", tags = "1, 2, 3, 4")]
-    value: Option<Kind>,
-}
-
-#[derive(Clone, PartialEq, prost::Oneof)]
-enum Kind {
-    #[prost(double, tag = "1")]
-    Number(f64),
-    #[prost(bool, tag = "2")]
-    Bool(bool),
-    #[prost(string, tag = "3")]
-    Text(String),
-    #[prost(int64, tag = "4")]
-    Int(i64),
-}
 
 fn record(entity: &str, second: i64, fields: &[(&str, Kind)]) -> TelemetryRecord {
     let tag = |key: &str, value: &str| (key.to_owned(), value.to_owned());

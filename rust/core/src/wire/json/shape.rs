@@ -38,8 +38,9 @@ impl<'a> Parser<'a, '_> {
             let measurement = columns.measurement(shape.table)?;
             read_shaped(scan, shape, (measurement, series), times, values)
         })?;
+        let series = shaped.series?;
         let time_ns = columns.clamp(shaped.sent_ns);
-        columns.accept_known(shape.table, shaped.series, time_ns, &shape.columns, values);
+        columns.accept_known(shape.table, series, time_ns, &shape.columns, values);
         Some(shaped.end)
     }
 
@@ -47,7 +48,7 @@ impl<'a> Parser<'a, '_> {
     pub(super) fn learn_shape(&mut self, measurement: &str, start: usize, end: usize) {
         // Without its own time and tags, a record says too little for the fast way.
         let has = |value| self.slots.iter().any(|slot| slot.value == value);
-        if self.shapes.has_room()
+        if self.shapes.wants_another()
             && has(SlotValue::Time)
             && has(SlotValue::Tags)
             && self.columns.batch().conflict.is_none()
@@ -92,7 +93,7 @@ fn read_shaped<'a>(
     times: &TimeReader,
     values: &mut Values<'a>,
 ) -> Option<Shaped> {
-    let mut shaped = Shaped { series: 0, sent_ns: 0, end: 0 };
+    let mut shaped = Shaped { series: None, sent_ns: 0, end: 0 };
     values.clear();
     for (text, part) in &shape.parts {
         scan.at += text.length_in(scan.rest())?;
@@ -117,8 +118,9 @@ fn read_shaped<'a>(
             }
             Part::Tags => {
                 let length;
-                (shaped.series, length) = match series.find_next(&shape.head, scan.rest()) {
-                    Some(found) => found,
+                let next = series.find_next((measurement, &shape.head), scan.rest());
+                (shaped.series, length) = match next {
+                    Some((found, length)) => (Some(found), length),
                     None => find_tags(scan, measurement, series)?,
                 };
                 scan.at += length;
@@ -129,16 +131,15 @@ fn read_shaped<'a>(
     Some(shaped)
 }
 
-/// The series of the tags that begin here and their length, if they are known: then they are whole
-/// and valid, see [`Parser::tags`].
+/// The series of the tags that begin here, if it is known, and their length, which then is right,
+/// see [`Parser::tags`].
 fn find_tags<'a>(
     scan: Scanner<'a>,
     measurement: &str,
     series: &mut SeriesFinder<'a, '_>,
-) -> Option<(u32, usize)> {
+) -> Option<(Option<u32>, usize)> {
     let length = first_brace_end(scan.rest())?;
-    let found = series.find(measurement, scan.rest().get(..length)?)?;
-    Some((found, length))
+    Some((series.find(measurement, scan.rest().get(..length)?), length))
 }
 
 /// A field value that is no number, and needs no thought.

@@ -45,8 +45,9 @@ impl<'a> Parser<'a, '_> {
                 .filter(|shaped| shaped.end == length)
         });
         let Some((shape, shaped)) = found else { return false };
+        let Some(series) = shaped.series else { return false };
         let time_ns = columns.clamp(shaped.sent_ns);
-        columns.accept_known(shape.table, shaped.series, time_ns, &shape.columns, values);
+        columns.accept_known(shape.table, series, time_ns, &shape.columns, values);
         true
     }
 
@@ -55,7 +56,7 @@ impl<'a> Parser<'a, '_> {
         // Without its own time and tags, a record says too little for the fast way; with them in
         // pieces, or a key that comes twice, too much.
         let count = |value| self.slots.iter().filter(|slot| slot.value == value).count();
-        if self.shapes.has_room()
+        if self.shapes.wants_another()
             && count(SlotValue::Time) == 1
             && count(SlotValue::Tags) == 1
             && count(SlotValue::Field) == self.cells.len()
@@ -118,7 +119,7 @@ fn read_shaped<'a>(
     (measurement, series): (&str, &mut SeriesFinder<'a, '_>),
     values: &mut Values<'a>,
 ) -> Option<Shaped> {
-    let mut shaped = Shaped { series: 0, sent_ns: 0, end: 0 };
+    let mut shaped = Shaped { series: None, sent_ns: 0, end: 0 };
     let mut reader = Reader::new(text);
     values.clear();
     for (between, part) in &shape.parts {
@@ -140,13 +141,14 @@ fn read_shaped<'a>(
                 shaped.sent_ns = time.ns().filter(|time_ns| is_stored(*time_ns))?;
             }
             Part::Tags => {
-                if let Some((found, length)) = series.find_next(&shape.head, reader.rest) {
-                    shaped.series = found;
+                let next = series.find_next((measurement, &shape.head), reader.rest);
+                if let Some((found, length)) = next {
+                    shaped.series = Some(found);
                     reader.take(length).ok()?;
                 } else {
                     // Where these are no tags, no series is spelled like them.
                     let tags = tags_run(&mut reader).ok()?;
-                    shaped.series = series.find(measurement, tags)?;
+                    shaped.series = series.find(measurement, tags);
                 }
             }
         }
