@@ -42,9 +42,21 @@ fn seeds() -> Vec<Vec<u8>> {
         times_ns: vec![i64::MAX, i64::MIN, 0],
         columns: vec![column(9, Rows::All, Values::Float(vec![0.1 + 0.2, 1e300, -0.0]))],
     };
+    // Long enough for ranges, the numbers outside of them, and times along lines.
+    let dice = |n: u32, below: u32| n * n * 7_919 % 10_007 % below;
+    let spiky = |n: u32| if n == 300 { -9_999.5 } else { f64::from(dice(n, 41)) / 10.0 };
+    let even = Table {
+        series: vec![3; 301],
+        times_ns: (0..301).map(|n| i64::from(n * 10_000 + dice(n, 10)) * 1_000_000).collect(),
+        columns: vec![
+            column(0, Rows::All, Values::Float((0..301).map(spiky).collect())),
+            column(1, Rows::All, Values::Float((0..301).map(f64::from).collect())),
+        ],
+    };
     [
         Block::default(),
         Block { ingest_ns: 7, tables: vec![wide.clone()] },
+        Block { ingest_ns: 7, tables: vec![even] },
         Block { ingest_ns: -1, tables: vec![noise, wide] },
     ]
     .iter()
