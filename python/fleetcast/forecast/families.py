@@ -12,8 +12,7 @@ class Family:
     """What is fixed about a family.
 
     `step_minutes` is the grid of issue times and targets, `window_minutes` how far the input window
-    of the entity errors goes. Features look `history_minutes` back from an issue time, in whole
-    blocks of minutes, so up to 10 minutes further.
+    of the entity errors goes. Features look at most `history_minutes` back from an issue time.
     """
 
     name: str

@@ -77,13 +77,20 @@ _MENTIONS = "pools/mentions_5min.csv.gz"
 _TIME_COLUMN = "__index_level_0__"
 
 
-def _satellite(directory: Path) -> dict[str, Rows]:
-    frame = pl.read_csv(directory / _ESNO).select(
-        pl.lit("esno").alias("entity_id"),
-        pl.col("timestamp").str.to_datetime(time_unit="ns").alias("time"),
-        pl.col("esno").alias("snr_db"),
-    )
-    return rows_by_entity(frame, SNR.fields)
+def _csv(
+    name: str, family: Family, entity: pl.Expr, value: str
+) -> Callable[[Path], dict[str, Rows]]:
+    """Reads a file with a column `timestamp`, and one of values."""
+
+    def read(directory: Path) -> dict[str, Rows]:
+        frame = pl.read_csv(directory / name).select(
+            entity.alias("entity_id"),
+            pl.col("timestamp").str.to_datetime(time_unit="ns").alias("time"),
+            pl.col(value).alias(family.target),
+        )
+        return rows_by_entity(frame, family.fields)
+
+    return read
 
 
 def _microwave(directory: Path) -> dict[str, Rows]:
@@ -122,15 +129,6 @@ def _hosting(directory: Path) -> dict[str, Rows]:
     return rows_by_entity(frame.rename({"t": "time"}), DEMAND.fields)
 
 
-def _mentions(directory: Path) -> dict[str, Rows]:
-    frame = pl.read_csv(directory / _MENTIONS).select(
-        pl.col("series").alias("entity_id"),
-        pl.col("timestamp").str.to_datetime(time_unit="ns").alias("time"),
-        pl.col("value").alias("offered_bytes"),
-    )
-    return rows_by_entity(frame, DEMAND.fields)
-
-
 SETS = (
     DataSet(
         name="satellite",
@@ -142,7 +140,7 @@ SETS = (
         calibrate=_span("2021-12-02T00", "2021-12-07T00"),
         test=_span("2021-12-07T00", "2021-12-13T20"),
         files=(_ESNO,),
-        read=_satellite,
+        read=_csv(_ESNO, SNR, pl.lit("esno"), "esno"),
     ),
     DataSet(
         name="microwave",
@@ -191,7 +189,7 @@ SETS = (
         calibrate=_span("2015-03-22T00", "2015-03-28T00"),
         test=_span("2015-03-28T00", "2015-04-04T00"),
         files=(_MENTIONS,),
-        read=_mentions,
+        read=_csv(_MENTIONS, DEMAND, pl.col("series"), "value"),
     ),
 )
 
