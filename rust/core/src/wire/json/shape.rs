@@ -90,7 +90,7 @@ fn read_shaped<'a>(
     mut scan: Scanner<'a>,
     shape: &Shape<Part>,
     (measurement, series): (&str, &mut SeriesFinder<'a, '_>),
-    times: &TimeReader,
+    times: &mut TimeReader,
     values: &mut Values<'a>,
 ) -> Option<Shaped> {
     let mut shaped = Shaped { series: None, sent_ns: 0, end: 0 };
@@ -110,7 +110,10 @@ fn read_shaped<'a>(
             }
             Part::Time => {
                 let length;
-                (shaped.sent_ns, length) = times.begins(scan.rest())?;
+                (shaped.sent_ns, length) = match times.begins(scan.rest()) {
+                    Some(found) => found,
+                    None => any_time(scan, times)?,
+                };
                 if !is_stored(shaped.sent_ns) {
                     return None;
                 }
@@ -129,6 +132,12 @@ fn read_shaped<'a>(
     }
     shaped.end = scan.at + shape.last.length_in(scan.rest())?;
     Some(shaped)
+}
+
+/// The time that begins here, which is not like the one before, and its length.
+fn any_time(scan: Scanner<'_>, times: &mut TimeReader) -> Option<(i64, usize)> {
+    let text = scan.bytes().get(scan.at..scan.plain_end(scan.at))?;
+    Some((times.parse_ns(text)?, text.len()))
 }
 
 /// The series of the tags that begin here, if it is known, and their length, which then is right,
