@@ -85,5 +85,5 @@ def test_its_names_keep_their_ids_and_types(store) -> None:
     assert (found.damages, found.rows) == ([], expected["rows"] + 2)
 
 
-def test_there_is_one() -> None:
-    assert "0.1.0" in STORES
+def test_there_is_one_of_each_version() -> None:
+    assert {"0.1.0", "0.2.0"} <= set(STORES)
