@@ -1,6 +1,9 @@
 //! The door between Python and the engine: takes arguments in, leaves the GIL, wraps results out.
 //! No rule of the domain lives here; `python/fleetcast/_core.pyi` describes what Python sees.
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 mod arrow;
 mod errors;
 mod limiter;

@@ -1,9 +1,11 @@
 //! Group commit: what arrives while one commit runs shares the next one.
 //!
 //! There is no committer thread, so nothing has to survive a fork: the first caller that finds
-//! nobody committing does it for all who wait.
+//! nobody committing does it for all who wait, and then calls the first of those who came since.
+//! Nobody is woken who has nothing to do.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, Thread};
 
 use crate::error::{Error, Result};
 
@@ -13,41 +15,37 @@ const GROUP_MAX: usize = 256;
 /// Gathers items of concurrent callers into groups and commits a group at a time.
 pub(super) struct GroupCommit<T> {
     state: Mutex<State<T>>,
-    committed: Condvar,
 }
 
 struct State<T> {
-    waiting: Vec<T>,
-    /// Number of items that entered `waiting` so far.
-    entered: u64,
-    /// Number of items, in order of entry, whose commit has ended.
-    ended: u64,
-    /// Ranges of entries whose commit failed and that their callers have not yet collected.
-    failures: Vec<Failure>,
-    committing: bool,
+    /// In order of arrival.
+    items: Vec<T>,
+    /// Who waits for them, in the same order.
+    callers: Vec<Arc<Caller>>,
+    /// Whether somebody commits, or was called to.
+    is_led: bool,
 }
 
-struct Failure {
-    first: u64,
-    last: u64,
-    uncollected: u64,
-    error: Error,
+/// A thread that waits.
+struct Caller {
+    thread: Thread,
+    turn: Mutex<Turn>,
+}
+
+#[derive(Default)]
+enum Turn {
+    #[default]
+    Wait,
+    /// It is to commit what waits, its own item first.
+    Lead,
+    /// Its item was part of a commit that ended so.
+    Done(Result<()>),
 }
 
 impl<T> GroupCommit<T> {
     pub(super) fn new() -> Self {
-        let state = State {
-            waiting: Vec::new(),
-            entered: 0,
-            ended: 0,
-            failures: Vec::new(),
-            committing: false,
-        };
-        Self { state: Mutex::new(state), committed: Condvar::new() }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        let state = State { items: Vec::new(), callers: Vec::new(), is_led: false };
+        Self { state: Mutex::new(state) }
     }
 
     /// Returns once `item` was part of a group that `commit` ended, with that group's result.
@@ -55,67 +53,82 @@ impl<T> GroupCommit<T> {
     /// # Errors
     /// What `commit` returned for the group.
     pub(super) fn submit(&self, item: T, commit: impl Fn(&[T]) -> Result<()>) -> Result<()> {
-        let mut state = self.lock();
-        state.entered += 1;
-        let ticket = state.entered;
-        state.waiting.push(item);
-        loop {
-            if state.ended >= ticket {
-                return state.collect(ticket);
-            }
-            if state.committing {
-                state = self.committed.wait(state).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            }
-            state.committing = true;
-            let size = state.waiting.len().min(GROUP_MAX);
-            let group: Vec<T> = state.waiting.drain(..size).collect();
-            drop(state);
-            let guard = Unfinished { group: self, size: size as u64 };
-            let result = commit(&group);
-            std::mem::forget(guard);
-            state = self.lock();
-            state.finish(size as u64, result);
-            self.committed.notify_all();
-        }
-    }
-}
-
-impl<T> State<T> {
-    fn finish(&mut self, size: u64, result: Result<()>) {
-        self.committing = false;
-        if let Err(error) = result {
-            let (first, last) = (self.ended + 1, self.ended + size);
-            self.failures.push(Failure { first, last, uncollected: size, error });
-        }
-        self.ended += size;
-    }
-
-    fn collect(&mut self, ticket: u64) -> Result<()> {
-        let covers = |failure: &Failure| (failure.first..=failure.last).contains(&ticket);
-        let Some(at) = self.failures.iter().position(covers) else {
-            return Ok(());
+        let caller = Arc::new(Caller { thread: thread::current(), turn: Mutex::default() });
+        let leads = {
+            let mut state = lock(&self.state);
+            state.items.push(item);
+            state.callers.push(Arc::clone(&caller));
+            !std::mem::replace(&mut state.is_led, true)
         };
-        self.failures[at].uncollected -= 1;
-        let error = self.failures[at].error.for_each_waiter();
-        if self.failures[at].uncollected == 0 {
-            self.failures.swap_remove(at);
+        if leads { self.lead(commit) } else { self.wait(&caller, commit) }
+    }
+
+    fn wait(&self, caller: &Caller, commit: impl Fn(&[T]) -> Result<()>) -> Result<()> {
+        loop {
+            // A statement of its own: the lock must not be held while this thread sleeps.
+            let turn = std::mem::take(&mut *lock(&caller.turn));
+            match turn {
+                Turn::Wait => thread::park(),
+                Turn::Lead => return self.lead(commit),
+                Turn::Done(result) => return result,
+            }
         }
-        Err(error)
+    }
+
+    /// Commits what waits, and tells those it belongs to.
+    fn lead(&self, commit: impl Fn(&[T]) -> Result<()>) -> Result<()> {
+        let (items, callers) = {
+            let mut state = lock(&self.state);
+            let size = state.items.len().min(GROUP_MAX);
+            let items: Vec<T> = state.items.drain(..size).collect();
+            (items, state.callers.drain(..size).collect())
+        };
+        let mut ending = Ending { group: self, callers, result: Err(Error::Poisoned) };
+        ending.result = commit(&items);
+        let own = copy(&ending.result);
+        drop(ending);
+        own
     }
 }
 
-/// Releases the waiters when a commit panics, so that a bug stops one request, not the process.
-struct Unfinished<'a, T> {
-    group: &'a GroupCommit<T>,
-    size: u64,
+/// Ends a commit, also one that panics: a bug stops one request, not the process.
+struct Ending<'g, T> {
+    group: &'g GroupCommit<T>,
+    callers: Vec<Arc<Caller>>,
+    result: Result<()>,
 }
 
-impl<T> Drop for Unfinished<'_, T> {
+impl<T> Drop for Ending<'_, T> {
     fn drop(&mut self) {
-        self.group.lock().finish(self.size, Err(Error::Poisoned));
-        self.group.committed.notify_all();
+        // The next commit begins before the answers of this one are on their way.
+        let mut state = lock(&self.group.state);
+        let next = state.callers.first().cloned();
+        state.is_led = next.is_some();
+        drop(state);
+        if let Some(next) = next {
+            next.call(Turn::Lead);
+        }
+        // The first one is the leader itself.
+        for caller in self.callers.iter().skip(1) {
+            caller.call(Turn::Done(copy(&self.result)));
+        }
     }
+}
+
+impl Caller {
+    fn call(&self, turn: Turn) {
+        *lock(&self.turn) = turn;
+        self.thread.unpark();
+    }
+}
+
+fn copy(result: &Result<()>) -> Result<()> {
+    result.as_ref().map_err(Error::for_each_waiter).copied()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Every change under these locks is complete before anything can panic.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -150,7 +163,7 @@ mod tests {
                     })
                 });
             }
-            while group.lock().waiting.len() < 8 {
+            while lock(&group.state).items.len() < 8 {
                 thread::yield_now();
             }
             release.wait();
@@ -164,7 +177,6 @@ mod tests {
         let failed = group.submit(1, |_| Err(Error::DiskFull));
         assert!(matches!(failed, Err(Error::DiskFull)));
         assert!(group.submit(2, |_| Ok(())).is_ok());
-        assert!(group.lock().failures.is_empty());
     }
 
     #[test]

@@ -3,9 +3,8 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use heed::{
@@ -25,24 +24,12 @@ const READERS_MAX: u32 = 1_024;
 /// Commits between two looks for readers whose process is gone: bounds the pages they pin.
 pub(super) const COMMITS_PER_CHECK: u32 = 256;
 
-/// Bytes that a file is grown by at least and at most, and the part of its length in between. A write
-/// that makes a file longer costs its sync a fifth more than one that does not.
-const GROWTH_BYTES: std::ops::RangeInclusive<u64> = 64 << 10..=1 << 20;
-const GROWTH_PART: u64 = 16;
-
-/// What is left of the growth before the file is grown again: the new pages of most commits.
-const GROWTH_LEFT_BYTES: u64 = 32 << 10;
-
 /// Bytes by which a file must be able to grow if a write that LMDB could not finish is not to be
 /// put down to a full disk.
 const ROOM_BYTES_MIN: u64 = 1 << 20;
 
 pub(super) struct Environment {
     env: Env<WithTls>,
-    file: File,
-    page_bytes: u64,
-    /// Where the file ended when it was last looked at; it never gets shorter.
-    file_end: AtomicU64,
     /// Closed after `env`, never before: the system drops every lock a process has on a file as soon
     /// as it closes any descriptor of it, and with its locks this process would pass for dead.
     _lock_file: File,
@@ -73,13 +60,8 @@ impl Environment {
         let env = env.map_err(|error| open_error(path, error))?;
         // Only now, when heed has refused a second handle: see the field.
         let lock_file = reserve_lock_file(path)?;
-        let file = env.try_clone_inner_file().map_err(|error| open_error(path, error))?;
-        let page_bytes = env.unnamed_database_stat().page_size.into();
         let opened = Self {
             env,
-            file,
-            page_bytes,
-            file_end: AtomicU64::new(0),
             _lock_file: lock_file,
             path: path.to_owned(),
             resize_gate: RwLock::new(()),
@@ -102,9 +84,10 @@ impl Environment {
         let failed = |error| open_error(&self.path, error);
         // Only a writer changes the file, so nobody does while this transaction lives.
         let txn = self.env.write_txn().map_err(failed)?;
+        let page_bytes = self.env.unnamed_database_stat().page_size as usize;
         let last_page = self.env.info().last_page_number as u64;
-        let needed = (last_page + 1).saturating_mul(self.page_bytes);
-        let file = &self.file;
+        let needed = (last_page + 1).saturating_mul(page_bytes as u64);
+        let file = self.env.try_clone_inner_file().map_err(failed)?;
         let io_failed = |error| Error::io("make sure of", &self.path, error);
         file.sync_data().map_err(io_failed)?;
         let length = file.metadata().map_err(io_failed)?.len();
@@ -114,7 +97,7 @@ impl Environment {
         if length < needed {
             file.set_len(needed).map_err(io_failed)?;
         }
-        lmdb_check::check(file, usize::try_from(self.page_bytes).unwrap_or(0), last_page)?;
+        lmdb_check::check(&file, page_bytes, last_page)?;
         drop(txn);
         Ok(())
     }
@@ -163,31 +146,10 @@ impl Environment {
                 self.free_stale_readers()?;
             }
             let mut txn = self.env.write_txn()?;
-            self.grow_file();
             let result = work(&mut txn)?;
             txn.commit().map_err(|error| self.commit_error(what, error))?;
             Ok(result)
         })
-    }
-
-    /// Writes zeros behind the pages in use, so that the commits to come make the file no longer. Only
-    /// inside a write transaction: nobody else writes there then.
-    fn grow_file(&self) {
-        let used = (self.env.info().last_page_number as u64 + 1).saturating_mul(self.page_bytes);
-        let wanted = used.saturating_add(GROWTH_LEFT_BYTES);
-        if wanted <= self.file_end.load(Ordering::Relaxed) {
-            return;
-        }
-        // What fails here will fail for LMDB as well, if it matters.
-        let Ok(mut end) = self.file.metadata().map(|meta| meta.len()) else { return };
-        if (used..wanted).contains(&end) {
-            let bytes = (end / GROWTH_PART).clamp(*GROWTH_BYTES.start(), *GROWTH_BYTES.end());
-            let zeros = vec![0; usize::try_from(bytes).unwrap_or(0)];
-            if self.file.write_all_at(&zeros, end).is_ok() {
-                end += bytes;
-            }
-        }
-        self.file_end.store(end, Ordering::Relaxed);
     }
 
     /// A commit that failed on LMDB's head page, its last write, may have taken effect on disk, and
@@ -255,9 +217,12 @@ impl Environment {
 
     /// Whether the file cannot get longer.
     fn has_no_room(&self) -> bool {
-        self.file.metadata().is_ok_and(|meta| {
-            let length = meta.len();
-            let reserved = reserve(&self.file, libc::FALLOC_FL_KEEP_SIZE, length, ROOM_BYTES_MIN);
+        let length = || {
+            let file = self.env.try_clone_inner_file().ok()?;
+            Some((file.metadata().ok()?.len(), file))
+        };
+        length().is_some_and(|(length, file)| {
+            let reserved = reserve(&file, libc::FALLOC_FL_KEEP_SIZE, length, ROOM_BYTES_MIN);
             let is_at_limit = length.saturating_add(ROOM_BYTES_MIN) > file_bytes_max();
             is_at_limit || reserved.is_err_and(|error| is_disk_full(&error))
         })
