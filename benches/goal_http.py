@@ -18,10 +18,10 @@ def http_lines(effort: Effort, service: Driven, body_only: Driven, plain_rate: f
     """The whole HTTP path, durable and sealed."""
     drives: dict[str, list[dict]] = {"service": [], "body only": []}
     for driven in (service, body_only):
-        driven.drive(CONNECTIONS, effort.drive_seconds / 2)
+        driven.drive_to_rest(CONNECTIONS, effort.drive_seconds / 2)
     for _ in range(effort.drive_rounds):
-        drives["service"].append(service.drive(CONNECTIONS, effort.drive_seconds))
-        drives["body only"].append(body_only.drive(CONNECTIONS, effort.drive_seconds))
+        drives["service"].append(service.drive_to_rest(CONNECTIONS, effort.drive_seconds))
+        drives["body only"].append(body_only.drive_to_rest(CONNECTIONS, effort.drive_seconds))
 
     def records_per(seconds: str, name: str) -> float:
         per_second = [drive["requests"] / drive[seconds] for drive in drives[name]]

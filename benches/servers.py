@@ -45,12 +45,16 @@ class Driven:
         self._client.stdout.readline()
 
     def drive(self, connections: int, seconds: float) -> dict:
-        """What the client measured, and `server_cpu_seconds` until the server rests again."""
-        before = cpu_seconds_of(self._processes)
+        """What the client measured."""
         self._client.stdin.write(json.dumps({"connections": connections, "seconds": seconds}))
         self._client.stdin.write("\n")
         self._client.stdin.flush()
-        answer = json.loads(self._client.stdout.readline())
+        return json.loads(self._client.stdout.readline())
+
+    def drive_to_rest(self, connections: int, seconds: float) -> dict:
+        """The same, and `server_cpu_seconds` until the server rests again."""
+        before = cpu_seconds_of(self._processes)
+        answer = self.drive(connections, seconds)
         return {**answer, "server_cpu_seconds": self._cpu_seconds_at_rest() - before}
 
     def _cpu_seconds_at_rest(self) -> float:
