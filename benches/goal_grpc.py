@@ -102,10 +102,10 @@ def grpc_lines(effort: Effort, service: Service, key: str) -> list[Line]:
             "noop": grpc_driven(noop, noop_ready, key, LARGE_RECORDS),
         }
         for each in driven.values():
-            each.drive_to_rest(CONNECTIONS, effort.drive_seconds / 2)
+            each.drive(CONNECTIONS, effort.drive_seconds / 2)
         for _ in range(effort.drive_rounds):
             for name, each in driven.items():
-                drives[name].append(each.drive_to_rest(CONNECTIONS, effort.drive_seconds))
+                drives[name].append(each.drive(CONNECTIONS, effort.drive_seconds))
         for each in driven.values():
             each.close()
     records = {"http": fleet.BODY_RECORDS, "small": SMALL_RECORDS}

@@ -18,10 +18,10 @@ def http_lines(effort: Effort, service: Driven, body_only: Driven, plain_rate: f
     """The whole HTTP path, durable and sealed."""
     drives: dict[str, list[dict]] = {"service": [], "body only": []}
     for driven in (service, body_only):
-        driven.drive_to_rest(CONNECTIONS, effort.drive_seconds / 2)
+        driven.drive(CONNECTIONS, effort.drive_seconds / 2)
     for _ in range(effort.drive_rounds):
-        drives["service"].append(service.drive_to_rest(CONNECTIONS, effort.drive_seconds))
-        drives["body only"].append(body_only.drive_to_rest(CONNECTIONS, effort.drive_seconds))
+        drives["service"].append(service.drive(CONNECTIONS, effort.drive_seconds))
+        drives["body only"].append(body_only.drive(CONNECTIONS, effort.drive_seconds))
 
     def records_per(seconds: str, name: str) -> float:
         per_second = [drive["requests"] / drive[seconds] for drive in drives[name]]
@@ -29,6 +29,8 @@ def http_lines(effort: Effort, service: Driven, body_only: Driven, plain_rate: f
 
     cpu = {name: records_per("server_cpu_seconds", name) for name in drives}
     wall = {name: records_per("seconds", name) for name in drives}
+    records = sum(drive["requests"] for drive in drives["service"]) * fleet.BODY_RECORDS
+    compaction = service.compaction_cpu_seconds() / records * 1_000
     busy = statistics.median(
         drive["client_cpu_seconds"] / drive["seconds"] for drive in drives["service"]
     )
@@ -46,6 +48,7 @@ def http_lines(effort: Effort, service: Driven, body_only: Driven, plain_rate: f
             wall["service"], "handler that only reads the body", wall["body only"], 0.45,
         ),
         Line("client's share of one CPU meanwhile", f"{busy:.0%}"),
+        Line("compaction of those records, CPU per thousand, about", ms(compaction)),
     ]  # fmt: skip
 
 

@@ -70,7 +70,7 @@ impl Plane {
             self.compact_log(&mut done)?;
         }
         self.expire(now_ns, &mut done)?;
-        while let Some(segments) = mergeable(&self.manifest()) {
+        while let Some(segments) = mergeable(&self.manifest(), first_open_day(due, now_ns)) {
             self.merge_segments(&segments, &mut done)?;
         }
         Ok(Some(done))
@@ -84,7 +84,8 @@ impl Plane {
         let manifest = self.manifest();
         let kept_from_ns = self.kept_from_ns(now_ns);
         let has_expired = !expired_days(&manifest, kept_from_ns).is_empty();
-        Ok(has_expired || mergeable(&manifest).is_some() || self.is_log_due(due, now_ns)?)
+        let is_mergeable = mergeable(&manifest, first_open_day(due, now_ns)).is_some();
+        Ok(has_expired || is_mergeable || self.is_log_due(due, now_ns)?)
     }
 
     /// A round rewrites the checkpoint, so the log has to be as large to be worth one.
@@ -255,17 +256,27 @@ fn expired_days(manifest: &Manifest, kept_from_ns: i64) -> HashSet<i64> {
     expired.map(|day| day[0].day).collect()
 }
 
-/// The last segments of a day that are worth merging: as many as together are nearly twice as large
-/// as the largest of them, or larger. So a row is rewritten about as often at most as its day can
-/// double, and the number of a day's segments grows with the logarithm of its size.
-fn mergeable(manifest: &Manifest) -> Option<Vec<SegmentEntry>> {
+/// The day from which on more rows are expected: until then days are merged whole.
+fn first_open_day(due: Due, now_ns: i64) -> i64 {
+    match due {
+        Due::Now => i64::MAX,
+        Due::LargeOrAged { age_ns } => day_of(now_ns.saturating_sub(age_ns.saturating_mul(2))),
+    }
+}
+
+/// The last segments of a day that are worth merging: as many as together are nearly four times as
+/// large as the largest of them, or a quarter larger once the day is over. So while a day grows a
+/// row is rewritten about as often at most as its day can become four times as large, then once,
+/// and the number of a day's segments grows with the logarithm of its size.
+fn mergeable(manifest: &Manifest, first_open_day: i64) -> Option<Vec<SegmentEntry>> {
     manifest.segments.chunk_by(|a, b| a.day == b.day).find_map(|day| {
         let suffixes = (0..day.len().saturating_sub(1)).map(|start| &day[start..]);
         let mut worth = suffixes.filter(|suffix| {
             let largest = suffix.iter().map(|entry| entry.bytes).max().unwrap_or(0);
             let bytes: u64 = suffix.iter().map(|entry| entry.bytes).sum();
             // Nearly: a merge saves a little, and equals must not miss each other for that.
-            16 * bytes >= 31 * largest
+            let sixteenths = if day[0].day < first_open_day { 20 } else { 62 };
+            16 * bytes >= sixteenths * largest
         });
         worth.next().map(<[_]>::to_vec)
     })
@@ -275,39 +286,50 @@ fn mergeable(manifest: &Manifest) -> Option<Vec<SegmentEntry>> {
 mod tests {
     use super::*;
 
-    fn picked(sizes: &[u64]) -> Option<Vec<u64>> {
+    fn picked(sizes: &[u64], first_open_day: i64) -> Option<Vec<u64>> {
         let mut manifest = Manifest::default();
         for bytes in sizes {
             manifest.insert(SegmentEntry { bytes: *bytes, ..SegmentEntry::default() });
         }
-        let entries = mergeable(&manifest)?;
+        let entries = mergeable(&manifest, first_open_day)?;
         Some(entries.iter().map(|entry| entry.bytes).collect())
     }
 
     #[test]
-    fn a_merge_at_least_doubles_its_largest_segment() {
-        assert_eq!(picked(&[]), None);
-        assert_eq!(picked(&[5]), None);
-        assert_eq!(picked(&[8, 3]), None);
-        assert_eq!(picked(&[8, 3, 3]), Some(vec![3, 3]));
-        assert_eq!(picked(&[8, 4, 2, 2]), Some(vec![8, 4, 2, 2]));
-        assert_eq!(picked(&[1, 100]), None);
+    fn a_merge_makes_four_times_its_largest_segment_at_least() {
+        assert_eq!(picked(&[], 0), None);
+        assert_eq!(picked(&[5], 0), None);
+        assert_eq!(picked(&[5, 5, 5], 0), None);
+        assert_eq!(picked(&[5, 5, 5, 5], 0), Some(vec![5, 5, 5, 5]));
+        assert_eq!(picked(&[50, 3, 3, 3, 3], 0), Some(vec![3, 3, 3, 3]));
+        assert_eq!(picked(&[4, 4, 4, 1, 1, 1, 1], 0), Some(vec![4, 4, 4, 1, 1, 1, 1]));
+        assert_eq!(picked(&[1, 100], 0), None);
+    }
+
+    #[test]
+    fn a_day_that_is_over_becomes_one_segment_but_for_what_comes_late() {
+        assert_eq!(picked(&[5, 5], 1), Some(vec![5, 5]));
+        assert_eq!(picked(&[16, 4, 4, 1], 1), Some(vec![16, 4, 4, 1]));
+        assert_eq!(picked(&[100, 1], 1), None);
+        assert_eq!(picked(&[100, 1, 1], 1), Some(vec![1, 1]));
     }
 
     #[test]
     fn the_segments_of_a_day_stay_few_and_its_rows_are_rewritten_seldom() {
-        let mut manifest = Manifest::default();
-        let mut rewritten = 0;
-        for _ in 0..1_000 {
-            manifest.insert(SegmentEntry { bytes: 1, ..SegmentEntry::default() });
-            while let Some(entries) = mergeable(&manifest) {
-                let bytes = entries.iter().map(|entry| entry.bytes).sum();
-                rewritten += bytes;
-                manifest.segments.truncate(manifest.segments.len() - entries.len());
-                manifest.insert(SegmentEntry { bytes, ..SegmentEntry::default() });
+        for (first_open_day, segments_max, rewritten_max) in [(0, 20, 5), (1, 20, 15)] {
+            let mut manifest = Manifest::default();
+            let mut rewritten = 0;
+            for _ in 0..1_000 {
+                manifest.insert(SegmentEntry { bytes: 1, ..SegmentEntry::default() });
+                while let Some(entries) = mergeable(&manifest, first_open_day) {
+                    let bytes = entries.iter().map(|entry| entry.bytes).sum();
+                    rewritten += bytes;
+                    manifest.segments.truncate(manifest.segments.len() - entries.len());
+                    manifest.insert(SegmentEntry { bytes, ..SegmentEntry::default() });
+                }
+                assert!(manifest.segments.len() <= segments_max);
             }
-            assert!(manifest.segments.len() <= 10);
+            assert!(rewritten <= rewritten_max * 1_000, "{rewritten}");
         }
-        assert!(rewritten <= 10 * 1_000, "{rewritten}");
     }
 }
