@@ -14,6 +14,7 @@ from .messages import SECOND_NS, encode, record
 TENANTS = 3
 CALLS = 300
 THREADS = 8
+VALUE = 71_234_567_890  # the first tenant's; too long to be part of an id by chance
 
 
 def secret_of(number):
@@ -34,7 +35,7 @@ def batch(dice, number, other):
             entity=dice.choice(("e0", secret)),
             measurement=dice.choice(("link", secret)),
             tags={"tenant": other.name, secret: secret},
-            fields={"n": 7000.0 + number, secret: secret},
+            fields={"n": float(VALUE + number), secret: secret},
         )
         for _ in range(dice.randrange(1, 9))
     ]
@@ -67,7 +68,7 @@ def foreign_words(tenants, number):
         word
         for other, tenant in enumerate(tenants)
         if other != number
-        for word in (secret_of(other), tenant.plane.name, tenant.key, f"{7000 + other}")
+        for word in (secret_of(other), tenant.plane.name, tenant.key, f"{VALUE + other}")
     ]
 
 
@@ -82,7 +83,9 @@ def test_calls_of_many_tenants_on_one_channel_stay_apart(station, tenants):
 def test_what_was_written_over_grpc_is_read_by_its_tenant_alone(station, tenants):
     """Every read endpoint, after the writes of all; `tenant` is always the caller (C15)."""
     for number, tenant in enumerate(tenants):
-        written = [record(HOUR_S * SECOND_NS, fields={"n": 7000.0 + number}, tags={"tenant": "x"})]
+        written = [
+            record(HOUR_S * SECOND_NS, fields={"n": float(VALUE + number)}, tags={"tenant": "x"})
+        ]
         assert station.write(encode(*written), tenant.key).status == "OK"
     for number, tenant in enumerate(tenants):
         span = f"start={at(0)}&end={at(3600)}&measurement=link"
@@ -98,4 +101,4 @@ def test_what_was_written_over_grpc_is_read_by_its_tenant_alone(station, tenants
             asked = secret_of((number + 1) % TENANTS) if "secret" in path else None
             words = [word for word in foreign_words(tenants, number) if word != asked]
             assert not [word for word in words if word in body]
-        assert {fields["n"] for _, fields in tenant.rows(fields="n")} == {7000.0 + number}
+        assert {fields["n"] for _, fields in tenant.rows(fields="n")} == {float(VALUE + number)}
