@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gunicorn.http.errors import (  # type: ignore[import-untyped]
     ExpectationFailed,
@@ -45,11 +45,13 @@ _CODES: tuple[tuple[type[Exception], int, str], ...] = (
 class ParserSettings:
     """gunicorn's settings, each looked up once: its parser asks for fourteen with every head."""
 
+    limit_request_line: int
+
     def __init__(self, config: Config) -> None:
         self._config = config
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - gunicorn has no types
-        value = getattr(self._config, name)
+    def __getattr__(self, name: str) -> object:
+        value: object = getattr(self._config, name)
         setattr(self, name, value)
         return value
 

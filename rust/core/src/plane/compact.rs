@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn the_segments_of_a_day_stay_few_and_its_rows_are_rewritten_seldom() {
-        for (first_open_day, segments_max, rewritten_max) in [(0, 20, 5), (1, 20, 15)] {
+        for (first_open_day, segments_max, rewritten_max) in [(0, 15, 5), (1, 15, 15)] {
             let mut manifest = Manifest::default();
             let mut rewritten = 0;
             for _ in 0..1_000 {

@@ -11,8 +11,9 @@ use crate::column::{BlockReader, decode_block};
 use crate::error::{Error, Result};
 use crate::limits::{SEGMENT_INDEX_BYTES_MAX, SEGMENT_PARTS_BYTES_MAX};
 use crate::manifest::{Manifest, SegmentEntry};
+use crate::query::collector::Collector;
 use crate::query::latest::Latest;
-use crate::query::select::{Collector, Selection};
+use crate::query::select::Selection;
 use crate::segment::{BlockEntry, HOUR_NS, Part, Segment, hour_of};
 use crate::store::SegmentId;
 

@@ -10,8 +10,9 @@ use crate::aggregate::Interval;
 use crate::column::BlockReader;
 use crate::error::Result;
 use crate::query::answer::{EntityRows, SeriesAnswer};
+use crate::query::collector::Collector;
 use crate::query::request::SeriesQuery;
-use crate::query::select::{Collector, Selection};
+use crate::query::select::Selection;
 use crate::query::{RawRows, WindowRows};
 
 /// Entities times segments, of a day each at most, from which on a read is shared among threads.

@@ -1,6 +1,7 @@
 //! What the read endpoints ask, when the contract refuses it, and how it is answered.
 
 pub mod answer;
+pub mod collector;
 pub mod latest;
 mod raw;
 pub mod request;

@@ -1,7 +1,7 @@
 //! Raw rows: records of one instant share a row while their channels are disjoint (F4, H11).
 
 use super::answer::EntityRows;
-use super::select::{Cells, Collector, Picked, Run};
+use super::collector::{Cells, Collector, Picked, Run};
 
 /// Collects records as they are.
 pub struct RawRows {
@@ -130,7 +130,7 @@ impl Records {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::select::offer;
+    use crate::query::collector::offer;
 
     fn rows(records: &[(i64, [Option<f64>; 2])]) -> EntityRows {
         let mut raw = RawRows::new(1, 2);

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use super::answer::EntityRows;
-use super::select::{Cells, Collector, Picked, Run};
+use super::collector::{Cells, Collector, Picked, Run};
 use crate::aggregate::{Aggregation, Fold, Interval};
 
 /// Folds records into epoch windows as they come.
@@ -152,7 +152,7 @@ impl Windows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::select::offer;
+    use crate::query::collector::offer;
 
     const SECOND_NS: i64 = 1_000_000_000;
 
