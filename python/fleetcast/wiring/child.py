@@ -7,6 +7,7 @@ A child writes one byte to `ready_fd` for each of its processes that serves.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import select
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _STDIN = 0
 _CHUNK_BYTES = 65_536
 _ORPHAN_GRACE_SECONDS = 5.0  # children have 10 s to end after the supervisor, even if all is slow
+_PR_SET_PDEATHSIG = 1  # prctl(2), linux/prctl.h
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +96,11 @@ def report_ready(brief: Brief) -> None:
 def end_with_supervisor() -> None:
     """Makes this process stop gracefully when the supervisor is gone, and end in any case.
 
-    Threads do not survive a fork: call it in every process.
+    Neither threads nor the death signal survive a fork: call it in every process.
     """
+    # A process that somebody stopped could not watch. Its parent's death lets it go on; the kernel
+    # does so by itself only for groups that had come to a stop before they were orphaned.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGCONT, 0, 0, 0)
     threading.Thread(target=_watch, name="lifeline", daemon=True).start()
 
 
