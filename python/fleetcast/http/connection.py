@@ -141,7 +141,7 @@ class Connection:
     def _expect_body(self, head: Head, now: float) -> Step:
         self.phase = Phase.BODY
         self.deadline = now + self._limits.request_deadline_seconds
-        if head.expects_continue:
+        if head.told.expects_continue:
             self.sock.send(_CONTINUE)
         # The kernel wakes the loop once, when the whole body is there (or the peer is gone, or no
         # more fits); one read then gives `bytes` without a copy.

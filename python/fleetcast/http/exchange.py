@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from types import TracebackType
     from wsgiref.types import WSGIApplication, WSGIEnvironment
 
@@ -22,6 +22,15 @@ if TYPE_CHECKING:
     ExcInfo = tuple[type[BaseException], BaseException, TracebackType] | tuple[None, None, None]
 
 _BODILESS = frozenset({"204", "304"})
+_SAME_FOR_ALL: Mapping[str, object] = {
+    "SCRIPT_NAME": "",
+    "wsgi.version": (1, 0),
+    "wsgi.url_scheme": "http",
+    "wsgi.input_terminated": True,
+    "wsgi.multithread": True,
+    "wsgi.multiprocess": True,
+    "wsgi.run_once": False,
+}
 
 
 def environ(head: Head, body: bytes, peer: object, server: tuple[str, int]) -> WSGIEnvironment:
@@ -30,36 +39,25 @@ def environ(head: Head, body: bytes, peer: object, server: tuple[str, int]) -> W
     `wsgi.input` holds `body`, and one `read` of its length returns that very object.
     Host, forwarding and script headers change nothing but their own `HTTP_` variables.
     """
-    request = head.request
+    told = head.told
     address, port = peer[:2] if isinstance(peer, tuple) else ("", 0)
-    variables: WSGIEnvironment = {
-        "REQUEST_METHOD": request.method,
-        "SCRIPT_NAME": "",
-        "PATH_INFO": unquote_to_bytes(request.path).decode("latin-1"),
-        "RAW_PATH": request.path,
-        "QUERY_STRING": request.query,
+    path = told.path
+    return {
+        **told.fields,
+        **_SAME_FOR_ALL,
+        "REQUEST_METHOD": told.method,
+        "PATH_INFO": unquote_to_bytes(path).decode("latin-1") if "%" in path else path,
+        "RAW_PATH": path,
+        "QUERY_STRING": told.query,
         "SERVER_NAME": server[0],
         "SERVER_PORT": str(server[1]),
-        "SERVER_PROTOCOL": "HTTP/{}.{}".format(*request.version),
+        "SERVER_PROTOCOL": told.version,
         "REMOTE_ADDR": address,
         "REMOTE_PORT": str(port),
-        "wsgi.version": (1, 0),
-        "wsgi.url_scheme": "http",
         "wsgi.input": io.BytesIO(body),
-        "wsgi.input_terminated": True,
         "wsgi.errors": sys.stderr,
-        "wsgi.multithread": True,
-        "wsgi.multiprocess": True,
-        "wsgi.run_once": False,
         "fleetcast.oversized": head.oversized,
     }
-    for name, value in request.headers:
-        key = name.replace("-", "_")
-        if key not in {"CONTENT_TYPE", "CONTENT_LENGTH"}:
-            key = f"HTTP_{key}"
-        known = variables.get(key)
-        variables[key] = value if known is None else f"{known},{value}"
-    return variables
 
 
 class Exchange:
@@ -84,17 +82,19 @@ class Exchange:
         lines = [
             f"HTTP/1.1 {self._status}",
             f"Date: {_date(int(time.time()))}",
-            f"Connection: {'keep-alive' if keep else 'close'}",
+            "Connection: keep-alive" if keep else "Connection: close",
         ]
         for name, value in self._fields:
             if bodiless or name.lower() != "content-length":
                 lines.append(f"{name}: {value}")
         if not bodiless:
             lines.append(f"Content-Length: {sum(map(len, self._chunks))}")
-        if any("\n" in line or "\r" in line for line in lines):
+        text = "\r\n".join(lines)
+        breaks = len(lines) - 1
+        if text.count("\n") != breaks or text.count("\r") != breaks:
             message = "a response header holds a line break"
             raise ValueError(message)
-        head = "\r\n".join([*lines, "", ""]).encode("latin-1")
+        head = f"{text}\r\n\r\n".encode("latin-1")
         return [head] if bodiless else [head, *self._chunks]
 
     def _start_response(

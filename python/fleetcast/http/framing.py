@@ -1,15 +1,14 @@
 """Request heads: where one ends, what it asks for, and the answer to a malformed one.
 
-gunicorn's own parser reads the head; here are only the questions around it. A malformed head is
-answered before any application code runs (decisions 0, stage 0), in JSON.
+A head that is not plain is read by gunicorn's own parser; here are only the questions around it. A
+malformed head is answered before any application code runs (decisions 0, stage 0), in JSON.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gunicorn.http.errors import (  # type: ignore[import-untyped]
     ExpectationFailed,
@@ -23,6 +22,7 @@ from gunicorn.http.errors import (  # type: ignore[import-untyped]
 from gunicorn.http.message import Request  # type: ignore[import-untyped]
 from gunicorn.http.unreader import IterUnreader  # type: ignore[import-untyped]
 
+from fleetcast.http.head import Told, joined, plain_head
 from fleetcast.http.headers import COMMON_HEADERS, CONTENT_TYPE, REQUEST_ID_HEADER, new_request_id
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ class ParserSettings:
     """gunicorn's settings, each looked up once: its parser asks for fourteen with every head."""
 
     limit_request_line: int
+    limit_request_fields: int
+    limit_request_field_size: int
 
     def __init__(self, config: Config) -> None:
         self._config = config
@@ -66,11 +68,10 @@ class Malformed(Exception):
         self.answer = whole_answer(self.status, {"error": self.code}, self.request_id)
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
-    """A well-formed head. `request` is gunicorn's; the rest says how its body is to be treated."""
+class Head(NamedTuple):
+    """A well-formed head: what it says, and how its body is to be treated."""
 
-    request: Request
+    told: Told
     body_bytes: int
     """What Content-Length says; 0 without one."""
     buffered: bool
@@ -79,11 +80,6 @@ class Head:
     """The start of the next request on this connection is known."""
     oversized: bool
     """The body is longer than was allowed when the head came, so nobody reads it."""
-
-    @property
-    def expects_continue(self) -> bool:
-        """The client waits for `100 Continue` before it sends the body."""
-        return bool(self.request._expected_100_continue)  # noqa: SLF001 - gunicorn has no other name
 
 
 def head_bytes(held: bytearray, fresh: bytes) -> int:
@@ -104,12 +100,34 @@ def parse(settings: ParserSettings, held: bytearray, limits: Limits) -> Head | N
         if len(held) > limits.head_bytes_max:
             message = f"more than {limits.head_bytes_max} bytes"
             raise LimitRequestHeaders(message)
-        request = Request(settings, IterUnreader([bytes(held)]), _NOBODY)
+        return _judge(_told(settings, held), limits)
     except NoMoreData:
         return None
     except ParseException as error:
         raise Malformed(error) from error
-    return _judge(request, limits)
+
+
+def _told(settings: ParserSettings, held: bytearray) -> Told:
+    # No line of so short a head can be too long.
+    if len(held) <= min(settings.limit_request_line, settings.limit_request_field_size):
+        plain = plain_head(held, settings.limit_request_fields)
+        if plain is not None:
+            return plain
+    return gunicorn_head(settings, held)
+
+
+def gunicorn_head(settings: ParserSettings, held: bytearray) -> Told:
+    """What a head says, by gunicorn's parser. Raises its `NoMoreData`, `ParseException`."""
+    request = Request(settings, IterUnreader([bytes(held)]), _NOBODY)
+    return Told(
+        request.method,
+        request.path,
+        request.query,
+        "HTTP/{}.{}".format(*request.version),
+        joined(request.headers),
+        closes=bool(request.should_close()),
+        expects_continue=bool(request._expected_100_continue),  # noqa: SLF001 - it has no other name
+    )
 
 
 def _beyond_repair(held: bytearray, settings: ParserSettings, limits: Limits) -> bool:
@@ -121,21 +139,17 @@ def _beyond_repair(held: bytearray, settings: ParserSettings, limits: Limits) ->
     )
 
 
-def _judge(request: Request, limits: Limits) -> Head:
-    chunked = False
-    body_bytes = 0
-    for name, value in request.headers:
-        if name == "TRANSFER-ENCODING":
-            chunked = True
-        elif name == "CONTENT-LENGTH":
-            body_bytes = int(value)
-    buffered = request.method in METHODS_WITH_BODY and 0 < body_bytes <= limits.body_bytes_max
-    # Chunks are never read, so nobody knows where the next request would start.
+def _judge(told: Told, limits: Limits) -> Head:
+    body_bytes = int(told.fields.get("CONTENT_LENGTH", 0))
+    writes = told.method in METHODS_WITH_BODY
+    oversized = writes and body_bytes > limits.body_bytes_max
+    buffered = writes and body_bytes > 0 and not oversized
     skippable = buffered or body_bytes <= limits.drain_bytes_max
-    oversized = request.method in METHODS_WITH_BODY and body_bytes > limits.body_bytes_max
-    waiting = bool(request._expected_100_continue) and not buffered  # noqa: SLF001
-    reusable = not (chunked or oversized or waiting or not skippable or request.should_close())
-    return Head(request, body_bytes, buffered, reusable, oversized)
+    waiting = told.expects_continue and not buffered
+    # Chunks are never read, so nobody knows where the next request would start.
+    chunked = "HTTP_TRANSFER_ENCODING" in told.fields
+    reusable = not (chunked or oversized or waiting or not skippable or told.closes)
+    return Head(told, body_bytes, buffered, reusable, oversized)
 
 
 def _status_and_code(cause: Exception) -> tuple[int, str]:
