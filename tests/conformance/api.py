@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # An hour that began at least three hours ago: every window of every interval starts here.
 HOUR_S = int(time.time()) // 3600 * 3600 - 10_800
+DAY_S = 86_400
+INTERVALS_S = {"15s": 15, "30s": 30, "1m": 60, "5m": 300, "15m": 900, "1h": 3600}
 _ZONE = dt.UTC
 
 
