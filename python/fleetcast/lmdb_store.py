@@ -11,14 +11,16 @@ import mmap
 import os
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import lmdb
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from os import stat_result
     from pathlib import Path
+
+Answer = TypeVar("Answer")
 
 _MAP_BYTES = 1 << 30  # address space, not disk
 _FILE_BYTES_MIN = 2 * mmap.PAGESIZE  # LMDB reads its two head pages before anything else
@@ -42,6 +44,7 @@ class _Open:
 
     def __init__(self, directory: Path, tables: tuple[str, ...], content: bytes) -> None:
         self.path = directory / "data.mdb"
+        self.name = str(self.path)
         self.file = self.path.stat()
         if self.file.st_size < _FILE_BYTES_MIN or self.file.st_size % mmap.PAGESIZE:
             message = f"{self.path} is cut short"
@@ -58,8 +61,7 @@ class _Open:
 
     def stands_on(self, file: stat_result) -> bool:
         """Whether `file` is still the one that is mapped: a cut file must not be touched."""
-        same = (file.st_dev, file.st_ino) == (self.file.st_dev, self.file.st_ino)
-        return same and file.st_size >= self.file.st_size
+        return os.path.samestat(file, self.file) and file.st_size >= self.file.st_size
 
 
 class LmdbStore:
@@ -96,13 +98,24 @@ class LmdbStore:
         Raises `LmdbUnavailable`.
         """
         with self._lock:
-            try:
-                opened = self._current()
-            except (lmdb.Error, OSError) as error:
-                raise self._failed(error) from error
+            opened = self._current()
             try:
                 with opened.environment.begin(write=write) as transaction:
                     yield View(transaction, opened.tables)
+            except lmdb.Error as error:
+                raise self._failed(error) from error
+
+    def ask(self, question: Callable[[View], Answer]) -> Answer:
+        """What `question` finds in one consistent view.
+
+        For what comes with every request: a context manager costs more than the transaction.
+        Raises `LmdbUnavailable`.
+        """
+        with self._lock:
+            opened = self._current()
+            try:
+                with opened.environment.begin() as transaction:
+                    return question(View(transaction, opened.tables))
             except lmdb.Error as error:
                 raise self._failed(error) from error
 
@@ -116,14 +129,18 @@ class LmdbStore:
         return LmdbUnavailable(str(error))
 
     def _current(self) -> _Open:
-        if self._open is not None:
-            file = self._open.path.stat()
-            if not self._open.stands_on(file):
-                self._drop()
-            elif file.st_size > self._open.file.st_size:
-                self._open.file = file
-        if self._open is None:
-            self._open = _Open(self.directory, self._tables, self._content)
+        """The environment of the files as they are now. Raises `LmdbUnavailable`."""
+        try:
+            if self._open is not None:
+                file = os.stat(self._open.name)  # noqa: PTH116 - with every request
+                if not self._open.stands_on(file):
+                    self._drop()
+                elif file.st_size > self._open.file.st_size:
+                    self._open.file = file
+            if self._open is None:
+                self._open = _Open(self.directory, self._tables, self._content)
+        except (lmdb.Error, OSError) as error:
+            raise self._failed(error) from error
         return self._open
 
     def _drop(self) -> None:

@@ -6,8 +6,9 @@ import contextlib
 import json
 import logging.config
 import os
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+import time
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import structlog
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from structlog.typing import EventDict
 
 _STDERR = 2
+_WORDS_MAX = 1024  # of the access log, remembered as JSON has them
 _ENCODE = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
 _process = ""
@@ -86,19 +88,64 @@ def logging_config() -> dict[str, Any]:
     }
 
 
-def write_line(document: Mapping[str, object]) -> None:
-    """Writes one line as it is, in a fifth of the time that a logger takes.
+class Served(NamedTuple):
+    """One line of the access log: a request that has its answer."""
 
-    For what comes with every request. One system call, so lines of several processes stay whole.
-    """
-    line = _ENCODE(document) + "\n"
-    with contextlib.suppress(OSError):
-        os.write(_STDERR, line.encode())
+    request_id: str
+    method: str
+    route: str
+    status: int | str
+    error: str | None
+    tenant: str | None
+    key_id: str | None
+    client: str
+    seconds: float
+    bytes_in: int
+    bytes_out: int
+    process: str
+
+    def __str__(self) -> str:
+        return (
+            f'{{"event":"request","request_id":"{self.request_id}","method":{_json(self.method)},'
+            f'"route":{_json(self.route)},"status":{_json(self.status)},'
+            f'"error":{_json(self.error)},"tenant":{_json(self.tenant)},'
+            f'"key_id":{_json(self.key_id)},"client":{_json(self.client)},'
+            f'"duration_ms":{self.seconds * 1e3:.3f},"bytes_in":{self.bytes_in},'
+            f'"bytes_out":{self.bytes_out},"level":"info","logger":"fleetcast.access",'
+            f'"process":"{self.process}","timestamp":"{timestamp()}"}}'
+        )
+
+
+def write_served(served: Served) -> None:
+    """Writes one line of the access log, in a twentieth of the time that a logger takes."""
+    _write(str(served))
+
+
+def write_line(document: Mapping[str, object]) -> None:
+    """Writes one line as it is."""
+    _write(_ENCODE(document))
 
 
 def timestamp() -> str:
     """Now, as every log line has it."""
-    return datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    second, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
+    return f"{_second(second)}.{nanoseconds // 1000:06}Z"
+
+
+def _write(line: str) -> None:
+    # One system call, so lines of several processes stay whole.
+    with contextlib.suppress(OSError):
+        os.write(_STDERR, f"{line}\n".encode())
+
+
+@lru_cache(_WORDS_MAX)
+def _json(word: str | int | None) -> str:
+    return json.dumps(word)
+
+
+@lru_cache(1)
+def _second(second: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
 
 
 def audit(event: str, **details: object) -> None:

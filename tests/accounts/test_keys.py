@@ -1,6 +1,9 @@
+import hmac
+
 import pytest
 
 from fleetcast.accounts import InvalidKey
+from fleetcast.accounts.keys import secret_hasher
 from fleetcast.errors import OperatorError
 
 
@@ -66,3 +69,10 @@ def test_keys_of_nothing_for_nothing_are_refused(keys, tenant, scopes, environme
 def test_unknown_keys_are_refused(keys, key_id):
     with pytest.raises(OperatorError, match="no key"):
         keys.revoke(key_id)
+
+
+def test_secrets_are_kept_as_hmac_sha256():  # RFC 2104
+    for pepper in (b"", b"p" * 32, b"p" * 64):
+        for secret in ("", "s" * 32):
+            expected = hmac.new(pepper, secret.encode(), "sha256").hexdigest()
+            assert secret_hasher(pepper)(secret) == expected

@@ -224,7 +224,7 @@ def test_nothing_of_an_exception_is_told(error):  # L18
         return one, context.ended
 
     assert asyncio.run(run()) == (("INTERNAL", "internal", {}), ("INTERNAL", "internal", {}))
-    assert [(line["route"], line["status"], line["error"]) for line in log] == [
+    assert [(line.route, line.status, line.error) for line in log] == [
         ("A/Write", "INTERNAL", "internal"),
         ("A/Watch", "INTERNAL", "internal"),
     ]
@@ -257,8 +257,7 @@ def test_every_call_is_counted_and_logged():
         ("UNAUTHENTICATED", "auth_failed"),
     ]
     assert accepted(parts) == 3
-    keys = ("status", "error", "tenant", "bytes_in")
-    assert [tuple(line[key] for key in keys) for line in log] == [
+    assert [(line.status, line.error, line.tenant, line.bytes_in) for line in log] == [
         ("OK", None, "acme", 3),
         ("PERMISSION_DENIED", "live_ingest_not_entitled", "acme", 0),
         ("UNAUTHENTICATED", "auth_failed", None, 0),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hmac
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.accounts.key_text import read_key_text
 from fleetcast.accounts.keys import secret_hasher
@@ -14,13 +14,14 @@ from fleetcast.errors import Refused, refused
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fleetcast.accounts.records import ApiKey, Tenant
     from fleetcast.accounts.store import ControlStore
+    from fleetcast.accounts.tables import Tables
 
 _NOBODYS_HASH = "0" * 64
 
 
-@dataclass(frozen=True, kw_only=True)
-class Identity:
+class Identity(NamedTuple):
     """The tenant and the rights of a request."""
 
     account_id: str
@@ -68,9 +69,7 @@ class Authenticator:
         text = read_key_text(key_text)
         if text is None:
             raise InvalidKey
-        with self._store.read() as tables:
-            key = tables.key(text.key_id)
-            tenant = None if key is None else tables.tenant(key.tenant)
+        key, tenant = self._store.ask(partial(_key_and_tenant, text.key_id))
         # An unknown id costs the same hash and comparison as a known one (B21).
         expected = _NOBODYS_HASH if key is None else key.hash
         genuine = hmac.compare_digest(self._secret_hash(text.secret), expected)
@@ -94,3 +93,8 @@ class Authenticator:
             retention_seconds=tenant.retention_seconds,
             created_at=tenant.created_at,
         )
+
+
+def _key_and_tenant(key_id: str, tables: Tables) -> tuple[ApiKey | None, Tenant | None]:
+    key = tables.key(key_id)
+    return key, None if key is None else tables.tenant(key.tenant)

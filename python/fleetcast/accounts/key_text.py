@@ -14,10 +14,7 @@ from typing import NamedTuple
 
 _ID_BYTES = 10
 _SECRET_BYTES = 20  # 160 bits
-_GRAMMAR = re.compile(
-    r"(?P<checked>ftk_(?P<environment>[a-z0-9-]{1,63})_(?P<key_id>[a-z2-7]{16})_"
-    r"(?P<secret>[a-z2-7]{32}))(?P<checksum>[0-9a-f]{8})"
-)
+_GRAMMAR = re.compile(r"(ftk_([a-z0-9-]{1,63})_([a-z2-7]{16})_([a-z2-7]{32}))([0-9a-f]{8})")
 
 
 class KeyText(NamedTuple):
@@ -43,9 +40,10 @@ def new_key_text(environment: str) -> KeyText:
 def read_key_text(text: str) -> KeyText | None:
     """The parts of a key, or `None` where the text is not one."""
     match = _GRAMMAR.fullmatch(text)
-    if match is None or _checksum(match["checked"]) != match["checksum"]:
+    if match is None:
         return None
-    return KeyText(match["environment"], match["key_id"], match["secret"])
+    checked, environment, key_id, secret, checksum = match.groups()
+    return KeyText(environment, key_id, secret) if _checksum(checked) == checksum else None
 
 
 def _checksum(text: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import hmac
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from fleetcast.accounts.tenants import Audit
 
 SCOPES = ("telemetry:write", "topology:read", "predictions:read")
+_SHA256_BLOCK_BYTES = 64
 _PEPPER_LABEL = "fleetcast api key pepper 1"
 
 
@@ -182,13 +182,20 @@ def key_pepper(master_key: bytes) -> bytes:
 
 
 def secret_hasher(pepper: bytes) -> Callable[[str], str]:
-    """The keyed hash of a secret, in hexadecimal. Safe to share between threads."""
-    keyed = hmac.new(pepper, digestmod=hashlib.sha256)  # OpenSSL looks its algorithms up here
+    """The keyed hash of a secret, in hexadecimal, for a pepper of 64 bytes at most.
+
+    Safe to share between threads.
+    """
+    # HMAC-SHA-256 as RFC 2104 has it: only to begin one of OpenSSL's takes longer than all of this.
+    block = pepper.ljust(_SHA256_BLOCK_BYTES, b"\0")
+    inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in block))
+    outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in block))
 
     def secret_hash(secret: str) -> str:
-        own = keyed.copy()
-        own.update(secret.encode())
-        return own.hexdigest()
+        within, around = inner.copy(), outer.copy()
+        within.update(secret.encode())
+        around.update(within.digest())
+        return around.hexdigest()
 
     return secret_hash
 

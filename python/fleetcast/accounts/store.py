@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from fleetcast.accounts.tables import ControlStoreUnavailable, Tables
 from fleetcast.errors import OperatorError
@@ -12,9 +12,13 @@ from fleetcast.lmdb_store import LmdbStore, LmdbUnavailable
 from fleetcast.security.master_key import derive
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
     from pathlib import Path
+
+    from fleetcast.lmdb_store import View
+
+Answer = TypeVar("Answer")
 
 _FORMAT = b"fleetcast control 1"
 _TABLES = ("tenants", "keys", "usage")
@@ -50,6 +54,17 @@ class ControlStore:
         """One consistent view. Raises `ControlStoreUnavailable`."""
         return self._transaction(write=False)
 
+    def ask(self, question: Callable[[Tables], Answer]) -> Answer:
+        """As `read`, for what every request asks. Raises `ControlStoreUnavailable`."""
+
+        def asked(view: View) -> Answer:
+            return question(Tables(view.transaction, *view.tables.values()))
+
+        try:
+            return self._lmdb.ask(asked)
+        except LmdbUnavailable as error:
+            raise self._unavailable(error) from error
+
     def write(self) -> AbstractContextManager[Tables]:
         """One change, durable when the block ends, undone where it raises.
 
@@ -75,5 +90,8 @@ class ControlStore:
             with self._lmdb.transaction(write=write) as view:
                 yield Tables(view.transaction, *view.tables.values())
         except LmdbUnavailable as error:
-            message = f"the control store in {self._directory} is unavailable: {error}"
-            raise ControlStoreUnavailable(message) from error
+            raise self._unavailable(error) from error
+
+    def _unavailable(self, error: LmdbUnavailable) -> ControlStoreUnavailable:
+        message = f"the control store in {self._directory} is unavailable: {error}"
+        return ControlStoreUnavailable(message)

@@ -6,8 +6,8 @@ import time
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts.key_text import read_key_text
-from fleetcast.logs import audit, timestamp
-from fleetcast.metrics import Requests, count_request
+from fleetcast.logs import Served, audit
+from fleetcast.metrics import Requests
 
 if TYPE_CHECKING:
     from fleetcast.grpc.call import Call
@@ -18,7 +18,6 @@ class Accounting:
     """Begins and ends with every call."""
 
     def __init__(self, services: Services) -> None:
-        self._counters = services.counters
         self._log = services.access_log
         self._requests = Requests(services.counters, "grpc")
 
@@ -31,30 +30,24 @@ class Accounting:
         """The call has its status, `OK` or another; `details` are those of an error."""
         seconds = time.perf_counter() - began
         code = details.partition(":")[0] or None
-        self._requests.ended("grpc", call.route, status, seconds, code)
         identity = call.identity
-        if identity is not None:
-            count_request(self._counters, identity.account_id)
-        self._log(
-            {
-                "event": "request",
-                "request_id": call.request_id,
-                "method": "grpc",
-                "route": call.route,
-                "status": status,
-                "error": code,
-                "tenant": None if identity is None else identity.tenant_key,
-                "key_id": None if identity is None else identity.key_id,
-                "client": call.context.peer(),
-                "duration_ms": round(seconds * 1e3, 3),
-                "bytes_in": call.received_bytes,
-                "bytes_out": sent_bytes,
-                "level": "info",
-                "logger": "fleetcast.access",
-                "process": "grpc",
-                "timestamp": timestamp(),
-            }
+        account_id = None if identity is None else identity.account_id
+        self._requests.ended("grpc", call.route, status, seconds, code=code, account_id=account_id)
+        served = Served(
+            call.request_id,
+            "grpc",
+            call.route,
+            status,
+            code,
+            None if identity is None else identity.tenant_key,
+            None if identity is None else identity.key_id,
+            call.context.peer(),
+            seconds,
+            bytes_in=call.received_bytes,
+            bytes_out=sent_bytes,
+            process="grpc",
         )
+        self._log(served)
 
 
 def audit_failure(call: Call, key: str) -> None:

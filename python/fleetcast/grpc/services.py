@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fleetcast.accounts import Identity
     from fleetcast.config import Settings
     from fleetcast.engine import Plane
+    from fleetcast.logs import Served
 
 Probe = Callable[[], None]
 """Asks a dependency for a sign of life; any exception means that it is not well."""
@@ -48,4 +49,4 @@ class Services:
     probes: Mapping[str, Probe] = field(default_factory=dict)
     """By dependency: what must be well for writes to be accepted."""
     counters: Counters = field(default_factory=Counters.alone)
-    access_log: Callable[[Mapping[str, object]], None] = lambda _line: None
+    access_log: Callable[[Served], None] = lambda _served: None

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from fleetcast.accounts.key_text import read_key_text
 from fleetcast.errors import Refused
 from fleetcast.http.framing import HEAD_END
-from fleetcast.logs import audit, timestamp
-from fleetcast.metrics import Counters, Requests, Writes, count_request
+from fleetcast.logs import Served, audit
+from fleetcast.metrics import Counters, Requests, Writes
 from fleetcast.metrics.surfaces import OTHER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     import falcon
 
@@ -23,14 +23,13 @@ if TYPE_CHECKING:
     from fleetcast.http.services import Guard, Services
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-_ORIGIN = {"level": "info", "logger": "fleetcast.access", "process": "http"}
+_PROCESS = "http"
 
 
 class Accounting:
     """Begins and ends with every request that reaches the application."""
 
     def __init__(self, services: Services) -> None:
-        self._counters = services.counters
         self._log = services.access_log
         self._requests = Requests(services.counters, "http")
 
@@ -54,60 +53,51 @@ class Accounting:
         method = request.method if request.method in _METHODS else OTHER
         status = response.status_code
         code = getattr(call, "code", None)
-        self._requests.ended(method, path, status, seconds, code)
-        if identity is not None:
-            count_request(self._counters, identity.account_id)
+        account_id = None if identity is None else identity.account_id
+        self._requests.ended(method, path, status, seconds, code=code, account_id=account_id)
         length = request.env.get("CONTENT_LENGTH") or "0"
-        self._log(
-            {
-                "event": "request",
-                "request_id": request_id,
-                "method": method,
-                "route": path,
-                "status": status,
-                "error": code,
-                "tenant": None if identity is None else identity.tenant_key,
-                "key_id": None if identity is None else identity.key_id,
-                "client": getattr(call, "address", request.remote_addr),
-                "duration_ms": round(seconds * 1e3, 3),
-                "bytes_in": int(length) if length.isascii() and length.isdigit() else 0,
-                "bytes_out": 0 if request.method == "HEAD" else _body_bytes(response),
-                **_ORIGIN,
-                "timestamp": timestamp(),
-            }
+        served = Served(
+            request_id,
+            method,
+            path,
+            status,
+            code,
+            None if identity is None else identity.tenant_key,
+            None if identity is None else identity.key_id,
+            getattr(call, "address", request.remote_addr),
+            seconds,
+            bytes_in=int(length) if length.isascii() and length.isdigit() else 0,
+            bytes_out=0 if method == "HEAD" else _body_bytes(response),
+            process=_PROCESS,
         )
+        self._log(served)
 
 
 class Refusals:
     """Requests that the parser refused: what they ask for is unknown, and nobody waited."""
 
-    def __init__(
-        self, counters: Counters, access_log: Callable[[Mapping[str, object]], None]
-    ) -> None:
+    def __init__(self, counters: Counters, access_log: Callable[[Served], None]) -> None:
         self._requests = Requests(counters, "http")
         self._log = access_log
 
     def note(self, peer: object, malformed: Malformed) -> None:
         """Counts and logs one; `peer` is the address of its socket."""
         self._requests.refused(OTHER, OTHER, malformed.status, malformed.code)
-        self._log(
-            {
-                "event": "request",
-                "request_id": malformed.request_id,
-                "method": OTHER,
-                "route": OTHER,
-                "status": malformed.status,
-                "error": malformed.code,
-                "tenant": None,
-                "key_id": None,
-                "client": str(peer[0]) if isinstance(peer, tuple) else "",
-                "duration_ms": 0.0,
-                "bytes_in": 0,
-                "bytes_out": len(malformed.answer.partition(HEAD_END)[2]),
-                **_ORIGIN,
-                "timestamp": timestamp(),
-            }
+        served = Served(
+            malformed.request_id,
+            OTHER,
+            OTHER,
+            malformed.status,
+            malformed.code,
+            None,
+            None,
+            str(peer[0]) if isinstance(peer, tuple) else "",
+            0.0,
+            bytes_in=0,
+            bytes_out=len(malformed.answer.partition(HEAD_END)[2]),
+            process=_PROCESS,
         )
+        self._log(served)
 
 
 def _body_bytes(response: falcon.Response) -> int:

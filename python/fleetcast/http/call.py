@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -24,11 +25,15 @@ class Route:
     ingest: bool = False
     """A write: needs the entitlement, and has a body."""
 
+    @cached_property
+    def allowed(self) -> tuple[str, ...]:
+        """The methods, with those that follow."""
+        return (*self.methods, *(("HEAD",) if "GET" in self.methods else ()), "OPTIONS")
+
     @property
     def allow(self) -> str:
         """The value of `Allow`."""
-        extra = ("HEAD",) if "GET" in self.methods else ()
-        return ", ".join((*self.methods, *extra, "OPTIONS"))
+        return ", ".join(self.allowed)
 
 
 class Call:

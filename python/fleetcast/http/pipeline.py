@@ -73,9 +73,9 @@ class Routing:
         route = self._routes.get(request.env.get("RAW_PATH", request.path))
         if route is None:
             raise refused("not_found")
-        call.path = call.request.path
+        call.path = request.path
         call.route = route
-        if call.request.method not in route.allow.split(", "):
+        if request.method not in route.allowed:
             raise refused("method_not_allowed", allow=route.allow)
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fleetcast.accounts import Identity
     from fleetcast.config import Settings
     from fleetcast.engine import Plane
+    from fleetcast.logs import Served
 
 Probe = Callable[[], None]
 """Asks a dependency for a sign of life; any exception means that it is not well."""
@@ -101,7 +102,7 @@ class Services:
     """`None` where topology shows only what was observed."""
     requests_total: Callable[[str], int] = lambda _account_id: 0
     """Requests of an account so far. Raises `ControlStoreUnavailable`."""
-    access_log: Callable[[Mapping[str, object]], None] = lambda _line: None
+    access_log: Callable[[Served], None] = lambda _served: None
     clock: Callable[[], int] = time.time_ns
     """Nanoseconds since 1970 in UTC."""
 

@@ -3,7 +3,7 @@
 from fleetcast.metrics.counters import Counters, Histogram, label
 from fleetcast.metrics.exposition import exposition, sample
 from fleetcast.metrics.shared import Shared, make_shared_memory
-from fleetcast.metrics.surfaces import Requests, Writes, count_request, requests_by_account
+from fleetcast.metrics.surfaces import Requests, Writes, requests_by_account
 
 __all__ = [
     "Counters",
@@ -11,7 +11,6 @@ __all__ = [
     "Requests",
     "Shared",
     "Writes",
-    "count_request",
     "exposition",
     "label",
     "make_shared_memory",

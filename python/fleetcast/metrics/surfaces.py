@@ -24,24 +24,37 @@ class Requests:
         self._totals: dict[tuple[str, str, object], int] = {}
         self._seconds: dict[str, Histogram] = {}
         self._codes: dict[str, int] = {}
+        self._accounts: dict[str, int] = {}
 
     def began(self) -> None:
         """A request is being answered from now on."""
         self._counters.add(self._in_flight)
 
     def ended(
-        self, method: str, route: str, status: object, seconds: float, code: str | None = None
+        self,
+        method: str,
+        route: str,
+        status: object,
+        seconds: float,
+        *,
+        code: str | None = None,
+        account_id: str | None = None,
     ) -> None:
-        """It has its answer; `code` is that of the error, if it is one."""
-        counters = self._counters
+        """It has its answer; `code` is that of the error, if it is one.
+
+        `account_id` is whose usage it counts for, if a valid key came with it.
+        """
         total = self._total(method, route, status)
         histogram = self._seconds.get(route)
         if histogram is None:
-            histogram = Histogram(counters, f"{self._prefix}_request_seconds", route=route)
+            histogram = Histogram(self._counters, f"{self._prefix}_request_seconds", route=route)
             self._seconds[route] = histogram
-        counters.add_all(((self._in_flight, -1), (total, 1), *histogram.changes(seconds)))
+        changes = [(self._in_flight, -1), (total, 1), *histogram.changes(seconds)]
+        if account_id is not None:
+            changes.append((self._usage(account_id), 1))
         if code is not None:
-            counters.add(self._refused(code))
+            changes.append((self._refused(code), 1))
+        self._counters.add_all(changes)
 
     def refused(self, method: str, route: str, status: object, code: str) -> None:
         """One was refused before it was a request, so it took no time and never was in flight."""
@@ -64,6 +77,12 @@ class Requests:
             name = label(f"{self._prefix}_refused_total", code=code)
             refused = self._codes[code] = self._counters.counter(name)
         return refused
+
+    def _usage(self, account_id: str) -> int:
+        place = self._accounts.get(account_id)
+        if place is None:
+            place = self._accounts[account_id] = self._counters.counter(_USAGE + account_id)
+        return place
 
 
 class Writes:
@@ -98,13 +117,8 @@ class Writes:
         )
 
 
-def count_request(counters: Counters, account_id: str) -> None:
-    """A request that a valid key came with, for the usage of its account."""
-    counters.add(counters.counter(_USAGE + account_id))
-
-
 def requests_by_account(totals: Mapping[str, int]) -> dict[str, int]:
-    """What `count_request` has counted, by account."""
+    """What came with a valid key, by account."""
     return {
         name.removeprefix(_USAGE): value
         for name, value in totals.items()

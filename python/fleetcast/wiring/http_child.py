@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fleetcast.http.accounting import Refusals
 from fleetcast.http.limits import Limits
 from fleetcast.http.server import HttpServer
-from fleetcast.logs import configure_logs, logging_config, write_line
+from fleetcast.logs import configure_logs, logging_config, write_served
 from fleetcast.metrics import Counters, Shared, sample
 from fleetcast.wiring.board import Board, Live
 from fleetcast.wiring.child import end_with_supervisor, read_brief, report_ready
@@ -40,7 +40,7 @@ def main() -> None:
             counters.put(queue, queued)
 
         server.observe = observe
-        server.malformed = Refusals(counters, write_line).note
+        server.malformed = Refusals(counters, write_served).note
         with http_application(brief, board, counters) as application:
             counters.put(ready, 1)
             yield application

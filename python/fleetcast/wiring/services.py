@@ -11,7 +11,7 @@ from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.grpc.services import Services as GrpcServices
 from fleetcast.http.app import Services, create_app
 from fleetcast.http.guard import SharedGuard
-from fleetcast.logs import write_line
+from fleetcast.logs import write_served
 from fleetcast.metrics import requests_by_account
 from fleetcast.wiring.board import Live
 from fleetcast.wiring.directory import DataDirectory
@@ -57,7 +57,7 @@ def http_application(brief: Brief, board: Board, counters: Counters) -> Iterator
                     predictor=forecasting,
                     simulate=simulate if settings.topology.simulate else None,
                     requests_total=usage.requests_total,
-                    access_log=write_line,
+                    access_log=write_served,
                 )
             )
 
@@ -84,7 +84,7 @@ def grpc_services(brief: Brief, board: Board, counters: Counters) -> Iterator[Gr
             engine=engine,
             probes=telemetry_probes(directory, store),
             counters=counters,
-            access_log=write_line,
+            access_log=write_served,
         )
 
 
