@@ -65,6 +65,16 @@ def test_times(time):
     assert read["time"] == 1_769_860_800 * SECOND_NS
 
 
+@pytest.mark.parametrize(
+    ("fraction", "nanos"),
+    [(".123456789", 123_456_789), (",1234567", 123_456_700), (".1", 100_000_000), ("", 0)],
+)
+def test_texts_of_times_keep_their_nanoseconds(fraction, nanos):  # D6
+    record = {"measurement": "link", "time": f"2026-01-31T12:00:00{fraction}Z"}
+    (read,) = decode_records(encode_record(record))
+    assert read["time"] == 1_769_860_800 * SECOND_NS + nanos
+
+
 def test_integers_beyond_64_bits_are_doubles():
     record = {"measurement": "link", "time": 0, "fields": {"n": 1 << 70}}
     assert decode_records(encode_record(record))[0]["fields"] == {"n": float(1 << 70)}

@@ -9,6 +9,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlencode, urlsplit
 
+from fleetcast.client.reconcile import holds, probes
+from fleetcast.client.times import time_ns, time_text
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -66,8 +69,32 @@ class Client:
         Raises `ApiError`. Raises `OSError` where the connection is lost: then nobody knows whether
         the batch was stored, and it must be looked up before it is sent again.
         """
-        body = json.dumps(list(records), allow_nan=False, default=_encode_time).encode()
-        return self._exchange("POST", "/telemetry", body)
+        batch = [{**record, "time": time_text(record["time"])} for record in records]
+        return self._exchange("POST", "/telemetry", json.dumps(batch, allow_nan=False).encode())
+
+    def was_stored(self, records: Iterable[Record]) -> bool:
+        """Whether a batch was stored of whose writing nobody knows how it ended (decision F7).
+
+        For a whole batch as it was sent, and only when its writer has given up: one that the
+        service still works on is not seen, and in asynchronous mode none before it is flushed.
+        Up to three records are looked up, a request each.
+
+        Raises `ValueError` where no record can be found again: each of them has no entity or no
+        field, or a time before 2000 or to come. Raises `ApiError`, `OSError`.
+        """
+        chosen = probes(records)
+        if not chosen:
+            message = "no record of the batch can be looked up"
+            raise ValueError(message)
+        return any(holds(self._at_instant(record), record) for record in chosen)
+
+    def _at_instant(self, record: Record) -> list[dict[str, Any]]:
+        """What the service shows of the second that ends with the record's instant."""
+        just_after = time_text(time_ns(record["time"]) + 1)
+        entities: list[dict[str, Any]] = self.topology(as_of=just_after, freshness_seconds=1)[
+            "entities"
+        ]
+        return entities
 
     def topology(
         self,
@@ -92,18 +119,10 @@ class Client:
         freshness_seconds: int | None = None,
     ) -> pl.DataFrame:
         """As `topology`: `entity_id`, `observed_at`, `tags` (JSON), then a column per field."""
-        import polars as pl  # noqa: PLC0415  slow to load, and only frames need it
+        from fleetcast.client import frames  # noqa: PLC0415  polars is slow to load
 
         answer = self.topology(measurement, as_of=as_of, freshness_seconds=freshness_seconds)
-        entities = answer["entities"]
-        names = sorted({name for entity in entities for name in entity["fields"]})
-        columns: dict[str, Any] = {
-            "entity_id": pl.Series([e["entity_id"] for e in entities], dtype=pl.String),
-            "observed_at": _times(e["observed_at"] for e in entities),
-            "tags": pl.Series([json.dumps(e["tags"]) for e in entities], dtype=pl.String),
-        }
-        columns |= {name: [entity["fields"].get(name) for entity in entities] for name in names}
-        return pl.DataFrame(columns)
+        return frames.topology(answer)
 
     def series(
         self,
@@ -136,29 +155,42 @@ class Client:
         **chosen: Any,  # noqa: ANN401  as `series`
     ) -> pl.DataFrame:
         """As `series`, all pages: `entity_id`, `time`, then a column per channel."""
-        import polars as pl  # noqa: PLC0415  see above
+        from fleetcast.client import frames  # noqa: PLC0415  polars is slow to load
 
-        frames = []
+        pages = []
         page_start: Time | None = start
         while page_start is not None:
             page = self.series(entity_ids, start=page_start, **chosen)
-            frames += [
-                pl.DataFrame(
-                    {
-                        "entity_id": pl.Series(
-                            [one["entity_id"]] * len(one["times"]), dtype=pl.String
-                        ),
-                        "time": _times(one["times"]),
-                        **{
-                            name: pl.Series(values, dtype=pl.Float64, strict=False)
-                            for name, values in one["channels"].items()
-                        },
-                    }
-                )
-                for one in page["series"]
-            ]
+            pages.append(page)
             page_start = page.get("next_start") if page.get("truncated") else None
-        return pl.concat(frames, how="diagonal") if frames else pl.DataFrame()
+        return frames.series(pages)
+
+    def predictions(
+        self, entity_ids: Sequence[str], *, family: str = "snr", horizon_minutes: int | None = None
+    ) -> dict[str, Any]:
+        """Forecasts of links (`snr`) or pools (`demand`). Raises `ApiError`, `OSError`.
+
+        An entity without a fresh one is in `entity_errors`, and may be in `items` as well.
+        """
+        chosen = {
+            "model_family": family,
+            "link_ids": list(entity_ids),
+            "horizon_minutes": horizon_minutes,
+        }
+        return self._get("/predictions", chosen)
+
+    def predictions_frame(
+        self, entity_ids: Sequence[str], *, family: str = "snr", horizon_minutes: int | None = None
+    ) -> pl.DataFrame:
+        """The `items` of `predictions`: `link_id`, `horizon_minutes`, `predicted_at`, quantiles."""
+        from fleetcast.client import frames  # noqa: PLC0415  polars is slow to load
+
+        answer = self.predictions(entity_ids, family=family, horizon_minutes=horizon_minutes)
+        return frames.predictions(answer)
+
+    def account(self) -> dict[str, Any]:
+        """The account's state, entitlements and usage. Raises `ApiError`, `OSError`."""
+        return self._get("/account/state", {})
 
     def health(self, subsystem: str | None = None) -> bool:
         """Whether the service, or its `telemetry`, `topology` or `predictions`, is well."""
@@ -172,7 +204,7 @@ class Client:
 
     def _get(self, path: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
         given = {
-            name: _text(value) if isinstance(value, datetime) else value
+            name: time_text(value) if isinstance(value, datetime) else value
             for name, value in parameters.items()
             if value is not None
         }
@@ -200,20 +232,3 @@ class Client:
             seconds = int(retry_after) if retry_after.isdecimal() else None
             raise ApiError(response.status, document, seconds)
         return document
-
-
-def _times(texts: Iterable[str]) -> pl.Series:
-    import polars as pl  # noqa: PLC0415  see above
-
-    return pl.Series(list(texts), dtype=pl.String).str.to_datetime(time_unit="ns", time_zone="UTC")
-
-
-def _text(time: datetime) -> str:
-    return time.isoformat()
-
-
-def _encode_time(value: object) -> str:
-    if isinstance(value, datetime):
-        return _text(value)
-    message = f"a {type(value).__name__} cannot be written as telemetry"
-    raise TypeError(message)

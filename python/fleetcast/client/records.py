@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from fleetcast.client.times import SECOND_NS, time_ns
 from fleetcast.protobuf import delimited, double, fields, integer, messages
 
 Record = Mapping[str, Any]
 """`measurement`, `time`, `tags`, `fields`: as the JSON of `POST /telemetry`. `time` is a `datetime`
 (UTC where it has no zone), its ISO 8601 text, or nanoseconds since 1970 as `int`."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND_NS = 1_000_000_000
 _RECORDS, _MEASUREMENT, _TIME, _TAGS, _FIELDS = 1, 1, 2, 3, 4
 _NUMBER, _BOOL, _STRING, _INT = 1, 2, 3, 4
 _INT64_MAX = (1 << 63) - 1
@@ -26,7 +24,7 @@ def encode_record(record: Record) -> bytes:
     Raises `KeyError` where something is missing, `TypeError` and `ValueError` for values that no
     record can hold.
     """
-    seconds, nanos = divmod(_time_ns(record["time"]), _SECOND_NS)
+    seconds, nanos = divmod(time_ns(record["time"]), SECOND_NS)
     parts = [
         delimited(_MEASUREMENT, record["measurement"]),
         delimited(_TIME, integer(1, seconds) + integer(2, nanos)),
@@ -56,7 +54,7 @@ def _record(message: bytes) -> dict[str, Any]:
             record["measurement"] = value.decode()
         elif number == _TIME:
             time = dict(fields(value))
-            record["time"] = _signed(time.get(1, 0)) * _SECOND_NS + _signed(time.get(2, 0))
+            record["time"] = _signed(time.get(1, 0)) * SECOND_NS + _signed(time.get(2, 0))
         else:
             entry = dict(fields(value))
             key, content = _text(entry.get(1, b"")), entry.get(2, b"")
@@ -90,18 +88,6 @@ def _read_value(message: bytes) -> bool | int | float | str | None:
             return _text(value)
         return bool(value) if number == _BOOL else _signed(value)
     return None
-
-
-def _time_ns(time: object) -> int:
-    if isinstance(time, str):
-        time = datetime.fromisoformat(time)
-    if isinstance(time, datetime):
-        aware = time if time.tzinfo is not None else time.replace(tzinfo=UTC)
-        return (aware - _EPOCH) // timedelta(microseconds=1) * 1000
-    if isinstance(time, int) and not isinstance(time, bool):
-        return time
-    message = f"a {type(time).__name__} is not a time"
-    raise TypeError(message)
 
 
 def _text(value: bytes | int) -> str:
