@@ -104,7 +104,7 @@ fn run(target: &Target, input: &[u8], report: &mut Report) {
         PANIC.with(RefCell::take)
     } else if bytes > target.memory_bytes_max {
         format!("more than {} bytes of memory", target.memory_bytes_max)
-    } else if began.elapsed().as_secs_f64() > RUN_SECONDS_MAX {
+    } else if is_long(began) && is_long_again(target, input) {
         format!("longer than {RUN_SECONDS_MAX} s")
     } else {
         return;
@@ -115,4 +115,17 @@ fn run(target: &Target, input: &[u8], report: &mut Report) {
     if input.len() < known.len() {
         *known = input.to_vec();
     }
+}
+
+fn is_long(began: Instant) -> bool {
+    began.elapsed().as_secs_f64() > RUN_SECONDS_MAX
+}
+
+/// Once may have been the machine, busy with something else.
+fn is_long_again(target: &Target, input: &[u8]) -> bool {
+    (0..3).all(|_| {
+        let began = Instant::now();
+        (target.run)(input);
+        is_long(began)
+    })
 }
