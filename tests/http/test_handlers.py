@@ -1,9 +1,13 @@
 """What the handlers ask of a plane, and what they make of its answers."""
 
+import gc
+import io
 import threading
+import weakref
 
 import pytest
 from doubles import Plane, client
+from falcon.testing import create_environ
 
 DEFAULTS = {"point_budget": 10_000, "history_horizon_days": 30, "raw_span_seconds": 3600}
 
@@ -131,3 +135,24 @@ def test_a_probe_that_hangs_is_a_probe_that_fails():
         assert made.simulate_get("/health/topology").status_code == 503
     finally:
         release.set()
+
+
+def test_a_body_is_gone_with_its_request():
+    """Bodies are large, and the garbage collector comes late."""
+
+    class Input(io.BytesIO):
+        """Can be watched."""
+
+    application = client().app
+    headers = {"X-Api-Key": "good", "Content-Length": "4"}
+    environ = create_environ("/telemetry", method="POST", headers=headers)
+    environ["wsgi.input"] = Input(b"[{}]")
+    watched = weakref.ref(environ["wsgi.input"])
+    statuses = []
+    gc.disable()
+    try:
+        application(environ, lambda status, _fields: statuses.append(status))
+        del environ
+        assert (statuses, watched()) == (["202 Accepted"], None)
+    finally:
+        gc.enable()

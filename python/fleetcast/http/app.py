@@ -119,6 +119,8 @@ class _Pipeline:
         began = getattr(request.context, "began", None)
         began = self._accounting.begin() if began is None else began
         self._accounting.end(began, request_id, call, request, response)
+        # They know each other; without this their bodies would wait for the garbage collector.
+        request.context.call = None
 
 
 def _release(services: Services, call: Call, error: StoreError) -> None:

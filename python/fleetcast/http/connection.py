@@ -79,7 +79,7 @@ class Connection:
         self._partial = bytearray()
         self._filled = 0
         self._low_water = 1
-        self._unsent: list[memoryview] = []
+        self._unsent: list[bytes | memoryview] = []
         self._unread = 0
         self._keep = False
 
@@ -103,7 +103,7 @@ class Connection:
 
         Raises `OSError` where the peer is gone.
         """
-        self._unsent = [memoryview(part) for part in parts if part]
+        self._unsent = [part for part in parts if part]
         self._keep = keep
         self.head = None
         self.body = b""
@@ -122,7 +122,8 @@ class Connection:
             self.phase = Phase.HEAD
             self._limits = self._limits_now()
             self.deadline = now + self._limits.read_deadline_seconds
-        self._held += self.sock.recv(framing.head_bytes(self._held, fresh))
+        taken = framing.head_bytes(self._held, fresh)
+        self._held += self.sock.recv(taken)
         try:
             head = framing.parse(self._settings, self._held, self._limits)
         except framing.Malformed as error:
@@ -134,15 +135,17 @@ class Connection:
         self._held.clear()
         self.head = head
         if head.buffered:
-            return self._expect_body(head, now)
+            return self._expect_body(head, now, len(fresh) - taken)
         self._unread = head.body_bytes
         return self._serve()
 
-    def _expect_body(self, head: Head, now: float) -> Step:
+    def _expect_body(self, head: Head, now: float, arrived: int) -> Step:
         self.phase = Phase.BODY
         self.deadline = now + self._limits.request_deadline_seconds
         if head.told.expects_continue:
             self.sock.send(_CONTINUE)
+        if arrived >= head.body_bytes:
+            return self._read_body()
         # The kernel wakes the loop once, when the whole body is there (or the peer is gone, or no
         # more fits); one read then gives `bytes` without a copy.
         self._wake_at(head.body_bytes)
@@ -189,7 +192,7 @@ class Connection:
             while self._unsent and sent >= len(self._unsent[0]):
                 sent -= len(self._unsent.pop(0))
             if self._unsent:
-                self._unsent[0] = self._unsent[0][sent:]
+                self._unsent[0] = memoryview(self._unsent[0])[sent:]
         if not self._keep:
             return self._linger(now)
         if self._unread:

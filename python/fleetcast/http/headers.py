@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+from random import getrandbits
 
 CONTENT_TYPE = "application/json"
 COMMON_HEADERS = (
@@ -13,5 +13,5 @@ REQUEST_ID_HEADER = "X-Request-Id"
 
 
 def new_request_id() -> str:
-    """A random 128-bit id as 32 hexadecimal digits."""
-    return os.urandom(16).hex()
+    """A random 128-bit id as 32 hexadecimal digits: no secret, so the kernel is not asked."""
+    return f"{getrandbits(128):032x}"

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _TURN_SECONDS_MAX = 1.0  # gunicorn's heartbeat, and how late a deadline may be noticed
+_EVENTS_MAX = 16  # of a turn: with more, the first request would wait long for the last
 _POLITE_CONNECTIONS_MAX = 8  # with more than these a worker stops waiting for others
 _POLITE_SECONDS = 0.001  # for each connection that it has
 _READABLE = select.EPOLLIN | select.EPOLLONESHOT
@@ -42,8 +43,9 @@ _INTERRUPTIBLE = frozenset({Phase.IDLE, Phase.HEAD, Phase.BODY, Phase.SKIP, Phas
 class Loop:
     """Owns every socket of one worker.
 
-    `serve` is handed each connection with a whole request, `malformed` the peer of each head that
-    gets no further than the parser.
+    `serve` is handed each connection with a whole request, at the end of a turn: the thread that
+    takes it needs the interpreter, which the loop lets go of when it waits. `malformed` is handed
+    the peer of each head that gets no further than the parser.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class Loop:
         self._serve = serve
         self._malformed = malformed
         self._connections: dict[int, Connection] = {}
+        self._whole: list[Connection] = []
         self._finished: deque[Connection] = deque()
         self._next_sweep = 0.0
         self._stopped_at = math.inf
@@ -83,7 +86,7 @@ class Loop:
         """Waits for events, one second at most, and handles them."""
         until = min(self._next_sweep, *self._accept_at.values(), math.inf)
         wait = min(max(until - time.monotonic(), 0.0), _TURN_SECONDS_MAX)
-        for fd, _ in self._poll.poll(wait):
+        for fd, _ in self._poll.poll(wait, _EVENTS_MAX):
             connection = self._connections.get(fd)
             if connection is not None:
                 self._advance(connection)
@@ -101,6 +104,9 @@ class Loop:
             self._poll.modify(fd, _READABLE)
         if now >= self._next_sweep:
             self._sweep(now)
+        for connection in self._whole:
+            self._serve(connection)
+        self._whole.clear()
 
     def proceed(self, connection: Connection, step: Step) -> None:
         """Takes a connection back from the thread that served it; called by that thread."""
@@ -170,7 +176,7 @@ class Loop:
             logger.exception("a connection failed")
             step = Step.CLOSE
         if step is Step.SERVE:
-            self._serve(connection)
+            self._whole.append(connection)
         elif step is Step.CLOSE:
             self._close(connection)
         else:

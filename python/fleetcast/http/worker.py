@@ -27,6 +27,8 @@ from fleetcast.malloc import keep_large_buffers
 if TYPE_CHECKING:
     from gunicorn.config import Config  # type: ignore[import-untyped]
 
+_BEAT_SECONDS = 0.5  # gunicorn wants a sign of life every thirty
+
 logger = logging.getLogger(__name__)
 
 
@@ -67,15 +69,24 @@ class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
         for thread in self._threads:
             thread.start()
         try:
-            while self.alive and os.getppid() == self.ppid:
-                self.notify()
+            beat_at = 0.0
+            while self.alive:
                 self._loop.turn()
-                self.app.observe(len(self._loop), self._queue.qsize())
+                now = time.monotonic()
+                if now >= beat_at:
+                    beat_at = now + _BEAT_SECONDS
+                    self._beat()
             self.alive = False
             self._finish()
         finally:
             self._loop.close()
             self.app.close()
+
+    def _beat(self) -> None:
+        self.notify()
+        self.app.observe(len(self._loop), self._queue.qsize())
+        if os.getppid() != self.ppid:
+            self.alive = False
 
     def _finish(self) -> None:
         self._loop.stop_accepting()
