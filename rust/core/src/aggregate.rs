@@ -171,6 +171,21 @@ impl Default for Fold {
 }
 
 impl Fold {
+    /// Finite samples in order of time, then of writing, the last of them at `last_ns`; smallest and
+    /// largest are known, and perhaps their sum.
+    #[must_use]
+    pub fn of(samples: &[f64], (min, max): (f64, f64), sum: Option<f64>, last_ns: i64) -> Self {
+        let mut fold = Self { count: samples.len() as u64, min, max, ..Self::default() };
+        match sum {
+            Some(sum) => fold.sum = sum,
+            None => fold.add_to_sum(samples),
+        }
+        if let Some(last) = samples.last() {
+            fold.see(last_ns, *last);
+        }
+        fold
+    }
+
     /// Takes one finite sample.
     pub fn add(&mut self, time_ns: i64, value: f64) {
         self.count += 1;

@@ -348,7 +348,7 @@ fn read_exceptions(input: &mut Cursor<'_>, count: usize) -> Result<Vec<(u32, f64
 }
 
 /// Smallest and largest value in the total order.
-pub(super) fn bounds_of(values: &[f64]) -> Option<FloatBounds> {
+pub(crate) fn bounds_of(values: &[f64]) -> Option<FloatBounds> {
     let value = |key: i64| {
         f64::from_bits((key ^ ((key >> 63).cast_unsigned() >> 1).cast_signed()).cast_unsigned())
     };

@@ -25,7 +25,7 @@ mod vector;
 mod tests;
 
 pub use block::encode_block;
-pub(crate) use floats::decimal_sum;
+pub(crate) use floats::{bounds_of as float_bounds, decimal_sum};
 pub use head::{ColumnHead, FloatBounds, TableHead, TimeBounds};
 pub use reader::{BlockReader, TableReader, decode_block};
 pub use runs::Runs;

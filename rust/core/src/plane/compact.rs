@@ -3,17 +3,19 @@
 //! All work is done before the one short transaction that replaces the manifest, so writers wait
 //! for that at most. Whatever a compactor leaves that no manifest names is removed by the next.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use super::recent::DecodedBlock;
 use super::{ALWAYS_NS, Plane};
-use crate::batch::{Block, Table};
+use crate::batch::Table;
 use crate::error::{Error, Result};
 use crate::limits::{LOG_BYTES_DUE, ROUND_VALUES_MAX};
 use crate::manifest::{Manifest, SegmentEntry};
 use crate::query::latest::Latest;
 use crate::seal::Kind;
-use crate::segment::{Leaders, SegmentWriter, day_of, merge, sorted, split_by_day};
+use crate::segment::{Leaders, SegmentWriter, Span, day_of, merge, newest, sorted, split_by_day};
 
 /// What a compaction did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,16 +44,19 @@ pub enum Due {
 
 /// Blocks of the log that become segments together.
 struct Round {
-    blocks: Vec<Block>,
+    blocks: Vec<DecodedBlock>,
     last: u64,
 }
+
+/// Rows by the day they lie in, then by the rank of their measurement.
+type Days<'t> = BTreeMap<i64, BTreeMap<u32, Vec<Cow<'t, Table>>>>;
 
 impl Plane {
     /// Compacts the log if it is `due` at `now_ns`, merges segments, and removes those that
     /// retention hides. `None` where another process is at it.
     ///
-    /// Memory: [`ROUND_VALUES_MAX`] decoded values and as much again to sort them, or a block of
-    /// each merged segment, and the newest row of each entity.
+    /// Memory: [`ROUND_VALUES_MAX`] decoded values and twice as much again to sort them, or a block
+    /// of each merged segment, and the newest row of each entity.
     ///
     /// # Errors
     /// Those of [`Self::follow`], [`Error::DiskFull`]; what is stored is as it was before.
@@ -109,31 +114,33 @@ impl Plane {
     fn compact_log(&self, done: &mut Compacted) -> Result<()> {
         let manifest = self.manifest();
         let round = self.take_round(manifest.compacted)?;
-        // Names of blocks that were not followed yet.
-        self.follow()?;
         let leaders = Leaders::new(&self.names().catalog);
         let mut next = (*manifest).clone();
         next.compacted = round.last;
+        let mut days = Days::default();
         for block in &round.blocks {
             next.last_ingest_ns = next.last_ingest_ns.max(block.ingest_ns);
+            for table in &*block.tables {
+                let rank = leaders.rank(table)?;
+                for (day, table) in split_by_day(table) {
+                    days.entry(day).or_default().entry(rank).or_default().push(table);
+                }
+            }
         }
         done.blocks += round.blocks.len() as u64;
         let mut latest = self.load_checkpoint(&manifest)?;
-        {
-            let names = self.names();
-            for table in round.blocks.iter().flat_map(|block| &block.tables) {
-                latest.apply(table, &ALWAYS_NS, &names.catalog);
-            }
-        }
-        let mut days: BTreeMap<i64, BTreeMap<u32, Vec<Table>>> = BTreeMap::new();
-        for table in round.blocks.into_iter().flat_map(|block| block.tables) {
-            let rank = leaders.rank(&table)?;
-            for (day, table) in split_by_day(table) {
-                days.entry(day).or_default().entry(rank).or_default().push(table);
-            }
-        }
         for (day, measurements) in days {
-            let entry = self.write_segment(day, measurements, &leaders, next.last_ingest_ns)?;
+            let tables = measurements.into_values().map(|tables| {
+                let spans: Vec<_> = tables.iter().map(|table| Span::whole(table)).collect();
+                sorted(&spans, &leaders)
+            });
+            let tables = tables.collect::<Result<Vec<_>>>()?;
+            for table in &tables {
+                // What is older than an entity's newest row changes nothing.
+                let newest = newest(table, &leaders)?;
+                latest.apply(&newest, &ALWAYS_NS, &self.names().catalog);
+            }
+            let entry = self.write_segment(day, &tables, &leaders, next.last_ingest_ns)?;
             next.rows += entry.rows;
             next.values += entry.values;
             done.bytes_written += entry.bytes;
@@ -143,16 +150,29 @@ impl Plane {
         self.replace(&manifest, next)
     }
 
-    /// The blocks behind position `after`: some megabytes, [`ROUND_VALUES_MAX`] values.
+    /// Blocks behind position `after` that were followed, [`ROUND_VALUES_MAX`] values and no more
+    /// sealed ones than are read at a time.
     fn take_round(&self, after: u64) -> Result<Round> {
+        let followed = self.cursor().log;
         let mut round = Round { blocks: Vec::new(), last: after };
+        let mut sealed = None;
         let mut values = 0;
-        for entry in self.store.log_after(after)? {
-            let block = self.open_block(&entry)?;
+        for sequence in after + 1..=followed {
+            let recent = self.state().recent.get(sequence);
+            let block = if let Some(block) = recent {
+                block
+            } else {
+                if sealed.is_none() {
+                    sealed = Some(self.store.log_after(round.last)?.into_iter());
+                }
+                let found = sealed.iter_mut().flatten().find(|entry| entry.sequence == sequence);
+                let Some(entry) = found else { break };
+                self.open_block(&entry)?.into()
+            };
             let columns = block.tables.iter().flat_map(|table| &table.columns);
             values += columns.map(|column| column.values.len()).sum::<usize>();
             round.blocks.push(block);
-            round.last = entry.sequence;
+            round.last = sequence;
             if values >= ROUND_VALUES_MAX {
                 break;
             }
@@ -169,29 +189,31 @@ impl Plane {
         done: &mut Compacted,
     ) -> Result<()> {
         let days: HashSet<i64> = next.segments.iter().map(|entry| entry.day).collect();
-        let mut measurements: BTreeMap<u32, Vec<Table>> = BTreeMap::new();
+        let mut measurements: BTreeMap<u32, Table> = BTreeMap::new();
         for table in latest.rows(|time_ns| days.contains(&day_of(time_ns))) {
-            measurements.entry(leaders.rank(&table)?).or_default().push(table);
+            let rank = leaders.rank(&table)?;
+            measurements.insert(rank, sorted(&[Span::whole(&table)], leaders)?);
         }
         next.checkpoint = SegmentEntry::default();
         if !measurements.is_empty() {
-            next.checkpoint = self.write_segment(0, measurements, leaders, next.last_ingest_ns)?;
+            let tables: Vec<Table> = measurements.into_values().collect();
+            next.checkpoint = self.write_segment(0, &tables, leaders, next.last_ingest_ns)?;
         }
         done.bytes_written += next.checkpoint.bytes;
         Ok(())
     }
 
+    /// Writes a segment of a table of each measurement, all sorted, by their rank.
     fn write_segment(
         &self,
         day: i64,
-        measurements: BTreeMap<u32, Vec<Table>>,
+        tables: &[Table],
         leaders: &Leaders,
         ingest_ns: i64,
     ) -> Result<SegmentEntry> {
         let mut writer = SegmentWriter::begin(&*self.store, &self.sealer, leaders, ingest_ns)?;
-        for tables in measurements.into_values() {
-            writer.push(sorted(&tables, leaders)?)?;
-            writer.end_measurement()?;
+        for table in tables {
+            writer.write_measurement(table)?;
         }
         Ok(SegmentEntry::new(day, &writer.finish()?))
     }

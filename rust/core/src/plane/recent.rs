@@ -17,7 +17,20 @@ pub(super) struct RecentBlocks {
 struct RecentBlock {
     sequence: u64,
     bytes: usize,
-    tables: Arc<[Table]>,
+    block: DecodedBlock,
+}
+
+/// A block of the log that may be in use in several places.
+#[derive(Clone)]
+pub(super) struct DecodedBlock {
+    pub(super) ingest_ns: i64,
+    pub(super) tables: Arc<[Table]>,
+}
+
+impl From<Block> for DecodedBlock {
+    fn from(block: Block) -> Self {
+        Self { ingest_ns: block.ingest_ns, tables: block.tables.into() }
+    }
 }
 
 impl RecentBlocks {
@@ -26,7 +39,7 @@ impl RecentBlocks {
     pub(super) fn push(&mut self, sequence: u64, block: Block) {
         let bytes = block.tables.iter().map(table_bytes).sum();
         self.bytes += bytes;
-        self.blocks.push_back(RecentBlock { sequence, bytes, tables: block.tables.into() });
+        self.blocks.push_back(RecentBlock { sequence, bytes, block: block.into() });
         while self.bytes > RECENT_BYTES_MAX {
             let Some(oldest) = self.blocks.pop_front() else { break };
             self.bytes -= oldest.bytes;
@@ -40,6 +53,12 @@ impl RecentBlocks {
         }
     }
 
+    /// The block at `sequence`, if it is here.
+    pub(super) fn get(&self, sequence: u64) -> Option<DecodedBlock> {
+        let at = self.blocks.binary_search_by_key(&sequence, |block| block.sequence).ok()?;
+        Some(self.blocks.get(at)?.block.clone())
+    }
+
     /// The tables of those of `sequences`, which ascend, that are here: they are the last ones.
     pub(super) fn newest_of(&self, sequences: &[u64]) -> Vec<Arc<[Table]>> {
         let Some(first) = self.blocks.front() else { return Vec::new() };
@@ -48,7 +67,7 @@ impl RecentBlocks {
         sequences[start..]
             .iter()
             .filter_map(|sequence| blocks.find(|block| block.sequence == *sequence))
-            .map(|block| Arc::clone(&block.tables))
+            .map(|block| Arc::clone(&block.block.tables))
             .collect()
     }
 }
@@ -95,6 +114,8 @@ mod tests {
         assert_eq!(recent.blocks.iter().map(|block| block.sequence).collect::<Vec<_>>(), [3, 5, 8]);
         assert_eq!(recent.newest_of(&[1, 3, 8]).len(), 2);
         assert_eq!(recent.newest_of(&[1, 2]).len(), 0);
+        let there = |sequence| recent.get(sequence).is_some();
+        assert_eq!([2, 3, 4, 8, 9].map(there), [false, true, false, true, false]);
         recent.push(9, block(RECENT_BYTES_MAX));
         assert_eq!((recent.blocks.len(), recent.bytes), (0, 0));
     }

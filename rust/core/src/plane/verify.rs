@@ -12,7 +12,7 @@ use crate::manifest::{Manifest, SegmentEntry};
 use crate::names::NameReader;
 use crate::query::latest::Latest;
 use crate::seal::{Kind, Sealer};
-use crate::segment::{Leaders, Part, Segment, day_of, sorted, statistics};
+use crate::segment::{Leaders, Part, Segment, Span, day_of, sorted, statistics};
 use crate::store::{LmdbStore, NamesPage, Store};
 
 /// What was looked at, and what is wrong.
@@ -321,7 +321,7 @@ fn newest(latest: &Latest, leaders: &Leaders) -> Result<BTreeMap<u32, Table>> {
     let mut found = BTreeMap::new();
     for table in latest.rows(|_| true) {
         let rank = leaders.rank(&table)?;
-        let mut table = sorted(&[table], leaders)?;
+        let mut table = sorted(&[Span::whole(&table)], leaders)?;
         table.columns.sort_unstable_by_key(|column| column.field);
         found.insert(rank, table);
     }

@@ -150,7 +150,9 @@ impl LatestTable {
         if is_first || time_ns > self.times_ns[at] {
             self.times_ns[at] = time_ns;
             self.series[at] = series;
-            self.merged.remove(&slot);
+            if !self.merged.is_empty() {
+                self.merged.remove(&slot);
+            }
             self.newest_ns = self.newest_ns.max(Some(time_ns));
             return Action::Replace(slot);
         }

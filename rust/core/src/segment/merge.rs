@@ -1,7 +1,7 @@
 //! Several segments into one, a block of each in memory at a time.
 
-use super::rows::slice;
-use super::{Leaders, Segment, SegmentWriter, sorted};
+use super::rows::Span;
+use super::{Leaders, Segment, SegmentWriter};
 use crate::batch::{SeriesId, Table};
 use crate::error::Result;
 use crate::store::Store;
@@ -51,11 +51,17 @@ pub fn merge(
                 bound = Some(bound.map_or(last, |bound: (SeriesId, i64, usize)| bound.min(last)));
             }
         }
-        let mut pieces = Vec::new();
-        for (order, input) in inputs.iter_mut().enumerate() {
-            pieces.extend(input.take(rank, order, bound, leaders)?);
+        let mut spans = Vec::new();
+        let mut ends = Vec::new();
+        for (order, input) in inputs.iter().enumerate() {
+            let span = input.upto(rank, order, bound, leaders)?;
+            ends.push(span.as_ref().map(|span| span.rows.end));
+            spans.extend(span);
         }
-        writer.push(sorted(&pieces, leaders)?)?;
+        writer.push(&spans)?;
+        for (input, end) in inputs.iter_mut().zip(ends) {
+            input.forget_until(end);
+        }
     }
 }
 
@@ -82,33 +88,40 @@ impl Input<'_> {
     }
 
     /// The rows of this measurement up to `bound`.
-    fn take(
-        &mut self,
+    fn upto(
+        &self,
         rank: u32,
         order: usize,
         bound: Option<(SeriesId, i64, usize)>,
         leaders: &Leaders,
-    ) -> Result<Option<Table>> {
-        let Some(current) = self.current.as_mut().filter(|current| current.rank == rank) else {
+    ) -> Result<Option<Span<'_>>> {
+        let Some(current) = self.current.as_ref().filter(|current| current.rank == rank) else {
             return Ok(None);
         };
-        let rows = current.table.row_count();
-        let mut end = rows;
+        let table = &current.table;
+        let mut rows = current.start..table.row_count();
         if let Some(bound) = bound {
-            end = current.start;
-            while end < rows {
-                let leader = leaders.leader(current.table.series[end])?;
-                if (leader, current.table.times_ns[end], order) > bound {
-                    break;
+            let mut found = rows.start;
+            // The rows are sorted: halves are enough.
+            while found < rows.end {
+                let middle = found.midpoint(rows.end);
+                let leader = leaders.leader(table.series[middle])?;
+                if (leader, table.times_ns[middle], order) > bound {
+                    rows.end = middle;
+                } else {
+                    found = middle + 1;
                 }
-                end += 1;
             }
         }
-        let taken = slice(&current.table, current.start..end);
+        Ok((!rows.is_empty()).then_some(Span { table, rows }))
+    }
+
+    /// Goes on behind the row `end` of the current block.
+    fn forget_until(&mut self, end: Option<usize>) {
+        let Some((current, end)) = self.current.as_mut().zip(end) else { return };
         current.start = end;
-        if end == rows {
+        if end == current.table.row_count() {
             self.current = None;
         }
-        Ok((taken.row_count() > 0).then_some(taken))
     }
 }

@@ -3,7 +3,9 @@
 //! [`SegmentWriter`] makes one out of sorted tables, [`merge`] one out of several, [`Segment`]
 //! finds the blocks that a read needs.
 
+mod gather;
 mod index;
+mod leaders;
 mod merge;
 mod rows;
 pub mod statistics;
@@ -12,8 +14,9 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use leaders::Leaders;
 pub use merge::merge;
-pub use rows::{Leaders, sorted, split_by_day};
+pub use rows::{Span, newest, sorted, split_by_day};
 pub use writer::{SegmentWriter, Written};
 
 use crate::batch::{Block, SeriesId};

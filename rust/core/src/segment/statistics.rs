@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::rows::{Leaders, places_within};
-use super::{HOUR_NS, hour_of};
+use super::gather::places_within;
+use super::{HOUR_NS, Leaders, hour_of};
 use crate::aggregate::{Fold, Statistic};
 use crate::batch::{Column, FieldId, Rows, SeriesId, Table, Values};
-use crate::column::decimal_sum;
+use crate::column::{decimal_sum, float_bounds};
 use crate::error::Result;
 
 /// A block has statistics if its hours have so many rows on average.
@@ -66,37 +66,42 @@ pub fn of(table: &Table, leaders: &Leaders) -> Result<Option<Table>> {
 
 fn hours(table: &Table, leaders: &Leaders) -> Result<Vec<Hour>> {
     let mut hours: Vec<Hour> = Vec::new();
-    for (row, (series, time_ns)) in table.series.iter().zip(&table.times_ns).enumerate() {
-        let leader = leaders.leader(*series)?;
-        match hours.last_mut() {
-            Some(hour) if hour.leader == leader && time_ns - hour.start_ns < HOUR_NS => {
-                hour.rows.end = row + 1;
+    let mut row = 0;
+    for series in table.series.chunk_by(|a, b| a == b) {
+        let (leader, end) = (leaders.leader(series[0])?, row + series.len());
+        while row < end {
+            let start_ns = hour_of(table.times_ns[row]);
+            let times_ns = &table.times_ns[row..end];
+            let within = times_ns.partition_point(|time_ns| time_ns - start_ns < HOUR_NS);
+            match hours.last_mut() {
+                // Another tag set of the same entity.
+                Some(hour) if (hour.leader, hour.start_ns) == (leader, start_ns) => {
+                    hour.rows.end = row + within;
+                }
+                _ => hours.push(Hour { leader, start_ns, rows: row..row + within }),
             }
-            _ => hours.push(Hour { leader, start_ns: hour_of(*time_ns), rows: row..row + 1 }),
+            row += within;
         }
     }
     Ok(hours)
 }
 
+/// The values of a column in an hour.
 fn fold(times_ns: &[i64], column: &Column, values: &[f64], hour: &Hour) -> Fold {
-    let mut fold = Fold::default();
-    let places = match &column.rows {
-        Rows::All => {
-            for row in hour.rows.clone() {
-                fold.add(times_ns[row], values[row]);
-            }
-            hour.rows.clone()
-        }
+    let (places, last_row) = match &column.rows {
+        Rows::All => (hour.rows.clone(), hour.rows.end.checked_sub(1)),
         Rows::Some(present) => {
             let places = places_within(present, &hour.rows);
-            for place in places.clone() {
-                fold.add(times_ns[present[place] as usize], values[place]);
-            }
-            places
+            let last = present[places.clone()].last().map(|row| *row as usize);
+            (places, last)
         }
     };
-    if let Some(sum) = decimal_sum(&values[places]) {
-        fold.set(Statistic::Sum, hour.start_ns, sum);
+    let values = &values[places];
+    match (float_bounds(values), last_row) {
+        (Some(bounds), Some(last_row)) => {
+            let bounds = (bounds.min, bounds.max);
+            Fold::of(values, bounds, decimal_sum(values), times_ns[last_row])
+        }
+        _ => Fold::default(),
     }
-    fold
 }

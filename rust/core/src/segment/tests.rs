@@ -6,6 +6,7 @@ use super::*;
 use crate::aggregate::{Aggregation, Fold, Statistic};
 use crate::batch::{Column, Rows, SeriesName, Table, Values};
 use crate::catalog::Catalog;
+use crate::query::latest::Latest;
 use crate::seal::DataKey;
 use crate::store::MemoryStore;
 
@@ -49,6 +50,7 @@ fn table(rows: &[Row]) -> Table {
     }
 }
 
+/// The rows of a table; -1 where there is no value of field 2.
 fn rows(table: &Table) -> Vec<Row> {
     let value = |field: u32, row: usize| {
         let column = table.columns.iter().find(|column| column.field == field)?;
@@ -59,8 +61,9 @@ fn rows(table: &Table) -> Vec<Row> {
         };
         Some(values[place])
     };
-    let row =
-        |at: usize| (table.series[at], table.times_ns[at], value(1, at), value(2, at).unwrap());
+    let row = |at: usize| {
+        (table.series[at], table.times_ns[at], value(1, at), value(2, at).unwrap_or(-1.0))
+    };
     (0..table.row_count()).map(row).collect()
 }
 
@@ -75,7 +78,8 @@ fn write(store: &MemoryStore, leaders: &Leaders, written: &[Row]) -> (Segment, W
     let mut writer = SegmentWriter::begin(store, &sealer(), leaders, 5).unwrap();
     for parity in [1, 0] {
         let of: Vec<Row> = written.iter().copied().filter(|row| row.0 % 2 == parity).collect();
-        writer.push(sorted(&[table(&of)], leaders).unwrap()).unwrap();
+        let of = sorted(&[Span::whole(&table(&of))], leaders).unwrap();
+        writer.push(&[Span::whole(&of)]).unwrap();
         writer.end_measurement().unwrap();
     }
     let done = writer.finish().unwrap();
@@ -121,6 +125,59 @@ proptest! {
         let merged = Segment::open(&store, &sealer(), &done.id, done.bytes).unwrap();
         prop_assert_eq!(read(&store, &merged), in_order(&parts.concat(), &leaders));
         prop_assert_eq!(done.rows, parts.concat().len() as u64);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// What compaction keeps of the newest rows is what all rows in write order come to (F4, F6),
+    /// out of more tables than are sorted at a time as well.
+    #[test]
+    fn many_tables_become_one_in_order(
+        parts in proptest::collection::vec(written_rows(), 1..4),
+        cut in 1_usize..8,
+    ) {
+        let catalog = catalog();
+        let leaders = Leaders::new(&catalog);
+        let written: Vec<Row> =
+            parts.concat().into_iter().filter(|row| row.0 % 2 == 0).collect();
+        let tables: Vec<Table> = written.chunks(cut).map(table).collect();
+        let spans: Vec<Span<'_>> = tables.iter().map(Span::whole).collect();
+        let sorted = sorted(&spans, &leaders).unwrap();
+        prop_assert_eq!(rows(&sorted), in_order(&written, &leaders));
+
+        let (mut of_all, mut of_newest) = (Latest::default(), Latest::default());
+        for table in &tables {
+            of_all.apply(table, &(i64::MIN..i64::MAX), &catalog);
+        }
+        let newest = newest(&sorted, &leaders).unwrap();
+        of_newest.apply(&newest, &(i64::MIN..i64::MAX), &catalog);
+        let kept = |latest: &Latest| {
+            let tables = latest.rows(|_| true);
+            let mut kept: Vec<Row> = tables.iter().flat_map(rows).collect();
+            kept.sort_by_key(|row| (row.0, row.1));
+            kept
+        };
+        prop_assert_eq!(kept(&of_newest), kept(&of_all));
+    }
+
+    #[test]
+    fn days_share_out_the_rows_of_a_table_in_their_order(
+        days in proptest::collection::vec(0_i64..3, 0..50),
+    ) {
+        let written: Vec<Row> = (0_i64..)
+            .zip(&days)
+            .map(|(at, day)| (0, START_NS + day * DAY_NS + at, (at % 3 > 0).then_some(1.0), 0.5))
+            .collect();
+        let table = table(&written);
+        let parts = split_by_day(&table);
+        prop_assert!(parts.is_sorted_by(|a, b| a.0 < b.0));
+        prop_assert_eq!(parts.iter().map(|(_, part)| part.row_count()).sum::<usize>(), days.len());
+        for (day, part) in parts {
+            let of_day = written.iter().filter(|row| day_of(row.1) == day);
+            prop_assert_eq!(rows(&part), of_day.copied().collect::<Vec<_>>());
+        }
     }
 }
 

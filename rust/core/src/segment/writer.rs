@@ -1,6 +1,6 @@
 //! Writing a segment, block by block.
 
-use super::rows::slice;
+use super::rows::Span;
 use super::{
     BlockEntry, HEAD_LEN, INDEX_PART, Leaders, Part, footer_checksum, head_of, index, index_len,
     sorted, statistics,
@@ -71,21 +71,35 @@ impl<'a> SegmentWriter<'a> {
         })
     }
 
-    /// Adds rows of one measurement, sorted, none of which belongs before a row added so far. The
-    /// measurement may change after [`Self::end_measurement`] only.
+    /// Adds rows of one measurement, each span sorted and all in write order, none of which belongs
+    /// before a row added so far. The measurement may change after [`Self::end_measurement`] only.
     ///
     /// # Errors
     /// As [`Self::begin`].
-    pub fn push(&mut self, table: Table) -> Result<()> {
+    pub fn push(&mut self, spans: &[Span<'_>]) -> Result<()> {
         let pending = std::mem::take(&mut self.pending);
-        let table =
-            if pending.row_count() == 0 { table } else { sorted(&[pending, table], self.leaders)? };
-        let mut start = 0;
-        while let Some(end) = self.block_end(&table, start)? {
-            self.write_block(slice(&table, start..end))?;
-            start = end;
+        let table = match spans {
+            _ if pending.row_count() > 0 => {
+                sorted(&[&[Span::whole(&pending)], spans].concat(), self.leaders)?
+            }
+            [span] => span.to_table(),
+            spans => sorted(spans, self.leaders)?,
+        };
+        let rest = self.write_full_blocks(&table)?;
+        self.pending = Span { table: &table, rows: rest..table.row_count() }.to_table();
+        Ok(())
+    }
+
+    /// Writes all rows of a measurement, sorted.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub fn write_measurement(&mut self, table: &Table) -> Result<()> {
+        self.end_measurement()?;
+        let rest = self.write_full_blocks(table)?;
+        if rest < table.row_count() {
+            self.write_block(Span { table, rows: rest..table.row_count() }.to_table())?;
         }
-        self.pending = slice(&table, start..table.row_count());
         Ok(())
     }
 
@@ -115,6 +129,16 @@ impl<'a> SegmentWriter<'a> {
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         self.written.bytes += bytes.len() as u64;
         self.file.append(bytes)
+    }
+
+    /// Writes as many blocks as are full for sure; the row behind them.
+    fn write_full_blocks(&mut self, table: &Table) -> Result<usize> {
+        let mut start = 0;
+        while let Some(end) = self.block_end(table, start)? {
+            self.write_block(Span { table, rows: start..end }.to_table())?;
+            start = end;
+        }
+        Ok(start)
     }
 
     /// Where the block that begins at row `start` ends, `None` where later rows may still join it:
@@ -184,7 +208,7 @@ fn full_after(table: &Table, start: usize) -> usize {
         let Values::Text(values) = &column.values else { continue };
         let places = match &column.rows {
             crate::batch::Rows::All => start..end,
-            crate::batch::Rows::Some(rows) => super::rows::places_within(rows, &(start..end)),
+            crate::batch::Rows::Some(rows) => super::gather::places_within(rows, &(start..end)),
         };
         for place in places {
             let row = match &column.rows {
