@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from .messages import encode, record
-from .station import INGEST, NOT_SERVING, SERVICE_UNKNOWN, SERVING, Station
+from .station import INGEST, NOT_SERVING, SECONDS, SERVICE_UNKNOWN, SERVING, Station
 
 NO_KEY = ("UNAUTHENTICATED", "auth_failed")
 MALFORMED = b"\xff"
@@ -81,11 +83,21 @@ def test_methods_that_do_not_exist(station, tenant):
     assert station.call("fleet.telemetry.v2.TelemetryIngest/Write").status == "UNIMPLEMENTED"
 
 
+def in_time(ask):
+    """The answer once no probe took longer than its second, as it may on a busy machine (J2)."""
+    until = time.monotonic() + SECONDS
+    while True:
+        answer = ask()
+        too_slow = answer.details == "telemetry_unavailable" or answer.response == NOT_SERVING
+        if not too_slow or time.monotonic() > until:
+            return answer
+
+
 @pytest.mark.parametrize("name", [INGEST, "TelemetryIngest"])
 def test_health_needs_no_key(station, name):  # L17
-    assert station.health(name).response.ok is True
-    assert station.check(name).response == SERVING
-    assert station.check("").response == SERVING
+    assert in_time(lambda: station.health(name)).response.ok is True
+    assert in_time(lambda: station.check(name)).response == SERVING
+    assert in_time(lambda: station.check("")).response == SERVING
 
 
 def test_health_of_what_is_unknown(station):
@@ -105,5 +117,5 @@ def test_health_while_the_planes_are_gone(own):  # L17, F11
     assert outcome.retry_seconds == 5
     assert station.check("").response == NOT_SERVING
     away.rename(planes)
-    assert station.health().status == "OK"
+    assert in_time(station.health).status == "OK"
     station.close()
