@@ -143,4 +143,5 @@ def is_text(value: str) -> bool:
 
 
 def _decode(text: str) -> str:
-    return unquote_to_bytes(text.replace("+", " ")).decode("utf-8", "surrogateescape")
+    text = text.replace("+", " ")
+    return unquote_to_bytes(text).decode("utf-8", "surrogateescape") if "%" in text else text
