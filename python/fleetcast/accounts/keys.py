@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import hmac
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from fleetcast.accounts.tenants import Audit
 
 SCOPES = ("telemetry:write", "topology:read", "predictions:read")
-_SHA256_BLOCK_BYTES = 64
 _PEPPER_LABEL = "fleetcast api key pepper 1"
 
 
@@ -182,20 +181,13 @@ def key_pepper(master_key: bytes) -> bytes:
 
 
 def secret_hasher(pepper: bytes) -> Callable[[str], str]:
-    """The keyed hash of a secret, in hexadecimal, for a pepper of 64 bytes at most.
-
-    Safe to share between threads.
-    """
-    # HMAC-SHA-256 as RFC 2104 has it: only to begin one of OpenSSL's takes longer than all of this.
-    block = pepper.ljust(_SHA256_BLOCK_BYTES, b"\0")
-    inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in block))
-    outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in block))
+    """The keyed hash of a secret, HMAC-SHA-256 in hexadecimal. Safe to share between threads."""
+    keyed = hmac.new(pepper, digestmod="sha256")
 
     def secret_hash(secret: str) -> str:
-        within, around = inner.copy(), outer.copy()
-        within.update(secret.encode())
-        around.update(within.digest())
-        return around.hexdigest()
+        one = keyed.copy()  # quicker than to begin with the key each time
+        one.update(secret.encode())
+        return one.hexdigest()
 
     return secret_hash
 
