@@ -57,7 +57,8 @@ fn text_bytes(values: &Values) -> usize {
 
 fn encode_table(table: &Table, ingest_ns: i64, heads: &mut Vec<u8>, bodies: &mut Vec<u8>) {
     assert_eq!(table.series.len(), table.row_count(), "a series for each row");
-    assert!(table.series.iter().all(|series| *series < NEW_SERIES_BASE), "series have stored ids");
+    let bits = table.series.iter().fold(0, |bits, series| bits | series);
+    assert!(bits < NEW_SERIES_BASE, "series have stored ids");
     let mut fields: Vec<u32> = table.columns.iter().map(|column| column.field).collect();
     fields.sort_unstable();
     assert!(fields.is_sorted_by(|a, b| a < b), "each field once");
@@ -106,14 +107,13 @@ fn encode_column(
     let values_start = bodies.len();
     let lengths = runs.lengths_of(&column.rows);
     let mut bounds = None;
-    let mut exponent = None;
+    let mut exponent: Option<Option<usize>> = None;
     match &column.values {
         Values::Float(values) => {
-            bounds = floats::bounds_of(values);
+            (bounds, exponent) = floats::encode(values, &lengths, bodies).unzip();
             // In the total order infinities and what is no number lie outside of all others.
             let finite = |bounds: FloatBounds| bounds.min.is_finite() && bounds.max.is_finite();
             assert!(bounds.is_none_or(finite), "doubles are finite");
-            exponent = floats::encode(values, &lengths, bodies);
         }
         Values::Bool(values) => bools::encode(values, bodies),
         Values::Text(values) => texts::encode(values, &lengths, bodies),
@@ -127,6 +127,6 @@ fn encode_column(
         rows_len: values_start - start,
         values_len: bodies.len() - values_start,
     };
-    head.encode(exponent, heads);
+    head.encode(exponent.flatten(), heads);
     head
 }

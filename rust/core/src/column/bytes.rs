@@ -65,14 +65,14 @@ impl<'a> Cursor<'a> {
 
     /// The next `len` bytes.
     pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8]> {
-        let (taken, rest) = self.rest.split_at_checked(len).ok_or(self.corrupt())?;
+        let (taken, rest) = self.rest.split_at_checked(len).ok_or_else(|| self.corrupt())?;
         self.rest = rest;
         Ok(taken)
     }
 
     /// The next `N` bytes.
     pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or(self.corrupt())?;
+        let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or_else(|| self.corrupt())?;
         self.rest = rest;
         Ok(*taken)
     }

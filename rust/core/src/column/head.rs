@@ -1,6 +1,7 @@
 //! Heads of tables and columns: what a query learns of a block before it decodes anything.
 
 use super::bytes::{Cursor, put_len, put_varint, put_zigzag};
+use super::vector::vectorised;
 use super::{floats, rows};
 use crate::batch::FieldType;
 use crate::error::Result;
@@ -17,9 +18,18 @@ pub struct TimeBounds {
 impl TimeBounds {
     /// Bounds of some times, if there are any.
     pub(super) fn of(times_ns: &[i64]) -> Option<Self> {
-        let min_ns = *times_ns.iter().min()?;
-        let max_ns = *times_ns.iter().max()?;
-        Some(Self { min_ns, max_ns })
+        (!times_ns.is_empty()).then(|| time_range(times_ns))
+    }
+}
+
+vectorised! {
+    fn time_range(times_ns: &[i64]) -> TimeBounds {
+        let (mut min_ns, mut max_ns) = (i64::MAX, i64::MIN);
+        for time_ns in times_ns {
+            min_ns = min_ns.min(*time_ns);
+            max_ns = max_ns.max(*time_ns);
+        }
+        TimeBounds { min_ns, max_ns }
     }
 }
 
@@ -78,8 +88,8 @@ impl ColumnHead {
     fn decode(input: &mut Cursor<'_>, row_count: usize) -> Result<Self> {
         let field = u32::try_from(input.varint()?).map_err(|_| input.corrupt())?;
         let shape = input.byte()?;
-        let field_type = FieldType::of_code(shape & 0b11).ok_or(input.corrupt())?;
-        let rows = rows::Form::of_code((shape >> 2) & 0b11).ok_or(input.corrupt())?;
+        let field_type = FieldType::of_code(shape & 0b11).ok_or_else(|| input.corrupt())?;
+        let rows = rows::Form::of_code((shape >> 2) & 0b11).ok_or_else(|| input.corrupt())?;
         let scaled = shape & SCALED_BOUNDS != 0;
         let count = if rows == rows::Form::All { row_count } else { input.len(row_count)? };
         let has_bounds = field_type == FieldType::Float && count > 0;
@@ -157,6 +167,6 @@ impl TableHead {
 
 fn decode_times(input: &mut Cursor<'_>, ingest_ns: i64) -> Result<TimeBounds> {
     let min_ns = ingest_ns.wrapping_add(input.zigzag()?);
-    let max_ns = min_ns.checked_add_unsigned(input.varint()?).ok_or(input.corrupt())?;
+    let max_ns = min_ns.checked_add_unsigned(input.varint()?).ok_or_else(|| input.corrupt())?;
     Ok(TimeBounds { min_ns, max_ns })
 }

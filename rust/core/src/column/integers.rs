@@ -2,6 +2,7 @@
 
 use super::bytes::{Cursor, put_varint, put_zigzag, varint_len};
 use super::lines::{self, Lines, Slope};
+use super::numbers::{Number, Numbers};
 use super::packed;
 use super::ranged::{self, Ranged};
 use super::survey::Survey;
@@ -22,8 +23,12 @@ enum Plan {
 }
 
 impl Plan {
-    fn of(values: &[i64], survey: &Survey) -> Self {
-        let packed = packed::plan(values.len(), survey);
+    fn of<T: Number>(values: &[T], survey: &Survey) -> Self {
+        Self::shorter(packed::plan(values.len(), survey), values, survey)
+    }
+
+    /// This one or, if it is shorter, a ranged one.
+    fn shorter<T: Number>(packed: packed::Plan, values: &[T], survey: &Survey) -> Self {
         match ranged::plan(values, survey) {
             Some(ranged) if ranged.len < packed.len => Self::Ranged(ranged),
             _ => Self::Packed(packed),
@@ -45,7 +50,7 @@ impl Plan {
         }
     }
 
-    fn write(&self, values: &[i64], out: &mut Vec<u8>) {
+    fn write<T: Number>(&self, values: &[T], out: &mut Vec<u8>) {
         match self {
             Self::Packed(plan) => packed::write(values, plan, out),
             Self::Ranged(plan) => ranged::write(values, plan, out),
@@ -54,10 +59,10 @@ impl Plan {
 }
 
 /// How all numbers will be written.
-enum Shape {
+enum Shape<T> {
     Whole(Plan),
     /// Heads of the runs and differences.
-    Delta([(Vec<i64>, Plan); 2]),
+    Delta([(Vec<T>, Plan); 2]),
     Lines {
         form: u8,
         lines: Lines,
@@ -71,7 +76,7 @@ enum Shape {
 /// # Panics
 ///
 /// If the lengths do not add up to the number of values.
-pub(super) fn encode(values: &[i64], run_lengths: &[u32], out: &mut Vec<u8>) {
+pub(super) fn encode<T: Number>(values: &[T], run_lengths: &[u32], out: &mut Vec<u8>) {
     if !encode_constant(values, out) {
         let (_, shape) = shape_of(values, run_lengths, &Survey::of(values));
         shape.write(values, out);
@@ -95,34 +100,50 @@ pub(super) fn encode_times(values: &[i64], run_lengths: &[u32], out: &mut Vec<u8
 }
 
 /// Whether there was nothing but one number, if any, to be written.
-fn encode_constant(values: &[i64], out: &mut Vec<u8>) -> bool {
+fn encode_constant<T: Number>(values: &[T], out: &mut Vec<u8>) -> bool {
     let Some(&first) = values.first() else { return true };
     let is_constant = values.iter().all(|value| *value == first);
     if is_constant {
         out.push(CONSTANT);
-        put_zigzag(out, first);
+        put_zigzag(out, first.into());
     }
     is_constant
 }
 
 /// The shorter of the numbers and their differences, and how long that is.
-fn shape_of(values: &[i64], run_lengths: &[u32], survey: &Survey) -> (usize, Shape) {
-    let whole = Plan::of(values, survey);
-    // Runs of one value each have no differences.
-    if run_lengths.len() < values.len() {
-        let (heads, tails) = split(values, run_lengths);
-        let head_plan = packed::plan(heads.len(), &Survey::of(&heads));
-        // Only where the tails have a chance are they looked at.
-        if head_plan.len < whole.len() {
-            let tail_plan = Plan::of(&tails, &Survey::of(&tails));
-            let len = head_plan.len + tail_plan.len();
-            if len < whole.len() {
-                let parts = [(heads, Plan::Packed(head_plan)), (tails, tail_plan)];
-                return (len, Shape::Delta(parts));
-            }
-        }
+fn shape_of<T: Number>(values: &[T], run_lengths: &[u32], survey: &Survey) -> (usize, Shape<T>) {
+    let packed = packed::plan(values.len(), survey);
+    let mut delta = differences(values, run_lengths, packed.len);
+    // Most often the differences are so much shorter that no range of the numbers needs to be chosen.
+    let floor = packed.len.min(ranged::len_floor(values.len(), survey));
+    if let Some(delta) = delta.take_if(|(len, _)| *len < floor) {
+        return delta;
     }
-    (whole.len(), Shape::Whole(whole))
+    let whole = Plan::shorter(packed, values, survey);
+    let len = whole.len();
+    delta.filter(|(delta_len, _)| *delta_len < len).unwrap_or((len, Shape::Whole(whole)))
+}
+
+/// Heads of the runs and differences, and how long these are, unless that is `len_max` or more.
+fn differences<T: Number>(
+    values: &[T],
+    run_lengths: &[u32],
+    len_max: usize,
+) -> Option<(usize, Shape<T>)> {
+    // Runs of one value each have no differences.
+    if run_lengths.len() == values.len() {
+        return None;
+    }
+    let (heads, tails) = split(values, run_lengths);
+    let head_plan = packed::plan(heads.len(), &Survey::of(&heads));
+    // Only where the tails have a chance are they looked at.
+    if head_plan.len >= len_max {
+        return None;
+    }
+    let tail_plan = Plan::of(&tails, &Survey::of(&tails));
+    let len = head_plan.len + tail_plan.len();
+    let parts = [(heads, Plan::Packed(head_plan)), (tails, tail_plan)];
+    (len < len_max).then_some((len, Shape::Delta(parts)))
 }
 
 /// Lines through all runs, and how long they are to write, if they can be.
@@ -131,17 +152,20 @@ fn lines_through(
     run_lengths: &[u32],
     form: u8,
     survey: &Survey,
-) -> Option<(usize, Shape)> {
+) -> Option<(usize, Shape<i64>)> {
     let lines = Lines::through(values, run_lengths, survey)?;
     let bases = packed::plan(lines.bases.len(), &Survey::of(&lines.bases));
-    let heights = ranged::plan(&lines.heights, &Survey::of(&lines.heights))?;
+    let heights = match &lines.heights {
+        Numbers::Narrow(heights) => ranged::plan(heights, &Survey::of(heights))?,
+        Numbers::Wide(heights) => ranged::plan(heights, &Survey::of(heights))?,
+    };
     let slope_len = varint_len(lines.slope.whole) + varint_len(lines.slope.fraction.into());
     let len = varint_len(lines.step.size) + slope_len + bases.len + heights.len;
     Some((len, Shape::Lines { form, lines, bases, heights }))
 }
 
-impl Shape {
-    fn write(&self, values: &[i64], out: &mut Vec<u8>) {
+impl<T: Number> Shape<T> {
+    fn write(&self, values: &[T], out: &mut Vec<u8>) {
         match self {
             Self::Whole(plan) => {
                 out.push(plan.form(PACKED, RANGED));
@@ -158,21 +182,24 @@ impl Shape {
                 put_varint(out, lines.slope.whole);
                 put_varint(out, lines.slope.fraction.into());
                 packed::write(&lines.bases, bases, out);
-                ranged::write(&lines.heights, heights, out);
+                match &lines.heights {
+                    Numbers::Narrow(numbers) => ranged::write(numbers, heights, out),
+                    Numbers::Wide(numbers) => ranged::write(numbers, heights, out),
+                }
             }
         }
     }
 }
 
 /// First values of the runs, and differences of all others from the one before.
-fn split(values: &[i64], run_lengths: &[u32]) -> (Vec<i64>, Vec<i64>) {
+fn split<T: Number>(values: &[T], run_lengths: &[u32]) -> (Vec<T>, Vec<T>) {
     let mut heads = Vec::with_capacity(run_lengths.len());
     let mut tails = Vec::with_capacity(values.len() - run_lengths.len());
     let mut rest = values;
     for &length in run_lengths {
         let (run, after) = rest.split_at(length as usize);
         heads.push(run[0]);
-        tails.extend(run.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])));
+        tails.extend(run[1..].iter().zip(run).map(|(value, before)| value.minus(*before)));
         rest = after;
     }
     assert!(rest.is_empty(), "runs cover {} of {} values", values.len() - rest.len(), values.len());
@@ -182,17 +209,19 @@ fn split(values: &[i64], run_lengths: &[u32]) -> (Vec<i64>, Vec<i64>) {
 /// Reads `count` numbers; `run_lengths` are positive and add up to `count`.
 ///
 /// A constant column has as many numbers as its few bytes claim: the caller bounds `count`.
-pub(super) fn decode(
-    input: &mut Cursor<'_>,
-    count: usize,
-    run_lengths: &[u32],
-) -> Result<Vec<i64>> {
+pub(super) fn decode(input: &mut Cursor<'_>, count: usize, run_lengths: &[u32]) -> Result<Numbers> {
     if count == 0 {
-        return Ok(Vec::new());
+        return Ok(Numbers::Narrow(Vec::new()));
     }
     match input.byte()? {
-        CONSTANT => Ok(vec![input.zigzag()?; count]),
-        PACKED => packed::read(input, count),
+        CONSTANT => {
+            let number = input.zigzag()?;
+            Ok(i32::try_from(number).map_or_else(
+                |_| Numbers::Wide(vec![number; count]),
+                |number| Numbers::Narrow(vec![number; count]),
+            ))
+        }
+        PACKED => packed::read(input, count).map(Numbers::Wide),
         RANGED => Ok(Ranged::read(input, count)?.numbers()),
         form @ (DELTA | DELTA_RANGED) => {
             let heads = packed::read(input, run_lengths.len())?;
@@ -201,7 +230,7 @@ pub(super) fn decode(
                 return Ok(Ranged::read(input, tail_count)?.sums(&heads, run_lengths));
             }
             let tails = packed::read(input, tail_count)?;
-            Ok(ranged::sums(&heads, &tails, |tail| tail, run_lengths))
+            Ok(Numbers::Wide(ranged::sums(&heads, &tails, run_lengths)))
         }
         LINE => {
             let length = u32::try_from(count).map_err(|_| input.corrupt())?;
@@ -213,20 +242,14 @@ pub(super) fn decode(
 }
 
 /// Reads numbers above lines, one for each of the runs.
-fn read_lines(input: &mut Cursor<'_>, run_lengths: &[u32]) -> Result<Vec<i64>> {
+fn read_lines(input: &mut Cursor<'_>, run_lengths: &[u32]) -> Result<Numbers> {
     let step = input.varint()?;
     let whole = input.varint()?;
     let fraction = u32::try_from(input.varint()?).map_err(|_| input.corrupt())?;
     let bases = packed::read(input, run_lengths.len())?;
     let count = run_lengths.iter().map(|length| *length as usize).sum();
-    let mut numbers = Ranged::read(input, count)?.numbers();
-    let mut rest = numbers.as_mut_slice();
-    for (base, length) in bases.into_iter().zip(run_lengths) {
-        let (run, after) = rest.split_at_mut(*length as usize);
-        lines::raise(run, base, step, Slope { whole, fraction });
-        rest = after;
-    }
-    Ok(numbers)
+    let heights = Ranged::read(input, count)?.numbers();
+    Ok(Numbers::Wide(lines::raise(&heights, &bases, run_lengths, step, Slope { whole, fraction })))
 }
 
 /// Appends numbers that are one run.
@@ -242,20 +265,20 @@ pub(crate) fn encode_run(values: &[i64], out: &mut Vec<u8>) {
 /// Reads `count` numbers that are one run; see [`decode`] for `count`.
 pub(crate) fn decode_long_run(input: &mut Cursor<'_>, count: usize) -> Result<Vec<i64>> {
     let length = u32::try_from(count).map_err(|_| input.corrupt())?;
-    decode(input, count, &[length])
+    Ok(decode(input, count, &[length])?.widen())
 }
 
 /// Reads `count` numbers that are one run and each fit a `u32` below `end`.
 pub(super) fn decode_run(input: &mut Cursor<'_>, count: usize, end: u32) -> Result<Vec<u32>> {
     let length = u32::try_from(count).map_err(|_| input.corrupt())?;
-    let values = decode(input, count, &[length])?;
-    let fit = |value: &i64| u32::try_from(*value).ok().filter(|value| *value < end);
-    values.iter().map(|value| fit(value).ok_or_else(|| input.corrupt())).collect()
+    decode(input, count, &[length])?.below(end).ok_or_else(|| input.corrupt())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::vector::tests::portably;
+    use proptest::prelude::*;
+
+    use super::super::vector::tests::everywhere;
     use super::*;
 
     fn round_trip(values: &[i64], run_lengths: &[u32]) -> (u8, usize) {
@@ -267,16 +290,18 @@ mod tests {
         values: &[i64],
         run_lengths: &[u32],
     ) -> (u8, usize) {
-        let mut bytes = Vec::new();
-        encode(values, run_lengths, &mut bytes);
-        let mut portable = Vec::new();
-        portably(|| encode(values, run_lengths, &mut portable));
-        assert_eq!(bytes, portable);
-        let mut input = Cursor::new(&bytes, "numbers");
-        assert_eq!(decode(&mut input, values.len(), run_lengths).unwrap(), values);
-        input.end().unwrap();
-        let portable = || decode(&mut Cursor::new(&bytes, "numbers"), values.len(), run_lengths);
-        assert_eq!(portably(portable).unwrap(), values);
+        let bytes = everywhere(|| {
+            let mut bytes = Vec::new();
+            encode(values, run_lengths, &mut bytes);
+            bytes
+        });
+        let back = everywhere(|| {
+            let mut input = Cursor::new(&bytes, "numbers");
+            let back = decode(&mut input, values.len(), run_lengths).unwrap().widen();
+            input.end().unwrap();
+            back
+        });
+        assert_eq!(back, values);
         (bytes[0], bytes.len())
     }
 
@@ -351,6 +376,46 @@ mod tests {
         written_by(encode_times, &[7; 40], &[40]);
         let falling: Vec<i64> = (0..100).map(|at| -at * 7_000 + dice(9, at)).collect();
         assert_eq!(written_by(encode_times, &falling, &[100]).0, DELTA_RANGED);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
+
+        /// Numbers around those that 32 bits hold, and what adds up to them, in runs of any length.
+        #[test]
+        fn numbers_of_32_bits_and_a_few_more_come_back(
+            at_end: bool,
+            end in prop_oneof![Just(i64::from(i32::MAX)), Just(1_i64 << 30), Just(1_i64 << 40), Just(0_i64)],
+            below in prop_oneof![2_i64..300, 1_i64 << 20..1_i64 << 22],
+            step in prop_oneof![Just(1_i64), Just(5_i64), Just(1_000_i64)],
+            lengths in prop::collection::vec(1_u32..300, 1..6),
+            stranger in prop::option::of(any::<prop::sample::Index>()),
+            seed: u16,
+        ) {
+            let count = i64::from(lengths.iter().sum::<u32>());
+            let start = if at_end { end - below * step * 2 } else { -end - 1 };
+            let number = |at: i64| start + step * dice(below, at + i64::from(seed));
+            let mut numbers: Vec<i64> = (0..count).map(number).collect();
+            if let Some(stranger) = stranger {
+                let at = stranger.index(numbers.len());
+                numbers[at] -= 1 << 31;
+            }
+            round_trip(&numbers, &lengths);
+            let mut sum = 0;
+            let sums: Vec<i64> = numbers.iter().map(|number| { sum += number - start; sum + start }).collect();
+            round_trip(&sums, &lengths);
+            written_by(encode_times, &sums, &lengths);
+            let narrow: Option<Vec<i32>> = numbers.iter().map(|number| i32::try_from(*number).ok()).collect();
+            if let Some(narrow) = narrow.filter(|numbers| numbers.iter().all(|number| number.unsigned_abs() < 1 << 30)) {
+                let bytes = |encode: &dyn Fn(&mut Vec<u8>)| {
+                    let mut bytes = Vec::new();
+                    encode(&mut bytes);
+                    bytes
+                };
+                let wide = bytes(&|out| encode(&numbers, &lengths, out));
+                prop_assert_eq!(everywhere(|| bytes(&|out| encode(&narrow, &lengths, out))), wide);
+            }
+        }
     }
 
     #[test]

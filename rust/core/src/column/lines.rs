@@ -1,7 +1,8 @@
 //! Numbers along a line: instants of a clock that ticks evenly, but for a little.
 
-use super::survey::{Step, Survey};
-use super::vector::vectorised;
+use super::numbers::{Number, Numbers};
+use super::survey::{Step, Survey, above};
+use super::vector::{mapped, vectorised};
 
 /// A run must have so many numbers for a line to be laid through it.
 const LENGTH_MIN: usize = 16;
@@ -17,15 +18,6 @@ pub(super) struct Slope {
     pub(super) fraction: u32,
 }
 
-impl Slope {
-    /// The line's height at a number, modulo 2^64; `at` is below 2^32.
-    #[inline]
-    const fn at(self, at: u64) -> i64 {
-        let fraction = at.wrapping_mul(self.fraction as u64) >> FRACTION_BITS;
-        at.wrapping_mul(self.whole).wrapping_add(fraction).cast_signed()
-    }
-}
-
 /// Numbers as heights above lines of one slope, a line for each run.
 pub(super) struct Lines {
     pub(super) step: Step,
@@ -33,7 +25,7 @@ pub(super) struct Lines {
     /// Where each line begins, low enough that no number is below its line.
     pub(super) bases: Vec<i64>,
     /// In steps above the line.
-    pub(super) heights: Vec<i64>,
+    pub(super) heights: Numbers,
 }
 
 impl Lines {
@@ -53,33 +45,40 @@ impl Lines {
             .into_iter()
             .flatten()
             .map(|slope| Self::with_slope(values, run_lengths, survey, slope));
-        lines.min_by_key(|lines| lines.heights.iter().max().copied())
+        lines.min_by_key(|(highest, _)| *highest).map(|(_, lines)| lines)
     }
 
-    fn with_slope(values: &[i64], run_lengths: &[u32], survey: &Survey, slope: Slope) -> Self {
+    /// The lines, and the largest height above them.
+    fn with_slope(
+        values: &[i64],
+        run_lengths: &[u32],
+        survey: &Survey,
+        slope: Slope,
+    ) -> (i64, Self) {
         let mut heights = vec![0; values.len()];
         let mut bases = Vec::with_capacity(run_lengths.len());
+        let mut highest = 0;
         let (mut rest, mut rest_of_values) = (heights.as_mut_slice(), values);
         for length in run_lengths {
             let (run, values);
             (run, rest) = rest.split_at_mut(*length as usize);
             (values, rest_of_values) = rest_of_values.split_at(*length as usize);
-            let base = heights_of(values, survey.min, survey.step, slope, run);
+            let (base, top) = heights_of(values, survey.min, survey.step, slope, run);
+            highest = highest.max(top);
             bases.push(survey.min.wrapping_add(base.wrapping_mul(survey.step.size.cast_signed())));
         }
-        Self { step: survey.step, slope, bases, heights }
+        let heights = Numbers::of(heights, highest);
+        (highest, Self { step: survey.step, slope, bases, heights })
     }
 }
 
 /// Slopes that may fit a run: in whole steps, and as exact as can be told.
 fn slopes(run: &[i64], survey: &Survey) -> Option<[Option<Slope>; 2]> {
     let half = run.len() / 2;
+    let steps = survey.step.steps_of(above(survey.max, survey.min));
+    steps.checked_mul(half as u64)?;
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    let mean = |values: &[i64]| {
-        let steps =
-            values.iter().map(|value| survey.step.steps(value.wrapping_sub(survey.min)) as f64);
-        steps.sum::<f64>() / half as f64
-    };
+    let mean = |values| sum_of_steps(values, survey.min, survey.step) as f64 / half as f64;
     #[expect(clippy::cast_precision_loss, reason = "a block has fewer rows")]
     let distance = (run.len() - half) as f64;
     let slope = (mean(&run[run.len() - half..]) - mean(&run[..half])) / distance;
@@ -96,27 +95,78 @@ fn slopes(run: &[i64], survey: &Survey) -> Option<[Option<Slope>; 2]> {
 }
 
 vectorised! {
-    /// Heights of a run above the line that touches it from below, whose beginning is returned in
-    /// steps above `min`.
-    fn heights_of(values: &[i64], min: i64, step: Step, slope: Slope, heights: &mut [i64]) -> i64 {
-        let mut base = i64::MAX;
-        for ((height, value), at) in heights.iter_mut().zip(values).zip(0_u64..) {
-            *height = step.steps(value.wrapping_sub(min)).wrapping_sub(slope.at(at));
-            base = base.min(*height);
-        }
-        for height in heights {
-            *height = height.wrapping_sub(base);
-        }
-        base
+    fn sum_of_steps(values: &[i64], min: i64, step: Step) -> u64 {
+        values.iter().fold(0_u64, |sum, value| sum.wrapping_add(step.steps_of(above(*value, min))))
     }
 }
 
 vectorised! {
-    /// Turns the heights of a run into its numbers.
-    pub(super) fn raise(heights: &mut [i64], base: i64, step: u64, slope: Slope) {
-        for (height, at) in heights.iter_mut().zip(0_u64..) {
-            let steps = height.wrapping_add(slope.at(at));
-            *height = base.wrapping_add(steps.wrapping_mul(step.cast_signed()));
+    /// Heights of a run above the line that touches it from below, whose beginning is returned in
+    /// steps above `min`, with the largest height.
+    fn heights_of(values: &[i64], min: i64, step: Step, slope: Slope, heights: &mut [i64]) -> (i64, i64) {
+        let (mut base, mut top) = (i64::MAX, i64::MIN);
+        let (mut line, mut fraction) = (0_u64, 0_u64);
+        for (height, value) in heights.iter_mut().zip(values) {
+            let at = line.wrapping_add(fraction >> FRACTION_BITS).cast_signed();
+            *height = step.steps(value.wrapping_sub(min)).wrapping_sub(at);
+            base = base.min(*height);
+            top = top.max(*height);
+            line = line.wrapping_add(slope.whole);
+            fraction = fraction.wrapping_add(slope.fraction.into());
         }
+        for height in heights {
+            *height = height.wrapping_sub(base);
+        }
+        (base, top.wrapping_sub(base))
+    }
+}
+
+/// The numbers at these heights above the lines of the runs.
+pub(super) fn raise(
+    heights: &Numbers,
+    bases: &[i64],
+    run_lengths: &[u32],
+    step: u64,
+    slope: Slope,
+) -> Vec<i64> {
+    match heights {
+        Numbers::Narrow(heights) => raise_runs(heights, bases, run_lengths, step, slope),
+        Numbers::Wide(heights) => raise_runs(heights, bases, run_lengths, step, slope),
+    }
+}
+
+fn raise_runs<T: Number>(
+    heights: &[T],
+    bases: &[i64],
+    run_lengths: &[u32],
+    step: u64,
+    slope: Slope,
+) -> Vec<i64> {
+    if let [base] = bases {
+        return raise_run(heights, *base, step.cast_signed(), slope);
+    }
+    let mut numbers = Vec::with_capacity(heights.len());
+    let mut rest = heights;
+    for (base, length) in bases.iter().zip(run_lengths) {
+        let run;
+        (run, rest) = rest.split_at(*length as usize);
+        numbers.append(&mut raise_run(run, *base, step.cast_signed(), slope));
+    }
+    numbers
+}
+
+vectorised! {
+    /// Turns the heights of a run into its numbers.
+    fn raise_run[T: Number](heights: &[T], base: i64, step: i64, slope: Slope) -> Vec<i64> {
+        // What is added from one number to the next is added up; the rest takes a multiplication.
+        let rise = slope.whole.cast_signed().wrapping_mul(step);
+        let (mut line, mut fraction) = (base, 0_u64);
+        mapped(heights, |height| {
+            let steps = height.into().wrapping_add((fraction >> FRACTION_BITS).cast_signed());
+            let number = line.wrapping_add(steps.wrapping_mul(step));
+            line = line.wrapping_add(rise);
+            fraction = fraction.wrapping_add(slope.fraction.into());
+            number
+        })
     }
 }

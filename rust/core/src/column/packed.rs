@@ -2,7 +2,8 @@
 
 use super::bitpack::{self, GROUP};
 use super::bytes::{Cursor, put_varint, put_zigzag, varint_len, zigzag_len};
-use super::survey::{Survey, above};
+use super::numbers::Number;
+use super::survey::{Step, Survey, above};
 use crate::error::Result;
 
 const BASE_FLAG: u8 = 0x80;
@@ -10,7 +11,7 @@ const BASE_FLAG: u8 = 0x80;
 /// How a slice of numbers will be packed, and how long that will be.
 pub(super) struct Plan {
     reference: i64,
-    step: u64,
+    step: Step,
     groups: Vec<Group>,
     /// Bytes that [`write`] will append.
     pub(super) len: usize,
@@ -24,12 +25,13 @@ struct Group {
 
 /// Chooses reference, step and widths for `count` numbers.
 pub(super) fn plan(count: usize, survey: &Survey) -> Plan {
-    let (reference, step) = (survey.min, survey.step.size);
-    let mut len = zigzag_len(reference) + varint_len(step);
+    let (reference, step) = (survey.min, survey.step);
+    let mut len = zigzag_len(reference) + varint_len(step.size);
     let mut groups = Vec::with_capacity(survey.ranges.len());
     for (at, &(low, high)) in survey.ranges.iter().enumerate() {
         let group_len = GROUP.min(count - at * GROUP);
-        let (low, high) = (above(low, reference) / step, above(high, reference) / step);
+        let (low, high) =
+            (step.steps_of(above(low, reference)), step.steps_of(above(high, reference)));
         let plain = Group { base: 0, width: bitpack::width_of(high) };
         let based = Group { base: low, width: bitpack::width_of(high - low) };
         let plain_len = bitpack::packed_len(group_len, plain.width);
@@ -41,10 +43,10 @@ pub(super) fn plan(count: usize, survey: &Survey) -> Plan {
 }
 
 /// Appends `values` as `plan`, made of the same values, says.
-pub(super) fn write(values: &[i64], plan: &Plan, out: &mut Vec<u8>) {
+pub(super) fn write<T: Number>(values: &[T], plan: &Plan, out: &mut Vec<u8>) {
     out.reserve(plan.len);
     put_zigzag(out, plan.reference);
-    put_varint(out, plan.step);
+    put_varint(out, plan.step.size);
     let mut offsets = [0; GROUP];
     for (values, group) in values.chunks(GROUP).zip(&plan.groups) {
         let flag = if group.base == 0 { 0 } else { BASE_FLAG };
@@ -53,15 +55,9 @@ pub(super) fn write(values: &[i64], plan: &Plan, out: &mut Vec<u8>) {
             put_varint(out, group.base);
         }
         let offsets = &mut offsets[..values.len()];
-        // Dividing is slow enough to be worth a second loop where it changes nothing.
-        if plan.step == 1 {
-            for (offset, value) in offsets.iter_mut().zip(values) {
-                *offset = above(*value, plan.reference).wrapping_sub(group.base);
-            }
-        } else {
-            for (offset, value) in offsets.iter_mut().zip(values) {
-                *offset = (above(*value, plan.reference) / plan.step).wrapping_sub(group.base);
-            }
+        for (offset, value) in offsets.iter_mut().zip(values) {
+            let steps = plan.step.steps_of(above((*value).into(), plan.reference));
+            *offset = steps.wrapping_sub(group.base);
         }
         bitpack::pack(offsets, group.width, out);
     }

@@ -4,6 +4,7 @@
 //! the radix moves the first digit in front of the point, so a digit costs one multiplication.
 
 use super::bitpack::{self, GROUP, packed_len};
+use super::lanes::{self, LANES, Row};
 use super::vector::vectorised;
 
 /// Radices are smaller than this, so that a digit times a radix fits 64 bits.
@@ -15,14 +16,13 @@ const DIGITS_MAX: u32 = 64;
 /// Words of at most so many bits are narrow: several fit a vector.
 const NARROW_BITS: u32 = 32;
 
-/// Narrow words lie side by side in so many lanes …
-const LANES: usize = 8;
-
-/// … each of which has so many of a group.
+/// Narrow words lie side by side in lanes, each of which has so many of a group.
 const LANE_WORDS: usize = 32;
 
 /// Narrow words of a group.
 const WORDS: usize = LANES * LANE_WORDS;
+
+const TO_52: f64 = 4_503_599_627_370_496.0;
 
 /// How digits lie in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,61 +154,64 @@ impl Words {
         }
     }
 
-    /// Fills `digits` from exactly the bytes that [`Self::pack`] made of as many.
+    /// The `count` digits of exactly the bytes that [`Self::pack`] made of as many, each more by
+    /// `low`, modulo 2^32, behind `gap` zeros.
     ///
     /// # Panics
     ///
     /// If `bytes` has another length.
-    pub(super) fn unpack(&self, bytes: &[u8], digits: &mut [u32]) {
-        let words = self.words(digits.len());
+    pub(super) fn unpack(&self, bytes: &[u8], count: usize, low: u32, gap: usize) -> Vec<u32> {
+        let words = self.words(count);
         assert_eq!(bytes.len(), packed_len(words, self.width), "bytes of {words} words");
-        let mut rest = bytes;
-        let mut wide = [0; GROUP];
-        if !self.is_narrow() {
-            for first in (0..words).step_by(GROUP) {
-                let wide = &mut wide[..GROUP.min(words - first)];
-                let taken;
-                (taken, rest) = rest.split_at(packed_len(wide.len(), self.width));
-                bitpack::unpack(taken, self.width, wide);
-                self.scatter_wide(wide, digits, words, first);
-            }
-            return;
+        // Every word has all its digits, also behind the last number.
+        let mut all = vec![0; gap + words * self.digits as usize];
+        let digits = &mut all[gap..];
+        if self.is_narrow() {
+            self.unpack_narrow(bytes, words, low, digits);
+        } else {
+            self.unpack_wide(bytes, words, low, digits);
         }
-        let mut narrow = [0; WORDS];
+        all.truncate(gap + count);
+        all
+    }
+
+    fn unpack_narrow(&self, bytes: &[u8], words: usize, low: u32, digits: &mut [u32]) {
+        let mut rest = bytes;
+        let mut rows = [[0; LANES]; LANE_WORDS];
         for first in (0..words).step_by(WORDS) {
-            let narrow = &mut narrow[..WORDS.min(words - first)];
+            let len = WORDS.min(words - first);
             let taken;
-            (taken, rest) = rest.split_at(packed_len(narrow.len(), self.width));
-            if let Ok(group) = <&mut [u32; WORDS]>::try_from(&mut *narrow) {
-                unpack_lanes(taken, self.width, group);
+            (taken, rest) = rest.split_at(packed_len(len, self.width));
+            if len == WORDS {
+                unpack_lanes(taken, self.width, &mut rows);
             } else {
-                let parts = taken.chunks(packed_len(GROUP, self.width).max(1));
-                // Where the width is 0 there is no part, and the words are 0.
-                narrow.fill(0);
-                for (some, taken) in narrow.chunks_mut(GROUP).zip(parts) {
-                    let wide = &mut wide[..some.len()];
-                    bitpack::unpack(taken, self.width, wide);
-                    for (narrow, wide) in some.iter_mut().zip(wide) {
-                        *narrow = low(*wide);
-                    }
+                unpack_some(taken, self.width, &mut rows.as_flattened_mut()[..len]);
+            }
+            let digits = &mut digits[first..];
+            let whole = &rows[..len / LANES];
+            lanes::scatter(whole, self.radix, self.digits as usize, low, digits, words);
+            for (at, word) in
+                rows.as_flattened().iter().enumerate().take(len).skip(whole.len() * LANES)
+            {
+                let mut word = *word;
+                for out in digits[at..].iter_mut().step_by(words) {
+                    let digit;
+                    (digit, word) = lanes::next_digit(word, self.radix);
+                    *out = low.wrapping_add(digit);
                 }
             }
-            scatter_narrow(*self, narrow, digits, words, first);
         }
     }
 
-    fn scatter_wide(&self, wide: &mut [u64], digits: &mut [u32], words: usize, first: usize) {
-        for word in &mut *wide {
-            *word <<= 64 - self.width;
-        }
-        for digit in 0..self.digits as usize {
-            let of_words = digits_of_mut(digits, words, digit, first, wide.len());
-            for (word, digit) in wide.iter_mut().zip(of_words) {
-                let product = u128::from(*word) * u128::from(self.radix);
-                #[expect(clippy::cast_possible_truncation, reason = "one half each")]
-                let halves = ((product >> 64) as u64, product as u64);
-                (*digit, *word) = (low(halves.0), halves.1);
-            }
+    fn unpack_wide(&self, bytes: &[u8], words: usize, low: u32, digits: &mut [u32]) {
+        let mut rest = bytes;
+        let mut wide = [0; GROUP];
+        for first in (0..words).step_by(GROUP) {
+            let wide = &mut wide[..GROUP.min(words - first)];
+            let taken;
+            (taken, rest) = rest.split_at(packed_len(wide.len(), self.width));
+            bitpack::unpack(taken, self.width, wide);
+            scatter_wide(*self, wide, low, &mut digits[first..], words);
         }
     }
 }
@@ -230,18 +233,6 @@ fn digits_of(digits: &[u32], words: usize, digit: usize, first: usize, len: usiz
     &digits[start..end]
 }
 
-fn digits_of_mut(
-    digits: &mut [u32],
-    words: usize,
-    digit: usize,
-    first: usize,
-    len: usize,
-) -> &mut [u32] {
-    let start = (digit * words + first).min(digits.len());
-    let end = (start + len).min(digits.len());
-    &mut digits[start..end]
-}
-
 vectorised! {
     /// The narrow words from the one numbered `first` on.
     fn gather_narrow(of: Words, digits: &[u32], words: usize, first: usize, out: &mut [u32]) {
@@ -259,35 +250,37 @@ vectorised! {
         if of.power == 1 << of.width {
             return;
         }
-        // `word * 2^width / power`, rounded up. The inverse has 32 bits, so the product of both is
-        // too small by less than 3, which comparing makes good.
-        let inverse = u64::from(low((1_u64 << (of.width + 31)) / of.power));
+        // `word * 2^width / power`, rounded up. The product with the inverse, below 2^32, is so near
+        // that the integer nearest to it is what is wanted or 1 less, which comparing makes good.
         let power = u64::from(low(of.power));
+        #[expect(clippy::cast_precision_loss, reason = "both are exact: they are below 2^33")]
+        let inverse = (1_u64 << of.width) as f64 / power as f64;
         for word in out {
             let wanted = u64::from(*word) << of.width;
-            let mut fraction = u64::from(*word).wrapping_mul(inverse) >> 31;
-            for _ in 0..3 {
-                let product = u64::from(low(fraction)).wrapping_mul(power);
-                fraction = fraction.wrapping_add(u64::from(product < wanted));
-            }
-            *word = low(fraction);
+            // Adding 2^52 to a double leaves the integer nearest to it in the low bits.
+            let exact = f64::from_bits(TO_52.to_bits() | u64::from(*word)) - TO_52;
+            let fraction = low((exact * inverse + TO_52).to_bits());
+            let product = u64::from(fraction).wrapping_mul(power);
+            *word = fraction.wrapping_add(u32::from(product < wanted));
         }
     }
 }
 
 vectorised! {
-    /// The digits of the narrow words from the one numbered `first` on.
-    fn scatter_narrow(of: Words, words_in: &mut [u32], digits: &mut [u32], words: usize, first: usize) {
+    /// As [`lanes::scatter`], of words that are fractions of `2^width`, above 32 bits.
+    fn scatter_wide(of: Words, words: &mut [u64], least: u32, digits: &mut [u32], stride: usize) {
         let radix = u64::from(of.radix);
-        for word in &mut *words_in {
-            *word = low(u64::from(*word) << (NARROW_BITS - of.width));
+        let half = u64::from(u32::MAX);
+        for word in &mut *words {
+            *word <<= 64_u32.wrapping_sub(of.width);
         }
-        for digit in 0..of.digits as usize {
-            let of_words = digits_of_mut(digits, words, digit, first, words_in.len());
-            for (word, digit) in words_in.iter_mut().zip(of_words) {
-                let product = u64::from(*word).wrapping_mul(radix);
-                *digit = low(product >> 32);
-                *word = low(product);
+        for digits in digits.chunks_mut(stride) {
+            for (word, digit) in words.iter_mut().zip(digits) {
+                // The product of 95 bits, from those of both halves.
+                let lower = (*word & half).wrapping_mul(radix);
+                let upper = (*word >> 32).wrapping_mul(radix).wrapping_add(lower >> 32);
+                *digit = least.wrapping_add(low(upper >> 32));
+                *word = upper << 32 | lower & half;
             }
         }
     }
@@ -314,24 +307,37 @@ vectorised! {
 }
 
 vectorised! {
-    /// The inverse of [`pack_lanes`].
-    fn unpack_lanes(bytes: &[u8], width: u32, out: &mut [u32; WORDS]) {
+    /// The inverse of [`pack_lanes`], but for that words become fractions of 2^32.
+    fn unpack_lanes(bytes: &[u8], width: u32, out: &mut [Row; LANE_WORDS]) {
         if width == 0 {
-            out.fill(0);
+            out.as_flattened_mut().fill(0);
             return;
         }
-        let mask = u32::MAX >> (32 - width);
         let lanes: &[[[u8; 4]; LANES]] = bytes.as_chunks::<4>().0.as_chunks::<LANES>().0;
-        for (row, at) in out.as_chunks_mut::<LANES>().0.iter_mut().zip(0_u32..) {
+        for (row, at) in out.iter_mut().zip(0_u32..) {
             let bit = at.wrapping_mul(width);
             let (first, shift) = ((bit / 32) as usize, bit % 32);
             let from = &lanes[first];
-            // The last word of a lane ends with it, so what follows is shifted out or masked.
+            // The last word of a lane ends with it, so what follows is shifted out.
             let next = lanes.get(first.wrapping_add(1)).unwrap_or(from);
             for lane in 0..LANES {
                 let (from, next) = (u32::from_le_bytes(from[lane]), u32::from_le_bytes(next[lane]));
-                row[lane] = (from >> shift | (next << 1) << (31 - shift)) & mask;
+                row[lane] = (from >> shift | (next << 1) << (31 - shift)) << (32 - width);
             }
+        }
+    }
+}
+
+/// The same of words that are too few for lanes.
+fn unpack_some(bytes: &[u8], width: u32, out: &mut [u32]) {
+    let mut wide = [0; GROUP];
+    // Where the width is 0 there is no part, and the words are 0.
+    out.fill(0);
+    for (some, taken) in out.chunks_mut(GROUP).zip(bytes.chunks(packed_len(GROUP, width).max(1))) {
+        let wide = &mut wide[..some.len()];
+        bitpack::unpack(taken, width, wide);
+        for (word, wide) in some.iter_mut().zip(wide) {
+            *word = low(*wide << (NARROW_BITS - width));
         }
     }
 }
@@ -340,22 +346,21 @@ vectorised! {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::vector::tests::portably;
+    use super::super::vector::tests::everywhere;
     use super::*;
 
     fn comes_back(words: Words, digits: &[u32]) {
-        let mut bytes = Vec::new();
-        words.pack(digits, &mut bytes);
+        let bytes = everywhere(|| {
+            let mut bytes = Vec::new();
+            words.pack(digits, &mut bytes);
+            bytes
+        });
         assert_eq!(bytes.len(), words.len(digits.len()));
-        let mut portable = Vec::new();
-        portably(|| words.pack(digits, &mut portable));
-        assert_eq!(bytes, portable);
-        let mut back = vec![u32::MAX; digits.len()];
-        words.unpack(&bytes, &mut back);
-        assert_eq!(back, digits, "{words:?}");
-        back.fill(u32::MAX);
-        portably(|| words.unpack(&bytes, &mut back));
-        assert_eq!(back, digits, "{words:?}");
+        for (low, gap) in [(0, 0), (u32::MAX - 3, 2)] {
+            let back = everywhere(|| words.unpack(&bytes, digits.len(), low, gap));
+            let expected = digits.iter().map(|digit| digit.wrapping_add(low));
+            assert!(back[gap..].iter().copied().eq(expected), "{words:?}");
+        }
     }
 
     #[test]
@@ -387,8 +392,7 @@ mod tests {
         #[test]
         fn any_bytes_are_digits(radix in 1_u64..70_000, noise in prop::collection::vec(any::<u8>(), 4_000)) {
             let words = Words::densest(radix, 1_500);
-            let mut digits = vec![0; 1_500];
-            words.unpack(&noise[..words.len(1_500)], &mut digits);
+            let digits = everywhere(|| words.unpack(&noise[..words.len(1_500)], 1_500, 0, 0));
             prop_assert!(digits.iter().all(|digit| u64::from(*digit) < radix));
         }
     }

@@ -46,7 +46,7 @@ impl<'a> BlockReader<'a> {
     pub fn open(bytes: &'a [u8]) -> Result<Self> {
         let mut input = Cursor::new(bytes, "the head of a block");
         let (covered, checksum) =
-            bytes.split_last_chunk::<CHECKSUM_LEN>().ok_or(input.corrupt())?;
+            bytes.split_last_chunk::<CHECKSUM_LEN>().ok_or_else(|| input.corrupt())?;
         input.check(crc32fast::hash(covered) == u32::from_le_bytes(*checksum))?;
         input = Cursor::new(covered, "the head of a block");
         let version = input.byte()?;
@@ -59,13 +59,13 @@ impl<'a> BlockReader<'a> {
             let table = TableHead::decode(&mut input, ingest_ns, rows_left)?;
             rows_left -= table.row_count;
             for column in &table.columns {
-                cells_left = cells_left.checked_sub(column.count).ok_or(input.corrupt())?;
+                cells_left = cells_left.checked_sub(column.count).ok_or_else(|| input.corrupt())?;
             }
             tables.push(table);
         }
         let bodies = tables
             .iter()
-            .map(|table| input.take(table.bodies_len().ok_or(input.corrupt())?))
+            .map(|table| input.take(table.bodies_len().ok_or_else(|| input.corrupt())?))
             .collect::<Result<_>>()?;
         input.end()?;
         Ok(Self { ingest_ns, tables, bodies })
@@ -143,7 +143,7 @@ impl TableReader<'_> {
     /// [`crate::error::Error::Corrupt`] if they are not what the format says.
     pub fn times_ns(&self) -> Result<Vec<i64>> {
         let mut input = Cursor::new(self.times, "the times of a block");
-        let times = integers::decode(&mut input, self.head.row_count, self.runs.lengths())?;
+        let times = integers::decode(&mut input, self.head.row_count, self.runs.lengths())?.widen();
         input.end()?;
         input.check(self.head.times == TimeBounds::of(&times))?;
         Ok(times)

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::bytes::{Cursor, put_len};
 use super::integers;
+use super::vector::vectorised;
 use crate::batch::{NEW_SERIES_BASE, Rows};
 use crate::error::Result;
 
@@ -12,15 +13,23 @@ use crate::error::Result;
 pub struct Runs {
     series: Vec<u32>,
     lengths: Vec<u32>,
+    row_count: usize,
 }
 
 impl Runs {
     /// Runs of equal neighbours.
     pub(super) fn of(series: &[u32]) -> Self {
-        let mut runs = Self::default();
-        for run in series.chunk_by(|a, b| a == b) {
-            runs.series.push(run[0]);
-            runs.lengths.push(u32::try_from(run.len()).expect("a block has fewer rows"));
+        let row_count = series.len();
+        if are_unlike(series, series.get(1..).unwrap_or_default()) {
+            return Self { series: series.to_vec(), lengths: vec![1; row_count], row_count };
+        }
+        let mut runs = Self { row_count, ..Self::default() };
+        let mut rest = series;
+        while let Some(&first) = rest.first() {
+            let length = leading(first, rest);
+            runs.series.push(first);
+            runs.lengths.push(u32::try_from(length).expect("a block has fewer rows"));
+            rest = &rest[length..];
         }
         runs
     }
@@ -50,8 +59,10 @@ impl Runs {
     /// The series of each row.
     #[must_use]
     pub fn expand(&self) -> Vec<u32> {
-        let mut series =
-            Vec::with_capacity(self.lengths.iter().map(|length| *length as usize).sum());
+        if self.row_count == self.series.len() {
+            return self.series.clone();
+        }
+        let mut series = Vec::with_capacity(self.row_count);
         for (&id, &length) in self.series.iter().zip(&self.lengths) {
             series.resize(series.len() + length as usize, id);
         }
@@ -108,12 +119,39 @@ impl Runs {
         let run_count = input.len(row_count)?;
         let series = integers::decode_run(input, run_count, NEW_SERIES_BASE)?;
         let lengths = integers::decode_run(input, run_count, u32::MAX)?;
-        input.check(series.windows(2).all(|pair| pair[0] != pair[1]))?;
-        input.check(!lengths.contains(&0))?;
-        input.check(
-            lengths.iter().map(|length| u64::from(*length)).sum::<u64>() == row_count as u64,
-        )?;
-        Ok(Self { series, lengths })
+        input.check(are_unlike(&series, series.get(1..).unwrap_or_default()))?;
+        input.check(covered(&lengths) == Some(row_count as u64))?;
+        Ok(Self { series, lengths, row_count })
+    }
+}
+
+/// How many at the beginning are `first`.
+fn leading(first: u32, series: &[u32]) -> usize {
+    let is_whole = |some: &&[u32; 16]| some.iter().fold(0, |bits, id| bits | (id ^ first)) == 0;
+    let whole = series.as_chunks().0.iter().take_while(is_whole).count() * 16;
+    whole + series[whole..].iter().take_while(|id| **id == first).count()
+}
+
+vectorised! {
+    /// Whether each differs from its successor.
+    fn are_unlike(series: &[u32], successors: &[u32]) -> bool {
+        let mut alike = false;
+        for (one, next) in series.iter().zip(successors) {
+            alike |= one == next;
+        }
+        !alike
+    }
+}
+
+vectorised! {
+    /// What the lengths add up to, unless one is 0.
+    fn covered(lengths: &[u32]) -> Option<u64> {
+        let (mut sum, mut has_empty) = (0_u64, false);
+        for length in lengths {
+            sum = sum.wrapping_add(u64::from(*length));
+            has_empty |= *length == 0;
+        }
+        (!has_empty).then_some(sum)
     }
 }
 

@@ -1,6 +1,7 @@
 //! What every way of packing numbers wants to know of them first.
 
 use super::bitpack::GROUP;
+use super::numbers::Number;
 use super::vector::vectorised;
 
 /// Numbers that a first guess at their step is made from.
@@ -21,7 +22,7 @@ impl Survey {
     /// # Panics
     ///
     /// If `values` is empty.
-    pub(super) fn of(values: &[i64]) -> Self {
+    pub(super) fn of<T: Number>(values: &[T]) -> Self {
         assert!(!values.is_empty(), "nothing to pack");
         let mut ranges = vec![(0, 0); values.len().div_ceil(GROUP)];
         ranges_of(values, &mut ranges);
@@ -32,26 +33,14 @@ impl Survey {
 }
 
 vectorised! {
-    fn ranges_of(values: &[i64], ranges: &mut [(i64, i64)]) {
+    fn ranges_of[T: Number](values: &[T], ranges: &mut [(i64, i64)]) {
         for (range, group) in ranges.iter_mut().zip(values.chunks(GROUP)) {
-            // Neighbours do not wait for each other.
-            let (mut lows, mut highs) = ([group[0]; 8], [group[0]; 8]);
-            let (eights, rest) = group.as_chunks::<8>();
-            for eight in eights {
-                for at in 0..8 {
-                    lows[at] = lows[at].min(eight[at]);
-                    highs[at] = highs[at].max(eight[at]);
-                }
-            }
-            let mut low = lows[0];
-            let mut high = highs[0];
-            for value in lows.iter().chain(rest) {
+            let (mut low, mut high) = (group[0], group[0]);
+            for value in group {
                 low = low.min(*value);
-            }
-            for value in highs.iter().chain(rest) {
                 high = high.max(*value);
             }
-            *range = (low, high);
+            *range = (low.into(), high.into());
         }
     }
 }
@@ -85,6 +74,19 @@ impl Step {
         Self { size, shift, inverse }
     }
 
+    /// `distance / size`, which leaves no rest.
+    #[inline]
+    pub(super) const fn steps_of(self, distance: u64) -> u64 {
+        (distance >> self.shift).wrapping_mul(self.inverse)
+    }
+
+    /// `distance / size`, which leaves no rest, where both fit 32 bits.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "modulo 2^32 it is an inverse as well")]
+    pub(super) const fn narrow_steps(self, distance: u32) -> u32 {
+        distance.wrapping_shr(self.shift).wrapping_mul(self.inverse as u32)
+    }
+
     /// `distance / size`, which leaves no rest; signed, as distances below a reference are.
     #[inline]
     pub(super) const fn steps(self, distance: i64) -> i64 {
@@ -93,7 +95,7 @@ impl Step {
 }
 
 /// Greatest common divisor of all distances from `min`, at least 1.
-fn common_step(values: &[i64], min: i64, max: i64) -> Step {
+fn common_step<T: Number>(values: &[T], min: i64, max: i64) -> Step {
     let stride = values.len().div_ceil(SAMPLE);
     let guess = gcd_of(values.iter().step_by(stride), min);
     if guess == 1 || (guess > 1 && divides_all(values, min, max, Step::new(guess))) {
@@ -102,10 +104,10 @@ fn common_step(values: &[i64], min: i64, max: i64) -> Step {
     Step::new(gcd_of(values.iter(), min).max(1))
 }
 
-fn gcd_of<'a>(values: impl Iterator<Item = &'a i64>, min: i64) -> u64 {
+fn gcd_of<'a, T: Number + 'a>(values: impl Iterator<Item = &'a T>, min: i64) -> u64 {
     let mut step = 0;
     for value in values {
-        let distance = above(*value, min);
+        let distance = above((*value).into(), min);
         if !distance.is_multiple_of(step) {
             step = gcd(step, distance);
             if step == 1 {
@@ -126,14 +128,14 @@ const fn gcd(mut a: u64, mut b: u64) -> u64 {
 vectorised! {
     /// Whether a step divides all distances from `min`. Those that it does not divide become a
     /// number that is larger than any quotient can be.
-    fn divides_all(values: &[i64], min: i64, max: i64, step: Step) -> bool {
+    fn divides_all[T: Number](values: &[T], min: i64, max: i64, step: Step) -> bool {
         let most = above(max, min) / step.size;
         let low_bits = (1_u64 << step.shift).wrapping_sub(1);
         let (mut low, mut misses) = (0, 0_u64);
         for value in values {
-            let distance = above(*value, min);
+            let distance = above((*value).into(), min);
             low |= distance & low_bits;
-            let steps = (distance >> step.shift).wrapping_mul(step.inverse);
+            let steps = step.steps_of(distance);
             misses |= u64::from(steps > most);
         }
         low | misses == 0

@@ -46,12 +46,12 @@ pub(super) fn decode(
         let bytes = input.take(length as usize)?;
         strings.push(std::str::from_utf8(bytes).map_err(|_| input.corrupt())?);
     }
-    let ids = integers::decode(input, count, run_lengths)?;
+    let ids = integers::decode(input, count, run_lengths)?.widen();
     let place = |id: &i64| usize::try_from(*id).ok().and_then(|at| strings.get(at).copied());
     let mut values = Vec::with_capacity(count);
     for id in &ids {
-        let string = place(id).ok_or(input.corrupt())?;
-        *bytes_left = bytes_left.checked_sub(string.len()).ok_or(input.corrupt())?;
+        let string = place(id).ok_or_else(|| input.corrupt())?;
+        *bytes_left = bytes_left.checked_sub(string.len()).ok_or_else(|| input.corrupt())?;
         values.push(Box::from(string));
     }
     Ok(values)

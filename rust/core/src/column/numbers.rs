@@ -1,0 +1,118 @@
+//! Numbers in 32 bits, which hold most of them, or in 64: of the former, twice as many fit a vector.
+
+use super::survey::Step;
+use super::vector::{mapped, vectorised};
+
+/// A signed number.
+pub(super) trait Number: Copy + Ord + Into<i64> {
+    /// A number that is known to fit.
+    fn of(number: i64) -> Self;
+
+    /// The difference, modulo as many as there are numbers.
+    fn minus(self, other: Self) -> Self;
+
+    /// Steps above a number that is not larger, modulo 2^32.
+    fn steps_above(self, low: Self, step: Step) -> u32;
+}
+
+impl Number for i32 {
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "it fits")]
+    fn of(number: i64) -> Self {
+        number as Self
+    }
+
+    #[inline]
+    fn minus(self, other: Self) -> Self {
+        self.wrapping_sub(other)
+    }
+
+    #[inline]
+    fn steps_above(self, low: Self, step: Step) -> u32 {
+        step.narrow_steps(self.wrapping_sub(low).cast_unsigned())
+    }
+}
+
+impl Number for i64 {
+    #[inline]
+    fn of(number: i64) -> Self {
+        number
+    }
+
+    #[inline]
+    fn minus(self, other: Self) -> Self {
+        self.wrapping_sub(other)
+    }
+
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "modulo 2^32")]
+    fn steps_above(self, low: Self, step: Step) -> u32 {
+        step.steps(self.wrapping_sub(low)) as u32
+    }
+}
+
+/// Signed numbers, in 32 bits each where it is known beforehand that these do.
+#[derive(Debug)]
+pub(super) enum Numbers {
+    Narrow(Vec<i32>),
+    Wide(Vec<i64>),
+}
+
+impl Numbers {
+    /// Numbers from 0 to `max`.
+    pub(super) fn of(numbers: Vec<i64>, max: i64) -> Self {
+        if i32::try_from(max).is_ok() {
+            Self::Narrow(narrow(&numbers))
+        } else {
+            Self::Wide(numbers)
+        }
+    }
+
+    /// The numbers in 64 bits.
+    pub(super) fn widen(self) -> Vec<i64> {
+        match self {
+            Self::Narrow(numbers) => widen(&numbers),
+            Self::Wide(numbers) => numbers,
+        }
+    }
+
+    /// The numbers, if each is one below `end`.
+    pub(super) fn below(self, end: u32) -> Option<Vec<u32>> {
+        match self {
+            Self::Narrow(numbers) => {
+                let (low, high) = range(&numbers);
+                let are_below = low >= 0 && high.cast_unsigned() < end;
+                are_below.then(|| numbers.into_iter().map(i32::cast_unsigned).collect())
+            }
+            Self::Wide(numbers) => {
+                let fit = |number| u32::try_from(number).ok().filter(|number| *number < end);
+                numbers.into_iter().map(fit).collect()
+            }
+        }
+    }
+}
+
+vectorised! {
+    fn narrow(numbers: &[i64]) -> Vec<i32> {
+        mapped(numbers, i32::of)
+    }
+}
+
+vectorised! {
+    fn widen(numbers: &[i32]) -> Vec<i64> {
+        mapped(numbers, i64::from)
+    }
+}
+
+vectorised! {
+    /// Smallest and largest, 0 where there is none.
+    pub(super) fn range(numbers: &[i32]) -> (i32, i32) {
+        let first = numbers.first().copied().unwrap_or(0);
+        let (mut low, mut high) = (first, first);
+        for number in numbers {
+            low = low.min(*number);
+            high = high.max(*number);
+        }
+        (low, high)
+    }
+}
