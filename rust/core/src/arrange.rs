@@ -11,7 +11,7 @@ pub fn by_entity(table: &mut Table, catalog: &Catalog) {
     // Tag sets of one entity sort under the first of them.
     let leader = |id: &SeriesId| {
         let entity = catalog.series(*id).and_then(|series| series.entity);
-        entity.and_then(|entity| catalog.entity(entity).series.first().copied()).unwrap_or(*id)
+        entity.map_or(*id, |entity| catalog.entity(entity).first_series())
     };
     // Leader and row number in one word: sorting it is a stable sort by leader.
     let mut keys: Vec<u64> =

@@ -7,6 +7,7 @@ use std::hash::BuildHasher;
 
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 
 use crate::batch::{FieldId, FieldType, SeriesId, SeriesName};
 use crate::json;
@@ -36,8 +37,9 @@ pub struct Entity {
     pub measurement: MeasurementIndex,
     /// Its id, never empty.
     pub id: Box<str>,
-    /// Its tag sets, in order of registration as seen here.
-    pub series: Vec<SeriesId>,
+    /// The first of its tag sets, in order of registration as seen here; most have no other.
+    first: SeriesId,
+    more_series: Vec<SeriesId>,
     /// The smallest id among them: the same for every process that knows all of them.
     pub leader: SeriesId,
 }
@@ -63,7 +65,7 @@ struct Hashed<T> {
 #[derive(Default)]
 pub struct Catalog {
     measurements: Vec<Box<str>>,
-    measurement_by_name: HashMap<Box<str>, MeasurementIndex>,
+    measurement_by_name: HashMap<Box<str>, MeasurementIndex, RandomState>,
     series: Vec<Option<Series>>,
     entities: Vec<Entity>,
     entity_by_id: HashTable<Hashed<EntityIndex>>,
@@ -111,13 +113,19 @@ impl Catalog {
         self.series.get(id as usize)?.as_ref()
     }
 
-    /// The id of a series.
+    /// Hash of a series' name, for [`Self::find_series`].
     #[must_use]
-    pub fn find_series(&self, name: &SeriesName) -> Option<SeriesId> {
+    pub fn hash_of(&self, name: &SeriesName) -> u64 {
+        self.hasher.hash_one(name.as_bytes())
+    }
+
+    /// The id of a series whose name has this hash.
+    #[must_use]
+    pub fn find_series(&self, hash: u64, name: &SeriesName) -> Option<SeriesId> {
         let named = |entry: &Hashed<SeriesId>| {
-            self.series(entry.of).is_some_and(|series| series.name == *name)
+            entry.hash == hash && self.series(entry.of).is_some_and(|series| series.name == *name)
         };
-        Some(self.series_by_name.find(self.hasher.hash_one(name), named)?.of)
+        Some(self.series_by_name.find(hash, named)?.of)
     }
 
     /// Every series known, by id.
@@ -184,16 +192,12 @@ impl Catalog {
             return;
         }
         let measurement = self.intern_measurement(name.measurement());
-        let entity = name.entity_id().map(|entity_id| self.intern_entity(measurement, entity_id));
-        if let Some(entity) = entity {
-            let entity = &mut self.entities[entity as usize];
-            entity.series.push(id);
-            entity.leader = entity.leader.min(id);
-        }
+        let entity =
+            name.entity_id().map(|entity_id| self.intern_entity(measurement, entity_id, id));
         self.scratch.clear();
         json::write_object_of_strings(&mut self.scratch, name.tags());
         let tags_json = self.scratch.as_slice().into();
-        let hash = self.hasher.hash_one(&name);
+        let hash = self.hash_of(&name);
         self.series_by_name.insert_unique(hash, Hashed { hash, of: id }, |entry| entry.hash);
         put_at(&mut self.series, id, Series { measurement, entity, name, tags_json });
     }
@@ -224,20 +228,54 @@ impl Catalog {
         fresh
     }
 
-    fn intern_entity(&mut self, measurement: MeasurementIndex, id: &str) -> EntityIndex {
-        if let Some(known) = self.find_entity(measurement, id) {
-            return known;
+    /// The entity of this id, which `series` joins.
+    fn intern_entity(
+        &mut self,
+        measurement: MeasurementIndex,
+        id: &str,
+        series: SeriesId,
+    ) -> EntityIndex {
+        let Self { entities, entity_by_id, hasher, .. } = self;
+        let hash = hasher.hash_one((measurement, id));
+        let is_it = |entry: &Hashed<EntityIndex>| {
+            entry.hash == hash && entities[entry.of as usize].is(measurement, id)
+        };
+        match entity_by_id.entry(hash, is_it, |entry| entry.hash) {
+            Entry::Occupied(known) => {
+                let entity = &mut entities[known.get().of as usize];
+                entity.more_series.push(series);
+                entity.leader = entity.leader.min(series);
+                known.get().of
+            }
+            Entry::Vacant(free) => {
+                let fresh = index(entities.len());
+                free.insert(Hashed { hash, of: fresh });
+                let (id, more_series) = (id.into(), Vec::new());
+                entities.push(Entity {
+                    measurement,
+                    id,
+                    first: series,
+                    more_series,
+                    leader: series,
+                });
+                fresh
+            }
         }
-        let fresh = index(self.entities.len());
-        let hash = self.hasher.hash_one((measurement, id));
-        self.entity_by_id.insert_unique(hash, Hashed { hash, of: fresh }, |entry| entry.hash);
-        let (series, leader) = (Vec::with_capacity(1), SeriesId::MAX);
-        self.entities.push(Entity { measurement, id: id.into(), series, leader });
-        fresh
     }
 }
 
 impl Entity {
+    /// Its tag sets, in order of registration as seen here.
+    pub fn series(&self) -> impl Iterator<Item = SeriesId> {
+        std::iter::once(self.first).chain(self.more_series.iter().copied())
+    }
+
+    /// The first of [`Self::series`].
+    #[must_use]
+    pub const fn first_series(&self) -> SeriesId {
+        self.first
+    }
+
     fn is(&self, measurement: MeasurementIndex, id: &str) -> bool {
         self.measurement == measurement && *self.id == *id
     }

@@ -63,10 +63,16 @@ impl SeriesName {
     }
 }
 
-/// The text that bytes which were put together here begin with, and what follows it.
+/// The text that the bytes of a [`SeriesName`] begin with, or what is left of them behind one of its
+/// texts; and what follows it.
+#[expect(unsafe_code, reason = "names are read far more often than made, and checked when made")]
 fn text_of(bytes: &[u8]) -> (&str, &[u8]) {
     let mut reader = NameReader::new(bytes);
-    (reader.text().expect("a name is sound"), reader.rest)
+    let text = reader.text_bytes().expect("a name is sound");
+    // SAFETY: the bytes of a name are private to this module. `SeriesName::new` makes them of texts,
+    // `NameReader::series` takes them after it has checked each text; both put lengths and texts where
+    // they are read here, one behind the other. So these are the bytes of a text.
+    (unsafe { std::str::from_utf8_unchecked(text) }, reader.rest)
 }
 
 /// Bytes of a field name: measurement, field.
@@ -128,16 +134,21 @@ impl<'a> NameReader<'a> {
     }
 
     fn length(&mut self) -> Result<usize> {
-        let (length, rest) = self.rest.split_first_chunk::<4>().ok_or(CORRUPT)?;
+        let Some((length, rest)) = self.rest.split_first_chunk::<4>() else { return Err(CORRUPT) };
         self.rest = rest;
         usize::try_from(u32::from_le_bytes(*length)).map_err(|_| CORRUPT)
     }
 
     fn text(&mut self) -> Result<&'a str> {
+        std::str::from_utf8(self.text_bytes()?).map_err(|_| CORRUPT)
+    }
+
+    /// A text whose bytes nobody has looked at.
+    fn text_bytes(&mut self) -> Result<&'a [u8]> {
         let length = self.length()?;
-        let (text, rest) = self.rest.split_at_checked(length).ok_or(CORRUPT)?;
+        let Some((text, rest)) = self.rest.split_at_checked(length) else { return Err(CORRUPT) };
         self.rest = rest;
-        std::str::from_utf8(text).map_err(|_| CORRUPT)
+        Ok(text)
     }
 }
 
@@ -173,6 +184,18 @@ mod tests {
         let name = name();
         for length in 0..name.as_bytes().len() {
             assert!(NameReader::new(&name.as_bytes()[..length]).series().is_err());
+        }
+    }
+
+    #[test]
+    fn what_is_no_text_is_no_name() {
+        let whole = SeriesName::new("l\u{e9}", &[("k\u{e9}", "v\u{e9}")]);
+        assert!(whole.tags().eq([("k\u{e9}", "v\u{e9}")]));
+        let accents = whole.as_bytes().iter().enumerate().filter(|(_, byte)| **byte == 0xc3);
+        for (at, _) in accents {
+            let mut bytes = whole.as_bytes().to_vec();
+            bytes[at] = b'e';
+            assert!(NameReader::new(&bytes).series().is_err(), "{at}");
         }
     }
 

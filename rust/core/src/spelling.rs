@@ -53,7 +53,7 @@ impl SpellingCache {
         tags: &[u8],
     ) -> Option<(usize, SeriesId)> {
         let spells = |entry: &Entry| {
-            entry.hash == hash && unspell(&entry.spelling) == Some((format, measurement, tags))
+            entry.hash == hash && Self::spells(&entry.spelling, format, measurement, tags)
         };
         let &place = self.places.find(hash, |&place| spells(&self.entries[place]))?;
         Some((place, self.entries[place].series))
@@ -76,6 +76,12 @@ impl SpellingCache {
         spelling.extend_from_slice(measurement);
         spelling.extend_from_slice(tags);
         spelling.into_boxed_slice()
+    }
+
+    /// Whether [`Self::spell`] made `spelling` of these.
+    #[must_use]
+    pub fn spells(spelling: &[u8], format: u8, measurement: &[u8], tags: &[u8]) -> bool {
+        unspell(spelling) == Some((format, measurement, tags))
     }
 
     /// Remembers a spelling made by [`Self::spell`].

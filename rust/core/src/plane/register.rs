@@ -4,9 +4,6 @@
 //! become a page, which the store takes only if this process knew every page before it: so a name
 //! has one id, whoever registers it, and is stored once.
 
-use std::hash::BuildHasher;
-
-use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
 use super::write::WriteResult;
@@ -134,26 +131,23 @@ impl Found {
     }
 
     fn look_up_series(&mut self, wanted: &[NewSeries], names: &Names) {
-        let hasher = RandomState::default();
-        let mut new: HashTable<u32> = HashTable::with_capacity(wanted.len());
+        let mut new: HashTable<(u64, u32)> = HashTable::with_capacity(wanted.len());
         self.series.reserve(wanted.len());
         for (at, series) in wanted.iter().enumerate() {
-            let known = names.catalog.find_series(&series.name);
+            let hash = names.catalog.hash_of(&series.name);
+            let known = names.catalog.find_series(hash, &series.name);
             self.series.push(known.unwrap_or_else(|| {
-                let hash = hasher.hash_one(&series.name);
-                let place_of = |number: &u32| self.new_series[*number as usize];
-                let spells = |number: &u32| wanted[place_of(number)].name == series.name;
-                let rehash = |number: &u32| hasher.hash_one(&wanted[place_of(number)].name);
-                let number = match new.entry(hash, spells, rehash) {
-                    hashbrown::hash_table::Entry::Occupied(twin) => *twin.get(),
-                    hashbrown::hash_table::Entry::Vacant(free) => {
-                        let number = u32::try_from(self.new_series.len());
-                        let number = number.expect("a batch has few series");
-                        free.insert(number);
-                        self.new_series.push(at);
-                        number
-                    }
+                let spells = |(other, number): &(u64, u32)| {
+                    hash == *other && wanted[self.new_series[*number as usize]].name == series.name
                 };
+                let (_, number) = *new
+                    .entry(hash, spells, |(hash, _)| *hash)
+                    .or_insert_with(|| {
+                        let number = u32::try_from(self.new_series.len());
+                        self.new_series.push(at);
+                        (hash, number.expect("a batch has few series"))
+                    })
+                    .get();
                 NEW_SERIES_BASE + number
             }));
         }

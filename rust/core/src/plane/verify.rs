@@ -108,7 +108,7 @@ impl Look {
         for id in &page.series {
             let name = reader.series()?;
             self.catalog.insert_series(*id, name.clone());
-            agree &= self.catalog.find_series(&name) == Some(*id);
+            agree &= self.catalog.find_series(self.catalog.hash_of(&name), &name) == Some(*id);
         }
         for (id, field_type) in &page.fields {
             let (measurement, field) = reader.field()?;

@@ -54,8 +54,8 @@ impl Selection {
         for (position, id) in (0..).zip(entity_ids) {
             if let Some(entity) = catalog.find_entity(measurement, id) {
                 selection.leaders.push((catalog.entity(entity).leader, position));
-                for series in &catalog.entity(entity).series {
-                    selection.want(*series, position);
+                for series in catalog.entity(entity).series() {
+                    selection.want(series, position);
                 }
             }
         }

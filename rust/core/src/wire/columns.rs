@@ -7,7 +7,7 @@ use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
 use crate::batch::{
-    Batch, BatchField, CellPosition, Column, Conflict, FieldType, Rows, Table, Values,
+    Batch, BatchField, CellPosition, Column, Conflict, FieldType, NewSeries, Rows, Table, Values,
 };
 
 use super::prefix::Prefix;
@@ -219,8 +219,9 @@ impl Columns {
         }
     }
 
-    /// The batch; columns that miss the last rows of their table say so.
-    pub(super) fn finish(mut self) -> Batch {
+    /// The batch with its new series; columns that miss the last rows of their table say so.
+    pub(super) fn finish(mut self, new_series: Vec<NewSeries>) -> Batch {
+        self.batch.new_series = new_series;
         for table in &mut self.batch.tables {
             let row_count = table.row_count();
             for column in &mut table.columns {

@@ -12,6 +12,7 @@ use std::ops::Range;
 
 use super::columns::Value;
 use super::prefix::Prefix;
+use super::series::Unknown;
 
 /// Shapes of one batch that are remembered: bounds what trying them costs.
 const SHAPES_MAX: usize = 8;
@@ -70,8 +71,10 @@ impl Values<'_> {
 
 /// What a record of a known shape says, apart from the values of its fields.
 pub(super) struct Shaped {
-    /// `None` for one that is not known yet: such a record is read by the rules.
-    pub(super) series: Option<u32>,
+    /// Of one that is not known yet, its tags are still to be checked.
+    pub(super) series: Result<u32, Unknown>,
+    /// The bytes of its tags.
+    pub(super) tags: Range<usize>,
     pub(super) sent_ns: i64,
     /// The place behind it.
     pub(super) end: usize,

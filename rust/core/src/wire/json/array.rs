@@ -39,7 +39,7 @@ pub(super) struct Parser<'a, 'c> {
     pub(super) shapes: Shapes<Part>,
     /// Field values of the current record, while it is read by its shape.
     pub(super) values: Values<'a>,
-    pub(super) series: SeriesFinder<'a, 'c>,
+    pub(super) series: SeriesFinder<'c>,
     pub(super) faults: Faults,
     /// Whether the content of some record's tags refuses the batch (C20, C22).
     pub(super) tags_refused: bool,
@@ -99,7 +99,7 @@ pub fn parse_json(
     if parser.tags_refused {
         return Err(Refusal::InvalidInput { field: "tags" });
     }
-    Ok(parser.columns.finish())
+    Ok(parser.columns.finish(parser.series.into_new()))
 }
 
 /// The body as UTF-8. Most bodies are ASCII, which is checked several times as fast.

@@ -12,6 +12,9 @@ use crate::wire::rules::{self, series_name};
 /// The spelling of the tags of a record that has none.
 const NO_TAGS: &str = "{}";
 
+/// Tags that a record has room for at first.
+const PAIRS_EXPECTED: usize = 8;
+
 /// What a record says about its tags.
 #[derive(Clone, Copy)]
 pub(super) enum Tags<'a> {
@@ -41,7 +44,7 @@ impl<'a> Parser<'a, '_> {
             && let Some(length) = first_brace_end(scan.rest())
         {
             let spelling = scan.rest().get(..length).unwrap_or_default();
-            if let Some(series) = self.series.find(measurement, spelling) {
+            if let Ok(series) = self.series.find(measurement, spelling) {
                 return Ok((Tags::Known(series), scan.at + length));
             }
         }
@@ -69,16 +72,18 @@ impl<'a> Parser<'a, '_> {
             Tags::Absent => (None, NO_TAGS),
             Tags::Unchecked(start, tags) => (Some(start), tags),
         };
-        if let Some(measurement) = measurement
-            && let Some(series) = self.series.find(measurement, tags.as_bytes())
-        {
-            return Ok(Some(series));
-        }
+        let unknown = match measurement {
+            Some(measurement) => match self.series.find(measurement, tags.as_bytes()) {
+                Ok(series) => return Ok(Some(series)),
+                Err(unknown) => Some((measurement, unknown)),
+            },
+            None => None,
+        };
         let pairs = start.map_or(Ok(Vec::new()), |start| self.parse_tags(index, start))?;
         if !self.faults.are_none() {
             return Ok(None);
         }
-        let Some(measurement) = measurement else {
+        let Some((measurement, unknown)) = unknown else {
             return Ok(None);
         };
         let Some(name) = series_name(measurement, pairs, self.tenant_key, self.limits) else {
@@ -88,8 +93,7 @@ impl<'a> Parser<'a, '_> {
         if !accepted {
             return Ok(None);
         }
-        let tags = Cow::Borrowed(tags.as_bytes());
-        Ok(Some(self.series.add(self.columns.batch(), name, measurement.clone(), tags)))
+        Ok(Some(self.series.add(name, unknown, measurement, tags.as_bytes())))
     }
 
     /// Keys and values of the tags object at `start`; faults of record `index` are noted.
@@ -117,6 +121,22 @@ impl<'a> Parser<'a, '_> {
         }
         Ok(pairs)
     }
+}
+
+/// Keys and values of the object that `text` is, if all values are strings and nothing is wrong with
+/// it. The same key may come twice.
+pub(super) fn plain_tags(text: &str) -> Option<rules::Tags<'_>> {
+    let mut pairs = Vec::with_capacity(PAIRS_EXPECTED);
+    let mut scan = Scanner::new(text, 0);
+    scan.expect(b'{').ok()?;
+    let mut more = scan.first(b'}');
+    while more {
+        let key = scan.string().ok()?;
+        scan.colon().ok()?;
+        pairs.push((key, scan.string().ok()?));
+        more = scan.next(b'}').ok()?;
+    }
+    (scan.at == text.len()).then_some(pairs)
 }
 
 /// The length up to and with the first closing brace.

@@ -5,12 +5,12 @@
 
 use super::array::Parser;
 use super::scan::Scanner;
-use super::series::first_brace_end;
+use super::series::{first_brace_end, plain_tags};
 use crate::batch::FieldType;
 use crate::time::TimeReader;
 use crate::wire::columns::Value;
-use crate::wire::rules::is_stored;
-use crate::wire::series::SeriesFinder;
+use crate::wire::rules::{is_stored, series_name};
+use crate::wire::series::{SeriesFinder, Unknown};
 use crate::wire::shape::{Shape, Shaped, SlotValue, ValueColumns, Values};
 
 /// What a slot of a shape holds.
@@ -38,7 +38,16 @@ impl<'a> Parser<'a, '_> {
             let measurement = columns.measurement(shape.table)?;
             read_shaped(scan, shape, (measurement, series), times, values)
         })?;
-        let series = shaped.series?;
+        let series = match shaped.series {
+            Ok(series) => series,
+            Err(unknown) => {
+                let tags = scan.text.get(shaped.tags)?;
+                let pairs = plain_tags(tags)?;
+                let measurement = columns.measurement(shape.table)?;
+                let name = series_name(measurement, pairs, self.tenant_key, self.limits)?;
+                series.add(name, unknown, measurement, tags.as_bytes())
+            }
+        };
         let time_ns = columns.clamp(shaped.sent_ns);
         columns.accept_known(shape.table, series, time_ns, &shape.columns, values);
         Some(shaped.end)
@@ -89,11 +98,11 @@ impl<'a> Parser<'a, '_> {
 fn read_shaped<'a>(
     mut scan: Scanner<'a>,
     shape: &Shape<Part>,
-    (measurement, series): (&str, &mut SeriesFinder<'a, '_>),
+    (measurement, series): (&str, &mut SeriesFinder<'_>),
     times: &mut TimeReader,
     values: &mut Values<'a>,
 ) -> Option<Shaped> {
-    let mut shaped = Shaped { series: None, sent_ns: 0, end: 0 };
+    let mut shaped = Shaped { series: Ok(0), tags: 0..0, sent_ns: 0, end: 0 };
     values.clear();
     for (text, part) in &shape.parts {
         scan.at += text.length_in(scan.rest())?;
@@ -121,11 +130,11 @@ fn read_shaped<'a>(
             }
             Part::Tags => {
                 let length;
-                let next = series.find_next((measurement, &shape.head), scan.rest());
-                (shaped.series, length) = match next {
-                    Some((found, length)) => (Some(found), length),
+                (shaped.series, length) = match series.find_next(&shape.head, scan.rest()) {
+                    Some((found, length)) => (Ok(found), length),
                     None => find_tags(scan, measurement, series)?,
                 };
+                shaped.tags = scan.at..scan.at + length;
                 scan.at += length;
             }
         }
@@ -140,13 +149,13 @@ fn any_time(scan: Scanner<'_>, times: &mut TimeReader) -> Option<(i64, usize)> {
     Some((times.parse_ns(text)?, text.len()))
 }
 
-/// The series of the tags that begin here, if it is known, and their length, which then is right,
-/// see [`Parser::tags`].
-fn find_tags<'a>(
-    scan: Scanner<'a>,
+/// The series of the tags that begin here, and their length. If it is known that is right, see
+/// [`Parser::tags`], else they end at a brace that may be within a text.
+fn find_tags(
+    scan: Scanner<'_>,
     measurement: &str,
-    series: &mut SeriesFinder<'a, '_>,
-) -> Option<(Option<u32>, usize)> {
+    series: &mut SeriesFinder<'_>,
+) -> Option<(Result<u32, Unknown>, usize)> {
     let length = first_brace_end(scan.rest())?;
     Some((series.find(measurement, scan.rest().get(..length)?), length))
 }

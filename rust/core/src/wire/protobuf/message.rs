@@ -32,7 +32,7 @@ pub(super) struct Parser<'a, 'c> {
     pub(super) shapes: Shapes<Part>,
     /// Field values of the current record, while it is read by its shape.
     pub(super) values: Values<'a>,
-    pub(super) series: SeriesFinder<'a, 'c>,
+    pub(super) series: SeriesFinder<'c>,
     /// Records so far.
     pub(super) received: usize,
     /// Content that refuses the call, of the first faulty record (L10).
@@ -81,7 +81,7 @@ pub fn parse_protobuf(
     }
     match parser.fault {
         Some(field) => Err(Refusal::InvalidInput { field }),
-        None => Ok(parser.columns.finish()),
+        None => Ok(parser.columns.finish(parser.series.into_new())),
     }
 }
 

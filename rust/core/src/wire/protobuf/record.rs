@@ -100,16 +100,16 @@ impl<'a> Parser<'a, '_> {
             let place = bytes.len() - start.len()..bytes.len() - reader.rest.len();
             self.slots.push(Slot { place, value });
         }
-        self.end_record(bytes, parts)
+        self.end_record(bytes, &parts)
     }
 
-    fn end_record(&mut self, bytes: &[u8], parts: Parts<'a>) -> Scan<()> {
+    fn end_record(&mut self, bytes: &[u8], parts: &Parts<'a>) -> Scan<()> {
         let time_ns = parts.time.ns();
         let rejected = is_rejected(!self.cells.is_empty(), time_ns);
         // A series that was accepted before under these very bytes has nothing wrong with it.
         let series = match self.series.find(parts.measurement, &parts.tags) {
-            Some(series) => Ok(Some(series)),
-            None => self.new_series(parts.measurement, parts.tags, !rejected)?,
+            Ok(series) => Ok(Some(series)),
+            Err(unknown) => self.new_series(parts.measurement, &parts.tags, unknown, !rejected)?,
         };
         if !self.is_sound() {
             return Ok(());

@@ -7,6 +7,7 @@ use super::record::TAGS;
 use super::scan::{Reader, Scan, delimited, text};
 use crate::wire::keys::KeySet;
 use crate::wire::rules::{TENANT_TAGS, series_name};
+use crate::wire::series::Unknown;
 
 /// Fields of a map entry.
 const KEY: u32 = delimited(1);
@@ -20,16 +21,17 @@ struct TagMap<'t> {
     has_entity_id: bool,
 }
 
-impl<'a> Parser<'a, '_> {
+impl Parser<'_, '_> {
     /// A new series of the batch if the record is `accepted`, or the field that refuses the call.
     #[cold]
     pub(super) fn new_series(
         &mut self,
-        measurement: &'a str,
-        tags: Cow<'a, [u8]>,
+        measurement: &str,
+        tags: &[u8],
+        unknown: Unknown,
         accepted: bool,
     ) -> Scan<Result<Option<u32>, &'static str>> {
-        let map = read_tags(&tags, self.limits.tags_max + TENANT_TAGS.len())?;
+        let map = read_tags(tags, self.limits.tags_max + TENANT_TAGS.len())?;
         if !self.is_sound() {
             return Ok(Ok(None));
         }
@@ -44,9 +46,7 @@ impl<'a> Parser<'a, '_> {
         if !accepted || measurement.is_empty() || self.has_faulty_field() {
             return Ok(Ok(None));
         }
-        let measurement = Cow::Borrowed(measurement);
-        let series = self.series.add(self.columns.batch(), name, measurement, tags);
-        Ok(Ok(Some(series)))
+        Ok(Ok(Some(self.series.add(name, unknown, measurement, tags))))
     }
 }
 

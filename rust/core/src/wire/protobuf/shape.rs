@@ -45,7 +45,7 @@ impl<'a> Parser<'a, '_> {
                 .filter(|shaped| shaped.end == length)
         });
         let Some((shape, shaped)) = found else { return false };
-        let Some(series) = shaped.series else { return false };
+        let Ok(series) = shaped.series else { return false };
         let time_ns = columns.clamp(shaped.sent_ns);
         columns.accept_known(shape.table, series, time_ns, &shape.columns, values);
         true
@@ -116,10 +116,10 @@ fn field_part(entry: &[u8], cell: &Cell<'_>) -> Option<Part> {
 fn read_shaped<'a>(
     text: &'a [u8],
     shape: &Shape<Part>,
-    (measurement, series): (&str, &mut SeriesFinder<'a, '_>),
+    (measurement, series): (&str, &mut SeriesFinder<'_>),
     values: &mut Values<'a>,
 ) -> Option<Shaped> {
-    let mut shaped = Shaped { series: None, sent_ns: 0, end: 0 };
+    let mut shaped = Shaped { series: Ok(0), tags: 0..0, sent_ns: 0, end: 0 };
     let mut reader = Reader::new(text);
     values.clear();
     for (between, part) in &shape.parts {
@@ -141,9 +141,8 @@ fn read_shaped<'a>(
                 shaped.sent_ns = time.ns().filter(|time_ns| is_stored(*time_ns))?;
             }
             Part::Tags => {
-                let next = series.find_next((measurement, &shape.head), reader.rest);
-                if let Some((found, length)) = next {
-                    shaped.series = Some(found);
+                if let Some((found, length)) = series.find_next(&shape.head, reader.rest) {
+                    shaped.series = Ok(found);
                     reader.take(length).ok()?;
                 } else {
                     // Where these are no tags, no series is spelled like them.
