@@ -26,9 +26,8 @@ from fleetcast.forecast.onnx import Model
 from fleetcast.forecast.scores import Score, pinball
 from fleetcast.forecast.training.arrays import ArrayFunctions
 from fleetcast.forecast.training.export import exported
-from fleetcast.forecast.training.learn import fitted
+from fleetcast.forecast.training.learn import RECIPES, fitted
 from fleetcast.forecast.training.material import Material, collected
-from fleetcast.forecast.training.network import Recipe
 from fleetcast.forecast.training.scaling import scaled
 from fleetcast.forecast.training.sets import sets_of
 from forecast_classical import classical, sample
@@ -159,7 +158,7 @@ def without(family, material, name):
         return [part for part in parts if part.name.split(",")[0] != name]
 
     less = Material(kept(material.learn), kept(material.calibrate), material.test)
-    trained = fitted(family, less, Recipe(), 0, "-", say)
+    trained = fitted(family, less, RECIPES[family], 0, "-", say)
     return Model(exported(trained), family, view(family))
 
 

@@ -8,6 +8,7 @@ import pytest
 from fleetcast.forecast.families import DEMAND, FAMILIES, MINUTE_NS, SNR
 from fleetcast.forecast.features import view
 from fleetcast.forecast.onnx import Model
+from fleetcast.forecast.rows import Rows
 from fleetcast.forecast.training.arrays import ArrayFunctions
 from fleetcast.forecast.training.augment import variants
 from fleetcast.forecast.training.calibrate import calibrate
@@ -155,3 +156,20 @@ def test_variants_know_nothing_of_later_periods(family):
     for one, other in zip(first.values(), second.values(), strict=True):
         assert (one.times_ns < end).all()
         assert np.array_equal(one.fields[family.target], other.fields[family.target])
+
+
+def test_variants_of_links_rise_as_often_as_they_fall():
+    times = START + MINUTE_NS * np.arange(2000)
+    fades = np.where(np.arange(2000) % 100 < 10, -8.0, 0.0)
+    made = variants(SNR, [Rows(times, {"snr_db": fades})], 200, times[-1], 7).values()
+    swings = [values - np.median(values) for values in (rows.fields["snr_db"] for rows in made)]
+    rising = np.mean([np.abs(s).max() == s.max() for s in swings])
+    assert 0.35 < rising < 0.65
+
+
+def test_a_file_holds_what_was_calibrated(made):
+    _, trained = made
+    for network in trained.networks:
+        for weights in network.weights.values():
+            stored = weights.astype(np.float16) if weights.ndim > 1 else weights
+            assert np.array_equal(stored, weights)

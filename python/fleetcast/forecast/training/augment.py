@@ -31,14 +31,18 @@ def variants(
 
 
 def _link(dice: np.random.Generator, entities: Sequence[Rows], end_ns: int) -> Rows:
-    """One link: faster or slower, larger or smaller swings, coarser, shorter history."""
+    """One link: faster or slower, larger or smaller swings, upside down, coarser, shorter history.
+
+    Upside down as often as not: which way levels fall is to be read from a link's own history.
+    """
     times, values = entities[int(dice.integers(len(entities)))].field(SNR.target)
     if not len(values):
         return Rows(times, {SNR.target: values})
     pace = dice.uniform(0.5, 1.25)
     times = end_ns - ((end_ns - times) * pace).astype(np.int64)
     usual = np.median(values)
-    values = usual + (values - usual) * np.exp(dice.uniform(np.log(0.3), np.log(3)))
+    size = np.exp(dice.uniform(np.log(0.3), np.log(3))) * dice.choice([-1, 1])
+    values = usual + (values - usual) * size
     if dice.uniform() < 0.5:
         values = values + dice.normal(size=len(values)) * dice.uniform(0, 0.3)
     resolution = dice.choice([0.0, 0.05, 0.1, 0.25, 0.5, 1.0])

@@ -12,7 +12,12 @@ from onnx import TensorProto
 from fleetcast.forecast.families import DEMAND
 from fleetcast.forecast.features import view
 from fleetcast.forecast.training.graph import Expression, Graph, GraphFunctions
-from fleetcast.forecast.training.network import EXPONENT_LIMIT, HEADS, INPUT_LIMIT
+from fleetcast.forecast.training.network import (
+    EXPONENT_LIMIT,
+    HEADS,
+    INPUT_LIMIT,
+    STORED,
+)
 from fleetcast.forecast.training.scaling import scaled
 
 if TYPE_CHECKING:
@@ -40,7 +45,8 @@ def exported(trained: Trained) -> bytes:
     features = view(family)
     graph = Graph(len(features.features))
     scale = scaled(family, GraphFunctions(), graph.input)
-    heads = _mean([_heads(network, scale.inputs, family) for network in trained.networks])
+    inputs = _standardised(trained.networks[0], scale.inputs)  # all learned from the same inputs
+    heads = _mean([_heads(network, inputs, family) for network in trained.networks])
     middle, lower, upper = (_head(heads, index) for index in range(HEADS))
     lower, upper = (x.graph.apply("Softplus", x) for x in (lower, upper))
     calibration = trained.calibration
@@ -75,12 +81,17 @@ def exported(trained: Trained) -> bytes:
     )
 
 
-def _heads(network: Network, inputs: Expression, family: Family) -> Expression:
-    graph, w = inputs.graph, network.weights
+def _standardised(network: Network, inputs: Expression) -> Expression:
+    graph = inputs.graph
     centred = graph.apply("Sub", inputs, network.centre.astype(np.float64))
     x = graph.apply("Div", centred, network.deviation.astype(np.float64))
     limit = np.array(INPUT_LIMIT, np.float64)
-    x = graph.apply("Cast", graph.apply("Clip", x, -limit, limit), to=TensorProto.FLOAT)
+    return graph.apply("Cast", graph.apply("Clip", x, -limit, limit), to=TensorProto.FLOAT)
+
+
+def _heads(network: Network, x: Expression, family: Family) -> Expression:
+    graph = x.graph
+    w = {name: _weights(graph, array) for name, array in network.weights.items()}
     first = _hidden(x, w["W1"], w["b1"])
     second = _hidden(first, w["W2"], w["b2"])
     out = graph.apply("Gemm", second, w["W3"], w["b3"])
@@ -89,7 +100,13 @@ def _heads(network: Network, inputs: Expression, family: Family) -> Expression:
     return graph.apply("Reshape", out, shape)
 
 
-def _hidden(x: Expression, weights: np.ndarray, bias: np.ndarray) -> Expression:
+def _weights(graph: Graph, array: np.ndarray) -> Expression:
+    """Halves in the file where they were rounded to halves; singles to reckon with."""
+    stored = array.astype(STORED) if array.ndim > 1 else array
+    return graph.apply("Cast", stored, to=TensorProto.FLOAT)
+
+
+def _hidden(x: Expression, weights: Expression, bias: Expression) -> Expression:
     sums = x.graph.apply("Gemm", x, weights, bias)
     return x.graph.apply("Mul", sums, x.graph.apply("Sigmoid", sums))
 

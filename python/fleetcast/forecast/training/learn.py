@@ -27,8 +27,10 @@ if TYPE_CHECKING:
     from fleetcast.forecast.training.material import Material, Part
     from fleetcast.forecast.training.samples import Samples
 
-ENSEMBLE = 2
-"""Networks whose heads are averaged: steadier than one, and both fit into 100 KB."""
+ENSEMBLE = 4
+"""Networks whose heads are averaged: steadier than one, and all fit into 100 KB."""
+RECIPES = {SNR: Recipe(decay=0.5), DEMAND: Recipe()}
+"""The more decay the more alike bands hold on links that differ, the less is made of each."""
 _TIE = 1e-3
 """So near, on a logarithmic scale, to no bytes at all is none."""
 SNR_WEIGHT_POWER = 0.5
@@ -47,7 +49,7 @@ class Learned:
 def learned(family: Family, directory: Path, seed: int, say: Callable[[str], None]) -> Learned:
     """Trains and calibrates on the sets in `directory`. Raises `OperatorError`."""
     material = collected(family, directory, seed, say)
-    trained = fitted(family, material, Recipe(), seed, _data_hash(family, directory), say)
+    trained = fitted(family, material, RECIPES[family], seed, _data_hash(family, directory), say)
     return Learned(exported(trained), trained, material)
 
 
