@@ -132,8 +132,11 @@ def cut(size):
 @pytest.mark.usefixtures("neighbour")
 @pytest.mark.parametrize("size", [0, 100, 4096, 8192, 20_000])
 def test_f12_a_plane_cut_short(filled, size):
-    with changed(filled.plane / "plane.mdb", cut(size)):
+    """Whoever finds it so leaves it so: others tell by its length that it is not whole."""
+    path = filled.plane / "plane.mdb"
+    with changed(path, cut(size)):
         is_down(filled, TENANT_UNAVAILABLE, TELEMETRY_UNAVAILABLE)
+        assert path.stat().st_size == size
     assert numbers(filled) == list(range(1000))
 
 

@@ -6,6 +6,7 @@
 //! read. The layout is that of LMDB's `mdb.c`: `MDB_page`, `MDB_node`, `MDB_db`, `MDB_meta`.
 
 use std::fs::File;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 
 use crate::error::{Error, Result};
@@ -182,7 +183,10 @@ impl<'f> Walk<'f> {
             return Err(CORRUPT);
         }
         let mut bytes = vec![0; length];
-        let failed = |source| Error::Io { what: "read the store's database".to_owned(), source };
+        let failed = |source: io::Error| match source.kind() {
+            ErrorKind::UnexpectedEof => CORRUPT,
+            _ => Error::Io { what: "read the store's database".to_owned(), source },
+        };
         self.file.read_exact_at(&mut bytes, at).map_err(failed)?;
         Ok(bytes)
     }

@@ -94,10 +94,11 @@ impl Environment {
         if needed > length.saturating_mul(2).saturating_add(MAP_BYTES_MIN as u64) {
             return Err(Error::Corrupt { what: "the store's database" });
         }
+        lmdb_check::check(&file, page_bytes, last_page)?;
+        // Not before: others who have mapped a file that was cut short tell so by its length.
         if length < needed {
             file.set_len(needed).map_err(io_failed)?;
         }
-        lmdb_check::check(&file, page_bytes, last_page)?;
         drop(txn);
         Ok(())
     }
