@@ -70,8 +70,11 @@ class Service:
     def children(self, pid=None):
         """Processes below the supervisor, parents first."""
         pid = pid or self.process.pid
-        with open(f"/proc/{pid}/task/{pid}/children") as file:  # noqa: PTH123
-            mine = [int(text) for text in file.read().split()]
+        try:
+            with open(f"/proc/{pid}/task/{pid}/children") as file:  # noqa: PTH123
+                mine = [int(text) for text in file.read().split()]
+        except FileNotFoundError:  # it has ended meanwhile
+            return []
         return mine + [each for child in mine for each in self.children(child)]
 
     def get(self, path, key=None):
