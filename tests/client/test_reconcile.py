@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fleetcast.client import Client, GatewayWriter, Options
+from fleetcast.client.times import SECOND_NS, time_text
 
-SECOND_NS = 1_000_000_000
 START_NS = time.time_ns() - 1800 * SECOND_NS
 ALL_TYPES = {"number": 0.1, "whole": 3, "large": 2**60 + 1, "up": True, "word": "1.0"}
 
@@ -27,13 +27,9 @@ def record(number, fields=None, **changed):
 def rows_of(client):
     start = START_NS // SECOND_NS * SECOND_NS
     page = client.series(
-        ["l1"], start=_text(start), end=_text(start + 600 * SECOND_NS), measurement="link"
+        ["l1"], start=time_text(start), end=time_text(start + 600 * SECOND_NS), measurement="link"
     )
     return page["series"][0]["channels"].get("n", [])
-
-
-def _text(ns):
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(ns // SECOND_NS))
 
 
 def test_what_was_stored_is_known_from_what_was_not(own):

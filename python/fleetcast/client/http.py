@@ -66,8 +66,9 @@ class Client:
     def write(self, records: Iterable[Record]) -> dict[str, Any]:
         """Writes one batch and gives the acknowledgment.
 
-        Raises `ApiError`. Raises `OSError` where the connection is lost: then nobody knows whether
-        the batch was stored, and it must be looked up before it is sent again.
+        Raises `KeyError`, `TypeError` or `ValueError` for what is no record, `ApiError`. Raises
+        `OSError` where the connection is lost: then nobody knows whether the batch was stored, and
+        it must be looked up before it is sent again, see `was_stored`.
         """
         batch = [{**record, "time": time_text(record["time"])} for record in records]
         return self._exchange("POST", "/telemetry", json.dumps(batch, allow_nan=False).encode())

@@ -2,7 +2,7 @@
 
 A batch is stored whole or not at all, so that a few of its records tell of all. They are looked up
 as the newest sample of their entity just after their instant, which shows every type of field and
-every measurement, and where a later write of the same instant adds fields or changes them.
+every measurement. Later writes of that instant may have changed it, so more than one is asked for.
 """
 
 from __future__ import annotations
