@@ -88,6 +88,11 @@ class Limits:
     raw_span_seconds: int = setting(3600, between(1, 36_500 * _DAY_SECONDS))
     series_row_limit: int = setting(50_000, between(1, 1_000_000_000))
     link_ids_max: int = setting(100, between(1, 10_000))
+    fields_max: int = setting(4096, between(1, 65_536))
+    tenant_fields_max: int = setting(100_000, between(1, 10_000_000))
+    tenant_series_max: int = setting(10_000_000, between(1, 100_000_000))
+    answer_values_max: int = setting(1_000_000, between(1000, 100_000_000))
+    exempt: tuple[str, ...] = setting((), checks.networks)
 
 
 @dataclass(frozen=True, kw_only=True)
