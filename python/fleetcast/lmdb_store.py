@@ -1,12 +1,19 @@
-"""A small LMDB environment that survives what happens to its files.
+"""A small LMDB environment that survives what happens to its files, and grows with its content.
 
 It is opened on first use, so make an `LmdbStore` before a fork if you like, but use it only after
-one. Every read goes to LMDB, so what one process commits, all see with their next read. Where the
-files are damaged or gone a use raises `LmdbUnavailable`, and the next use opens them anew.
+one, and only one of a directory in a process. Every read goes to LMDB, so what one process commits,
+all see with their next read. Where the files are damaged or gone a use raises `LmdbUnavailable`,
+and the next use opens them anew.
+
+Transactions of several threads go on side by side: a read does not wait for a write, which waits
+for the disk and for the writers of other processes. Opening, closing and growing the map do wait
+until this process has no transaction open, because LMDB moves or removes the map then.
 """
 
 from __future__ import annotations
 
+import contextlib
+import enum
 import mmap
 import os
 import threading
@@ -22,9 +29,11 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
-_MAP_BYTES = 1 << 30  # address space, not disk
+_MAP_BYTES = 64 << 20  # of a new environment: address space, not disk
 _FILE_BYTES_MIN = 2 * mmap.PAGESIZE  # LMDB reads its two head pages before anything else
 _READERS_MAX = 1024  # threads of all processes that read at once
+_LOCK_BYTES = 64 * (_READERS_MAX - 1) + 192  # as long as LMDB makes the lock file
+_BLOCK_BYTES = 512  # the unit of `st_blocks`
 _FORMAT_KEY = b"format"
 
 
@@ -63,6 +72,27 @@ class _Open:
         """Whether `file` is still the one that is mapped: a cut file must not be touched."""
         return os.path.samestat(file, self.file) and file.st_size >= self.file.st_size
 
+    def fills(self) -> bool:
+        """Whether more than half of the map is used: a write must find room in the rest."""
+        info = self.environment.info()
+        return 2 * (info["last_pgno"] + 1) * mmap.PAGESIZE > info["map_size"]
+
+    def grow(self) -> None:
+        """Doubles the map; the others notice with their next transaction that needs it."""
+        # Readers that were killed pin pages that could be used again.
+        self.environment.reader_check()
+        self.environment.set_mapsize(2 * self.environment.info()["map_size"])
+
+
+class _Due(enum.Enum):
+    """What has to be done to the environment while no transaction of this process is open."""
+
+    OPEN = enum.auto()
+    GROW = enum.auto()
+    """Double the map."""
+    ADOPT = enum.auto()
+    """Take the size of the map that another process gave it."""
+
 
 class LmdbStore:
     """The environment in `directory`, of which `content` names the format. Safe between threads."""
@@ -72,7 +102,10 @@ class LmdbStore:
         self._tables = tables
         self._content = content
         self._open: _Open | None = None
-        self._lock = threading.Lock()
+        self._due: _Due | None = None
+        self._users = 0
+        """Transactions that are open, or about to be."""
+        self._changed = threading.Condition()
 
     def create(self, entries: Mapping[bytes, bytes] | None = None) -> None:
         """Makes the empty environment, with `entries` in its own table.
@@ -95,15 +128,16 @@ class LmdbStore:
     def transaction(self, *, write: bool) -> Iterator[View]:
         """One consistent view; a change is durable when the block ends, undone where it raises.
 
-        Raises `LmdbUnavailable`.
+        The block must not begin another one. Raises `LmdbUnavailable`.
         """
-        with self._lock:
-            opened = self._current()
-            try:
-                with opened.environment.begin(write=write) as transaction:
-                    yield View(transaction, opened.tables)
-            except lmdb.Error as error:
-                raise self._failed(error) from error
+        opened, begun = self._begin(write=write)
+        try:
+            with begun as transaction:
+                yield View(transaction, opened.tables)
+        except lmdb.Error as error:
+            raise self._failed(error) from error
+        finally:
+            self._leave()
 
     def ask(self, question: Callable[[View], Answer]) -> Answer:
         """What `question` finds in one consistent view.
@@ -111,37 +145,92 @@ class LmdbStore:
         For what comes with every request: a context manager costs more than the transaction.
         Raises `LmdbUnavailable`.
         """
-        with self._lock:
-            opened = self._current()
-            try:
-                with opened.environment.begin() as transaction:
-                    return question(View(transaction, opened.tables))
-            except lmdb.Error as error:
-                raise self._failed(error) from error
+        opened, begun = self._begin(write=False)
+        try:
+            with begun as transaction:
+                return question(View(transaction, opened.tables))
+        except lmdb.Error as error:
+            raise self._failed(error) from error
+        finally:
+            self._leave()
 
     def close(self) -> None:
-        """Releases the files; a later use opens them again."""
-        with self._lock:
+        """Releases the files when the last transaction has ended; a later use opens them again."""
+        with self._changed:
+            self._due = _Due.OPEN
+            self._changed.wait_for(lambda: self._users == 0)
             self._drop()
 
-    def _failed(self, error: Exception) -> LmdbUnavailable:
-        self._drop()
+    def _begin(self, *, write: bool) -> tuple[_Open, lmdb.Transaction]:
+        """A transaction, which `_leave` must follow. Raises `LmdbUnavailable`."""
+        while True:
+            opened = self._enter(write=write)
+            try:
+                return opened, opened.environment.begin(write=write)
+            except lmdb.MapResizedError:
+                self._leave(_Due.ADOPT)
+            except lmdb.Error as error:
+                self._leave(_Due.OPEN)
+                raise LmdbUnavailable(str(error)) from error
+
+    def _enter(self, *, write: bool) -> _Open:
+        """The environment of the files as they are now. Raises `LmdbUnavailable`."""
+        with self._changed:
+            while True:
+                due = self._due = self._due or self._found(write=write)
+                if due is None:
+                    assert self._open is not None  # noqa: S101 - otherwise opening it is due
+                    self._users += 1
+                    return self._open
+                if self._users:
+                    self._changed.wait()
+                else:
+                    self._do(due)
+
+    def _leave(self, due: _Due | None = None) -> None:
+        with self._changed:
+            self._due = self._due or due
+            self._users -= 1
+            if not self._users:
+                self._changed.notify_all()
+
+    def _failed(self, error: lmdb.Error) -> LmdbUnavailable:
+        """A full map means no fault of the files: the next use has a larger one."""
+        full = isinstance(error, lmdb.MapFullError)
+        with self._changed:
+            self._due = self._due or (_Due.GROW if full else _Due.OPEN)
         return LmdbUnavailable(str(error))
 
-    def _current(self) -> _Open:
-        """The environment of the files as they are now. Raises `LmdbUnavailable`."""
+    def _found(self, *, write: bool) -> _Due | None:
+        """What a look at the files says has to be done first."""
+        if self._open is None:
+            return _Due.OPEN
         try:
-            if self._open is not None:
-                file = os.stat(self._open.name)  # noqa: PTH116 - with every request
-                if not self._open.stands_on(file):
-                    self._drop()
-                elif file.st_size > self._open.file.st_size:
-                    self._open.file = file
-            if self._open is None:
+            file = os.stat(self._open.name)  # noqa: PTH116 - with every request
+        except OSError:
+            return _Due.OPEN
+        if not self._open.stands_on(file):
+            return _Due.OPEN
+        if file.st_size > self._open.file.st_size:
+            self._open.file = file
+        return _Due.GROW if write and self._open.fills() else None
+
+    def _do(self, due: _Due) -> None:
+        """Does it, which nobody else can at the same time. Raises `LmdbUnavailable`."""
+        self._due = None
+        try:
+            if due is _Due.OPEN or self._open is None:
+                self._drop()
                 self._open = _Open(self.directory, self._tables, self._content)
+            elif due is _Due.GROW:
+                self._open.grow()
+            else:
+                self._open.environment.set_mapsize(0)
         except (lmdb.Error, OSError) as error:
-            raise self._failed(error) from error
-        return self._open
+            self._drop()
+            raise LmdbUnavailable(str(error)) from error
+        finally:
+            self._changed.notify_all()
 
     def _drop(self) -> None:
         opened, self._open = self._open, None
@@ -177,7 +266,27 @@ def _check_format(environment: lmdb.Environment, directory: Path, content: bytes
             raise OSError(message)
 
 
+def _reserve_lock_file(path: Path) -> None:
+    """Gives every byte of the lock file its place on disk.
+
+    LMDB leaves holes in it and writes through a map, which on a full disk would end the process.
+    A file that has its place is left alone: closing any descriptor of it drops the locks of this
+    process, and another environment of it may be open here.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        file = path.stat()
+        if file.st_size and file.st_blocks * _BLOCK_BYTES >= file.st_size:
+            return
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        # An existing one keeps its length, which tells LMDB how many readers there may be.
+        os.posix_fallocate(descriptor, 0, os.fstat(descriptor).st_size or _LOCK_BYTES)
+    finally:
+        os.close(descriptor)
+
+
 def _environment(directory: Path, tables: tuple[str, ...], *, create: bool) -> lmdb.Environment:
+    _reserve_lock_file(directory / "lock.mdb")
     return lmdb.open(
         str(directory),
         map_size=_MAP_BYTES,
