@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -141,6 +141,15 @@ class Service:
         code = self.process.wait(timeout=60)
         self.process.stdout.close()
         return code
+
+
+def ask(service: Service, path: str, method: str = "GET") -> Answer:
+    """One request to the private listener."""
+    wire = http.client.HTTPConnection(urlsplit(service.ready["admin"]).netloc, timeout=30)
+    with closing(wire):
+        wire.request(method, path)
+        response = wire.getresponse()
+        return Answer(response.status, response.headers, response.read())
 
 
 def start(data: Path, key: str, *options: str) -> Service:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import http.client
 import json
 import os
 import re
 import signal
 import threading
-from urllib.parse import urlsplit
 
 import pytest
 
 from tests.conformance.api import raw
 
-from .service import Answer, command, prepare, running, start
+from .service import ask, command, prepare, running, start
 
 SAMPLE = re.compile(r"[a-z_]+(\{[a-z_]+=\"[^\"]*\"(,[a-z_]+=\"[^\"]*\")*\})? [0-9.e+-]+")
 RECORD = {"measurement": "link", "tags": {"entity_id": "a"}, "fields": {"x": 1}}
@@ -25,14 +22,6 @@ RECORD = {"measurement": "link", "tags": {"entity_id": "a"}, "fields": {"x": 1}}
 def service(tmp_path_factory):
     with running(tmp_path_factory.mktemp("admin") / "data", "--admin", "127.0.0.1:0") as started:
         yield started
-
-
-def ask(service, path, method="GET"):
-    wire = http.client.HTTPConnection(urlsplit(service.ready["admin"]).netloc, timeout=30)
-    with contextlib.closing(wire):
-        wire.request(method, path)
-        response = wire.getresponse()
-        return Answer(response.status, response.headers, response.read())
 
 
 def metrics(service):
@@ -50,7 +39,8 @@ def test_probes(service):
     assert ask(service, "/livez").json == {"status": "ok"}
     ready = ask(service, "/readyz")
     assert ready.status == 200
-    assert set(ready.json["checks"]) == {"http", "timeseries_store", "auth_store"}
+    assert set(ready.json["checks"]) == {"http", "timeseries_store", "auth_store", "upkeep"}
+    assert ready.json["checks"]["upkeep"] == {"ok": True, "failing_count": 0, "failing": []}
 
 
 def test_probes_take_nothing_from_a_clients_rate_limit(tmp_path):  # B10

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import signal
 import time
 from datetime import UTC, datetime, timedelta
@@ -10,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .service import command, running
+from .service import ask, command, prepare, running, start
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,6 +91,61 @@ def test_retention_hides_at_once_and_removes_files(data) -> None:
         (held,) = command(data, "stats")["tenants"]
         assert held["rows"] == 1
         assert read(service, new) == ([2.0], {"a": {"snr_db": 2.0}})
+
+
+def test_upkeep_that_fails_is_seen_and_stops_nobody(data) -> None:
+    """Issue 12, point 1: log, metrics and /readyz name the tenant; the one behind is compacted."""
+    key = prepare(data)
+    account = command(data, "tenant", "create", "aaa")["account_id"]
+    plane = data / "planes" / account / "plane.mdb"
+    whole = plane.read_bytes()
+    plane.write_bytes(bytes(len(whole)))
+    options = ("--admin", "127.0.0.1:0", "--set", "store.compact_after_seconds=1")
+    service = start(data, key, *options)
+    try:
+        assert service.post([record("a", datetime.now(UTC), 1.0)]).status == 202
+        until(lambda: segments(data))
+
+        def upkeep() -> tuple[bool, list]:
+            check = ask(service, "/readyz").json["checks"]["upkeep"]
+            return check["ok"], [failing["tenant"] for failing in check["failing"]]
+
+        until(lambda: upkeep() == (True, ["aaa"]))
+        assert ask(service, "/readyz").status == 200
+        name = 'fleetcast_upkeep_failing{tenant="aaa"}'
+        assert f"{name} 1\n" in ask(service, "/metrics").body.decode()
+        assert '"compaction failed"' in (data / "serve.log").read_text()
+        plane.write_bytes(whole)
+        until(lambda: upkeep() == (True, []))
+        assert f"{name} 0\n" in ask(service, "/metrics").body.decode()
+    finally:
+        service.stop()
+
+
+def test_upkeep_that_ends_again_and_again_is_not_ready(data) -> None:
+    """Issue 12, point 1: /readyz stayed 200 while nothing was compacted any more."""
+    with running(data, "--admin", "127.0.0.1:0") as service:
+        assert ask(service, "/readyz").status == 200
+
+        def is_unready() -> bool:
+            with contextlib.suppress(LookupError, ProcessLookupError, FileNotFoundError):
+                os.kill(service.arbiter("maintenance"), signal.SIGKILL)
+            return ask(service, "/readyz").status == 503
+
+        until(is_unready)
+        assert ask(service, "/readyz").json["checks"]["upkeep"]["ok"] is False
+
+
+def test_every_process_may_have_the_descriptors_the_system_grants(data) -> None:
+    """Issue 12, point 3: gRPC and maintenance ended at 254 tenants under a soft limit of 1,024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        with running(data, "--grpc", "127.0.0.1:0", "--admin", "127.0.0.1:0") as service:
+            limits = {resource.prlimit(pid, resource.RLIMIT_NOFILE) for pid in service.processes()}
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert limits == {(hard, hard)}
 
 
 def test_the_space_of_a_deleted_tenant_comes_back(data) -> None:

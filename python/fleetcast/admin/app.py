@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from fleetcast.admin.openapi import document
 from fleetcast.admin.processes import process_values
+from fleetcast.admin.readiness import Readiness
 from fleetcast.errors import StoreError
 from fleetcast.metrics import exposition, sample
 from fleetcast.metrics.exposition import CONTENT_TYPE
@@ -27,7 +26,6 @@ TenantStats = tuple[str, Callable[[], "Stats"]]
 
 _JSON = "application/json"
 _METHODS = ("GET", "HEAD")
-_PROBE_SECONDS = 2.0
 
 logger = logging.getLogger(__name__)
 
@@ -58,10 +56,8 @@ class AdminApp:
         tenants: Tenants,
     ) -> None:
         self._shared = shared
-        self._surfaces = surfaces
-        self._probes = probes
+        self._readiness = Readiness(shared, surfaces, probes)
         self._tenants = tenants
-        self._pool = ThreadPoolExecutor(2 * len(probes) + 2, thread_name_prefix="readyz")
         self._scraping = threading.Lock()
         self._openapi = json.dumps(document(), separators=(",", ":")).encode()
         self._paths: Mapping[str, Callable[[], _Answer]] = {
@@ -98,25 +94,8 @@ class AdminApp:
             return _json(500, {"error": "internal_error"})
 
     def _ready(self) -> _Answer:
-        """200 while every surface serves and the stores answer."""
-        totals = self._shared.totals()
-        checks = {
-            surface: totals[sample("fleetcast_processes_ready", surface=surface)] > 0
-            for surface in self._surfaces
-        }
-        until = time.monotonic() + _PROBE_SECONDS
-        asked = {name: self._pool.submit(probe) for name, probe in self._probes.items()}
-        for name, future in asked.items():
-            try:
-                future.result(max(until - time.monotonic(), 0.0))
-            except Exception as error:  # noqa: BLE001 - whatever it raises, it is not well
-                logger.warning("readiness check %s failed: %r", name, error)
-                checks[name] = False
-            else:
-                checks[name] = True
-        ready = all(checks.values())
-        status = "ok" if ready else "degraded"
-        content = {"status": status, "checks": {name: {"ok": ok} for name, ok in checks.items()}}
+        """200 while every surface serves, the stores answer and upkeep goes on."""
+        ready, content = self._readiness.look()
         return _json(200 if ready else 503, content)
 
     def _metrics(self) -> _Answer:

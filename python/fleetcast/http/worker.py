@@ -6,10 +6,8 @@ malformed heads in HTML. Here a connection that is still sending costs a socket 
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
-import resource
 import threading
 import time
 from queue import SimpleQueue
@@ -47,7 +45,6 @@ class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
     def init_process(self) -> None:
         """Runs in the child, after the fork."""
         keep_large_buffers()
-        _raise_descriptor_limit()
         self._queue: SimpleQueue[Connection | None] = SimpleQueue()
         self._threads = [
             threading.Thread(target=self._work, name=f"http-{number}", daemon=True)
@@ -124,10 +121,3 @@ class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
             content: dict[str, object] = {"error": "internal_error", "request_id": request_id}
             parts, keep = [whole_answer(500, content, request_id)], False
         return connection.answer(parts, keep=keep, now=time.monotonic())
-
-
-def _raise_descriptor_limit() -> None:
-    """Every connection is a descriptor, and the usual soft limit of 1,024 is few of them."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

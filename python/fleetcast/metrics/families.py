@@ -51,6 +51,17 @@ FAMILIES = (
     ),
     Family("fleetcast_compaction_bytes_total", "counter", "Bytes written into segments."),
     Family("fleetcast_compaction_failed_total", "counter", "Compactions of a store that failed."),
+    Family("fleetcast_upkeep_failing", "gauge", "Whether the upkeep of a tenant's store fails."),
+    Family(
+        "fleetcast_upkeep_failing_since_time_seconds",
+        "gauge",
+        "Since when the upkeep of a tenant's store fails, Unix time; 0 where it does not.",
+    ),
+    Family(
+        "fleetcast_upkeep_progress_time_seconds",
+        "gauge",
+        "When upkeep last did something or found nothing to do, Unix time.",
+    ),
     Family(
         "fleetcast_forecast_scored_total",
         "counter",
@@ -70,6 +81,11 @@ FAMILIES = (
         "fleetcast_forecast_demand_loss_bytes_total",
         "counter",
         "Pinball loss of scored demand forecasts, all quantiles together.",
+    ),
+    Family(
+        "fleetcast_child_failures",
+        "gauge",
+        "How often in a row a child process ended by itself within 30 seconds of its start.",
     ),
     Family("fleetcast_processes_ready", "gauge", "Processes that serve."),
     Family("fleetcast_tenant_up", "gauge", "Whether the tenant's store could be read."),

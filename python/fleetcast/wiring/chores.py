@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from fleetcast.accounts import ControlStoreUnavailable, Usage
-from fleetcast.metrics import Shared, requests_by_account
+from fleetcast.metrics import requests_by_account
 from fleetcast.wiring.background import background
 from fleetcast.wiring.trail import Follower
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from fleetcast.accounts import ControlStore
+    from fleetcast.metrics import Shared
     from fleetcast.wiring.directory import DataDirectory
-    from fleetcast.wiring.process import Orders
 
 _EVERY_SECONDS = 1.0
 _PATIENCE_SECONDS = 10.0
@@ -28,9 +28,10 @@ logger = structlog.get_logger(__name__)
 class Chores:
     """A thread of its own, so that a disk that hangs keeps nobody from restarting children."""
 
-    def __init__(self, directory: DataDirectory, store: ControlStore, orders: Orders) -> None:
-        shared = Shared(orders.counters_fd)
-        self._usage = Usage(store, lambda: requests_by_account(shared.totals()), orders.run)
+    def __init__(
+        self, directory: DataDirectory, store: ControlStore, shared: Shared, run: str
+    ) -> None:
+        self._usage = Usage(store, lambda: requests_by_account(shared.totals()), run)
         self._follower = Follower(directory.audit_log)
 
     def running(self) -> AbstractContextManager[None]:

@@ -1,15 +1,23 @@
-"""What keeps every tenant's store in shape while it is served: compaction and retention."""
+"""Compaction and retention of every tenant's store while it is served.
+
+Tenants are looked after independently of each other: whatever one store's upkeep raises, a panic
+of the engine or a lack of memory included, is that tenant's failure. It is logged and shown among
+the metrics and by `/readyz`, and tried again later each time, while the others go on. Two are
+looked after at once, so that a long compaction does not hold up all others.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import structlog
 
 from fleetcast.accounts import ControlStoreUnavailable
-from fleetcast.errors import StoreError
 from fleetcast.metrics import sample
+from fleetcast.wiring.upkeep import Upkeep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,13 +26,16 @@ if TYPE_CHECKING:
     from fleetcast.engine import Engine
     from fleetcast.metrics import Counters
 
-_RETRY_SECONDS = 30.0  # a store that fails is left alone for so long
+_AT_ONCE = 2
 
 logger = structlog.get_logger(__name__)
 
 
 class Maintenance:
-    """Looks after the stores of all tenants. `after_seconds` is how old the log may get."""
+    """Looks after the stores of all tenants. `after_seconds` is how old the log may get.
+
+    Close it to wait for what is under way.
+    """
 
     def __init__(
         self,
@@ -32,46 +43,74 @@ class Maintenance:
         engine: Engine,
         counters: Counters,
         after_seconds: Callable[[], int],
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
         self._engine = engine
         self._counters = counters
         self._after_seconds = after_seconds
+        self._clock = clock
         self._written = counters.counter(sample("fleetcast_compaction_bytes_total"))
         self._failed = counters.counter(sample("fleetcast_compaction_failed_total"))
-        self._retry_at: dict[str, float] = {}
-        self._known: set[str] = set()
+        self._progress = counters.gauge(sample("fleetcast_upkeep_progress_time_seconds"))
+        self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="upkeep")
+        self._lock = threading.Lock()
+        self._known: dict[str, Upkeep] = {}
+        self._under_way: set[str] = set()
+        self._progressed()
 
-    def once(self) -> None:
-        """Does for each tenant what is due. What fails is logged, counted and tried again."""
+    def look(self) -> list[Future[None]]:
+        """Hands what is due to the threads that do it, and returns it; what is under way stays."""
         try:
             with self._store.read() as tables:
                 tenants = tables.tenants()
         except ControlStoreUnavailable as error:
             logger.warning("maintenance waits", problem=str(error))
-            return
-        known = {tenant.account_id for tenant in tenants}
-        for account_id in self._known - known:
-            # Its files are gone, and their space comes back when nobody has them open.
-            self._engine.release(account_id)
-            self._retry_at.pop(account_id, None)
-        self._known = known
+            return []
+        self._forget({tenant.account_id for tenant in tenants})
+        now = self._clock()
+        due = []
         for tenant in tenants:
-            if self._retry_at.get(tenant.account_id, 0.0) <= time.monotonic():
-                self._maintain(tenant)
+            upkeep = self._known.setdefault(tenant.account_id, Upkeep())
+            if tenant.account_id not in self._under_way and upkeep.retry_at <= now:
+                due.append(tenant)
+        with self._lock:
+            self._under_way |= {tenant.account_id for tenant in due}
+            idle = not self._under_way
+        if idle:
+            self._progressed()
+        return [self._pool.submit(self._maintain, tenant) for tenant in due]
+
+    def close(self) -> None:
+        """Begins nothing more, and waits for what is under way."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _forget(self, known: set[str]) -> None:
+        """Lets go of the tenants that are gone."""
+        for account_id in self._known.keys() - known - self._under_way:
+            self._engine.release(account_id)
+            del self._known[account_id]
 
     def _maintain(self, tenant: Tenant) -> None:
+        upkeep = self._known[tenant.account_id]
         try:
-            plane = self._engine.plane(tenant.account_id, tenant.name)
-            # For one that was restored, or whose change was cut short.
-            plane.set_retention(tenant.retention_seconds)
-            done = plane.compact(after_seconds=self._after_seconds())
-        except StoreError as error:
-            self._retry_at[tenant.account_id] = time.monotonic() + _RETRY_SECONDS
-            self._engine.release(tenant.account_id)
-            self._counters.add(self._failed)
-            logger.warning("compaction failed", tenant=tenant.name, problem=str(error))
-            return
+            self._compact(tenant)
+        except BaseException as error:  # noqa: BLE001 - a panic of the engine is no Exception
+            self._note_failure(tenant, upkeep, error)
+        else:
+            if upkeep.succeeded():
+                self._show(tenant, upkeep)
+                logger.info("upkeep goes on", tenant=tenant.name)
+        finally:
+            with self._lock:
+                self._under_way.discard(tenant.account_id)
+            self._progressed()
+
+    def _compact(self, tenant: Tenant) -> None:
+        plane = self._engine.plane(tenant.account_id, tenant.name)
+        # For one that was restored, or whose change was cut short.
+        plane.set_retention(tenant.retention_seconds)
+        done = plane.compact(after_seconds=self._after_seconds())
         if done is not None and done.bytes_written + done.expired:
             self._counters.add(self._written, done.bytes_written)
             logger.info(
@@ -82,3 +121,25 @@ class Maintenance:
                 expired=done.expired,
                 bytes_written=done.bytes_written,
             )
+
+    def _note_failure(self, tenant: Tenant, upkeep: Upkeep, error: BaseException) -> None:
+        seconds = upkeep.failed(self._clock())
+        self._counters.add(self._failed)
+        self._show(tenant, upkeep)
+        logger.warning(
+            "compaction failed", tenant=tenant.name, problem=repr(error), retry_in_seconds=seconds
+        )
+        self._engine.release(tenant.account_id)
+
+    def _show(self, tenant: Tenant, upkeep: Upkeep) -> None:
+        """Tells whoever reads the metrics."""
+        since = upkeep.failing_since
+        failing = self._counters.gauge(sample("fleetcast_upkeep_failing", tenant=tenant.name))
+        begin = self._counters.gauge(
+            sample("fleetcast_upkeep_failing_since_time_seconds", tenant=tenant.name)
+        )
+        self._counters.put(failing, int(since is not None))
+        self._counters.put(begin, int(since or 0))
+
+    def _progressed(self) -> None:
+        self._counters.put(self._progress, int(self._clock()))

@@ -9,7 +9,7 @@ import threading
 from fleetcast.accounts import ControlStore
 from fleetcast.engine import Engine
 from fleetcast.logs import configure_logs
-from fleetcast.metrics import Counters, Shared
+from fleetcast.metrics import Counters, Shared, sample
 from fleetcast.wiring.board import Board, Live
 from fleetcast.wiring.child import end_with_supervisor, read_brief, report_ready
 from fleetcast.wiring.directory import DataDirectory
@@ -33,11 +33,14 @@ def main() -> None:
     counters = Counters(Shared(brief.counters_fd))
     live = Live(Board(brief.board_fd), lambda settings: settings.store.compact_after_seconds)
     maintenance = Maintenance(store, engine, counters, live.current)
+    serving = counters.gauge(sample("fleetcast_processes_ready", surface="maintenance"))
+    counters.put(serving, 1)
     report_ready(brief)
     try:
         while not stopped.wait(_EVERY_SECONDS):
-            maintenance.once()
+            maintenance.look()
     finally:
+        maintenance.close()
         engine.close()
         store.close()
 

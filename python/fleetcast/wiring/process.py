@@ -67,6 +67,13 @@ class Process:
         return self._to_be_ready <= 0
 
     @property
+    def failures(self) -> int:
+        """How often in a row it ended by itself and soon; 0 once it has run steadily."""
+        running = self.restart_at is None and self._popen.poll() is None
+        steady = running and time.monotonic() - self._started >= _STEADY_SECONDS
+        return 0 if steady else self._failures
+
+    @property
     def ready_fd(self) -> int:
         """Readable when `take_readiness` has something to take."""
         return self._ready_fd

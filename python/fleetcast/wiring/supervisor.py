@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import select
 import signal
 import time
 import uuid
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +19,7 @@ from fleetcast.accounts import ControlStore
 from fleetcast.config import SETTINGS_FILE
 from fleetcast.errors import OperatorError
 from fleetcast.logs import configure_logs
-from fleetcast.metrics import make_shared_memory
+from fleetcast.metrics import Counters, Shared, make_shared_memory, sample
 from fleetcast.security.master_key import load_master_key
 from fleetcast.wiring.board import Board
 from fleetcast.wiring.chores import Chores
@@ -61,6 +62,7 @@ def serve(
         provide_models(directory.forecast)
         crashed = stack.enter_context(exclusive(directory.lock))
         signals = stack.enter_context(_Signals.caught())
+        _raise_descriptor_limit()
         http = listen(settings.http.address, after_crash=crashed)
         grpc = _grpc(directory, settings, crashed=crashed)
         admin = None
@@ -107,16 +109,27 @@ def serve(
             board_fd=board.descriptor,
             run=str(uuid.uuid4()),
         )
-        stack.enter_context(Chores(directory, store, orders).running())
+        counters = Counters(Shared(orders.counters_fd))
+        stack.enter_context(Chores(directory, store, counters.shared, orders.run).running())
         processes: list[Process] = []
         try:
             processes.extend(Process(spec, orders) for spec in table)
             if _all_ready(processes, signals):
                 announce(json.dumps(ready, separators=(",", ":")))
                 reload = partial(_reload, reloading, board, orders)
-                _keep_running(processes, signals, reloading, reload)
+                _keep_running(processes, signals, reloading, reload, counters)
         finally:
             _stop(processes, signals)
+
+
+def _raise_descriptor_limit() -> None:
+    """Lets every child have as many descriptors as the system grants; they inherit it.
+
+    Connections and open stores are descriptors, and the usual soft limit of 1,024 is few of them.
+    """
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 class _Grpc(NamedTuple):
@@ -197,9 +210,17 @@ def _all_ready(processes: list[Process], signals: _Signals) -> bool:
 
 
 def _keep_running(
-    processes: list[Process], signals: _Signals, reloading: Reloading, reload: Callable[[], None]
+    processes: list[Process],
+    signals: _Signals,
+    reloading: Reloading,
+    reload: Callable[[], None],
+    counters: Counters,
 ) -> None:
     reloads = 0
+    failures = {
+        name: counters.gauge(sample("fleetcast_child_failures", child=name))
+        for name in {process.spec.name for process in processes}
+    }
     while not signals.stops:
         if signals.reloads != reloads or reloading.due():
             reloads = signals.reloads
@@ -209,6 +230,9 @@ def _keep_running(
             if process.restart_at is not None and process.restart_at <= now:
                 process.restart()
             process.ended()
+        for name, gauge in failures.items():
+            mine = (process.failures for process in processes if process.spec.name == name)
+            counters.put(gauge, sum(mine))
         due = [each.restart_at for each in processes if each.restart_at is not None]
         signals.wait(min(max(min(due, default=now + _LOOK_SECONDS) - now, 0.0), _LOOK_SECONDS))
 

@@ -1,0 +1,99 @@
+"""`/readyz`: whether this machine should get requests, and what else is not well.
+
+A tenant whose upkeep fails is named and changes nothing: the others are served, and taking the
+machine out of balance would hurt them. Upkeep that makes no progress for anyone does, as stores
+would grow and slow down until somebody looks.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from fleetcast.metrics import sample
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from fleetcast.metrics import Shared
+
+_PROBE_SECONDS = 2.0
+_UPKEEP_FAILURES_MAX = 2  # in a row; a child that was killed once is back at once
+_UPKEEP_STALLED_SECONDS = 600.0  # longer than any one compaction
+_TENANTS_SHOWN_MAX = 100
+_TENANT = re.compile(r'\{tenant="([^"]*)"\}')
+
+logger = logging.getLogger(__name__)
+
+
+class Readiness:
+    """`surfaces` are those that must serve, `probes` what they need, by name."""
+
+    def __init__(
+        self,
+        shared: Shared,
+        surfaces: tuple[str, ...],
+        probes: Mapping[str, Callable[[], None]],
+    ) -> None:
+        self._shared = shared
+        self._surfaces = surfaces
+        self._probes = probes
+        self._pool = ThreadPoolExecutor(2 * len(probes) + 2, thread_name_prefix="readyz")
+
+    def look(self) -> tuple[bool, dict[str, object]]:
+        """Whether everything is well that all tenants share, and the document that says so."""
+        totals = self._shared.totals()
+        checks: dict[str, dict[str, object]] = {
+            surface: {"ok": totals[sample("fleetcast_processes_ready", surface=surface)] > 0}
+            for surface in self._surfaces
+        }
+        checks |= {name: {"ok": ok} for name, ok in self._probed().items()}
+        checks["upkeep"] = {"ok": _upkeep_goes_on(totals, time.time()), **_failing_upkeep(totals)}
+        ready = all(check["ok"] for check in checks.values())
+        return ready, {"status": "ok" if ready else "degraded", "checks": checks}
+
+    def _probed(self) -> dict[str, bool]:
+        until = time.monotonic() + _PROBE_SECONDS
+        asked = {name: self._pool.submit(probe) for name, probe in self._probes.items()}
+        answers = {}
+        for name, future in asked.items():
+            try:
+                future.result(max(until - time.monotonic(), 0.0))
+            except Exception as error:  # noqa: BLE001 - whatever it raises, it is not well
+                logger.warning("readiness check %s failed: %r", name, error)
+                answers[name] = False
+            else:
+                answers[name] = True
+        return answers
+
+
+def _upkeep_goes_on(totals: Mapping[str, int], now: float) -> bool:
+    """Whether the maintenance process lives, does not end again and again, and gets on."""
+    failures = totals[sample("fleetcast_child_failures", child="maintenance")]
+    serving = totals[sample("fleetcast_processes_ready", surface="maintenance")]
+    progress = totals[sample("fleetcast_upkeep_progress_time_seconds")]
+    if failures > _UPKEEP_FAILURES_MAX:
+        return False
+    if not serving:
+        return failures > 0  # it is about to be started again
+    return now - progress < _UPKEEP_STALLED_SECONDS
+
+
+def _failing_upkeep(totals: Mapping[str, int]) -> dict[str, object]:
+    """How many tenants' upkeep fails, and since when: those that fail longest."""
+    begins = {}
+    for name, since in totals.items():
+        if since and name.startswith("fleetcast_upkeep_failing_since_time_seconds{"):
+            found = _TENANT.search(name)
+            assert found is not None  # noqa: S101 - maintenance labels it so
+            begins[found[1]] = since
+    longest = sorted(begins.items(), key=lambda item: item[1])[:_TENANTS_SHOWN_MAX]
+    failing = [
+        {"tenant": tenant, "since": datetime.fromtimestamp(since, UTC).isoformat()}
+        for tenant, since in longest
+    ]
+    return {"failing_count": len(begins), "failing": failing}
