@@ -237,14 +237,7 @@ impl Store for LmdbStore {
     }
 
     fn lock_compaction(&self) -> Result<Option<Box<dyn CompactionLock>>> {
-        let lock = self.segments.lock()?;
-        if lock.is_some() {
-            // A compactor may have died after the head page of its commit was written and before
-            // LMDB told readers of it. They see it once somebody has taken the write lock after
-            // it; until then its segments look like orphans.
-            self.write("see the last commit", |_| Ok(()))?;
-        }
-        Ok(lock)
+        self.segments.lock()
     }
 
     fn create_segment(&self, id: &SegmentId) -> Result<Box<dyn NewSegment>> {

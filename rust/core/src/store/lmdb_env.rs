@@ -12,6 +12,7 @@ use heed::{
     WithTls,
 };
 
+use super::commit_marks::CommitMarks;
 use super::lmdb_check;
 use crate::error::{Error, Result, is_disk_full};
 
@@ -32,7 +33,7 @@ pub(super) struct Environment {
     env: Env<WithTls>,
     /// Closed after `env`, never before: the system drops every lock a process has on a file as soon
     /// as it closes any descriptor of it, and with its locks this process would pass for dead.
-    _lock_file: File,
+    commits: CommitMarks,
     path: PathBuf,
     /// Held shared by every transaction and exclusively while the map is resized, which LMDB
     /// allows only while this process has no transaction open.
@@ -62,7 +63,7 @@ impl Environment {
         let lock_file = reserve_lock_file(path)?;
         let opened = Self {
             env,
-            _lock_file: lock_file,
+            commits: CommitMarks::on(lock_file),
             path: path.to_owned(),
             resize_gate: RwLock::new(()),
             process_id: std::process::id(),
@@ -131,7 +132,33 @@ impl Environment {
         what: &'static str,
         work: impl Fn(&RoTxn<'_, WithTls>) -> TxnResult<R>,
     ) -> Result<R> {
-        self.retrying(what, || work(&self.env.read_txn()?))
+        self.retrying(what, || work(&self.read_txn()?))
+    }
+
+    /// A snapshot of the last commit, also of one whose process was killed before LMDB published it.
+    ///
+    /// LMDB writes its head page, then the number of the transaction that readers begin with. A
+    /// commit cut off in between would be absent from every read until somebody's next write.
+    fn read_txn(&self) -> TxnResult<RoTxn<'_, WithTls>> {
+        let newest = || self.env.info().last_txn_id;
+        let txn = self.env.read_txn()?;
+        let written = newest();
+        if written <= txn.id() || self.commits.is_under_way(written)? {
+            return Ok(txn);
+        }
+        drop(txn);
+        // The mark goes after the number was published, so this snapshot has it unless its process died.
+        let txn = self.env.read_txn()?;
+        if written <= txn.id() {
+            return Ok(txn);
+        }
+        drop(txn);
+        // Its pages were synced before its head page; the head page perhaps was not, and a power
+        // cut must not take back what reads have shown.
+        self.env.try_clone_inner_file()?.sync_data()?;
+        // LMDB publishes what a dead writer left when the next one takes its lock.
+        drop(self.env.write_txn()?);
+        Ok(self.env.read_txn()?)
     }
 
     /// Runs `work` in a write transaction and commits it durably; nothing of it stays otherwise.
@@ -148,6 +175,7 @@ impl Environment {
             }
             let mut txn = self.env.write_txn()?;
             let result = work(&mut txn)?;
+            let _mark = self.commits.mark(txn.id())?;
             txn.commit().map_err(|error| self.commit_error(what, error))?;
             Ok(result)
         })
@@ -296,6 +324,12 @@ pub(super) type TxnResult<R> = std::result::Result<R, TxnError>;
 impl From<heed::Error> for TxnError {
     fn from(error: heed::Error) -> Self {
         Self::Lmdb(error)
+    }
+}
+
+impl From<io::Error> for TxnError {
+    fn from(error: io::Error) -> Self {
+        Self::Lmdb(error.into())
     }
 }
 

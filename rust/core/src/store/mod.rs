@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod child;
+mod commit_marks;
 mod group;
 mod lmdb;
 mod lmdb_check;

@@ -31,6 +31,8 @@ pub(crate) enum Fault {
     Full { calls: Range<u64> },
     /// Nothing fails, and the process dies as soon as it has made this call.
     Death { call: u64 },
+    /// Nothing fails, and the process stops as soon as it has made this call, to be killed so.
+    Stop { call: u64 },
 }
 
 /// Exit code of a process that died.
@@ -134,11 +136,15 @@ impl Recording {
         matches!(&self.fault, Fault::Full { calls } if calls.contains(&last))
     }
 
-    /// Ends the process where the call at which it dies has been made, at the latest by the next.
+    /// Ends or stops the process where the call of its fault has been made, at the latest by the next.
     fn live_on(&self) {
         if matches!(self.fault, Fault::Death { call } if self.tape.calls > call) {
             // SAFETY: it ends the process, and no destructor runs.
             unsafe { libc::_exit(DIED) }
+        }
+        if matches!(self.fault, Fault::Stop { call } if self.tape.calls > call) {
+            // SAFETY: the signal has no handler; it stops the process.
+            unsafe { libc::raise(libc::SIGSTOP) };
         }
     }
 

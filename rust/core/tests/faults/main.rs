@@ -17,7 +17,8 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write;
 use std::ops::AddAssign;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 
 use fleetcast_core::error::Error;
 use fleetcast_core::plane::Plane;
@@ -346,6 +347,19 @@ fn a_disk_that_is_full_for_a_while() {
     tally.assert_clean();
 }
 
+/// Starts `role`, an ignored test of this program, whose fault is at `call`.
+fn dying(role: &str, root: &Path, call: u64) -> Child {
+    let mut program = Command::new(std::env::current_exe().unwrap());
+    program.args(["--exact", role, "--ignored"]).stdout(Stdio::null());
+    program.env(DYING_DIRECTORY, root).env(DYING_CALL, call.to_string()).spawn().unwrap()
+}
+
+/// In a process that [`dying`] started: where to work, and the call of its fault.
+fn doom() -> (PathBuf, u64) {
+    let root = PathBuf::from(std::env::var_os(DYING_DIRECTORY).unwrap());
+    (root, std::env::var(DYING_CALL).unwrap().parse().unwrap())
+}
+
 const DYING_DIRECTORY: &str = "FLEETCAST_TEST_DYING_DIRECTORY";
 const DYING_CALL: &str = "FLEETCAST_TEST_DYING_CALL";
 
@@ -355,14 +369,10 @@ const DYING_CALL: &str = "FLEETCAST_TEST_DYING_CALL";
 fn a_compactor_that_dies() {
     let root = scratch();
     let mut client = Client::create(&root.path().join(PLANE));
-    let program = std::env::current_exe().unwrap();
     let mut died = 0;
     for call in 0.. {
         client.work(&[Step::Write]);
-        let mut compactor = std::process::Command::new(&program);
-        compactor.args(["--exact", "compactor", "--ignored"]).stdout(std::process::Stdio::null());
-        compactor.env(DYING_DIRECTORY, root.path()).env(DYING_CALL, call.to_string());
-        let status = compactor.status().unwrap();
+        let status = dying("compactor", root.path(), call).wait().unwrap();
         let expected = client.expected(&Expected::default());
         let mut tally = Tally::default();
         tally.note(&client.judge(&expected));
@@ -385,9 +395,59 @@ fn a_compactor_that_dies() {
 #[test]
 #[ignore = "it is started by another test"]
 fn compactor() {
-    let root = std::path::PathBuf::from(std::env::var_os(DYING_DIRECTORY).unwrap());
-    let call = std::env::var(DYING_CALL).unwrap().parse().unwrap();
+    let (root, call) = doom();
     let mut client = Client::open(&root.join(PLANE), 0).unwrap();
     calls::record(&root, Fault::Death { call });
     client.work(&[Step::Compact]);
+}
+
+/// Issue 12: a writer may be stopped and killed at any instruction, with its batch unanswered. Reads
+/// go on while it stands still. Once it is dead its batch is there for the next read, or for none.
+#[test]
+fn a_writer_that_is_killed() {
+    let root = scratch();
+    let mut client = Client::create(&root.path().join(PLANE));
+    let (mut stored, mut killed) = (0, 0);
+    // A commit takes five to eight calls, the more the larger the store is.
+    for call in (0..8).cycle().take(48) {
+        client.work(&[Step::Write]);
+        let known = client.batches();
+        let mut writer = dying("writer", root.path(), call);
+        if !stops(&writer) {
+            assert_eq!(client.batches(), known + 1, "it was done before");
+            continue;
+        }
+        let meanwhile = client.batches();
+        writer.kill().unwrap();
+        writer.wait().unwrap();
+        let answers = [client.batches(), client.batches()];
+        client.work(&[Step::Write]);
+        assert!((known..=known + 1).contains(&answers[0]) && meanwhile <= answers[0]);
+        assert_eq!([answers[1], client.batches() - 1], [answers[0]; 2], "after call {call}");
+        stored += answers[0] - known;
+        killed += 1;
+    }
+    eprintln!("{killed} writers were killed, the batches of {stored} are stored");
+    assert!(stored > 0 && stored < killed);
+}
+
+/// Waits until `process` stops; false where it ends instead.
+fn stops(process: &Child) -> bool {
+    let id = libc::pid_t::try_from(process.id()).unwrap();
+    let mut status = 0;
+    // SAFETY: the child is ours and nobody has waited for it; `status` outlives the call.
+    #[expect(unsafe_code, reason = "the standard library waits for the end only")]
+    let waited = unsafe { libc::waitpid(id, &raw mut status, libc::WUNTRACED) };
+    assert_eq!(waited, id);
+    libc::WIFSTOPPED(status)
+}
+
+/// The writer of [`a_writer_that_is_killed`], a process of its own.
+#[test]
+#[ignore = "it is started by another test"]
+fn writer() {
+    let (root, call) = doom();
+    let mut client = Client::open(&root.join(PLANE), 0).unwrap();
+    calls::record(&root, Fault::Stop { call });
+    client.work(&[Step::Write]);
 }

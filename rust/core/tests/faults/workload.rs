@@ -101,6 +101,13 @@ impl Client {
         expected.judge(self.plane())
     }
 
+    /// Batches that reads of the plane see.
+    pub(crate) fn batches(&mut self) -> u64 {
+        let plane = self.plane();
+        plane.follow().unwrap();
+        plane.stats().unwrap().counts.batches
+    }
+
     /// Everything that was promised so far.
     pub(crate) fn expected(&self, before: &Expected) -> Expected {
         expected_at(before, &self.events, usize::MAX)
