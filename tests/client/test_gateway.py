@@ -40,6 +40,21 @@ class Script:
         self.outcomes.put(Outcome(Verdict.UNCERTAIN, "CANCELLED"))
 
 
+class Picky(Script):
+    """Refuses every batch that holds one of these records, as the service does."""
+
+    def __init__(self, *bad_times):
+        super().__init__()
+        self.bad_times = set(bad_times)
+
+    def send(self, request):
+        times = {record["time"] for record in decode_records(request)}
+        if times & self.bad_times:
+            self.outcomes.put(INVALID)
+        return super().send(request)
+
+
+INVALID = Outcome(Verdict.SPLIT, "INVALID_ARGUMENT", "invalid_input:tags")
 AGAIN = Outcome(Verdict.AGAIN, "RESOURCE_EXHAUSTED", "ingest_buffer_full", retry_seconds=0.0)
 UNCERTAIN = Outcome(Verdict.UNCERTAIN, "UNAVAILABLE", "Socket closed")
 SPLIT = Outcome(Verdict.SPLIT, "RESOURCE_EXHAUSTED", "batch_too_large")
@@ -139,6 +154,71 @@ def test_what_is_refused_is_handed_back_and_the_rest_goes_on(open_writer):
     assert batch.records == [{**record(time)} for time in (1, 2)]
     assert not batch.uncertain
     assert (writer.tally.accepted, writer.tally.refused) == (1, 2)
+
+
+@pytest.mark.parametrize("bad", [(0,), (7,), (15,), (3, 4), range(16)])
+def test_of_a_batch_only_the_records_at_fault_come_back(open_writer, bad):
+    refused = []
+    script = Picky(*bad)
+    writer = open_writer(script, refused, records_max=16)
+    write(writer, *range(20))
+    assert writer.flush(WAIT)
+    assert [[each["time"] for each in batch.records] for batch in refused] == [[n] for n in bad]
+    delivered = [time for sent in script.sent if not set(sent) & set(bad) for time in sent]
+    assert delivered == [n for n in range(20) if n not in bad]
+    assert (writer.tally.accepted, writer.tally.refused) == (20 - len(bad), len(bad))
+    assert len(script.sent) <= 1 + 2 * 4 * len(bad) + 1  # twice the depth of the halving for each
+
+
+def test_what_of_a_halved_batch_is_not_sent_is_sent_by_the_next_writer(open_writer, tmp_path):
+    script = Script(INVALID, step=True)
+    writer = open_writer(script, spool=tmp_path, records_max=4)
+    write(writer, *range(8))
+    script.outcomes.put(WRITTEN)  # the first half
+    for _ in range(3):
+        assert script.arrived.acquire(timeout=WAIT)
+    assert writer.close(0.0) == 0
+    assert script.sent == [[0, 1, 2, 3], [0, 1], [2, 3]]
+    rest = Script()
+    assert open_writer(rest, spool=tmp_path).flush(WAIT)
+    assert [time for batch in rest.sent for time in batch] == [2, 3, 4, 5, 6, 7]
+
+
+def test_what_the_service_would_refuse_is_refused_at_once(open_writer):
+    script = Script()
+    writer = open_writer(script)
+    write(writer, 1)
+    for wrong in ({"tags": {}}, {"fields": {"n": float("nan")}}, {"time": None}):
+        with pytest.raises(ValueError, match=f"^{next(iter(wrong))}"):
+            writer.write(record(2) | wrong)
+    many = {"entity_id": "a"} | dict.fromkeys("bcd", "")
+    with pytest.raises(ValueError, match="tags: 4 of them, 3 at most"):
+        open_writer(script, tags_max=3).write(record(2) | {"tags": many})
+    write(writer, 3)
+    assert writer.flush(WAIT)
+    assert script.sent == [[1, 3]]
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff" * 9, None], ids=["empty", "garbage", "folder"])
+def test_a_file_that_holds_no_batch_is_set_aside_and_the_next_goes_on(
+    open_writer, tmp_path, caplog, content
+):
+    writer = open_writer(Script(step=True), spool=tmp_path, records_max=1, memory_bytes_max=1)
+    write(writer, *range(4))
+    writer.close(0.0)
+    _, bad, _, _ = sorted(tmp_path.iterdir())
+    bad.unlink()
+    if content is None:
+        bad.mkdir()
+    else:
+        bad.write_bytes(content)
+    script = Script()
+    writer = open_writer(script, spool=tmp_path)
+    assert writer.flush(WAIT)
+    assert script.sent == [[0], [2], [3]]
+    assert writer.tally.unreadable_batches == 1
+    assert [path.name for path in tmp_path.iterdir()] == [bad.with_suffix(".unreadable").name]
+    assert str(bad) in caplog.text
 
 
 def test_what_may_have_been_stored_can_be_handed_back(open_writer):

@@ -10,6 +10,7 @@ import pytest
 
 from fleetcast.client import ApiError, Client, GatewayWriter, Options
 
+TAGS_66 = ["entity_id", *(f"t{n}" for n in range(65))]
 START = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=30)
 
 
@@ -80,17 +81,29 @@ def test_a_writer_outlives_the_server(own, tmp_path):
     assert rows["n"].unique(maintain_order=True).to_list() == [float(n) for n in range(100)]
 
 
-def test_what_the_server_refuses_comes_back(own):
-    service = own("--set", "grpc.records_per_call_max=3")
+def test_what_the_server_refuses_comes_back_and_nothing_else(own):
+    """E8, C20: of 50 records in one batch two are at fault, by what only the service knows."""
+    service = own("--set", "grpc.records_per_call_max=30")
     refused = []
     authority = Path(service.ready["grpc_ca"]).read_bytes()
     with GatewayWriter(
-        service.ready["grpc"], own.key, authority=authority, on_refused=refused.append
+        service.ready["grpc"],
+        own.key,
+        authority=authority,
+        on_refused=refused.append,
+        options=Options(tags_max=1000),
     ) as writer:
-        for number in range(10):
-            writer.write(record(number))
+        for number in range(50):
+            changed = {7: {"fields": {"n": "text"}}, 33: {"tags": dict.fromkeys(TAGS_66, "l1")}}
+            writer.write(record(number) | changed.get(number, {}))
         assert writer.flush(60)
-        writer.write(record(1) | {"tags": {}})
-        assert writer.flush(60)
-        assert writer.tally.accepted == 10
-    assert [batch.details for batch in refused] == ["invalid_input:entity_id"]
+        assert (writer.tally.accepted, writer.tally.refused) == (48, 2)
+    assert [(batch.status, batch.details) for batch in refused] == [
+        ("INTERNAL", "field_type_conflict:n"),
+        ("INVALID_ARGUMENT", "invalid_input:tags"),
+    ]
+    assert [len(batch.records) for batch in refused] == [1, 1]
+    assert refused[0].records[0]["fields"] == {"n": "text"}
+    with Client(service.ready["http"], own.key) as client:
+        rows = client.series_frame(["l1"], start=START, measurement="link")
+    assert rows["n"].to_list() == [float(n) for n in range(50) if n not in {7, 33}]

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from fleetcast.client.spool import Spool, SpoolFull
+from fleetcast.protobuf import delimited
 
 
 def drain(spool):
@@ -15,8 +16,13 @@ def make(folder, memory=10, disk=100):
     return Spool(folder, memory_bytes_max=memory, disk_bytes_max=disk)
 
 
+def request(text):
+    """A request of one record: six bytes for four letters."""
+    return delimited(1, text)
+
+
 def bodies(count):
-    return [f"body-{number}".encode() for number in range(count)]
+    return [request(f"b-{number:02}") for number in range(count)]
 
 
 def test_order_is_kept_from_memory_to_disk(tmp_path):
@@ -35,8 +41,8 @@ def test_what_was_not_sent_comes_first_in_the_next_run(tmp_path):
     first.drop_first()
     assert first.keep() == 0
     second = make(tmp_path)
-    second.add(b"newer")
-    assert list(drain(second)) == [*bodies(4)[1:], b"newer"]
+    second.add(request("newer"))
+    assert list(drain(second)) == [*bodies(4)[1:], request("newer")]
 
 
 def test_memory_is_used_again_when_the_disk_is_empty(tmp_path):
@@ -44,7 +50,7 @@ def test_memory_is_used_again_when_the_disk_is_empty(tmp_path):
     for body in bodies(3):
         spool.add(body)
     assert list(drain(spool)) == bodies(3)
-    spool.add(b"x")
+    spool.add(request("x"))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -54,18 +60,60 @@ def test_it_is_bounded(tmp_path):
         for body in bodies(room):
             spool.add(body)
         with pytest.raises(SpoolFull):
-            spool.add(b"more--")
+            spool.add(request("more"))
         assert len(spool) == room
         assert list(drain(spool)) == bodies(room)
 
 
 def test_without_a_folder_the_rest_is_lost_and_told_of():
     spool = make(None)
-    spool.add(b"x")
+    spool.add(request("x"))
     assert spool.keep() == 1
 
 
 def test_a_batch_larger_than_memory_is_taken_when_nothing_waits():
     spool = make(None, memory=1)
-    spool.add(b"large")
-    assert list(drain(spool)) == [b"large"]
+    spool.add(request("large"))
+    assert list(drain(spool)) == [request("large")]
+
+
+def test_what_is_set_aside_takes_its_part_of_the_room(tmp_path):
+    spool = make(tmp_path, memory=0, disk=12)
+    for each in bodies(3):
+        spool.add(each)
+    (bad, _) = sorted(tmp_path.iterdir())
+    bad.write_bytes(b"\xff" * 6)
+    assert list(drain(spool)) == [bodies(3)[0], bodies(3)[2]]
+    assert spool.unreadable_count == 1
+    for again in (spool, make(tmp_path, memory=0, disk=12)):
+        for each in bodies(2):
+            again.add(each)
+        with pytest.raises(SpoolFull):
+            again.add(request("more"))
+        assert list(drain(again)) == bodies(2)
+    bad.with_suffix(".unreadable").unlink()
+    last = make(tmp_path, memory=0, disk=12)
+    for each in bodies(3):
+        last.add(each)
+
+
+def test_what_is_left_of_the_oldest_batch_takes_its_place(tmp_path):
+    for memory in (100, 0):
+        spool = make(tmp_path, memory)
+        for each in bodies(3):
+            spool.add(each)
+        spool.shorten_first(request("a"))
+        assert spool.keep() == 0
+        assert list(drain(make(tmp_path))) == [request("a"), *bodies(3)[1:]]
+
+
+def test_what_cannot_be_kept_is_told_of(tmp_path):
+    folder = tmp_path / "spool"
+    spool = make(folder, memory=100)
+    for each in bodies(3):
+        spool.add(each)
+    folder.rmdir()
+    assert spool.keep() == 3
+    folder.mkdir()
+    assert spool.keep() == 0
+    assert list(drain(make(folder))) == bodies(3)

@@ -8,8 +8,9 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
+from fleetcast.client.checks import check_record
 from fleetcast.client.records import Record, decode_records, encode_record, split
-from fleetcast.client.spool import Spool
+from fleetcast.client.spool import Spool, SpoolFull
 from fleetcast.client.transport import Channel, Outcome, Transport, Verdict
 
 if TYPE_CHECKING:
@@ -38,23 +39,30 @@ class RefusedBatch:
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        """The records, times as nanoseconds since 1970."""
+        """The records, times as nanoseconds since 1970.
+
+        Raises `ValueError` where a file of the spool was damaged.
+        """
         return decode_records(self.request)
 
 
 @dataclass(frozen=True)
 class Tally:
-    """What became of everything so far, in records; `resent_batches` counts sendings."""
+    """What became of everything so far, in records; `resent_batches` counts sendings.
+
+    `unreadable_batches` counts files of the spool that were set aside.
+    """
 
     accepted: int = 0
     rejected: int = 0
     refused: int = 0
     resent_batches: int = 0
+    unreadable_batches: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """How a writer batches and waits."""
+    """How a writer batches and waits; `tags_max` and `fields_max` are the service's limits."""
 
     records_max: int = 1000
     bytes_max: int = 1_048_576
@@ -63,6 +71,8 @@ class Options:
     memory_bytes_max: int = 8_388_608
     spool_bytes_max: int = 268_435_456
     resend_uncertain: bool = True
+    tags_max: int = 64
+    fields_max: int = 4096
 
 
 class GatewayWriter:
@@ -73,9 +83,12 @@ class GatewayWriter:
     `spool`, which the next writer on it sends first.
 
     What the server refuses for good goes to `on_refused`, in the thread that sends; the batches
-    after it go on. A call whose end is not known (connection lost, time out) is sent again, so its
-    records may be there twice; with `resend_uncertain=False` it is handed to `on_refused` instead,
-    to be reconciled.
+    after it go on. Where the content of a batch is refused, halves of it are sent until the records
+    at fault are found: only those are handed back, the others are stored.
+
+    A call whose end is not known (connection lost, time out) is sent again, so its records may be
+    there twice; with `resend_uncertain=False` it is handed to `on_refused` instead, to be
+    reconciled.
     """
 
     def __init__(
@@ -123,15 +136,17 @@ class GatewayWriter:
     @property
     def tally(self) -> Tally:
         """What became of everything so far."""
-        return self._tally
+        return replace(self._tally, unreadable_batches=self._spool.unreadable_count)
 
     def write(self, record: Record) -> None:
         """Takes one record. It is sent soon, not now.
 
         Raises `SpoolFull` where the server has been away for too long, `OSError` where the spool
-        cannot be written; the record is not taken then. Raises `KeyError`, `TypeError` or
-        `ValueError` for what is no record.
+        cannot be written; the record is not taken then. Raises `ValueError` for what the service
+        would refuse, with the name of the part that is at fault, and when the writer is closed.
         """
+        options = self._options
+        check_record(record, tags_max=options.tags_max, fields_max=options.fields_max)
         encoded = encode_record(record)
         with self._changed:
             if self._closed.is_set():
@@ -160,7 +175,7 @@ class GatewayWriter:
     def close(self, timeout_seconds: float = 10.0) -> int:
         """Sends what it can in that time and keeps the rest in the spool.
 
-        Returns how many batches could neither be sent nor kept, which is none with a spool.
+        Returns how many batches could neither be sent nor kept: none where a spool can be written.
         """
         self.flush(timeout_seconds)
         with self._changed:
@@ -168,10 +183,15 @@ class GatewayWriter:
             self._changed.notify_all()
         self._transport.close()
         self._thread.join()
+        lost_count = 0
         with self._changed:
             if self._open:
-                self._end_batch()
-            return self._spool.keep()
+                try:
+                    self._end_batch()
+                except (SpoolFull, OSError):
+                    logger.exception("the last records cannot be kept")
+                    lost_count = 1
+            return lost_count + self._spool.keep()
 
     def _is_empty(self) -> bool:
         return not self._open and not len(self._spool)
@@ -182,8 +202,14 @@ class GatewayWriter:
 
     def _run(self) -> None:
         failures = 0
-        while (request := self._next()) is not None:
-            outcome = self._transport.send(request)
+        parts: list[bytes] = []  # what is left of the oldest batch, from the last to the first
+        while not self._closed.is_set():
+            if not parts:
+                request = self._next()
+                if request is None:
+                    return
+                parts = [request]
+            outcome = self._transport.send(parts[-1])
             if self._closed.is_set() and outcome.verdict is not Verdict.WRITTEN:
                 return
             if outcome.verdict is Verdict.AGAIN or (
@@ -194,23 +220,32 @@ class GatewayWriter:
                 self._closed.wait(_delay(failures, outcome.retry_seconds))
                 continue
             failures = 0
-            self._settle(request, outcome)
-            with self._changed:
+            if outcome.verdict is Verdict.SPLIT and (halves := _halves(parts[-1])):
+                parts[-1:] = reversed(halves)
+                continue
+            self._settle(parts.pop(), outcome)
+            self._forget_all_but(parts)
+
+    def _forget_all_but(self, parts: list[bytes]) -> None:
+        """Leaves of the oldest batch what is still to be sent."""
+        with self._changed:
+            if not parts:
                 self._spool.drop_first()
-                self._changed.notify_all()
+            else:
+                try:
+                    self._spool.shorten_first(b"".join(reversed(parts)))
+                except OSError:
+                    logger.exception("the spool keeps a batch of which a part is stored")
+            self._changed.notify_all()
 
     def _next(self) -> bytes | None:
         """The oldest batch, when there is one and it is due; `None` when the writer is closed."""
         with self._changed:
             while not self._closed.is_set():
-                try:
-                    first = self._spool.first()
-                except OSError:
-                    logger.exception("the spool cannot be read")
-                    self._changed.wait(_BACKOFF_MAX_SECONDS)
-                    continue
+                first = self._spool.first()
                 if first is not None:
                     return first.request
+                self._changed.notify_all()  # the last files may have been set aside
                 wait = None
                 if self._open:
                     due = self._open_since + self._options.age_seconds - time.monotonic()
@@ -223,39 +258,27 @@ class GatewayWriter:
         return None
 
     def _settle(self, request: bytes, outcome: Outcome) -> None:
-        """Counts a batch that is done with, or hands it back; sends it in two if it must."""
+        """Counts records that are done with, or hands them back."""
         if outcome.verdict is Verdict.WRITTEN:
             self._count(accepted=outcome.accepted_count, rejected=outcome.rejected_count)
             return
-        records = split(request)
-        if outcome.verdict is Verdict.SPLIT and len(records) > 1:
-            half = len(records) // 2
-            for part in (records[:half], records[half:]):
-                joined = b"".join(part)
-                self._settle(joined, self._send_through(joined))
-            return
-        self._count(refused=len(records))
+        self._count(refused=len(split(request)))
         uncertain = outcome.verdict is Verdict.UNCERTAIN
         try:
             self._on_refused(RefusedBatch(request, outcome.status, outcome.details, uncertain))
         except Exception:
             logger.exception("on_refused failed; the batch is lost")
 
-    def _send_through(self, request: bytes) -> Outcome:
-        """Sends a part of a batch for as long as it takes."""
-        failures = 0
-        while True:
-            outcome = self._transport.send(request)
-            uncertain = outcome.verdict is Verdict.UNCERTAIN and self._options.resend_uncertain
-            if (outcome.verdict is not Verdict.AGAIN and not uncertain) or self._closed.is_set():
-                return outcome
-            self._count(resent_batches=1)
-            failures += 1
-            self._closed.wait(_delay(failures, outcome.retry_seconds))
-
     def _count(self, **more: int) -> None:
         counts = {name: getattr(self._tally, name) + count for name, count in more.items()}
         self._tally = replace(self._tally, **counts)
+
+
+def _halves(request: bytes) -> list[bytes]:
+    """The records of a batch as two batches, none where there is only one."""
+    records = split(request)
+    middle = len(records) // 2
+    return [b"".join(part) for part in (records[:middle], records[middle:])] if middle else []
 
 
 def _delay(failures: int, told_seconds: float | None) -> float:

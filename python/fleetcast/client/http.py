@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import select
 import ssl
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
@@ -38,7 +39,10 @@ class ApiError(Exception):
 
 
 class Client:
-    """A key's view of the service at `base_url`. One connection; not to be shared by threads."""
+    """A key's view of the service at `base_url`. One connection; not to be shared by threads.
+
+    The service closes a connection that rests for a minute: the next request opens another.
+    """
 
     def __init__(self, base_url: str, key: str, *, timeout_seconds: float = 30.0) -> None:
         place = urlsplit(base_url)
@@ -217,12 +221,14 @@ class Client:
         if body is not None:
             headers["Content-Type"] = "application/json"
         try:
-            self._connection.request(method, self._prefix + path, body, headers)
-            response = self._connection.getresponse()
+            response = self._answer(method, self._prefix + path, body, headers)
             content = response.read()
-        except BaseException:
+        except BaseException as error:
             # Half an exchange must not be taken for the beginning of the next.
             self._connection.close()
+            if isinstance(error, http.client.HTTPException) and not isinstance(error, OSError):
+                message = f"the answer is cut off: {error!r}"
+                raise ConnectionError(message) from error
             raise
         try:
             document: dict[str, Any] = json.loads(content)
@@ -233,3 +239,35 @@ class Client:
             seconds = int(retry_after) if retry_after.isdecimal() else None
             raise ApiError(response.status, document, seconds)
         return document
+
+    def _answer(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> http.client.HTTPResponse:
+        """Sends a request and waits for the head of its answer.
+
+        A connection that rested may end between the look at it and the request. To read again does
+        no harm then; a write may have been stored.
+        """
+        if self._is_ended():
+            self._connection.close()  # the request opens another
+        is_safe_again = method == "GET" and self._connection.sock is not None
+        try:
+            self._connection.request(method, path, body, headers)
+            return self._connection.getresponse()
+        except (ConnectionError, ssl.SSLEOFError):
+            if not is_safe_again:
+                raise
+        self._connection.close()
+        self._connection.request(method, path, body, headers)
+        return self._connection.getresponse()
+
+    def _is_ended(self) -> bool:
+        """Whether a connection that rests has something to read: its end, or what nobody asked for.
+
+        Nothing has been sent on it then, so even a write can go over another one.
+        """
+        if self._connection.sock is None:
+            return False
+        poll = select.poll()
+        poll.register(self._connection.sock, select.POLLIN)
+        return bool(poll.poll(0))

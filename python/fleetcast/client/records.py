@@ -41,15 +41,27 @@ def split(request: bytes) -> list[bytes]:
     return [delimited(_RECORDS, record) for record in messages(request, _RECORDS)]
 
 
+def is_request(data: bytes) -> bool:
+    """Whether the bytes are a `WriteRequest` of some records, whatever is in those."""
+    try:
+        return bool(data) and b"".join(split(data)) == data
+    except ValueError:
+        return False
+
+
 def decode_records(request: bytes) -> list[dict[str, Any]]:
-    """The records of a `WriteRequest` that `encode_record` made; times in nanoseconds."""
+    """The records of a `WriteRequest` that `encode_record` made; times in nanoseconds.
+
+    Raises `ValueError` where it did not.
+    """
     return [_record(message) for message in messages(request, _RECORDS)]
 
 
 def _record(message: bytes) -> dict[str, Any]:
     record: dict[str, Any] = {"measurement": "", "time": 0, "tags": {}, "fields": {}}
     for number, value in fields(message):
-        assert isinstance(value, bytes)  # noqa: S101  all fields of a record are delimited
+        if not isinstance(value, bytes):  # all fields of a record are delimited
+            raise ValueError(number)  # noqa: TRY004  the bytes are wrong, not the argument
         if number == _MEASUREMENT:
             record["measurement"] = value.decode()
         elif number == _TIME:

@@ -2,18 +2,25 @@
 
 On disk a batch is a file named by its number. What is there when the program starts is older than
 anything new, so it goes first. A file is there whole or not at all while the machine runs; it is
-not synced, so a power cut may take the last ones.
+not synced, so a power cut may take the last ones. A file that cannot be read, or holds no batch, is
+set aside under another name, and those after it go on.
 """
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
+
+from fleetcast.client.records import is_request
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 _SUFFIX = ".batch"
+_UNREADABLE_SUFFIX = ".unreadable"
+
+logger = logging.getLogger(__name__)
 
 
 class SpoolFull(Exception):
@@ -36,14 +43,19 @@ class Spool:
         self._memory_bytes = 0
         self._memory_bytes_max = memory_bytes_max
         self._disk: deque[tuple[int, int]] = deque()
+        """Number and size of each."""
         self._disk_bytes = 0
         self._disk_bytes_max = disk_bytes_max
+        self.unreadable_count = 0
+        """Files that were set aside since this was made."""
+        found: list[tuple[int, int]] = []
         if folder is not None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            numbers = sorted(int(path.stem) for path in folder.glob(f"*{_SUFFIX}"))
-            self._disk.extend((number, self._path(number).stat().st_size) for number in numbers)
-            self._disk_bytes = sum(size for _, size in self._disk)
-        self._next = self._disk[-1][0] + 1 if self._disk else 1
+            self._disk.extend(_numbered(folder, _SUFFIX))
+            # What is set aside takes its part of the room until somebody has looked at it.
+            found = [*self._disk, *_numbered(folder, _UNREADABLE_SUFFIX)]
+            self._disk_bytes = sum(size for _, size in found)
+        self._next = max((number for number, _ in found), default=0) + 1
 
     def __len__(self) -> int:
         return len(self._memory) + len(self._disk)
@@ -65,13 +77,31 @@ class Spool:
         self._next += 1
 
     def first(self) -> Batch | None:
-        """The oldest batch, which stays. Raises `OSError`."""
-        if self._memory:
-            return self._memory[0]
-        if self._disk:
+        """The oldest batch that can be read, which stays."""
+        while not self._memory and self._disk:
             number, _ = self._disk[0]
-            return Batch(number, self._path(number).read_bytes())
-        return None
+            try:
+                request = self._path(number).read_bytes()
+                if is_request(request):
+                    return Batch(number, request)
+                problem = "it holds no batch"
+            except OSError as error:
+                problem = str(error)
+            self._disk.popleft()
+            self._set_aside(number, problem)
+        return self._memory[0] if self._memory else None
+
+    def shorten_first(self, request: bytes) -> None:
+        """Puts what is left of the oldest batch in its place. Raises `OSError`: it is as before."""
+        if self._memory:
+            first = self._memory[0]
+            self._memory[0] = first._replace(request=request)
+            self._memory_bytes += len(request) - len(first.request)
+        else:
+            number, size = self._disk[0]
+            self._store(number, request)
+            self._disk[0] = (number, len(request))
+            self._disk_bytes += len(request) - size
 
     def drop_first(self) -> None:
         """Forgets the oldest batch."""
@@ -80,18 +110,37 @@ class Spool:
         else:
             number, size = self._disk.popleft()
             self._disk_bytes -= size
-            self._path(number).unlink(missing_ok=True)
+            try:
+                self._path(number).unlink(missing_ok=True)
+            except OSError:
+                logger.exception("a batch of the spool was sent, but cannot be removed")
 
     def keep(self) -> int:
         """Puts what is in memory on disk, before the rest; how many could not be kept."""
-        if self._folder is None:
-            return len(self._memory)
-        while self._memory:
-            batch = self._memory.pop()
-            self._store(batch.number, batch.request)
+        while self._memory and self._folder is not None:
+            batch = self._memory[-1]
+            try:
+                self._store(batch.number, batch.request)
+            except OSError:
+                logger.exception("the spool cannot be written")
+                break
+            self._memory.pop()
+            self._memory_bytes -= len(batch.request)
             self._disk.appendleft((batch.number, len(batch.request)))
-        self._memory_bytes = 0
-        return 0
+            self._disk_bytes += len(batch.request)
+        return len(self._memory)
+
+    def _set_aside(self, number: int, problem: str) -> None:
+        self.unreadable_count += 1
+        path = self._path(number)
+        try:
+            path.rename(path.with_suffix(_UNREADABLE_SUFFIX))
+        except OSError:  # it is passed over all the same, and tried again by the next writer
+            logger.exception("a batch of the spool cannot be read (%s): %s", problem, path)
+        else:
+            logger.error(
+                "a batch of the spool cannot be read (%s): it is set aside, %s", problem, path
+            )
 
     def _store(self, number: int, request: bytes) -> None:
         path = self._path(number)
@@ -102,3 +151,9 @@ class Spool:
     def _path(self, number: int) -> Path:
         assert self._folder is not None  # noqa: S101  only batches on disk have a path
         return self._folder / f"{number:020}{_SUFFIX}"
+
+
+def _numbered(folder: Path, suffix: str) -> list[tuple[int, int]]:
+    """Number and size of the files that a spool has named, in order."""
+    sizes = {path.stem: path.stat().st_size for path in folder.glob(f"*{suffix}")}
+    return sorted((int(name), size) for name, size in sizes.items() if name.isdecimal())

@@ -28,7 +28,7 @@ class Verdict(Enum):
     AGAIN = "again"
     """Nothing was stored: back off, then send the same again."""
     SPLIT = "split"
-    """Nothing was stored: send it in two."""
+    """Nothing was stored: send it in two, which finds the record that is refused, or fits."""
     UNCERTAIN = "uncertain"
     """It may have been stored: the connection was lost, or time ran out."""
     REFUSED = "refused"
@@ -79,6 +79,8 @@ class Channel:
             if outcome.verdict is Verdict.UNCERTAIN and not connected and not self._ready:
                 return Outcome(Verdict.AGAIN, outcome.status, outcome.details)
             return outcome
+        except ValueError as error:  # the channel was closed before the call was made
+            return Outcome(Verdict.AGAIN, grpc.StatusCode.CANCELLED.name, str(error))
         counts = dict(fields(response))
         accepted, rejected = counts.get(2, 0), counts.get(3, 0)
         assert isinstance(accepted, int)  # noqa: S101  the contract of a response
@@ -99,14 +101,17 @@ def _failure(error: grpc.RpcError) -> Outcome:
     retry_seconds = _retry_seconds(trailers.get("grpc-status-details-bin"))
     if retry_seconds is not None:
         return Outcome(Verdict.AGAIN, status.name, details, retry_seconds=retry_seconds)
-    if status is grpc.StatusCode.RESOURCE_EXHAUSTED:
-        # Too many records, or too many bytes: the server says which, and either is mended so.
+    if status in _OF_A_PART or details.startswith(_CONFLICT):
         return Outcome(Verdict.SPLIT, status.name, details)
     if status in _UNCERTAIN:
         return Outcome(Verdict.UNCERTAIN, status.name, details)
     return Outcome(Verdict.REFUSED, status.name, details)
 
 
+# Too many records or bytes, or a record that is none: the rest of the batch can be stored. So can
+# what is beside a value of another type than its field has, which is the one INTERNAL with a name.
+_OF_A_PART = (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.INVALID_ARGUMENT)
+_CONFLICT = "field_type_conflict:"
 _UNCERTAIN = (
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.DEADLINE_EXCEEDED,

@@ -1,0 +1,120 @@
+"""A connection that rested may be gone: what is safe to send again is, and nothing else."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+import pytest
+
+from fleetcast.client import Client
+
+WAIT = 60
+RECORD = {"measurement": "link", "tags": {"entity_id": "a"}, "fields": {"n": 1}}
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+
+
+def test_the_first_call_after_the_service_closed_the_connection(own):  # A22
+    """The service ends and comes back: to the client that is what a minute of rest is."""
+    now = datetime.now(UTC)
+    service = own()
+    with Client(service.ready["http"], own.key) as client:
+        client.write([RECORD | {"time": now}])
+        assert service.stop() == 0
+        own("--http", urlsplit(service.ready["http"]).netloc)
+        assert client.write([RECORD | {"time": now}])["accepted_count"] == 1
+        assert client.account()["usage"]["records_accepted_total"] == 2
+
+
+class Peer(threading.Thread):
+    """Answers requests, one list of answers for each connection; `None` closes without one."""
+
+    def __init__(self, *connections):
+        super().__init__()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.listener.settimeout(WAIT)
+        self.connections = connections
+        self.methods = []
+
+    @property
+    def url(self):
+        return "http://{}:{}".format(*self.listener.getsockname())
+
+    def run(self):
+        for answers in self.connections:
+            with self.listener.accept()[0] as wire, wire.makefile("rb") as reader:
+                for answer in answers:
+                    self.take(reader)
+                    if answer is not None:
+                        wire.sendall(answer)
+
+    def take(self, reader):
+        self.methods.append(reader.readline().split()[0].decode())
+        size = 0
+        while (line := reader.readline()) != b"\r\n":
+            name, _, value = line.decode().partition(":")
+            size = int(value) if name.lower() == "content-length" else size
+        reader.read(size)
+
+
+@contextmanager
+def peer(*connections):
+    started = Peer(*connections)
+    started.start()
+    try:
+        with Client(started.url, "key", timeout_seconds=WAIT) as client:
+            yield started, client
+    finally:
+        started.join()
+        started.listener.close()
+
+
+def write(client):
+    return client.write([RECORD | {"time": "2026-01-01"}])
+
+
+def test_a_connection_that_has_ended_is_not_written_to():
+    with peer([ANSWER], [ANSWER], [ANSWER]) as (other, client):
+        for ask in (client.account, lambda: write(client), client.account):
+            ask()
+            # The end is there when it can be read, which is when nothing else can be.
+            assert client._connection.sock.recv(1, socket.MSG_PEEK) == b""
+    assert other.methods == ["GET", "POST", "GET"]
+
+
+def test_a_read_that_meets_the_end_of_its_connection_is_repeated_once():
+    with peer([ANSWER, None], [ANSWER]) as (other, client):
+        assert client.account() == client.account() == {}
+    assert other.methods == ["GET"] * 3
+    with peer([ANSWER, None], [None]) as (other, client):
+        client.account()
+        with pytest.raises(ConnectionError):
+            client.account()
+    assert other.methods == ["GET"] * 3
+
+
+def test_a_write_that_meets_the_end_of_its_connection_is_not_repeated():  # F7
+    with peer([ANSWER, None], [ANSWER]) as (other, client):
+        write(client)
+        with pytest.raises(ConnectionError):
+            write(client)
+        assert client.account() == {}  # over another connection
+    assert other.methods == ["POST", "POST", "GET"]
+
+
+def test_what_fails_on_a_new_connection_is_not_repeated():
+    with peer([None], [ANSWER]) as (other, client):
+        with pytest.raises(ConnectionError):
+            client.account()
+        client.account()
+    assert other.methods == ["GET"] * 2
+
+
+def test_an_answer_that_is_cut_off_is_a_lost_connection():
+    with peer([ANSWER[:-1]], [ANSWER]) as (_, client):
+        with pytest.raises(ConnectionError, match="cut off"):
+            write(client)
+        assert client.account() == {}
