@@ -83,6 +83,38 @@ def test_a_file_of_another_key_is_not_overwritten(provision, keys, tmp_path):
     assert keys.every("acme") == []
 
 
+@pytest.mark.parametrize("seconds", [0, 60, -60], ids=["one second", "later", "clock set back"])
+def test_a_rotated_key_keeps_its_end(provision, keys, clock, seconds):
+    """Sixteen keys: their ids are random, and must not decide which of two is the newer."""
+    names = [f"key-{number}" for number in range(16)]
+    text = '[[tenant]]\nname = "acme"\n' + "".join(
+        f'[[tenant.key]]\nname = "{name}"\nscopes = ["topology:read"]\nexpires = "90d"\n'
+        for name in names
+    )
+    provision(text)
+    clock.now += seconds
+    rotated = {
+        key.key_id: keys.rotate(key.key_id, overlap_seconds=3600).record.key_id
+        for key in keys.every("acme")
+    }
+    before = keys.every("acme")
+    ends = {key.expires_at for key in before if key.key_id in rotated}
+    assert ends == {int(clock.now) + 3600}
+    outcome = provision(text)
+    assert {row["key_id"]: row["action"] for row in outcome.keys} == dict.fromkeys(
+        rotated.values(), "unchanged"
+    )
+    assert keys.every("acme") == before
+
+
+def test_a_key_of_which_the_successor_has_ended_is_told_of(provision, keys):
+    provision(FILE)
+    for key in keys.every("acme"):
+        keys.revoke(keys.rotate(key.key_id, overlap_seconds=3600).record.key_id)
+    outcome = provision(FILE)
+    assert [warning.rsplit(" ", 1)[1] for warning in outcome.warnings] == ["revoked"] * 2
+
+
 def test_all_faults_of_a_file_are_listed_and_nothing_is_done(provision, tenants):
     with pytest.raises(SettingsError) as caught:
         provision(

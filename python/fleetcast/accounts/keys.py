@@ -146,7 +146,8 @@ class Keys:
             tables.put_key(issued.record)
             end = now + overlap_seconds
             end = end if old.expires_at is None else min(end, old.expires_at)
-            tables.put_key(replace(old, expires_at=end))
+            successor = issued.record.key_id
+            tables.put_key(replace(old, expires_at=end, replaced_by=successor))
         self._note("key rotated", issued.record, old_key_id=key_id, old_expires_at=end)
         return issued
 

@@ -51,7 +51,10 @@ class Provisioner:
             outcome.tenants.append(
                 {"tenant": tenant.name, "account_id": tenant.account_id, "action": action}
             )
-            issued = {key.name: key for key in self._keys.every(tenant.name)}  # the newest wins
+            # Of several the newest counts; one that was rotated ends when its overlap does.
+            issued = {
+                key.name: key for key in self._keys.every(tenant.name) if key.replaced_by is None
+            }
             for key in each.keys:
                 self._key(tenant, key, issued.get(key.name), outcome)
         return outcome

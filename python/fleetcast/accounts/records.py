@@ -38,7 +38,11 @@ class Tenant:
 
 @dataclass(frozen=True, kw_only=True)
 class ApiKey:
-    """A key as it is stored: of its secret only a keyed hash, in hexadecimal."""
+    """A key as it is stored: of its secret only a keyed hash, in hexadecimal.
+
+    `replaced_by` is the id of the key that it was last rotated to. Times do not tell which of two
+    came later: both may be of one second, or a clock was set back in between.
+    """
 
     key_id: str
     tenant: str
@@ -49,6 +53,7 @@ class ApiKey:
     expires_at: int | None
     revoked_at: int | None
     hash: str
+    replaced_by: str | None = None
 
     def ended(self, now: float) -> str | None:
         """`revoked` or `expired` where the key is no longer good."""
