@@ -9,6 +9,9 @@ import time
 
 import pytest
 
+from fleetcast.errors import OperatorError
+from fleetcast.wiring.listening import exclusive
+
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
 
@@ -122,6 +125,18 @@ def test_logs_are_json_and_hold_no_secret(serve, data):
     lines += rest.splitlines()
     assert all(json.loads(line)["level"] for line in lines)
     assert (data / "master.key").read_text().strip() not in "".join(lines)
+
+
+def test_only_a_crash_makes_the_next_start_wait_for_its_ports(tmp_path):
+    lock = tmp_path / "lock"
+    with pytest.raises(OperatorError), exclusive(lock) as crashed:
+        raise OperatorError("a port that is taken")  # noqa: TRY003
+    with exclusive(lock) as crashed:
+        assert not crashed
+    with pytest.raises(OSError), exclusive(lock):  # noqa: PT011
+        raise OSError  # a supervisor that dies leaves its children behind
+    with exclusive(lock) as crashed:
+        assert crashed
 
 
 def test_bad_settings_stop_the_start_with_every_fault(fail):

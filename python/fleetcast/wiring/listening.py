@@ -38,7 +38,11 @@ def exclusive(path: Path) -> Iterator[bool]:
         crashed = bool(os.pread(descriptor, 1, 0))
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-        yield crashed
+        try:
+            yield crashed
+        except OperatorError:  # the start was refused; no child is left
+            os.ftruncate(descriptor, 0)
+            raise
         os.ftruncate(descriptor, 0)
     finally:
         os.close(descriptor)
