@@ -10,10 +10,15 @@ import contextlib
 import json
 import logging
 import os
+import resource
 import shutil
+import sys
 import threading
+import time
+import weakref
 from dataclasses import dataclass
 from datetime import datetime
+from heapq import nsmallest
 from typing import TYPE_CHECKING, Literal
 
 from fleetcast._core import (
@@ -37,7 +42,7 @@ from fleetcast._core import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
 
@@ -66,6 +71,9 @@ logger = logging.getLogger(__name__)
 Interval = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
 """One of `INTERVALS`."""
 _REMOVALS_MAX = 10
+_OPEN_MAX = 1_024
+_DESCRIPTORS_PER_PLANE = 5
+_OWN_REFERENCES = 2
 
 Aggregation = Literal["mean", "min", "max", "last"]
 """One of `AGGREGATIONS`."""
@@ -109,39 +117,98 @@ class _Files:
         )
 
 
+class _Opened:
+    """An open plane and the files it was opened from.
+
+    `kept` holds it for the next use. One that was let go of while a request still used it lives
+    until that ends, and is taken back if it is asked for before: two handles on the same files
+    cannot be had in one process.
+    """
+
+    __slots__ = ("_seen", "files", "kept")
+
+    def __init__(self, plane: Plane, files: _Files) -> None:
+        self.kept: Plane | None = plane
+        self.files = files
+        self._seen = weakref.ref(plane)
+
+    @property
+    def plane(self) -> Plane | None:
+        """The plane, also while only others hold it; `None` once it is closed."""
+        return self._seen()
+
+    def let_go(self) -> bool:
+        """Closes it unless somebody uses it; then its last user does. True where it is closed."""
+        plane, self.kept = self.kept, None
+        # Nobody can get at it any more, so the count does not rise: ours, and the argument's.
+        if plane is not None and sys.getrefcount(plane) <= _OWN_REFERENCES:
+            plane.close()
+            return True
+        return plane is None and self._seen() is None
+
+
 class _Slot:
-    """What a process knows of one account's plane."""
+    """What a process knows of one account's plane. It goes when the plane is closed."""
+
+    __slots__ = ("damage", "lock", "opened", "used_at")
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.opened: tuple[Plane, _Files] | None = None
+        self.used_at = 0.0
+        self.opened: _Opened | None = None
         self.damage: tuple[StoreDamaged, _Files] | None = None
 
-    def note_growth(self, opened: tuple[Plane, _Files], files: _Files) -> None:
-        """The files that `opened` stands on were seen to be longer."""
-        with self.lock:
-            if self.opened is opened:
-                self.opened = opened[0], files
-
     def close(self) -> None:
+        """Closes the plane under all who hold it; calls under way end first."""
         opened, self.opened = self.opened, None
-        if opened is not None:
+        plane = None if opened is None else opened.plane
+        if plane is not None:
             try:
-                opened[0].flush()
+                plane.flush()
             except StoreError as error:
                 logger.error("%s", error)  # noqa: TRY400 - the message says all
-            opened[0].close()
+            plane.close()
+
+    def rest(self) -> bool:
+        """Lets go of the plane; true where nothing of it is left. What waits is stored first."""
+        if self.opened is None:
+            return True
+        try:
+            if self.opened.kept is not None:
+                self.opened.kept.flush()
+        except StoreFull:
+            return False  # the next flush may have room for what waits
+        except StoreError as error:
+            logger.error("%s", error)  # noqa: TRY400 - the message says all
+        if not self.opened.let_go():
+            return False
+        self.opened = None
+        return True
 
 
 class Engine:
     """Planes below `directory`, each in a folder named by its account id.
 
-    `master_key` is 32 bytes; it unwraps the data key of every tenant.
+    `master_key` is 32 bytes; it unwraps the data key of every tenant. At most `open_max` planes
+    stay open, those used last; by default as many as the limit of descriptors allows, up to
+    1,024. `close_unused` closes those that nobody has used for `idle_seconds`. A plane in use is
+    never closed for either reason.
     """
 
-    def __init__(self, directory: Path, master_key: bytes) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        master_key: bytes,
+        *,
+        open_max: int | None = None,
+        idle_seconds: float = 60.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._directory = directory
         self._master_key = master_key
+        self._open_max = _open_max() if open_max is None else open_max
+        self._idle_seconds = idle_seconds
+        self._clock = clock
         self._slots: dict[str, _Slot] = {}
 
     def create_plane(self, account_id: str) -> None:
@@ -160,27 +227,39 @@ class Engine:
         """
         folder = f"{self._directory}/{account_id}"
         slot = self._slots.get(account_id)
-        if slot is None:
-            slot = self._slots.setdefault(account_id, _Slot())
         # Before the files: others may learn of a greater length at any time.
-        opened = slot.opened
+        opened = None if slot is None else slot.opened
         try:
             files = _Files.of(folder)
         except StoreError:
             self.release(account_id)
             raise
-        if opened is not None and files.carry(opened[1]):
-            if files.plane.st_size > opened[1].plane.st_size:
-                slot.note_growth(opened, files)
-            return opened[0]
-        with slot.lock:
-            return self._open(slot, folder, tenant_key)
+        if slot is not None and opened is not None and files.carry(opened.files):
+            plane = opened.kept
+            if plane is not None:
+                if files.plane.st_size > opened.files.plane.st_size:
+                    opened.files = files
+                slot.used_at = self._clock()
+                return plane
+        plane = self._open(account_id, folder, tenant_key)
+        self._close_least_used()
+        return plane
 
-    def _open(self, slot: _Slot, folder: str, tenant_key: str) -> Plane:
+    def _open(self, account_id: str, folder: str, tenant_key: str) -> Plane:
+        while True:
+            slot = self._slots.setdefault(account_id, _Slot())
+            with slot.lock:
+                if self._slots.get(account_id) is slot:  # or it went while we waited
+                    slot.used_at = self._clock()
+                    return self._open_slot(slot, folder, tenant_key)
+
+    def _open_slot(self, slot: _Slot, folder: str, tenant_key: str) -> Plane:
         files = _Files.of(folder)  # nobody else changes what the slot knows of them now
         if slot.opened is not None:
-            if files.carry(slot.opened[1]):
-                return slot.opened[0]
+            plane = slot.opened.plane
+            if plane is not None and files.carry(slot.opened.files):
+                slot.opened.kept = plane
+                return plane
             slot.close()
         if slot.damage is not None and files.untouched(slot.damage[1]):
             # Opening reads everything; a damaged plane must not cost that with each request.
@@ -191,8 +270,39 @@ class Engine:
         except StoreDamaged as error:
             slot.damage = error, _Files.of(folder)
             raise
-        slot.opened = plane, files
+        slot.opened = _Opened(plane, files)
         return plane
+
+    def close_unused(self) -> None:
+        """Closes what nobody has used for a while, and what was deleted, within a call of it.
+
+        A tenant's deletion destroys its key file, so that its plane, with the key in memory and
+        the space of its files, is let go of here by every process that has it open.
+        """
+        before = self._clock() - self._idle_seconds
+        for account_id, slot in list(self._slots.items()):
+            if not os.path.exists(f"{self._directory}/{account_id}/key"):  # noqa: PTH110 - each second
+                self.release(account_id)
+                self._rest(account_id, slot)
+            elif slot.used_at <= before:
+                self._rest(account_id, slot)
+
+    def _close_least_used(self) -> None:
+        excess = len(self._slots) - self._open_max
+        if excess <= 0:
+            return
+        oldest = nsmallest(excess, list(self._slots.items()), key=lambda item: item[1].used_at)
+        for account_id, slot in oldest:
+            self._rest(account_id, slot)
+
+    def _rest(self, account_id: str, slot: _Slot) -> None:
+        if not slot.lock.acquire(blocking=False):
+            return  # it is being opened: in use
+        try:
+            if slot.rest() and self._slots.get(account_id) is slot:
+                del self._slots[account_id]
+        finally:
+            slot.lock.release()
 
     def release(self, account_id: str, plane: Plane | None = None) -> None:
         """Closes an account's store, if it still is `plane`, so that the next use opens it anew.
@@ -203,8 +313,10 @@ class Engine:
         if slot is None:
             return
         with slot.lock:
-            if plane is None or (slot.opened is not None and slot.opened[0] is plane):
+            if plane is None or (slot.opened is not None and slot.opened.plane is plane):
                 slot.close()
+            if slot.opened is None and slot.damage is None and self._slots.get(account_id) is slot:
+                del self._slots[account_id]
 
     def destroy_plane(self, account_id: str) -> None:
         """Destroys an account's data key first, then its files."""
@@ -217,35 +329,35 @@ class Engine:
             if not folder.exists():
                 break
 
-    def flush(self) -> None:
-        """Makes durable what was acknowledged before it was: asynchronous mode (F1).
+    def waiting(self) -> dict[str, tuple[Plane, int]]:
+        """Planes with acknowledged batches that are not durable yet, by account: asynchronous mode.
+
+        With each the sealed bytes that wait.
+        """
+        found = {}
+        for account_id, slot in list(self._slots.items()):
+            plane = None if slot.opened is None else slot.opened.plane
+            if plane is None:
+                continue
+            with contextlib.suppress(StoreError):  # closed at this moment
+                waiting = plane.buffered_bytes()
+                if waiting:
+                    found[account_id] = plane, waiting
+        return found
+
+    def flush(self, account_id: str, plane: Plane) -> None:
+        """Makes durable what waits in a plane that `waiting` gave (F1).
 
         A store that fails is released; one without room keeps what waits, for the next flush.
-        Raises the last `StoreError`, after every store has had its turn.
+        Raises `StoreError`.
         """
-        failure: StoreError | None = None
-        for account_id, slot in list(self._slots.items()):
-            opened = slot.opened
-            if opened is None:
-                continue
-            try:
-                opened[0].flush()
-            except StoreFull as error:
-                failure = error
-            except StoreError as error:
-                failure = error
-                self.release(account_id, opened[0])
-        if failure is not None:
-            raise failure
-
-    def buffered_bytes(self) -> int:
-        """Sealed bytes that wait for `flush`, of all stores together."""
-        waiting = 0
-        for slot in list(self._slots.values()):
-            if slot.opened is not None:
-                with contextlib.suppress(StoreError):  # closed at this moment
-                    waiting += slot.opened[0].buffered_bytes()
-        return waiting
+        try:
+            plane.flush()
+        except StoreFull:
+            raise
+        except StoreError:
+            self.release(account_id, plane)
+            raise
 
     def verify(self, account_id: str) -> Verified:
         """Looks at every byte of an account's store, which is closed here for it.
@@ -259,6 +371,11 @@ class Engine:
         """Closes every store, what waits for a flush being stored first."""
         for account_id in list(self._slots):
             self.release(account_id)
+
+
+def _open_max() -> int:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return min(max(soft // _DESCRIPTORS_PER_PLANE // 2, 1), _OPEN_MAX)
 
 
 def peek(directory: Path) -> Stats:

@@ -7,17 +7,24 @@ import os
 import resource
 import signal
 import time
+from concurrent import futures
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.grpc import messages
+from tests.grpc.station import Station
 
 from .service import ask, command, prepare, running, start
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
+    from .service import Service
+
+NOW = datetime.now(UTC)
 PATIENCE_SECONDS = 60.0
 
 
@@ -148,16 +155,32 @@ def test_every_process_may_have_the_descriptors_the_system_grants(data) -> None:
     assert limits == {(hard, hard)}
 
 
-def test_the_space_of_a_deleted_tenant_comes_back(data) -> None:
-    """J12: key, segments and all, while the service runs."""
-    with running(data, "--set", "store.compact_after_seconds=1") as service:
-        assert service.post([record("a", datetime.now(UTC), 1.0)]).status == 202
+def test_nothing_of_a_deleted_tenant_stays_open(data) -> None:
+    """J12; issue 12, point 9: workers kept its files and key until they ended."""
+    options = ("--grpc", "127.0.0.1:0", "--admin", "127.0.0.1:0")
+    with running(data, *options, "--set", "store.compact_after_seconds=1") as service:
+        with futures.ThreadPoolExecutor(8) as pool:  # so that both workers have it open
+            answers = pool.map(lambda n: service.post([record(f"a{n}", NOW, 1.0)]), range(64))
+            assert {answer.status for answer in answers} == {202}
+        station = Station(service.ready)
+        body = messages.encode(messages.record(messages.SECOND_NS * 1_750_000_000, "a"))
+        assert station.write(body, service.key).status == "OK"
+        station.close()
         until(lambda: segments(data))
+        until(lambda: len(holders(service, data)) == 4)  # two workers, gRPC, maintenance
         command(data, "tenant", "delete", "acme", "--yes")
         assert list((data / "planes").iterdir()) == []
+        until(lambda: not holders(service, data))
 
-        def is_open() -> bool:
-            links = f"/proc/{service.arbiter('maintenance')}/fd"
-            return any("plane.mdb" in os.readlink(f"{links}/{fd}") for fd in os.listdir(links))  # noqa: PTH115, PTH208
 
-        until(lambda: not is_open())
+def holders(service: Service, data: Path) -> set[int]:
+    """Processes of the service that have anything below `planes` open or mapped."""
+    found = set()
+    for pid in service.processes():
+        texts = [Path(f"/proc/{pid}/maps").read_text()]
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):  # closed at this moment
+                texts.append(str(link.readlink()))
+        if any(f"{data}/planes/" in text for text in texts):
+            found.add(pid)
+    return found

@@ -12,6 +12,8 @@ from fleetcast.engine import Engine, encode_records
 from fleetcast.metrics import Counters, sample
 from fleetcast.wiring.maintenance import Maintenance
 
+from .stopped_writer import stopped_writer
+
 MASTER_KEY = bytes(32)
 RECORD = {
     "measurement": "link",
@@ -67,11 +69,9 @@ class House:
             future.result()
         return len(done)
 
-    def segments(self):
+    def segments(self, *names):
         return {
-            name: self.engine.plane(account_id, name).stats().segments
-            for name, account_id in self.accounts.items()
-            if account_id not in self.engine.failing
+            name: self.engine.plane(self.accounts[name], name).stats().segments for name in names
         }
 
     def shown(self, family, name):
@@ -97,14 +97,14 @@ def test_tenants_behind_one_that_fails_are_compacted(house, failure):
     house.engine.failure = failure
     house.engine.failing = frozenset({house.accounts["alpha"]})
     house.look()
-    assert house.segments() == {"beta": 1, "gamma": 1}
+    assert house.segments("beta", "gamma") == {"beta": 1, "gamma": 1}
     assert house.shown("fleetcast_upkeep_failing", "alpha") == 1
     assert house.shown("fleetcast_upkeep_failing", "beta") == 0
     assert house.shown("fleetcast_upkeep_failing_since_time_seconds", "alpha") == house.now
     house.engine.failing = frozenset()
     house.now += 300
     house.look()
-    assert house.segments() == {"alpha": 1, "beta": 1, "gamma": 1}
+    assert house.segments("alpha") == {"alpha": 1}
     assert house.shown("fleetcast_upkeep_failing", "alpha") == 0
 
 
@@ -123,3 +123,15 @@ def test_a_failing_tenant_backs_off_and_its_retries_stay_bounded(house):
     assert waits[:4] == [1, 2, 4, 8]
     assert waits == sorted(waits)
     assert waits[-1] == 300
+
+
+def test_a_store_that_hangs_delays_no_other(house, tmp_path):
+    house.write()
+    with stopped_writer(tmp_path / "planes" / house.accounts["alpha"], MASTER_KEY):
+        stuck, *others = house.maintenance.look()
+        wait(others)
+        assert house.segments("beta", "gamma") == {"beta": 1, "gamma": 1}
+        assert not stuck.done()
+        assert len(house.maintenance.look()) == 2
+    stuck.result()
+    assert house.segments("alpha") == {"alpha": 1}

@@ -12,6 +12,7 @@ from fleetcast.logs import configure_logs
 from fleetcast.metrics import Counters, Shared, sample
 from fleetcast.wiring.board import Board, Live
 from fleetcast.wiring.child import end_with_supervisor, read_brief, report_ready
+from fleetcast.wiring.closing import closing_unused
 from fleetcast.wiring.directory import DataDirectory
 from fleetcast.wiring.maintenance import Maintenance
 
@@ -37,8 +38,9 @@ def main() -> None:
     counters.put(serving, 1)
     report_ready(brief)
     try:
-        while not stopped.wait(_EVERY_SECONDS):
-            maintenance.look()
+        with closing_unused(engine):
+            while not stopped.wait(_EVERY_SECONDS):
+                maintenance.look()
     finally:
         maintenance.close()
         engine.close()

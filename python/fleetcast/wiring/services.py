@@ -14,6 +14,7 @@ from fleetcast.http.guard import SharedGuard
 from fleetcast.logs import write_served
 from fleetcast.metrics import requests_by_account
 from fleetcast.wiring.board import Live
+from fleetcast.wiring.closing import closing_unused
 from fleetcast.wiring.directory import DataDirectory
 from fleetcast.wiring.flushing import Flusher
 from fleetcast.wiring.forecasting import Forecasting, simulated
@@ -104,7 +105,7 @@ def _opened(brief: Brief, board: Board, counters: Counters) -> Iterator[_Opened]
     authenticator = Authenticator(store, pepper, brief.settings.service.environment)
     ingest = Live(board, lambda settings: settings.ingest)
     try:
-        with Flusher(engine, ingest.current, counters).running():
+        with Flusher(engine, ingest.current, counters).running(), closing_unused(engine):
             yield _Opened(directory, store, engine, authenticator)
     finally:
         engine.close()

@@ -21,7 +21,7 @@ use crate::arrow::ArrowStream;
 use crate::errors::{query_refused, store_error, write_error};
 use crate::results::{Compacted, Stats, Verified, WriteResult};
 
-#[pyclass(frozen, module = "fleetcast._core")]
+#[pyclass(frozen, weakref, module = "fleetcast._core")]
 pub(crate) struct Plane {
     /// `None` once closed; a call under way keeps the plane open until it ends.
     open: RwLock<Option<Arc<plane::Plane>>>,

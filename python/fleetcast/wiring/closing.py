@@ -1,0 +1,31 @@
+"""Planes that a process no longer needs: idle ones, and those of deleted tenants."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from fleetcast.wiring.background import background
+
+if TYPE_CHECKING:
+    import threading
+    from contextlib import AbstractContextManager
+
+    from fleetcast.engine import Engine
+
+_EVERY_SECONDS = 0.5  # a deleted tenant's key leaves memory within a second
+
+logger = logging.getLogger(__name__)
+
+
+def closing_unused(engine: Engine) -> AbstractContextManager[None]:
+    """Closes what is not needed any more, until the end of the block."""
+
+    def run(stopped: threading.Event) -> None:
+        while not stopped.wait(_EVERY_SECONDS):
+            try:
+                engine.close_unused()
+            except BaseException:  # a panic of the engine is no Exception, and must not end this
+                logger.exception("planes were not closed")
+
+    return background("planes", run)

@@ -1,0 +1,151 @@
+"""More planes than a process keeps open, and planes that nobody needs any more."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from fleetcast.engine import Engine, encode_records
+from fleetcast.errors import StoreError, StoreMissing, StoreUnavailable
+
+MASTER_KEY = bytes(32)
+BODY = encode_records([{"measurement": "link", "time": "2026-01-01", "fields": {"a": 1.0}}])
+IDLE_SECONDS = 60.0
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def engine(tmp_path, clock):
+    made = Engine(
+        tmp_path / "planes", MASTER_KEY, open_max=3, idle_seconds=IDLE_SECONDS, clock=clock
+    )
+    yield made
+    made.close()
+
+
+def accounts(engine, count):
+    names = [f"a{number}" for number in range(count)]
+    for name in names:
+        engine.create_plane(name)
+    return names
+
+
+def opened():
+    """Accounts of whose folders this process holds a descriptor."""
+    found = set()
+    for descriptor in os.listdir("/proc/self/fd"):  # noqa: PTH208
+        try:
+            path = os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
+        except FileNotFoundError:
+            continue
+        if "/planes/" in path:
+            found.add(path.partition("/planes/")[2].partition("/")[0])
+    return found
+
+
+def test_those_used_last_stay_open(engine, clock):
+    """Issue 12, point 3: planes were never closed, and a process ended at its descriptors."""
+    for name in accounts(engine, 5):
+        clock.now += 1
+        engine.plane(name, "acme").write_json(BODY)
+    assert opened() == {"a2", "a3", "a4"}
+    clock.now += 1
+    engine.plane("a2", "acme")
+    clock.now += 1
+    assert engine.plane("a0", "acme").stats().rows == 1
+    assert opened() == {"a0", "a2", "a4"}
+
+
+def test_a_plane_in_use_is_not_closed_and_is_taken_back(engine, clock):
+    used, *others = accounts(engine, 6)
+    plane = engine.plane(used, "acme")
+    for name in others:
+        clock.now += 1
+        engine.plane(name, "acme")
+    plane.write_json(BODY)
+    assert engine.plane(used, "acme") is plane
+    for name in others:
+        clock.now += 1
+        engine.plane(name, "acme")
+    assert used in opened()
+    del plane
+    assert used not in opened()
+    assert engine.plane(used, "acme").stats().rows == 1
+
+
+def test_idle_planes_are_closed(engine, clock):
+    idle, busy = accounts(engine, 2)
+    engine.plane(idle, "acme")
+    clock.now += IDLE_SECONDS
+    engine.plane(busy, "acme")
+    engine.close_unused()
+    assert opened() == {busy}
+    held = engine.plane(busy, "acme")
+    clock.now += IDLE_SECONDS
+    engine.close_unused()
+    held.write_json(BODY)
+    del held
+    assert opened() == set()
+
+
+def test_a_deleted_tenants_plane_is_closed_under_whoever_holds_it(engine, tmp_path):
+    """Issue 12, point 9: its key and files were held until the process ended."""
+    deleted, kept = accounts(engine, 2)
+    plane = engine.plane(deleted, "acme")
+    engine.plane(kept, "acme")
+    other = Engine(tmp_path / "planes", MASTER_KEY)
+    other.destroy_plane(deleted)
+    engine.close_unused()
+    assert opened() == {kept}
+    with pytest.raises(StoreUnavailable):
+        plane.stats()
+    with pytest.raises(StoreMissing):
+        engine.plane(deleted, "acme")
+
+
+def test_f1_what_waits_is_stored_before_a_plane_is_closed(engine, clock):
+    first, *others = accounts(engine, 6)
+    engine.plane(first, "acme").write_json(BODY, buffer_bytes_max=1 << 20)
+    assert set(engine.waiting()) == {first}
+    for name in others:
+        clock.now += 1
+        engine.plane(name, "acme")
+    assert first not in opened()
+    assert engine.waiting() == {}
+    assert engine.plane(first, "acme").stats().rows == 1
+
+
+def test_threads_that_need_more_planes_than_may_be_open_disturb_nobody(engine):
+    names = accounts(engine, 8)
+    failures = []
+
+    def work():
+        for _ in range(25):
+            for name in names:
+                try:
+                    engine.plane(name, "acme").write_json(BODY)
+                except StoreError as error:
+                    failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    rows = {name: engine.plane(name, "acme").stats().rows for name in names}
+    assert rows == dict.fromkeys(names, 75)

@@ -1,0 +1,50 @@
+"""A process that is stopped within a commit, and so holds the writer's lock of a plane."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+# The lock names its holder by thread, and the table of readers beside it by process.
+_WRITE = """
+import sys, threading
+from fleetcast.engine import Plane
+
+def write():
+    print(threading.get_native_id(), flush=True)
+    while True:
+        plane.write_json(b'[{"measurement":"link","time":"2026-01-01","fields":{"a":1}}]')
+
+plane = Plane.open(sys.argv[1], bytes.fromhex(sys.argv[2]), "acme")
+threading.Thread(target=write).start()
+"""
+
+
+@contextmanager
+def stopped_writer(folder: Path, master_key: bytes) -> Iterator[None]:
+    """Nobody else writes to the plane in `folder` until the block ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _WRITE, str(folder), master_key.hex()], stdout=subprocess.PIPE
+    )
+    try:
+        thread = int(process.stdout.readline()).to_bytes(4, sys.byteorder)
+        lock = folder / "plane.mdb-lock"
+        while True:
+            os.kill(process.pid, signal.SIGSTOP)
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+            if thread in lock.read_bytes():
+                break
+            os.kill(process.pid, signal.SIGCONT)
+            os.waitid(os.P_PID, process.pid, os.WCONTINUED)
+        yield
+    finally:
+        process.kill()
+        process.communicate()
