@@ -106,7 +106,7 @@ fn noise(rows: u32) -> Block {
 }
 
 fn print_sizes(name: &str, block: &Block, sealed_len: usize) {
-    let bytes = encode_block(block);
+    let bytes = encode_block(block).expect("a block within its bounds");
     let reader = BlockReader::open(&bytes).expect("just written");
     let head = &reader.tables()[0];
     let bits = |len: usize| len as f64 * 8.0 / head.row_count as f64;
@@ -126,7 +126,7 @@ fn print_sizes(name: &str, block: &Block, sealed_len: usize) {
 
 fn bench_block(criterion: &mut Criterion, name: &str, block: &Block) {
     let sealer = Sealer::new(&DataKey::from_bytes(&[1; 32]), [2; 16]);
-    let bytes = encode_block(block);
+    let bytes = encode_block(block).expect("a block within its bounds");
     let sealed = sealer.seal(Kind::LogBlock, &bytes).expect("randomness");
     print_sizes(name, block, sealed.len());
 
@@ -134,7 +134,7 @@ fn bench_block(criterion: &mut Criterion, name: &str, block: &Block) {
     let rows = block.tables[0].row_count();
     group.throughput(Throughput::Elements((rows * FIELDS.len()) as u64));
     group.bench_function("encode", |bencher| {
-        bencher.iter(|| encode_block(black_box(block)));
+        bencher.iter(|| encode_block(black_box(block)).expect("a block within its bounds"));
     });
     group.bench_function("decode", |bencher| {
         bencher.iter(|| decode_block(black_box(&bytes)));

@@ -6,6 +6,9 @@
 use crate::batch::{Rows, SeriesId, Table, Values};
 use crate::catalog::Catalog;
 
+/// Rows for each value from which on a column costs its values alone.
+const ROWS_PER_VALUE_MAX: usize = 8;
+
 /// Groups the rows of `table`, whose series are stored ids, by entity.
 pub fn by_entity(table: &mut Table, catalog: &Catalog) {
     // Tag sets of one entity sort under the first of them.
@@ -21,32 +24,45 @@ pub fn by_entity(table: &mut Table, catalog: &Catalog) {
     }
     keys.sort_unstable();
     let order: Vec<usize> = keys.iter().map(|key| (key & 0xffff_ffff) as usize).collect();
+    let mut moved_to = vec![0; order.len()];
+    for (to, from) in (0_u32..).zip(&order) {
+        moved_to[*from] = to;
+    }
     table.series = gather(&table.series, &order);
     table.times_ns = gather(&table.times_ns, &order);
     for column in &mut table.columns {
-        arrange_column(&mut column.rows, &mut column.values, &order);
+        arrange_column(&mut column.rows, &mut column.values, &order, &moved_to);
     }
 }
 
-fn arrange_column(rows: &mut Rows, values: &mut Values, order: &[usize]) {
-    let positions = match rows {
-        Rows::All => order.to_vec(),
+/// Row `order[i]` becomes row `i`, and row `i` becomes row `moved_to[i]`.
+fn arrange_column(rows: &mut Rows, values: &mut Values, order: &[usize], moved_to: &[u32]) {
+    let places;
+    let places = match rows {
+        Rows::All => order,
         Rows::Some(present) => {
-            let mut position_of = vec![usize::MAX; order.len()];
-            for (position, row) in present.iter().enumerate() {
-                position_of[*row as usize] = position;
-            }
-            let moved = (0_u32..).zip(order.iter().map(|row| position_of[*row]));
-            let (rows, positions) = moved.filter(|(_, position)| *position != usize::MAX).unzip();
-            *present = rows;
-            positions
+            let moved = present.iter().map(|row| moved_to[*row as usize]);
+            (*present, places) = by_row(moved, order.len());
+            &places
         }
     };
     match values {
-        Values::Float(values) => *values = gather(values, &positions),
-        Values::Bool(values) => *values = gather(values, &positions),
-        Values::Text(values) => *values = gather(values, &positions),
+        Values::Float(values) => *values = gather(values, places),
+        Values::Bool(values) => *values = gather(values, places),
+        Values::Text(values) => *values = gather(values, places),
     }
+}
+
+/// The `moved` rows of a table of `row_count`, in order, and the place that the value of each had.
+fn by_row(moved: impl ExactSizeIterator<Item = u32>, row_count: usize) -> (Vec<u32>, Vec<usize>) {
+    if moved.len() * ROWS_PER_VALUE_MAX < row_count {
+        let mut moved: Vec<(u32, usize)> = moved.zip(0..).collect();
+        moved.sort_unstable();
+        return moved.into_iter().unzip();
+    }
+    let mut place_of = vec![usize::MAX; row_count];
+    moved.zip(0..).for_each(|(row, place)| place_of[row as usize] = place);
+    (0..).zip(place_of).filter(|(_, place)| *place != usize::MAX).unzip()
 }
 
 fn gather<T: Clone>(items: &[T], order: &[usize]) -> Vec<T> {
@@ -84,5 +100,20 @@ mod tests {
         assert_eq!(table.columns[0].values, Values::Float(vec![0.0, 2.0, 1.0, 3.0]));
         assert_eq!(table.columns[1].rows, Rows::Some(vec![1, 2]));
         assert_eq!(table.columns[1].values, Values::Bool(vec![false, true]));
+    }
+
+    #[test]
+    fn a_column_of_few_values_moves_with_its_rows() {
+        let rows = Rows::Some(vec![1, 10, 90]);
+        let values = Values::Float(vec![1.0, 10.0, 90.0]);
+        let mut table = Table {
+            series: (0..100).map(|row| row % 2).collect(),
+            times_ns: (0..100).collect(),
+            columns: vec![Column { field: 0, rows, values }],
+        };
+        by_entity(&mut table, &catalog());
+        assert_eq!(table.columns[0].rows, Rows::Some(vec![5, 45, 50]));
+        assert_eq!(table.columns[0].values, Values::Float(vec![10.0, 90.0, 1.0]));
+        assert_eq!([5, 45, 50].map(|row| table.times_ns[row]), [10, 90, 1]);
     }
 }

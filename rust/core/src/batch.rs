@@ -3,6 +3,8 @@
 //! A [`Table`] holds the rows of one measurement. Its `series` and `field` numbers are local to a
 //! [`Batch`] until the catalog has given them their stored ids; in a stored block they are ids.
 
+use std::ops::Range;
+
 use crate::fault::Refusal;
 pub use crate::names::SeriesName;
 
@@ -104,6 +106,32 @@ pub enum Rows {
     All,
     /// These rows, ascending, each below the table's row count.
     Some(Vec<u32>),
+}
+
+impl Rows {
+    /// Places, among the values of the column, of those in `rows`.
+    #[must_use]
+    pub fn within(&self, rows: &Range<usize>) -> Range<usize> {
+        match self {
+            Self::All => rows.clone(),
+            Self::Some(present) => {
+                let place = |end: usize| present.partition_point(|row| (*row as usize) < end);
+                place(rows.start)..place(rows.end)
+            }
+        }
+    }
+
+    /// The row of the value at a place.
+    ///
+    /// # Panics
+    /// When only some rows have a value and there are not so many.
+    #[must_use]
+    pub fn row_at(&self, place: usize) -> usize {
+        match self {
+            Self::All => place,
+            Self::Some(present) => present[place] as usize,
+        }
+    }
 }
 
 /// One field of one measurement.

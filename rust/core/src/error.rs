@@ -49,6 +49,15 @@ pub enum Error {
         /// Why they could not be stored.
         cause: Box<Error>,
     },
+    /// Rows that are to be stored together hold more than a block may.
+    TooLarge {
+        /// Rows, values or bytes of text.
+        what: &'static str,
+        /// How many there are.
+        count: usize,
+        /// How many a block may hold.
+        max: usize,
+    },
     /// There is already something where a new store was to be made.
     Exists(PathBuf),
     /// There is no store where one was to be opened.
@@ -111,6 +120,9 @@ impl fmt::Display for Error {
             Self::Closed => write!(f, "the store is closed"),
             Self::Lost { rows, cause } => {
                 write!(f, "{rows} acknowledged records are lost: {cause}")
+            }
+            Self::TooLarge { what, count, max } => {
+                write!(f, "{count} {what} in a block, which holds {max}: send smaller batches")
             }
             Self::Exists(path) => write!(f, "{} already exists", path.display()),
             Self::Missing(path) => write!(f, "{} does not exist", path.display()),

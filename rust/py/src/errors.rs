@@ -42,6 +42,7 @@ pub(crate) fn store_error(error: &Error) -> PyErr {
         Error::Invalid { .. } => PyValueError::new_err(message),
         Error::Io { .. }
         | Error::Database { .. }
+        | Error::TooLarge { .. }
         | Error::Poisoned
         | Error::Stale
         | Error::Forked

@@ -5,6 +5,7 @@ use super::head::{ColumnHead, FloatBounds, TableHead, TimeBounds};
 use super::runs::Runs;
 use super::{bools, floats, integers, rows, texts};
 use crate::batch::{Block, Column, NEW_SERIES_BASE, Rows, Table, Values};
+use crate::error::{Error, Result};
 use crate::limits::{BLOCK_CELLS_MAX, BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES_MAX};
 
 /// Version of the block layout: the one that is written, and the last one that is read.
@@ -15,14 +16,16 @@ pub(super) const CHECKSUM_LEN: usize = 4;
 
 /// The bytes of a block, as `docs/format.md` has them.
 ///
+/// # Errors
+///
+/// [`Error::TooLarge`] for more rows, values or text than [`crate::limits`] gives a block.
+///
 /// # Panics
 ///
-/// If `block` breaks a promise of [`crate::batch`] or of [`crate::limits`]: columns of unlike
-/// length, rows that do not ascend, a field twice, a series without a stored id, a double that is
-/// not finite, more rows, values or text than a block may hold.
-#[must_use]
-pub fn encode_block(block: &Block) -> Vec<u8> {
-    check_limits(block);
+/// If `block` breaks a promise of [`crate::batch`]: columns of unlike length, rows that do not
+/// ascend, a field twice, a series without a stored id, a double that is not finite.
+pub fn encode_block(block: &Block) -> Result<Vec<u8>> {
+    check_limits(block)?;
     let mut heads = vec![VERSION];
     heads.extend_from_slice(&block.ingest_ns.to_le_bytes());
     put_len(&mut heads, block.tables.len());
@@ -35,21 +38,25 @@ pub fn encode_block(block: &Block) -> Vec<u8> {
     bytes.append(&mut bodies);
     let checksum = crc32fast::hash(&bytes);
     bytes.extend_from_slice(&checksum.to_le_bytes());
-    bytes
+    Ok(bytes)
 }
 
-fn check_limits(block: &Block) {
-    let rows: usize = block.tables.iter().map(Table::row_count).sum();
-    assert!(rows <= BLOCK_ROWS_MAX, "{rows} rows in a block");
+fn check_limits(block: &Block) -> Result<()> {
     let columns = || block.tables.iter().flat_map(|table| &table.columns);
-    let cells: usize = columns().map(|column| column.values.len()).sum();
-    assert!(cells <= BLOCK_CELLS_MAX, "{cells} values in a block");
-    let text_bytes: usize = columns().map(|column| text_bytes(&column.values)).sum();
-    assert!(text_bytes <= BLOCK_TEXT_BYTES_MAX, "{text_bytes} bytes of text in a block");
+    for (what, count, max) in [
+        ("rows", block.tables.iter().map(Table::row_count).sum(), BLOCK_ROWS_MAX),
+        ("values", columns().map(|column| column.values.len()).sum(), BLOCK_CELLS_MAX),
+        ("bytes of text", columns().map(text_bytes).sum::<usize>(), BLOCK_TEXT_BYTES_MAX),
+    ] {
+        if count > max {
+            return Err(Error::TooLarge { what, count, max });
+        }
+    }
+    Ok(())
 }
 
-fn text_bytes(values: &Values) -> usize {
-    match values {
+fn text_bytes(column: &Column) -> usize {
+    match &column.values {
         Values::Text(values) => values.iter().map(|value| value.len()).sum(),
         Values::Float(_) | Values::Bool(_) => 0,
     }

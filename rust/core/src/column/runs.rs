@@ -1,6 +1,7 @@
 //! The series column: rows of one entity lie together, so it is runs.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use super::bytes::{Cursor, put_len};
 use super::integers;
@@ -8,12 +9,17 @@ use super::vector::vectorised;
 use crate::batch::{NEW_SERIES_BASE, Rows};
 use crate::error::Result;
 
+/// Runs for each value from which on the run of a value is searched for.
+const RUNS_PER_VALUE_MAX: usize = 16;
+
 /// The series column of a table as runs of equal series.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Runs {
     series: Vec<u32>,
     lengths: Vec<u32>,
     row_count: usize,
+    /// The row behind each run, once a column of few values has asked for it.
+    ends: OnceLock<Vec<u32>>,
 }
 
 impl Runs {
@@ -21,7 +27,8 @@ impl Runs {
     pub(super) fn of(series: &[u32]) -> Self {
         let row_count = series.len();
         if are_unlike(series, series.get(1..).unwrap_or_default()) {
-            return Self { series: series.to_vec(), lengths: vec![1; row_count], row_count };
+            let lengths = vec![1; row_count];
+            return Self { series: series.to_vec(), lengths, row_count, ..Self::default() };
         }
         let mut runs = Self { row_count, ..Self::default() };
         let mut rest = series;
@@ -76,6 +83,8 @@ impl Runs {
 
     /// Lengths of the runs that are left of a column with values in these rows only, each positive.
     pub(super) fn lengths_within(&self, rows: &[u32]) -> Vec<u32> {
+        let few = rows.len() * RUNS_PER_VALUE_MAX < self.lengths.len();
+        let ends = if few { self.ends() } else { &[] };
         let mut lengths = Vec::with_capacity(self.lengths.len().min(rows.len()));
         let mut runs = self.lengths.iter();
         let (mut end, mut length) = (0, 0);
@@ -85,9 +94,14 @@ impl Runs {
                     lengths.push(length);
                 }
                 length = 0;
-                while row >= end {
-                    let Some(next) = runs.next() else { break };
-                    end += next;
+                if few {
+                    let run = ends.partition_point(|end| *end <= row);
+                    end = ends.get(run).copied().unwrap_or(u32::MAX);
+                } else {
+                    while row >= end {
+                        let Some(next) = runs.next() else { break };
+                        end += next;
+                    }
                 }
             }
             length += 1;
@@ -96,6 +110,16 @@ impl Runs {
             lengths.push(length);
         }
         lengths
+    }
+
+    fn ends(&self) -> &[u32] {
+        self.ends.get_or_init(|| {
+            let behind = |end: &mut u32, length: &u32| {
+                *end += length;
+                Some(*end)
+            };
+            self.lengths.iter().scan(0, behind).collect()
+        })
     }
 
     /// [`Self::lengths`] of a column with values in `rows`.
@@ -121,7 +145,7 @@ impl Runs {
         let lengths = integers::decode_run(input, run_count, u32::MAX)?;
         input.check(are_unlike(&series, series.get(1..).unwrap_or_default()))?;
         input.check(covered(&lengths) == Some(row_count as u64))?;
-        Ok(Self { series, lengths, row_count })
+        Ok(Self { series, lengths, row_count, ..Self::default() })
     }
 }
 
@@ -166,6 +190,8 @@ mod tests {
         assert_eq!(runs.lengths_within(&[1, 2, 5, 6]), [2, 1, 1]);
         assert_eq!(runs.lengths_within(&[6]), [1]);
         assert_eq!(runs.lengths_within(&[]), [0; 0]);
+        let many = Runs::of(&(0..100).flat_map(|id| [id, id, id]).collect::<Vec<_>>());
+        assert_eq!(many.lengths_within(&[3, 5, 6, 299]), [2, 1, 1]);
         assert_eq!(runs.expand(), [5, 5, 5, 7, 7, 9, 5]);
     }
 }

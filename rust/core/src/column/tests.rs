@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use super::{BlockReader, decode_block, encode_block};
 use crate::batch::{Block, Column, Rows, Table, Values};
 use crate::error::Error;
+use crate::limits::{BLOCK_CELLS_MAX, BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES_MAX};
 
 /// Bits instead of doubles, which would call -0.0 and 0.0 equal.
 fn bits(block: &Block) -> Vec<Vec<u64>> {
@@ -18,7 +19,7 @@ fn bits(block: &Block) -> Vec<Vec<u64>> {
 }
 
 fn assert_comes_back(block: &Block) {
-    let bytes = encode_block(block);
+    let bytes = encode_block(block).unwrap();
     let back = decode_block(&bytes).unwrap();
     assert_eq!(&back, block);
     assert_eq!(bits(&back), bits(block));
@@ -217,7 +218,7 @@ proptest! {
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
         cut in any::<prop::sample::Index>(),
     ) {
-        let mut bytes = encode_block(&block);
+        let mut bytes = encode_block(&block).unwrap();
         for (at, value) in &changes {
             let at = at.index(bytes.len());
             bytes[at] = *value;
@@ -251,7 +252,7 @@ fn a_varied_block_and_an_empty_one_come_back() {
 
 #[test]
 fn every_truncation_and_flipped_bit_is_noticed() {
-    let bytes = encode_block(&varied_block());
+    let bytes = encode_block(&varied_block()).unwrap();
     for len in 0..bytes.len() {
         assert_corrupt(&bytes[..len]);
     }
@@ -266,7 +267,7 @@ fn every_truncation_and_flipped_bit_is_noticed() {
 #[test]
 fn every_byte_may_be_any_byte() {
     for block in [varied_block(), long_block()] {
-        let bytes = encode_block(&block);
+        let bytes = encode_block(&block).unwrap();
         for at in 0..bytes.len() - 4 {
             for value in [0x00, 0x01, 0x7f, 0x80, 0xff, bytes[at] ^ 0x10, bytes[at].wrapping_add(1)]
             {
@@ -283,4 +284,35 @@ fn every_byte_may_be_any_byte() {
             let _ = decode_block(&shorter);
         }
     }
+}
+
+/// A block of more than a reader takes is an error that says so, never a panic.
+#[test]
+fn more_than_a_block_may_hold_is_refused() {
+    let refused = |table| {
+        let block = Block { ingest_ns: 0, tables: vec![table] };
+        match encode_block(&block) {
+            Err(Error::TooLarge { what, count, max }) => (what, count, max),
+            other => panic!("{:?}", other.map(|bytes| bytes.len())),
+        }
+    };
+    let rows = |count: usize| Table {
+        series: vec![1; count],
+        times_ns: vec![0; count],
+        columns: Vec::new(),
+    };
+    let most = Block { ingest_ns: 0, tables: vec![rows(BLOCK_ROWS_MAX)] };
+    assert_comes_back(&most);
+    let many = BLOCK_ROWS_MAX + 1;
+    assert_eq!(refused(rows(many)), ("rows", many, BLOCK_ROWS_MAX));
+    let bools =
+        |field| Column { field, rows: Rows::All, values: Values::Bool(vec![true; BLOCK_ROWS_MAX]) };
+    let columns = (0..17).map(bools).collect();
+    let values = ("values", 17 * BLOCK_ROWS_MAX, BLOCK_CELLS_MAX);
+    assert_eq!(refused(Table { columns, ..rows(BLOCK_ROWS_MAX) }), values);
+    let text = "x".repeat(BLOCK_TEXT_BYTES_MAX / 2);
+    let texts = Values::Text(vec![text.clone().into(), text.into(), "y".into()]);
+    let columns = vec![Column { field: 1, rows: Rows::All, values: texts }];
+    let bytes = ("bytes of text", BLOCK_TEXT_BYTES_MAX + 1, BLOCK_TEXT_BYTES_MAX);
+    assert_eq!(refused(Table { columns, ..rows(3) }), bytes);
 }

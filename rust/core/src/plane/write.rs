@@ -118,7 +118,7 @@ impl Plane {
             let block = self.block(batch, ids);
             let columns = block.tables.iter().flat_map(|table| &table.columns);
             counts.values = columns.map(|column| column.values.len() as u64).sum();
-            sealed = self.sealer.seal(Kind::LogBlock, &encode_block(&block))?;
+            sealed = self.sealer.seal(Kind::LogBlock, &encode_block(&block)?)?;
         }
         Ok(NewBlock { sealed, counts })
     }

@@ -3,6 +3,8 @@
 //! [`SegmentWriter`] makes one out of sorted tables, [`merge`] one out of several, [`Segment`]
 //! finds the blocks that a read needs.
 
+mod cut;
+mod fill;
 mod gather;
 mod index;
 mod leaders;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use super::cut::Cuts;
 use super::gather::{self, Run};
 use super::{Leaders, day_of};
 use crate::batch::Table;
@@ -35,18 +36,18 @@ impl<'t> Span<'t> {
             return self.table.clone();
         }
         let (start, end) = (row_number(self.rows.start), row_number(self.rows.end));
-        gather::table(std::slice::from_ref(self), &[Run { leader: 0, source: 0, start, end }])
+        gather::table(std::slice::from_ref(self), &[Run { leader: 0, span: 0, start, end }])
     }
 }
 
 /// The rows of some spans as runs of the same series.
 fn runs_of(spans: &[Span<'_>], leaders: &Leaders) -> Result<Vec<Run>> {
     let mut runs = Vec::new();
-    for (source, span) in (0..).zip(spans) {
+    for (index, span) in (0..).zip(spans) {
         let mut start = row_number(span.rows.start);
         for series in span.table.series[span.rows.clone()].chunk_by(|a, b| a == b) {
             let end = start + row_number(series.len());
-            runs.push(Run { leader: leaders.leader(series[0])?, source, start, end });
+            runs.push(Run { leader: leaders.leader(series[0])?, span: index, start, end });
             start = end;
         }
     }
@@ -136,17 +137,17 @@ pub fn split_by_day(table: &Table) -> Vec<(i64, Cow<'_, Table>)> {
     if first == last {
         return vec![(first, Cow::Borrowed(table))];
     }
-    let mut days: Vec<(i64, Run)> = Vec::new();
-    for (row, time_ns) in (0..).zip(&table.times_ns) {
-        let run = Run { leader: 0, source: 0, start: row, end: row + 1 };
-        days.push((day_of(*time_ns), run));
+    let mut rows: Vec<(i64, u32)> = table.times_ns.iter().copied().map(day_of).zip(0..).collect();
+    rows.sort_by_key(|(day, _)| *day);
+    let run = |(_, row): &(i64, u32)| Run { leader: 0, span: 0, start: *row, end: row + 1 };
+    let runs: Vec<Run> = rows.iter().map(run).collect();
+    let by_day = gather::table(&[Span::whole(table)], &runs);
+    let (mut days, mut ends) = (Vec::new(), Vec::new());
+    for of_day in rows.chunk_by(|a, b| a.0 == b.0) {
+        days.push(of_day[0].0);
+        ends.push(ends.last().unwrap_or(&0) + of_day.len());
     }
-    days.sort_by_key(|(day, _)| *day);
-    let part = |rows: &[(i64, Run)]| {
-        let runs: Vec<Run> = rows.iter().map(|(_, run)| *run).collect();
-        (rows[0].0, Cow::Owned(gather::table(&[Span::whole(table)], &runs)))
-    };
-    days.chunk_by(|a, b| a.0 == b.0).map(part).collect()
+    days.into_iter().zip(Cuts::new(&by_day, &ends).tables().map(Cow::Owned)).collect()
 }
 
 /// The rows of each entity's newest instant, of a table that is [`sorted`].

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use super::gather::places_within;
 use super::{HOUR_NS, Leaders, hour_of};
 use crate::aggregate::{Fold, Statistic};
 use crate::batch::{Column, FieldId, Rows, SeriesId, Table, Values};
@@ -34,6 +33,7 @@ struct Hour {
 /// [`crate::error::Error::Corrupt`] for a series that has no name.
 pub fn of(table: &Table, leaders: &Leaders) -> Result<Option<Table>> {
     let hours = hours(table, leaders)?;
+    let hour_count = hours.len();
     let floats = table.columns.iter().filter_map(|column| match &column.values {
         Values::Float(values) if column.field < FIELDS_END => Some((column, values)),
         _ => None,
@@ -43,16 +43,17 @@ pub fn of(table: &Table, leaders: &Leaders) -> Result<Option<Table>> {
         return Ok(None);
     }
     let columns = floats.flat_map(|(column, values)| {
-        let folds: Vec<Fold> =
-            hours.iter().map(|hour| fold(&table.times_ns, column, values, hour)).collect();
+        let (rows, folds): (Vec<u32>, Vec<Fold>) =
+            folds(&table.times_ns, column, values, &hours).into_iter().unzip();
         Statistic::ALL.into_iter().filter_map(move |statistic| {
             let start_of = |fold: &Fold| hour_of(fold.last_ns());
-            let kept = (0_u32..)
+            let kept = rows
+                .iter()
                 .zip(&folds)
-                .filter_map(|(row, fold)| Some((row, fold.get(statistic, start_of(fold))?)));
+                .filter_map(|(row, fold)| Some((*row, fold.get(statistic, start_of(fold))?)));
             let (rows, values): (Vec<u32>, Vec<f64>) = kept.unzip();
             let field = column_of(column.field, statistic).filter(|_| !values.is_empty())?;
-            let rows = if rows.len() == folds.len() { Rows::All } else { Rows::Some(rows) };
+            let rows = if rows.len() == hour_count { Rows::All } else { Rows::Some(rows) };
             Some(Column { field, rows, values: Values::Float(values) })
         })
     });
@@ -86,22 +87,22 @@ fn hours(table: &Table, leaders: &Leaders) -> Result<Vec<Hour>> {
     Ok(hours)
 }
 
-/// The values of a column in an hour.
-fn fold(times_ns: &[i64], column: &Column, values: &[f64], hour: &Hour) -> Fold {
-    let (places, last_row) = match &column.rows {
-        Rows::All => (hour.rows.clone(), hour.rows.end.checked_sub(1)),
-        Rows::Some(present) => {
-            let places = places_within(present, &hour.rows);
-            let last = present[places.clone()].last().map(|row| *row as usize);
-            (places, last)
+/// The values of a column in each hour that has some, by the index of the hour.
+fn folds(times_ns: &[i64], column: &Column, values: &[f64], hours: &[Hour]) -> Vec<(u32, Fold)> {
+    let mut folds = Vec::new();
+    let (mut hour, mut start) = (0, 0);
+    while start < values.len() {
+        let row = column.rows.row_at(start);
+        hour += hours[hour..].partition_point(|hour| hour.rows.end <= row);
+        let places = start..column.rows.within(&hours[hour].rows).end;
+        let last_row = column.rows.row_at(places.end - 1);
+        let of_hour = &values[places.clone()];
+        if let Some(bounds) = float_bounds(of_hour) {
+            let sum = decimal_sum(of_hour);
+            let fold = Fold::of(of_hour, (bounds.min, bounds.max), sum, times_ns[last_row]);
+            folds.push((u32::try_from(hour).expect("a block has fewer hours"), fold));
         }
-    };
-    let values = &values[places];
-    match (float_bounds(values), last_row) {
-        (Some(bounds), Some(last_row)) => {
-            let bounds = (bounds.min, bounds.max);
-            Fold::of(values, bounds, decimal_sum(values), times_ns[last_row])
-        }
-        _ => Fold::default(),
+        start = places.end;
     }
+    folds
 }

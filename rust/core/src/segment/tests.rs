@@ -1,5 +1,7 @@
 //! Segments come back as they were written, merged or not, and damage shows.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -43,6 +45,16 @@ fn table(rows: &[Row]) -> Table {
     if !values.is_empty() {
         columns.insert(0, Column { field: 1, rows: kept, values: Values::Float(values) });
     }
+    let mut few: BTreeMap<u32, Vec<(u32, f64)>> = BTreeMap::new();
+    for (at, row) in (0..).zip(rows) {
+        few_field(row)
+            .into_iter()
+            .for_each(|field| few.entry(field).or_default().push((at, row.3)));
+    }
+    for (field, values) in few {
+        let (rows, values) = values.into_iter().unzip();
+        columns.push(Column { field, rows: Rows::Some(rows), values: Values::Float(values) });
+    }
     Table {
         series: rows.iter().map(|row| row.0).collect(),
         times_ns: rows.iter().map(|row| row.1).collect(),
@@ -50,21 +62,41 @@ fn table(rows: &[Row]) -> Table {
     }
 }
 
+/// A field that few rows share, of one row in five: its value is the number of the row.
+fn few_field(row: &Row) -> Option<u32> {
+    (row.3 % 5.0 == 0.0).then_some(10 + (row.3 / 5.0 % 64.0) as u32)
+}
+
+/// The value of a field in a row.
+fn value(table: &Table, field: u32, row: usize) -> Option<f64> {
+    let column = table.columns.iter().find(|column| column.field == field)?;
+    let Values::Float(values) = &column.values else { return None };
+    let places = column.rows.within(&(row..row + 1));
+    values[places].first().copied()
+}
+
 /// The rows of a table; -1 where there is no value of field 2.
 fn rows(table: &Table) -> Vec<Row> {
-    let value = |field: u32, row: usize| {
-        let column = table.columns.iter().find(|column| column.field == field)?;
-        let Values::Float(values) = &column.values else { return None };
-        let place = match &column.rows {
-            Rows::All => row,
-            Rows::Some(rows) => rows.binary_search(&u32::try_from(row).unwrap()).ok()?,
-        };
-        Some(values[place])
-    };
     let row = |at: usize| {
-        (table.series[at], table.times_ns[at], value(1, at), value(2, at).unwrap_or(-1.0))
+        let number = value(table, 2, at).unwrap_or(-1.0);
+        (table.series[at], table.times_ns[at], value(table, 1, at), number)
     };
     (0..table.row_count()).map(row).collect()
+}
+
+/// [`rows`], whose fields of few rows are as [`few_field`] has them.
+fn whole_rows(table: &Table) -> Vec<Row> {
+    let rows = rows(table);
+    let mut few = 0;
+    for (at, row) in rows.iter().enumerate() {
+        if let Some(field) = few_field(row) {
+            assert_eq!(value(table, field, at), Some(row.3));
+            few += 1;
+        }
+    }
+    let of_few = table.columns.iter().filter(|column| column.field >= 10);
+    assert_eq!(of_few.map(|column| column.values.len()).sum::<usize>(), few);
+    rows
 }
 
 /// The order that segments have, of rows in write order.
@@ -89,7 +121,7 @@ fn write(store: &MemoryStore, leaders: &Leaders, written: &[Row]) -> (Segment, W
 fn read(store: &MemoryStore, segment: &Segment) -> Vec<Row> {
     let blocks = 0..segment.blocks().len();
     let tables = blocks.flat_map(|at| segment.block(store, at).unwrap().tables);
-    tables.flat_map(|table| rows(&table)).collect()
+    tables.flat_map(|table| whole_rows(&table)).collect()
 }
 
 fn written_rows() -> impl Strategy<Value = Vec<Row>> {
@@ -145,7 +177,7 @@ proptest! {
         let tables: Vec<Table> = written.chunks(cut).map(table).collect();
         let spans: Vec<Span<'_>> = tables.iter().map(Span::whole).collect();
         let sorted = sorted(&spans, &leaders).unwrap();
-        prop_assert_eq!(rows(&sorted), in_order(&written, &leaders));
+        prop_assert_eq!(whole_rows(&sorted), in_order(&written, &leaders));
 
         let (mut of_all, mut of_newest) = (Latest::default(), Latest::default());
         for table in &tables {
@@ -176,7 +208,7 @@ proptest! {
         prop_assert_eq!(parts.iter().map(|(_, part)| part.row_count()).sum::<usize>(), days.len());
         for (day, part) in parts {
             let of_day = written.iter().filter(|row| day_of(row.1) == day);
-            prop_assert_eq!(rows(&part), of_day.copied().collect::<Vec<_>>());
+            prop_assert_eq!(whole_rows(&part), of_day.copied().collect::<Vec<_>>());
         }
     }
 }
@@ -208,8 +240,73 @@ fn entities_that_span_blocks_merge_in_write_order() {
     merge(&store, &leaders, &segments.each_ref(), &mut writer).unwrap();
     let done = writer.finish().unwrap();
     let merged = Segment::open(&store, &sealer(), &done.id, done.bytes).unwrap();
-    assert!(merged.blocks().iter().all(|block| block.rows <= writer::BLOCK_ROWS_MAX));
+    assert!(merged.blocks().iter().all(|block| block.rows <= fill::BLOCK_ROWS_MAX));
     assert!(read(&store, &merged) == in_order(&parts.concat(), &leaders));
+}
+
+/// N3: what is sorted, cut, counted and merged is values. Rows times columns are 1.6 thousand
+/// million here, which take minutes and gigabytes.
+#[test]
+fn n3_rows_of_thousands_of_fields_cost_their_values() {
+    const FIELDS: u32 = 80_000;
+    let leaders = Leaders::new(&catalog());
+    let store = MemoryStore::default();
+    let written = |first: u32| -> (Table, Segment) {
+        let rows: Vec<Row> = (0..20_000_u32)
+            .map(|at| (at % 2 * 2, START_NS + i64::from(at) * 1_000_000_000, None, f64::from(at)))
+            .collect();
+        let mut table = table(&rows);
+        table.columns.retain(|column| column.field < 10);
+        table.columns.extend((0..FIELDS).map(|at| Column {
+            field: 100 + first + at,
+            // Twenty rows of 4,000 fields each.
+            rows: Rows::Some(vec![at / 4_000 * 1_000 + first]),
+            values: Values::Float(vec![f64::from(at)]),
+        }));
+        let table = sorted(&[Span::whole(&table)], &leaders).unwrap();
+        let mut writer = SegmentWriter::begin(&store, &sealer(), &leaders, 5).unwrap();
+        writer.write_measurement(&table).unwrap();
+        let done = writer.finish().unwrap();
+        (table, Segment::open(&store, &sealer(), &done.id, done.bytes).unwrap())
+    };
+    let (parts, segments): (Vec<Table>, Vec<Segment>) = [0, 1].map(written).into_iter().unzip();
+    let mut writer = SegmentWriter::begin(&store, &sealer(), &leaders, 5).unwrap();
+    merge(&store, &leaders, &segments.iter().collect::<Vec<_>>(), &mut writer).unwrap();
+    let done = writer.finish().unwrap();
+    assert_eq!((done.rows, done.values), (40_000, 40_000 + 2 * u64::from(FIELDS)));
+    let merged = Segment::open(&store, &sealer(), &done.id, done.bytes).unwrap();
+    let blocks = (0..merged.blocks().len()).map(|at| merged.block(&store, at).unwrap());
+    let tables: Vec<Table> = blocks.flat_map(|block| block.tables).collect();
+    let parts: Vec<_> = parts.iter().map(Span::whole).collect();
+    let expected = sorted(&parts, &leaders).unwrap();
+    let found = sorted(&tables.iter().map(Span::whole).collect::<Vec<_>>(), &leaders).unwrap();
+    assert!(found == expected);
+}
+
+#[test]
+fn n3_a_block_ends_by_what_its_rows_hold() {
+    let dense = |fields: u32| {
+        let column = |field| Column { field, rows: Rows::All, values: Values::Bool(vec![true; 9]) };
+        Table {
+            series: vec![0; 9],
+            times_ns: vec![0; 9],
+            columns: (0..fields).map(column).collect(),
+        }
+    };
+    assert_eq!(fill::Fill::of(&dense(5)).rows_from(2), 7);
+    assert_eq!(fill::Fill::of(&dense(1 << 16)).rows_from(2), 4);
+    assert_eq!(fill::Fill::of(&dense(1 << 19)).rows_from(2), 1);
+    let mut wide = dense(1 << 16);
+    for column in &mut wide.columns {
+        column.rows = Rows::Some(vec![3]);
+        column.values = Values::Bool(vec![true]);
+    }
+    assert_eq!(fill::Fill::of(&wide).rows_from(0), 9);
+    let text = |length| Values::Text(vec!["x".repeat(length).into(), "y".into()]);
+    let texts = Column { field: 1 << 20, rows: Rows::Some(vec![3, 4]), values: text(1 << 22) };
+    wide.columns.push(texts);
+    assert_eq!(fill::Fill::of(&wide).rows_from(0), 4);
+    assert_eq!(fill::Fill::of(&wide).rows_from(4), 5);
 }
 
 #[test]

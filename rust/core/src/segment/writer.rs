@@ -1,22 +1,17 @@
 //! Writing a segment, block by block.
 
+use super::cut::Cuts;
+use super::fill::Fill;
 use super::rows::Span;
 use super::{
     BlockEntry, HEAD_LEN, INDEX_PART, Leaders, Part, footer_checksum, head_of, index, index_len,
     sorted, statistics,
 };
-use crate::batch::{Block, Table, Values};
+use crate::batch::{Block, Table};
 use crate::column::encode_block;
 use crate::error::Result;
 use crate::seal::{Sealer, SegmentSealer, fill_random};
 use crate::store::{NewSegment, SegmentId, Store};
-
-/// Rows of a block: a day at one row in ten seconds is not cut.
-pub(super) const BLOCK_ROWS_MAX: usize = 12_288;
-/// Values of a block, unless it has a single row.
-const BLOCK_VALUES_MAX: usize = 1 << 18;
-/// Bytes of text in a block, unless it has a single row.
-const BLOCK_TEXT_MAX: usize = 1 << 22;
 
 /// What was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,8 +80,7 @@ impl<'a> SegmentWriter<'a> {
             [span] => span.to_table(),
             spans => sorted(spans, self.leaders)?,
         };
-        let rest = self.write_full_blocks(&table)?;
-        self.pending = Span { table: &table, rows: rest..table.row_count() }.to_table();
+        self.pending = self.write_full_blocks(&table)?;
         Ok(())
     }
 
@@ -96,11 +90,8 @@ impl<'a> SegmentWriter<'a> {
     /// As [`Self::begin`].
     pub fn write_measurement(&mut self, table: &Table) -> Result<()> {
         self.end_measurement()?;
-        let rest = self.write_full_blocks(table)?;
-        if rest < table.row_count() {
-            self.write_block(Span { table, rows: rest..table.row_count() }.to_table())?;
-        }
-        Ok(())
+        self.pending = self.write_full_blocks(table)?;
+        self.end_measurement()
     }
 
     /// Writes what has not filled a block.
@@ -131,20 +122,32 @@ impl<'a> SegmentWriter<'a> {
         self.file.append(bytes)
     }
 
-    /// Writes as many blocks as are full for sure; the row behind them.
-    fn write_full_blocks(&mut self, table: &Table) -> Result<usize> {
-        let mut start = 0;
-        while let Some(end) = self.block_end(table, start)? {
-            self.write_block(Span { table, rows: start..end }.to_table())?;
+    /// Writes as many blocks as are full for sure; the rows behind them.
+    fn write_full_blocks(&mut self, table: &Table) -> Result<Table> {
+        let fill = Fill::of(table);
+        let (mut ends, mut start) = (Vec::new(), 0);
+        while let Some(end) = self.block_end(table, start, &fill)? {
+            ends.push(end);
             start = end;
         }
-        Ok(start)
+        if ends.is_empty() {
+            return Ok(table.clone());
+        }
+        ends.push(table.row_count());
+        let cuts = Cuts::new(table, &ends);
+        let mut tables = cuts.tables();
+        for _ in 1..ends.len() {
+            if let Some(full) = tables.next() {
+                self.write_block(full)?;
+            }
+        }
+        Ok(tables.next().unwrap_or_default())
     }
 
     /// Where the block that begins at row `start` ends, `None` where later rows may still join it:
     /// between two entities if that leaves it at least a quarter full, else where it is full.
-    fn block_end(&self, table: &Table, start: usize) -> Result<Option<usize>> {
-        let full = full_after(table, start);
+    fn block_end(&self, table: &Table, start: usize, fill: &Fill) -> Result<Option<usize>> {
+        let full = fill.rows_from(start);
         if start + full >= table.row_count() {
             return Ok(None);
         }
@@ -189,7 +192,7 @@ impl<'a> SegmentWriter<'a> {
 
     fn write_part(&mut self, part: Part, table: Table) -> Result<usize> {
         let block = Block { ingest_ns: self.ingest_ns, tables: vec![table] };
-        let sealed = self.sealer.seal(part.number(), encode_block(&block));
+        let sealed = self.sealer.seal(part.number(), encode_block(&block)?);
         self.append(&sealed)?;
         Ok(sealed.len())
     }
@@ -197,33 +200,4 @@ impl<'a> SegmentWriter<'a> {
 
 pub(super) fn values_of(table: &Table) -> u64 {
     table.columns.iter().map(|column| column.values.len() as u64).sum()
-}
-
-/// Rows from `start` on that fill a block.
-fn full_after(table: &Table, start: usize) -> usize {
-    let rows = BLOCK_ROWS_MAX.min(BLOCK_VALUES_MAX / table.columns.len().max(1)).max(1);
-    let end = (start + rows).min(table.row_count());
-    let mut texts = vec![0; end - start];
-    for column in &table.columns {
-        let Values::Text(values) = &column.values else { continue };
-        let places = match &column.rows {
-            crate::batch::Rows::All => start..end,
-            crate::batch::Rows::Some(rows) => super::gather::places_within(rows, &(start..end)),
-        };
-        for place in places {
-            let row = match &column.rows {
-                crate::batch::Rows::All => place,
-                crate::batch::Rows::Some(rows) => rows[place] as usize,
-            };
-            texts[row - start] += values[place].len();
-        }
-    }
-    let mut bytes = 0;
-    let within = texts.iter().take_while(|length| {
-        bytes += **length;
-        bytes <= BLOCK_TEXT_MAX
-    });
-    let within = within.count().max(1);
-    // All rows that are there fit: whether more would is not known yet.
-    if within >= end - start { rows } else { within }
 }

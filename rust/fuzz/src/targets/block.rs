@@ -61,7 +61,7 @@ fn seeds() -> Vec<Vec<u8>> {
     ]
     .iter()
     .map(|block| {
-        let mut bytes = encode_block(block);
+        let mut bytes = encode_block(block).expect("within its bounds");
         bytes.truncate(bytes.len() - CHECKSUM_BYTES);
         bytes
     })
@@ -73,9 +73,10 @@ fn run(covered: &[u8]) {
     let bytes = &[covered, &crc32fast::hash(covered).to_le_bytes()].concat();
     let whole = decode_block(bytes);
     if let Ok(block) = &whole {
-        let again = encode_block(block);
+        let again = encode_block(block).expect("within its bounds");
         let decoded = decode_block(&again).expect("what was encoded can be decoded");
-        assert_eq!(encode_block(&decoded), again, "what was decoded is written as it was");
+        let once_more = encode_block(&decoded).expect("within its bounds");
+        assert_eq!(once_more, again, "what was decoded is written as it was");
     }
     // A column at a time, as reads do: good where the whole is good, and the same.
     let Ok(reader) = BlockReader::open(bytes) else {
