@@ -290,12 +290,18 @@ class Plane:
         self,
         measurement: str,
         *,
+        entity_ids: Sequence[str] | None = None,
+        fields: Sequence[str] | None = None,
         as_of_ns: int | None = None,
         freshness_ns: int = 300_000_000_000,
         now_ns: int | None = None,
     ) -> ArrowStream:
         """As `latest_json`, any measurement, one row per entity: `entity_id`, `observed_at`
-        (timestamp[ns, UTC]), `tags` (JSON object in a string), then one column per field.
+        (timestamp[ns, UTC]), `tags` (JSON object in a string), then one column per field that
+        any of them has. `entity_ids` and `fields` restrict both; `fields=[]` leaves the tags.
+
+        Raises `StoreError`, and `ValueError` for a frame of more than four million cells nearly
+        all of which are empty.
         """
     def series_frame(
         self,

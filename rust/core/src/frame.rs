@@ -1,8 +1,17 @@
 //! An answer as named columns, for programs that want frames instead of JSON.
 
+use std::collections::HashMap;
+
+use crate::batch::FieldId;
+use crate::error::{Error, Result};
 use crate::plane::LatestView;
 use crate::query::answer::SeriesAnswer;
-use crate::query::latest::{Cells, LatestTable};
+use crate::query::latest::{LatestTable, ValueRef};
+
+/// Cells that a frame may have whatever is in them, and beyond them so many for each value: a frame
+/// of wide records must not take rows times columns.
+const CELLS_FREE: usize = 1 << 22;
+const CELLS_PER_VALUE_MAX: usize = 16;
 
 /// Columns of equal length.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,45 +66,116 @@ impl Frame {
     }
 
     /// Newest samples of one measurement: `entity_id`, `observed_at`, `tags` (a JSON object), then
-    /// a column per field in byte order of its name.
-    #[must_use]
-    pub fn of_latest(view: &LatestView<'_>, measurement: &str) -> Self {
-        let index = view.catalog.measurement(measurement);
+    /// a column per field that any of them has, in byte order of its name. Both lists restrict what
+    /// is taken.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] where nearly all cells would be empty and there would be millions.
+    pub fn of_latest(
+        view: &LatestView<'_>,
+        measurement: &str,
+        entity_ids: Option<&[String]>,
+        fields: Option<&[String]>,
+    ) -> Result<Self> {
+        let catalog = view.catalog;
+        let index = catalog.measurement(measurement);
         let empty = LatestTable::default();
         let table = index.and_then(|index| view.latest.table(index)).unwrap_or(&empty);
-        let slots: Vec<u32> = table.slots_in(view.range_ns.clone()).collect();
-        let id = |slot: &u32| Some(view.catalog.entity(table.entity(*slot)).id.to_string());
+        let id_of = |slot: u32| &*catalog.entity(table.entity(slot)).id;
+        let is_wanted = |slot: &u32| {
+            entity_ids.is_none_or(|wanted| wanted.iter().any(|id| **id == *id_of(*slot)))
+        };
+        let slots: Vec<u32> = table.slots_in(view.range_ns.clone()).filter(is_wanted).collect();
+        let is_taken = |field: FieldId| {
+            let name = catalog.field(field).map(|field| &*field.name);
+            fields.is_none_or(|wanted| wanted.iter().any(|field| Some(&**field) == name))
+        };
+        let columns = columns_of(table, &slots, is_taken)?;
         let tags = |slot: &u32| {
             let mut json = Vec::new();
-            table.write_tags(&mut json, *slot, view.catalog);
+            table.write_tags(&mut json, *slot, catalog);
             Some(String::from_utf8_lossy(&json).into_owned())
         };
         let times_ns = slots.iter().map(|slot| table.time_ns(*slot)).collect();
+        let ids = slots.iter().map(|slot| Some(id_of(*slot).to_owned())).collect();
+        let mut named: Vec<_> = columns
+            .into_iter()
+            .filter_map(|(field, column)| Some((catalog.field(field)?.name.to_string(), column)))
+            .collect();
+        named.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let mut columns = vec![
-            ("entity_id".to_owned(), FrameColumn::Text(slots.iter().map(id).collect())),
+            ("entity_id".to_owned(), FrameColumn::Text(ids)),
             ("observed_at".to_owned(), FrameColumn::TimeNs(times_ns)),
             ("tags".to_owned(), FrameColumn::Text(slots.iter().map(tags).collect())),
         ];
-        let named = |field| Some(view.catalog.field(field)?.name.to_string());
-        let mut fields: Vec<_> = table
-            .columns()
-            .iter()
-            .filter_map(|column| Some((named(column.field())?, column.cells())))
-            .collect();
-        fields.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-        columns.extend(fields.into_iter().map(|(name, cells)| (name, pick(cells, &slots))));
-        Self { row_count: slots.len(), columns }
+        columns.append(&mut named);
+        Ok(Self { row_count: slots.len(), columns })
     }
 }
 
-fn pick(cells: &Cells, slots: &[u32]) -> FrameColumn {
-    let slots = slots.iter().map(|slot| *slot as usize);
-    match cells {
-        Cells::Float(cells) => FrameColumn::Float(slots.map(|at| cells[at]).collect()),
-        Cells::Bool(cells) => FrameColumn::Bool(slots.map(|at| cells[at]).collect()),
-        Cells::Text(cells) => {
-            let text = |at: usize| cells[at].as_ref().map(ToString::to_string);
-            FrameColumn::Text(slots.map(text).collect())
-        }
+/// A column for each field that is taken and that any of `slots` has.
+fn columns_of(
+    table: &LatestTable,
+    slots: &[u32],
+    is_taken: impl Fn(FieldId) -> bool,
+) -> Result<HashMap<FieldId, FrameColumn>> {
+    let mut taken: HashMap<FieldId, Option<FrameColumn>> = HashMap::new();
+    let mut values = 0;
+    for slot in slots {
+        table.visit(*slot, |field, value| {
+            let empty = || is_taken(field).then(|| empty_column(value));
+            values += usize::from(taken.entry(field).or_insert_with(empty).is_some());
+        });
     }
+    let cells = taken.values().flatten().count() * slots.len();
+    if cells > CELLS_FREE.max(CELLS_PER_VALUE_MAX * values) {
+        let message = format!("a frame of {cells} cells for {values} values: name the fields");
+        return Err(Error::Invalid { message });
+    }
+    for (row, slot) in slots.iter().enumerate() {
+        table.visit(*slot, |field, value| {
+            if let Some(Some(column)) = taken.get_mut(&field) {
+                put(column, row, value);
+            }
+        });
+    }
+    let columns = taken.into_iter().filter_map(|(field, column)| Some((field, column?)));
+    Ok(columns.map(|(field, column)| (field, padded(column, slots.len()))).collect())
+}
+
+fn empty_column(like: ValueRef<'_>) -> FrameColumn {
+    match like {
+        ValueRef::Float(_) => FrameColumn::Float(Vec::new()),
+        ValueRef::Bool(_) => FrameColumn::Bool(Vec::new()),
+        ValueRef::Text(_) => FrameColumn::Text(Vec::new()),
+    }
+}
+
+/// Adds the value of a row to those of rows before it.
+fn put(column: &mut FrameColumn, row: usize, value: ValueRef<'_>) {
+    match (column, value) {
+        (FrameColumn::Float(values), ValueRef::Float(value)) => {
+            values.resize(row, f64::NAN);
+            values.push(value);
+        }
+        (FrameColumn::Bool(values), ValueRef::Bool(value)) => {
+            values.resize(row, None);
+            values.push(Some(value));
+        }
+        (FrameColumn::Text(values), ValueRef::Text(value)) => {
+            values.resize(row, None);
+            values.push(Some(value.to_owned()));
+        }
+        _ => debug_assert!(false, "one field id has one type for ever"),
+    }
+}
+
+fn padded(mut column: FrameColumn, rows: usize) -> FrameColumn {
+    match &mut column {
+        FrameColumn::TimeNs(_) => {}
+        FrameColumn::Float(values) => values.resize(rows, f64::NAN),
+        FrameColumn::Bool(values) => values.resize(rows, None),
+        FrameColumn::Text(values) => values.resize(rows, None),
+    }
+    column
 }

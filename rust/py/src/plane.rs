@@ -231,19 +231,28 @@ impl Plane {
         Ok(PyBytes::new(py, &body))
     }
 
-    #[pyo3(signature = (measurement, *, as_of_ns=None, freshness_ns=300_000_000_000, now_ns=None))]
+    #[pyo3(signature = (
+        measurement, *, entity_ids=None, fields=None, as_of_ns=None, freshness_ns=300_000_000_000,
+        now_ns=None,
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn latest_frame(
         &self,
         py: Python<'_>,
         measurement: &str,
+        entity_ids: Option<Vec<String>>,
+        fields: Option<Vec<String>>,
         as_of_ns: Option<i64>,
         freshness_ns: i64,
         now_ns: Option<i64>,
     ) -> PyResult<ArrowStream> {
         self.detached(py, |plane| {
             let as_of_ns = instant(plane, as_of_ns, now_ns)?;
-            let frame = |view: plane::LatestView<'_>| Frame::of_latest(&view, measurement);
-            plane.with_latest(as_of_ns, freshness_ns, Some(measurement), clock_ns(now_ns), frame)
+            let (entity_ids, fields) = (entity_ids.as_deref(), fields.as_deref());
+            let frame = |view: plane::LatestView<'_>| {
+                Frame::of_latest(&view, measurement, entity_ids, fields)
+            };
+            plane.with_latest(as_of_ns, freshness_ns, Some(measurement), clock_ns(now_ns), frame)?
         })
         .map(ArrowStream::from)
     }

@@ -189,16 +189,27 @@ impl Plane {
         done: &mut Compacted,
     ) -> Result<()> {
         let days: HashSet<i64> = next.segments.iter().map(|entry| entry.day).collect();
-        let mut measurements: BTreeMap<u32, Table> = BTreeMap::new();
-        for table in latest.rows(|time_ns| days.contains(&day_of(time_ns))) {
-            let rank = leaders.rank(&table)?;
-            measurements.insert(rank, sorted(&[Span::whole(&table)], leaders)?);
+        let mut measurements = BTreeMap::new();
+        for (_, table) in latest.tables() {
+            if let Some(series) = table.any_series() {
+                measurements.insert(leaders.rank_of(series)?, table);
+            }
         }
-        next.checkpoint = SegmentEntry::default();
-        if !measurements.is_empty() {
-            let tables: Vec<Table> = measurements.into_values().collect();
-            next.checkpoint = self.write_segment(0, &tables, leaders, next.last_ingest_ns)?;
+        let mut writer = None;
+        for table in measurements.into_values() {
+            let rows = table.rows(|time_ns| days.contains(&day_of(time_ns)));
+            if rows.row_count() > 0 {
+                let writer = match &mut writer {
+                    Some(writer) => writer,
+                    None => writer.insert(self.begin_segment(leaders, next.last_ingest_ns)?),
+                };
+                writer.write_measurement(&sorted(&[Span::whole(&rows)], leaders)?)?;
+            }
         }
+        next.checkpoint = match writer {
+            Some(writer) => SegmentEntry::new(0, &writer.finish()?),
+            None => SegmentEntry::default(),
+        };
         done.bytes_written += next.checkpoint.bytes;
         Ok(())
     }
@@ -211,11 +222,19 @@ impl Plane {
         leaders: &Leaders,
         ingest_ns: i64,
     ) -> Result<SegmentEntry> {
-        let mut writer = SegmentWriter::begin(&*self.store, &self.sealer, leaders, ingest_ns)?;
+        let mut writer = self.begin_segment(leaders, ingest_ns)?;
         for table in tables {
             writer.write_measurement(table)?;
         }
         Ok(SegmentEntry::new(day, &writer.finish()?))
+    }
+
+    fn begin_segment<'l>(
+        &'l self,
+        leaders: &'l Leaders,
+        ingest_ns: i64,
+    ) -> Result<SegmentWriter<'l>> {
+        SegmentWriter::begin(&*self.store, &self.sealer, leaders, ingest_ns)
     }
 
     /// Removes the days whose newest row is no longer kept, from the checkpoint as well.

@@ -1,6 +1,6 @@
 //! Looks at every stored byte of a plane, and computes anew what follows from others.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::path::Path;
 
 use super::{ALWAYS_NS, MISSING, Plane, VIEWS_MAX, open_store};
@@ -12,7 +12,7 @@ use crate::manifest::{Manifest, SegmentEntry};
 use crate::names::NameReader;
 use crate::query::latest::Latest;
 use crate::seal::{Kind, Sealer};
-use crate::segment::{Leaders, Part, Segment, Span, day_of, sorted, statistics};
+use crate::segment::{Leaders, Part, Segment, day_of, statistics};
 use crate::store::{LmdbStore, NamesPage, Store};
 
 /// What was looked at, and what is wrong.
@@ -211,9 +211,7 @@ impl Look {
         }
         (self.found.rows, self.found.values) = (rows, values);
         // What follows from damaged rows is no second damage.
-        if damages == self.found.damages.len()
-            && newest(&latest, &leaders)? != newest(&checkpoint, &leaders)?
-        {
+        if damages == self.found.damages.len() && !latest.is_given_by(&checkpoint, &self.catalog) {
             self.damaged("checkpoint: it is not what the segments' newest rows give");
         }
         Ok(())
@@ -314,18 +312,6 @@ impl Look {
         }
         Ok(())
     }
-}
-
-/// The newest rows in an order that does not depend on how they were come by.
-fn newest(latest: &Latest, leaders: &Leaders) -> Result<BTreeMap<u32, Table>> {
-    let mut found = BTreeMap::new();
-    for table in latest.rows(|_| true) {
-        let rank = leaders.rank(&table)?;
-        let mut table = sorted(&[Span::whole(&table)], leaders)?;
-        table.columns.sort_unstable_by_key(|column| column.field);
-        found.insert(rank, table);
-    }
-    Ok(found)
 }
 
 fn name_of(entry: &SegmentEntry) -> String {

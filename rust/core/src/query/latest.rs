@@ -1,15 +1,28 @@
-//! The newest sample of every entity, in memory and in columns (decisions G1 to G4, F6).
+//! The newest sample of every entity, in memory (decisions G1 to G4, F6, N5). It takes what the
+//! values take that are the newest, however many fields and tag sets others have.
 
+mod answer;
+mod instant;
+mod order;
 mod rows;
+mod samples;
+mod table_rows;
+mod value;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::batch::{Column, FieldId, Rows, SeriesId, Table, Values};
-use crate::catalog::{Catalog, EntityIndex, MeasurementIndex};
-use crate::json::{self, Chunks};
+pub use self::value::ValueRef;
 
-/// No slot.
+use self::instant::Instant;
+use self::order::Order;
+use self::samples::Samples;
+use self::table_rows::TableRows;
+use self::value::Value;
+use crate::batch::{FieldId, SeriesId, Table};
+use crate::catalog::{Catalog, EntityIndex, MeasurementIndex};
+
+/// No slot, or no series.
 const NONE: u32 = u32::MAX;
 
 /// The newest samples within a range of times. Rows must be applied in write order.
@@ -25,40 +38,14 @@ pub struct Latest {
 pub struct LatestTable {
     entities: Vec<EntityIndex>,
     times_ns: Vec<i64>,
+    /// Of the row written last; [`NONE`] where there is no sample.
     series: Vec<SeriesId>,
-    /// Tag sets that share a slot's newest instant, in write order, where there are several.
-    merged: HashMap<u32, Vec<SeriesId>>,
-    columns: Vec<LatestColumn>,
-    /// Slots in byte order of their entity ids, as far as they were sorted.
-    order: Vec<u32>,
+    /// The samples that are one row.
+    samples: Samples,
+    /// The others, by slot.
+    instants: HashMap<u32, Instant>,
+    order: Order,
     newest_ns: Option<i64>,
-}
-
-/// The newest values of one field, by slot.
-pub struct LatestColumn {
-    field: FieldId,
-    cells: Cells,
-}
-
-/// Values by slot, or none.
-pub enum Cells {
-    /// NaN means none: only finite doubles are stored.
-    Float(Vec<f64>),
-    /// Booleans.
-    Bool(Vec<Option<bool>>),
-    /// Strings.
-    Text(Vec<Option<Box<str>>>),
-}
-
-/// What a row does to the slot of its entity.
-#[derive(Clone, Copy)]
-enum Action {
-    /// An older sample, or one that no read addresses.
-    Skip,
-    /// A newer sample takes the slot.
-    Replace(u32),
-    /// A sample of the same instant joins it.
-    Merge(u32),
 }
 
 impl Latest {
@@ -67,26 +54,33 @@ impl Latest {
         let measurement = table.series.iter().find_map(|id| Some(catalog.series(*id)?.measurement));
         let Some(measurement) = measurement else { return };
         let target = self.tables.entry(measurement).or_default();
-        let rows = table.series.iter().zip(&table.times_ns);
-        let actions: Vec<Action> = rows
-            .map(|(series, time_ns)| {
-                let entity = catalog.series(*series).and_then(|series| series.entity);
-                match entity {
-                    Some(entity) if range_ns.contains(time_ns) => {
-                        let slot = slot_of(&mut self.slots, target, entity);
-                        target.act(slot, *series, *time_ns)
-                    }
-                    _ => Action::Skip,
-                }
-            })
-            .collect();
-        target.apply_columns(&table.columns, &actions);
+        let mut rows = TableRows::new(table);
+        for (row, (series, time_ns)) in table.series.iter().zip(&table.times_ns).enumerate() {
+            let entity = catalog.series(*series).and_then(|series| series.entity);
+            if let Some(entity) = entity
+                && range_ns.contains(time_ns)
+                && !rows.is_followed(row, range_ns)
+            {
+                let slot = slot_of(&mut self.slots, target, entity);
+                target.apply(slot, (*series, *time_ns), &mut rows.cells(row), catalog);
+            }
+        }
+        target.samples.sweep();
     }
 
     /// Sorts what was added since; call after a run of [`Self::apply`], before reading.
     pub fn sort(&mut self, catalog: &Catalog) {
         for table in self.tables.values_mut() {
-            table.sort(catalog);
+            let LatestTable { order, entities, .. } = table;
+            let end = u32::try_from(entities.len()).expect("slots have 32 bits");
+            order.extend_to(end, |slot| &catalog.entity(entities[slot as usize]).id);
+        }
+    }
+
+    /// Forgets the samples whose times are not `kept`.
+    pub fn retain(&mut self, kept: impl Fn(i64) -> bool) {
+        for table in self.tables.values_mut() {
+            table.retain(&kept);
         }
     }
 
@@ -105,8 +99,7 @@ impl Latest {
         let found = || {
             let series = catalog.series(series)?;
             let slot = *self.slots.get(series.entity? as usize)?;
-            let table = self.tables.get(&series.measurement)?;
-            table.times_ns.get(slot as usize).copied()
+            self.tables.get(&series.measurement)?.time_of(slot)
         };
         found().is_some_and(|time_ns| range_ns.contains(&time_ns))
     }
@@ -115,6 +108,11 @@ impl Latest {
     #[must_use]
     pub fn table(&self, measurement: MeasurementIndex) -> Option<&LatestTable> {
         self.tables.get(&measurement)
+    }
+
+    /// Those of every measurement that has any, in no particular order.
+    pub fn tables(&self) -> impl Iterator<Item = (MeasurementIndex, &LatestTable)> {
+        self.tables.iter().map(|(measurement, table)| (*measurement, table))
     }
 }
 
@@ -135,65 +133,103 @@ impl LatestTable {
         self.entities.push(entity);
         self.times_ns.push(i64::MIN);
         self.series.push(NONE);
-        for column in &mut self.columns {
-            column.cells.push_none();
-        }
+        self.samples.push_slot();
         slot
     }
 
-    fn act(&mut self, slot: u32, series: SeriesId, time_ns: i64) -> Action {
+    /// Applies a row to the slot of its entity.
+    fn apply(
+        &mut self,
+        slot: u32,
+        (series, time_ns): (SeriesId, i64),
+        cells: &mut table_rows::Cells<'_>,
+        catalog: &Catalog,
+    ) {
         let at = slot as usize;
-        let is_first = self.series[at] == NONE;
-        if !is_first && time_ns < self.times_ns[at] {
-            return Action::Skip;
-        }
-        if is_first || time_ns > self.times_ns[at] {
-            self.times_ns[at] = time_ns;
-            self.series[at] = series;
-            if !self.merged.is_empty() {
-                self.merged.remove(&slot);
+        let before = (self.series[at] != NONE).then_some((self.series[at], self.times_ns[at]));
+        match before {
+            Some((_, newest_ns)) if time_ns < newest_ns => return,
+            Some((of, newest_ns)) if time_ns == newest_ns => {
+                if self.instants.contains_key(&slot) || of != series || !self.is_over(slot, cells) {
+                    self.join(slot, of, series, cells, catalog);
+                    self.series[at] = series;
+                    return;
+                }
             }
-            self.newest_ns = self.newest_ns.max(Some(time_ns));
-            return Action::Replace(slot);
+            _ => {
+                if !self.instants.is_empty() {
+                    self.instants.remove(&slot);
+                }
+                self.times_ns[at] = time_ns;
+                self.series[at] = series;
+                self.newest_ns = self.newest_ns.max(Some(time_ns));
+            }
         }
-        if self.series[at] != series {
-            let before = self.series[at];
-            self.merged.entry(slot).or_insert_with(|| vec![before]).push(series);
-            self.series[at] = series;
-        }
-        Action::Merge(slot)
+        let own = self.samples.own_shape(slot, cells.columns());
+        let shape = own.unwrap_or_else(|| self.samples.shape_of(cells.columns()));
+        self.samples.set(slot, shape, cells.iter());
     }
 
-    fn apply_columns(&mut self, columns: &[Column], actions: &[Action]) {
-        for column in columns {
-            if !self.columns.iter().any(|known| known.field == column.field) {
-                let cells = Cells::none(&column.values, self.entities.len());
-                self.columns.push(LatestColumn { field: column.field, cells });
-            }
-        }
-        for target in &mut self.columns {
-            match columns.iter().find(|column| column.field == target.field) {
-                Some(column) => target.cells.apply(column, actions),
-                None => target.cells.clear(actions),
-            }
-        }
+    /// Whether a row has every field of a slot's only row, so that nothing is left of that.
+    fn is_over(&self, slot: u32, cells: &table_rows::Cells<'_>) -> bool {
+        self.samples.own_shape(slot, cells.columns()).is_some()
     }
 
-    fn sort(&mut self, catalog: &Catalog) {
-        let sorted = self.order.len();
-        if sorted == self.entities.len() {
-            return;
+    /// Adds a row to those of the same instant, the last of which is of series `before`.
+    fn join(
+        &mut self,
+        slot: u32,
+        before: SeriesId,
+        series: SeriesId,
+        cells: &table_rows::Cells<'_>,
+        catalog: &Catalog,
+    ) {
+        let tags_bytes = |series| {
+            let tags = catalog.series(series).map(|series| series.name.tags());
+            tags.into_iter().flatten().map(|(key, value)| key.len() + value.len()).sum()
+        };
+        let samples = &mut self.samples;
+        let instant = self.instants.entry(slot).or_insert_with(|| {
+            let mut instant = Instant::default();
+            if let Some((_, row)) = samples.get(slot) {
+                let own = row.values().map(|(field, value)| (field, value.into()));
+                instant.add(before, tags_bytes(before), own);
+            }
+            samples.remove(slot);
+            instant
+        });
+        let cells = cells.iter().map(|(column, place)| (column.field, Value::of(column, place)));
+        instant.add(series, tags_bytes(series), cells);
+    }
+
+    fn retain(&mut self, kept: &impl Fn(i64) -> bool) {
+        self.newest_ns = None;
+        for (slot, time_ns) in (0_u32..).zip(&mut self.times_ns) {
+            let series = &mut self.series[slot as usize];
+            if *series == NONE {
+                continue;
+            }
+            if kept(*time_ns) {
+                self.newest_ns = self.newest_ns.max(Some(*time_ns));
+            } else {
+                (*series, *time_ns) = (NONE, i64::MIN);
+                self.samples.remove(slot);
+                self.instants.remove(&slot);
+            }
         }
-        let slots = u32::try_from(self.entities.len()).expect("slots have 32 bits");
-        self.order.extend(u32::try_from(sorted).expect("slots have 32 bits")..slots);
-        // A stable sort of a sorted run and a short tail is close to a merge.
-        self.order.sort_by_key(|slot| &*catalog.entity(self.entities[*slot as usize]).id);
+        self.samples.sweep();
+    }
+
+    fn time_of(&self, slot: u32) -> Option<i64> {
+        let series = *self.series.get(slot as usize)?;
+        (series != NONE).then(|| self.times_ns[slot as usize])
     }
 
     /// Slots whose newest sample lies in `range_ns`, in byte order of their entity ids.
     pub fn slots_in(&self, range_ns: Range<i64>) -> impl Iterator<Item = u32> {
-        let in_range = move |slot: &u32| range_ns.contains(&self.times_ns[*slot as usize]);
-        self.order.iter().copied().filter(in_range)
+        let in_range =
+            move |slot: &u32| self.time_of(*slot).is_some_and(|at| range_ns.contains(&at));
+        self.order.iter().filter(in_range)
     }
 
     /// Entity of a slot.
@@ -211,176 +247,12 @@ impl LatestTable {
         self.times_ns[slot as usize]
     }
 
-    /// The newest values, a column per field.
-    #[must_use]
-    pub fn columns(&self) -> &[LatestColumn] {
-        &self.columns
-    }
-
-    /// Appends a slot's tags as a JSON object: those of its newest sample, merged where several
-    /// tag sets share its instant, the later write winning (F6).
-    pub fn write_tags(&self, out: &mut Vec<u8>, slot: u32, catalog: &Catalog) {
-        let tags_of = |id: &SeriesId| catalog.series(*id);
-        if let Some(ids) = self.merged.get(&slot) {
-            let series = ids.iter().filter_map(tags_of);
-            let tags: BTreeMap<&str, &str> = series.flat_map(|series| series.name.tags()).collect();
-            json::write_object_of_strings(out, tags);
-        } else if let Some(series) = tags_of(&self.series[slot as usize]) {
-            out.extend_from_slice(&series.tags_json);
-        }
-    }
-
-    /// Appends the JSON objects of the slots in `range_ns`, each preceded by a comma unless it is
-    /// the first thing after `[`.
-    pub fn write_entities(&self, chunks: &mut Chunks, range_ns: Range<i64>, catalog: &Catalog) {
-        let Some(first) = self.entities.first() else { return };
-        let measurement = catalog.entity(*first).measurement;
-        let mut head = b"{\"measurement\":".to_vec();
-        json::write_string(&mut head, catalog.measurement_name(measurement));
-        head.extend_from_slice(b",\"entity_id\":");
-        let columns = self.columns_by_name(catalog);
-        for slot in self.slots_in(range_ns) {
-            let out = chunks.open();
-            if out.last() != Some(&b'[') {
-                out.push(b',');
-            }
-            out.extend_from_slice(&head);
-            json::write_string(out, &catalog.entity(self.entity(slot)).id);
-            out.extend_from_slice(b",\"observed_at\":");
-            json::write_time(out, self.time_ns(slot));
-            out.extend_from_slice(b",\"tags\":");
-            self.write_tags(out, slot, catalog);
-            out.extend_from_slice(b",\"fields\":{");
-            for (key, cells) in &columns {
-                cells.write(out, slot, key);
-            }
-            out.extend_from_slice(b"}}");
-        }
-    }
-
-    /// Columns in byte order of their field names, each with its JSON key and colon.
-    fn columns_by_name(&self, catalog: &Catalog) -> Vec<(Vec<u8>, &Cells)> {
-        let name = |column: &LatestColumn| catalog.field(column.field).map(|field| &*field.name);
-        let mut columns: Vec<_> =
-            self.columns.iter().filter_map(|column| Some((name(column)?, &column.cells))).collect();
-        columns.sort_unstable_by_key(|(name, _)| *name);
-        let keyed = |(name, cells)| {
-            let mut key = Vec::new();
-            json::write_string(&mut key, name);
-            key.push(b':');
-            (key, cells)
-        };
-        columns.into_iter().map(keyed).collect()
-    }
-}
-
-impl LatestColumn {
-    /// The field.
-    #[must_use]
-    pub fn field(&self) -> FieldId {
-        self.field
-    }
-
-    /// Its values by slot.
-    #[must_use]
-    pub fn cells(&self) -> &Cells {
-        &self.cells
-    }
-}
-
-impl Cells {
-    fn none(like: &Values, slots: usize) -> Self {
-        match like {
-            Values::Float(_) => Self::Float(vec![f64::NAN; slots]),
-            Values::Bool(_) => Self::Bool(vec![None; slots]),
-            Values::Text(_) => Self::Text(vec![None; slots]),
-        }
-    }
-
-    fn push_none(&mut self) {
-        match self {
-            Self::Float(cells) => cells.push(f64::NAN),
-            Self::Bool(cells) => cells.push(None),
-            Self::Text(cells) => cells.push(None),
-        }
-    }
-
-    fn clear(&mut self, actions: &[Action]) {
-        match self {
-            Self::Float(cells) => clear_replaced(cells, f64::NAN, actions),
-            Self::Bool(cells) => clear_replaced(cells, None, actions),
-            Self::Text(cells) => clear_replaced(cells, None, actions),
-        }
-    }
-
-    fn apply(&mut self, column: &Column, actions: &[Action]) {
-        match (self, &column.values) {
-            (Self::Float(cells), Values::Float(values)) => {
-                apply_cells(cells, f64::NAN, &column.rows, actions, |at| values[at]);
-            }
-            (Self::Bool(cells), Values::Bool(values)) => {
-                apply_cells(cells, None, &column.rows, actions, |at| Some(values[at]));
-            }
-            (Self::Text(cells), Values::Text(values)) => {
-                apply_cells(cells, None, &column.rows, actions, |at| Some(values[at].clone()));
-            }
-            // One field id has one type for ever, so nothing else reaches this point.
-            _ => debug_assert!(false, "a field changed its type"),
-        }
-    }
-
-    fn write(&self, out: &mut Vec<u8>, slot: u32, key: &[u8]) {
-        let at = slot as usize;
-        let is_present = match self {
-            Self::Float(cells) => !cells[at].is_nan(),
-            Self::Bool(cells) => cells[at].is_some(),
-            Self::Text(cells) => cells[at].is_some(),
-        };
-        if !is_present {
-            return;
-        }
-        if out.last() != Some(&b'{') {
-            out.push(b',');
-        }
-        out.extend_from_slice(key);
-        match self {
-            Self::Float(cells) => json::write_f64(out, cells[at]),
-            Self::Bool(cells) => json::write_bool(out, cells[at] == Some(true)),
-            Self::Text(cells) => json::write_string(out, cells[at].as_deref().unwrap_or_default()),
-        }
-    }
-}
-
-fn clear_replaced<T: Clone>(cells: &mut [T], none: T, actions: &[Action]) {
-    for action in actions {
-        if let Action::Replace(slot) = action {
-            cells[*slot as usize] = none.clone();
-        }
-    }
-}
-
-/// Walks rows in write order; `value` gives the value at a position of the column.
-fn apply_cells<T: Clone>(
-    cells: &mut [T],
-    none: T,
-    rows: &Rows,
-    actions: &[Action],
-    value: impl Fn(usize) -> T,
-) {
-    let mut next = 0;
-    for (row, action) in (0_u32..).zip(actions) {
-        let position = match rows {
-            Rows::All => Some(row as usize),
-            Rows::Some(rows) if rows.get(next) == Some(&row) => Some(next),
-            Rows::Some(_) => None,
-        };
-        next += usize::from(position.is_some());
-        match (*action, position) {
-            (Action::Replace(slot) | Action::Merge(slot), Some(at)) => {
-                cells[slot as usize] = value(at);
-            }
-            (Action::Replace(slot), None) => cells[slot as usize] = none.clone(),
-            (Action::Merge(_), None) | (Action::Skip, _) => {}
+    /// Takes the values of a slot's newest sample, in no particular order.
+    pub fn visit<'a>(&'a self, slot: u32, mut take: impl FnMut(FieldId, ValueRef<'a>)) {
+        if let Some((_, row)) = self.samples.get(slot) {
+            row.values().for_each(|(field, value)| take(field, value));
+        } else if let Some(instant) = self.instants.get(&slot) {
+            instant.values().for_each(|(field, value)| take(field, value));
         }
     }
 }

@@ -48,11 +48,19 @@ impl Leaders {
         Ok(self.of(series)?.1)
     }
 
+    /// Rank of the measurement of a series.
+    ///
+    /// # Errors
+    /// As [`Self::leader`].
+    pub fn rank_of(&self, series: SeriesId) -> Result<u32> {
+        Ok(self.of(series)?.0)
+    }
+
     /// Rank of the measurement of a table, by its first row; 0 where there is none.
     ///
     /// # Errors
     /// As [`Self::leader`].
     pub fn rank(&self, table: &Table) -> Result<u32> {
-        table.series.first().map_or(Ok(0), |series| Ok(self.of(*series)?.0))
+        table.series.first().map_or(Ok(0), |series| self.rank_of(*series))
     }
 }

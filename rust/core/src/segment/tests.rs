@@ -186,8 +186,8 @@ proptest! {
         let newest = newest(&sorted, &leaders).unwrap();
         of_newest.apply(&newest, &(i64::MIN..i64::MAX), &catalog);
         let kept = |latest: &Latest| {
-            let tables = latest.rows(|_| true);
-            let mut kept: Vec<Row> = tables.iter().flat_map(rows).collect();
+            let tables = latest.tables().map(|(_, table)| table.rows(|_| true));
+            let mut kept: Vec<Row> = tables.flat_map(|table| rows(&table)).collect();
             kept.sort_by_key(|row| (row.0, row.1));
             kept
         };

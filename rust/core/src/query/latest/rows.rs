@@ -1,68 +1,133 @@
-//! The newest samples as rows, from which they can be built again.
+//! The newest samples as rows, from which they can be built again, and compared.
 
-use super::{Cells, Latest, LatestTable, NONE};
-use crate::batch::{Column, Rows, SeriesId, Table, Values};
+use std::collections::BTreeMap;
+
+use super::instant::SAMPLE_BYTES_MAX;
+use super::{Latest, LatestTable, NONE, ValueRef};
+use crate::batch::{Column, FieldId, Rows, SeriesId, Table, Values};
+use crate::catalog::Catalog;
+
+/// A table that grows by rows.
+#[derive(Default)]
+struct Growing {
+    series: Vec<SeriesId>,
+    times_ns: Vec<i64>,
+    columns: BTreeMap<FieldId, (Vec<u32>, Values)>,
+}
 
 impl Latest {
-    /// Rows that, applied to nothing, give the samples here whose times are `kept`: one table for
-    /// each measurement, in no particular order.
+    /// Whether the samples here are those of `other`, which may have been put together from rows
+    /// that were one before: then it has also what is beyond the bytes of a sample.
     #[must_use]
-    pub fn rows(&self, kept: impl Fn(i64) -> bool) -> Vec<Table> {
-        let rows = self.tables.values().map(|table| table.rows(&kept));
-        rows.filter(|table| table.row_count() > 0).collect()
+    pub fn is_given_by(&self, other: &Self, catalog: &Catalog) -> bool {
+        let samples = |latest: &Self| latest.tables().map(|(_, table)| table.len()).sum::<usize>();
+        samples(self) == samples(other)
+            && self.tables().all(|(measurement, table)| {
+                other.table(measurement).is_some_and(|other| table.is_given_by(other, catalog))
+            })
     }
 }
 
 impl LatestTable {
-    fn rows(&self, kept: &impl Fn(i64) -> bool) -> Table {
-        let mut table = Table::default();
-        // The slot behind each row that has its values.
-        let mut slots = Vec::new();
-        for (slot, time_ns) in (0_u32..).zip(&self.times_ns) {
-            let newest = self.series[slot as usize];
-            if newest == NONE || !kept(*time_ns) {
-                continue;
+    /// Number of samples.
+    fn len(&self) -> usize {
+        self.series.iter().filter(|series| **series != NONE).count()
+    }
+
+    /// Rows that, applied to nothing, give the samples here whose times are `kept`, those of an
+    /// entity in write order.
+    #[must_use]
+    pub fn rows(&self, kept: impl Fn(i64) -> bool) -> Table {
+        let mut rows = Growing::default();
+        for shape in self.samples.shapes() {
+            for (slot, row) in shape.slots().iter().zip(shape.rows()) {
+                let time_ns = self.times_ns[*slot as usize];
+                if kept(time_ns) {
+                    rows.push(self.series[*slot as usize], time_ns, row.values());
+                }
             }
-            // Of a tag set that shares the instant, the last row alone decides which tags win.
-            let mut earlier: Vec<SeriesId> = Vec::new();
-            for id in self.merged.get(&slot).into_iter().flatten() {
-                earlier.retain(|other| other != id);
-                earlier.push(*id);
-            }
-            earlier.retain(|id| *id != newest);
-            for id in earlier {
-                table.series.push(id);
-                table.times_ns.push(*time_ns);
-            }
-            slots.push((u32::try_from(table.series.len()).expect("rows have 32 bits"), slot));
-            table.series.push(newest);
-            table.times_ns.push(*time_ns);
         }
-        let column = |column: &super::LatestColumn| {
-            let (rows, values) = match &column.cells {
-                Cells::Float(cells) => {
-                    let value = |at: usize| Some(cells[at]).filter(|value| !value.is_nan());
-                    let (rows, values) = pick(&slots, value);
-                    (rows, Values::Float(values))
-                }
-                Cells::Bool(cells) => {
-                    let (rows, values) = pick(&slots, |at| cells[at]);
-                    (rows, Values::Bool(values))
-                }
-                Cells::Text(cells) => {
-                    let (rows, values) = pick(&slots, |at| cells[at].clone());
-                    (rows, Values::Text(values))
-                }
+        for (slot, instant) in &self.instants {
+            let time_ns = self.times_ns[*slot as usize];
+            if kept(time_ns) {
+                instant.rows().for_each(|(series, own)| rows.push(series, time_ns, own));
+            }
+        }
+        rows.finish()
+    }
+
+    /// Series of any sample.
+    #[must_use]
+    pub fn any_series(&self) -> Option<SeriesId> {
+        self.series.iter().copied().find(|series| *series != NONE)
+    }
+
+    fn is_given_by(&self, other: &Self, catalog: &Catalog) -> bool {
+        let others: BTreeMap<_, u32> = other.entities.iter().copied().zip(0..).collect();
+        (0_u32..).zip(&self.entities).all(|(slot, entity)| {
+            let Some(time_ns) = self.time_of(slot) else { return true };
+            let Some(other_slot) = others.get(entity).copied() else { return false };
+            let is_whole = self.instants.get(&slot).is_none_or(|of| of.bytes() < SAMPLE_BYTES_MAX);
+            let (mine, theirs) = (self.values(slot), other.values(other_slot));
+            let is_there = |field: &FieldId| theirs.get(field) == mine.get(field);
+            let tags = |table: &Self, slot| {
+                let mut tags = Vec::new();
+                table.write_tags(&mut tags, slot, catalog);
+                tags
             };
-            let is_whole = rows.len() == table.series.len();
-            let rows = if is_whole { Rows::All } else { Rows::Some(rows) };
-            (!values.is_empty()).then_some(Column { field: column.field, rows, values })
-        };
-        table.columns = self.columns.iter().filter_map(column).collect();
-        table
+            other.time_of(other_slot) == Some(time_ns)
+                && mine.keys().all(is_there)
+                && (!is_whole || mine.len() == theirs.len())
+                && (!is_whole || tags(self, slot) == tags(other, other_slot))
+        })
+    }
+
+    fn values(&self, slot: u32) -> BTreeMap<FieldId, ValueRef<'_>> {
+        let mut values = BTreeMap::new();
+        self.visit(slot, |field, value| {
+            values.insert(field, value);
+        });
+        values
     }
 }
 
-fn pick<T>(slots: &[(u32, u32)], value: impl Fn(usize) -> Option<T>) -> (Vec<u32>, Vec<T>) {
-    slots.iter().filter_map(|(row, slot)| Some((*row, value(*slot as usize)?))).unzip()
+impl Growing {
+    fn push<'v>(
+        &mut self,
+        series: SeriesId,
+        time_ns: i64,
+        values: impl Iterator<Item = (FieldId, ValueRef<'v>)>,
+    ) {
+        let row = u32::try_from(self.series.len()).expect("rows have 32 bits");
+        self.series.push(series);
+        self.times_ns.push(time_ns);
+        for (field, value) in values {
+            let empty = || {
+                let values = match value {
+                    ValueRef::Float(_) => Values::Float(Vec::new()),
+                    ValueRef::Bool(_) => Values::Bool(Vec::new()),
+                    ValueRef::Text(_) => Values::Text(Vec::new()),
+                };
+                (Vec::new(), values)
+            };
+            let (rows, values) = self.columns.entry(field).or_insert_with(empty);
+            rows.push(row);
+            match (values, value) {
+                (Values::Float(values), ValueRef::Float(value)) => values.push(value),
+                (Values::Bool(values), ValueRef::Bool(value)) => values.push(value),
+                (Values::Text(values), ValueRef::Text(value)) => values.push(value.into()),
+                _ => debug_assert!(false, "one field id has one type for ever"),
+            }
+        }
+    }
+
+    fn finish(self) -> Table {
+        let row_count = self.series.len();
+        let column = |(field, (rows, values)): (FieldId, (Vec<u32>, Values))| {
+            let rows = if rows.len() == row_count { Rows::All } else { Rows::Some(rows) };
+            Column { field, rows, values }
+        };
+        let columns = self.columns.into_iter().map(column).collect();
+        Table { series: self.series, times_ns: self.times_ns, columns }
+    }
 }

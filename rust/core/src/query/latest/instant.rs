@@ -1,0 +1,229 @@
+//! Several rows of an entity at its newest instant (decisions F6, N5).
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::value::{Value, ValueRef};
+use crate::batch::{FieldId, SeriesId};
+
+/// Bytes of values, and of tags, from which on a sample takes no earlier row.
+pub(super) const SAMPLE_BYTES_MAX: usize = 1 << 20;
+
+/// Rows without anything of their own that may lie among the others until all are looked through.
+const DEAD_ROWS_MIN: usize = 8;
+
+/// The rows that an entity's newest sample is put together from, last written first, until it has
+/// [`SAMPLE_BYTES_MAX`]. Each has only what no later one replaced, so together they are no larger
+/// than the sample; a row that is left out once is out for good, whatever becomes of later ones.
+#[derive(Default)]
+pub(super) struct Instant {
+    /// In write order, so their numbers ascend.
+    rows: VecDeque<Row>,
+    /// The newest value of each field, and the number of its row.
+    fields: BTreeMap<FieldId, (u64, Value)>,
+    /// The last row of each tag set, and the bytes of its tags.
+    tag_sets: BTreeMap<SeriesId, (u64, usize)>,
+    /// Of all rows.
+    bytes: usize,
+    /// Number of the row that comes next.
+    next: u64,
+    /// Rows without anything of their own.
+    dead: usize,
+}
+
+struct Row {
+    number: u64,
+    series: SeriesId,
+    /// As it came: some of their values may have been replaced.
+    fields: Box<[FieldId]>,
+    /// Values that are the newest of their field, and the tags if they are its own.
+    live: usize,
+    /// Of what is live.
+    bytes: usize,
+}
+
+impl Instant {
+    /// Adds the row that was written last; `tags_bytes` are those of its tags.
+    pub(super) fn add(
+        &mut self,
+        series: SeriesId,
+        tags_bytes: usize,
+        cells: impl IntoIterator<Item = (FieldId, Value)>,
+    ) {
+        let number = self.next;
+        self.next += 1;
+        let mut bytes = tags_bytes;
+        if let Some((row, bytes)) = self.tag_sets.insert(series, (number, tags_bytes)) {
+            self.release(row, bytes);
+        }
+        let mut fields = Vec::new();
+        for (field, value) in cells {
+            bytes += value.as_ref().bytes();
+            fields.push(field);
+            if let Some((row, replaced)) = self.fields.insert(field, (number, value)) {
+                self.release(row, replaced.as_ref().bytes());
+            }
+        }
+        self.bytes += bytes;
+        let live = fields.len() + 1;
+        self.rows.push_back(Row { number, series, fields: fields.into(), live, bytes });
+        while self.rows.front().is_some_and(|row| self.bytes - row.bytes >= SAMPLE_BYTES_MAX) {
+            self.drop_oldest();
+        }
+        if self.dead >= DEAD_ROWS_MIN && self.dead > self.rows.len() / 2 {
+            self.rows.retain(|row| row.live > 0);
+            self.dead = 0;
+        }
+    }
+
+    /// Takes something of so many bytes from a row.
+    fn release(&mut self, number: u64, bytes: usize) {
+        let at = self.rows.binary_search_by_key(&number, |row| row.number);
+        let row = &mut self.rows[at.expect("a row stays while something is its own")];
+        row.live -= 1;
+        row.bytes -= bytes;
+        self.bytes -= bytes;
+        self.dead += usize::from(row.live == 0);
+    }
+
+    fn drop_oldest(&mut self) {
+        let Some(row) = self.rows.pop_front() else { return };
+        self.bytes -= row.bytes;
+        self.dead -= usize::from(row.live == 0);
+        for field in &row.fields {
+            if self.fields.get(field).is_some_and(|(of, _)| *of == row.number) {
+                self.fields.remove(field);
+            }
+        }
+        if self.tag_sets.get(&row.series).is_some_and(|(of, _)| *of == row.number) {
+            self.tag_sets.remove(&row.series);
+        }
+    }
+
+    /// The sample's values, by field.
+    pub(super) fn values(&self) -> impl Iterator<Item = (FieldId, ValueRef<'_>)> {
+        self.fields.iter().map(|(field, (_, value))| (*field, value.as_ref()))
+    }
+
+    /// The tag sets whose tags the sample has, in write order: the later one wins.
+    pub(super) fn tag_sets(&self) -> impl Iterator<Item = SeriesId> {
+        let is_last =
+            |row: &&Row| self.tag_sets.get(&row.series).is_some_and(|of| of.0 == row.number);
+        self.rows.iter().filter(is_last).map(|row| row.series)
+    }
+
+    /// Its rows in write order, each with the values of its own: what, added to nothing, gives the
+    /// same again.
+    pub(super) fn rows(
+        &self,
+    ) -> impl Iterator<Item = (SeriesId, impl Iterator<Item = (FieldId, ValueRef<'_>)>)> {
+        self.rows.iter().filter(|row| row.live > 0).map(|row| {
+            let own = |field: &FieldId| {
+                let (number, value) = self.fields.get(field)?;
+                (*number == row.number).then(|| (*field, value.as_ref()))
+            };
+            (row.series, row.fields.iter().filter_map(own))
+        })
+    }
+
+    /// Bytes of the sample.
+    pub(super) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(bytes: usize) -> Value {
+        Value::Text("x".repeat(bytes).into())
+    }
+
+    fn fields(instant: &Instant) -> Vec<FieldId> {
+        instant.values().map(|(field, _)| field).collect()
+    }
+
+    fn rows(instant: &Instant) -> Vec<(SeriesId, Vec<FieldId>)> {
+        let rows = instant.rows();
+        rows.map(|(series, own)| (series, own.map(|(field, _)| field).collect())).collect()
+    }
+
+    #[test]
+    fn f6_the_later_write_wins_each_field_and_tag_set() {
+        let mut instant = Instant::default();
+        instant.add(1, 5, [(1, Value::Float(1.0)), (2, Value::Bool(true))]);
+        instant.add(2, 5, [(2, Value::Bool(false)), (3, text(3))]);
+        assert_eq!(rows(&instant), [(1, vec![1]), (2, vec![2, 3])]);
+        assert!(instant.values().eq([
+            (1, ValueRef::Float(1.0)),
+            (2, ValueRef::Bool(false)),
+            (3, ValueRef::Text("xxx")),
+        ]));
+        instant.add(1, 5, []);
+        assert!(instant.tag_sets().eq([2, 1]));
+        assert_eq!(rows(&instant), [(1, vec![1]), (2, vec![2, 3]), (1, vec![])]);
+        assert_eq!(instant.bytes(), 5 + 5 + 8 + 1 + 3);
+    }
+
+    #[test]
+    fn n5_rows_join_until_the_sample_has_its_bytes_and_no_further() {
+        let mut instant = Instant::default();
+        let whole = SAMPLE_BYTES_MAX;
+        instant.add(1, 0, [(1, text(10))]);
+        instant.add(1, 0, [(2, text(whole - 1))]);
+        assert_eq!(fields(&instant), [1, 2], "it had less than all before it took the first");
+        instant.add(1, 0, [(3, text(1))]);
+        assert_eq!(fields(&instant), [2, 3]);
+        instant.add(1, 0, [(4, text(3 * whole))]);
+        assert_eq!(fields(&instant), [4], "the last row is taken whole");
+        instant.add(1, 0, [(4, text(1))]);
+        assert_eq!(fields(&instant), [4], "what was left out does not come back");
+    }
+
+    #[test]
+    fn n5_tags_count_so_tag_sets_without_end_stay_within_the_bound() {
+        let mut instant = Instant::default();
+        for series in 0..40_000 {
+            instant.add(series, 100, [(1, Value::Float(0.0))]);
+            assert!(instant.bytes() < SAMPLE_BYTES_MAX + 108);
+        }
+        assert!(instant.rows.len() <= SAMPLE_BYTES_MAX / 100 + 1, "{}", instant.rows.len());
+        assert_eq!(instant.tag_sets().last(), Some(39_999));
+    }
+
+    #[test]
+    fn tag_sets_in_turns_do_not_grow_it() {
+        let mut instant = Instant::default();
+        instant.add(9, 10, [(9, Value::Bool(true))]);
+        for turn in 0..10_000 {
+            instant.add(turn % 3, 10, [(turn % 2, Value::Float(1.0))]);
+        }
+        assert_eq!(instant.rows().count(), 4);
+        assert!(instant.rows.len() <= 4 + DEAD_ROWS_MIN, "{}", instant.rows.len());
+    }
+
+    #[test]
+    fn its_rows_added_to_nothing_give_it_again() {
+        let mut instant = Instant::default();
+        let mut seed = 1_u32;
+        for _ in 0..500 {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let cells = (0..seed >> 30).map(|at| {
+                let field = (seed >> (5 * at)) % 16;
+                (field, text((seed >> (7 * at)) as usize % 300_000))
+            });
+            let cells: BTreeMap<FieldId, Value> = cells.collect();
+            instant.add(seed >> 20 & 3, 7, cells);
+            let mut again = Instant::default();
+            for (series, own) in instant.rows() {
+                let own = own.map(|(field, value)| match value {
+                    ValueRef::Text(value) => (field, Value::Text(value.into())),
+                    _ => unreachable!("texts only"),
+                });
+                again.add(series, 7, own.collect::<Vec<_>>());
+            }
+            assert!(again.values().eq(instant.values()));
+            assert!(again.tag_sets().eq(instant.tag_sets()));
+        }
+    }
+}

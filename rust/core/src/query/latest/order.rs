@@ -1,0 +1,89 @@
+//! Slots in byte order of their entity ids.
+
+/// Slots of a part; one that has more is cut in half.
+const PART_SLOTS_MAX: usize = 512;
+
+/// So many slots to one new one, and it is found a place alone; fewer, and all are sorted anew.
+const SLOTS_PER_NEW: usize = 16;
+
+/// Sorted slots, in parts so that one more takes its place without moving all behind it.
+#[derive(Default)]
+pub(super) struct Order {
+    /// None is empty.
+    parts: Vec<Vec<u32>>,
+    len: u32,
+}
+
+impl Order {
+    /// Adds the slots from the first that is not here to `end`; `id` gives a slot's entity id.
+    pub(super) fn extend_to<'i>(&mut self, end: u32, id: impl Fn(u32) -> &'i str) {
+        let known = std::mem::replace(&mut self.len, end);
+        let fresh = known..end;
+        if fresh.len() > known as usize / SLOTS_PER_NEW {
+            let mut slots: Vec<u32> = self.iter().chain(fresh).collect();
+            // Stable, so that it takes the sorted run in front as one.
+            slots.sort_by_key(|slot| id(*slot));
+            self.parts = slots.chunks(PART_SLOTS_MAX / 2).map(<[u32]>::to_vec).collect();
+        } else {
+            fresh.for_each(|slot| self.insert(slot, &id));
+        }
+    }
+
+    fn insert<'i>(&mut self, slot: u32, id: &impl Fn(u32) -> &'i str) {
+        let is_before = |other: u32| id(other) < id(slot);
+        let at = self.parts.partition_point(|part| is_before(part[0])).saturating_sub(1);
+        let Some(part) = self.parts.get_mut(at) else {
+            self.parts.push(vec![slot]);
+            return;
+        };
+        part.insert(part.partition_point(|other| is_before(*other)), slot);
+        if part.len() > PART_SLOTS_MAX {
+            let second = part.split_off(PART_SLOTS_MAX / 2);
+            self.parts.insert(at + 1, second);
+        }
+    }
+
+    /// All slots.
+    pub(super) fn iter(&self) -> impl Iterator<Item = u32> {
+        self.parts.iter().flatten().copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    fn ids(count: u32) -> Vec<String> {
+        (0..count).map(|slot| format!("{:08x}", slot.wrapping_mul(2_654_435_761))).collect()
+    }
+
+    #[test]
+    fn g4_slots_come_in_order_of_their_ids_however_they_were_added() {
+        let ids = ids(5_000);
+        for step in [1, 7, 400, 5_000] {
+            let mut order = Order::default();
+            for end in (0..5_000).step_by(step).skip(1).chain([5_000]) {
+                order.extend_to(end, |slot| &ids[slot as usize]);
+            }
+            let found: Vec<&str> = order.iter().map(|slot| &*ids[slot as usize]).collect();
+            assert_eq!(found.len(), 5_000);
+            assert!(found.is_sorted_by(|a, b| a < b), "{step}");
+            assert!(order.parts.iter().all(|part| (1..=PART_SLOTS_MAX).contains(&part.len())));
+        }
+    }
+
+    #[test]
+    fn one_more_among_many_is_compared_with_few() {
+        let ids = ids(100_001);
+        let mut order = Order::default();
+        order.extend_to(100_000, |slot| &ids[slot as usize]);
+        let looks = Cell::new(0);
+        order.extend_to(100_001, |slot| {
+            looks.set(looks.get() + 1);
+            &ids[slot as usize]
+        });
+        assert!(looks.get() < 64, "{}", looks.get());
+    }
+}

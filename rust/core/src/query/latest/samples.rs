@@ -1,0 +1,294 @@
+//! Rows of values by slot. Those with the same fields lie side by side, so a row takes what its
+//! values take, and the fields of a whole fleet are named once.
+
+use std::hash::{BuildHasher, Hasher};
+use std::sync::OnceLock;
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+
+use super::value::{Value, ValueRef};
+use crate::batch::{Column, FieldId, FieldType, Values};
+use crate::catalog::Catalog;
+
+/// No shape.
+const NONE: u32 = u32::MAX;
+
+/// Rows that a shape may keep memory for beyond four times those it has.
+const SPARE_ROWS: usize = 64;
+
+/// At most one row for each slot.
+#[derive(Default)]
+pub(super) struct Samples {
+    /// By slot.
+    places: Vec<Place>,
+    shapes: Vec<Shape>,
+    /// The shapes in use, by the hash of their fields.
+    by_fields: HashTable<(u64, u32)>,
+    unused: Vec<u32>,
+    /// Shapes that lost a row, or have none yet, since [`Self::sweep`].
+    emptied: Vec<u32>,
+    hasher: RandomState,
+}
+
+#[derive(Clone, Copy)]
+struct Place {
+    shape: u32,
+    row: u32,
+}
+
+const NOWHERE: Place = Place { shape: NONE, row: 0 };
+
+/// All rows that have values of the same fields.
+#[derive(Default)]
+pub(super) struct Shape {
+    /// Of its fields.
+    hash: u64,
+    /// Of doubles, then of booleans, then of strings.
+    fields: Box<[FieldId]>,
+    floats: usize,
+    bools: usize,
+    /// Indices into `fields`, in byte order of their names, once somebody asked.
+    by_name: OnceLock<Box<[u32]>>,
+    /// Slot of each row.
+    slots: Vec<u32>,
+    /// Row below row, in order of `fields`.
+    float_values: Vec<f64>,
+    bool_values: Vec<bool>,
+    text_values: Vec<Box<str>>,
+}
+
+/// The values of a row, in order of their fields.
+#[derive(Clone, Copy)]
+pub(super) struct Row<'a> {
+    pub(super) shape: &'a Shape,
+    pub(super) floats: &'a [f64],
+    pub(super) bools: &'a [bool],
+    pub(super) texts: &'a [Box<str>],
+}
+
+/// Place of a type's values in [`Row`] and [`Shape`].
+pub(super) const fn rank(field_type: FieldType) -> u8 {
+    match field_type {
+        FieldType::Float => 0,
+        FieldType::Bool => 1,
+        FieldType::Text => 2,
+    }
+}
+
+impl Samples {
+    /// Adds a slot without a row.
+    pub(super) fn push_slot(&mut self) {
+        self.places.push(NOWHERE);
+    }
+
+    /// The shape of these columns, which are in its order. It is good until [`Self::sweep`].
+    pub(super) fn shape_of(&mut self, columns: &[&Column]) -> u32 {
+        let mut hasher = self.hasher.build_hasher();
+        columns.iter().for_each(|column| hasher.write_u32(column.field));
+        let hash = hasher.finish();
+        let is_it = |(_, shape): &(u64, u32)| self.shapes[*shape as usize].is_of(columns);
+        if let Some((_, shape)) = self.by_fields.find(hash, is_it) {
+            return *shape;
+        }
+        let count = |field_type| {
+            columns.iter().filter(|column| column.values.field_type() == field_type).count()
+        };
+        let made = Shape {
+            hash,
+            fields: columns.iter().map(|column| column.field).collect(),
+            floats: count(FieldType::Float),
+            bools: count(FieldType::Bool),
+            ..Shape::default()
+        };
+        let shape = self.unused.pop().unwrap_or_else(|| {
+            self.shapes.push(Shape::default());
+            u32::try_from(self.shapes.len() - 1).expect("there are no more shapes than slots")
+        });
+        self.shapes[shape as usize] = made;
+        self.by_fields.insert_unique(hash, (hash, shape), |(hash, _)| *hash);
+        self.emptied.push(shape);
+        shape
+    }
+
+    /// The shape of a slot's row, if it is of these columns.
+    pub(super) fn own_shape(&self, slot: u32, columns: &[&Column]) -> Option<u32> {
+        let shape = self.places[slot as usize].shape;
+        (shape != NONE && self.shapes[shape as usize].is_of(columns)).then_some(shape)
+    }
+
+    /// Puts the values at these places of columns into a slot's row; `shape` is theirs.
+    pub(super) fn set<'c>(
+        &mut self,
+        slot: u32,
+        shape: u32,
+        cells: impl Iterator<Item = (&'c Column, usize)>,
+    ) {
+        if self.places[slot as usize].shape != shape {
+            self.remove(slot);
+            let row = self.shapes[shape as usize].push(slot);
+            self.places[slot as usize] = Place { shape, row };
+        }
+        let row = self.places[slot as usize].row as usize;
+        self.shapes[shape as usize].fill(row, cells);
+    }
+
+    /// Takes away a slot's row.
+    pub(super) fn remove(&mut self, slot: u32) {
+        let Place { shape, row } = std::mem::replace(&mut self.places[slot as usize], NOWHERE);
+        let Some(of) = self.shapes.get_mut(shape as usize) else { return };
+        if let Some(moved) = of.swap_remove(row as usize) {
+            self.places[moved as usize].row = row;
+        }
+        if of.slots.is_empty() {
+            self.emptied.push(shape);
+        }
+    }
+
+    /// Forgets the shapes that have no row.
+    pub(super) fn sweep(&mut self) {
+        for shape in std::mem::take(&mut self.emptied) {
+            let of = &mut self.shapes[shape as usize];
+            if !of.slots.is_empty() {
+                continue;
+            }
+            let entry = self.by_fields.find_entry(of.hash, |(_, other)| *other == shape);
+            if let Ok(entry) = entry {
+                entry.remove();
+                *of = Shape::default();
+                self.unused.push(shape);
+            }
+        }
+    }
+
+    /// The number of a slot's shape, and its row.
+    pub(super) fn get(&self, slot: u32) -> Option<(u32, Row<'_>)> {
+        let Place { shape, row } = *self.places.get(slot as usize)?;
+        Some((shape, self.shapes.get(shape as usize)?.row(row as usize)))
+    }
+
+    /// The shapes that have rows.
+    pub(super) fn shapes(&self) -> impl Iterator<Item = &Shape> {
+        self.shapes.iter().filter(|shape| !shape.slots.is_empty())
+    }
+}
+
+impl Shape {
+    fn is_of(&self, columns: &[&Column]) -> bool {
+        self.fields.iter().eq(columns.iter().map(|column| &column.field))
+    }
+
+    fn texts(&self) -> usize {
+        self.fields.len() - self.floats - self.bools
+    }
+
+    fn push(&mut self, slot: u32) -> u32 {
+        let row = u32::try_from(self.slots.len()).expect("there are no more rows than slots");
+        self.slots.push(slot);
+        self.float_values.resize(self.slots.len() * self.floats, 0.0);
+        self.bool_values.resize(self.slots.len() * self.bools, false);
+        self.text_values.resize(self.slots.len() * self.texts(), Box::default());
+        row
+    }
+
+    fn fill<'c>(&mut self, row: usize, cells: impl Iterator<Item = (&'c Column, usize)>) {
+        let (floats, bools, texts) = (self.floats, self.bools, self.texts());
+        let mut floats = self.float_values[row * floats..][..floats].iter_mut();
+        let mut bools = self.bool_values[row * bools..][..bools].iter_mut();
+        let mut texts = self.text_values[row * texts..][..texts].iter_mut();
+        for (column, place) in cells {
+            let is_taken = match &column.values {
+                Values::Float(values) => floats.next().map(|to| *to = values[place]),
+                Values::Bool(values) => bools.next().map(|to| *to = values[place]),
+                Values::Text(values) => texts.next().map(|to| to.clone_from(&values[place])),
+            };
+            debug_assert!(is_taken.is_some(), "one field id has one type for ever");
+        }
+    }
+
+    /// Puts the last row in the place of another; its slot, if it is another.
+    fn swap_remove(&mut self, row: usize) -> Option<u32> {
+        let last = self.slots.len() - 1;
+        swap_remove(&mut self.float_values, row, last, self.floats);
+        swap_remove(&mut self.bool_values, row, last, self.bools);
+        let texts = self.texts();
+        swap_remove(&mut self.text_values, row, last, texts);
+        self.slots.swap_remove(row);
+        if self.slots.capacity() > 4 * self.slots.len() + SPARE_ROWS {
+            self.float_values.shrink_to_fit();
+            self.bool_values.shrink_to_fit();
+            self.text_values.shrink_to_fit();
+            self.slots.shrink_to_fit();
+        }
+        self.slots.get(row).copied()
+    }
+
+    fn row(&self, row: usize) -> Row<'_> {
+        let texts = self.texts();
+        Row {
+            shape: self,
+            floats: &self.float_values[row * self.floats..][..self.floats],
+            bools: &self.bool_values[row * self.bools..][..self.bools],
+            texts: &self.text_values[row * texts..][..texts],
+        }
+    }
+
+    pub(super) fn fields(&self) -> &[FieldId] {
+        &self.fields
+    }
+
+    pub(super) fn slots(&self) -> &[u32] {
+        &self.slots
+    }
+
+    pub(super) fn rows(&self) -> impl Iterator<Item = Row<'_>> {
+        (0..self.slots.len()).map(|row| self.row(row))
+    }
+
+    /// Indices into [`Self::fields`], in byte order of the fields' names.
+    pub(super) fn by_name(&self, catalog: &Catalog) -> &[u32] {
+        self.by_name.get_or_init(|| {
+            let mut order: Vec<u32> = (0..).take(self.fields.len()).collect();
+            let name = |at: u32| catalog.field(self.fields[at as usize]).map(|field| &*field.name);
+            order.sort_unstable_by(|a, b| name(*a).cmp(&name(*b)));
+            order.into()
+        })
+    }
+}
+
+/// Puts the last row of `width` values in the place of another.
+fn swap_remove<T>(values: &mut Vec<T>, row: usize, last: usize, width: usize) {
+    for at in 0..width {
+        values.swap(row * width + at, last * width + at);
+    }
+    values.truncate(last * width);
+}
+
+impl<'a> Row<'a> {
+    /// The value at an index of the shape's fields.
+    pub(super) fn value(&self, at: usize) -> ValueRef<'a> {
+        let bools_from = self.floats.len();
+        let texts_from = bools_from + self.bools.len();
+        match at {
+            _ if at < bools_from => ValueRef::Float(self.floats[at]),
+            _ if at < texts_from => ValueRef::Bool(self.bools[at - bools_from]),
+            _ => ValueRef::Text(&self.texts[at - texts_from]),
+        }
+    }
+
+    /// Its values, with their fields.
+    pub(super) fn values(self) -> impl Iterator<Item = (FieldId, ValueRef<'a>)> {
+        let fields = self.shape.fields.iter().enumerate();
+        fields.map(move |(at, field)| (*field, self.value(at)))
+    }
+}
+
+impl From<ValueRef<'_>> for Value {
+    fn from(value: ValueRef<'_>) -> Self {
+        match value {
+            ValueRef::Float(value) => Self::Float(value),
+            ValueRef::Bool(value) => Self::Bool(value),
+            ValueRef::Text(value) => Self::Text(value.into()),
+        }
+    }
+}

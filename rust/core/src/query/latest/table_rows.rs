@@ -1,0 +1,144 @@
+//! The rows of a table one by one, each with the values that it has.
+
+use std::ops::Range;
+
+use super::samples::rank;
+use crate::batch::{Column, Rows, Table};
+
+/// Gives the cells of a table's rows. Making it and walking it takes what the table's values take.
+pub(super) struct TableRows<'t> {
+    table: &'t Table,
+    /// In the order that a sample's values have: by type, then field.
+    columns: Vec<&'t Column>,
+    /// Where rows differ in their fields: the cells of all rows, row below row.
+    sparse: Option<Sparse>,
+    /// Columns of the row whose cells were asked for last.
+    present: Vec<&'t Column>,
+}
+
+struct Sparse {
+    /// Where the cells of each row begin, and where the last row's end.
+    starts: Vec<u32>,
+    /// Column and place in it.
+    cells: Vec<(u32, u32)>,
+}
+
+/// The cells of a row.
+pub(super) struct Cells<'a> {
+    columns: &'a [&'a Column],
+    places: Places<'a>,
+}
+
+enum Places<'a> {
+    /// The same in every column.
+    All(usize),
+    Each(&'a [(u32, u32)]),
+}
+
+impl<'t> TableRows<'t> {
+    pub(super) fn new(table: &'t Table) -> Self {
+        let mut columns: Vec<&Column> = table.columns.iter().collect();
+        columns.sort_unstable_by_key(|column| (rank(column.values.field_type()), column.field));
+        let is_dense = columns.iter().all(|column| column.rows == Rows::All);
+        let sparse = (!is_dense).then(|| Sparse::new(&columns, table.row_count()));
+        let present = if is_dense { columns.clone() } else { Vec::new() };
+        Self { table, columns, sparse, present }
+    }
+
+    /// Whether the next row is a newer one of the same series, so that nothing is left of this one.
+    pub(super) fn is_followed(&self, row: usize, range_ns: &Range<i64>) -> bool {
+        let Table { series, times_ns, .. } = self.table;
+        times_ns.get(row + 1).is_some_and(|next_ns| {
+            series[row + 1] == series[row] && *next_ns > times_ns[row] && range_ns.contains(next_ns)
+        })
+    }
+
+    /// The cells of a row.
+    pub(super) fn cells(&mut self, row: usize) -> Cells<'_> {
+        let Some(sparse) = &self.sparse else {
+            return Cells { columns: &self.present, places: Places::All(row) };
+        };
+        let cells = &sparse.cells[sparse.starts[row] as usize..sparse.starts[row + 1] as usize];
+        self.present.clear();
+        self.present.extend(cells.iter().map(|(column, _)| self.columns[*column as usize]));
+        Cells { columns: &self.present, places: Places::Each(cells) }
+    }
+}
+
+impl Sparse {
+    fn new(columns: &[&Column], row_count: usize) -> Self {
+        // A cell for each value, so there are fewer than a block may have.
+        let mut starts = vec![0_u32; row_count + 2];
+        let each_row = |column: &Column, take: &mut dyn FnMut(usize, u32)| match &column.rows {
+            Rows::All => (0..row_count).zip(0..).for_each(|(row, place)| take(row, place)),
+            Rows::Some(rows) => {
+                rows.iter().zip(0..).for_each(|(row, place)| take(*row as usize, place));
+            }
+        };
+        for column in columns {
+            each_row(column, &mut |row, _| starts[row + 2] += 1);
+        }
+        for row in 2..starts.len() {
+            starts[row] += starts[row - 1];
+        }
+        let mut cells = vec![(0, 0); starts[row_count + 1] as usize];
+        for (column, at) in columns.iter().zip(0..) {
+            each_row(column, &mut |row, place| {
+                let next = &mut starts[row + 1];
+                cells[*next as usize] = (at, place);
+                *next += 1;
+            });
+        }
+        starts.pop();
+        Self { starts, cells }
+    }
+}
+
+impl<'a> Cells<'a> {
+    /// Columns that the row has a value in, in the order of its values.
+    pub(super) const fn columns(&self) -> &'a [&'a Column] {
+        self.columns
+    }
+
+    /// The row's values: a column and the place in it.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&'a Column, usize)> {
+        self.columns.iter().enumerate().map(|(at, column)| match self.places {
+            Places::All(place) => (*column, place),
+            Places::Each(cells) => (*column, cells[at].1 as usize),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::Values;
+
+    fn column(field: u32, rows: Rows, values: Values) -> Column {
+        Column { field, rows, values }
+    }
+
+    #[test]
+    fn each_row_has_its_own_cells_by_type_then_field() {
+        let table = Table {
+            series: vec![0; 3],
+            times_ns: vec![1, 2, 2],
+            columns: vec![
+                column(1, Rows::Some(vec![0, 2]), Values::Bool(vec![true, false])),
+                column(9, Rows::All, Values::Float(vec![0.5, 1.5, 2.5])),
+                column(4, Rows::Some(vec![2]), Values::Float(vec![7.0])),
+            ],
+        };
+        let mut rows = TableRows::new(&table);
+        let mut cells = |row| {
+            let cells = rows.cells(row);
+            cells.iter().map(|(column, place)| (column.field, place)).collect::<Vec<_>>()
+        };
+        assert_eq!(cells(0), [(9, 0), (1, 0)]);
+        assert_eq!(cells(1), [(9, 1)]);
+        assert_eq!(cells(2), [(4, 0), (9, 2), (1, 1)]);
+        let followed = |row, start| rows.is_followed(row, &(start..10));
+        assert_eq!([0, 1, 2].map(|row| followed(row, 0)), [true, false, false]);
+        assert!(!followed(0, 3), "the next row is not asked for");
+    }
+}
