@@ -28,6 +28,13 @@ class Refused(Exception):
 
     args: tuple[str, dict[str, object]]
 
+class TenantFull(Refused):
+    """A batch with names that are new to the store and would take it past a bound on them:
+    `invalid_input` (`field`: `tags` for the series, `fields` for the fields of the store).
+
+    Names that exist can be written on.
+    """
+
 class StoreError(Exception):
     """A fault of the machine or the files; the message says which and what to do."""
 
@@ -223,6 +230,9 @@ class Plane:
         *,
         batch_records_max: int = 1000,
         tags_max: int = 64,
+        fields_max: int = 4096,
+        tenant_fields_max: int = 100_000,
+        tenant_series_max: int = 10_000_000,
         buffer_bytes_max: int | None = None,
         now_ns: int | None = None,
     ) -> WriteResult:
@@ -231,7 +241,10 @@ class Plane:
         The batch is atomic: it is stored whole, less the individually rejected records, or not at
         all. With `buffer_bytes_max` it is not yet durable on return: it waits for the next `flush`,
         beside others of that many sealed bytes at most; where they leave no room it is refused
-        (`ingest_buffer_full`). `now_ns` replaces the clock. Raises `Refused`, `StoreError`.
+        (`ingest_buffer_full`). `tags_max` and `fields_max` bound a record, `tenant_fields_max` and
+        `tenant_series_max` all that the store has: beyond them the batch is refused
+        (`invalid_input`, `field`: `tags` or `fields`). `now_ns` replaces the clock. Raises
+        `Refused` (`TenantFull` for the bounds of the store), `StoreError`.
         """
     def write_protobuf(
         self,
@@ -239,6 +252,9 @@ class Plane:
         *,
         batch_records_max: int = 10_000,
         tags_max: int = 64,
+        fields_max: int = 4096,
+        tenant_fields_max: int = 100_000,
+        tenant_series_max: int = 10_000_000,
         buffer_bytes_max: int | None = None,
         now_ns: int | None = None,
     ) -> WriteResult:

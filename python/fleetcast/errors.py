@@ -2,6 +2,7 @@
 
 Exception
 ├── Refused             the contract refuses the request: code and context (from the engine)
+│   └── TenantFull      a batch would take its tenant past a bound on names
 ├── StoreError          the machine or the files failed (from the engine)
 │   ├── StoreMissing
 │   ├── StoreExists
@@ -22,6 +23,7 @@ from fleetcast._core import (
     StoreFull,
     StoreMissing,
     StoreUnavailable,
+    TenantFull,
 )
 
 __all__ = [
@@ -34,6 +36,7 @@ __all__ = [
     "StoreFull",
     "StoreMissing",
     "StoreUnavailable",
+    "TenantFull",
     "refused",
 ]
 

@@ -23,6 +23,9 @@ def test_a_write():
         "body": b"[{}]",
         "batch_records_max": 1000,
         "tags_max": 64,
+        "fields_max": 4096,
+        "tenant_fields_max": 100_000,
+        "tenant_series_max": 10_000_000,
         "buffer_bytes_max": None,
     }
 

@@ -54,7 +54,7 @@ def import_(
     with run.opened() as installation:
         record = installation.tenants.get(tenant)
         plane = installation.engine.plane(record.account_id, record.name)
-        importer = Importer(plane, tags_max=installation.settings.limits.tags_max)
+        importer = Importer(plane, installation.settings.limits)
         with click.progressbar(
             length=sum(sizes), label="importing", file=sys.stderr, hidden=not sys.stderr.isatty()
         ) as bar:

@@ -94,6 +94,16 @@ class Limits:
     answer_values_max: int = setting(1_000_000, between(1000, 100_000_000))
     exempt: tuple[str, ...] = setting((), checks.networks)
 
+    @property
+    def of_batch(self) -> dict[str, int]:
+        """Bounds on the content of a batch that both transports share, as a plane takes them."""
+        return {
+            "tags_max": self.tags_max,
+            "fields_max": self.fields_max,
+            "tenant_fields_max": self.tenant_fields_max,
+            "tenant_series_max": self.tenant_series_max,
+        }
+
 
 @dataclass(frozen=True, kw_only=True)
 class Ingest:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts import InvalidKey
-from fleetcast.errors import StoreError, StoreFull, refused
+from fleetcast.errors import StoreError, StoreFull, TenantFull, refused
 from fleetcast.grpc.accounting import audit_failure
 from fleetcast.grpc.intake import Intake
 from fleetcast.grpc.threads import Threads
@@ -116,9 +116,12 @@ class Ingest:
             result = plane.write_protobuf(
                 body,
                 batch_records_max=settings.grpc.records_per_call_max,
-                tags_max=settings.limits.tags_max,
                 buffer_bytes_max=settings.ingest.queue_bytes_max,
+                **settings.limits.of_batch,
             )
+        except TenantFull as refusal:
+            self._writes.tenant_full(identity.tenant_key, refusal)
+            raise
         except StoreFull:
             raise
         except StoreError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fleetcast.errors import TenantFull
 from fleetcast.http.answers import encode
 from fleetcast.http.call import Call
 
@@ -25,12 +26,16 @@ class Telemetry:
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
         """Raises `Refused`, `StoreError`."""
         call = Call.of(request)
-        written = call.plane.write_json(
-            call.body,
-            batch_records_max=self._limits.batch_records_max,
-            tags_max=self._limits.tags_max,
-            buffer_bytes_max=self._queue_bytes_max,
-        )
+        try:
+            written = call.plane.write_json(
+                call.body,
+                batch_records_max=self._limits.batch_records_max,
+                buffer_bytes_max=self._queue_bytes_max,
+                **self._limits.of_batch,
+            )
+        except TenantFull as refusal:
+            self._writes.tenant_full(call.identity.tenant_key, refusal)
+            raise
         rejected = written.rejected_indices
         self._writes.stored(
             call.identity.tenant_key,

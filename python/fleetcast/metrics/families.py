@@ -35,6 +35,11 @@ FAMILIES = (
         "Accepted records whose time lay in the future and became the ingest time.",
     ),
     Family(
+        "fleetcast_tenant_full_total",
+        "counter",
+        "Batches refused because of a bound on the tenant's fields or series.",
+    ),
+    Family(
         "fleetcast_commit_seconds",
         "histogram",
         "Time from a sealed batch to its durable commit, group commit and fsync included.",

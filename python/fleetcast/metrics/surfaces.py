@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from fleetcast.metrics.counters import Counters, Histogram, label
@@ -9,9 +10,14 @@ from fleetcast.metrics.counters import Counters, Histogram, label
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fleetcast.errors import TenantFull
+
 _USAGE = "usage "  # no metric: names of metrics hold no space
 OTHER = "other"
 """The label of what has no name of its own, so that clients cannot invent label values."""
+_BOUNDS = {"fields": "tenant_fields_max", "tags": "tenant_series_max"}
+
+logger = logging.getLogger(__name__)
 
 
 class Requests:
@@ -115,6 +121,14 @@ class Writes:
         self._counters.add_all(
             (*zip(places, amounts, strict=True), *self._commit.changes(commit_seconds))
         )
+
+    def tenant_full(self, tenant: str, refusal: TenantFull) -> None:
+        """A batch was refused that would have taken the tenant past a bound on its names."""
+        _, context = refusal.args
+        bound = _BOUNDS[str(context["field"])]
+        name = label("fleetcast_tenant_full_total", tenant=tenant, bound=bound)
+        self._counters.add(self._counters.counter(name))
+        logger.warning("a tenant is full", extra={"tenant": tenant, "bound": f"limits.{bound}"})
 
 
 def requests_by_account(totals: Mapping[str, int]) -> dict[str, int]:

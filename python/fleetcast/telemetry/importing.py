@@ -7,11 +7,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fleetcast.errors import Refused
+from fleetcast.errors import Refused, TenantFull
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from fleetcast.config.sections import Limits
     from fleetcast.engine import Plane
     from fleetcast.telemetry.sources import Line
 
@@ -33,10 +34,10 @@ class Report:
 class Importer:
     """Imports files into one plane and keeps one report."""
 
-    def __init__(self, plane: Plane, *, tags_max: int) -> None:
+    def __init__(self, plane: Plane, limits: Limits) -> None:
         self.report = Report()
         self._plane = plane
-        self._tags_max = tags_max
+        self._limits = limits
         self._file = ""
 
     def run(self, file: str, lines: Iterable[Line]) -> None:
@@ -61,7 +62,7 @@ class Importer:
             body = b"[" + b",".join(line.record for line in lines) + b"]"
             try:
                 result = self._plane.write_json(
-                    body, batch_records_max=BATCH_RECORDS_MAX, tags_max=self._tags_max
+                    body, batch_records_max=BATCH_RECORDS_MAX, **self._limits.of_batch
                 )
             except Refused as refusal:
                 faults = _faults(refusal, len(lines))
@@ -107,6 +108,8 @@ def _reason(refusal: Refused) -> str:
     code, context = refusal.args
     if code == "field_type_conflict":
         return f"field {context.get('field')} was written with another type before"
+    if isinstance(refusal, TenantFull):
+        return f"{context.get('field')}: as many as the tenant may have are there"
     if code == "invalid_input":
         return f"{context.get('field')}: invalid"
     return code

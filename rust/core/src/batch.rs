@@ -226,6 +226,9 @@ pub struct Batch {
     pub measurements: Vec<String>,
     /// Fields; [`Column::field`] points here.
     pub fields: Vec<BatchField>,
+    /// Whether there are more distinct fields than a tenant may have (N2). The values of those
+    /// beyond are left out, so the batch is not to be stored.
+    pub has_excess_fields: bool,
     /// Series not found in the cache; a series may stand here more than once.
     pub new_series: Vec<NewSeries>,
     /// First type conflict inside the batch, if any.

@@ -84,6 +84,12 @@ impl Catalog {
         self.series_by_name.len()
     }
 
+    /// Number of fields known.
+    #[must_use]
+    pub fn field_count(&self) -> usize {
+        self.field_by_name.len()
+    }
+
     /// The measurement of this name.
     #[must_use]
     pub fn measurement(&self, name: &str) -> Option<MeasurementIndex> {
@@ -202,23 +208,23 @@ impl Catalog {
         put_at(&mut self.series, id, Series { measurement, entity, name, tags_json });
     }
 
-    /// Notes the name of a field; the same id again changes nothing.
+    /// Notes the name of a field of a measurement of this catalog; the same id again changes nothing.
     pub fn insert_field(
         &mut self,
         id: FieldId,
-        measurement: &str,
+        measurement: MeasurementIndex,
         name: &str,
         field_type: FieldType,
     ) {
         if self.field(id).is_some() {
             return;
         }
-        let measurement = self.intern_measurement(measurement);
         self.field_by_name.insert((measurement, name.into()), id);
         put_at(&mut self.fields, id, Field { measurement, name: name.into(), field_type });
     }
 
-    fn intern_measurement(&mut self, name: &str) -> MeasurementIndex {
+    /// The measurement of this name, noted if it was not known.
+    pub fn intern_measurement(&mut self, name: &str) -> MeasurementIndex {
         if let Some(known) = self.measurement(name) {
             return known;
         }

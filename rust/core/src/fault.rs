@@ -120,10 +120,16 @@ pub enum Refusal {
         /// The bound.
         max: usize,
     },
-    /// A content rule of the contract that names a field: 400 `invalid_input` (C20, C22), or
+    /// A content rule of the contract that names a field: 400 `invalid_input` (C20, C22, N1), or
     /// `INVALID_ARGUMENT` `invalid_input:<field>`.
     InvalidInput {
-        /// `tags` over HTTP; `entity_id`, `tags`, `fields`, … over gRPC.
+        /// `tags` or `fields` over HTTP; `entity_id`, `measurement`, … as well over gRPC.
+        field: &'static str,
+    },
+    /// The names that are new in the batch would take the tenant past a bound (N2). It is answered as
+    /// [`Self::InvalidInput`]; what was written before can be written again.
+    TenantFull {
+        /// `tags` where there would be too many series, `fields` where too many fields.
         field: &'static str,
     },
     /// A field was written with another type before, or earlier in this batch (E1 to E7).

@@ -2,18 +2,32 @@
 //!
 //! The numbers are defaults; a deployment may change them (`docs/operations.md`).
 
-/// Bounds on one batch.
+/// Bounds on one batch, and on what it may add to its tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteLimits {
     /// Records in one batch (contract, "Limits": 1,000 over HTTP, 10,000 over gRPC).
     pub batch_records_max: usize,
     /// Tags on one record (contract, "Limits": 64).
     pub tags_max: usize,
+    /// Fields of one record (decisions N1): bounds what one record costs in every structure that
+    /// has a place per field.
+    pub fields_max: usize,
+    /// Distinct fields of a tenant (decisions N2): every process that serves the tenant has their
+    /// names in memory.
+    pub tenant_fields_max: usize,
+    /// Distinct series of a tenant (decisions N2), for the same reason.
+    pub tenant_series_max: usize,
 }
 
 impl Default for WriteLimits {
     fn default() -> Self {
-        Self { batch_records_max: 1_000, tags_max: 64 }
+        Self {
+            batch_records_max: 1_000,
+            tags_max: 64,
+            fields_max: 4_096,
+            tenant_fields_max: 100_000,
+            tenant_series_max: 10_000_000,
+        }
     }
 }
 

@@ -4,6 +4,10 @@ use crate::error::{Error, Result};
 
 const CORRUPT: Error = Error::Corrupt { what: "a page of names" };
 
+/// Stands for a length where a measurement is that of the field before: one long name must not be
+/// stored with each of its fields.
+const SAME: [u8; 4] = [0xff; 4];
+
 /// Name of a series: its measurement, then key and value of each tag in ascending byte order of the
 /// keys. It is its own stored form, one piece of memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -75,13 +79,13 @@ fn text_of(bytes: &[u8]) -> (&str, &[u8]) {
     (unsafe { std::str::from_utf8_unchecked(text) }, reader.rest)
 }
 
-/// Bytes of a field name: measurement, field.
-#[must_use]
-pub fn encode_field(measurement: &str, field: &str) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    put(&mut bytes, measurement);
-    put(&mut bytes, field);
-    bytes
+/// Appends a field name: its measurement, `None` for that of the field before, and the field.
+pub fn put_field(page: &mut Vec<u8>, measurement: Option<&str>, field: &str) {
+    match measurement {
+        Some(measurement) => put(page, measurement),
+        None => page.extend(SAME),
+    }
+    put(page, field);
 }
 
 fn put(bytes: &mut Vec<u8>, text: &str) {
@@ -125,12 +129,19 @@ impl<'a> NameReader<'a> {
         Ok(SeriesName(whole[..whole.len() - self.rest.len()].into()))
     }
 
-    /// The next name, a field: measurement and field.
+    /// The next name, a field: its measurement, `None` for that of the field before, and the field.
     ///
     /// # Errors
     /// As [`Self::series`].
-    pub fn field(&mut self) -> Result<(&'a str, &'a str)> {
-        Ok((self.text()?, self.text()?))
+    pub fn field(&mut self) -> Result<(Option<&'a str>, &'a str)> {
+        let measurement = match self.rest.strip_prefix(&SAME) {
+            Some(rest) => {
+                self.rest = rest;
+                None
+            }
+            None => Some(self.text()?),
+        };
+        Ok((measurement, self.text()?))
     }
 
     fn length(&mut self) -> Result<usize> {
@@ -172,10 +183,12 @@ mod tests {
     #[test]
     fn names_read_back_in_the_order_they_were_appended() {
         let mut page = name().as_bytes().to_vec();
-        page.extend(encode_field("link", "snr_db"));
+        put_field(&mut page, Some("link"), "snr_db");
+        put_field(&mut page, None, "note");
         let mut reader = NameReader::new(&page);
         assert_eq!(reader.series().unwrap(), name());
-        assert_eq!(reader.field().unwrap(), ("link", "snr_db"));
+        assert_eq!(reader.field().unwrap(), (Some("link"), "snr_db"));
+        assert_eq!(reader.field().unwrap(), (None, "note"));
         assert!(reader.is_empty());
     }
 
@@ -202,6 +215,11 @@ mod tests {
     #[test]
     fn a_name_cannot_be_spelled_as_another() {
         assert_ne!(name(), SeriesName::new("linkentity_id", &[("a\0b", "site")]));
-        assert_ne!(encode_field("ab", "c"), encode_field("a", "bc"));
+        let field = |measurement, field| {
+            let mut page = Vec::new();
+            put_field(&mut page, Some(measurement), field);
+            page
+        };
+        assert_ne!(field("ab", "c"), field("a", "bc"));
     }
 }

@@ -13,6 +13,7 @@ use fleetcast_core::query::MEASUREMENTS;
 use fleetcast_core::query::request::QueryRefusal;
 
 create_exception!(fleetcast._core, Refused, PyException);
+create_exception!(fleetcast._core, TenantFull, Refused);
 create_exception!(fleetcast._core, StoreError, PyException);
 create_exception!(fleetcast._core, StoreMissing, StoreError);
 create_exception!(fleetcast._core, StoreExists, StoreError);
@@ -23,6 +24,7 @@ create_exception!(fleetcast._core, StoreUnavailable, StoreError);
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("Refused", py.get_type::<Refused>())?;
+    module.add("TenantFull", py.get_type::<TenantFull>())?;
     module.add("StoreError", py.get_type::<StoreError>())?;
     module.add("StoreMissing", py.get_type::<StoreMissing>())?;
     module.add("StoreExists", py.get_type::<StoreExists>())?;
@@ -80,6 +82,10 @@ fn batch_refused(py: Python<'_>, refusal: Refusal) -> PyResult<PyErr> {
         Refusal::InvalidInput { field } => {
             context.set_item("field", field)?;
             "invalid_input"
+        }
+        Refusal::TenantFull { field } => {
+            context.set_item("field", field)?;
+            return Ok(TenantFull::new_err(("invalid_input", context.unbind())));
         }
         Refusal::TypeConflict { field } => {
             context.set_item("field", field)?;

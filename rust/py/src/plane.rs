@@ -127,34 +127,56 @@ impl Plane {
     }
 
     #[pyo3(signature = (
-        body, *, batch_records_max=1000, tags_max=64, buffer_bytes_max=None, now_ns=None,
+        body, *, batch_records_max=1000, tags_max=64, fields_max=4096, tenant_fields_max=100_000,
+        tenant_series_max=10_000_000, buffer_bytes_max=None, now_ns=None,
     ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn write_json(
         &self,
         py: Python<'_>,
         body: &[u8],
         batch_records_max: usize,
         tags_max: usize,
+        fields_max: usize,
+        tenant_fields_max: usize,
+        tenant_series_max: usize,
         buffer_bytes_max: Option<usize>,
         now_ns: Option<i64>,
     ) -> PyResult<WriteResult> {
-        let limits = WriteLimits { batch_records_max, tags_max };
+        let limits = WriteLimits {
+            batch_records_max,
+            tags_max,
+            fields_max,
+            tenant_fields_max,
+            tenant_series_max,
+        };
         self.write(py, (Format::Json, body), limits, buffer_bytes_max, now_ns)
     }
 
     #[pyo3(signature = (
-        body, *, batch_records_max=10_000, tags_max=64, buffer_bytes_max=None, now_ns=None,
+        body, *, batch_records_max=10_000, tags_max=64, fields_max=4096, tenant_fields_max=100_000,
+        tenant_series_max=10_000_000, buffer_bytes_max=None, now_ns=None,
     ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn write_protobuf(
         &self,
         py: Python<'_>,
         body: &[u8],
         batch_records_max: usize,
         tags_max: usize,
+        fields_max: usize,
+        tenant_fields_max: usize,
+        tenant_series_max: usize,
         buffer_bytes_max: Option<usize>,
         now_ns: Option<i64>,
     ) -> PyResult<WriteResult> {
-        let limits = WriteLimits { batch_records_max, tags_max };
+        let limits = WriteLimits {
+            batch_records_max,
+            tags_max,
+            fields_max,
+            tenant_fields_max,
+            tenant_series_max,
+        };
         self.write(py, (Format::Protobuf, body), limits, buffer_bytes_max, now_ns)
     }
 

@@ -116,8 +116,12 @@ impl Plane {
         for id in &page.series {
             names.catalog.insert_series(*id, reader.series()?);
         }
+        let mut measurement = None;
         for (id, field_type) in &page.fields {
-            let (measurement, field) = reader.field()?;
+            let (another, field) = reader.field()?;
+            measurement =
+                another.map(|name| names.catalog.intern_measurement(name)).or(measurement);
+            let measurement = measurement.ok_or(Error::Corrupt { what: "a page of names" })?;
             names.catalog.insert_field(*id, measurement, field, *field_type);
         }
         names.pages = page.sequence;

@@ -10,6 +10,7 @@ use super::write::WriteResult;
 use super::{Names, Plane};
 use crate::batch::{Batch, CellPosition, FieldId, NEW_SERIES_BASE, NewSeries, SeriesId};
 use crate::fault::Refusal;
+use crate::limits::WriteLimits;
 use crate::names;
 use crate::seal::Kind;
 use crate::store::{FirstIds, NewNames};
@@ -32,13 +33,16 @@ struct Found {
     /// Places in [`Batch::new_series`]; each name once.
     new_series: Vec<usize>,
     fields: Vec<Option<FieldId>>,
+    /// Why the batch is refused, as far as it is known from these names.
+    refusal: Option<Refusal>,
 }
 
 impl Plane {
     /// Gives every series and field of `batch` its stored id, registering what is new. Type
-    /// conflicts refuse the batch before any name is registered (E1 to E7).
-    pub(super) fn resolve(&self, batch: &mut Batch) -> WriteResult<Ids> {
-        let mut found = Found::look_up(batch, &self.names())?;
+    /// conflicts (E1 to E7) and names beyond what the tenant may have (N2) refuse the batch before any
+    /// name is registered.
+    pub(super) fn resolve(&self, batch: &mut Batch, limits: &WriteLimits) -> WriteResult<Ids> {
+        let mut found = Found::look_up(batch, &self.names(), limits);
         if found.is_complete() && batch.new_series.is_empty() {
             return Ok(found.ids(FirstIds::default()));
         }
@@ -46,7 +50,7 @@ impl Plane {
             return Ok(self.note(batch, found.ids(FirstIds::default())));
         }
         let _order = self.naming();
-        let first = self.register(batch, &mut found)?;
+        let first = self.register(batch, &mut found, limits)?;
         let ids = self.note(batch, found.ids(first.unwrap_or_default()));
         if first.is_some() {
             self.names_mut().pages = found.pages + 1;
@@ -57,8 +61,10 @@ impl Plane {
     /// Notes names and spellings that were not known here.
     fn note(&self, batch: &mut Batch, ids: Ids) -> Ids {
         let mut names = self.names_mut();
+        let measurements: Vec<_> =
+            batch.measurements.iter().map(|name| names.catalog.intern_measurement(name)).collect();
         for (field, id) in batch.fields.iter().zip(&ids.fields) {
-            let measurement = &batch.measurements[field.table as usize];
+            let measurement = measurements[field.table as usize];
             names.catalog.insert_field(*id, measurement, &field.name, field.field_type);
         }
         for (series, id) in std::mem::take(&mut batch.new_series).into_iter().zip(&ids.series) {
@@ -69,21 +75,35 @@ impl Plane {
     }
 
     /// Stores what is not `found`, which learns what others stored meanwhile. `None` where they
-    /// stored all of it.
-    fn register(&self, batch: &Batch, found: &mut Found) -> WriteResult<Option<FirstIds>> {
+    /// stored all of it. A batch is refused only by one who knows all names: else the field that is
+    /// named would depend on what this process happens to know, and the store takes no page that would
+    /// pass a bound, because it takes none from a process that has not counted all others.
+    fn register(
+        &self,
+        batch: &Batch,
+        found: &mut Found,
+        limits: &WriteLimits,
+    ) -> WriteResult<Option<FirstIds>> {
         loop {
             if found.pages != self.names().pages {
-                *found = Found::look_up(batch, &self.names())?;
+                *found = Found::look_up(batch, &self.names(), limits);
             }
             if found.is_complete() {
                 return Ok(None);
             }
-            let new = self.new_names(batch, found)?;
-            let first = self.store.append_names(found.pages, &new)?;
-            if first.is_some() {
-                return Ok(first);
+            if found.refusal.is_none() {
+                let new = self.new_names(batch, found)?;
+                let first = self.store.append_names(found.pages, &new)?;
+                if first.is_some() {
+                    return Ok(first);
+                }
             }
             self.follow_names()?;
+            if found.pages == self.names().pages
+                && let Some(refusal) = found.refusal.take()
+            {
+                return Err(refusal.into());
+            }
         }
     }
 
@@ -95,10 +115,12 @@ impl Plane {
         }
         let series = u32::try_from(found.new_series.len()).expect("a batch has few series");
         let mut new = NewNames { series, ..NewNames::default() };
+        let mut table_before = None;
         for (field, known) in batch.fields.iter().zip(&found.fields) {
             if known.is_none() {
+                let is_another = table_before.replace(field.table) != Some(field.table);
                 let measurement = &batch.measurements[field.table as usize];
-                page.extend(names::encode_field(measurement, &field.name));
+                names::put_field(&mut page, is_another.then_some(measurement), &field.name);
                 new.fields.push(field.field_type);
             }
         }
@@ -109,25 +131,42 @@ impl Plane {
 
 impl Found {
     /// What `names` has of the names of `batch`.
-    fn look_up(batch: &Batch, names: &Names) -> Result<Self, Refusal> {
+    fn look_up(batch: &Batch, names: &Names, limits: &WriteLimits) -> Self {
         let conflict = batch.conflict.as_ref();
         let mut conflict = conflict.map(|conflict| (conflict.at, conflict.field.as_str()));
+        let measurements: Vec<_> =
+            batch.measurements.iter().map(|name| names.catalog.measurement(name)).collect();
         let mut fields = Vec::with_capacity(batch.fields.len());
         for field in &batch.fields {
-            let measurement = names.catalog.measurement(&batch.measurements[field.table as usize]);
+            let measurement = measurements[field.table as usize];
             let known = measurement.and_then(|at| names.catalog.find_field(at, &field.name));
             if known.is_some_and(|(_, field_type)| field_type != field.field_type) {
                 conflict = Some(first(conflict, (field.first, field.name.as_str())));
             }
             fields.push(known.map(|(id, _)| id));
         }
-        if let Some((_, field)) = conflict {
-            return Err(Refusal::TypeConflict { field: field.to_owned() });
-        }
-        let mut found =
-            Self { pages: names.pages, series: Vec::new(), new_series: Vec::new(), fields };
+        let refusal = conflict.map(|(_, field)| Refusal::TypeConflict { field: field.to_owned() });
+        let (series, new_series) = (Vec::new(), Vec::new());
+        let mut found = Self { pages: names.pages, series, new_series, fields, refusal };
         found.look_up_series(&batch.new_series, names);
-        Ok(found)
+        if found.refusal.is_none() {
+            found.refusal = found.full(batch, names, limits);
+        }
+        found
+    }
+
+    /// The refusal of a batch whose new names would take the tenant past a bound. Names that exist
+    /// are no new ones, however many there are.
+    fn full(&self, batch: &Batch, names: &Names, limits: &WriteLimits) -> Option<Refusal> {
+        let passes = |known: usize, new: usize, max: usize| new > 0 && known + new > max;
+        let series = names.catalog.series_count();
+        if passes(series, self.new_series.len(), limits.tenant_series_max) {
+            return Some(Refusal::TenantFull { field: "tags" });
+        }
+        let new = self.fields.iter().filter(|known| known.is_none()).count();
+        let fields = names.catalog.field_count();
+        let is_full = batch.has_excess_fields || passes(fields, new, limits.tenant_fields_max);
+        is_full.then_some(Refusal::TenantFull { field: "fields" })
     }
 
     fn look_up_series(&mut self, wanted: &[NewSeries], names: &Names) {
@@ -153,8 +192,11 @@ impl Found {
         }
     }
 
+    /// Whether all has its id, and nothing refuses the batch.
     fn is_complete(&self) -> bool {
-        self.new_series.is_empty() && self.fields.iter().all(Option::is_some)
+        self.refusal.is_none()
+            && self.new_series.is_empty()
+            && self.fields.iter().all(Option::is_some)
     }
 
     /// The ids, where those that were missing count up from `first`.

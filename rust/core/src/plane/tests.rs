@@ -3,8 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Acknowledge, Plane};
+use super::{Acknowledge, Plane, WriteError};
 use crate::error::Error;
+use crate::fault::Refusal;
 use crate::limits::WriteLimits;
 use crate::store::{LmdbStore, Store};
 use crate::wire::Format;
@@ -149,4 +150,45 @@ fn closing_stores_what_waits() {
     write(&plane, &record("late"), NOW_NS, BUFFERED);
     drop(plane);
     assert_eq!(rows(&plane_directory), 3);
+}
+
+/// A batch of records that each have one field of `measurement`, which all have this type.
+fn named(measurement: &str, fields: std::ops::Range<usize>, value: &str) -> String {
+    let records = fields.map(|field| {
+        format!(
+            r#"{{"measurement": "{measurement}", "time": "2026-01-01T00:00:00Z",
+                "tags": {{"entity_id": "{field}"}}, "fields": {{"f{field}": {value}}}}}"#
+        )
+    });
+    format!("[{}]", records.collect::<Vec<_>>().join(","))
+}
+
+fn refusal(plane: &Plane, body: &str, limits: &WriteLimits) -> Option<Refusal> {
+    let now_ns = 1_790_000_000_000_000_000;
+    match plane.write(Format::Json, body.as_bytes(), limits, now_ns, Acknowledge::Durable) {
+        Ok(_) => None,
+        Err(WriteError::Refused(refusal)) => Some(refusal),
+        Err(WriteError::Failed(error)) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_tenant_has_as_many_fields_and_series_as_it_may_and_what_exists_goes_on() {
+    let full = |field| Some(Refusal::TenantFull { field });
+    let plane = Plane::in_memory("acme").unwrap();
+    let limits = WriteLimits { tenant_fields_max: 5, ..WriteLimits::default() };
+    assert_eq!(refusal(&plane, &named("link", 0..6, "1"), &limits), full("fields"), "N2");
+    assert_eq!(plane.stats().unwrap().series, 0, "the batch is refused whole");
+    assert_eq!(refusal(&plane, &named("link", 0..5, "1"), &limits), None, "N2");
+    assert_eq!(refusal(&plane, &named("link", 4..6, "1"), &limits), full("fields"), "N2");
+    assert_eq!(refusal(&plane, &named("pool", 0..1, "1"), &limits), full("fields"), "E1");
+    assert_eq!(refusal(&plane, &named("link", 0..5, "2"), &limits), None, "N2");
+    let limits = WriteLimits { tenant_fields_max: 3, tenant_series_max: 5, ..limits };
+    assert_eq!(refusal(&plane, &named("link", 0..5, "3"), &limits), None, "lowered since");
+    let another = named("link", 0..1, "4").replace(r#""0""#, r#""z""#);
+    assert_eq!(refusal(&plane, &another, &limits), full("tags"), "N2");
+    assert_eq!(plane.stats().unwrap().series, 5);
+    assert_eq!(plane.stats().unwrap().counts.rows, 15);
+    let limits = WriteLimits { tenant_series_max: 6, ..limits };
+    assert_eq!(refusal(&plane, &another, &limits), None, "N2");
 }

@@ -110,11 +110,13 @@ impl Look {
             self.catalog.insert_series(*id, name.clone());
             agree &= self.catalog.find_series(self.catalog.hash_of(&name), &name) == Some(*id);
         }
+        let mut measurement = None;
         for (id, field_type) in &page.fields {
-            let (measurement, field) = reader.field()?;
+            let (another, field) = reader.field()?;
+            measurement = another.map(|name| self.catalog.intern_measurement(name)).or(measurement);
+            let measurement = measurement.ok_or(WRONG)?;
             self.catalog.insert_field(*id, measurement, field, *field_type);
-            let measurement = self.catalog.measurement(measurement);
-            let found = measurement.and_then(|at| self.catalog.find_field(at, field));
+            let found = self.catalog.find_field(measurement, field);
             agree &= found == Some((*id, *field_type));
         }
         if reader.is_empty() && agree { Ok(()) } else { Err(WRONG) }

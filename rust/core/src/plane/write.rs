@@ -79,10 +79,13 @@ impl Plane {
     ) -> WriteResult<Written> {
         let parsed = {
             let names = self.names();
-            format.parse(body, &names.spellings, limits, &self.tenant_key, ingest_ns)
+            // Fields that exist can be written again, also where the bound was lowered below them.
+            let tenant_fields_max = limits.tenant_fields_max.max(names.catalog.field_count());
+            let limits = WriteLimits { tenant_fields_max, ..*limits };
+            format.parse(body, &names.spellings, &limits, &self.tenant_key, ingest_ns)
         };
         let mut batch = parsed?;
-        let ids = self.resolve(&mut batch)?;
+        let ids = self.resolve(&mut batch, limits)?;
         let block = self.seal_block(&mut batch, &ids)?;
         let started = Instant::now();
         match acknowledge {

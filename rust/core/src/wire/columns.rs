@@ -9,6 +9,7 @@ use hashbrown::HashTable;
 use crate::batch::{
     Batch, BatchField, CellPosition, Column, Conflict, FieldType, NewSeries, Rows, Table, Values,
 };
+use crate::limits::WriteLimits;
 
 use super::prefix::Prefix;
 use super::shape::{ValueColumns, Values as RowValues};
@@ -16,8 +17,10 @@ use super::shape::{ValueColumns, Values as RowValues};
 /// A column that is not known yet, see [`Cell::column`].
 pub(super) const UNKNOWN_COLUMN: u32 = u32::MAX;
 
-/// Rows that a table has room for at first, and times as many as it has when it needs more.
-const ROWS_MIN: usize = 16;
+/// Rows that a table, or values that a column has room for at first; and times as many as it has when
+/// it needs more: doubling so often would copy. A column only grows by its own values, so that
+/// a wide record does not reserve memory for all rows in each of its columns.
+const ROOM_MIN: usize = 4;
 const GROWTH: usize = 8;
 
 /// An acceptable field value.
@@ -75,23 +78,31 @@ pub(super) struct Columns {
     last_table: Option<u32>,
     /// No table gets more rows.
     rows_max: usize,
+    /// No batch that is stored has more distinct fields.
+    fields_max: usize,
     hasher: RandomState,
 }
 
 impl Columns {
-    pub(super) fn new(ingest_ns: i64, rows_max: usize) -> Self {
+    pub(super) fn new(ingest_ns: i64, limits: &WriteLimits) -> Self {
         Self {
             batch: Batch { ingest_ns, ..Batch::default() },
             indices: Vec::new(),
             by_measurement: HashTable::new(),
             last_table: None,
-            rows_max,
+            rows_max: limits.batch_records_max,
+            fields_max: limits.tenant_fields_max,
             hasher: RandomState::default(),
         }
     }
 
     pub(super) fn batch(&mut self) -> &mut Batch {
         &mut self.batch
+    }
+
+    /// Whether every cell so far has its place in a column.
+    pub(super) const fn is_complete(&self) -> bool {
+        self.batch.conflict.is_none() && !self.batch.has_excess_fields
     }
 
     /// The measurement of a table.
@@ -164,16 +175,16 @@ impl Columns {
         values: &mut RowValues<'_>,
     ) {
         let row_at = self.add_row(table_at, series, time_ns);
-        let table = &mut self.batch.tables[table_at as usize];
+        let (table, rows_max) = (&mut self.batch.tables[table_at as usize], self.rows_max);
         for (&column, &value) in columns.doubles.iter().zip(&values.doubles) {
             let column = &mut table.columns[column as usize];
             if let Values::Float(values) = &mut column.values {
                 note_row(&mut column.rows, values.len(), row_at);
-                values.push(value);
+                push(values, value, rows_max);
             }
         }
         for (&column, value) in columns.others.iter().zip(&mut values.others) {
-            let pushed = push(&mut table.columns[column as usize], row_at, value);
+            let pushed = take(&mut table.columns[column as usize], row_at, value, rows_max);
             debug_assert!(pushed, "a value of another type than its column");
         }
     }
@@ -185,16 +196,14 @@ impl Columns {
         self.batch.accepted_count += 1;
         let table = &mut self.batch.tables[table_at as usize];
         let row_at = table.row_count();
-        if row_at == table.times_ns.capacity() {
-            grow(table, self.rows_max);
-        }
-        table.series.push(series);
-        table.times_ns.push(time_ns);
+        push(&mut table.series, series, self.rows_max);
+        push(&mut table.times_ns, time_ns, self.rows_max);
         row_at
     }
 
     /// Adds `row` and tells its cells their columns; takes their texts. A cell of another type
-    /// than its column is left out and noted as the batch's conflict if it is the first.
+    /// than its column is left out and noted as the batch's conflict if it is the first; one whose
+    /// column would be one too many is left out as well.
     ///
     /// # Panics
     /// When two cells have one name; callers exclude that (C8).
@@ -208,12 +217,16 @@ impl Columns {
         for (key, cell) in cells.iter_mut().enumerate() {
             if !columns_known || cell.column == UNKNOWN_COLUMN {
                 cell.column = match self.find_column(table_at, &cell.name) {
+                    UNKNOWN_COLUMN if self.batch.fields.len() >= self.fields_max => {
+                        self.batch.has_excess_fields = true;
+                        continue;
+                    }
                     UNKNOWN_COLUMN => self.add_column(table_at, cell, position(row.record, key)),
                     column => column,
                 };
             }
             let column = &mut self.batch.tables[table_at as usize].columns[cell.column as usize];
-            if !push(column, row_at, &mut cell.value) {
+            if !take(column, row_at, &mut cell.value, self.rows_max) {
                 note_conflict(&mut self.batch.conflict, row.record, key, &cell.name);
             }
         }
@@ -264,31 +277,31 @@ impl Columns {
     }
 }
 
-/// Makes room for more rows, several times as many as there are: less than doubling so often would
-/// copy. At most `rows_max` in all, which is enough.
-#[cold]
-fn grow(table: &mut Table, rows_max: usize) {
-    let row_count = table.row_count();
-    let room = (row_count * (GROWTH - 1)).max(ROWS_MIN).min(rows_max.saturating_sub(row_count));
-    table.series.reserve_exact(room);
-    table.times_ns.reserve_exact(room);
-    for column in &mut table.columns {
-        match &mut column.values {
-            Values::Float(values) => values.reserve_exact(room),
-            Values::Bool(values) => values.reserve_exact(room),
-            Values::Text(values) => values.reserve_exact(room),
-        }
+/// Appends `item` to a list that gets `length_max` of them at most.
+#[inline]
+fn push<T>(list: &mut Vec<T>, item: T, length_max: usize) {
+    if list.len() == list.capacity() {
+        grow(list, length_max);
     }
+    list.push(item);
+}
+
+#[cold]
+fn grow<T>(list: &mut Vec<T>, length_max: usize) {
+    let room = (list.len() * (GROWTH - 1)).max(ROOM_MIN);
+    list.reserve_exact(room.min(length_max.saturating_sub(list.len())));
 }
 
 /// Takes `value` for the row `row_at` of the table; false where its type is another.
 #[inline]
-fn push(column: &mut Column, row_at: usize, value: &mut Value<'_>) -> bool {
+fn take(column: &mut Column, row_at: usize, value: &mut Value<'_>, rows_max: usize) -> bool {
     let value_count = column.values.len();
     match (&mut column.values, value) {
-        (Values::Float(values), Value::Float(value)) => values.push(*value),
-        (Values::Bool(values), Value::Bool(value)) => values.push(*value),
-        (Values::Text(values), Value::Text(value)) => values.push(std::mem::take(value).into()),
+        (Values::Float(values), Value::Float(value)) => push(values, *value, rows_max),
+        (Values::Bool(values), Value::Bool(value)) => push(values, *value, rows_max),
+        (Values::Text(values), Value::Text(value)) => {
+            push(values, std::mem::take(value).into(), rows_max);
+        }
         _ => return false,
     }
     note_row(&mut column.rows, value_count, row_at);

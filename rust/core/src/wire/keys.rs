@@ -9,6 +9,10 @@ use hashbrown::HashTable;
 /// Below this many keys, comparing with each is faster than hashing.
 const LINEAR_KEYS_MAX: usize = 12;
 
+/// Times as much room as there are keys that is kept for the next object. Clearing costs the room, so
+/// one large object must not leave it to all small ones after it.
+const ROOM_MAX: usize = 16;
+
 /// A set of unescaped keys; keeps its memory from object to object.
 #[derive(Default)]
 pub(super) struct KeySet<'a> {
@@ -21,7 +25,11 @@ pub(super) struct KeySet<'a> {
 impl<'a> KeySet<'a> {
     pub(super) fn clear(&mut self) {
         self.keys.clear();
-        self.index.clear();
+        if self.index.capacity() > ROOM_MAX * self.index.len() {
+            self.index = HashTable::new();
+        } else {
+            self.index.clear();
+        }
     }
 
     /// Adds `key`; whether it was new.

@@ -2,7 +2,7 @@
 
 use fleetcast_core::batch::SeriesName;
 use fleetcast_core::manifest::Manifest;
-use fleetcast_core::names::{NameReader, encode_field};
+use fleetcast_core::names::{NameReader, put_field};
 
 use super::Target;
 
@@ -16,7 +16,10 @@ pub(super) const TARGET: Target = Target {
 
 fn seeds() -> Vec<Vec<u8>> {
     let series = SeriesName::new("link", &[("entity_id", "é"), ("site", "")]);
-    vec![series.as_bytes().to_vec(), encode_field("link", "snr_db"), Manifest::default().encode()]
+    let mut fields = Vec::new();
+    put_field(&mut fields, Some("link"), "snr_db");
+    put_field(&mut fields, None, "note");
+    vec![series.as_bytes().to_vec(), fields, Manifest::default().encode()]
 }
 
 fn run(bytes: &[u8]) {
@@ -29,7 +32,8 @@ fn run(bytes: &[u8]) {
     let mut fields = NameReader::new(bytes);
     while !fields.is_empty() {
         let Ok((measurement, field)) = fields.field() else { break };
-        let again = encode_field(measurement, field);
+        let mut again = Vec::new();
+        put_field(&mut again, measurement, field);
         assert_eq!(NameReader::new(&again).field().ok(), Some((measurement, field)));
     }
     if let Ok(manifest) = Manifest::decode(bytes) {

@@ -10,7 +10,13 @@ use fleetcast_core::time::SECOND_NS;
 use fleetcast_core::wire::Format;
 
 /// Small, so that inputs of some hundred bytes reach them.
-pub(super) const LIMITS: WriteLimits = WriteLimits { batch_records_max: 12, tags_max: 4 };
+pub(super) const LIMITS: WriteLimits = WriteLimits {
+    batch_records_max: 12,
+    tags_max: 4,
+    fields_max: 6,
+    tenant_fields_max: 9,
+    tenant_series_max: 9,
+};
 pub(super) const NOW_NS: i64 = 1_790_000_000 * SECOND_NS;
 
 #[derive(Debug, PartialEq, PartialOrd)]
@@ -35,6 +41,10 @@ pub(super) enum View {
     /// Which cells stay out depends on the order of the keys; in which record it begins does not.
     Conflict {
         record: u32,
+        rejected: Vec<u32>,
+    },
+    /// Which fields are beyond what a tenant may have depends on the order of the keys.
+    TooManyFields {
         rejected: Vec<u32>,
     },
     Accepted {
@@ -89,6 +99,9 @@ pub(super) fn view(parsed: &ParseResult, known: &[SeriesName]) -> View {
         Err(refusal) => return View::Refused(vec![format!("{refusal:?}")]),
     };
     let rejected = batch.rejected_indices.clone();
+    if batch.has_excess_fields {
+        return View::TooManyFields { rejected };
+    }
     if let Some(conflict) = &batch.conflict {
         return View::Conflict { record: conflict.at.record, rejected };
     }

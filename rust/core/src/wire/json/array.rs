@@ -43,6 +43,8 @@ pub(super) struct Parser<'a, 'c> {
     pub(super) faults: Faults,
     /// Whether the content of some record's tags refuses the batch (C20, C22).
     pub(super) tags_refused: bool,
+    /// Whether some record has too many fields (N1).
+    pub(super) fields_refused: bool,
 }
 
 /// Reads the JSON document `body` into a batch.
@@ -53,8 +55,9 @@ pub(super) struct Parser<'a, 'c> {
 ///
 /// # Errors
 /// [`Refusal::Faults`], [`Refusal::TooManyRecords`] or [`Refusal::InvalidInput`], in the order of
-/// the pipeline: syntax of the whole document, array, count, schema, content of tags. A type
-/// conflict inside the batch is not an error here but [`crate::batch::Batch::conflict`].
+/// the pipeline: syntax of the whole document, array, count, schema, content of tags, number of
+/// fields. A type conflict inside the batch is not an error here but
+/// [`crate::batch::Batch::conflict`], and neither are more fields than a tenant may have.
 ///
 /// # Panics
 /// When `limits.batch_records_max` exceeds [`BLOCK_ROWS_MAX`].
@@ -73,7 +76,7 @@ pub fn parse_json(
         limits,
         tenant_key,
         times: TimeReader::default(),
-        columns: Columns::new(ingest_ns, limits.batch_records_max),
+        columns: Columns::new(ingest_ns, limits),
         cells: Vec::new(),
         cells_table: None,
         keys: KeySet::default(),
@@ -85,6 +88,7 @@ pub fn parse_json(
         series: SeriesFinder::new(SPELLING_FORMAT, names),
         faults: Faults::default(),
         tags_refused: false,
+        fields_refused: false,
     };
     let count = parser.document(start).map_err(|Syntax(at)| not_json(at))?;
     let Some(received) = count else {
@@ -98,6 +102,9 @@ pub fn parse_json(
     }
     if parser.tags_refused {
         return Err(Refusal::InvalidInput { field: "tags" });
+    }
+    if parser.fields_refused {
+        return Err(Refusal::InvalidInput { field: "fields" });
     }
     Ok(parser.columns.finish(parser.series.into_new()))
 }
@@ -114,6 +121,12 @@ fn text(body: &[u8]) -> Result<&str, Utf8Error> {
 }
 
 impl<'a> Parser<'a, '_> {
+    /// Whether nothing refuses the batch so far, so that records must be kept.
+    #[inline]
+    pub(super) fn is_sound(&self) -> bool {
+        self.faults.are_none() && !self.tags_refused && !self.fields_refused
+    }
+
     /// Passes the document that begins at `start`; the number of elements, or `None` if it is
     /// not an array.
     fn document(&mut self, start: usize) -> Scan<Option<usize>> {

@@ -79,6 +79,7 @@ impl<'a> Parser<'a, '_> {
             self.cells.push(Cell { name, column, value });
             more = scan.next(b'}')?;
         }
+        self.fields_refused |= self.cells.len() > self.limits.fields_max;
         Ok(scan.at)
     }
 

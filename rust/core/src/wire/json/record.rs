@@ -166,7 +166,7 @@ impl<'a> Parser<'a, '_> {
             }
         }
         let mut accepted = false;
-        if self.faults.are_none() && !self.tags_refused {
+        if self.is_sound() {
             let record = u32::try_from(index).expect("bounded by the records of a batch");
             match (measurement, parts.time_ns, series) {
                 (Some(measurement), Some(sent_ns), Some(series)) if !rejected => {

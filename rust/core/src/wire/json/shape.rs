@@ -30,7 +30,7 @@ impl<'a> Parser<'a, '_> {
     /// Accepts the record that begins here if it has a known shape; the place behind it.
     #[inline]
     pub(super) fn shaped_record(&mut self, scan: Scanner<'a>) -> Option<usize> {
-        if !self.faults.are_none() || self.tags_refused {
+        if !self.is_sound() {
             return None;
         }
         let Self { columns, series, times, values, .. } = self;
@@ -60,7 +60,7 @@ impl<'a> Parser<'a, '_> {
         if self.shapes.wants_another()
             && has(SlotValue::Time)
             && has(SlotValue::Tags)
-            && self.columns.batch().conflict.is_none()
+            && self.columns.is_complete()
             && let Some(shape) = self.shape(measurement, start, end)
         {
             self.shapes.learn(shape);

@@ -50,6 +50,9 @@ impl<'a> Parser<'a, '_> {
                 other => reader.skip(other)?,
             }
         }
+        if self.has_too_many_fields() {
+            return Ok(());
+        }
         self.fields.suspect |= name.is_empty() || is_not_finite(&value);
         let column = self.find_column(name);
         if column == UNKNOWN_COLUMN || column < self.fields.column_next {
@@ -90,11 +93,18 @@ impl<'a> Parser<'a, '_> {
         self.keys.earlier(Cow::Borrowed(name))
     }
 
-    /// Whether a field of the record has no name, or no value, or one that is not finite (L8).
+    /// Whether the record has more fields than it may have (N1); of those beyond, one is kept.
+    #[inline]
+    fn has_too_many_fields(&self) -> bool {
+        self.cells.len() > self.limits.fields_max
+    }
+
+    /// Whether the record has too many fields (N1), or one without a name, without a value, or with
+    /// one that is not finite (L8).
     #[inline]
     pub(super) fn has_faulty_field(&self) -> bool {
         let faulty = |cell: &Cell<'_>| cell.name.is_empty() || is_not_finite(&cell.value);
-        self.fields.suspect && self.cells.iter().any(faulty)
+        self.has_too_many_fields() || self.fields.suspect && self.cells.iter().any(faulty)
     }
 }
 

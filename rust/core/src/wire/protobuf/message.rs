@@ -60,7 +60,7 @@ pub fn parse_protobuf(
     let mut parser = Parser {
         limits,
         tenant_key,
-        columns: Columns::new(ingest_ns, limits.batch_records_max),
+        columns: Columns::new(ingest_ns, limits),
         cells: Vec::new(),
         cells_table: None,
         fields: FieldsState::default(),

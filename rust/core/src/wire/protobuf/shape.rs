@@ -60,7 +60,7 @@ impl<'a> Parser<'a, '_> {
             && count(SlotValue::Time) == 1
             && count(SlotValue::Tags) == 1
             && count(SlotValue::Field) == self.cells.len()
-            && self.columns.batch().conflict.is_none()
+            && self.columns.is_complete()
             && let Some(shape) = self.shape(measurement, record)
         {
             self.shapes.learn(shape);

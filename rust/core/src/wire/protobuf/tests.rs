@@ -12,7 +12,13 @@ use crate::time::{SECOND_NS, YEAR_2000_NS, write_rfc3339};
 use crate::wire::parse_json;
 
 const NOW_NS: i64 = 1_790_000_000 * SECOND_NS;
-const LIMITS: WriteLimits = WriteLimits { batch_records_max: 20, tags_max: 3 };
+const LIMITS: WriteLimits = WriteLimits {
+    batch_records_max: 20,
+    tags_max: 3,
+    fields_max: 201,
+    tenant_fields_max: 400,
+    tenant_series_max: 60,
+};
 
 fn parse(body: &[u8]) -> ParseResult {
     parse_protobuf(body, &SpellingCache::default(), &LIMITS, "acme", NOW_NS)
@@ -122,6 +128,28 @@ fn content_that_refuses_the_call() {
         let old = Record { time_ns: 0, ..sent };
         assert_eq!(refusal(&[old]), expected, "L11, when the record is rejected anyway");
     }
+}
+
+#[test]
+fn more_fields_than_a_record_may_have_refuse_the_call() {
+    let counted = |count: usize| Record {
+        fields: (0..count).map(|field| (field.to_string(), Sent::Bool(true))).collect(),
+        ..record()
+    };
+    let (fits, exceeds) = (LIMITS.fields_max, LIMITS.fields_max + 1);
+    assert_eq!(parse(&encode(&[counted(fits)])).map(|batch| batch.fields.len()), Ok(fits));
+    assert_eq!(refusal(&[record(), counted(exceeds)]), Some("fields"), "N1");
+    let old = Record { time_ns: 0, ..counted(exceeds) };
+    assert_eq!(refusal(&[old]), Some("fields"), "N1: also of a record that is rejected by itself");
+    let untagged = Record { tags: owned(&[("entity_id", "a"), ("", "")]), ..counted(exceeds) };
+    assert_eq!(refusal(&[untagged]), Some("tags"), "L10");
+    // A key that comes again is one field, and a message that ends early is none.
+    let again =
+        Record { fields: [counted(fits).fields, counted(fits).fields].concat(), ..record() };
+    assert_eq!(refusal(&[again]), None);
+    let mut parts = counted(exceeds).parts();
+    parts.push(entry(4, "a", &delimited(3, b"\xff")));
+    assert!(is_malformed(&message(&parts)), "L7");
 }
 
 #[test]

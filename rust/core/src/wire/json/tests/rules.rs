@@ -210,6 +210,20 @@ fn earlier_stages_win() {
     ] {
         assert_eq!(refused(format!("[{rejected}]")), in_tags, "C20");
     }
+    // Tags before fields, these also in a rejected record, and both before types.
+    let members = |count: usize| (0..count).map(|field| format!("\"{field}\":1"));
+    let wide = |count| fields(&members(count).collect::<Vec<_>>().join(","));
+    let in_fields = Refusal::InvalidInput { field: "fields" };
+    assert_eq!(accepted(&format!("[{}]", wide(4_096))).fields.len(), 4_096, "N1");
+    assert_eq!(refused(format!("[{}]", wide(4_097))), in_fields, "N1");
+    assert_eq!(refused(format!("[{}]", wide(4_097).replace("2026-", "1999-"))), in_fields, "N1");
+    assert_eq!(refused(format!("[{},{too_many_tags}]", wide(4_097))), in_tags, "N1");
+    assert_eq!(
+        fault_words(&format!("[{},{bad_record}]", wide(4_097))),
+        ["field_value_type 1.fields.a"]
+    );
+    let conflict = format!("{},{}", fields("\"a\":1"), fields("\"a\":true"));
+    assert_eq!(refused(format!("[{conflict},{}]", wide(4_097))), in_fields, "N1");
     // Tags before types.
     let conflict = format!("{},{}", fields("\"a\":1"), fields("\"a\":true"));
     assert_eq!(refused(format!("[{conflict},{too_many_tags}]")), in_tags);
