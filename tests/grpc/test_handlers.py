@@ -21,11 +21,12 @@ from fleetcast.grpc.health import Vitals
 from fleetcast.grpc.ingest import Ingest
 from fleetcast.grpc.intake import Intake
 from fleetcast.grpc.services import Services
-from fleetcast.metrics import requests_by_account
+from fleetcast.metrics import Counters, requests_by_account
 from fleetcast.protobuf import delimited, fields, integer
 from tests.http.doubles import Keys, identity
 
 SILENCE = object()
+SHARE_OF_CALLS = 2_048  # of the 4,096 that there may be
 
 
 @dataclass
@@ -35,6 +36,7 @@ class Context:
     metadata: tuple = (("x-api-key", "good"),)
     messages: tuple = ()
     ended: tuple = ()
+    reading: asyncio.Event = field(default_factory=asyncio.Event)
 
     def invocation_metadata(self):
         return self.metadata
@@ -43,6 +45,7 @@ class Context:
         return "ipv4:192.0.2.1:5"
 
     async def read(self):
+        self.reading.set()
         first, *rest = (*self.messages, grpc.aio.EOF)
         self.messages = tuple(rest)
         return first if first != SILENCE else await asyncio.Event().wait()
@@ -77,10 +80,11 @@ class Plane:
 class Planes:
     def __init__(self, plane):
         self.one = plane
+        self.by_account = {}
         self.released = []
 
-    def plane(self, _account_id, _tenant_key):
-        return self.one
+    def plane(self, account_id, _tenant_key):
+        return self.by_account.get(account_id, self.one)
 
     def release(self, account_id, plane=None):
         self.released.append((account_id, plane))
@@ -129,12 +133,113 @@ def test_what_is_under_way_is_bounded_in_bytes():  # L19, F10
 
 
 def test_one_that_alone_is_above_the_bound_passes():
-    intake = Intake()
-    intake.enter(11, 10)
+    intake = Intake(Counters.alone())
+    intake.enter("a", 11, 10)
     with pytest.raises(Refused):
-        intake.enter(1, 10)
-    intake.leave(11)
-    intake.enter(10, 10)
+        intake.enter("b", 1, 10)
+    intake.leave("a", 11)
+    intake.enter("b", 10, 10)
+
+
+def test_n6_calls_that_send_nothing_take_their_own_share_and_no_more():
+    """One tenant opens calls without end; another's write goes through, and its own again when
+    one of them has ended.
+    """
+    plane = Plane()
+    plane.may_go_on.set()
+    parts = services(plane, other=identity(account_id="b2", tenant_key="beta"))
+
+    async def run():
+        ingest = Ingest(parts, Vitals({}))
+        held = []
+        for _ in range(SHARE_OF_CALLS):
+            context = Context(messages=(SILENCE,))
+            call = Call(context, "TelemetryIngest/Write")
+            held.append(asyncio.create_task(ingest.write(None, call)))
+            await context.reading.wait()
+        with pytest.raises(Refused) as raised:
+            await write(ingest, b"abc")
+        other = Context((("x-api-key", "other"),), (b"abcd",))
+        passed = await ingest.write(None, Call(other, "TelemetryIngest/Write"))
+        held[0].cancel()
+        await asyncio.wait(held[:1])
+        again = await write(ingest, b"abc")
+        for call in held:
+            call.cancel()
+        await asyncio.wait(held)
+        ingest.close()
+        return raised.value, passed, again
+
+    error, passed, again = asyncio.run(run())
+    assert error.args == ("ingest_buffer_full", {})
+    assert (dict(fields(passed))[2], dict(fields(again))[2]) == (4, 3)
+    totals = parts.counters.shared.totals()
+    assert totals['fleetcast_refused_over_share_total{surface="grpc"}'] == 1
+
+
+def test_n6_writes_that_do_not_end_leave_threads_to_other_tenants():
+    """As many as one tenant may have under way, and as many again that wait behind them."""
+    stuck, free = Plane(), Plane()
+    free.may_go_on.set()
+    parts = services(stuck, other=identity(account_id="b2", tenant_key="beta"))
+    parts.engine.by_account["b2"] = free
+
+    async def run():
+        ingest = Ingest(parts, Vitals({}))
+        held = [asyncio.create_task(write(ingest, b"a")) for _ in range(64)]
+        for _ in range(32):
+            await asyncio.to_thread(stuck.entered.acquire)
+        other = Context((("x-api-key", "other"),), (b"abcd",))
+        passed = await ingest.write(None, Call(other, "TelemetryIngest/Write"))
+        more = stuck.entered.acquire(blocking=False)
+        stuck.may_go_on.set()
+        await asyncio.gather(*held)
+        ingest.close()
+        return passed, more
+
+    passed, more = asyncio.run(run())
+    assert dict(fields(passed))[2] == 4
+    assert not more
+
+
+def test_a_key_that_takes_long_to_check_stops_no_other_call(monkeypatch):
+    """The loop goes on, and who waits is told that it is not the key's fault."""
+    monkeypatch.setattr("fleetcast.grpc.ingest._KEY_SECONDS", 0.1)
+    ends = threading.Event()
+    parts = services(Plane())
+    parts = replace(parts, authenticator=SimpleNamespace(authenticate=lambda _key: ends.wait()))
+
+    async def run():
+        ingest = Ingest(parts, Vitals({}))
+        call = asyncio.create_task(write(ingest, b"a"))
+        health = await ingest.health(None, Call(Context(), "TelemetryIngest/Health"))
+        done = call.done()
+        with pytest.raises(ControlStoreUnavailable):
+            await call
+        ends.set()
+        ingest.close()
+        return health, done
+
+    assert asyncio.run(run()) == (integer(1, 1), False)
+
+
+def test_l18_a_panic_of_the_engine_is_internal_and_says_nothing():
+    class Panic(BaseException):
+        """As PyO3's `PanicException`, which is no `Exception` either."""
+
+    plane = Plane(Panic("secret"))
+    plane.may_go_on.set()
+    parts = services(plane)
+    context = Context(messages=(b"a",))
+
+    async def run():
+        ingest = Ingest(parts, Vitals({}))
+        with pytest.raises(grpc.aio.AbortError):
+            await Guard(Accounting(parts)).unary("A/Write", ingest.write)(None, context)
+        ingest.close()
+
+    asyncio.run(run())
+    assert context.ended == ("INTERNAL", "internal", {})
 
 
 def test_a_write_goes_on_when_its_client_has_left():  # L27, F8
@@ -245,11 +350,13 @@ def test_every_call_is_counted_and_logged():
             with pytest.raises(grpc.aio.AbortError):
                 await guarded(None, context)
             ended.append(context.ended[:2])
-        call = asyncio.create_task(guarded(None, Context(messages=(SILENCE,))))
-        await asyncio.sleep(0)
+        silent = Context(messages=(SILENCE,))
+        call = asyncio.create_task(guarded(None, silent))
+        await silent.reading.wait()
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
+        ingest.close()
         return ended
 
     assert asyncio.run(run()) == [

@@ -13,11 +13,11 @@ MOST = 3
 
 
 def test_as_many_jobs_at_once_as_there_may_be_threads():
-    threads, all_there = Threads(MOST), threading.Barrier(MOST)
+    threads, all_there = Threads("write", MOST), threading.Barrier(MOST)
 
     async def run():
         # Each waits for the others, so fewer threads would never end.
-        return await asyncio.gather(*(threads.run(all_there.wait) for _ in range(4 * MOST)))
+        return await asyncio.gather(*(threads.run("a", all_there.wait) for _ in range(4 * MOST)))
 
     indices = asyncio.run(run())
     threads.close()
@@ -25,19 +25,20 @@ def test_as_many_jobs_at_once_as_there_may_be_threads():
 
 
 def test_what_a_job_raises_is_told_to_who_waits():
-    threads = Threads(MOST)
+    threads = Threads("write", MOST)
 
     async def run():
         with pytest.raises(ZeroDivisionError):
-            await threads.run(lambda: 1 // 0)
-        return await threads.run(lambda: "went on")
+            await threads.run("a", lambda: 1 // 0)
+        return await threads.run("a", lambda: "went on")
 
     assert asyncio.run(run()) == "went on"
     threads.close()
 
 
 def test_a_job_is_done_whoever_waits_for_it():  # L27
-    threads, begun, may_end, done = Threads(1), threading.Event(), threading.Event(), []
+    threads, done = Threads("write", 1), []
+    begun, may_end = threading.Event(), threading.Event()
 
     def job():
         begun.set()
@@ -45,8 +46,8 @@ def test_a_job_is_done_whoever_waits_for_it():  # L27
         done.append("first")
 
     async def run():
-        first = threads.run(job)
-        second = threads.run(lambda: done.append("second"))
+        first = threads.run("a", job)
+        second = threads.run("a", lambda: done.append("second"))
         await asyncio.to_thread(begun.wait)
         first.cancel()
         second.cancel()

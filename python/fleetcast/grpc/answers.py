@@ -34,7 +34,7 @@ STATUSES: Mapping[str, grpc.StatusCode] = {
     "tenant_unavailable": grpc.StatusCode.UNAVAILABLE,
     "field_type_conflict": grpc.StatusCode.INTERNAL,
     "read_deadline_exceeded": grpc.StatusCode.DEADLINE_EXCEEDED,
-    "too_many_watchers": grpc.StatusCode.RESOURCE_EXHAUSTED,
+    "too_many_calls": grpc.StatusCode.RESOURCE_EXHAUSTED,
     "unknown_service": grpc.StatusCode.NOT_FOUND,
 }
 """Every code a status can carry, but `internal`."""
@@ -73,7 +73,7 @@ class Answer:
         return (("grpc-status-details-bin", status),)
 
 
-def answer_to(error: Exception) -> Answer:
+def answer_to(error: BaseException) -> Answer:
     """The answer to anything raised while a call was served.
 
     What nobody foresaw is logged, and tells the client nothing (L18).

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from fleetcast.errors import refused
 
 if TYPE_CHECKING:
     import grpc.aio
@@ -26,6 +29,22 @@ class Call:
     identity: Identity | None = None
     received_bytes: int = 0
     request_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+    @property
+    def address(self) -> str:
+        """Where the client speaks from, without its port."""
+        return self.context.peer().rpartition(":")[0]
+
+    async def message(self, seconds: float) -> bytes:
+        """The one message of the call. Raises `Refused` where none comes, or not in time."""
+        try:
+            async with asyncio.timeout(seconds):
+                message = await self.context.read()
+        except TimeoutError:
+            raise refused("read_deadline_exceeded") from None
+        if isinstance(message, bytes):
+            return message
+        raise refused("invalid_input", field="payload")
 
     def keys(self) -> set[str]:
         """The different keys that were sent."""

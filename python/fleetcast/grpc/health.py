@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _PING_SECONDS = 1.0
 _PROBE_THREADS = 4  # a probe that hangs keeps its thread; the others must not wait behind it
 _WATCH_SECONDS = 5.0
-_WATCHERS_MAX = 256
+_READ_SECONDS = 15.0
 
 _SERVING, _NOT_SERVING, _SERVICE_UNKNOWN = 1, 2, 3
 
@@ -59,35 +59,28 @@ class Health:
 
     def __init__(self, vitals: Vitals) -> None:
         self._vitals = vitals
-        self._watchers = 0
 
-    async def check(self, request: bytes, _call: Call) -> bytes:
+    async def check(self, _requests: object, call: Call) -> bytes:
         """The status of one service now."""
-        service = _service(request)
+        service = await _service(call)
         if service not in SERVICES:
             raise refused("unknown_service")
         return await self._status()
 
-    async def watch(self, request: bytes, _call: Call) -> AsyncIterator[bytes]:
+    async def watch(self, _requests: object, call: Call) -> AsyncIterator[bytes]:
         """The status of one service, and every change of it."""
-        service = _service(request)
-        if self._watchers >= _WATCHERS_MAX:
-            raise refused("too_many_watchers")
-        self._watchers += 1
+        service = await _service(call)
         told = b""
-        try:
-            while True:
-                status = integer(1, _SERVICE_UNKNOWN)
-                if service in SERVICES:
-                    status = await self._status()
-                if status != told:
-                    told = status
-                    yield status
-                if self._vitals.leaving.is_set():
-                    return
-                await self._pause()
-        finally:
-            self._watchers -= 1
+        while True:
+            status = integer(1, _SERVICE_UNKNOWN)
+            if service in SERVICES:
+                status = await self._status()
+            if status != told:
+                told = status
+                yield status
+            if self._vitals.leaving.is_set():
+                return
+            await self._pause()
 
     async def _status(self) -> bytes:
         return integer(1, _SERVING if await self._vitals.are_good() else _NOT_SERVING)
@@ -100,9 +93,10 @@ class Health:
             return
 
 
-def _service(request: bytes) -> str:
+async def _service(call: Call) -> str:
+    """The service that is asked for. Raises `Refused` where no message comes, or no such one."""
     try:
-        names = texts(request, 1)
+        names = texts(await call.message(_READ_SECONDS), 1)
     except ValueError:
         raise refused("invalid_input", field="payload") from None
     return names[-1] if names else ""

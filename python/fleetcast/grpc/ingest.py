@@ -12,7 +12,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fleetcast.accounts import InvalidKey
+from fleetcast.accounts import ControlStoreUnavailable, InvalidKey
 from fleetcast.errors import StoreError, StoreFull, TenantFull, refused
 from fleetcast.grpc.accounting import audit_failure
 from fleetcast.grpc.intake import Intake
@@ -23,12 +23,14 @@ from fleetcast.protobuf import delimited, integer
 if TYPE_CHECKING:
     from fleetcast.accounts import Identity
     from fleetcast.engine import WriteResult
-    from fleetcast.grpc.call import Call, Context
+    from fleetcast.grpc.call import Call
     from fleetcast.grpc.health import Vitals
     from fleetcast.grpc.services import Services
 
 _SCOPE = "telemetry:write"
-_THREADS = 32  # as many batches can share a commit
+_WRITES_MAX = 32  # of one tenant: as many batches can share a commit
+_KEY_CHECKS_MAX = 2  # of one address: each is done in some 50 microseconds
+_KEY_SECONDS = 5.0  # where it takes longer the control store is stuck
 _CALLS_MAX = 4096  # each holds what the transport lets through, some 100 KiB
 _READ_SECONDS = 120.0  # a full message takes that long over 1 Mbit/s
 _OK = integer(1, 1)
@@ -43,30 +45,29 @@ class Ingest:
         self._services = services
         self._vitals = vitals
         self._writes = Writes(services.counters, "grpc")
-        self._calls = Intake()
-        self._bytes = Intake()
-        self._threads = Threads(_THREADS)
+        self._arriving = Intake(services.counters)
+        self._calls = Intake(services.counters)
+        self._bytes = Intake(services.counters)
+        self._key_threads = Threads("key", _KEY_CHECKS_MAX)
+        self._write_threads = Threads("write", _WRITES_MAX)
 
     async def write(self, _requests: object, call: Call) -> bytes:
         """Writes one batch; OK means that it is on disk, or queued in asynchronous mode (F1).
 
         Raises `Refused`, `StoreError`, `ControlStoreUnavailable`.
         """
-        identity = self._entitled(call)
-        self._calls.enter(1, _CALLS_MAX)
-        try:
-            body = await _message(call.context)
+        identity = await self._entitled(call)
+        with self._calls.one(identity.account_id, _CALLS_MAX):
+            body = await call.message(_READ_SECONDS)
             call.received_bytes = len(body)
             result = await self._store(identity, body)
-        finally:
-            self._calls.leave(1)
         return (
             delimited(1, result.write_id)
             + integer(2, result.accepted_count)
             + integer(3, len(result.rejected_indices))
         )
 
-    async def health(self, _request: bytes, _call: Call) -> bytes:
+    async def health(self, _requests: object, _call: Call) -> bytes:
         """OK, or UNAVAILABLE: the field of the answer says nothing (L17)."""
         if not await self._vitals.are_good():
             raise refused("telemetry_unavailable")
@@ -74,15 +75,16 @@ class Ingest:
 
     def close(self) -> None:
         """Waits for the batches that are being written."""
-        self._threads.close()
+        self._key_threads.close()
+        self._write_threads.close()
 
-    def _entitled(self, call: Call) -> Identity:
+    async def _entitled(self, call: Call) -> Identity:
         keys = call.keys()
         if len(keys) > 1:  # several are none at all, unless they are equal (L16)
             raise refused("auth_failed")
         key = next(iter(keys), None)
         try:
-            identity = self._services.authenticator.authenticate(key)
+            identity = await self._authenticated(key, call.address)
         except InvalidKey:
             audit_failure(call, key or "")
             raise
@@ -93,16 +95,34 @@ class Ingest:
             raise refused("live_ingest_not_entitled")
         return identity
 
+    async def _authenticated(self, key: str | None, address: str) -> Identity:
+        """Checks the key in a thread: a control store that is stuck must not stop the loop."""
+        self._arriving.enter(address, 1, _CALLS_MAX)
+        check = partial(self._services.authenticator.authenticate, key)
+        checked = self._key_threads.run(address, check)
+
+        def end(checked: asyncio.Future[Identity]) -> None:
+            self._arriving.leave(address, 1)
+            checked.exception()  # has been seen, also where nobody waits any more
+
+        checked.add_done_callback(end)
+        await asyncio.wait([checked], timeout=_KEY_SECONDS)
+        if not checked.done():
+            message = f"no answer within {_KEY_SECONDS:g} seconds"
+            raise ControlStoreUnavailable(message)
+        return checked.result()
+
     async def _store(self, identity: Identity, body: bytes) -> WriteResult:
         """Writes in a thread, to the end even when the client does not wait for it (L27)."""
-        self._bytes.enter(len(body), self._services.settings().ingest.buffer_bytes_max)
-        return await self._threads.run(partial(self._write, identity, body))
+        account = identity.account_id
+        self._bytes.enter(account, len(body), self._services.settings().ingest.buffer_bytes_max)
+        return await self._write_threads.run(account, partial(self._write, identity, body))
 
     def _write(self, identity: Identity, body: bytes) -> WriteResult:
         try:
             return self._written(identity, body)
         finally:
-            self._bytes.leave(len(body))
+            self._bytes.leave(identity.account_id, len(body))
 
     def _written(self, identity: Identity, body: bytes) -> WriteResult:
         try:
@@ -136,15 +156,3 @@ class Ingest:
             commit_seconds=result.commit_seconds,
         )
         return result
-
-
-async def _message(context: Context) -> bytes:
-    """The one message of the call. Raises `Refused` where none comes, or not in time."""
-    try:
-        async with asyncio.timeout(_READ_SECONDS):
-            message = await context.read()
-    except TimeoutError:
-        raise refused("read_deadline_exceeded") from None
-    if isinstance(message, bytes):
-        return message
-    raise refused("invalid_input", field="payload")

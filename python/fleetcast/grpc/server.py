@@ -67,7 +67,11 @@ async def serve(services: Services, listener: Listener, ready: Callable[[], None
 def _handlers(
     services: Services, ingest: Ingest, vitals: Vitals
 ) -> tuple[grpc.GenericRpcHandler, ...]:
-    """All on raw bytes: nothing is decoded before the key is checked (L3)."""
+    """All on raw bytes, and as streams of requests, which are the same on the wire.
+
+    Nothing is decoded before the key is checked (L3), and a call that sends no message is under a
+    handler's deadline, not in the library's hands.
+    """
     guard = Guard(Accounting(services))
     settings = services.settings()
     health = Health(vitals)
@@ -75,16 +79,18 @@ def _handlers(
         "Write": grpc.stream_unary_rpc_method_handler(
             guard.unary("TelemetryIngest/Write", ingest.write)
         ),
-        "Health": grpc.unary_unary_rpc_method_handler(
-            guard.unary("TelemetryIngest/Health", ingest.health)
+        "Health": grpc.stream_unary_rpc_method_handler(
+            guard.unary("TelemetryIngest/Health", ingest.health, keyless=True)
         ),
     }
     handlers = [
         grpc.method_handlers_generic_handler(name, methods) for name in (INGEST, INGEST_BARE)
     ]
     checks: _Methods = {
-        "Check": grpc.unary_unary_rpc_method_handler(guard.unary("Health/Check", health.check)),
-        "Watch": grpc.unary_stream_rpc_method_handler(guard.stream("Health/Watch", health.watch)),
+        "Check": grpc.stream_unary_rpc_method_handler(
+            guard.unary("Health/Check", health.check, keyless=True)
+        ),
+        "Watch": grpc.stream_stream_rpc_method_handler(guard.stream("Health/Watch", health.watch)),
     }
     handlers.append(grpc.method_handlers_generic_handler(HEALTH, checks))
     wanted = settings.grpc.reflection

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from fleetcast.turns import Lane, Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,43 +19,45 @@ T = TypeVar("T")
 
 
 class Threads:
-    """As many threads as there are jobs at once, `most` at most. Use it from one event loop."""
+    """`owner_max` jobs at once for each owner, and as many beside them for all others.
 
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._jobs: SimpleQueue[tuple[asyncio.Future[Any], Callable[[], Any]] | None]
-        self._jobs = SimpleQueue()
+    Use it from one event loop.
+    """
+
+    def __init__(self, name: str, owner_max: int) -> None:
+        self._name = name
+        self._jobs: Turns[tuple[asyncio.Future[Any], Callable[[], Any]]] = Turns(owner_max)
         self._threads: list[threading.Thread] = []
         self._under_way = 0
 
-    def run(self, job: Callable[[], T]) -> asyncio.Future[T]:
+    def run(self, owner: str, job: Callable[[], T]) -> asyncio.Future[T]:
         """What `job` returns or raises. It is done to its end, whoever still waits for it."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._under_way += 1
-        if len(self._threads) < min(self._under_way, self._most):
-            name = f"write-{len(self._threads)}"
+        if len(self._threads) < min(self._under_way, self._jobs.threads_max):
+            name = f"{self._name}-{len(self._threads)}"
             thread = threading.Thread(target=self._work, name=name, daemon=True)
             self._threads.append(thread)
             thread.start()
-        self._jobs.put((future, job))
+        self._jobs.put(Lane(owner), (future, job))
         return future
 
     def close(self) -> None:
         """Waits for the jobs that were begun or wait."""
-        for _ in self._threads:
-            self._jobs.put(None)
+        self._jobs.close()
         for thread in self._threads:
             thread.join()
 
     def _work(self) -> None:
         while (task := self._jobs.get()) is not None:
-            future, job = task
+            lane, (future, job) = task
             result: object = None
             failure: BaseException | None = None
             try:
                 result = job()
             except BaseException as error:  # noqa: BLE001 - whoever waits is told
                 failure = error
+            self._jobs.done(lane)
             future.get_loop().call_soon_threadsafe(self._end, future, result, failure)
             del task, future, job, result, failure  # nothing is held while it waits
 

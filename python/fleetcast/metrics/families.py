@@ -27,6 +27,11 @@ FAMILIES = (
     Family("fleetcast_grpc_refused_total", "counter", "gRPC calls refused, by error code."),
     Family("fleetcast_grpc_request_seconds", "histogram", "Time to answer a gRPC call."),
     Family("fleetcast_grpc_requests_in_flight", "gauge", "gRPC calls being answered now."),
+    Family(
+        "fleetcast_refused_over_share_total",
+        "counter",
+        "Requests and calls refused because their tenant held its share already.",
+    ),
     Family("fleetcast_records_accepted_total", "counter", "Records accepted."),
     Family("fleetcast_records_rejected_total", "counter", "Records rejected one by one."),
     Family(

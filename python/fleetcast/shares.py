@@ -1,0 +1,44 @@
+"""Shares: how much of something one owner may hold, so that nobody can take all of it.
+
+An owner is whoever a bound is counted for: an account, or an address where no key is known yet. One
+rule serves all that is shared (threads, calls, requests, bytes): an owner may hold as much as stays
+free for the others. One alone gets half, a second one half of what is left, and so on; who holds
+nothing gets what is left.
+"""
+
+from __future__ import annotations
+
+import threading
+
+
+class Share:
+    """Counts an amount by owner against a bound. Safe to share between threads."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, int] = {}
+        self._total = 0
+        self._lock = threading.Lock()
+
+    def take(self, owner: str, amount: int, most: int) -> bool:
+        """Takes `amount` of `most`, or nothing where it is more than the owner's share.
+
+        The only thing under way passes, however large it is.
+        """
+        with self._lock:
+            held = self._held.get(owner, 0)
+            left = most - self._total - amount
+            if self._total and left < (held + amount if held else 0):
+                return False
+            self._held[owner] = held + amount
+            self._total += amount
+            return True
+
+    def give(self, owner: str, amount: int) -> None:
+        """Gives back what was taken."""
+        with self._lock:
+            self._total -= amount
+            held = self._held[owner] - amount
+            if held:
+                self._held[owner] = held
+            else:
+                del self._held[owner]
