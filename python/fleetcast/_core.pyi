@@ -204,6 +204,9 @@ class Plane:
     def open(directory: str, master_key: bytes, tenant_key: str) -> Plane:
         """Opens the store of the tenant whose slug is `tenant_key`.
 
+        It waits for no writer, and up to 2 seconds for calls that still end in this process after
+        `close`.
+
         Raises `StoreMissing`, `StoreDamaged` (another master key, too), `StoreUnavailable`.
         """
     @staticmethod
@@ -367,4 +370,9 @@ class Plane:
         Raises `ValueError` for less than a second, `StoreError`.
         """
     def close(self) -> None:
-        """Releases the files. Later calls raise `StoreUnavailable`."""
+        """Ends the use of this store: what waits for `flush` is stored, as far as that goes, and
+        later calls raise `StoreUnavailable`, as do calls under way at their next block.
+
+        Files, descriptors, rows in memory and the data key, which is overwritten, go with the last
+        of these calls, before this returns where there is none.
+        """

@@ -5,6 +5,8 @@
 //! after a crash, not between processes, not when a counter goes back.
 
 use std::fmt;
+use std::mem::MaybeUninit;
+use std::ops::Deref;
 
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, Tag, UnboundKey};
 use ring::rand::{SecureRandom, SystemRandom};
@@ -100,12 +102,54 @@ impl Kind {
     }
 }
 
-/// Seals and opens blobs of one plane.
+/// A key whose memory is overwritten when it is dropped, which ring does not do.
+struct Secret<K>(Box<MaybeUninit<K>>);
+
+impl<K> Secret<K> {
+    fn new(key: K) -> Self {
+        Self(Box::new(MaybeUninit::new(key)))
+    }
+}
+
+impl<K> Deref for Secret<K> {
+    type Target = K;
+
+    fn deref(&self) -> &K {
+        // SAFETY: it was initialized by `new`, and only `drop` erases it.
+        #[expect(unsafe_code, reason = "what is erased can hold no value afterwards")]
+        unsafe {
+            self.0.assume_init_ref()
+        }
+    }
+}
+
+impl<K> Drop for Secret<K> {
+    fn drop(&mut self) {
+        // SAFETY: it was initialized by `new`, and nobody uses it again.
+        #[expect(unsafe_code, reason = "what is erased can hold no value afterwards")]
+        unsafe {
+            erase(&mut self.0);
+        }
+    }
+}
+
+/// Drops what `slot` holds and writes zeros over it.
+///
+/// # Safety
+/// `slot` is initialized, and nobody takes it for that afterwards.
+#[expect(unsafe_code, reason = "what is erased can hold no value afterwards")]
+unsafe fn erase<K>(slot: &mut MaybeUninit<K>) {
+    // SAFETY: the caller's promise.
+    unsafe { slot.assume_init_drop() };
+    std::slice::from_mut(slot).zeroize();
+}
+
+/// Seals and opens blobs of one plane. Its keys are erased from memory when it is dropped.
 pub struct Sealer {
     plane_id: [u8; PLANE_ID_LEN],
     /// The data key, ready to derive from.
-    root: hkdf::Prk,
-    name_key: hmac::Key,
+    root: Secret<hkdf::Prk>,
+    name_key: Secret<hmac::Key>,
 }
 
 impl Sealer {
@@ -115,7 +159,7 @@ impl Sealer {
         let salt = [b"fleetcast plane v1".as_slice(), &plane_id].concat();
         let root = hkdf::Salt::new(hkdf::HKDF_SHA256, &salt).extract(&*data_key.0);
         let name_key = derive(&root, &[b"name hash"], hmac::HMAC_SHA256);
-        Self { plane_id, root, name_key }
+        Self { plane_id, root: Secret::new(root), name_key: Secret::new(name_key) }
     }
 
     /// Seals `plain`, giving [`SEAL_OVERHEAD`] bytes more.
@@ -185,7 +229,7 @@ impl Sealer {
         let mut context = [VERSION; 1 + PLANE_ID_LEN + ID_LEN];
         context[1..=PLANE_ID_LEN].copy_from_slice(&self.plane_id);
         context[1 + PLANE_ID_LEN..].copy_from_slice(id);
-        SegmentSealer { key: LessSafeKey::new(key), context }
+        SegmentSealer { key: Secret::new(LessSafeKey::new(key)), context }
     }
 
     fn blob_key(&self, id: &[u8; ID_LEN]) -> LessSafeKey {
@@ -211,7 +255,7 @@ impl fmt::Debug for Sealer {
 
 /// Seals and opens the numbered parts of one segment, whose key no other segment has.
 pub struct SegmentSealer {
-    key: LessSafeKey,
+    key: Secret<LessSafeKey>,
     /// What is authenticated beside the ciphertext.
     context: [u8; 1 + PLANE_ID_LEN + ID_LEN],
 }
@@ -378,6 +422,16 @@ mod tests {
         assert_eq!((plane_id, &*unwrapped.0), (PLANE, &*data_key.0));
         assert!(unwrap(&[4; 32], &key_file).is_err());
         assert_eq!(format!("{data_key:?}"), "DataKey(..)");
+    }
+
+    #[test]
+    #[expect(unsafe_code, reason = "memory is looked at behind the back of its type")]
+    fn an_erased_key_leaves_zeros() {
+        let mut slot = MaybeUninit::new([7_u8; 32]);
+        // SAFETY: it is initialized.
+        unsafe { erase(&mut slot) };
+        // SAFETY: any bytes are an array of bytes, and the slot has never been without some.
+        assert_eq!(unsafe { slot.assume_init() }, [0; 32]);
     }
 
     #[test]

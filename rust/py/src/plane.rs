@@ -23,7 +23,7 @@ use crate::results::{Compacted, Stats, Verified, WriteResult};
 
 #[pyclass(frozen, weakref, module = "fleetcast._core")]
 pub(crate) struct Plane {
-    /// `None` once closed; a call under way keeps the plane open until it ends.
+    /// `None` once closed; a call under way keeps the plane until it ends, which is soon.
     open: RwLock<Option<Arc<plane::Plane>>>,
 }
 
@@ -360,7 +360,7 @@ impl Plane {
 
     fn close(&self, py: Python<'_>) {
         let plane = self.open.write().ok().and_then(|mut open| open.take());
-        py.detach(|| drop(plane));
+        py.detach(|| plane.inspect(|plane| plane.close()));
     }
 }
 

@@ -147,7 +147,8 @@ impl Plane {
     ///
     /// # Errors
     /// [`Error::Missing`], [`Error::Corrupt`] also for another master key, [`Error::Database`]
-    /// where this process has it open already, [`Error::Io`].
+    /// where this process has it open already, or where calls still end seconds after
+    /// [`Self::close`]; [`Error::Io`].
     pub fn open(directory: &Path, master_key: &[u8; 32], tenant_key: &str) -> Result<Self> {
         let (store, sealer) = open_store(directory, master_key)?;
         let plane = Self::new(Box::new(store), sealer, tenant_key);
@@ -209,6 +210,14 @@ impl Plane {
     #[must_use]
     pub fn buffered_bytes(&self) -> usize {
         self.buffer.bytes()
+    }
+
+    /// Ends the use of this plane: stores what waits, as far as that goes, and lets every call that
+    /// is under way or comes later end with [`Error::Closed`], the long ones at their next block.
+    /// Its key, files and memory go when the last of them has ended and the plane is dropped.
+    pub fn close(&self) {
+        let _ = self.flush();
+        self.store.close();
     }
 
     /// Seals bytes that are kept beside the plane, under its data key: they end with it.

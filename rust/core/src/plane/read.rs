@@ -137,6 +137,7 @@ impl Plane {
     ) -> Result<()> {
         for chunk in sequences.chunks(BLOCKS_PER_READ) {
             for entry in self.store.log_get(chunk)? {
+                self.store.check_open()?;
                 visit(&self.sealer.open(Kind::LogBlock, &entry.sealed)?)?;
             }
         }

@@ -76,6 +76,7 @@ impl Plane {
     }
 
     fn part(&self, id: &SegmentId, segment: &Segment, part: Part) -> Result<Arc<Vec<u8>>> {
+        self.store.check_open()?;
         if let Some(plain) = self.segments.parts.get(&(*id, part)) {
             return Ok(plain);
         }

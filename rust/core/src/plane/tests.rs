@@ -2,8 +2,10 @@
 //! acknowledges before it stores.
 
 use std::path::{Path, PathBuf};
+use std::sync::Barrier;
+use std::thread;
 
-use super::{Acknowledge, Plane, WriteError};
+use super::{Acknowledge, Due, Plane, WriteError};
 use crate::error::Error;
 use crate::fault::Refusal;
 use crate::limits::WriteLimits;
@@ -191,4 +193,35 @@ fn a_tenant_has_as_many_fields_and_series_as_it_may_and_what_exists_goes_on() {
     assert_eq!(plane.stats().unwrap().counts.rows, 15);
     let limits = WriteLimits { tenant_series_max: 6, ..limits };
     assert_eq!(refusal(&plane, &another, &limits), None, "N2");
+}
+
+/// Issue 12: a long read does not keep its tenant out, and ends when its plane is closed.
+#[test]
+fn a_plane_is_closed_and_opened_anew_while_a_read_is_under_way() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = written(directory.path());
+    let plane = std::sync::Arc::new(open(&directory).unwrap());
+    let (entered, release) = (Barrier::new(2), Barrier::new(2));
+    let read = |plane: &Plane| {
+        plane.with_latest(i64::MAX, i64::MAX, None, 0, |_| {
+            entered.wait();
+            release.wait();
+        })
+    };
+    thread::scope(|scope| {
+        let under_way = std::sync::Arc::clone(&plane);
+        let reader = scope.spawn(move || {
+            read(&under_way).unwrap();
+            let compacted = under_way.compact(Due::Now, 0);
+            [under_way.follow(), under_way.read_instant(0).map(drop), compacted.map(drop)]
+        });
+        entered.wait();
+        plane.close();
+        drop(plane);
+        let reopened = scope.spawn(|| open(&directory).unwrap());
+        release.wait();
+        let ended = reader.join().unwrap();
+        assert!(ended.iter().all(|outcome| matches!(outcome, Err(Error::Closed))), "{ended:?}");
+        assert_eq!(reopened.join().unwrap().stats().unwrap().counts.batches, 2);
+    });
 }

@@ -1,6 +1,6 @@
 //! Marks of the transactions that are being committed, seen by every process that has the store open.
 //!
-//! A mark is a lock on one byte of LMDB's lock file, at the number of the transaction. The system
+//! A mark is a shared lock on one byte of LMDB's lock file, at the number of the transaction. The system
 //! drops it when its process dies, before anybody can learn of the death by a closed connection.
 
 use std::fs::File;
@@ -31,10 +31,10 @@ impl CommitMarks {
         Self { lock_file, own: AtomicUsize::new(0) }
     }
 
-    /// Marks `transaction` as being committed. The caller holds LMDB's write lock, so nobody else
-    /// has a mark of that number.
+    /// Marks `transaction` as being committed. Others may have marked the number for a moment: LMDB
+    /// gives it to the next one where a transaction changed nothing.
     pub(super) fn mark(&self, transaction: usize) -> io::Result<Mark<'_>> {
-        self.lock(libc::F_SETLK, libc::F_WRLCK, transaction)?;
+        self.lock(libc::F_SETLK, libc::F_RDLCK, transaction)?;
         self.own.store(transaction, Ordering::Release);
         Ok(Mark { marks: self, transaction })
     }

@@ -57,7 +57,14 @@ impl LmdbStore {
         if path.exists() {
             return Err(Error::Exists(path));
         }
-        Self::with_tables(directory, Environment::open(&path, TABLE_COUNT)?)
+        let env = Environment::open(&path, TABLE_COUNT)?;
+        let tables = env.create_tables(|open, txn| {
+            let meta = open.create_database::<Bytes, Bytes>(txn, Some("meta"))?;
+            let mut sequenced = |name| open.create_database(txn, Some(name));
+            Ok((meta, (sequenced("names")?, sequenced("log")?)))
+        })?;
+        let (meta, (names, log)) = tables;
+        Self::with_tables(directory, env, Tables { meta, names, log, version_1: [None, None] })
     }
 
     /// Opens the store in `directory`.
@@ -81,19 +88,23 @@ impl LmdbStore {
             return Err(corrupt);
         }
         let env = Environment::open(&path, TABLE_COUNT)?;
-        if env.is_new() { Err(corrupt) } else { Self::with_tables(directory, env) }
-    }
-
-    fn with_tables(directory: &Path, env: Environment) -> Result<Self> {
-        let tables = env.create_tables(|open, txn| {
-            let meta = open.create_database::<Bytes, Bytes>(txn, Some("meta"))?;
-            let mut sequenced = |name| open.create_database(txn, Some(name));
-            let sequenced = (sequenced("names")?, sequenced("log")?);
+        if env.is_new() {
+            return Err(corrupt);
+        }
+        let tables = env.open_tables(|open, txn| {
+            let meta = open.open_database::<Bytes, Bytes>(txn, Some("meta"))?;
+            let sequenced = |name| open.open_database(txn, Some(name));
             let version_1 = |name| open.open_database::<Bytes, Bytes>(txn, Some(name));
+            let sequenced = (sequenced("names")?, sequenced("log")?);
             Ok(((meta, sequenced), [version_1("series")?, version_1("fields")?]))
         })?;
-        let ((meta, (names, log)), version_1) = tables;
-        let tables = Tables { meta, names, log, version_1 };
+        let ((Some(meta), (Some(names), Some(log))), version_1) = tables else {
+            return Err(corrupt);
+        };
+        Self::with_tables(directory, env, Tables { meta, names, log, version_1 })
+    }
+
+    fn with_tables(directory: &Path, env: Environment, tables: Tables) -> Result<Self> {
         let store = Self {
             env,
             tables,
@@ -241,10 +252,12 @@ impl Store for LmdbStore {
     }
 
     fn create_segment(&self, id: &SegmentId) -> Result<Box<dyn NewSegment>> {
+        self.check_open()?;
         self.segments.create(id)
     }
 
     fn read_segment(&self, id: &SegmentId, offset: u64, length: usize) -> Result<Vec<u8>> {
+        self.check_open()?;
         self.segments.read(id, offset, length)
     }
 
@@ -281,6 +294,14 @@ impl Store for LmdbStore {
             let head = records::Head { retention_seconds: seconds, ..self.tables.head(txn)? };
             self.tables.put_head(txn, head)
         })
+    }
+
+    fn close(&self) {
+        self.env.close();
+    }
+
+    fn check_open(&self) -> Result<()> {
+        self.env.check_open()
     }
 
     fn stored_bytes(&self) -> Result<u64> {

@@ -24,10 +24,11 @@ const NODE_BYTES: usize = 8;
 const ON_OVERFLOW_PAGES: u16 = 0x01;
 const IS_TREE: u16 = 0x02;
 
-/// Offsets in a head page: the two trees, and the transaction that wrote it.
+/// Offsets in a head page: the two trees, the last page in use, and the transaction that wrote it.
 const FREE_TREE_AT: usize = HEADER_BYTES + 24;
 const MAIN_TREE_AT: usize = FREE_TREE_AT + TREE_BYTES;
-const TRANSACTION_AT: usize = MAIN_TREE_AT + TREE_BYTES + 8;
+const LAST_PAGE_AT: usize = MAIN_TREE_AT + TREE_BYTES;
+const TRANSACTION_AT: usize = LAST_PAGE_AT + 8;
 /// Bytes of a tree's record, and the offset of its root in there.
 const TREE_BYTES: usize = 48;
 const ROOT_AT: usize = 40;
@@ -36,18 +37,27 @@ const NO_ROOT: u64 = u64::MAX;
 /// LMDB keeps the path to a page in an array of this length.
 const DEPTH_MAX: usize = 32;
 
-/// Looks at every page of every tree as of the last commit. Nobody may commit meanwhile.
+/// Looks at every page of every tree as of `transaction`, of which the caller holds a snapshot, and
+/// which says of itself that it has no page after `last_page_max`.
 ///
 /// # Errors
-/// [`Error::Corrupt`], [`Error::Io`].
-pub(super) fn check(file: &File, page_bytes: usize, last_page: u64) -> Result<()> {
-    let words = usize::try_from(last_page / 64 + 1).map_err(|_| CORRUPT)?;
-    let mut walk = Walk { file, page_bytes, last_page, seen: vec![0; words] };
-    let mut head = walk.read(0, page_bytes)?;
-    let other = walk.read(1, page_bytes)?;
-    if u64_at(&other, TRANSACTION_AT)? > u64_at(&head, TRANSACTION_AT)? {
-        head = other;
+/// [`Error::Stale`] where its head page was written over, [`Error::Corrupt`], [`Error::Io`].
+pub(super) fn check(
+    file: &File,
+    page_bytes: usize,
+    transaction: u64,
+    last_page_max: u64,
+) -> Result<()> {
+    let mut walk = Walk { file, page_bytes, last_page: 1, seen: Vec::new() };
+    let head = walk.read(transaction % 2, page_bytes)?;
+    if u64_at(&head, TRANSACTION_AT)? != transaction {
+        return Err(Error::Stale);
     }
+    walk.last_page = u64_at(&head, LAST_PAGE_AT)?;
+    if walk.last_page > last_page_max {
+        return Err(CORRUPT);
+    }
+    walk.seen = vec![0; usize::try_from(walk.last_page / 64 + 1).map_err(|_| CORRUPT)?];
     walk.tree(bytes_at(&head, MAIN_TREE_AT, TREE_BYTES)?, &mut Walk::named_tree)?;
     walk.tree(bytes_at(&head, FREE_TREE_AT, TREE_BYTES)?, &mut Walk::free_pages)
 }
@@ -243,9 +253,20 @@ mod tests {
     }
 
     fn checked(file: &Path) -> Result<()> {
-        let bytes = std::fs::metadata(file).unwrap().len();
-        let page_bytes = 4096;
-        check(&File::open(file).unwrap(), page_bytes, bytes / page_bytes as u64 - 1)
+        let pages = std::fs::metadata(file).unwrap().len() / 4096;
+        let file = File::open(file).unwrap();
+        let newest = newest(&file);
+        check(&file, 4096, newest, 2 * pages)
+    }
+
+    /// The last transaction.
+    fn newest(file: &File) -> u64 {
+        let number = |page: u64| {
+            let mut bytes = [0; 8];
+            file.read_exact_at(&mut bytes, page * 4096 + TRANSACTION_AT as u64).unwrap();
+            u64::from_le_bytes(bytes)
+        };
+        number(0).max(number(1))
     }
 
     #[test]

@@ -9,9 +9,10 @@ use std::sync::{PoisonError, RwLock};
 
 use heed::{
     CommitOrAbort, DatabaseOpener, Env, EnvFlags, EnvOpenOptions, MdbError, OnCommit, RoTxn, RwTxn,
-    WithTls,
+    WithoutTls,
 };
 
+use super::claim::Claim;
 use super::commit_marks::CommitMarks;
 use super::lmdb_check;
 use crate::error::{Error, Result, is_disk_full};
@@ -29,8 +30,12 @@ pub(super) const COMMITS_PER_CHECK: u32 = 256;
 /// put down to a full disk.
 const ROOM_BYTES_MIN: u64 = 1 << 20;
 
+/// Snapshots tried for one whose head page is not written over before it is read, which takes two
+/// commits.
+const CHECKS_MAX: u32 = 16;
+
 pub(super) struct Environment {
-    env: Env<WithTls>,
+    env: Env<WithoutTls>,
     /// Closed after `env`, never before: the system drops every lock a process has on a file as soon
     /// as it closes any descriptor of it, and with its locks this process would pass for dead.
     commits: CommitMarks,
@@ -41,25 +46,28 @@ pub(super) struct Environment {
     process_id: u32,
     /// Write transactions begun.
     writes: AtomicU32,
+    /// Given up last, when no descriptor of the lock file is left to be closed.
+    claim: Claim,
 }
 
 impl Environment {
     /// Opens or makes the environment at `path`, a file beside its lock file.
     pub(super) fn open(path: &Path, tables: u32) -> Result<Self> {
+        let claim = Claim::on(path)?;
         let stored = std::fs::metadata(path).map_or(0, |meta| meta.len());
         let map_bytes = map_bytes_for(usize::try_from(stored).unwrap_or(usize::MAX));
-        let mut options = EnvOpenOptions::new();
+        // Without thread-local slots: a key of those for each environment, and a process has 1,024.
+        let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.map_size(map_bytes).max_readers(READERS_MAX).max_dbs(tables);
         // NO_MEM_INIT is left out on purpose: it would let freed heap bytes, plaintext among
         // them, reach the disk. NO_SUB_DIR only names the file.
         //
         // SAFETY: the file is ours alone: it lives in a directory of mode 0700, every process
-        // opens it through this function, with locking on, and no process truncates it. heed
-        // itself refuses to open it twice in one process.
+        // opens it through this function, with locking on, and no process truncates it. The claim
+        // keeps this process from opening it twice.
         #[expect(unsafe_code, reason = "a memory-mapped file cannot be opened safely")]
         let env = unsafe { options.flags(EnvFlags::NO_SUB_DIR).open(path) };
         let env = env.map_err(|error| open_error(path, error))?;
-        // Only now, when heed has refused a second handle: see the field.
         let lock_file = reserve_lock_file(path)?;
         let opened = Self {
             env,
@@ -68,10 +76,22 @@ impl Environment {
             resize_gate: RwLock::new(()),
             process_id: std::process::id(),
             writes: AtomicU32::new(0),
+            claim,
         };
         opened.make_safe()?;
         opened.free_stale_readers()?;
         Ok(opened)
+    }
+
+    /// Lets no transaction begin any more. The file can be opened anew once this is dropped.
+    pub(super) fn close(&self) {
+        self.claim.close();
+    }
+
+    /// # Errors
+    /// [`Error::Closed`].
+    pub(super) fn check_open(&self) -> Result<()> {
+        if self.claim.is_closed() { Err(Error::Closed) } else { Ok(()) }
     }
 
     /// Makes sure that using the file cannot end the process: every page of its trees is sound, and
@@ -83,24 +103,42 @@ impl Environment {
     /// the pages of the next commit if power failed before that is complete.
     fn make_safe(&self) -> Result<()> {
         let failed = |error| open_error(&self.path, error);
-        // Only a writer changes the file, so nobody does while this transaction lives.
-        let txn = self.env.write_txn().map_err(failed)?;
-        let page_bytes = self.env.unnamed_database_stat().page_size as usize;
-        let last_page = self.env.info().last_page_number as u64;
-        let needed = (last_page + 1).saturating_mul(page_bytes as u64);
-        let file = self.env.try_clone_inner_file().map_err(failed)?;
         let io_failed = |error| Error::io("make sure of", &self.path, error);
+        let page_bytes = self.env.unnamed_database_stat().page_size as usize;
+        let file = self.env.try_clone_inner_file().map_err(failed)?;
         file.sync_data().map_err(io_failed)?;
-        let length = file.metadata().map_err(io_failed)?.len();
-        if needed > length.saturating_mul(2).saturating_add(MAP_BYTES_MIN as u64) {
+        let bytes_needed = || (self.env.info().last_page_number as u64 + 1) * page_bytes as u64;
+        let length = || Ok(file.metadata().map_err(io_failed)?.len());
+        let bytes_max = length()?.saturating_mul(2).saturating_add(MAP_BYTES_MIN as u64);
+        if bytes_needed() > bytes_max {
             return Err(Error::Corrupt { what: "the store's database" });
         }
-        lmdb_check::check(&file, page_bytes, last_page)?;
-        // Not before: others who have mapped a file that was cut short tell so by its length.
-        if length < needed {
-            file.set_len(needed).map_err(io_failed)?;
+        let last_page_max = bytes_max / page_bytes as u64;
+        // The snapshot keeps its pages from being written over, so no writer has to wait for this.
+        let check = |txn: &RoTxn<'_, WithoutTls>| {
+            let transaction = txn.id() as u64;
+            Ok(lmdb_check::check(&file, page_bytes, transaction, last_page_max)?)
+        };
+        let mut outcome = Err(Error::Stale);
+        for _ in 0..CHECKS_MAX {
+            outcome = self.read("check the store", check);
+            if !matches!(outcome, Err(Error::Stale)) {
+                break;
+            }
         }
-        drop(txn);
+        match outcome {
+            Err(Error::Stale) => return Err(Error::Corrupt { what: "the store's database" }),
+            outcome => outcome?,
+        }
+        // Not before: others who have mapped a file that was cut short tell so by its length.
+        if length()? < bytes_needed() {
+            // Only a writer makes the file longer, so nobody does while this transaction lives.
+            let _txn = self.env.write_txn().map_err(failed)?;
+            let bytes = bytes_needed();
+            if length()? < bytes {
+                file.set_len(bytes).map_err(io_failed)?;
+            }
+        }
         Ok(())
     }
 
@@ -109,28 +147,41 @@ impl Environment {
         self.env.info().last_txn_id == 0
     }
 
-    /// Opens the named tables that `open` asks for, making those that are missing.
+    /// Makes the named tables that `make` asks for.
     pub(super) fn create_tables<'e, D: OnCommit + 'e>(
         &'e self,
-        open: impl FnOnce(&DatabaseOpener<'e, WithTls>, &mut RwTxn<'e>) -> heed::Result<D>,
+        make: impl FnOnce(&DatabaseOpener<'e, WithoutTls>, &mut RwTxn<'e>) -> heed::Result<D>,
     ) -> Result<D::Committed> {
         let failed = |error| open_error(&self.path, error);
         let txn = self.env.write_txn().map_err(failed)?;
-        let outcome: heed::Result<CommitOrAbort<D::Committed, ()>> =
+        committed(
             self.env.create_databases_and_commit(txn, |opener, txn| {
+                make(opener, txn).map(CommitOrAbort::Commit)
+            }),
+            failed,
+        )
+    }
+
+    /// Opens the named tables that `open` asks for. It waits for no writer.
+    pub(super) fn open_tables<'e, D: OnCommit + 'e>(
+        &'e self,
+        open: impl FnOnce(&DatabaseOpener<'e, WithoutTls>, &RoTxn<'e, WithoutTls>) -> heed::Result<D>,
+    ) -> Result<D::Committed> {
+        let failed = |error| open_error(&self.path, error);
+        let txn = self.env.read_txn().map_err(failed)?;
+        committed(
+            self.env.open_databases_and_commit(txn, |opener, txn| {
                 open(opener, txn).map(CommitOrAbort::Commit)
-            });
-        match outcome.map_err(failed)? {
-            CommitOrAbort::Commit(tables) => Ok(tables),
-            CommitOrAbort::Abort(()) => Err(Error::Corrupt { what: "the store's table list" }),
-        }
+            }),
+            failed,
+        )
     }
 
     /// Runs `work` on one snapshot. It must not open another transaction of this environment.
     pub(super) fn read<R>(
         &self,
         what: &'static str,
-        work: impl Fn(&RoTxn<'_, WithTls>) -> TxnResult<R>,
+        work: impl Fn(&RoTxn<'_, WithoutTls>) -> TxnResult<R>,
     ) -> Result<R> {
         self.retrying(what, || work(&self.read_txn()?))
     }
@@ -139,7 +190,7 @@ impl Environment {
     ///
     /// LMDB writes its head page, then the number of the transaction that readers begin with. A
     /// commit cut off in between would be absent from every read until somebody's next write.
-    fn read_txn(&self) -> TxnResult<RoTxn<'_, WithTls>> {
+    fn read_txn(&self) -> TxnResult<RoTxn<'_, WithoutTls>> {
         let newest = || self.env.info().last_txn_id;
         let txn = self.env.read_txn()?;
         let written = newest();
@@ -197,6 +248,7 @@ impl Environment {
             return Err(Error::Forked);
         }
         loop {
+            self.check_open()?;
             let gate = self.resize_gate.read().unwrap_or_else(PoisonError::into_inner);
             let outcome = attempt();
             drop(gate);
@@ -267,6 +319,16 @@ impl Environment {
     pub(super) fn file_bytes(&self) -> Result<u64> {
         let size = self.env.real_disk_size();
         size.map_err(|error| database_error("read the size of the store", error))
+    }
+}
+
+fn committed<C>(
+    outcome: heed::Result<CommitOrAbort<C, ()>>,
+    failed: impl Fn(heed::Error) -> Error,
+) -> Result<C> {
+    match outcome.map_err(failed)? {
+        CommitOrAbort::Commit(tables) => Ok(tables),
+        CommitOrAbort::Abort(()) => Err(Error::Corrupt { what: "the store's table list" }),
     }
 }
 

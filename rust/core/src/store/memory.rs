@@ -16,6 +16,7 @@ pub struct MemoryStore {
     state: Mutex<State>,
     segments: Segments,
     is_compacting: Arc<AtomicBool>,
+    is_closed: AtomicBool,
 }
 
 type Segments = Arc<Mutex<HashMap<SegmentId, Vec<u8>>>>;
@@ -86,14 +87,20 @@ impl State {
 }
 
 impl MemoryStore {
-    fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
+    fn state(&self) -> Result<MutexGuard<'_, State>> {
+        self.check_open()?;
+        Ok(lock(&self.state))
+    }
+
+    fn segment_bytes(&self) -> Result<MutexGuard<'_, HashMap<SegmentId, Vec<u8>>>> {
+        self.check_open()?;
+        Ok(lock(&self.segments))
     }
 }
 
 impl Store for MemoryStore {
     fn append_names(&self, after: u64, names: &NewNames) -> Result<Option<FirstIds>> {
-        let mut state = self.state();
+        let mut state = self.state()?;
         if after != state.names.len() as u64 {
             return Ok(None);
         }
@@ -104,11 +111,11 @@ impl Store for MemoryStore {
     }
 
     fn names_after(&self, after: u64) -> Result<Vec<NamesPage>> {
-        Ok(self.state().names.iter().filter(|page| page.sequence > after).cloned().collect())
+        Ok(self.state()?.names.iter().filter(|page| page.sequence > after).cloned().collect())
     }
 
     fn append(&self, blocks: Vec<NewBlock>) -> Result<()> {
-        let mut state = self.state();
+        let mut state = self.state()?;
         for block in blocks {
             let log_bytes = block.sealed.len() as u64;
             state.counts.add(&Counts { log_bytes, ..block.counts });
@@ -120,7 +127,7 @@ impl Store for MemoryStore {
     }
 
     fn view(&self, after: u64, generation: u64) -> Result<View> {
-        let state = self.state();
+        let state = self.state()?;
         let known = generation == state.generation;
         Ok(View {
             generation: state.generation,
@@ -132,11 +139,11 @@ impl Store for MemoryStore {
     }
 
     fn log_after(&self, after: u64) -> Result<Vec<LogEntry>> {
-        Ok(self.state().log_after(after))
+        Ok(self.state()?.log_after(after))
     }
 
     fn log_get(&self, sequences: &[u64]) -> Result<Vec<LogEntry>> {
-        let state = self.state();
+        let state = self.state()?;
         let get = |&sequence: &u64| {
             if (1..=state.compacted).contains(&sequence) {
                 return Err(Error::Stale);
@@ -151,25 +158,27 @@ impl Store for MemoryStore {
     }
 
     fn head(&self) -> Result<u64> {
-        Ok(self.state().last())
+        Ok(self.state()?.last())
     }
 
     fn counts(&self) -> Result<Counts> {
-        Ok(self.state().counts)
+        Ok(self.state()?.counts)
     }
 
     fn lock_compaction(&self) -> Result<Option<Box<dyn CompactionLock>>> {
+        self.check_open()?;
         let taken = self.is_compacting.swap(true, Ordering::AcqRel);
         Ok((!taken).then(|| Box::new(Lock(Arc::clone(&self.is_compacting))) as _))
     }
 
     fn create_segment(&self, id: &SegmentId) -> Result<Box<dyn NewSegment>> {
+        self.check_open()?;
         let segments = Arc::clone(&self.segments);
         Ok(Box::new(Pending { id: *id, bytes: Vec::new(), segments }))
     }
 
     fn read_segment(&self, id: &SegmentId, offset: u64, length: usize) -> Result<Vec<u8>> {
-        let segments = lock(&self.segments);
+        let segments = self.segment_bytes()?;
         let bytes = segments.get(id).ok_or(Error::Stale)?;
         let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..));
         let part = rest.and_then(|rest| rest.get(..length));
@@ -177,16 +186,16 @@ impl Store for MemoryStore {
     }
 
     fn segments(&self) -> Result<Vec<SegmentId>> {
-        Ok(lock(&self.segments).keys().copied().collect())
+        Ok(self.segment_bytes()?.keys().copied().collect())
     }
 
     fn remove_segment(&self, id: &SegmentId) -> Result<()> {
-        lock(&self.segments).remove(id);
+        self.segment_bytes()?.remove(id);
         Ok(())
     }
 
     fn replace_manifest(&self, generation: u64, manifest: &[u8], compacted: u64) -> Result<bool> {
-        let mut state = self.state();
+        let mut state = self.state()?;
         if state.generation != generation {
             return Ok(false);
         }
@@ -201,12 +210,20 @@ impl Store for MemoryStore {
     }
 
     fn set_retention(&self, seconds: u64) -> Result<()> {
-        self.state().retention_seconds = seconds;
+        self.state()?.retention_seconds = seconds;
         Ok(())
     }
 
+    fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+    }
+
+    fn check_open(&self) -> Result<()> {
+        if self.is_closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
+    }
+
     fn stored_bytes(&self) -> Result<u64> {
-        let segments: usize = lock(&self.segments).values().map(Vec::len).sum();
-        Ok(self.state().counts.log_bytes + segments as u64)
+        let segments: usize = self.segment_bytes()?.values().map(Vec::len).sum();
+        Ok(self.state()?.counts.log_bytes + segments as u64)
     }
 }

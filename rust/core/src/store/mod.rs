@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod child;
+mod claim;
 mod commit_marks;
 mod group;
 mod lmdb;
@@ -275,6 +276,16 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// See [`Store`].
     fn stored_bytes(&self) -> Result<u64>;
+
+    /// Ends the work of this handle: every later call fails with [`crate::error::Error::Closed`],
+    /// also where a longer piece of work that is under way makes it.
+    fn close(&self);
+
+    /// Whether [`Self::close`] was called, for work that needs nothing of the store.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Closed`].
+    fn check_open(&self) -> Result<()>;
 }
 
 /// Bytes that one call of [`Store::log_after`] returns at most, unless a single block is larger:

@@ -158,6 +158,79 @@ fn one_process_opens_a_store_once_and_again_after_closing() {
 }
 
 #[test]
+fn a_closed_store_ends_its_calls_and_is_opened_anew_when_the_last_one_has_ended() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = std::sync::Arc::new(LmdbStore::create(directory.path()).unwrap());
+    let (entered, release) = (Barrier::new(2), Barrier::new(2));
+    thread::scope(|scope| {
+        let under_way = std::sync::Arc::clone(&store);
+        let (entered, release) = (&entered, &release);
+        scope.spawn(move || {
+            let read: Result<()> = under_way.env.read("hold a reader", |_| {
+                entered.wait();
+                release.wait();
+                Ok(())
+            });
+            read.unwrap();
+            assert!(matches!(under_way.head(), Err(Error::Closed)));
+        });
+        entered.wait();
+        store.close();
+        drop(store);
+        let reopened = scope.spawn(|| LmdbStore::open(directory.path()));
+        release.wait();
+        let reopened = reopened.join().unwrap().unwrap();
+        reopened.append(vec![block(vec![1])]).unwrap();
+    });
+}
+
+/// Issue 12: a process that stands still with the write lock held stops nobody who only reads.
+#[test]
+fn a_store_is_opened_and_read_while_a_writer_stands_still() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = LmdbStore::create(directory.path()).unwrap();
+    store.append(vec![block(vec![1])]).unwrap();
+    let written = store.env.write("stand still", |_| {
+        let mut child = Child::start("read", directory.path());
+        assert_eq!(child.ask("head"), "1");
+        child.end();
+        Ok(())
+    });
+    written.unwrap();
+}
+
+/// Issue 12: a process ended at about 1,011 tenants, as it has 1,024 keys for thread-local data.
+#[test]
+fn a_process_opens_more_stores_than_it_has_thread_local_keys() {
+    const STORES: usize = 1_200;
+    raise_descriptor_limit(STORES as u64 * 4 + 1_024);
+    let memory = Path::new("/dev/shm");
+    let memory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    let memory = memory.unwrap();
+    let stores: Vec<_> = (0..STORES)
+        .map(|number| {
+            let directory = memory.path().join(number.to_string());
+            std::fs::create_dir(&directory).unwrap();
+            let store = LmdbStore::create(&directory).unwrap();
+            store.append(vec![block(vec![1])]).unwrap();
+            store
+        })
+        .collect();
+    assert!(stores.iter().all(|store| store.head().unwrap() == 1));
+}
+
+/// As each child of the service does it.
+#[expect(unsafe_code, reason = "the standard library knows no limits of a process")]
+fn raise_descriptor_limit(wanted: u64) {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the call writes to `limit` and nowhere else.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    limit.rlim_cur = limit.rlim_cur.max(wanted);
+    // SAFETY: the call reads `limit` and nothing else.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
+}
+
+#[test]
 fn pages_raced_for_follow_each_other_and_no_id_is_given_twice() {
     let directory = tempfile::tempdir().unwrap();
     let store = LmdbStore::create(directory.path()).unwrap();
