@@ -34,7 +34,8 @@ _FILE_BYTES_MIN = 2 * mmap.PAGESIZE  # LMDB reads its two head pages before anyt
 _READERS_MAX = 1024  # threads of all processes that read at once
 _LOCK_BYTES = 64 * (_READERS_MAX - 1) + 192  # as long as LMDB makes the lock file
 _BLOCK_BYTES = 512  # the unit of `st_blocks`
-_FORMAT_KEY = b"format"
+FORMAT_KEY = b"format"
+"""The key, in the environment's own table, of what names its format."""
 
 
 class LmdbUnavailable(Exception):
@@ -120,7 +121,7 @@ class LmdbStore:
                 with environment.begin(write=True) as transaction:
                     for key, value in (entries or {}).items():
                         transaction.put(key, value)
-                    transaction.put(_FORMAT_KEY, self._content)
+                    transaction.put(FORMAT_KEY, self._content)
         except lmdb.Error as error:
             raise LmdbUnavailable(str(error)) from error
 
@@ -261,7 +262,7 @@ def _back_with_file(environment: lmdb.Environment, path: Path) -> None:
 
 def _check_format(environment: lmdb.Environment, directory: Path, content: bytes) -> None:
     with environment.begin() as transaction:
-        if transaction.get(_FORMAT_KEY) != content:
+        if transaction.get(FORMAT_KEY) != content:
             message = f"{directory} holds nothing of this version"
             raise OSError(message)
 

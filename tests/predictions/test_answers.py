@@ -11,7 +11,8 @@ import pytest
 
 from fleetcast.forecast.families import SNR
 from fleetcast.forecast.onnx import shipped
-from fleetcast.forecast.serving.store import PredictionStore, encode, rollout_key
+from fleetcast.forecast.serving.store import PredictionStore
+from fleetcast.forecast.serving.tables import encode, rollout_key
 from tests.conformance.api import refusal
 from tests.service.service import command
 
@@ -139,7 +140,7 @@ def test_a_deleted_tenant_leaves_no_prediction(accounts):
     gone = command(accounts.data, "tenant", "delete", "leaving", "--yes")["account_id"]
     with PredictionStore(accounts.data / "forecast").read() as records:
         assert [*records.under("values", gone.encode())] == []
-        assert [*records.under("assignments", gone.encode())] == []
+        assert [*records.under("shares", b"values/" + gone.encode())] == []
 
 
 def test_the_state_of_the_account_lists_the_families(tenant, disabled):

@@ -12,9 +12,11 @@ from fleetcast.config.sections import Forecast
 from fleetcast.engine import Plane, encode_records, format_time
 from fleetcast.errors import OperatorError
 from fleetcast.forecast.families import SNR
+from fleetcast.forecast.serving.clock import Clock
 from fleetcast.forecast.serving.predictions import Predictions
 from fleetcast.forecast.serving.records import LEASE_NS
-from fleetcast.forecast.serving.releases import Releases, Role
+from fleetcast.forecast.serving.releases import Releases
+from fleetcast.forecast.serving.rollouts import Role
 from fleetcast.forecast.serving.scoring import Scoring
 from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.metrics import Counters
@@ -23,17 +25,30 @@ MINUTE_NS = 60_000_000_000
 START_NS = 1_790_000_000_000_000_000 // MINUTE_NS * MINUTE_NS
 
 
-class Clock:
-    def __init__(self):
-        self.now_ns = START_NS
+class MovedClock(Clock):
+    """Stands still until the test moves it; `step` is what a person does to the wall clock."""
 
-    def __call__(self):
-        return self.now_ns
+    def __init__(self):
+        super().__init__()
+        self.wall_ns, self.since_boot_ns = START_NS, MINUTE_NS
+
+    def now_ns(self):
+        return self.wall_ns
+
+    def elapsed_ns(self):
+        return self.since_boot_ns
+
+    def advance(self, duration_ns):
+        self.wall_ns += duration_ns
+        self.since_boot_ns += duration_ns
+
+    def step(self, duration_ns):
+        self.wall_ns += duration_ns
 
 
 @pytest.fixture
 def clock():
-    return Clock()
+    return MovedClock()
 
 
 @pytest.fixture
@@ -70,6 +85,10 @@ def write(plane, entities, minutes, snr_db=10.0):
             for each in entities
         ]
         plane.write_json(encode_records(rows), now_ns=START_NS + 10_000 * MINUTE_NS)
+
+
+def serving(store, releases, settings):
+    return Predictions(store, releases, settings, Counters.alone())
 
 
 def answer(predictions, plane, *entities, horizon=None):
@@ -112,9 +131,9 @@ class Request(threading.Thread):
 
 def test_one_computes_while_others_are_told_to_come_back(store, releases, slow, plane):
     write(plane, ["a"], range(-20, 0))
-    first = Request(Predictions(store, slow, Forecast), plane)
+    first = Request(serving(store, slow, Forecast), plane)
     assert slow.asked.wait(60)
-    others = Predictions(store, releases, Forecast)
+    others = serving(store, releases, Forecast)
     (error,) = answer(others, plane, "a")["entity_errors"]
     assert error["code"] == "prediction_unavailable"
     slow.let.set()
@@ -125,10 +144,10 @@ def test_one_computes_while_others_are_told_to_come_back(store, releases, slow, 
 
 def test_an_answer_under_an_ended_lease_is_thrown_away(store, releases, slow, plane, clock):
     write(plane, ["a"], range(-20, 0))
-    first = Request(Predictions(store, slow, Forecast), plane)
+    first = Request(serving(store, slow, Forecast), plane)
     assert slow.asked.wait(60)
-    clock.now_ns += LEASE_NS
-    others = Predictions(store, releases, Forecast)
+    clock.advance(LEASE_NS)
+    others = serving(store, releases, Forecast)
     items = answer(others, plane, "a")["items"]
     assert len(items) == 4, "the lease of a worker that hangs holds nobody up for ever"
     slow.let.set()
@@ -140,36 +159,36 @@ def test_an_answer_under_an_ended_lease_is_thrown_away(store, releases, slow, pl
 
 def test_a_failed_computation_cools_down(store, releases, plane, clock):
     write(plane, ["a"], range(-20, 0))
-    predictions = Predictions(store, releases, lambda: Forecast(cooldown_seconds=30))
+    predictions = serving(store, releases, lambda: Forecast(cooldown_seconds=30))
     away = store.models.with_name("away")
     store.models.rename(away)
     assert answer(predictions, plane, "a")["items"] == []
     away.rename(store.models)
-    clock.now_ns += 30_000_000_000 - 1
+    clock.advance(30_000_000_000 - 1)
     (error,) = answer(predictions, plane, "a")["entity_errors"]
     assert error["code"] == "prediction_unavailable"
     assert "earlier" in error["message"]
-    clock.now_ns += 1
+    clock.advance(1)
     assert len(answer(predictions, plane, "a")["items"]) == 4
 
 
 def test_a_value_is_served_while_it_is_fresh_and_about_the_future(store, releases, plane, clock):
     write(plane, ["a"], range(-20, 10))
-    predictions = Predictions(store, releases, lambda: Forecast(fresh_seconds=3600))
+    predictions = serving(store, releases, lambda: Forecast(fresh_seconds=3600))
     first = answer(predictions, plane, "a")["items"]
-    clock.now_ns += 4 * MINUTE_NS
+    clock.advance(4 * MINUTE_NS)
     assert answer(predictions, plane, "a")["items"] == first
-    clock.now_ns += 2 * MINUTE_NS  # the target of five minutes has passed
+    clock.advance(2 * MINUTE_NS)  # the target of five minutes has passed
     later = answer(predictions, plane, "a", horizon=15)["items"]
     assert later[0]["predicted_at"] == first[0]["predicted_at"]
     (renewed,) = answer(predictions, plane, "a", horizon=5)["items"]
-    assert renewed["predicted_at"] == format_time(clock.now_ns)
+    assert renewed["predicted_at"] == format_time(clock.wall_ns)
 
 
 def test_a_canary_answers_for_its_share_and_keeps_its_entities(store, releases, plane):
     entities = [f"link-{number}" for number in range(100)]
     write(plane, entities, range(-20, 0))
-    predictions = Predictions(store, releases, Forecast)
+    predictions = serving(store, releases, Forecast)
     rollout = releases.promote("snr", role=Role.CANARY, canary_percent=30)
     document = answer(predictions, plane, *entities, horizon=5)
     roles = {item["link_id"]: item["traffic_role"] for item in document["items"]}
@@ -203,18 +222,18 @@ def totals(counters, name):
 def test_what_was_served_is_scored_when_the_truth_has_come(store, releases, plane, clock):
     write(plane, ["a"], range(-20, 0))
     releases.promote("snr", role=Role.SHADOW)
-    predictions = Predictions(store, releases, Forecast)
+    predictions = serving(store, releases, Forecast)
     document = answer(predictions, plane, "a")
     assert {item["traffic_role"] for item in document["items"]} == {"primary"}
     counters = Counters.alone()
     scoring = Scoring(store, lambda _account: plane, counters)
-    clock.now_ns += 25 * MINUTE_NS
-    assert scoring.score(clock.now_ns) == 0, "the truth may come late"
+    clock.advance(25 * MINUTE_NS)
+    assert scoring.score(clock.wall_ns) == 0, "the truth may come late"
     truth = 11.25
     write(plane, ["a"], range(100), snr_db=truth)
-    clock.now_ns += 60 * MINUTE_NS
-    assert scoring.score(clock.now_ns) == 8
-    assert scoring.score(clock.now_ns) == 0, "once each"
+    clock.advance(60 * MINUTE_NS)
+    assert scoring.score(clock.wall_ns) == 8
+    assert scoring.score(clock.wall_ns) == 0, "once each"
     assert totals(counters, "fleetcast_forecast_scored_total") == {("primary",): 4, ("shadow",): 4}
     covered, loss = Counter(), 0.0
     for item in document["items"]:
@@ -230,10 +249,10 @@ def test_what_was_served_is_scored_when_the_truth_has_come(store, releases, plan
 
 def test_a_forecast_whose_truth_never_came_is_not_scored(store, releases, plane, clock):
     write(plane, ["a"], range(-20, 0))
-    answer(Predictions(store, releases, Forecast), plane, "a")
+    answer(serving(store, releases, Forecast), plane, "a")
     counters = Counters.alone()
-    clock.now_ns += 200 * MINUTE_NS
-    assert Scoring(store, lambda _account: plane, counters).score(clock.now_ns) == 4
+    clock.advance(200 * MINUTE_NS)
+    assert Scoring(store, lambda _account: plane, counters).score(clock.wall_ns) == 4
     assert totals(counters, "fleetcast_forecast_scored_total") == {}
 
 

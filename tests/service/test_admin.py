@@ -39,7 +39,9 @@ def test_probes(service):
     assert ask(service, "/livez").json == {"status": "ok"}
     ready = ask(service, "/readyz")
     assert ready.status == 200
-    assert set(ready.json["checks"]) == {"http", "timeseries_store", "auth_store", "upkeep"}
+    assert set(ready.json["checks"]) == {
+        *("http", "timeseries_store", "auth_store", "prediction_store", "upkeep")
+    }
     assert ready.json["checks"]["upkeep"] == {"ok": True, "failing_count": 0, "failing": []}
 
 

@@ -11,13 +11,15 @@ import click
 from fleetcast.cli.common import Run, instant, table, with_run
 from fleetcast.config.sections import FAMILIES
 from fleetcast.errors import OperatorError
+from fleetcast.forecast.serving.rollouts import Role
 from fleetcast.forecast.serving.store import PredictionStore, PredictionStoreUnavailable
 from fleetcast.wiring.forecasting import provide_models
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from fleetcast.forecast.serving.releases import Releases, Rollout
+    from fleetcast.forecast.serving.releases import Releases
+    from fleetcast.forecast.serving.rollouts import Rollout
 
 _NS_PER_SECOND = 1_000_000_000
 _SHOWN = (
@@ -67,8 +69,6 @@ def list_(run: Run, family: str | None) -> None:
 @with_run
 def promote(run: Run, family: str, model: Path | None, role: str, percent: int) -> None:
     """Have a model answer from now on. A new primary ends canary and shadow."""
-    from fleetcast.forecast.serving.releases import Role  # noqa: PLC0415 - takes a second to load
-
     with _releases(run) as releases:
         rollout = releases.promote(family, model, Role(role), percent)
     _tell(run, family, rollout)
@@ -86,7 +86,7 @@ def rollback(run: Run, family: str) -> None:
 
 @contextmanager
 def _releases(run: Run) -> Iterator[Releases]:
-    from fleetcast.forecast.serving.releases import Releases  # noqa: PLC0415 - see promote
+    from fleetcast.forecast.serving.releases import Releases  # noqa: PLC0415 - takes a second to load
 
     with run.opened():  # a data directory, with the right master key
         provide_models(run.data.forecast)

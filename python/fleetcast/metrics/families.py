@@ -73,6 +73,26 @@ FAMILIES = (
         "When upkeep last did something or found nothing to do, Unix time.",
     ),
     Family(
+        "fleetcast_forecast_release_failed_total",
+        "counter",
+        "Batches on which a released model did not load or run, by family, model and role.",
+    ),
+    Family(
+        "fleetcast_forecast_batch_failed_total",
+        "counter",
+        "Batches whose input or truth could not be read or computed, by family.",
+    ),
+    Family(
+        "fleetcast_forecast_unkept_total",
+        "counter",
+        "Forecasts answered and not kept, by family: their tenant's share is used up.",
+    ),
+    Family(
+        "fleetcast_forecast_unscored_total",
+        "counter",
+        "Forecasts that are not scored, by family and reason.",
+    ),
+    Family(
         "fleetcast_forecast_scored_total",
         "counter",
         "Forecasts whose truth has come, by family, horizon, model and role.",

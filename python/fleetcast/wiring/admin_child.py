@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 from fleetcast.accounts import ControlStore
 from fleetcast.admin.app import AdminApp
 from fleetcast.engine import peek
+from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.http.limits import Limits
 from fleetcast.http.server import HttpServer
 from fleetcast.logs import configure_logs, logging_config
 from fleetcast.metrics import Shared
+from fleetcast.wiring.board import Board, Live
 from fleetcast.wiring.child import end_with_supervisor, read_brief, report_ready
 from fleetcast.wiring.directory import DataDirectory
-from fleetcast.wiring.probes import telemetry_probes
+from fleetcast.wiring.probes import readiness_probes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,14 +54,17 @@ def admin_application(brief: Brief) -> Iterator[WSGIApplication]:
     """The WSGI application of the private listener, and what it looks at."""
     directory = DataDirectory(brief.data)
     store = ControlStore(directory.control)
+    predictions = PredictionStore(directory.forecast)
+    families = Live(Board(brief.board_fd), lambda settings: settings.forecast.families)
     try:
         yield AdminApp(
             shared=Shared(brief.counters_fd),
             surfaces=("http",) if brief.settings.grpc.address == "off" else ("http", "grpc"),
-            probes=telemetry_probes(directory, store),
+            probes=readiness_probes(directory, store, predictions, families.current),
             tenants=partial(_tenants, directory, store),
         )
     finally:
+        predictions.close()
         store.close()
 
 

@@ -1,20 +1,22 @@
-"""Forecasts of one worker: loaded by the first who needs them, and scored on the side.
+"""Forecasts: answered by workers, scored and cleared away by the maintenance process.
 
-The libraries that compute take the better part of a second to load, so nothing of them is loaded
-before a worker serves.
+The libraries that compute take the better part of a second to load, so they are loaded by the first
+who needs them, and by nobody where nothing is predicted.
 """
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import threading
-import time
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts import ControlStoreUnavailable
 from fleetcast.config.sections import FAMILIES
-from fleetcast.errors import OperatorError, StoreError
+from fleetcast.errors import OperatorError
+from fleetcast.forecast.serving.clock import Clock
 from fleetcast.forecast.serving.store import PredictionStore, PredictionStoreUnavailable
+from fleetcast.forecast.serving.sweeping import Sweeping
 from fleetcast.wiring.background import background
 
 if TYPE_CHECKING:
@@ -26,11 +28,14 @@ if TYPE_CHECKING:
     from fleetcast.config.sections import Forecast
     from fleetcast.engine import Engine, Plane
     from fleetcast.forecast.serving.predictions import Predictions
+    from fleetcast.forecast.serving.scoring import Scoring
     from fleetcast.forecast.simulation import Simulation
     from fleetcast.http.services import Simulate
     from fleetcast.metrics import Counters
 
-_SCORE_SECONDS = 15.0
+_ROUND_SECONDS = 15.0
+_PAUSE_SECONDS = 0.01  # between slices of the store, for those who wait for it
+_THREAD_KEYS_MIN = 64  # loading takes eleven of them
 
 logger = logging.getLogger(__name__)
 
@@ -42,14 +47,10 @@ class Forecasting:
         self,
         store: PredictionStore,
         settings: Callable[[], Forecast],
-        accounts: ControlStore,
-        engine: Engine,
         counters: Counters,
     ) -> None:
         self._store = store
         self._settings = settings
-        self._accounts = accounts
-        self._engine = engine
         self._counters = counters
         self._lock = threading.Lock()
         self._loaded: Predictions | None = None
@@ -66,43 +67,87 @@ class Forecasting:
         predictions = self._predictions()
         return predictions.answer(plane, account_id, family_name, entity_ids, horizon_minutes)
 
-    def scoring(self) -> AbstractContextManager[None]:
-        """Scores what was served until the end of the block."""
-        return background("score", self._score)
-
     def _predictions(self) -> Predictions:
         with self._lock:
             if self._loaded is None:
+                _check_thread_keys()
                 from fleetcast.forecast.serving.predictions import Predictions  # noqa: PLC0415
                 from fleetcast.forecast.serving.releases import Releases  # noqa: PLC0415
 
-                self._loaded = Predictions(self._store, Releases(self._store), self._settings)
+                releases = Releases(self._store)
+                self._loaded = Predictions(self._store, releases, self._settings, self._counters)
             return self._loaded
 
-    def _score(self, stopped: threading.Event) -> None:
-        scoring = None
-        while not stopped.wait(_SCORE_SECONDS):
+
+class Housekeeping:
+    """Scores what was served, and deletes what has ended."""
+
+    def __init__(
+        self,
+        store: PredictionStore,
+        settings: Callable[[], Forecast],
+        accounts: ControlStore,
+        engine: Engine,
+        counters: Counters,
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._accounts = accounts
+        self._engine = engine
+        self._counters = counters
+        self._clock = Clock()
+        self._names: dict[str, str] = {}
+        """Tenants by account, as of the beginning of a round."""
+
+    def running(self) -> AbstractContextManager[None]:
+        """Goes on until the end of the block."""
+        return background("forecasts", self._run)
+
+    def _run(self, stopped: threading.Event) -> None:
+        sweeping = Sweeping(self._store, self._clock, self._settings)
+        scoring: Scoring | None = None
+        while not stopped.wait(_ROUND_SECONDS):
             try:
-                if not self._settings().families or not self._store.has_due(time.time_ns()):
+                while sweeping.sweep() and not stopped.wait(_PAUSE_SECONDS):
+                    pass
+                now_ns = self._clock.now_ns()
+                if not self._store.has_due(now_ns):
                     continue
                 if scoring is None:
-                    from fleetcast.forecast.serving.scoring import Scoring  # noqa: PLC0415
+                    _check_thread_keys()
+                    from fleetcast.forecast.serving import scoring as loaded  # noqa: PLC0415
 
-                    scoring = Scoring(self._store, self._plane_of, self._counters)
-                scoring.score(time.time_ns())
+                    scoring = loaded.Scoring(self._store, self._plane_of, self._counters)
+                with self._accounts.read() as tables:
+                    self._names = {each.account_id: each.name for each in tables.tenants()}
+                scoring.score(now_ns)
             except (PredictionStoreUnavailable, ControlStoreUnavailable) as error:
                 logger.warning("forecasts are not scored: %s", error)
             except Exception:
-                # What one forecast cannot do must not keep the others from being scored.
+                # What one round cannot do must not keep the next from doing it.
                 logger.exception("forecasts are not scored")
 
     def _plane_of(self, account_id: str) -> Plane | None:
-        with self._accounts.read() as tables:
-            tenants = [tenant for tenant in tables.tenants() if tenant.account_id == account_id]
-        try:
-            return self._engine.plane(account_id, tenants[0].name) if tenants else None
-        except StoreError:
-            return None
+        name = self._names.get(account_id)
+        return None if name is None else self._engine.plane(account_id, name)
+
+
+def _check_thread_keys() -> None:
+    """Raises `PredictionStoreUnavailable` where the libraries that compute would end the process.
+
+    They abort when they cannot have keys of thread-local storage while they are loaded. A process
+    has 1,024, and each open LMDB environment of the engine takes one.
+    """
+    library = ctypes.CDLL(None)
+    made: list[int] = []
+    key = ctypes.c_uint()
+    while len(made) < _THREAD_KEYS_MIN and not library.pthread_key_create(ctypes.byref(key), None):
+        made.append(key.value)
+    for value in made:
+        library.pthread_key_delete(ctypes.c_uint(value))
+    if len(made) < _THREAD_KEYS_MIN:
+        message = "too many stores are open in this process to load what computes forecasts"
+        raise PredictionStoreUnavailable(message)
 
 
 def simulated(directory: Path) -> Simulate:

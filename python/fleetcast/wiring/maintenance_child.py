@@ -8,12 +8,14 @@ import threading
 
 from fleetcast.accounts import ControlStore
 from fleetcast.engine import Engine
+from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.logs import configure_logs
 from fleetcast.metrics import Counters, Shared, sample
 from fleetcast.wiring.board import Board, Live
 from fleetcast.wiring.child import end_with_supervisor, read_brief, report_ready
 from fleetcast.wiring.closing import closing_unused
 from fleetcast.wiring.directory import DataDirectory
+from fleetcast.wiring.forecasting import Housekeeping
 from fleetcast.wiring.maintenance import Maintenance
 
 _EVERY_SECONDS = 1.0
@@ -32,17 +34,22 @@ def main() -> None:
     store = ControlStore(directory.control)
     engine = Engine(directory.planes, brief.master_key)
     counters = Counters(Shared(brief.counters_fd))
-    live = Live(Board(brief.board_fd), lambda settings: settings.store.compact_after_seconds)
+    board = Board(brief.board_fd)
+    live = Live(board, lambda settings: settings.store.compact_after_seconds)
     maintenance = Maintenance(store, engine, counters, live.current)
+    predictions = PredictionStore(directory.forecast)
+    forecast = Live(board, lambda settings: settings.forecast)
+    housekeeping = Housekeeping(predictions, forecast.current, store, engine, counters)
     serving = counters.gauge(sample("fleetcast_processes_ready", surface="maintenance"))
     counters.put(serving, 1)
     report_ready(brief)
     try:
-        with closing_unused(engine):
+        with closing_unused(engine), housekeeping.running():
             while not stopped.wait(_EVERY_SECONDS):
                 maintenance.look()
     finally:
         maintenance.close()
+        predictions.close()
         engine.close()
         store.close()
 

@@ -10,7 +10,7 @@ import tempfile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from fleetcast.accounts import ControlStore
     from fleetcast.forecast.serving.store import PredictionStore
@@ -32,6 +32,21 @@ def http_probes(
         "topology": {"timeseries_store": reads},
         "predictions": {"prediction_store": predictions.ping},
     }
+
+
+def readiness_probes(
+    directory: DataDirectory,
+    store: ControlStore,
+    predictions: PredictionStore,
+    families: Callable[[], Sequence[str]],
+) -> Mapping[str, Callable[[], None]]:
+    """What must be well for the service to be ready, by dependency."""
+
+    def forecasts() -> None:
+        if families():
+            predictions.ping()
+
+    return {**telemetry_probes(directory, store), "prediction_store": forecasts}
 
 
 def telemetry_probes(

@@ -42,7 +42,7 @@ def http_application(brief: Brief, board: Board, counters: Counters) -> Iterator
         usage = Usage(store, lambda: requests_by_account(counters.shared.totals()), brief.run)
         predictions = PredictionStore(directory.forecast)
         forecast = Live(board, lambda settings: settings.forecast)
-        forecasting = Forecasting(predictions, forecast.current, store, engine, counters)
+        forecasting = Forecasting(predictions, forecast.current, counters)
 
         simulate = simulated(directory.simulation)
 
@@ -68,8 +68,7 @@ def http_application(brief: Brief, board: Board, counters: Counters) -> Iterator
             return live.current()(environ, start_response)
 
         try:
-            with forecasting.scoring():
-                yield application
+            yield application
         finally:
             predictions.close()
 

@@ -32,6 +32,7 @@ __all__ = [
     "Features",
     "features",
     "observed",
+    "observed_at",
     "view",
     "without_error",
 ]
@@ -65,3 +66,14 @@ def observed(family: Family, rows: Rows, issued_ns: Instants) -> Floats:
     if family is SNR:
         return snr.observed(rows, issued_ns)
     return demand.observed(rows, issued_ns)
+
+
+def observed_at(
+    family: Family, entities: Sequence[Rows], issued_ns: int, horizon_minutes: int
+) -> Floats:
+    """The truth at one horizon of forecasts issued at one instant [entities]; as `observed`."""
+    if family is SNR:
+        return snr.observed_at(entities, issued_ns, horizon_minutes)
+    place = family.horizons_minutes.index(horizon_minutes)
+    issued = np.array([issued_ns])
+    return np.array([demand.observed(rows, issued)[0, place] for rows in entities])

@@ -146,6 +146,12 @@ def observed(rows: Rows, issued_ns: Instants) -> Floats:
     return reduce.at(minutes, place[:, None] + np.array(SNR.horizons_minutes) - 1)
 
 
+def observed_at(entities: Sequence[Rows], issued_ns: int, horizon_minutes: int) -> Floats:
+    """The same of several links at one issue time and horizon [entities]."""
+    minute = issued_ns // MINUTE_NS + horizon_minutes - 1
+    return averaged(entities, SNR.target, minute, 1)[:, 0]
+
+
 def same_time(rows: Rows, issued_ns: Instants) -> Floats:
     """The target minute's values on the seven days before [issue times, horizons, days]."""
     minutes, place = _around(rows, issued_ns)

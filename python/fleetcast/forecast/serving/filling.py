@@ -1,34 +1,35 @@
 """Forecasts that nobody has made yet: claimed, computed in one batch, and written down.
 
 An entity is computed by one worker at a time. What a worker finds out after its lease has ended,
-or was given to another, is thrown away.
+or was given to another, is thrown away. Of entities without telemetry nothing is written down.
 """
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from fleetcast.errors import OperatorError, StoreError
 from fleetcast.forecast.families import DEMAND, MINUTE_NS
-from fleetcast.forecast.features import NO_TELEMETRY, features
+from fleetcast.forecast.features import NO_TELEMETRY
 from fleetcast.forecast.model import PREDICTION_UNAVAILABLE
-from fleetcast.forecast.rows import NO_ROWS
-from fleetcast.forecast.serving.inputs import rows_before, tags_of
+from fleetcast.forecast.serving.clock import NS_PER_SECOND
+from fleetcast.forecast.serving.failures import ANYTHING
+from fleetcast.forecast.serving.inputs import features_of, tags_of, with_telemetry
 from fleetcast.forecast.serving.records import (
+    TRUTH_MINUTES,
+    UNSCORED,
     Assignment,
     Lease,
     Pending,
     Place,
     Value,
-    assign,
     end_lease,
+    is_leased,
     take_lease,
 )
-from fleetcast.forecast.serving.releases import Role
+from fleetcast.forecast.serving.rollouts import Role
+from fleetcast.forecast.serving.running import Running
+from fleetcast.metrics import sample
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,25 +37,25 @@ if TYPE_CHECKING:
     from fleetcast.config.sections import Forecast as ForecastSettings
     from fleetcast.engine import Plane
     from fleetcast.forecast.families import Family
-    from fleetcast.forecast.serving.releases import Release, Releases, Rollout
-    from fleetcast.forecast.serving.store import PredictionStore, Records
+    from fleetcast.forecast.serving.failures import Failures
+    from fleetcast.forecast.serving.releases import Releases
+    from fleetcast.forecast.serving.rollouts import Rollout
+    from fleetcast.forecast.serving.running import Run
+    from fleetcast.forecast.serving.store import PredictionStore
+    from fleetcast.forecast.serving.tables import Records
+    from fleetcast.metrics import Counters
 
-NS_PER_SECOND = 1_000_000_000
-TRUTH_MINUTES = 20
-"""How long after its target a forecast is scored: telemetry comes late."""
+VALUE_BYTES_MAX = 65_536
+"""A longer value is answered and not kept: the tags of a pool may be as long as a record."""
 
 _COOLDOWN = "an earlier computation failed; it is tried again later"
 _OVER_BUDGET = "the request asks for more new forecasts than one may have computed"
 _IN_PROGRESS = "another request is computing it"
 _FAILED = "the computation failed"
 _LOST = "the computation took too long"
-_MESSAGES = {
-    NO_TELEMETRY: "no telemetry in the model's input window",
-    PREDICTION_UNAVAILABLE: _FAILED,
-}
+_NOTHING = "no telemetry in the model's input window"
 _TOO_LITTLE = "too little telemetry in the model's input window"
-
-logger = logging.getLogger(__name__)
+_MESSAGES = {NO_TELEMETRY: _NOTHING, PREDICTION_UNAVAILABLE: _FAILED}
 
 
 @dataclass(frozen=True)
@@ -72,14 +73,14 @@ class _Claim:
     lease: Lease
 
 
-@dataclass(frozen=True)
-class _Answer:
-    """One model's word on one entity: `quantiles` by horizon."""
+@dataclass
+class _Made:
+    """What a batch gives: values and error codes by claim, and records that only want writing."""
 
-    issued_ns: int
-    role: Role
-    release: Release
-    quantiles: list[list[float]]
+    values: dict[int, Value] = field(default_factory=dict)
+    codes: dict[int, str] = field(default_factory=dict)
+    sealed: dict[int, bytes] = field(default_factory=dict)
+    pending: list[tuple[bytes, bytes]] = field(default_factory=list)
 
 
 @dataclass
@@ -94,168 +95,197 @@ class Filled:
         self.errors[entity_id] = EntityError(PREDICTION_UNAVAILABLE, message)
 
 
+@dataclass(frozen=True)
+class Means:
+    """What the batches of a process share."""
+
+    store: PredictionStore
+    releases: Releases
+    failures: Failures
+    counters: Counters
+
+
 class Filling:
     """One batch of one family, for one tenant."""
 
     def __init__(
-        self,
-        store: PredictionStore,
-        releases: Releases,
-        settings: ForecastSettings,
-        plane: Plane,
-        family: Family,
+        self, means: Means, settings: ForecastSettings, plane: Plane, family: Family
     ) -> None:
-        self._store = store
-        self._releases = releases
+        self._store = means.store
+        self._clock = means.releases.clock
+        self._failures = means.failures
+        self._counters = means.counters
+        self._running = Running(means.releases, means.failures, family)
         self._settings = settings
         self._plane = plane
         self._family = family
         self._filled = Filled()
 
-    def fill(self, places: Sequence[Place], rollout: Rollout, now_ns: int) -> Filled:
+    def fill(self, places: Sequence[Place], rollout: Rollout) -> Filled:
         """Makes what can be made now. Raises `PredictionStoreUnavailable`."""
-        with self._store.write() as records:
-            claims = self._claims(records, places, rollout, now_ns)
-        if not claims:
+        issued_ns = self._family.issued(self._clock.now_ns())
+        with self._store.read() as records:
+            free = self._free(records, places)
+        if not free:
             return self._filled
         try:
-            made, pending = self._computed(claims, rollout, now_ns)
-        except (StoreError, OperatorError, OSError, ValueError, ArithmeticError):
-            logger.exception("forecasts could not be computed")
-            self._cool_down(claims, now_ns)
-        else:
-            self._keep(claims, made, pending)
+            known = self._with_telemetry(free, issued_ns)
+        except ANYTHING as error:
+            self._failures.of_batch(self._family.name, error)
+            self._cool_down(free)
+            return self._filled
+        if known:
+            with self._store.write() as records:
+                claims = self._claims(records, known, rollout)
+            made = _Made()
+            try:
+                made = self._made(claims, rollout, issued_ns)
+            finally:
+                with self._store.write() as records:
+                    self._settle(records, claims, made)
         return self._filled
 
-    def _claims(
-        self, records: Records, places: Sequence[Place], rollout: Rollout, now_ns: int
-    ) -> list[_Claim]:
-        claims: list[_Claim] = []
+    def _free(self, records: Records, places: Sequence[Place]) -> list[Place]:
+        """Those that may be computed now, as many as one request may have computed."""
+        free: list[Place] = []
+        cooldown_ns = self._settings.cooldown_seconds * NS_PER_SECOND
         for place in places:
-            if len(claims) >= self._settings.fill_budget:
+            failed = records.get("cooldowns", place.key)
+            if len(free) >= self._settings.fill_budget:
                 self._filled.unavailable(place.entity_id, _OVER_BUDGET)
-            elif _until(records.get("cooldowns", place.key)) > now_ns:
+            elif failed is not None and self._clock.age_ns(failed) < cooldown_ns:
                 self._filled.unavailable(place.entity_id, _COOLDOWN)
-            elif (lease := take_lease(records, place, now_ns)) is None:
+            elif is_leased(records, place, self._clock):
                 self._filled.unavailable(place.entity_id, _IN_PROGRESS)
             else:
-                claims.append(_Claim(place, assign(records, place, rollout), lease))
+                free.append(place)
+        return free
+
+    def _with_telemetry(self, places: Sequence[Place], issued_ns: int) -> list[Place]:
+        """Those with anything in the model's input window; the others cost no more than this."""
+        entity_ids = [place.entity_id for place in places]
+        known = with_telemetry(self._plane, self._family, entity_ids, issued_ns)
+        for entity_id in entity_ids:
+            if entity_id not in known:
+                self._filled.errors[entity_id] = EntityError(NO_TELEMETRY, _NOTHING)
+        return [place for place in places if place.entity_id in known]
+
+    def _claims(self, records: Records, places: Sequence[Place], rollout: Rollout) -> list[_Claim]:
+        claims: list[_Claim] = []
+        for place in places:
+            if (lease := take_lease(records, place, self._clock)) is None:
+                self._filled.unavailable(place.entity_id, _IN_PROGRESS)
+            else:
+                claims.append(_Claim(place, Assignment.of(place, rollout), lease))
         return claims
 
-    def _computed(
-        self, claims: Sequence[_Claim], rollout: Rollout, now_ns: int
-    ) -> tuple[dict[str, Value], list[tuple[Place, Pending]]]:
-        """Values of the entities that have one, and what is to be scored of them."""
-        issued_ns = self._family.issued(now_ns)
+    def _made(self, claims: Sequence[_Claim], rollout: Rollout, issued_ns: int) -> _Made:
+        """What the models say of the claims; nothing where not even their input can be made."""
+        made = _Made()
+        if not claims:
+            return made
         entity_ids = [claim.place.entity_id for claim in claims]
-        rows = rows_before(self._plane, self._family, entity_ids, issued_ns)
-        tags = tags_of(self._plane, self._family, entity_ids) if self._family is DEMAND else {}
-        entities = [rows.get(entity_id, NO_ROWS) for entity_id in entity_ids]
-        made_of = features(self._family, entities, np.array([issued_ns]))
-        made: dict[str, Value] = {}
-        pending: list[tuple[Place, Pending]] = []
-        for role, release in rollout.roles():
-            forecaster = self._releases.forecaster(self._family, release)
-            mine = [
-                place
-                for place, claim in enumerate(claims)
-                if role in {claim.assignment.role, Role.SHADOW}
-            ]
-            forecast = forecaster.predict(made_of.of(mine))
-            for claim, quantiles, code in zip(
-                [claims[place] for place in mine],
-                forecast.quantiles[:, 0].tolist(),
-                forecast.errors[:, 0],
-                strict=True,
-            ):
-                entity_id = claim.place.entity_id
-                if code is None:
-                    answer = _Answer(issued_ns, role, release, quantiles)
-                    pending += self._pending(claim.place, answer)
-                    if role is not Role.SHADOW:
-                        view_id = forecaster.metadata.feature_view_id
-                        made[entity_id] = self._value(
-                            claim, answer, view_id, tags.get(entity_id, {})
-                        )
-                elif role is not Role.SHADOW:
-                    self._filled.errors[entity_id] = EntityError(
-                        code, _MESSAGES.get(code, _TOO_LITTLE)
-                    )
-        return made, pending
+        try:
+            batch = features_of(self._plane, self._family, entity_ids, issued_ns)
+            tags = tags_of(self._plane, self._family, entity_ids) if self._family is DEMAND else {}
+            for run in self._running.runs(rollout, [c.assignment.role for c in claims], batch):
+                made.pending += self._pending(claims, run, issued_ns)
+                if run.role is not Role.SHADOW:
+                    made.codes |= run.codes
+                    made.values |= self._values(claims, run, issued_ns, tags)
+            made.sealed = {place: value.seal(self._plane) for place, value in made.values.items()}
+        except ANYTHING as error:
+            self._failures.of_batch(self._family.name, error)
+            return _Made()
+        return made
 
-    def _value(
-        self, claim: _Claim, answer: _Answer, feature_view_id: str, tags: dict[str, str]
-    ) -> Value:
-        horizons = self._family.horizons_minutes
-        return Value(
-            predicted_at_ns=self._releases.now_ns(),
-            issued_at_ns=answer.issued_ns,
-            quantiles={
-                str(horizon): sorted(row)  # I12
-                for horizon, row in zip(horizons, answer.quantiles, strict=True)
-            },
-            tags=tags,
-            model_version=answer.release.model_version,
-            feature_view_id=feature_view_id,
-            release_id=answer.release.release_id,
-            role=claim.assignment.role,
-            assignment_id=claim.assignment.assignment_id,
-            lease_id=claim.lease.lease_id,
-        )
-
-    def _pending(self, place: Place, answer: _Answer) -> list[tuple[Place, Pending]]:
-        return [
-            (
-                place,
-                Pending(
-                    entity_id=place.entity_id,
-                    issued_at_ns=answer.issued_ns,
-                    horizon_minutes=horizon,
-                    quantiles=sorted(row),
-                    model_version=answer.release.model_version,
-                    role=answer.role,
-                ),
-            )
-            for horizon, row in zip(self._family.horizons_minutes, answer.quantiles, strict=True)
-        ]
-
-    def _keep(
+    def _values(
         self,
         claims: Sequence[_Claim],
-        made: Mapping[str, Value],
-        pending: Sequence[tuple[Place, Pending]],
-    ) -> None:
-        """Writes down what is still ours to write."""
-        sealed = {entity_id: value.seal(self._plane) for entity_id, value in made.items()}
-        open_scores = [(due_key(place, each), each.seal(self._plane)) for place, each in pending]
-        now_ns = self._releases.now_ns()
+        run: Run,
+        issued_ns: int,
+        tags: Mapping[str, dict[str, str]],
+    ) -> dict[int, Value]:
+        predicted_at_ns = self._clock.now_ns()
+        return {
+            place: Value(
+                predicted_at_ns=predicted_at_ns,
+                issued_at_ns=issued_ns,
+                quantiles={
+                    str(horizon): row
+                    for horizon, row in zip(self._family.horizons_minutes, rows, strict=True)
+                },
+                tags=tags.get(claims[place].place.entity_id, {}),
+                model_version=run.release.model_version,
+                feature_view_id=run.feature_view_id,
+                release_id=run.release.release_id,
+                role=run.role,
+                assignment_id=claims[place].assignment.assignment_id,
+                lease_id=claims[place].lease.lease_id,
+            )
+            for place, rows in run.quantiles.items()
+        }
+
+    def _pending(
+        self, claims: Sequence[_Claim], run: Run, issued_ns: int
+    ) -> list[tuple[bytes, bytes]]:
+        """A record for each horizon of a run that answered for anyone."""
+        if not run.quantiles:
+            return []
+        first = claims[0]
+        made = []
+        for index, horizon in enumerate(self._family.horizons_minutes):
+            pending = Pending(
+                issued_at_ns=issued_ns,
+                horizon_minutes=horizon,
+                model_version=run.release.model_version,
+                role=run.role,
+                quantiles={
+                    claims[place].place.entity_id: rows[index]
+                    for place, rows in run.quantiles.items()
+                },
+            )
+            due_ns = issued_ns + (horizon + TRUTH_MINUTES) * MINUTE_NS
+            key = pending.key(first.place, first.lease.fence, due_ns)
+            made.append((key, pending.seal(self._plane)))
+        return made
+
+    def _settle(self, records: Records, claims: Sequence[_Claim], made: _Made) -> None:
+        """Writes down what is still ours to write, and gives all leases back."""
+        ours = [end_lease(records, claim.place, claim.lease, self._clock) for claim in claims]
+        for place, claim in enumerate(claims):
+            entity_id = claim.place.entity_id
+            if place in made.codes:
+                code = made.codes[place]
+                message = _MESSAGES.get(code, _TOO_LITTLE)
+                self._filled.errors[entity_id] = EntityError(code, message)
+            elif not ours[place]:
+                self._filled.unavailable(entity_id, _LOST)
+            elif place in made.values:
+                self._keep_value(records, claim.place, made.sealed[place])
+                self._filled.values[entity_id] = made.values[place]
+            else:
+                self._filled.unavailable(entity_id, _FAILED)
+                records.keep("cooldowns", claim.place.key, self._clock.stamped(b""))
+        for key, value in made.pending:
+            if not all(ours):  # what took too long was not answered, as a whole or in part
+                self._count(UNSCORED, Pending.count(value), reason="lease")
+            elif not records.keep("pending", key, value):
+                self._count(UNSCORED, Pending.count(value), reason="room")
+
+    def _keep_value(self, records: Records, place: Place, sealed: bytes) -> None:
+        record = self._clock.stamped(sealed)
+        if len(record) > VALUE_BYTES_MAX or not records.keep("values", place.key, record):
+            records.delete("values", place.key)  # the one before, which is no longer the newest
+            self._count("fleetcast_forecast_unkept_total", 1)
+
+    def _cool_down(self, places: Sequence[Place]) -> None:
+        """After a failure that came before any lease."""
         with self._store.write() as records:
-            for claim in claims:
-                ours = end_lease(records, claim.place, claim.lease, now_ns)
-                entity_id = claim.place.entity_id
-                if entity_id in made and ours:
-                    records.put("values", claim.place.key, sealed[entity_id])
-                    self._filled.values[entity_id] = made[entity_id]
-                elif entity_id in made:
-                    self._filled.unavailable(entity_id, _LOST)
-            for key, value in open_scores:
-                records.put("pending", key, value)
+            for place in places:
+                self._filled.unavailable(place.entity_id, _FAILED)
+                records.keep("cooldowns", place.key, self._clock.stamped(b""))
 
-    def _cool_down(self, claims: Sequence[_Claim], now_ns: int) -> None:
-        until = now_ns + self._settings.cooldown_seconds * NS_PER_SECOND
-        with self._store.write() as records:
-            for claim in claims:
-                if end_lease(records, claim.place, claim.lease, now_ns):
-                    records.put("cooldowns", claim.place.key, until.to_bytes(8, "big"))
-                self._filled.unavailable(claim.place.entity_id, _FAILED)
-
-
-def due_key(place: Place, pending: Pending) -> bytes:
-    """Sorts open scores by the instant from which their truth can be looked up."""
-    due_ns = pending.issued_at_ns + (pending.horizon_minutes + TRUTH_MINUTES) * MINUTE_NS
-    tail = f"/{pending.horizon_minutes}/{pending.role}".encode()
-    return due_ns.to_bytes(8, "big") + place.key + tail
-
-
-def _until(value: bytes | None) -> int:
-    return 0 if value is None else int.from_bytes(value, "big")
+    def _count(self, name: str, count: int, **labels: str) -> None:
+        counter = self._counters.counter(sample(name, family=self._family.name, **labels))
+        self._counters.add(counter, count)

@@ -5,22 +5,26 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 from fleetcast.forecast.families import MINUTE_NS, SNR
+from fleetcast.forecast.features import Features, features, observed_at
 from fleetcast.forecast.features.path import LOOK_BACK_MINUTES as PATH_MINUTES
 from fleetcast.forecast.features.snr import minutes_from_ns
-from fleetcast.forecast.rows import joined, rows_by_entity
+from fleetcast.forecast.rows import NO_ROWS, joined, rows_by_entity
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from fleetcast.engine import Interval, Plane
+    from fleetcast.engine import Aggregation, Interval, Plane
     from fleetcast.forecast.families import Family
     from fleetcast.forecast.rows import Rows
 
 _MARGIN_MINUTES = 60
 """Features look at whole windows, the first of which may begin earlier."""
+_LINKS_AT_ONCE = 100
+_POOLS_AT_ONCE = 4
 _PATH_FIELDS = ("elevation_deg", "azimuth_deg", "slant_range_km")
 
 
@@ -49,11 +53,63 @@ def rows_before(
     }
 
 
-def rows_between(
-    plane: Plane, family: Family, entity_id: str, start_ns: int, end_ns: int
-) -> Rows | None:
-    """An entity's rows as they came, for the truth of a forecast. Raises `StoreError`."""
-    return _rows(plane, family, [entity_id], start_ns, end_ns, (family.target,)).get(entity_id)
+def with_telemetry(
+    plane: Plane, family: Family, entity_ids: Sequence[str], issued_ns: int
+) -> set[str]:
+    """The entities with anything in the model's input window. Raises `StoreError`.
+
+    An hour is one value here, so that asking costs little whatever there is.
+    """
+    start_ns = issued_ns - family.window_minutes * MINUTE_NS
+    fields = (family.target,)
+    return {*_rows(plane, family, entity_ids, start_ns, issued_ns, fields, "1h", "last")}
+
+
+def features_of(
+    plane: Plane, family: Family, entity_ids: Sequence[str], issued_ns: int
+) -> Features:
+    """Features of a forecast issued at an instant. Raises `StoreError`.
+
+    Rows of a few entities are in memory at once: seven days of a pool can be any number of them.
+    """
+    parts = []
+    for some in _chunks(family, entity_ids):
+        rows = rows_before(plane, family, some, issued_ns)
+        entities = [rows.get(entity_id, NO_ROWS) for entity_id in some]
+        parts.append(features(family, entities, np.array([issued_ns])))
+    return Features(
+        parts[0].issued_ns,
+        np.concatenate([part.matrix for part in parts]),
+        np.concatenate([part.errors for part in parts]),
+    )
+
+
+def truths_of(
+    plane: Plane,
+    family: Family,
+    entity_ids: Sequence[str],
+    issued_ns: int,
+    horizon_minutes: int,
+) -> list[float]:
+    """The truth of forecasts at one horizon, NaN where it did not come. Raises `StoreError`."""
+    end_ns = issued_ns + horizon_minutes * MINUTE_NS
+    # How far apart a pool's intervals are is told by the days before.
+    back_minutes = (
+        family.step_minutes if family is SNR else horizon_minutes + family.history_minutes
+    )
+    start_ns = end_ns - back_minutes * MINUTE_NS
+    truths: list[float] = []
+    for some in _chunks(family, entity_ids):
+        rows = _rows(plane, family, some, start_ns, end_ns, (family.target,))
+        entities = [rows.get(entity_id, NO_ROWS) for entity_id in some]
+        truths += observed_at(family, entities, issued_ns, horizon_minutes).tolist()
+    return truths
+
+
+def _chunks(family: Family, entity_ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    size = _LINKS_AT_ONCE if family is SNR else _POOLS_AT_ONCE
+    for first in range(0, len(entity_ids), size):
+        yield entity_ids[first : first + size]
 
 
 def tags_of(plane: Plane, family: Family, entity_ids: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -77,6 +133,7 @@ def _rows(
     end_ns: int,
     fields: Sequence[str],
     interval: Interval | None = None,
+    agg: Aggregation = "mean",
 ) -> dict[str, Rows]:
     frame = plane.series_frame(
         entity_ids=entity_ids,
@@ -85,6 +142,6 @@ def _rows(
         measurement=family.measurement,
         fields=fields,
         interval=interval,
-        agg=None if interval is None else "mean",
+        agg=None if interval is None else agg,
     )
     return rows_by_entity(pl.DataFrame(frame), fields)

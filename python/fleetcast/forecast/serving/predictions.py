@@ -7,18 +7,25 @@ from typing import TYPE_CHECKING
 
 from fleetcast.engine import format_time
 from fleetcast.forecast.families import DEMAND, FAMILIES, MINUTE_NS
-from fleetcast.forecast.serving.filling import NS_PER_SECOND, Filling
-from fleetcast.forecast.serving.records import Place, Value, assigned
+from fleetcast.forecast.model import PREDICTION_UNAVAILABLE
+from fleetcast.forecast.serving.clock import NS_PER_SECOND, content
+from fleetcast.forecast.serving.failures import Failures
+from fleetcast.forecast.serving.filling import EntityError, Filling, Means
+from fleetcast.forecast.serving.records import Place, Value
+from fleetcast.forecast.serving.turns import Turns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from fleetcast.config.sections import Forecast as ForecastSettings
     from fleetcast.engine import Plane
     from fleetcast.forecast.families import Family
-    from fleetcast.forecast.serving.filling import EntityError
-    from fleetcast.forecast.serving.releases import Releases, Rollout
+    from fleetcast.forecast.serving.releases import Releases
+    from fleetcast.forecast.serving.rollouts import Rollout
     from fleetcast.forecast.serving.store import PredictionStore
+    from fleetcast.metrics import Counters
+
+_BUSY = EntityError(PREDICTION_UNAVAILABLE, "other requests of the tenant are being computed")
 
 
 class Predictions:
@@ -29,10 +36,14 @@ class Predictions:
         store: PredictionStore,
         releases: Releases,
         settings: Callable[[], ForecastSettings],
+        counters: Counters,
     ) -> None:
         self._store = store
         self._releases = releases
+        self._clock = releases.clock
         self._settings = settings
+        self._means = Means(store, releases, Failures(counters, releases.clock), counters)
+        self._turns = Turns()
 
     def answer(
         self,
@@ -48,24 +59,21 @@ class Predictions:
         """
         family = FAMILIES[family_name]
         horizons = family.horizons_minutes if horizon_minutes is None else (horizon_minutes,)
-        now_ns = self._releases.now_ns()
-        values: dict[str, Value] = {}
-        errors: Mapping[str, EntityError] = {}
+        now_ns = self._clock.now_ns()
         places = [Place.of(plane, account_id, family.name, each) for each in entity_ids]
-        rollout, held = self._held(plane, family, places)
-        if rollout.primary is not None:
-            values = {
-                entity_id: value
-                for entity_id, value in held.items()
-                if self._is_fresh(value, horizons, now_ns)
-            }
-            missing = [place for place in places if place.entity_id not in values]
-            if missing:
-                settings = self._settings()
-                filling = Filling(self._store, self._releases, settings, plane, family)
-                filled = filling.fill(missing, rollout, now_ns)
-                values |= filled.values
-                errors = filled.errors
+        rollout, values = self._fresh(plane, places, horizons)
+        errors: dict[str, EntityError] = {}
+        if rollout.primary is not None and len(values) < len(places):
+            with self._turns.turn(account_id) as mine:
+                # Another request of the tenant may have made them meanwhile.
+                rollout, values = self._fresh(plane, places, horizons)
+                missing = [place for place in places if place.entity_id not in values]
+                if not mine:
+                    errors = {place.entity_id: _BUSY for place in missing}
+                elif missing and rollout.primary is not None:
+                    filling = Filling(self._means, self._settings(), plane, family)
+                    filled = filling.fill(missing, rollout)
+                    values, errors = values | filled.values, filled.errors
         ordered = [(each, values[each]) for each in entity_ids if each in values]
         return {
             "model_family": family.name,
@@ -84,27 +92,22 @@ class Predictions:
             ],
         }
 
-    def _held(
-        self, plane: Plane, family: Family, places: Sequence[Place]
+    def _fresh(
+        self, plane: Plane, places: Sequence[Place], horizons: Sequence[int]
     ) -> tuple[Rollout, dict[str, Value]]:
-        """The rollout in force, and the newest value of each entity that it made."""
-        with self._store.read() as records:
-            rollout = self._releases.current(records, family.name)
-            sealed = {
-                place.entity_id: value
-                for place in places
-                if assigned(records, place, rollout) is not None
-                and (value := records.get("values", place.key)) is not None
-            }
-        held = {each: Value.unseal(plane, value) for each, value in sealed.items()}
-        released = {release.release_id for _, release in rollout.roles()}
-        return rollout, {e: value for e, value in held.items() if value.release_id in released}
-
-    def _is_fresh(self, value: Value, horizons: Sequence[int], now_ns: int) -> bool:
-        """Made a moment ago, and still about the future."""
+        """The rollout in force, and what it made a moment ago that is still about the future."""
         fresh_ns = self._settings().fresh_seconds * NS_PER_SECOND
-        target_ns = value.issued_at_ns + min(horizons) * MINUTE_NS
-        return now_ns - value.predicted_at_ns < fresh_ns and now_ns < target_ns
+        until_ns = self._clock.now_ns() - min(horizons) * MINUTE_NS
+        with self._store.read() as records:
+            rollout = self._releases.current(records, places[0].family)
+            held = [(place, records.get("values", place.key)) for place in places]
+        fresh: dict[str, Value] = {}
+        for place, record in held:
+            if record is not None and self._clock.age_ns(record) < fresh_ns:
+                value = Value.unseal(plane, content(record))
+                if value.issued_at_ns > until_ns and value.is_of(place, rollout):
+                    fresh[place.entity_id] = value
+        return rollout, fresh
 
 
 def _item(family: Family, entity_id: str, value: Value, horizon: int) -> dict[str, object]:

@@ -7,16 +7,22 @@ import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fleetcast.forecast.serving.releases import Release, Role
-from fleetcast.forecast.serving.store import encode
+from fleetcast.forecast.serving.clock import content
+from fleetcast.forecast.serving.rollouts import Role
+from fleetcast.forecast.serving.tables import due, encode
 
 if TYPE_CHECKING:
     from fleetcast.engine import Plane
-    from fleetcast.forecast.serving.releases import Rollout
-    from fleetcast.forecast.serving.store import Records
+    from fleetcast.forecast.serving.clock import Clock
+    from fleetcast.forecast.serving.rollouts import Rollout
+    from fleetcast.forecast.serving.tables import Records
 
 LEASE_NS = 30_000_000_000
 """The longest that one batch may take; a worker that dies holds an entity up no longer."""
+TRUTH_MINUTES = 20
+"""How long after its target a forecast is scored: telemetry comes late."""
+UNSCORED = "fleetcast_forecast_unscored_total"
+_COUNT_BYTES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,68 +53,51 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Assignment:
-    """The routing decision of an entity, kept until the rollout changes."""
+    """The routing decision of an entity: it follows from the rollout, so nobody has to keep it."""
 
     assignment_id: str
-    rollout_id: str
-    role: str
+    role: Role
 
-    def release(self, rollout: Rollout) -> Release:
-        """Of `rollout`, which is this decision's."""
-        release = rollout.canary if self.role == Role.CANARY else rollout.primary
-        assert release is not None  # noqa: S101 - decided from this very rollout
-        return release
-
-
-def assigned(records: Records, place: Place, rollout: Rollout) -> Assignment | None:
-    """The decision that holds, if there is one."""
-    value = records.get("assignments", place.key)
-    found = None if value is None else Assignment(**json.loads(value))
-    return found if found is not None and found.rollout_id == rollout.rollout_id else None
-
-
-def assign(records: Records, place: Place, rollout: Rollout) -> Assignment:
-    """The decision that holds, made now where there is none."""
-    found = assigned(records, place, rollout)
-    if found is None:
+    @classmethod
+    def of(cls, place: Place, rollout: Rollout) -> Assignment:
+        """The decision of a rollout that has a primary."""
         canary = rollout.canary is not None and place.percentile < rollout.canary_percent
-        found = Assignment(
-            assignment_id=str(uuid.uuid4()),
-            rollout_id=rollout.rollout_id,
+        return cls(
+            assignment_id=str(uuid.uuid5(uuid.UUID(rollout.rollout_id), place.digest.hex())),
             role=Role.CANARY if canary else Role.PRIMARY,
         )
-        records.put("assignments", place.key, encode(vars(found)))
-    return found
 
 
 @dataclass(frozen=True, kw_only=True)
 class Lease:
-    """The right of one worker to compute one entity, until an instant. `fence` grows."""
+    """The right of one worker to compute one entity for `LEASE_NS`. `fence` grows."""
 
     lease_id: str
     fence: int
-    expires_at_ns: int
 
 
-def take_lease(records: Records, place: Place, now_ns: int) -> Lease | None:
+def is_leased(records: Records, place: Place, clock: Clock) -> bool:
+    """Whether somebody has the right to compute an entity."""
+    record = records.get("leases", place.key)
+    return record is not None and clock.age_ns(record) < LEASE_NS
+
+
+def take_lease(records: Records, place: Place, clock: Clock) -> Lease | None:
     """The right to compute; `None` while somebody else has it."""
-    value = records.get("leases", place.key)
-    if value is not None and Lease(**json.loads(value)).expires_at_ns > now_ns:
+    if is_leased(records, place, clock):
         return None
-    lease = Lease(
-        lease_id=str(uuid.uuid4()), fence=records.next_fence(), expires_at_ns=now_ns + LEASE_NS
-    )
-    records.put("leases", place.key, encode(vars(lease)))
+    lease = Lease(lease_id=str(uuid.uuid4()), fence=records.next_fence())
+    records.put("leases", place.key, clock.stamped(encode(vars(lease))))
     return lease
 
 
-def end_lease(records: Records, place: Place, lease: Lease, now_ns: int) -> bool:
+def end_lease(records: Records, place: Place, lease: Lease, clock: Clock) -> bool:
     """Gives the right back; whether it still was a right, so that its answer counts."""
-    value = records.get("leases", place.key)
-    if value is None or Lease(**json.loads(value)).fence != lease.fence:
+    record = records.get("leases", place.key)
+    if record is None or Lease(**json.loads(content(record))).fence != lease.fence:
         return False
     records.delete("leases", place.key)
-    return now_ns < lease.expires_at_ns
+    return clock.age_ns(record) < LEASE_NS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,6 +116,12 @@ class Value:
     assignment_id: str
     lease_id: str
 
+    def is_of(self, place: Place, rollout: Rollout) -> bool:
+        """Whether it was made under a rollout, which has a primary then."""
+        if rollout.primary is None:
+            return False
+        return self.assignment_id == Assignment.of(place, rollout).assignment_id
+
     def seal(self, plane: Plane) -> bytes:
         """Under the tenant's key. Raises `StoreError`."""
         return plane.seal(encode(vars(self)))
@@ -139,20 +134,39 @@ class Value:
 
 @dataclass(frozen=True, kw_only=True)
 class Pending:
-    """A forecast whose truth is yet to come: `quantiles` for the target of one horizon."""
+    """Forecasts of one batch whose truth is yet to come: one model's, at one horizon."""
 
-    entity_id: str
     issued_at_ns: int
     horizon_minutes: int
-    quantiles: list[float]
     model_version: str
     role: str
+    quantiles: dict[str, list[float]]
+    """By entity."""
+
+    def key(self, place: Place, fence: int, due_ns: int) -> bytes:
+        """Sorts open scores by the instant from which they can be scored.
+
+        `place` is of any entity of the batch, `fence` a number that no other batch has.
+        """
+        owner = f"{place.account_id}/{place.family}/".encode()
+        return due(due_ns) + owner + fence.to_bytes(8, "big") + self.role.encode()
 
     def seal(self, plane: Plane) -> bytes:
-        """Under the tenant's key. Raises `StoreError`."""
-        return plane.seal(encode(vars(self)))
+        """How many there are, and the rest under the tenant's key. Raises `StoreError`."""
+        count = len(self.quantiles).to_bytes(_COUNT_BYTES, "big")
+        return count + plane.seal(encode(vars(self)))
 
     @classmethod
-    def unseal(cls, plane: Plane, sealed: bytes) -> Pending:
+    def unseal(cls, plane: Plane, value: bytes) -> Pending:
         """Raises `StoreError`."""
-        return cls(**json.loads(plane.unseal(sealed)))
+        return cls(**json.loads(plane.unseal(value[_COUNT_BYTES:])))
+
+    @staticmethod
+    def count(value: bytes) -> int:
+        """How many forecasts a stored value holds."""
+        return int.from_bytes(value[:_COUNT_BYTES], "big")
+
+    @staticmethod
+    def family(key: bytes) -> str:
+        """The family of a key."""
+        return key[8:].split(b"/", 2)[1].decode()

@@ -7,14 +7,11 @@ which role from one change to the next; going back makes a new rollout with the 
 
 from __future__ import annotations
 
-import enum
 import hashlib
-import json
 import os
 import tempfile
-import time
 import uuid
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -23,85 +20,41 @@ from fleetcast.forecast.families import FAMILIES
 from fleetcast.forecast.features import view
 from fleetcast.forecast.model import Forecaster
 from fleetcast.forecast.onnx import Model, shipped
-from fleetcast.forecast.serving.store import encode, rollout_key
+from fleetcast.forecast.serving.clock import Clock
+from fleetcast.forecast.serving.rollouts import NO_ROLLOUT, Release, Role, Rollout
+from fleetcast.forecast.serving.tables import rollout_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from fleetcast.forecast.families import Family
-    from fleetcast.forecast.serving.store import PredictionStore, Records
+    from fleetcast.forecast.serving.store import PredictionStore
+    from fleetcast.forecast.serving.tables import Records
 
 _MODELS_MAX = 16
-
-
-class Role(enum.StrEnum):
-    """What a release does with the traffic."""
-
-    PRIMARY = "primary"
-    CANARY = "canary"
-    """Answers for a share of the entities."""
-    SHADOW = "shadow"
-    """Computed and scored, never returned."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Release:
-    """One promotion of one artefact."""
-
-    release_id: str
-    model_version: str
-    sha256: str
-    promoted_at_ns: int
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rollout:
-    """Who has which role since one change. Without a primary nothing is answered (I2)."""
-
-    rollout_id: str
-    changed_at_ns: int
-    primary: Release | None = None
-    canary: Release | None = None
-    canary_percent: int = 0
-    shadow: Release | None = None
-    back: str | None = None
-    """The rollout that a rollback returns to."""
-
-    def roles(self) -> list[tuple[Role, Release]]:
-        """Those that are taken."""
-        pairs = (
-            (Role.PRIMARY, self.primary),
-            (Role.CANARY, self.canary),
-            (Role.SHADOW, self.shadow),
-        )
-        return [(role, release) for role, release in pairs if release is not None]
-
-
-NO_ROLLOUT = Rollout(rollout_id="", changed_at_ns=0)
+_RETRY_NS = 10_000_000_000
+"""How long a release that does not load is not tried again: reading a file takes its time."""
 
 
 class Releases:
     """The releases of one data directory."""
 
-    def __init__(self, store: PredictionStore, clock_ns: Callable[[], int] = time.time_ns) -> None:
+    def __init__(self, store: PredictionStore, clock: Clock | None = None) -> None:
         self._store = store
-        self._clock_ns = clock_ns
+        self.clock = Clock() if clock is None else clock
         self._forecaster = lru_cache(_MODELS_MAX)(self._loaded)
-
-    def now_ns(self) -> int:
-        """The clock: nanoseconds since 1970 in UTC."""
-        return self._clock_ns()
+        self._failed: dict[str, tuple[int, str]] = {}
+        """By release id: when it failed to load, by the clock that cannot be set, and why."""
 
     def current(self, records: Records, family: str) -> Rollout:
         """The rollout in force, as a transaction sees it."""
         value = records.get("rollouts", rollout_key(family))
-        return NO_ROLLOUT if value is None else _decoded(value)
+        return NO_ROLLOUT if value is None else Rollout.decode(value)
 
     def every(self, family: str) -> list[Rollout]:
         """All rollouts, the oldest first. Raises `PredictionStoreUnavailable`."""
         with self._store.read() as records:
-            found = [_decoded(v) for _, v in records.under("rollouts", f"{family}/".encode())]
+            found = [Rollout.decode(v) for _, v in records.under("rollouts", f"{family}/".encode())]
         return sorted(found, key=lambda rollout: rollout.changed_at_ns)
 
     def promote(
@@ -121,7 +74,7 @@ class Releases:
         self._keep(content)
         with self._store.write() as records:
             before = self.current(records, family)
-            now_ns = self._clock_ns()
+            now_ns = self.clock.now_ns()
             release = Release(
                 release_id=str(uuid.uuid4()),
                 model_version=model.metadata.model_version,
@@ -156,15 +109,29 @@ class Releases:
             earlier = NO_ROLLOUT
             if now.back is not None:
                 value = records.get("rollouts", rollout_key(family, now.back))
-                earlier = NO_ROLLOUT if value is None else _decoded(value)
+                earlier = NO_ROLLOUT if value is None else Rollout.decode(value)
             rollout_id = str(uuid.uuid4())
-            after = replace(earlier, rollout_id=rollout_id, changed_at_ns=self._clock_ns())
+            after = replace(earlier, rollout_id=rollout_id, changed_at_ns=self.clock.now_ns())
             _put(records, family, after)
         return after
 
     def forecaster(self, family: Family, release: Release) -> Forecaster:
-        """The model of a release, loaded once a process. Raises `OperatorError`, `OSError`."""
-        return self._forecaster(family, release.sha256)
+        """The model of a release, loaded once a process; one that fails is tried again later.
+
+        Raises `OperatorError`, `OSError`.
+        """
+        failure = self._failed.get(release.release_id)
+        if failure is not None and self.clock.elapsed_ns() - failure[0] < _RETRY_NS:
+            raise OperatorError(failure[1])
+        try:
+            forecaster = self._forecaster(family, release.sha256)
+        except (OperatorError, OSError) as error:
+            if len(self._failed) >= _MODELS_MAX:
+                self._failed.clear()
+            self._failed[release.release_id] = self.clock.elapsed_ns(), str(error)
+            raise
+        self._failed.pop(release.release_id, None)
+        return forecaster
 
     def _loaded(self, family: Family, sha256: str) -> Forecaster:
         content = self._path(sha256).read_bytes()
@@ -193,14 +160,6 @@ def _model(content: bytes, family: Family) -> Model:
 
 
 def _put(records: Records, family: str, rollout: Rollout) -> None:
-    value = encode(asdict(rollout))
+    value = rollout.encode()
     records.put("rollouts", rollout_key(family), value)
     records.put("rollouts", rollout_key(family, rollout.rollout_id), value)
-
-
-def _decoded(value: bytes) -> Rollout:
-    document = json.loads(value)
-    for role in ("primary", "canary", "shadow"):
-        if document[role] is not None:
-            document[role] = Release(**document[role])
-    return Rollout(**document)

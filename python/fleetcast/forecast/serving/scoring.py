@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import time
+from itertools import islice
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from fleetcast.errors import StoreError
-from fleetcast.forecast.families import DEMAND, FAMILIES, MINUTE_NS
-from fleetcast.forecast.features import observed
-from fleetcast.forecast.serving.inputs import rows_between
-from fleetcast.forecast.serving.records import Pending
-from fleetcast.metrics import label
+from fleetcast.forecast.families import FAMILIES, MINUTE_NS
+from fleetcast.forecast.serving.clock import Clock
+from fleetcast.forecast.serving.failures import ANYTHING, Failures
+from fleetcast.forecast.serving.inputs import truths_of
+from fleetcast.forecast.serving.records import TRUTH_MINUTES, UNSCORED, Pending
+from fleetcast.forecast.serving.tables import due, family_of, owner
+from fleetcast.metrics import label, sample
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
     from fleetcast.forecast.serving.store import PredictionStore
     from fleetcast.metrics import Counters
 
-_BATCH_MAX = 1_000
-_DUE_BYTES = 8
+_TAKEN = 16
+"""Batches taken at once: what a process takes and does not score before it ends is lost."""
+_LONGEST_MINUTES = max(h for family in FAMILIES.values() for h in family.horizons_minutes)
+_END = b"\xff" * 9
 _LOSSES = {
     "snr": ("fleetcast_forecast_snr_loss_millidecibels_total", 1_000),
     "demand": ("fleetcast_forecast_demand_loss_bytes_total", 1),
@@ -45,38 +49,74 @@ class Scoring:
         self._store = store
         self._plane_of = plane_of
         self._counters = counters
+        self._failures = Failures(counters, Clock())
 
-    def score(self, now_ns: int) -> int:
-        """How many forecasts were due. Raises `PredictionStoreUnavailable`."""
-        due = self._take(now_ns)
-        for key, sealed in due:
-            account_id, family_name = key[_DUE_BYTES:].split(b"/", 2)[:2]
-            plane = self._plane_of(account_id.decode())
+    def score(self, now_ns: int, seconds: float = 10.0) -> int:
+        """How many forecasts were due; it goes on for `seconds` at most.
+
+        Raises `PredictionStoreUnavailable`.
+        """
+        until = time.monotonic() + seconds
+        self._drop_impossible(now_ns)
+        count = 0
+        while taken := self._take(b"", due(now_ns)):
+            for key, value in taken:
+                count += Pending.count(value)
+                self._score(key, value)
+            if time.monotonic() >= until:
+                break
+        return count
+
+    def _drop_impossible(self, now_ns: int) -> None:
+        """Gives up what was issued by a clock far ahead: it would wait for years."""
+        latest = due(now_ns + 2 * (_LONGEST_MINUTES + TRUTH_MINUTES) * MINUTE_NS)
+        while taken := self._take(latest, _END):
+            for key, value in taken:
+                self._unscored(key, Pending.count(value), "clock")
+
+    def _score(self, key: bytes, value: bytes) -> None:
+        family = FAMILIES[family_of(key)]
+        try:
+            plane = self._plane_of(owner("pending", key).decode())
             if plane is None:
-                continue
-            try:
-                pending = Pending.unseal(plane, sealed)
-                truth = _truth(plane, FAMILIES[family_name.decode()], pending)
-            except StoreError:
-                continue  # an account made anew under the id of one that is gone, or one that fails
-            if truth is not None:
-                self._count(FAMILIES[family_name.decode()], pending, truth)
-        return len(due)
+                return  # nobody is left whom it says something of
+            pending = Pending.unseal(plane, value)
+            entity_ids = list(pending.quantiles)
+            truths = truths_of(
+                plane, family, entity_ids, pending.issued_at_ns, pending.horizon_minutes
+            )
+        except ANYTHING as error:
+            # One batch that fails, such as one of a store that does, keeps no other from its score.
+            self._unscored(key, Pending.count(value), "failure")
+            self._failures.of_batch(family.name, error)
+            return
+        known = [
+            (quantiles, truth)
+            for quantiles, truth in zip(pending.quantiles.values(), truths, strict=True)
+            if math.isfinite(truth)
+        ]
+        if len(known) < len(truths):
+            self._unscored(key, len(truths) - len(known), "truth")
+        if known:
+            self._count(family, pending, known)
 
-    def _take(self, now_ns: int) -> list[tuple[bytes, bytes]]:
+    def _unscored(self, key: bytes, count: int, reason: str) -> None:
+        counter = self._counters.counter(sample(UNSCORED, family=family_of(key), reason=reason))
+        self._counters.add(counter, count)
+
+    def _take(self, first: bytes, end: bytes) -> list[tuple[bytes, bytes]]:
         """What is due, which nobody else gets: a forecast counts once at most."""
-        limit = now_ns.to_bytes(_DUE_BYTES, "big")
         with self._store.write() as records:
-            due: list[tuple[bytes, bytes]] = []
-            for key, value in records.under("pending", b""):
-                if key >= limit or len(due) == _BATCH_MAX:
-                    break
-                due.append((key, value))
-            for key, _ in due:
+            found = islice(records.under("pending", b"", first), _TAKEN)
+            taken = [(key, value) for key, value in found if key < end]
+            for key, _ in taken:
                 records.delete("pending", key)
-        return due
+        return taken
 
-    def _count(self, family: Family, pending: Pending, truth: float) -> None:
+    def _count(
+        self, family: Family, pending: Pending, known: list[tuple[list[float], float]]
+    ) -> None:
+        """Counts forecasts, as quantiles, whose truth is known."""
         labels = {
             "family": family.name,
             "horizon_minutes": pending.horizon_minutes,
@@ -84,29 +124,16 @@ class Scoring:
             "traffic_role": pending.role,
         }
         counter = self._counters.counter
-        changes = [(counter(label("fleetcast_forecast_scored_total", **labels)), 1)]
+        changes = [(counter(label("fleetcast_forecast_scored_total", **labels)), len(known))]
         loss_name, unit = _LOSSES[family.name]
         loss = sum(
             max(level * (truth - value), (level - 1) * (truth - value))
-            for level, value in zip(family.quantiles, pending.quantiles, strict=True)
+            for quantiles, truth in known
+            for level, value in zip(family.quantiles, quantiles, strict=True)
         )
         changes.append((counter(label(loss_name, **labels)), round(loss * unit)))
-        for name, value in zip(family.quantile_names, pending.quantiles, strict=True):
-            if truth <= value:
-                covered = label("fleetcast_forecast_covered_total", **labels, quantile=name)
-                changes.append((counter(covered), 1))
+        for index, name in enumerate(family.quantile_names):
+            covered = sum(truth <= quantiles[index] for quantiles, truth in known)
+            series = label("fleetcast_forecast_covered_total", **labels, quantile=name)
+            changes.append((counter(series), covered))
         self._counters.add_all(changes)
-
-
-def _truth(plane: Plane, family: Family, pending: Pending) -> float | None:
-    issued = np.array([pending.issued_at_ns])
-    # How far apart a pool's intervals are is told by the days before.
-    back_minutes = family.history_minutes if family is DEMAND else family.step_minutes
-    start_ns = pending.issued_at_ns - back_minutes * MINUTE_NS
-    end_ns = pending.issued_at_ns + pending.horizon_minutes * MINUTE_NS
-    rows = rows_between(plane, family, pending.entity_id, start_ns, end_ns)
-    if rows is None:
-        return None
-    place = family.horizons_minutes.index(pending.horizon_minutes)
-    truth = float(observed(family, rows, issued)[0, place])
-    return truth if np.isfinite(truth) else None

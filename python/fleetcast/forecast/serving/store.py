@@ -6,76 +6,62 @@ ends with the key. Releases are the installation's and lie open.
 
 from __future__ import annotations
 
-import json
-from contextlib import contextmanager
+import os
+import tempfile
+from contextlib import contextmanager, suppress
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from fleetcast.lmdb_store import LmdbStore, LmdbUnavailable
+from fleetcast.forecast.serving.tables import (
+    SHARES,
+    TABLES,
+    TENANT_TABLES,
+    Records,
+    due,
+    owner,
+    rollout_key,
+)
+from fleetcast.lmdb_store import FORMAT_KEY, LmdbStore, LmdbUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from fleetcast.lmdb_store import View
+    from fleetcast.forecast.serving.tables import Share
 
-_FORMAT = b"fleetcast predictions 1"
-_TABLES = ("rollouts", "assignments", "leases", "cooldowns", "values", "pending")
-_FENCE = b"fence"
-_BATCH_MAX = 1_000
+_FORMAT = b"fleetcast predictions 2"
+# Version 1 kept a record of every entity that was ever asked for; none had an age.
+_FORMAT_1 = b"fleetcast predictions 1"
+_RETIRED = "assignments"
+
+_SLICE = 1_000
+"""Records looked at in one transaction: bounds how long others wait for it."""
+_PROBE_BYTES = 65_536  # LMDB needs some pages to commit anything
 
 
 class PredictionStoreUnavailable(Exception):
     """The latest-value store cannot be read or written now; the message says why."""
 
 
-class Records:
-    """The tables as one transaction sees them; keys and values are bytes."""
-
-    def __init__(self, view: View) -> None:
-        self._view = view
-
-    def get(self, table: str, key: bytes) -> bytes | None:
-        """One value."""
-        value = self._view.transaction.get(key, db=self._view.tables[table])
-        return None if value is None else bytes(value)
-
-    def put(self, table: str, key: bytes, value: bytes) -> None:
-        """Adds or replaces one."""
-        self._view.transaction.put(key, value, db=self._view.tables[table])
-
-    def delete(self, table: str, key: bytes) -> None:
-        """Deletes one, if it is there."""
-        self._view.transaction.delete(key, db=self._view.tables[table])
-
-    def under(self, table: str, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """Keys that begin with a prefix, ascending, and their values."""
-        cursor = self._view.transaction.cursor(self._view.tables[table])
-        found = cursor.set_range(prefix)
-        while found and bytes(cursor.key()).startswith(prefix):
-            yield bytes(cursor.key()), bytes(cursor.value())
-            found = cursor.next()
-
-    def next_fence(self) -> int:
-        """A number that no lease has had, greater than all before."""
-        transaction = self._view.transaction
-        number = int.from_bytes(bytes(transaction.get(_FENCE) or b""), "big") + 1
-        transaction.put(_FENCE, number.to_bytes(8, "big"))
-        return number
-
-
 class PredictionStore:
     """The store of one data directory. Safe to share between threads; use it after a fork only."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, shares: Mapping[str, Share] = SHARES) -> None:
         self.models = directory / "models"
-        self._lmdb = LmdbStore(directory / "store", _TABLES, _FORMAT)
+        self._directory = directory
+        self._shares = shares
+        self._lmdb = LmdbStore(directory / "store", TABLES, _FORMAT)
 
     def ensure(self) -> None:
-        """Makes the store where there is none. Raises `OSError`, `PredictionStoreUnavailable`."""
+        """Makes the store where there is none, and takes over one of an earlier version.
+
+        Raises `OSError`, `PredictionStoreUnavailable`.
+        """
         if self._lmdb.directory.exists():
+            self._take_over()
             return
         # One after the other: parents that `mkdir` makes on the way get the usual mode.
-        self.models.parent.mkdir(mode=0o700, exist_ok=True)
+        self._directory.mkdir(mode=0o700, exist_ok=True)
         self.models.mkdir(mode=0o700, exist_ok=True)
         try:
             self._lmdb.create()
@@ -97,6 +83,7 @@ class PredictionStore:
         """
         with self._transaction(write=True) as records:
             yield records
+            records.settle()
 
     def lacks_release(self, family: str) -> bool:
         """Whether a family never had one. Raises `PredictionStoreUnavailable`."""
@@ -107,48 +94,72 @@ class PredictionStore:
         """Whether some forecast can be scored. Raises `PredictionStoreUnavailable`."""
         with self.read() as records:
             first = next(records.under("pending", b""), None)
-        return first is not None and first[0] < now_ns.to_bytes(8, "big")
+        return first is not None and first[0] < due(now_ns)
 
     def ping(self) -> None:
-        """Raises `PredictionStoreUnavailable` where it cannot be read."""
+        """Asks whether it can be read, and whether its disk has room for a change.
+
+        Raises `OSError`, `PredictionStoreUnavailable` where not.
+        """
         with self.read() as records:
             records.get("rollouts", rollout_key("ping"))
+        with tempfile.TemporaryFile(dir=self._directory) as file:
+            os.posix_fallocate(file.fileno(), 0, _PROBE_BYTES)
+
+    def sweep(self, table: str, first: bytes, ended: Callable[[bytes], bool]) -> bytes:
+        """Deletes what has ended of the next records from a key on.
+
+        Returns the key to go on from, empty at the end of the table. Raises
+        `PredictionStoreUnavailable`.
+        """
+        with self.read() as records:
+            looked = list(islice(records.under(table, b"", first), _SLICE))
+        gone = [key for key, value in looked if ended(value)]
+        if gone:
+            with self.write() as records:
+                for key in gone:
+                    value = records.get(table, key)
+                    if value is not None and ended(value):  # not renewed meanwhile
+                        records.delete(table, key)
+        return looked[-1][0] + b"\0" if len(looked) == _SLICE else b""
 
     def forget(self, account_id: str) -> None:
         """Deletes what is kept of a deleted account. Raises `PredictionStoreUnavailable`."""
-        prefix = f"{account_id}/".encode()
-        for table in ("assignments", "leases", "cooldowns", "values", "pending"):
-            keys = [b""]
+        account = account_id.encode()
+        for table in TENANT_TABLES:
+            # Keys of open scores begin with the instant they are due.
+            first = prefix = b"" if table == "pending" else account + b"/"
+            keys = [first]
             while keys:
-                with self.write() as records:
-                    keys = [key for key, _ in _first(records.under(table, prefix))]
-                    for key in keys:
-                        records.delete(table, key)
+                with self.read() as records:
+                    keys = [key for key, _ in islice(records.under(table, prefix, first), _SLICE)]
+                self._delete(table, [key for key in keys if owner(table, key) == account])
+                first = keys[-1] + b"\0" if keys else b""
 
     def close(self) -> None:
         """Releases the files; a later use opens them again."""
         self._lmdb.close()
 
+    def _delete(self, table: str, keys: Iterable[bytes]) -> None:
+        with self.write() as records:
+            for key in keys:
+                records.delete(table, key)
+
+    def _take_over(self) -> None:
+        """Empties what version 1 kept of tenants; its releases stay."""
+        earlier = LmdbStore(self._lmdb.directory, (*TABLES, _RETIRED), _FORMAT_1)
+        # One of no use says so with its next use.
+        with suppress(LmdbUnavailable), earlier.transaction(write=True) as view:
+            for name in (*TENANT_TABLES, _RETIRED):
+                view.transaction.drop(view.tables[name], delete=name == _RETIRED)
+            view.transaction.put(FORMAT_KEY, _FORMAT)
+        earlier.close()
+
     @contextmanager
     def _transaction(self, *, write: bool) -> Iterator[Records]:
         try:
             with self._lmdb.transaction(write=write) as view:
-                yield Records(view)
+                yield Records(view, self._shares)
         except LmdbUnavailable as error:
             message = f"the prediction store {self._lmdb.directory} is unavailable: {error}"
             raise PredictionStoreUnavailable(message) from error
-
-
-def rollout_key(family: str, rollout_id: str | None = None) -> bytes:
-    """Of one rollout of a family, or of the one in force."""
-    return f"{family}=".encode() if rollout_id is None else f"{family}/{rollout_id}".encode()
-
-
-def encode(document: object) -> bytes:
-    """A record in compact JSON."""
-    return json.dumps(document, separators=(",", ":")).encode()
-
-
-def _first(pairs: Iterator[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
-    for _, pair in zip(range(_BATCH_MAX), pairs, strict=False):
-        yield pair

@@ -1,0 +1,53 @@
+"""Two clocks: one that telemetry is stamped with, and one that says how old a record is.
+
+The first is set by people and services, forwards and backwards; a right to compute that ended by it
+could last for ever, or no time at all. The second cannot be set. It counts from the start of the
+machine, so a record also says in which run of the machine it was written.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from pathlib import Path
+
+NS_PER_SECOND = 1_000_000_000
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_BOOT_BYTES = 16
+_STAMP_BYTES = _BOOT_BYTES + 8
+
+ENDLESS_NS = 1 << 63
+"""The age of a record of an earlier run of the machine: older than anything may get."""
+
+
+class Clock:
+    """The clocks of this host, the same in all its processes.
+
+    Making one raises `OSError` where the system does not name its run.
+    """
+
+    def __init__(self) -> None:
+        self._boot = uuid.UUID(_BOOT_ID.read_text().strip()).bytes
+
+    def now_ns(self) -> int:
+        """Nanoseconds since 1970 in UTC."""
+        return time.time_ns()
+
+    def elapsed_ns(self) -> int:
+        """Nanoseconds since the machine started, its sleep included."""
+        return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+
+    def stamped(self, content: bytes) -> bytes:
+        """A record of now."""
+        return self._boot + self.elapsed_ns().to_bytes(8, "big") + content
+
+    def age_ns(self, record: bytes) -> int:
+        """How long ago a record was written."""
+        if record[:_BOOT_BYTES] != self._boot:
+            return ENDLESS_NS
+        return self.elapsed_ns() - int.from_bytes(record[_BOOT_BYTES:_STAMP_BYTES], "big")
+
+
+def content(record: bytes) -> bytes:
+    """What a record holds."""
+    return record[_STAMP_BYTES:]

@@ -1,0 +1,71 @@
+"""Releases and batches that fail: counted each time, and said once a minute."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from polars.exceptions import PanicException
+
+from fleetcast.metrics import sample
+
+if TYPE_CHECKING:
+    from fleetcast.forecast.serving.clock import Clock
+    from fleetcast.forecast.serving.rollouts import Release, Role
+    from fleetcast.metrics import Counters
+
+ANYTHING = (Exception, PanicException)
+"""What libraries that compute may raise: their exceptions have no other base in common, and a panic
+not even that one.
+"""
+_SAID_NS = 60_000_000_000
+_KNOWN_MAX = 64
+
+logger = logging.getLogger(__name__)
+
+
+class Failures:
+    """What failed lately in this process. Safe to share between threads."""
+
+    def __init__(self, counters: Counters, clock: Clock) -> None:
+        self._counters = counters
+        self._clock = clock
+        self._said: dict[str, int] = {}
+        """When each was last said."""
+
+    def of_release(self, family: str, role: Role, release: Release, error: BaseException) -> None:
+        """Notes that a model did not load, or did not run."""
+        labels = {
+            "family": family,
+            "model_version": release.model_version,
+            "traffic_role": role,
+        }
+        self._count("fleetcast_forecast_release_failed_total", labels)
+        if self._is_due(release.release_id):
+            logger.error(
+                "the %s release %s of %s (%s) fails: %s",
+                *(role, release.release_id, family, release.model_version, _reason(error)),
+                exc_info=error,
+            )
+
+    def of_batch(self, family: str, error: BaseException) -> None:
+        """Notes that a batch could not be read, or not be turned into features."""
+        self._count("fleetcast_forecast_batch_failed_total", {"family": family})
+        if self._is_due(family):
+            logger.error("%s forecasts fail: %s", family, _reason(error), exc_info=error)
+
+    def _count(self, name: str, labels: dict[str, str]) -> None:
+        self._counters.add(self._counters.counter(sample(name, **labels)))
+
+    def _is_due(self, what: str) -> bool:
+        now_ns = self._clock.elapsed_ns()
+        if what in self._said and now_ns - self._said[what] < _SAID_NS:
+            return False
+        if len(self._said) >= _KNOWN_MAX:
+            self._said.clear()
+        self._said[what] = now_ns
+        return True
+
+
+def _reason(error: BaseException) -> str:
+    return str(error).partition("\n")[0]

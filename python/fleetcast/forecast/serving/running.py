@@ -1,0 +1,83 @@
+"""The models of a rollout, run on one batch: none of them can keep another one from answering."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fleetcast.forecast.serving.failures import ANYTHING
+from fleetcast.forecast.serving.rollouts import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fleetcast.forecast.families import Family
+    from fleetcast.forecast.features import Features
+    from fleetcast.forecast.serving.failures import Failures
+    from fleetcast.forecast.serving.releases import Releases
+    from fleetcast.forecast.serving.rollouts import Release, Rollout
+
+
+@dataclass(frozen=True)
+class Run:
+    """One model's word on entities, by their place in the batch.
+
+    That is quantiles of each horizon, or the code of an entity error.
+    """
+
+    role: Role
+    release: Release
+    feature_view_id: str
+    quantiles: dict[int, list[list[float]]]
+    codes: dict[int, str]
+
+
+class Running:
+    """Runs models of one family."""
+
+    def __init__(self, releases: Releases, failures: Failures, family: Family) -> None:
+        self._releases = releases
+        self._failures = failures
+        self._family = family
+
+    def runs(self, rollout: Rollout, roles: Sequence[Role], batch: Features) -> list[Run]:
+        """Every run that did not fail; `roles` says who is to answer for each entity.
+
+        The primary answers where the canary fails. Entities whose model fails are in no run.
+        """
+        places = range(len(roles))
+        canary: list[Run] = []
+        if rollout.canary is not None:
+            mine = [place for place in places if roles[place] is Role.CANARY]
+            canary = self._run(Role.CANARY, rollout.canary, mine, batch)
+        primary: list[Run] = []
+        if rollout.primary is not None:
+            mine = [place for place in places if not canary or roles[place] is Role.PRIMARY]
+            primary = self._run(Role.PRIMARY, rollout.primary, mine, batch)
+        shadow: list[Run] = []
+        if rollout.shadow is not None:
+            shadow = self._run(Role.SHADOW, rollout.shadow, places, batch)
+        return [*canary, *primary, *shadow]
+
+    def _run(
+        self, role: Role, release: Release, places: Sequence[int], batch: Features
+    ) -> list[Run]:
+        """One run, or none where it failed or nothing is asked of it."""
+        if not places:
+            return []
+        try:
+            forecaster = self._releases.forecaster(self._family, release)
+            forecast = forecaster.predict(batch.of(places))
+        except ANYTHING as error:
+            self._failures.of_release(self._family.name, role, release, error)
+            return []
+        answers = zip(places, forecast.quantiles[:, 0].tolist(), forecast.errors[:, 0], strict=True)
+        quantiles: dict[int, list[list[float]]] = {}
+        codes: dict[int, str] = {}
+        for place, levels, code in answers:
+            if code is None:
+                quantiles[place] = [sorted(row) for row in levels]  # I12
+            else:
+                codes[place] = code
+        view_id = forecaster.metadata.feature_view_id
+        return [Run(role, release, view_id, quantiles, codes)]

@@ -1,0 +1,59 @@
+"""What has ended is deleted, a slice of a table at a time: the store holds what is of use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fleetcast.forecast.serving.clock import NS_PER_SECOND
+from fleetcast.forecast.serving.records import LEASE_NS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fleetcast.config.sections import Forecast
+    from fleetcast.forecast.serving.clock import Clock
+    from fleetcast.forecast.serving.store import PredictionStore
+
+_SLICES_MAX = 32
+"""Slices of a round: a million records are looked at in eight minutes."""
+
+
+class Sweeping:
+    """Goes round leases, cooldowns and values. Open scores end when they are due."""
+
+    def __init__(
+        self, store: PredictionStore, clock: Clock, settings: Callable[[], Forecast]
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._settings = settings
+        self._tables = ["leases", "cooldowns", "values"]
+        self._first = b""
+        self._slices = 0
+
+    def sweep(self) -> bool:
+        """Deletes what has ended in the next slice; false where a round ends with it.
+
+        Raises `PredictionStoreUnavailable`.
+        """
+        table = self._tables[0]
+        lasts_ns = self._lasts_ns(table)
+        self._first = self._store.sweep(
+            table, self._first, lambda record: self._clock.age_ns(record) >= lasts_ns
+        )
+        self._slices += 1
+        at_end = False
+        if not self._first:
+            self._tables.append(self._tables.pop(0))
+            at_end = table == "values"
+        if at_end or self._slices == _SLICES_MAX:
+            self._slices = 0
+            return False
+        return True
+
+    def _lasts_ns(self, table: str) -> int:
+        if table == "leases":
+            return LEASE_NS
+        settings = self._settings()
+        seconds = settings.cooldown_seconds if table == "cooldowns" else settings.fresh_seconds
+        return seconds * NS_PER_SECOND

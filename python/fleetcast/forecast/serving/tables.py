@@ -1,0 +1,149 @@
+"""The tables of the prediction store as one transaction sees them, and each tenant's share of them.
+
+Keys of a tenant's records begin with its account and `/`; those of open scores have the instant
+from which they can be scored, 8 bytes, before that. The table `shares` holds the bytes in use: in
+all by the name of a table, of a tenant by that, `/` and its account.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from fleetcast.lmdb_store import View
+
+TABLES = ("rollouts", "leases", "cooldowns", "values", "pending", "shares")
+TENANT_TABLES = ("leases", "cooldowns", "values", "pending")
+
+_FENCE = b"fence"
+_DUE_BYTES = 8
+_COUNT_BYTES = 8
+
+
+class Share(NamedTuple):
+    """Bytes of keys and values in a table: of one tenant at most, and of all together."""
+
+    tenant_bytes_max: int
+    bytes_max: int
+
+
+SHARES: Mapping[str, Share] = {
+    "cooldowns": Share(16 << 20, 256 << 20),
+    "values": Share(256 << 20, 2 << 30),  # a forecast at all horizons takes 800 bytes
+    "pending": Share(256 << 20, 1 << 30),  # a forecast at one horizon takes 100 bytes
+}
+"""Leases have none: they last for a batch, and a request has one batch."""
+
+
+class Records:
+    """Keys and values are bytes."""
+
+    def __init__(self, view: View, shares: Mapping[str, Share]) -> None:
+        self._view = view
+        self._shares = shares
+        self._used: dict[bytes, int] = {}
+        """Bytes in use, by key of the table `shares`, as far as this transaction asked."""
+
+    def get(self, table: str, key: bytes) -> bytes | None:
+        """One value."""
+        value = self._view.transaction.get(key, db=self._view.tables[table])
+        return None if value is None else bytes(value)
+
+    def put(self, table: str, key: bytes, value: bytes) -> None:
+        """Adds or replaces one that no share counts."""
+        self._view.transaction.put(key, value, db=self._view.tables[table])
+
+    def keep(self, table: str, key: bytes, value: bytes) -> bool:
+        """Adds or replaces one that a share counts; false where it does not fit in."""
+        share, (of_tenant, of_all) = self._shares[table], _counts(table, key)
+        change = len(key) + len(value) - self._size(table, key)
+        if change > 0 and (
+            self._bytes(of_tenant) + change > share.tenant_bytes_max
+            or self._bytes(of_all) + change > share.bytes_max
+        ):
+            return False
+        self.put(table, key, value)
+        self._count(of_tenant, change)
+        self._count(of_all, change)
+        return True
+
+    def delete(self, table: str, key: bytes) -> None:
+        """Deletes one, if it is there."""
+        if table in self._shares:
+            size = self._size(table, key)
+            for count in _counts(table, key):
+                self._count(count, -size)
+        self._view.transaction.delete(key, db=self._view.tables[table])
+
+    def under(self, table: str, prefix: bytes, first: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """Keys that begin with a prefix, ascending from `first` on, and their values."""
+        cursor = self._view.transaction.cursor(self._view.tables[table])
+        found = cursor.set_range(max(prefix, first))
+        while found and bytes(cursor.key()).startswith(prefix):
+            yield bytes(cursor.key()), bytes(cursor.value())
+            found = cursor.next()
+
+    def count(self, table: str) -> int:
+        """How many records a table has."""
+        return self._view.transaction.stat(self._view.tables[table])["entries"]
+
+    def next_fence(self) -> int:
+        """A number that no lease has had, greater than all before."""
+        transaction = self._view.transaction
+        number = int.from_bytes(bytes(transaction.get(_FENCE) or b""), "big") + 1
+        transaction.put(_FENCE, number.to_bytes(8, "big"))
+        return number
+
+    def settle(self) -> None:
+        """Writes down what this transaction changed of the bytes in use."""
+        for key, used in self._used.items():
+            if used:
+                self.put("shares", key, used.to_bytes(_COUNT_BYTES, "big"))
+            else:
+                self.delete("shares", key)
+
+    def _size(self, table: str, key: bytes) -> int:
+        before = self._view.transaction.get(key, db=self._view.tables[table])
+        return 0 if before is None else len(key) + len(before)
+
+    def _bytes(self, count: bytes) -> int:
+        if count not in self._used:
+            self._used[count] = int.from_bytes(self.get("shares", count) or b"", "big")
+        return self._used[count]
+
+    def _count(self, count: bytes, change: int) -> None:
+        self._used[count] = self._bytes(count) + change
+
+
+def owner(table: str, key: bytes) -> bytes:
+    """The account that a record belongs to."""
+    return key[_DUE_BYTES if table == "pending" else 0 :].partition(b"/")[0]
+
+
+def family_of(key: bytes) -> str:
+    """The family of an open score."""
+    return key[_DUE_BYTES:].split(b"/", 2)[1].decode()
+
+
+def due(time_ns: int) -> bytes:
+    """What the keys of open scores begin with that can be scored from an instant on."""
+    return time_ns.to_bytes(_DUE_BYTES, "big")
+
+
+def rollout_key(family: str, rollout_id: str | None = None) -> bytes:
+    """Of one rollout of a family, or of the one in force."""
+    return f"{family}=".encode() if rollout_id is None else f"{family}/{rollout_id}".encode()
+
+
+def encode(document: object) -> bytes:
+    """A record in compact JSON."""
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def _counts(table: str, key: bytes) -> tuple[bytes, bytes]:
+    """Keys of the bytes in use that a record counts among: its tenant's, and those of all."""
+    name = table.encode()
+    return name + b"/" + owner(table, key), name
