@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
+from fleetcast.wiring.directory import DataDirectory, opened
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 FLEETCAST = [sys.executable, "-m", "fleetcast"]
 # Tests send many requests, and bad keys, from one address.
 UNLIMITED = ("--set", "limits.requests_per_minute=0", "--set", "limits.lockout_failures=0")
+ENVIRONMENT = "sandbox"
 ALL_SCOPES = ("telemetry:write", "topology:read", "predictions:read")
 
 
@@ -165,9 +168,12 @@ def start(data: Path, key: str, *options: str) -> Service:
 
 def prepare(data: Path, tenant: str = "acme") -> str:
     """A data directory with one tenant; returns a key for everything."""
-    command(data, "init")
-    command(data, "tenant", "create", tenant)
-    return create_key(data, tenant)
+    directory = DataDirectory(data)
+    directory.create(ENVIRONMENT, os.environ)
+    with opened(directory, os.environ) as installation:
+        installation.tenants.create(tenant)
+        issued = installation.keys.create(tenant, scopes=ALL_SCOPES, environment=ENVIRONMENT)
+        return str(issued.text)
 
 
 @contextmanager
