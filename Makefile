@@ -9,7 +9,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check bench faults forecasts fuzz fmt lock clean tools
+.PHONY: help run test check bench long faults forecasts fuzz fmt lock clean tools
 
 DEMO ?=
 GOALS ?=
@@ -53,6 +53,9 @@ bench: $(VENV)/engine $(VENV)/dev ## measure; figures of this machine only; GOAL
 	cargo bench --workspace --locked
 	$(BIN)/python -m pytest --benchmark-enable --benchmark-only -q benches
 	$(BIN)/python benches/goals.py $(GOALS)
+
+long: $(VENV)/engine $(VENV)/dev ## the tests that draw their input, 5,000 examples each; a quarter of an hour
+	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest --numprocesses 2 -m hypothesis
 
 faults: $(VENV)/engine $(VENV)/dev ## power cuts, failing calls, full disks and kill -9 at full length; a quarter of an hour
 	FAULTS=full cargo test --package fleetcast-core --locked --test faults -- --nocapture

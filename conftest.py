@@ -1,12 +1,60 @@
-"""Hypothesis: `dev` by default, `ci` where CI is set, `nightly` by HYPOTHESIS_PROFILE."""
+"""How much is tried, and in which order two processes share the tests out.
+
+Hypothesis: `dev` by default, `ci` where CI is set, `nightly` by HYPOTHESIS_PROFILE (`make long`).
+"""
+
+from __future__ import annotations
 
 import os
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 # Machines are shared and first calls slow: a deadline per example would measure them, not us.
-settings.register_profile("dev", deadline=None)
-settings.register_profile("ci", deadline=None, derandomize=True, database=None, print_blob=True)
+settings.register_profile("dev", deadline=None, max_examples=60)
+settings.register_profile(
+    "ci", settings.get_profile("dev"), derandomize=True, database=None, print_blob=True
+)
 settings.register_profile("nightly", deadline=None, max_examples=5_000)
 default = "ci" if "CI" in os.environ else "dev"
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", default))
+
+TESTS = Path(__file__).parent / "tests"
+# What takes long goes first, so that no process is still at it when the other has nothing left.
+LONG_FIRST = ("predictions", "cli", "service", "grpc", "client", "wiring", "conformance", "engine")
+# Folders whose files share a service for the whole run: it is started once, not in each process.
+SHARED = frozenset({"predictions", "conformance", "http"})
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Folders in the order in which they are handed out; within one it stays as it is."""
+    rank = {folder: at for at, folder in enumerate(LONG_FIRST)}
+    items.sort(key=lambda item: rank.get(_folder(item.path), len(rank)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadFileScheduling | None:
+    """As `--dist loadfile`, but some folders go whole to one process."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    config.option.loadscopereorder = False  # by the number of tests
+    return _LoadFolder(config, log)
+
+
+class _LoadFolder(LoadFileScheduling):
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        folder = _folder(TESTS.parent / file)
+        return folder if folder in SHARED else file
+
+
+def _folder(path: Path) -> str:
+    """The folder below `tests`, empty for a file that lies elsewhere."""
+    parts: Sequence[str] = path.relative_to(TESTS).parts if path.is_relative_to(TESTS) else ()
+    return parts[0] if len(parts) > 1 else ""

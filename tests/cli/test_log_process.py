@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-UNLIMITED = ("--set", "limits.requests_per_minute=0")
+UNLIMITED = ("--set", "limits.requests_per_minute=0", "--grpc", "off", "--admin", "off")
 
 
 class Log:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fleetcast.engine import Engine, Plane, encode_records, format_time
@@ -82,7 +82,6 @@ def planes(tmp_path_factory: pytest.TempPathFactory):
     engine.close()
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     written=st.lists(batches, max_size=6),
     repeats=st.sampled_from([1, 1, 6]),
@@ -125,7 +124,6 @@ def test_disk_twin_and_model_answer_alike(
     assert (found.damages, found.rows) == ([], len(model.records))
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     written=st.lists(batches, max_size=4),
     kept_seconds=st.sampled_from([1, 7000, 7080, 7140, 7200, 10_000]),
@@ -159,7 +157,6 @@ def test_what_retention_hides_is_hidden_to_the_nanosecond(
     assert len(kept.records) <= stats.stored_rows <= stats.rows
 
 
-@settings(max_examples=150, deadline=None)
 @given(written=batches, replays=st.integers(1, 6), query=series_queries())
 def test_following_next_start_reads_everything_once(written, replays, query) -> None:
     """H23: reissuing with `start = next_start` neither loses nor repeats a row."""

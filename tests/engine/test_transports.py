@@ -32,7 +32,6 @@ def outcome(write, body: bytes) -> tuple:
     return result.accepted_count, result.rejected_indices, result.clamped_count
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     written=st.lists(batches, max_size=5),
     mixed=st.lists(st.booleans(), min_size=5, max_size=5),
@@ -104,7 +103,7 @@ def has_groups(message: bytes) -> bool:
     return any(byte & 7 in (3, 4) for byte in message)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=max(200, settings().max_examples))  # each of them is quick
 @given(body=st.lists(pieces, max_size=4).map(b"".join), cut=st.integers(0, 200), data=st.data())
 def test_bytes_are_a_message_where_the_reference_says_so(body, cut, data) -> None:
     """Differential against the generated classes, over damaged messages."""

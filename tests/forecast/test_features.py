@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fleetcast.engine import Plane, encode_records, format_time
@@ -52,7 +52,6 @@ def test_rows_before_the_history_of_a_family_are_not_needed(family):
     st.lists(st.one_of(st.none(), st.floats(-50, 50)), min_size=1, max_size=30),
     st.lists(st.floats(0, 1), min_size=1, max_size=4),
 )
-@settings(max_examples=50)
 def test_reductions_agree_with_numpy_on_what_is_there(values, levels):
     row = np.array([[np.nan if v is None else v for v in values]])
     there = row[~np.isnan(row)]

@@ -9,7 +9,7 @@ from tests.service.service import prepare, running, start
 
 from .station import Station
 
-ON = ("--grpc", "127.0.0.1:0")
+ON = ("--grpc", "127.0.0.1:0", "--workers", "1")
 
 
 @pytest.fixture(scope="session")

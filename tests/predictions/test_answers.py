@@ -153,7 +153,7 @@ def test_the_state_of_the_account_lists_the_families(tenant, disabled):
 @pytest.fixture
 def own(tmp_path):
     """A service of the test's own that computes one entity a request."""
-    yield from service_of(tmp_path, "--set", "forecast.fill_budget=1")
+    yield from service_of(tmp_path, "--workers", "1", "--set", "forecast.fill_budget=1")
 
 
 def test_the_fill_budget_of_a_request(own):
@@ -216,7 +216,7 @@ def made_for_another_view():
 def test_a_model_that_refuses_to_load_is_told_and_replaced_at_run_time(
     content, named, said, tmp_path
 ):
-    for own in service_of(tmp_path):
+    for own in service_of(tmp_path, "--workers", "1"):
         tenant = own.tenant()
         for link in ("a", "b"):
             write(tenant, link_rows(link, 20))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from multiprocessing.synchronize import Event
     from pathlib import Path
 
-ROUNDS = 200 if os.environ.get("FAULTS") == "full" else 12
+ROUNDS = 200 if os.environ.get("FAULTS") == "full" else 6
 WRITERS = 4
 RECORDS = 50
 START_NS = 1_790_000_000_000_000_000
