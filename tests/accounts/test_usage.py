@@ -3,12 +3,23 @@ import pytest
 from fleetcast.accounts import ControlStore, Usage
 
 
+class Counted:
+    def __init__(self, counts):
+        self._counts = counts
+
+    def of(self, account_id):
+        return self._counts.get(account_id, 0)
+
+    def all(self):
+        return dict(self._counts)
+
+
 @pytest.fixture
 def usage(control):
     """Makes the usage of a run that has counted what a dictionary says."""
 
     def usage(counted, run):
-        return Usage(control, lambda: counted, run)
+        return Usage(control, Counted(counted), run)
 
     return usage
 

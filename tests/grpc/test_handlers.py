@@ -21,7 +21,7 @@ from fleetcast.grpc.health import Vitals
 from fleetcast.grpc.ingest import Ingest
 from fleetcast.grpc.intake import Intake
 from fleetcast.grpc.services import Services
-from fleetcast.metrics import Counters, requests_by_account
+from fleetcast.metrics import AccountRequests, Counters
 from fleetcast.protobuf import delimited, fields, integer
 from tests.http.doubles import Keys, identity
 
@@ -373,7 +373,7 @@ def test_every_call_is_counted_and_logged():
     totals = parts.counters.shared.totals()
     assert totals["fleetcast_grpc_requests_in_flight"] == 0
     assert totals['fleetcast_grpc_refused_total{code="auth_failed"}'] == 1
-    assert requests_by_account(totals) == {"a1": 3}
+    assert AccountRequests(parts.counters.shared).all() == {"a1": 3}
 
 
 def test_a_dependency_that_hangs_is_not_well(monkeypatch):

@@ -7,7 +7,16 @@ import sys
 
 import pytest
 
-from fleetcast.metrics import Counters, Shared, exposition, label, make_shared_memory
+from fleetcast.metrics import (
+    AccountRequests,
+    Counters,
+    Requests,
+    Shared,
+    Writes,
+    exposition,
+    label,
+    make_shared_memory,
+)
 from fleetcast.metrics.shared import ROW_SLOTS
 
 CHILD = """
@@ -16,7 +25,7 @@ from fleetcast.metrics import Counters, Shared
 counters = Counters(Shared(int(sys.argv[1])))
 counters.add(counters.counter("made_total"), 3)
 counters.add(counters.gauge("held"), 1)
-print(counters.shared.own, flush=True)
+print(*counters.shared.own, flush=True)
 sys.stdin.read()
 """
 
@@ -77,14 +86,52 @@ def test_a_half_written_name_is_not_there(descriptor):
     assert dict(shared.totals()) == {"made_total": 3, "held": 0, "other_total": 1}
 
 
-def test_a_full_row_loses_new_names_and_nothing_else():
+def test_what_finds_no_room_in_any_row_is_counted_as_lost():
     counters = Counters.alone()
     first = counters.counter("first_total")
     for number in range(ROW_SLOTS + 2):
         counters.add(counters.counter(f"n{number}"))
     counters.add(first, 7)
     assert counters.shared.total("first_total") == 7
+    assert counters.shared.total("n0") == 1
     assert len(counters.shared.totals()) == ROW_SLOTS - 1
+    assert counters.shared.total("fleetcast_series_lost_total") == 5
+
+
+def test_a_process_with_more_names_than_a_row_takes_another(descriptor):
+    """Issue 12, point 12: usage stood still beyond 4,086 tenants, four names each, a process."""
+    tenants = 4_100
+    counters, reader = Counters(Shared(descriptor)), Shared(descriptor)
+    surface, writes = Requests(counters, "http"), Writes(counters, "http")
+    for number in range(tenants):
+        for _ in range(2):
+            surface.began()
+            surface.ended("POST", "/telemetry", 202, 0.001, account_id=f"a{number}")
+        writes.stored(f"t{number}", accepted=3, rejected=0, clamped=0, commit_seconds=0.001)
+    requests = AccountRequests(reader)
+    assert requests.all() == {f"a{number}": 2 for number in range(tenants)}
+    assert requests.of(f"a{tenants - 1}") == 2
+    assert requests.of("nobody") == 0
+    name = label("fleetcast_records_accepted_total", tenant=f"t{tenants - 1}", transport="http")
+    assert reader.total(name) == 3
+    child = Child(descriptor)  # finds a row of its own behind those two
+    assert child.row == 2
+    assert reader.total("made_total") == 3
+    child.end()
+    assert reader.totals()[name] == 3
+
+
+def test_a_reader_sees_names_and_rows_that_come_later(descriptor):
+    reader = Shared(descriptor)
+    assert reader.totals() == {}
+    counters = Counters(Shared(descriptor))
+    for number in range(3):
+        counters.add(counters.counter(f"n{number}"), number + 1)
+        assert reader.total(f"n{number}") == number + 1
+    child = Child(descriptor)
+    assert reader.totals() == {"n0": 1, "n1": 2, "n2": 3, "made_total": 3, "held": 1}
+    child.end()
+    assert reader.totals() == {"n0": 1, "n1": 2, "n2": 3, "made_total": 3}
 
 
 def test_label_values_are_escaped():

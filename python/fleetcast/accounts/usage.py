@@ -9,22 +9,28 @@ the supervisor loses what the last second brought.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from fleetcast.accounts.records import UsageRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from fleetcast.accounts.store import ControlStore
-
-    Counted = Callable[[], Mapping[str, int]]
 
 _NOTHING = UsageRecord(requests=0, run="", counted=0)
 
 
+class Counted(Protocol):
+    """Requests of the present run."""
+
+    def of(self, account_id: str) -> int:
+        """Of one account."""
+
+    def all(self) -> dict[str, int]:
+        """Of every account that sent any."""
+
+
 class Usage:
-    """The usage of all accounts. `counted` gives the requests of run `run` by account."""
+    """The usage of all accounts. `counted` knows the requests of the run named `run`."""
 
     def __init__(self, store: ControlStore, counted: Counted, run: str) -> None:
         self._store = store
@@ -39,14 +45,14 @@ class Usage:
         """
         with self._store.read() as tables:
             record = tables.usage(account_id) or _NOTHING
-        return self._added(record, self._counted().get(account_id, 0)).requests
+        return self._added(record, self._counted.of(account_id)).requests
 
     def flush(self) -> None:
         """Makes durable what was counted; costs nothing where that is nothing.
 
         Raises `ControlStoreUnavailable`; nothing is lost then.
         """
-        counted = dict(self._counted())
+        counted = self._counted.all()
         fresh = [name for name, count in counted.items() if self._flushed.get(name) != count]
         if not fresh:
             return

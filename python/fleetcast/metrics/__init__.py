@@ -3,9 +3,10 @@
 from fleetcast.metrics.counters import Counters, Histogram, label
 from fleetcast.metrics.exposition import exposition, sample
 from fleetcast.metrics.shared import Shared, make_shared_memory
-from fleetcast.metrics.surfaces import Requests, Writes, requests_by_account
+from fleetcast.metrics.surfaces import AccountRequests, Requests, Writes
 
 __all__ = [
+    "AccountRequests",
     "Counters",
     "Histogram",
     "Requests",
@@ -14,6 +15,5 @@ __all__ = [
     "exposition",
     "label",
     "make_shared_memory",
-    "requests_by_account",
     "sample",
 ]

@@ -123,6 +123,11 @@ FAMILIES = (
     Family("fleetcast_tenant_values", "gauge", "Field values in the tenant's store."),
     Family("fleetcast_tenant_series", "gauge", "Distinct measurements with tag sets."),
     Family("fleetcast_tenant_stored_bytes", "gauge", "Bytes on disk of the tenant's store."),
+    Family(
+        "fleetcast_series_lost_total",
+        "counter",
+        "Series for which the counters' memory had no room: they are counted nowhere.",
+    ),
     Family("fleetcast_resident_memory_bytes", "gauge", "Memory of all processes of the service."),
     Family("fleetcast_open_descriptors", "gauge", "Descriptors of all processes of the service."),
     Family("fleetcast_start_time_seconds", "gauge", "When the service was started, Unix time."),

@@ -1,16 +1,17 @@
 """Counters that outlive the process that counts, whichever way it ends.
 
 The supervisor makes one piece of anonymous shared memory and passes its descriptor on. It is cut
-into rows of slots; a slot is a number of 8 bytes and its name. Every process that counts owns one
-row and nobody else writes there, so nothing needs an atomic operation. A row belongs to whoever
-holds the lock on its byte of the descriptor. The kernel lets go of the lock when a process ends, by
-kill -9 too, and the next process takes the row over and goes on from its numbers. So sums over all
-rows never fall while the supervisor lives, and there are never more rows than processes at once.
+into rows of slots; a slot is a number of 8 bytes and its name. Every process that counts owns a
+row, and takes another when it has more names than fit; nobody else writes there, so nothing needs
+an atomic operation. A row belongs to whoever holds the lock on its byte of the descriptor. The
+kernel lets go of the lock when a process ends, by kill -9 too, and the next process takes the row
+over and goes on from its numbers. So sums over all rows never fall while the supervisor lives, and
+there are never more rows than the processes of one moment needed.
 
     slot: value u64 | length of the name u32, kind u32 | name, 240 bytes
 
 A name is written before its length, and a slot without a length is free: what a process left half
-done when it was killed is not there.
+done when it was killed is not there. Behind the rows lies how many of them were ever taken, u64.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ import mmap
 import os
 import struct
 import threading
-from collections import Counter
 from typing import TYPE_CHECKING
 
+from fleetcast.metrics.totals import Totals
+
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterator
 
 SLOT_BYTES = 256
@@ -32,23 +35,26 @@ ROW_SLOTS = 16_384
 ROW_BYTES = ROW_SLOTS * SLOT_BYTES
 ROWS = 512  # address space only: memory is taken by the slots in use
 GAUGE = 1
+LOST = "fleetcast_series_lost_total"
+"""Counts the names for which there was no room in any row."""
 
 _WORDS = SLOT_BYTES // 8
 _HEAD_BYTES = 16
 _HEAD = struct.Struct("=QII")
+_TAIL_BYTES = mmap.PAGESIZE
 
 
 def make_shared_memory(rows: int = ROWS) -> int:
     """A descriptor of fresh shared memory, to be passed on to every process that counts."""
     descriptor = os.memfd_create("fleetcast-counters")
-    os.ftruncate(descriptor, rows * ROW_BYTES)
+    os.ftruncate(descriptor, rows * ROW_BYTES + _TAIL_BYTES)
     return descriptor
 
 
 class Shared:
     """The rows behind a descriptor, for reading. Keep one for the life of a process.
 
-    Closing it would let go of the lock on the row that this process owns.
+    Closing it would let go of the locks on the rows that this process owns.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -56,83 +62,119 @@ class Shared:
         self.memory = mmap.mmap(descriptor, os.fstat(descriptor).st_size)
         self.words = memoryview(self.memory).cast("Q")
         self.rows = len(self.memory) // ROW_BYTES
-        self.own: int | None = None
+        self.own: set[int] = set()
+        self._totals = Totals(self)
 
     def totals(self) -> Counter[str]:
         """Every name and its sum; gauges of processes that are gone do not count."""
-        totals: Counter[str] = Counter()
-        for row in range(self.rows):
-            # Reading a page through the mapping would take memory for it.
-            if not any(os.pread(self.descriptor, _HEAD_BYTES, row * ROW_BYTES)):
-                continue
-            alive = self._is_owned(row)
-            for name, place, kind in self.slots(row):
-                if alive or kind != GAUGE:
-                    totals[name] += self.words[place]
-        return totals
+        return self._totals.all()
 
     def total(self, name: str) -> int:
-        """The sum of one counter; 0 where nobody has counted it."""
-        return self.totals()[name]
+        """The sum of one name; 0 where nobody has counted it."""
+        return self._totals.of(name)
 
-    def slots(self, row: int) -> Iterator[tuple[str, int, int]]:
-        """Name, index of the value in `words`, and kind of every slot in use."""
+    @property
+    def rows_taken(self) -> int:
+        """Rows that may hold something: those before the last one ever taken."""
+        return self.words[self.rows * ROW_BYTES // 8]
+
+    def slots(self, row: int, first: int = 0) -> Iterator[tuple[str, int, int]]:
+        """Name, index of the value in `words`, and kind of every slot in use from `first` on."""
         start = row * ROW_BYTES
-        for offset in range(start, start + ROW_BYTES, SLOT_BYTES):
+        for offset in range(start + first * SLOT_BYTES, start + ROW_BYTES, SLOT_BYTES):
             _, length, kind = _HEAD.unpack_from(self.memory, offset)
             if not 0 < length <= NAME_BYTES_MAX:
                 return
             name = self.memory[offset + _HEAD_BYTES : offset + _HEAD_BYTES + length]
             yield name.decode(errors="replace"), offset // 8, kind
 
-    def _is_owned(self, row: int) -> bool:
-        if row == self.own:
+    def is_owned(self, row: int) -> bool:
+        """Whether a living process counts in the row."""
+        if row in self.own:
             return True
         if not _lock(self.descriptor, row):
             return True
         fcntl.lockf(self.descriptor, fcntl.LOCK_UN, 1, row)
         return False
 
+    def take(self) -> int | None:
+        """A row that nobody owns, owned by this process from now on; `None` where there is none."""
+        for row in range(self.rows):
+            if row not in self.own and _lock(self.descriptor, row):
+                self.own.add(row)
+                self._note_taken(row)
+                return row
+        return None
+
+    def _note_taken(self, row: int) -> None:
+        """Raises the number of rows taken, one process at a time."""
+        fcntl.lockf(self.descriptor, fcntl.LOCK_EX, 1, self.rows)
+        try:
+            index = self.rows * ROW_BYTES // 8
+            self.words[index] = max(self.words[index], row + 1)
+        finally:
+            fcntl.lockf(self.descriptor, fcntl.LOCK_UN, 1, self.rows)
+
 
 class Row:
-    """The row of this process: take it after a fork, never before. Safe to share between threads.
+    """The rows of this process: take them after a fork, never before. Safe between threads.
 
     `values[place] += n` is for callers that hold `lock`.
     """
 
     def __init__(self, shared: Shared) -> None:
-        number = next((row for row in range(shared.rows) if _lock(shared.descriptor, row)), None)
-        if number is None:
-            message = f"more than {shared.rows} processes count"
-            raise RuntimeError(message)
-        shared.own = number
         self.lock = threading.Lock()
         self.values = shared.words
-        self._memory = shared.memory
-        self._start = number * ROW_BYTES
+        self._shared = shared
         self._places: dict[str, int] = {}
-        for name, place, kind in shared.slots(number):
-            self._places[name] = place
-            if kind == GAUGE:
-                self.values[place] = 0
+        if not self._extend():
+            message = f"more than {shared.rows} processes count"
+            raise RuntimeError(message)
 
     def place(self, name: str, kind: int = 0) -> int:
-        """Index of a name's value, made on first use; a full row counts the rest nowhere."""
+        """Index of a name's value, made on first use; what finds no room is counted nowhere."""
         with self.lock:
             place = self._places.get(name)
             if place is None:
-                place = self._places[name] = self._made(name.encode()[:NAME_BYTES_MAX], kind)
+                place = self._places[name] = self._find_room(name.encode()[:NAME_BYTES_MAX], kind)
             return place
 
-    def _made(self, name: bytes, kind: int) -> int:
-        # The last slot is nameless: readers stop before it.
-        slot = min(len(self._places), ROW_SLOTS - 1)
-        offset = self._start + slot * SLOT_BYTES
-        if slot < ROW_SLOTS - 1:
-            begin = offset + _HEAD_BYTES
-            self._memory[begin : begin + len(name)] = name
-            self.values[offset // 8] = 0
-            self.values[offset // 8 + 1] = len(name) | kind << 32
+    def _extend(self) -> bool:
+        """Takes a row, with the names of the process that had it before; false without one."""
+        number = self._shared.take()
+        if number is None:
+            return False
+        self._start = number * ROW_BYTES
+        self._used = 0
+        for name, place, kind in self._shared.slots(number):
+            self._places.setdefault(name, place)
+            self._used += 1
+            if kind == GAUGE:
+                self.values[place] = 0
+        return True
+
+    def _find_room(self, name: bytes, kind: int) -> int:
+        # The last slot is nameless: readers stop before it. The one before is for `LOST`.
+        while self._used >= ROW_SLOTS - 2:
+            if not self._extend():
+                return self._lost()
+        return self._make(name, kind)
+
+    def _lost(self) -> int:
+        """The slot without a name; that one more name has to do with it is counted."""
+        lost = self._places.get(LOST)
+        if lost is None:
+            lost = self._places[LOST] = self._make(LOST.encode(), 0)
+        self.values[lost] += 1
+        return (self._start + (ROW_SLOTS - 1) * SLOT_BYTES) // 8
+
+    def _make(self, name: bytes, kind: int) -> int:
+        offset = self._start + self._used * SLOT_BYTES
+        self._used += 1
+        begin = offset + _HEAD_BYTES
+        self._shared.memory[begin : begin + len(name)] = name
+        self.values[offset // 8] = 0
+        self.values[offset // 8 + 1] = len(name) | kind << 32
         return offset // 8
 
 

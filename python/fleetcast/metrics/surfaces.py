@@ -6,9 +6,10 @@ import logging
 from typing import TYPE_CHECKING
 
 from fleetcast.metrics.counters import Counters, Histogram, label
+from fleetcast.metrics.totals import Totals
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from fleetcast.metrics.shared import Shared
 
     from fleetcast.errors import TenantFull
 
@@ -131,10 +132,16 @@ class Writes:
         logger.warning("a tenant is full", extra={"tenant": tenant, "bound": f"limits.{bound}"})
 
 
-def requests_by_account(totals: Mapping[str, int]) -> dict[str, int]:
-    """What came with a valid key, by account."""
-    return {
-        name.removeprefix(_USAGE): value
-        for name, value in totals.items()
-        if name.startswith(_USAGE)
-    }
+class AccountRequests:
+    """What came with a valid key in this run of the service, by account."""
+
+    def __init__(self, shared: Shared) -> None:
+        self._totals = Totals(shared, _USAGE)
+
+    def of(self, account_id: str) -> int:
+        """Of one account; costs the same however many there are."""
+        return self._totals.of(_USAGE + account_id)
+
+    def all(self) -> dict[str, int]:
+        """Of every account that sent any."""
+        return {name.removeprefix(_USAGE): count for name, count in self._totals.all().items()}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from fleetcast.accounts import ControlStoreUnavailable, Usage
-from fleetcast.metrics import requests_by_account
+from fleetcast.metrics import AccountRequests
 from fleetcast.wiring.background import background
 from fleetcast.wiring.trail import Follower
 
@@ -31,7 +31,7 @@ class Chores:
     def __init__(
         self, directory: DataDirectory, store: ControlStore, shared: Shared, run: str
     ) -> None:
-        self._usage = Usage(store, lambda: requests_by_account(shared.totals()), run)
+        self._usage = Usage(store, AccountRequests(shared), run)
         self._follower = Follower(directory.audit_log)
 
     def running(self) -> AbstractContextManager[None]:

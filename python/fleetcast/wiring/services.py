@@ -12,7 +12,7 @@ from fleetcast.grpc.services import Services as GrpcServices
 from fleetcast.http.app import Services, create_app
 from fleetcast.http.guard import SharedGuard
 from fleetcast.logs import write_served
-from fleetcast.metrics import requests_by_account
+from fleetcast.metrics import AccountRequests
 from fleetcast.wiring.board import Live
 from fleetcast.wiring.closing import closing_unused
 from fleetcast.wiring.directory import DataDirectory
@@ -39,7 +39,7 @@ def http_application(brief: Brief, board: Board, counters: Counters) -> Iterator
     stores; each request is served by the one that was current when it began.
     """
     with _opened(brief, board, counters) as (directory, store, engine, authenticator):
-        usage = Usage(store, lambda: requests_by_account(counters.shared.totals()), brief.run)
+        usage = Usage(store, AccountRequests(counters.shared), brief.run)
         predictions = PredictionStore(directory.forecast)
         forecast = Live(board, lambda settings: settings.forecast)
         forecasting = Forecasting(predictions, forecast.current, counters)

@@ -1,0 +1,76 @@
+"""Sums over all rows of the shared memory, without reading a name twice.
+
+A slot never changes its name, and slots are only added, so a reader remembers at which places each
+name counts and reads names anew only where some have been added.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fleetcast.metrics.shared import Shared
+
+_GAUGE = 1
+
+
+class Totals:
+    """Sums of the names that begin with `prefix`. Safe to share between threads."""
+
+    def __init__(self, shared: Shared, prefix: str = "") -> None:
+        self._shared = shared
+        self._prefix = prefix
+        self._lock = threading.Lock()
+        self._slots_read: list[int] = []
+        self._counters: dict[str, tuple[int, ...]] = {}
+        self._gauges: dict[str, tuple[tuple[int, int], ...]] = {}
+
+    def of(self, name: str) -> int:
+        """The sum of one name; 0 where nobody has counted it."""
+        with self._lock:
+            self._read_new_names()
+            words = self._shared.words
+            total = sum([words[place] for place in self._counters.get(name, ())])
+            for row, place in self._gauges.get(name, ()):
+                if self._shared.is_owned(row):
+                    total += words[place]
+            return total
+
+    def all(self) -> Counter[str]:
+        """Every name and its sum; gauges of processes that are gone do not count."""
+        with self._lock:
+            self._read_new_names()
+            words = self._shared.words
+            totals = Counter(
+                {
+                    name: words[places[0]]
+                    if len(places) == 1
+                    else sum([words[place] for place in places])
+                    for name, places in self._counters.items()
+                }
+            )
+            owned = {
+                row
+                for row in {row for places in self._gauges.values() for row, _ in places}
+                if self._shared.is_owned(row)
+            }
+            for name, places in self._gauges.items():
+                living = [words[place] for row, place in places if row in owned]
+                if living:
+                    totals[name] += sum(living)
+            return totals
+
+    def _read_new_names(self) -> None:
+        missing = self._shared.rows_taken - len(self._slots_read)
+        self._slots_read += [0] * missing
+        for row, read in enumerate(self._slots_read):
+            for name, place, kind in self._shared.slots(row, read):
+                self._slots_read[row] += 1
+                if not name.startswith(self._prefix):
+                    continue
+                if kind == _GAUGE:
+                    self._gauges[name] = (*self._gauges.get(name, ()), (row, place))
+                else:
+                    self._counters[name] = (*self._counters.get(name, ()), place)
