@@ -2,6 +2,7 @@
 
 from fleetcast.accounts.authenticator import Authenticator, Identity, InvalidKey
 from fleetcast.accounts.keys import SCOPES, IssuedKey, Keys, key_pepper
+from fleetcast.accounts.listing import TenantList
 from fleetcast.accounts.records import ApiKey, Tenant
 from fleetcast.accounts.store import ControlStore
 from fleetcast.accounts.tables import ControlStoreUnavailable
@@ -20,6 +21,7 @@ __all__ = [
     "IssuedKey",
     "Keys",
     "Tenant",
+    "TenantList",
     "Tenants",
     "Usage",
     "key_pepper",

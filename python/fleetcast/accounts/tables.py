@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 from fleetcast.accounts.records import ApiKey, Tenant, UsageRecord
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import lmdb
 
 Record = TypeVar("Record", Tenant, ApiKey, UsageRecord)
@@ -43,9 +45,15 @@ class Tables:
 
     def tenants(self) -> list[Tenant]:
         """All tenants by name."""
-        return [
-            _decoded(Tenant, bytes(data)) for _, data in self._transaction.cursor(self._tenants)
-        ]
+        return list(self.decoded_tenants({}).values())
+
+    def decoded_tenants(self, known: Mapping[bytes, Tenant]) -> dict[bytes, Tenant]:
+        """All tenants by name, under the bytes of their records; `known` ones are not decoded."""
+        found = {}
+        for _, data in self._transaction.cursor(self._tenants):
+            stored = bytes(data)
+            found[stored] = known.get(stored) or _decode(Tenant, stored)
+        return found
 
     def put_tenant(self, tenant: Tenant) -> None:
         """Adds or replaces a tenant."""
@@ -91,6 +99,10 @@ class Tables:
 @functools.lru_cache(maxsize=4_096)
 def _decoded(kind: type[Record], data: bytes) -> Record:
     # Records are immutable, so equal bytes may share one: most requests come with a known key.
+    return _decode(kind, data)
+
+
+def _decode(kind: type[Record], data: bytes) -> Record:
     try:
         return kind.decode(data)
     except (ValueError, TypeError, KeyError) as error:

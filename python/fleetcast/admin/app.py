@@ -4,37 +4,26 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
-from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.admin.openapi import document
 from fleetcast.admin.processes import process_values
 from fleetcast.admin.readiness import Readiness
-from fleetcast.errors import StoreError
-from fleetcast.metrics import exposition, sample
+from fleetcast.metrics import Totals, exposition
 from fleetcast.metrics.exposition import CONTENT_TYPE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
     from wsgiref.types import StartResponse, WSGIEnvironment
 
-    from fleetcast.engine import Stats
+    from fleetcast.admin.tenants import TenantGauges
     from fleetcast.metrics import Shared
-
-TenantStats = tuple[str, Callable[[], "Stats"]]
 
 _JSON = "application/json"
 _METHODS = ("GET", "HEAD")
 
 logger = logging.getLogger(__name__)
-
-
-class Tenants(Protocol):
-    """Every tenant's slug, and how to ask its store for its counters."""
-
-    def __call__(self) -> Iterable[TenantStats]:
-        """Raises `ControlStoreUnavailable`; asking a store raises `StoreError`."""
 
 
 class _Answer(NamedTuple):
@@ -53,12 +42,11 @@ class AdminApp:
         shared: Shared,
         surfaces: tuple[str, ...],
         probes: Mapping[str, Callable[[], None]],
-        tenants: Tenants,
+        gauges: TenantGauges,
     ) -> None:
-        self._shared = shared
-        self._readiness = Readiness(shared, surfaces, probes)
-        self._tenants = tenants
-        self._scraping = threading.Lock()
+        self._totals = Totals(shared, "fleetcast_")
+        self._gauges = gauges
+        self._readiness = Readiness(self._totals, surfaces, probes)
         self._openapi = json.dumps(document(), separators=(",", ":")).encode()
         self._paths: Mapping[str, Callable[[], _Answer]] = {
             "/livez": lambda: _json(200, {"status": "ok"}),
@@ -100,33 +88,9 @@ class AdminApp:
 
     def _metrics(self) -> _Answer:
         """All counters, and what the stores and the system know."""
-        values: dict[str, float] = dict(self._shared.totals())
-        values |= process_values()
-        # One at a time: a store can be open only once in a process.
-        with self._scraping:
-            for tenant, ask in self._tenants():
-                values |= _tenant_values(tenant, ask)
-        return _Answer(200, exposition(values).encode(), CONTENT_TYPE)
-
-
-def _tenant_values(tenant: str, ask: Callable[[], Stats]) -> dict[str, float]:
-    up = sample("fleetcast_tenant_up", tenant=tenant)
-    try:
-        stats = ask()
-    except StoreError as error:
-        logger.warning("the store of %s cannot be read: %s", tenant, error)
-        return {up: 0}
-    numbers = {
-        "rows": stats.rows,
-        "values": stats.values,
-        "series": stats.series,
-        "stored_bytes": stats.stored_bytes,
-    }
-    named = {
-        sample(f"fleetcast_tenant_{name}", tenant=tenant): number
-        for name, number in numbers.items()
-    }
-    return {up: 1, **named}
+        values: dict[str, float] = {**self._totals.all(), **process_values()}
+        text = exposition(values, self._gauges.lines())
+        return _Answer(200, text.encode(), CONTENT_TYPE)
 
 
 def _json(

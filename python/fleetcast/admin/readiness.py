@@ -19,7 +19,7 @@ from fleetcast.metrics import sample
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from fleetcast.metrics import Shared
+    from fleetcast.metrics import Totals
 
 _PROBE_SECONDS = 2.0
 _UPKEEP_FAILURES_MAX = 2  # in a row; a child that was killed once is back at once
@@ -35,18 +35,18 @@ class Readiness:
 
     def __init__(
         self,
-        shared: Shared,
+        totals: Totals,
         surfaces: tuple[str, ...],
         probes: Mapping[str, Callable[[], None]],
     ) -> None:
-        self._shared = shared
+        self._totals = totals
         self._surfaces = surfaces
         self._probes = probes
         self._pool = ThreadPoolExecutor(2 * len(probes) + 2, thread_name_prefix="readyz")
 
     def look(self) -> tuple[bool, dict[str, object]]:
         """Whether everything is well that all tenants share, and the document that says so."""
-        totals = self._shared.totals()
+        totals = self._totals.all()
         checks: dict[str, dict[str, object]] = {
             surface: {"ok": totals[sample("fleetcast_processes_ready", surface=surface)] > 0}
             for surface in self._surfaces

@@ -4,6 +4,7 @@ from fleetcast.metrics.counters import Counters, Histogram, label
 from fleetcast.metrics.exposition import exposition, sample
 from fleetcast.metrics.shared import Shared, make_shared_memory
 from fleetcast.metrics.surfaces import AccountRequests, Requests, Writes
+from fleetcast.metrics.totals import Totals
 
 __all__ = [
     "AccountRequests",
@@ -11,6 +12,7 @@ __all__ = [
     "Histogram",
     "Requests",
     "Shared",
+    "Totals",
     "Writes",
     "exposition",
     "label",

@@ -10,11 +10,20 @@ from fleetcast.metrics.counters import label
 from fleetcast.metrics.families import BUCKETS_SECONDS, FAMILIES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 _KINDS = {family.name: family.kind for family in FAMILIES}
+_OWNERS = {
+    name: family.name
+    for family in FAMILIES
+    for name in (
+        [f"{family.name}_bucket", f"{family.name}_sum"]
+        if family.kind == "histogram"
+        else [family.name]
+    )
+}
 _LE = re.compile(r',?le="([^"]*)"')
 _NS_PER_SECOND = 1e9
 _BOUNDS = [f"{bound:g}" for bound in BUCKETS_SECONDS] + ["+Inf"]
@@ -26,23 +35,30 @@ def sample(name: str, **labels: object) -> str:
     return label(name, **labels)
 
 
-def exposition(values: Mapping[str, float]) -> str:
-    """One text of all series, by family; what belongs to none is left out."""
+def exposition(
+    values: Mapping[str, float], ready: Mapping[str, Sequence[str]] | None = None
+) -> str:
+    """One text of all series, by family; what belongs to none is left out.
+
+    `ready` holds lines of more series by family, as they are to appear.
+    """
+    ready = ready or {}
     found: dict[str, dict[str, float]] = defaultdict(dict)
     for series, value in values.items():
-        name = series.partition("{")[0]
-        owner = name if name in _KINDS else re.sub(r"_(bucket|sum)$", "", name)
-        found[owner][series] = value
+        owner = _OWNERS.get(series.partition("{")[0])
+        if owner is not None:
+            found[owner][series] = value
     lines: list[str] = []
     for family in FAMILIES:
-        if family.name not in found:
+        if family.name not in found and family.name not in ready:
             continue
         mine = found[family.name]
         lines += [f"# HELP {family.name} {family.help}", f"# TYPE {family.name} {family.kind}"]
         if family.kind == "histogram":
             lines += _histogram(family.name, mine)
         else:
-            lines += [f"{series} {_number(mine[series])}" for series in sorted(mine)]
+            lines += [f"{series} {number(mine[series])}" for series in sorted(mine)]
+        lines += ready.get(family.name, ())
     return "\n".join([*lines, ""])
 
 
@@ -65,12 +81,13 @@ def _histogram(name: str, series: Mapping[str, float]) -> list[str]:
         for bound in _BOUNDS:
             total += counts[labels].get(bound, 0)
             pairs = ",".join(filter(None, [labels, f'le="{bound}"']))
-            lines.append(f"{name}_bucket{{{pairs}}} {_number(total)}")
+            lines.append(f"{name}_bucket{{{pairs}}} {number(total)}")
         of = f"{{{labels}}}" if labels else ""
-        lines.append(f"{name}_sum{of} {_number(sums.get(labels, 0.0))}")
-        lines.append(f"{name}_count{of} {_number(total)}")
+        lines.append(f"{name}_sum{of} {number(sums.get(labels, 0.0))}")
+        lines.append(f"{name}_count{of} {number(total)}")
     return lines
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """A value as Prometheus reads it."""
     return str(int(value)) if value == int(value) else repr(value)

@@ -6,8 +6,9 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fleetcast.accounts import ControlStore
+from fleetcast.accounts import ControlStore, TenantList
 from fleetcast.admin.app import AdminApp
+from fleetcast.admin.tenants import Tenant, TenantGauges
 from fleetcast.engine import peek
 from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.http.limits import Limits
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from wsgiref.types import WSGIApplication
 
-    from fleetcast.admin.app import TenantStats
     from fleetcast.wiring.child import Brief
 
 _THREADS = 4
@@ -61,19 +61,16 @@ def admin_application(brief: Brief) -> Iterator[WSGIApplication]:
             shared=Shared(brief.counters_fd),
             surfaces=("http",) if brief.settings.grpc.address == "off" else ("http", "grpc"),
             probes=readiness_probes(directory, store, predictions, families.current),
-            tenants=partial(_tenants, directory, store),
+            gauges=TenantGauges(partial(_tenants, directory, TenantList(store)), peek),
         )
     finally:
         predictions.close()
         store.close()
 
 
-def _tenants(directory: DataDirectory, store: ControlStore) -> Iterator[TenantStats]:
-    """Every tenant and the counters of its store, read without opening it for use."""
-    with store.read() as tables:
-        tenants = tables.tenants()
-    for tenant in tenants:
-        yield tenant.name, partial(peek, directory.planes / tenant.account_id)
+def _tenants(directory: DataDirectory, tenants: TenantList) -> list[Tenant]:
+    """Raises `ControlStoreUnavailable`."""
+    return [Tenant(tenant.name, directory.planes / tenant.account_id) for tenant in tenants.read()]
 
 
 if __name__ == "__main__":

@@ -1,0 +1,118 @@
+"""What the stores of all tenants hold, for a scrape that no store can hold up.
+
+A store is read only where its file has changed since, without its key and without a lock, by a
+thread of its own; a scrape waits for that thread a moment and then shows what is known. So ten
+thousand tenants at rest cost a look at each file, and a store that does not answer costs nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, NamedTuple
+
+from fleetcast.accounts import ControlStoreUnavailable
+from fleetcast.errors import StoreError
+from fleetcast.metrics import sample
+from fleetcast.metrics.exposition import number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+    from fleetcast.engine import Stats
+
+    Signature = tuple[int, int, int] | None
+
+_PATIENCE_SECONDS = 0.5
+_SETTLED_NS = 10_000_000_000  # a compaction removes files shortly after it has changed the store
+
+logger = logging.getLogger(__name__)
+
+
+class Tenant(NamedTuple):
+    """A tenant's slug and the folder of its store."""
+
+    name: str
+    folder: Path
+
+
+class _Known(NamedTuple):
+    """The lines of one tenant, and the file they were read from."""
+
+    name: str
+    file: Signature
+    settled: bool
+    lines: dict[str, str]
+
+
+class TenantGauges:
+    """`tenants` gives every tenant, `peek` reads the counters of the store in a folder."""
+
+    def __init__(
+        self, tenants: Callable[[], Iterable[Tenant]], peek: Callable[[Path], Stats]
+    ) -> None:
+        self._tenants = tenants
+        self._peek = peek
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="tenants")
+        self._reading: Future[None] | None = None
+        self._known: dict[Path, _Known] = {}
+
+    def lines(self) -> dict[str, list[str]]:
+        """Lines of the exposition by family; of stores that cannot be read now, the last ones."""
+        if self._reading is None or self._reading.done():
+            self._reading = self._pool.submit(self._read)
+        try:
+            self._reading.result(_PATIENCE_SECONDS)
+        except TimeoutError:
+            logger.warning("stores are still being read: metrics show some as they were")
+        except ControlStoreUnavailable as error:
+            logger.warning("metrics show the tenants as they were: %s", error)
+        found: dict[str, list[str]] = {}
+        for known in list(self._known.values()):
+            for family, line in known.lines.items():
+                found.setdefault(family, []).append(line)
+        return found
+
+    def _read(self) -> None:
+        tenants = list(self._tenants())
+        for gone in self._known.keys() - {tenant.folder for tenant in tenants}:
+            del self._known[gone]
+        for tenant in tenants:
+            file = _signature(tenant.folder)
+            known = self._known.get(tenant.folder)
+            if known is None or known[:3] != (tenant.name, file, True):
+                self._known[tenant.folder] = self._ask(tenant, file)
+
+    def _ask(self, tenant: Tenant, file: Signature) -> _Known:
+        settled = file is None or time.time_ns() - file[0] >= _SETTLED_NS
+        try:
+            values = _values(self._peek(tenant.folder))
+        except StoreError as error:
+            logger.warning("the store of %s cannot be read: %s", tenant.name, error)
+            values = {"fleetcast_tenant_up": 0}
+        lines = {
+            family: f"{sample(family, tenant=tenant.name)} {number(value)}"
+            for family, value in values.items()
+        }
+        return _Known(tenant.name, file, settled, lines)
+
+
+def _values(stats: Stats) -> dict[str, float]:
+    return {
+        "fleetcast_tenant_up": 1,
+        "fleetcast_tenant_rows": stats.rows,
+        "fleetcast_tenant_values": stats.values,
+        "fleetcast_tenant_series": stats.series,
+        "fleetcast_tenant_stored_bytes": stats.stored_bytes,
+    }
+
+
+def _signature(folder: Path) -> Signature:
+    try:
+        status = os.stat(f"{folder}/plane.mdb")  # noqa: PTH116 - of every tenant at each scrape
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
