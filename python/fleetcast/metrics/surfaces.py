@@ -9,9 +9,8 @@ from fleetcast.metrics.counters import Counters, Histogram, label
 from fleetcast.metrics.totals import Totals
 
 if TYPE_CHECKING:
-    from fleetcast.metrics.shared import Shared
-
     from fleetcast.errors import TenantFull
+    from fleetcast.metrics.shared import Shared
 
 _USAGE = "usage "  # no metric: names of metrics hold no space
 OTHER = "other"
