@@ -341,6 +341,10 @@ class Plane:
         """Reads the store's head. Raises `StoreError`."""
     def follow(self) -> None:
         """Applies what other processes committed, so that the next read need not."""
+    def knows_any(self, measurements: Sequence[str]) -> bool:
+        """Whether a row of one of these was ever written, by any process; also where deletion or
+        retention has hidden it since. Raises `StoreError`.
+        """
     def stats(self) -> Stats: ...
     def seal(self, plain: bytes) -> bytes:
         """Seals bytes that are kept beside the plane, under its data key: they end with it."""

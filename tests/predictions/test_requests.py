@@ -30,6 +30,11 @@ def test_i1_what_is_not_enabled_explains_nothing(disabled, query):
         ("link_ids=", (400, {"error": "missing_link_ids"})),  # I5
         ("link_ids=&horizon_minutes=x", (400, {"error": "missing_link_ids"})),
         ("link_ids=%FF", invalid("link_ids")),  # A16
+        ("link_ids=a&link_ids=b%C3", invalid("link_ids")),
+        ("link_ids=a&horizon_minutes=5%FF", invalid("horizon_minutes")),
+        ("link_ids=a&horizon_minutes=%ED%A0%80", invalid("horizon_minutes")),
+        ("link_ids=a&model_family=snr%FF", invalid("model_family")),
+        ("link_ids=a&model_family=snr%FF&horizon_minutes=x", invalid("model_family")),
         ("link_ids=a&model_family=nope", invalid("model_family")),  # I3
         ("link_ids=a&model_family=", invalid("model_family")),
         ("link_ids=a&model_family=snr&model_family=snr", invalid("model_family")),  # A18

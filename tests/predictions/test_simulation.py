@@ -37,6 +37,7 @@ def test_g11_nothing_observed_shows_the_constellation(simulating):
     ids = {entity["entity_id"]: entity for entity in document["entities"]}
     for entity in document["entities"]:
         assert entity["tags"]["data_source"] == "simulation"
+        assert entity["tags"]["entity_type"] == entity["measurement"]
         assert entity["observed_at"] == document["as_of_utc"]
         if entity["measurement"] == "link":
             assert entity["fields"]["elevation_deg"] >= 25
@@ -44,6 +45,10 @@ def test_g11_nothing_observed_shows_the_constellation(simulating):
                 550 <= entity["fields"]["slant_range_km"] <= 1_162
             )  # seen from a pole, 21 km lower
             assert {entity["tags"]["satellite"], entity["tags"]["ground_station"]} <= set(ids)
+        else:
+            assert set(entity["fields"]) == {"lat", "lon", "altitude_km"}
+    london = ids["sim-london"]["fields"]
+    assert london == {"lat": 51.507, "lon": -0.128, "altitude_km": 0.011}
     assert document["simulation"] == {"sampled": False, "approximate": True, "issues": []}
 
 
@@ -69,6 +74,27 @@ def test_g11_never_beside_observed_data(simulating):
     assert "simulation" not in document
 
 
+@pytest.mark.parametrize("real", ["satellite", "ground_station", "link"])
+def test_g11_a_fleet_that_is_merely_silent_is_not_replaced_by_a_made_up_one(simulating, real):
+    tenant = simulating.tenant()
+    tenant.write(record(at(1), "real", measurement=real))
+    for measurement in (None, "satellite", "ground_station", "link"):
+        wanted = {} if measurement is None else {"measurement": measurement}
+        before = tenant.topology(as_of_utc=at(0), freshness_seconds=1, **wanted).json
+        after = tenant.get("/topology", freshness_seconds=1, **wanted).json
+        for document in (before, after):
+            assert document["entities"] == []
+            assert "simulation" not in document  # G12
+
+
+def test_g11_records_that_were_rejected_are_no_fleet(simulating):
+    tenant = simulating.tenant()
+    assert tenant.post([record("1999-01-01T00:00:00Z", "old")]).json["accepted_count"] == 0
+    tenant.write(record(at(1), "elsewhere", measurement="weather"))
+    document = tenant.get("/topology", freshness_seconds=1).json
+    assert "simulation" in document
+
+
 def test_the_same_instant_shows_the_same(simulating):
     one, other = simulating.tenant(), simulating.tenant()
     first = one.get("/topology", as_of_utc=at(0)).json
@@ -84,7 +110,7 @@ def test_elements_and_stations_of_the_operator(tmp_path):
     entities, told = made.answer(SEPTEMBER_2008_NS, None)
     kinds = {entity["entity_id"]: entity for entity in entities}
     assert set(kinds) == {"sim-pole", "sim-25544"}
-    assert abs(kinds["sim-25544"]["fields"]["latitude_deg"]) <= 51.8
+    assert abs(kinds["sim-25544"]["fields"]["lat"]) <= 51.8
     assert 330 <= kinds["sim-25544"]["fields"]["altitude_km"] <= 370
     assert told["issues"] == []
     _, later = made.answer(SEPTEMBER_2008_NS + 30 * 86_400 * 10**9, "satellite")

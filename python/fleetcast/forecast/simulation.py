@@ -95,7 +95,12 @@ class Simulation:
                 "measurement": name,
                 "entity_id": entity_id,
                 "observed_at": observed_at,
-                "tags": {"entity_id": entity_id, "data_source": "simulation", **tags},
+                "tags": {
+                    "entity_id": entity_id,
+                    "entity_type": name,
+                    "data_source": "simulation",
+                    **tags,
+                },
                 "fields": fields,
             }
             for name in wanted
@@ -125,9 +130,9 @@ class Simulation:
     def _ground_stations(self) -> Iterator[_Entity]:
         for name, site in self.stations.items():
             fields = {
-                "latitude_deg": site.latitude_deg,
-                "longitude_deg": site.longitude_deg,
-                "altitude_m": site.altitude_m,
+                "lat": site.latitude_deg,
+                "lon": site.longitude_deg,
+                "altitude_km": site.altitude_m / 1000,
             }
             yield f"sim-{name}", {}, fields
 
@@ -213,9 +218,11 @@ def _satellites(placed: dict[str, Floats]) -> Iterator[_Entity]:
         return
     places = geodetic(np.stack(list(placed.values())))
     for satellite, place in zip(placed, places, strict=True):
-        latitude, longitude, altitude_km = map(float, place)
-        fields = {"latitude_deg": latitude, "longitude_deg": longitude, "altitude_km": altitude_km}
-        yield satellite, {}, fields
+        yield (
+            satellite,
+            {},
+            dict(zip(("lat", "lon", "altitude_km"), map(float, place), strict=True)),
+        )
 
 
 def _age_days(satellite: Satellite, as_of_ns: int) -> float:

@@ -69,7 +69,8 @@ class Predictions:
 
     def _values(self, query: Query) -> tuple[str, int | None]:
         for name in ("model_family", "horizon_minutes"):
-            if len(query.given(name)) > 1:  # A18
+            given = query.given(name)
+            if len(given) > 1 or not all(map(is_text, given)):  # A18, A16
                 raise _invalid(name)
         family = query.text("model_family") or _DEFAULT_FAMILY
         horizon = query.whole("horizon_minutes")

@@ -67,9 +67,11 @@ class Predictor(Protocol):
         """The body of an answer. Raises `PredictionStoreUnavailable`, `StoreError`."""
 
 
-Simulate = Callable[[int, str | None], tuple[list[dict[str, object]], dict[str, object]] | None]
+Simulated = tuple[list[dict[str, object]], dict[str, object]]
+Simulate = Callable[["Plane", int, str | None], Simulated | None]
 """Entities of an instant, in nanoseconds, and of a measurement or all, and what is to be said of
-them; `None` where nothing of the kind is simulated."""
+them; `None` where nothing of the kind is simulated, or the plane's tenant has a fleet. Raises
+`StoreError`."""
 
 
 class OpenGuard:

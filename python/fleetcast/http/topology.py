@@ -27,8 +27,8 @@ _NS_PER_SECOND = 1_000_000_000
 class Latest:
     """The newest sample of every entity in a window.
 
-    `simulate` gives entities and the `simulation` object of an instant where nothing was observed
-    (G11); `None` where the operator wants none.
+    `simulate` gives entities and the `simulation` object of an instant where nothing was observed,
+    to a tenant without a fleet (G11); `None` where the operator wants none.
     """
 
     def __init__(self, simulate: Simulate | None = None) -> None:
@@ -48,7 +48,8 @@ class Latest:
         query.finish()
         if measurement is not None:
             check_characters("measurement", measurement)
-        chunks = Call.of(request).plane.latest_json_chunks(
+        plane = Call.of(request).plane
+        chunks = plane.latest_json_chunks(
             as_of_ns=as_of_ns,
             freshness_ns=round(freshness * _NS_PER_SECOND),
             measurement=measurement,
@@ -56,7 +57,7 @@ class Latest:
         if self._simulate is not None and chunks[-1].endswith(_NOTHING) and len(chunks) == 1:
             document = json.loads(chunks[0])
             as_of_ns = parse_time(document["as_of_utc"])
-            simulated = self._simulate(as_of_ns, measurement)
+            simulated = self._simulate(plane, as_of_ns, measurement)
             if simulated is not None:
                 document["entities"], document["simulation"] = simulated
                 chunks = [encode(document)]

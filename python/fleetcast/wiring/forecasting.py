@@ -151,16 +151,21 @@ def _check_thread_keys() -> None:
 
 
 def simulated(directory: Path) -> Simulate:
-    """A simulated topology, loaded by the first who needs it."""
+    """A simulated topology, loaded by the first who needs it.
+
+    A tenant who has ever written of what is simulated has a fleet, which is merely silent.
+    """
     loaded: Simulation | None = None
 
     def simulate(
-        as_of_ns: int, measurement: str | None
+        plane: Plane, as_of_ns: int, measurement: str | None
     ) -> tuple[list[dict[str, object]], dict[str, object]] | None:
         nonlocal loaded
         from fleetcast.forecast import simulation  # noqa: PLC0415 - see above
 
         if measurement is not None and measurement not in simulation.MEASUREMENTS:
+            return None
+        if plane.knows_any(simulation.MEASUREMENTS):
             return None
         if loaded is None:
             try:

@@ -313,6 +313,10 @@ impl Plane {
         self.detached(py, plane::Plane::follow)
     }
 
+    fn knows_any(&self, py: Python<'_>, measurements: Vec<String>) -> PyResult<bool> {
+        self.detached(py, |plane| plane.knows_any(&measurements))
+    }
+
     #[pyo3(signature = (*, whole=false, after_seconds=3600, now_ns=None))]
     fn compact(
         &self,

@@ -9,6 +9,7 @@ use hashbrown::HashTable;
 use super::write::WriteResult;
 use super::{Names, Plane};
 use crate::batch::{Batch, CellPosition, FieldId, NEW_SERIES_BASE, NewSeries, SeriesId};
+use crate::error::Result;
 use crate::fault::Refusal;
 use crate::limits::WriteLimits;
 use crate::names;
@@ -38,6 +39,17 @@ struct Found {
 }
 
 impl Plane {
+    /// Whether a row of one of `measurements` was ever written, by any process. Names are never
+    /// removed, so rows that retention hides count as well.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn knows_any<T: AsRef<str>>(&self, measurements: &[T]) -> Result<bool> {
+        self.follow()?;
+        let names = self.names();
+        Ok(measurements.iter().any(|name| names.catalog.measurement(name.as_ref()).is_some()))
+    }
+
     /// Gives every series and field of `batch` its stored id, registering what is new. Type
     /// conflicts (E1 to E7) and names beyond what the tenant may have (N2) refuse the batch before any
     /// name is registered.
