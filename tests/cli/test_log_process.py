@@ -175,6 +175,22 @@ def test_what_was_given_at_the_start_wins_over_the_file(serve, data, writer):
     assert batches(service, writer, 3) == 413
 
 
+def test_n8_an_exempt_network_is_in_force_at_once(serve, data):
+    service = serve("--set", "limits.requests_per_minute=1")
+    log = Log(service)
+
+    def statuses():
+        return [request(service, "/health")[0] for _ in range(3)]
+
+    assert statuses() == [200, 429, 429]
+    (data / "fleetcast.toml").write_text('[limits]\nexempt = ["127.0.0.0/8"]\n')
+    assert log.until("settings reloaded")["settings"] == ["limits.exempt"]
+    assert statuses() == [200, 200, 200]
+    (data / "fleetcast.toml").write_text("[limits]\nexempt = []\n")
+    log.until("settings reloaded")
+    assert statuses() == [429, 429, 429]
+
+
 def test_a_reload_drops_no_request(serve, data, writer):
     service = serve(*UNLIMITED)
     log = Log(service)

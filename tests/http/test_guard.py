@@ -11,6 +11,8 @@ from fleetcast.errors import Refused
 from fleetcast.http.guard import SharedGuard
 from fleetcast.metrics import Counters
 
+FORWARDED = "x-forwarded-for"
+
 
 def served(path, *, limits=None, trusted_proxies=()):
     settings = Settings(limits=limits or Limits(), http=Http(trusted_proxies=trusted_proxies))
@@ -54,6 +56,40 @@ def test_clients_behind_a_trusted_proxy_have_a_minute_each(tmp_path):
         headers = {"x-forwarded-for": address}
         assert app.simulate_get("/health", headers=headers).status_code == 200
         assert app.simulate_get("/health", headers=headers).status_code == 429
+
+
+def test_n8_an_exempt_network_is_not_counted_and_may_be_locked_out_all_the_same(tmp_path):
+    limits = Limits(requests_per_minute=2, lockout_failures=3, exempt=("127.0.0.0/8",))
+    app = served(tmp_path / "limiter", limits=limits)
+    for _ in range(5):
+        assert app.simulate_get("/account/state").status_code == 200
+    for _ in range(3):
+        assert app.simulate_get("/account/state", headers={"x-api-key": "bad"}).status_code == 401
+    assert_refused(app.simulate_get("/account/state"), "auth_lockout", 300)
+    assert app.simulate_get("/health").status_code == 200
+
+
+def test_n8_behind_a_trusted_proxy_the_client_is_exempt_and_not_the_proxy(tmp_path):
+    exempt = ("127.0.0.1", "203.0.113.0/28", "2001:db8::/48")
+    limits = Limits(requests_per_minute=1, exempt=exempt)
+    app = served(tmp_path / "limiter", limits=limits, trusted_proxies=("127.0.0.0/8",))
+
+    def statuses(forwarded):
+        answers = [app.simulate_get("/health", headers={FORWARDED: forwarded}) for _ in range(3)]
+        return [answer.status_code for answer in answers]
+
+    for collector in ("203.0.113.7", "::ffff:203.0.113.7", "2001:db8::5", "unknown, 203.0.113.7"):
+        assert statuses(collector) == [200] * 3, collector
+    for other in ("203.0.113.16", "2001:db9::5", "203.0.113.7, 198.51.100.1"):
+        assert statuses(other) == [200, 429, 429], other
+
+
+def test_n8_without_a_trusted_proxy_a_header_exempts_nobody(tmp_path):
+    limits = Limits(requests_per_minute=1, exempt=("203.0.113.7",))
+    app = served(tmp_path / "limiter", limits=limits)
+    headers = {FORWARDED: "203.0.113.7"}
+    statuses = [app.simulate_get("/health", headers=headers).status_code for _ in range(2)]
+    assert statuses == [200, 429]
 
 
 def test_limits_of_zero_are_off_and_open_no_file(tmp_path):

@@ -9,6 +9,26 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+class Networks:
+    """Addresses and networks, as settings list them."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._networks = [ip_network(text, strict=False) for text in texts]
+
+    def __bool__(self) -> bool:
+        return bool(self._networks)
+
+    def has(self, client: str) -> bool:
+        """Whether a client, as `ClientAddress` finds it, is in one of them."""
+        if not self._networks:
+            return False
+        address = _address(client)
+        return address is not None and address in self
+
+    def __contains__(self, address: IPv4Address | IPv6Address) -> bool:
+        return any(address in network for network in self._networks)
+
+
 class ClientAddress:
     """Finds the address of a client; `trusted_proxies` are addresses and networks.
 
@@ -17,17 +37,17 @@ class ClientAddress:
     """
 
     def __init__(self, trusted_proxies: Sequence[str]) -> None:
-        self._networks = [ip_network(text, strict=False) for text in trusted_proxies]
+        self._proxies = Networks(trusted_proxies)
 
     def of(self, peer: str, forwarded: str | None) -> str:
         """The peer, or the right-most forwarded address that is no trusted proxy.
 
         An entry that is no address ends the search: whoever passed it on is the client then.
         """
-        if not self._networks or not forwarded:
+        if not self._proxies or not forwarded:
             return peer
         client = _address(peer)
-        if client is None or not self._trusts(client):
+        if client is None or client not in self._proxies:
             return peer
         for entry in reversed(forwarded.split(",")):
             text = entry.strip()
@@ -37,12 +57,9 @@ class ClientAddress:
             if address is None:
                 break
             client = address
-            if not self._trusts(client):
+            if client not in self._proxies:
                 break
         return str(client)
-
-    def _trusts(self, address: IPv4Address | IPv6Address) -> bool:
-        return any(address in network for network in self._networks)
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:

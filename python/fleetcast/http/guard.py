@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from fleetcast.engine import Limiter
 from fleetcast.errors import StoreError, refused
+from fleetcast.http.client_address import Networks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +29,7 @@ class SharedGuard:
 
     It protects the service, so its own faults let requests pass (B7): each is counted, and the
     log has one line of them every ten seconds at most. After a fault the file is opened anew, so
-    what can mend does.
+    what can mend does. Requests from `limits.exempt` are not counted; bad keys from there are.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class SharedGuard:
     ) -> None:
         self._path = path
         self._limits = limits
+        self._exempt = Networks(limits.exempt)
         self._counters = counters
         self._failed_open = counters.counter("fleetcast_limiter_failed_open_total")
         self._clock = clock
@@ -48,7 +50,7 @@ class SharedGuard:
 
     def admit(self, address: str) -> None:
         """Counts a request. Raises `Refused` (`rate_limited`, with `retry_after_seconds`)."""
-        if self._limits.requests_per_minute:
+        if self._limits.requests_per_minute and not self._exempt.has(address):
             seconds = self._ask(lambda limiter: limiter.admit(address))
             if seconds is not None:
                 raise refused("rate_limited", retry_after_seconds=seconds)
