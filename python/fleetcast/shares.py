@@ -33,12 +33,27 @@ class Share:
             self._total += amount
             return True
 
+    def add(self, owner: str, amount: int) -> None:
+        """Counts what is there already, whatever the owner holds."""
+        with self._lock:
+            self._held[owner] = self._held.get(owner, 0) + amount
+            self._total += amount
+
+    def held(self, owner: str) -> int:
+        """What an owner holds now."""
+        return self._held.get(owner, 0)
+
+    @property
+    def total(self) -> int:
+        """What all hold together."""
+        return self._total
+
     def give(self, owner: str, amount: int) -> None:
         """Gives back what was taken."""
         with self._lock:
             self._total -= amount
             held = self._held[owner] - amount
-            if held:
+            if held > 0:
                 self._held[owner] = held
             else:
                 del self._held[owner]

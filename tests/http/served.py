@@ -15,6 +15,11 @@ from fleetcast.http.server import HttpServer
 
 
 def application(environ, start_response):
+    if "HTTP_X_API_KEY" in environ:  # the key is the name of the tenant
+        environ["fleetcast.account_id"] = environ["HTTP_X_API_KEY"]
+    if environ["fleetcast.over_share"]:
+        start_response("503 Service Unavailable", [])
+        return [b"too much"]
     query = parse_qs(environ["QUERY_STRING"])
     path = environ["PATH_INFO"]
     if path == "/fail":
@@ -32,6 +37,9 @@ def application(environ, start_response):
             gate.recv(1)
     if path == "/large":
         content = b"x" * int(query["bytes"][0])
+    elif environ["fleetcast.body_due"]:
+        start_response("100 Continue", [])
+        return []
     else:
         body = environ["wsgi.input"].read()
         names = ("REQUEST_METHOD", "PATH_INFO", "QUERY_STRING", "CONTENT_LENGTH", "CONTENT_TYPE")

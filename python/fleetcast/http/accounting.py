@@ -38,6 +38,10 @@ class Accounting:
         self._requests.began()
         return time.perf_counter()
 
+    def interrupt(self) -> None:
+        """The request is not whole yet, so it begins anew when it is."""
+        self._requests.interrupted()
+
     def end(
         self,
         began: float,

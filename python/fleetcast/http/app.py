@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ROUTES", "Services", "create_app"]
 
+_CONTINUE = 100
 _OPEN = Route(methods=("GET",))
 
 ROUTES: Mapping[str, Route] = {
@@ -117,6 +118,10 @@ class _Pipeline:
         response.set_header(REQUEST_ID_HEADER, request_id)
         self._cors.apply(request, response)
         began = getattr(request.context, "began", None)
+        if response.status_code == _CONTINUE:
+            self._accounting.interrupt()
+            request.context.call = None
+            return
         began = self._accounting.begin() if began is None else began
         self._accounting.end(began, request_id, call, request, response)
         # They know each other; without this their bodies would wait for the garbage collector.

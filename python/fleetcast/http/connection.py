@@ -1,20 +1,24 @@
 """One client connection: what it waits for, until when, and what comes next.
 
-    IDLE -> HEAD -> BODY -> BUSY -> SEND -> IDLE     the usual round
+    IDLE -> HEAD -> BUSY -> SEND -> IDLE             the usual round
+                    BUSY -> BODY -> BUSY             a body that is wanted and not there
                                     SEND -> SKIP     input that nobody reads, then IDLE
                                     SEND -> LINGER   input that nobody reads, then closed
 
 Nothing here blocks. The loop advances a connection when its socket is ready; while it is BUSY it
-belongs to one pool thread, which ends that with `answer`. Bytes that belong to the next request
-stay in the kernel's buffer, so pipelined requests need no buffer of their own.
+belongs to one pool thread, which ends that with `answer` or `await_body`. Bytes that belong to the
+next request stay in the kernel's buffer, so pipelined requests need no buffer of their own.
 """
 
 from __future__ import annotations
 
 import contextlib
 import enum
+import fcntl
 import math
 import socket
+import struct
+import termios
 from typing import TYPE_CHECKING
 
 from fleetcast.http import framing
@@ -24,10 +28,12 @@ if TYPE_CHECKING:
 
     from fleetcast.http.framing import Head, Malformed, ParserSettings
     from fleetcast.http.limits import Limits
+    from fleetcast.http.shares import Holding
 
 _PEEK_BYTES = 16_384
 _DISCARD_BYTES = 65_536
 _PARTS_MAX = 64  # of an answer in one call; the kernel takes no more than 1,024
+_INT = struct.Struct("i")
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -67,11 +73,24 @@ class Connection:
         self.sock = sock
         self.fd = sock.fileno()
         self.peer = peer
+        self.address = str(peer[0]) if isinstance(peer, tuple) else ""
         self.phase = Phase.IDLE
         self._limits = limits()
         self.deadline = now + self._limits.idle_seconds
         self.head: Head | None = None
         self.body = b""
+        self.body_due = False
+        """The body is not read, and the application has not said that it wants it."""
+        self.admitted = False
+        """It has; the body is the rest of a request that was counted already."""
+        self.owner = ""
+        self.over_share = False
+        self.queued_at = 0.0
+        """Whom the request counts for, that it is one too many, since when it waits."""
+        self.body_held: Holding | None = None
+        self.unsent_held: Holding | None = None
+        self.taken_at = 0.0
+        """When the client last took something of an answer."""
         self._settings = settings
         self._limits_now = limits
         self._malformed = malformed
@@ -82,6 +101,8 @@ class Connection:
         self._unsent: list[bytes | memoryview] = []
         self._unread = 0
         self._keep = False
+        self._answered_at = 0.0
+        self._sent_bytes = 0
 
     def advance(self, now: float) -> Step:
         """Does what the socket allows at once. Raises `OSError` where the peer is gone."""
@@ -105,14 +126,62 @@ class Connection:
         """
         self._unsent = [part for part in parts if part]
         self._keep = keep
+        if self.body_due:
+            assert self.head is not None  # noqa: S101 - a body is due only after a head
+            self._unread = self.head.body_bytes
+        self.forget_request()
+        self.phase = Phase.SEND
+        self.taken_at = self._answered_at = now
+        self._sent_bytes = 0
+        self.deadline = now + self._limits.answer_seconds
+        return self.advance(now)
+
+    @property
+    def unsent_bytes(self) -> int:
+        """What the client has not taken of an answer."""
+        return sum(map(len, self._unsent))
+
+    def take_body(self) -> None:
+        """Reads a body that is due, if the whole of it has come. Raises `OSError`."""
+        if not self.body_due:
+            return
+        assert self.head is not None  # noqa: S101 - a body is due only after a head
+        come = bytearray(_INT.size)
+        fcntl.ioctl(self.fd, termios.FIONREAD, come)
+        if _INT.unpack(come)[0] >= self.head.body_bytes:
+            self.body = self.sock.recv(self.head.body_bytes)
+            self.body_due = False
+
+    def await_body(self, now: float) -> Step:
+        """Receives the body that is due. Raises `OSError` where the peer is gone."""
+        assert self.head is not None  # noqa: S101 - a body is due only after a head
+        self.body_due = False
+        self.admitted = True
+        self.phase = Phase.BODY
+        self.deadline = now + self._limits.request_deadline_seconds
+        if self.head.told.expects_continue:
+            self.sock.send(_CONTINUE)
+        # The kernel wakes the loop once, when the whole body is there (or the peer is gone, or no
+        # more fits); one read then gives `bytes` without a copy.
+        self._wake_at(self.head.body_bytes)
+        return Step.READ
+
+    def forget_request(self) -> None:
+        """Lets go of the request, and of its part of what is shared."""
         self.head = None
         self.body = b""
-        self.phase = Phase.SEND
-        size = sum(len(part) for part in parts)
-        self.deadline = (
-            now + self._limits.answer_seconds + (size / self._limits.answer_bytes_per_second_min)
-        )
-        return self.advance(now)
+        self.body_due = self.admitted = self.over_share = False
+        if self.body_held is not None:
+            self.body_held.give_all()
+            self.body_held = None
+
+    def close(self) -> None:
+        """Closes the socket, and lets go of everything."""
+        self.sock.close()
+        self.forget_request()
+        if self.unsent_held is not None:
+            self.unsent_held.give_all()
+            self.unsent_held = None
 
     def _read_head(self, now: float) -> Step:
         fresh = self.sock.recv(_PEEK_BYTES, socket.MSG_PEEK)
@@ -134,22 +203,13 @@ class Connection:
             return Step.READ
         self._held.clear()
         self.head = head
-        if head.buffered:
-            return self._expect_body(head, now, len(fresh) - taken)
-        self._unread = head.body_bytes
+        if not head.buffered:
+            self._unread = head.body_bytes
+        elif len(fresh) - taken >= head.body_bytes:
+            self.body = self.sock.recv(head.body_bytes)
+        else:  # the application is asked first: a body is received for those alone who may send one
+            self.body_due = True
         return self._serve()
-
-    def _expect_body(self, head: Head, now: float, arrived: int) -> Step:
-        self.phase = Phase.BODY
-        self.deadline = now + self._limits.request_deadline_seconds
-        if head.told.expects_continue:
-            self.sock.send(_CONTINUE)
-        if arrived >= head.body_bytes:
-            return self._read_body()
-        # The kernel wakes the loop once, when the whole body is there (or the peer is gone, or no
-        # more fits); one read then gives `bytes` without a copy.
-        self._wake_at(head.body_bytes)
-        return Step.READ
 
     def _read_body(self) -> Step:
         assert self.head is not None  # noqa: S101 - there is a body only after a head
@@ -189,6 +249,7 @@ class Connection:
     def _send(self, now: float) -> Step:
         while self._unsent:
             sent = self.sock.sendmsg(self._unsent[:_PARTS_MAX])
+            self._note_taken(sent, now)
             while self._unsent and sent >= len(self._unsent[0]):
                 sent -= len(self._unsent.pop(0))
             if self._unsent:
@@ -200,6 +261,15 @@ class Connection:
             self.deadline = now + self._limits.unread_body_seconds
             return self._discard(now)
         return self._rest(now)
+
+    def _note_taken(self, count: int, now: float) -> None:
+        self.taken_at = now
+        self._sent_bytes += count
+        slowest_seconds = self._sent_bytes / self._limits.answer_bytes_per_second_min
+        # The kernel takes some megabytes at once, so the slowest rate alone would be generous.
+        self.deadline = min(now, self._answered_at + slowest_seconds) + self._limits.answer_seconds
+        if self.unsent_held is not None:
+            self.unsent_held.give(count)
 
     def _linger(self, now: float) -> Step:
         # Closing with unread input would reset the connection under the answer.

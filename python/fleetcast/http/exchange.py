@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from wsgiref.types import WSGIApplication, WSGIEnvironment
 
-    from fleetcast.http.framing import Head
+    from fleetcast.http.connection import Connection
 
     ExcInfo = tuple[type[BaseException], BaseException, TracebackType] | tuple[None, None, None]
 
@@ -33,13 +33,18 @@ _SAME_FOR_ALL: Mapping[str, object] = {
 }
 
 
-def environ(head: Head, body: bytes, peer: object, server: tuple[str, int]) -> WSGIEnvironment:
-    """The WSGI environment of a request.
+def environ(connection: Connection, server: tuple[str, int]) -> WSGIEnvironment:
+    """The WSGI environment of a request whose head is whole.
 
-    `wsgi.input` holds `body`, and one `read` of its length returns that very object.
-    Host, forwarding and script headers change nothing but their own `HTTP_` variables.
+    `wsgi.input` holds the body, and one `read` of its length returns that very object. Where the
+    body is due, it has not been received: an application that wants it answers `100 Continue`, and
+    is asked again, `admitted`, when all of it is there. A request that is `over_share` is to be
+    refused. Host, forwarding and script headers change nothing but their own `HTTP_` variables.
     """
+    head = connection.head
+    assert head is not None  # noqa: S101 - only whole requests are served
     told = head.told
+    peer = connection.peer
     address, port = peer[:2] if isinstance(peer, tuple) else ("", 0)
     path = told.path
     return {
@@ -54,9 +59,12 @@ def environ(head: Head, body: bytes, peer: object, server: tuple[str, int]) -> W
         "SERVER_PROTOCOL": told.version,
         "REMOTE_ADDR": address,
         "REMOTE_PORT": str(port),
-        "wsgi.input": io.BytesIO(body),
+        "wsgi.input": io.BytesIO(connection.body),
         "wsgi.errors": sys.stderr,
         "fleetcast.oversized": head.oversized,
+        "fleetcast.body_due": connection.body_due,
+        "fleetcast.admitted": connection.admitted,
+        "fleetcast.over_share": connection.over_share,
     }
 
 
@@ -75,6 +83,11 @@ class Exchange:
             close = getattr(produced, "close", None)
             if close is not None:
                 close()
+
+    @property
+    def wants_body(self) -> bool:
+        """The answer is not final: it depends on the body that is due."""
+        return self._status.startswith("100 ")
 
     def parts(self, *, keep: bool) -> list[bytes]:
         """Head and body of the response. Raises `ValueError` for what no header can hold."""

@@ -26,12 +26,23 @@ class Limits:
     drain_bytes_max: int = 8 * 1_048_576
     """How much input is thrown away at most, in both cases."""
     answer_seconds: float = 30.0
-    """What every answer may take, on top of its size over the slowest rate."""
+    """How long a client may take nothing of an answer, or lag behind the slowest rate."""
     answer_bytes_per_second_min: int = 65_536
-    """A client that reads slower than this loses its connection."""
+    """A client that has read slower than this so far loses its connection."""
     stop_idle_seconds: float = 1.0
     """How long a stopping worker still takes a request that may be under way already."""
     stop_request_seconds: float = 5.0
     """How long a stopping worker waits for the rest of a request that has begun."""
     connections_max: int = 4_096
-    """Per worker; beyond it the oldest connection that is not being served is closed."""
+    """Per worker; beyond it the oldest connection that is not being served is closed, of the
+    address that has the most. Also how many requests may be under way, of which a tenant gets half,
+    or less where others have some.
+    """
+    body_bytes_under_way_max: int = 256 * 1_048_576
+    """Bodies that are being received or wait for a thread, per worker, shared in the same way."""
+    unsent_bytes_max: int = 256 * 1_048_576
+    """Answers that clients have not taken, per worker. Beyond it those who take nothing are cut."""
+    unsent_bytes_per_tenant_max: int = 64 * 1_048_576
+    """While a tenant holds more, its reads wait; it is looked at before an answer is made."""
+    unsent_wait_seconds: float = 5.0
+    """A read that has waited so long for that is refused."""

@@ -16,6 +16,7 @@ import logging
 import math
 import os
 import select
+import threading
 import time
 from collections import deque
 from typing import TYPE_CHECKING
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from fleetcast.http.framing import Malformed, ParserSettings
     from fleetcast.http.limits import Limits
+    from fleetcast.http.waiting import Waiting
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +45,7 @@ _INTERRUPTIBLE = frozenset({Phase.IDLE, Phase.HEAD, Phase.BODY, Phase.SKIP, Phas
 class Loop:
     """Owns every socket of one worker.
 
-    `serve` is handed each connection with a whole request, at the end of a turn: the thread that
+    Each connection with a whole request is `waiting` from the end of a turn on: the thread that
     takes it needs the interpreter, which the loop lets go of when it waits. `malformed` is handed
     the peer of each head that gets no further than the parser.
     """
@@ -53,14 +55,16 @@ class Loop:
         listeners: Sequence[socket.socket],
         settings: ParserSettings,
         limits: Callable[[], Limits],
-        serve: Callable[[Connection], None],
+        waiting: Waiting,
         malformed: Callable[[object, Malformed], None],
     ) -> None:
         self._settings = settings
         self._limits = limits
-        self._serve = serve
+        self._waiting = waiting
+        self._lock = threading.Lock()
         self._malformed = malformed
         self._connections: dict[int, Connection] = {}
+        self._addresses: dict[str, dict[Connection, None]] = {}
         self._whole: list[Connection] = []
         self._finished: deque[Connection] = deque()
         self._next_sweep = 0.0
@@ -105,7 +109,7 @@ class Loop:
         if now >= self._next_sweep:
             self._sweep(now)
         for connection in self._whole:
-            self._serve(connection)
+            self._waiting.put(connection)
         self._whole.clear()
 
     def proceed(self, connection: Connection, step: Step) -> None:
@@ -155,6 +159,7 @@ class Loop:
         now = time.monotonic()
         connection = Connection(sock, peer, self._settings, self._limits, self._malformed, now)
         self._connections[connection.fd] = connection
+        self._addresses.setdefault(connection.address, {})[connection] = None
         self._poll.register(connection.fd, _READABLE)
         self._due(connection.deadline)
         if len(self._connections) > self._limits().connections_max:
@@ -162,9 +167,12 @@ class Loop:
         return True
 
     def _make_room(self) -> None:
-        oldest = next((c for c in self._connections.values() if c.phase in _INTERRUPTIBLE), None)
-        if oldest is not None:
-            self._close(oldest)
+        """Closes the oldest connection that is not being served, of the address with the most."""
+        for same in sorted(self._addresses.values(), key=len, reverse=True):
+            for connection in same:
+                if connection.phase in _INTERRUPTIBLE:
+                    self._close(connection)
+                    return
 
     def _advance(self, connection: Connection) -> None:
         try:
@@ -184,8 +192,10 @@ class Loop:
             self._arm(connection, step)
 
     def _arm(self, connection: Connection, step: Step) -> None:
-        # A socket closed meanwhile, at the end of the worker, needs no arming.
-        with contextlib.suppress(OSError, ValueError):
+        # A connection closed meanwhile needs no arming, and its number may be another's already.
+        with self._lock, contextlib.suppress(OSError, ValueError):
+            if self._connections.get(connection.fd) is not connection:
+                return
             self._poll.modify(connection.fd, _WRITABLE if step is Step.WRITE else _READABLE)
 
     def _due(self, deadline: float) -> None:
@@ -203,6 +213,8 @@ class Loop:
                 self._close(connection)
             else:
                 self._due(deadline)
+        for connection in self._waiting.sweep(now, list(self._connections.values())):
+            self._close(connection)
 
     def _stop_deadline(self, phase: Phase) -> float:
         if phase is Phase.IDLE:
@@ -212,5 +224,12 @@ class Loop:
         return math.inf
 
     def _close(self, connection: Connection) -> None:
-        if self._connections.pop(connection.fd, None) is not None:
-            connection.sock.close()
+        with self._lock:
+            if self._connections.get(connection.fd) is not connection:
+                return
+            del self._connections[connection.fd]
+            connection.close()
+        same = self._addresses[connection.address]
+        del same[connection]
+        if not same:
+            del self._addresses[connection.address]

@@ -13,6 +13,7 @@ from fleetcast.errors import StoreError, refused
 from fleetcast.http import body
 from fleetcast.http.accounting import audit_failure
 from fleetcast.http.client_address import ClientAddress
+from fleetcast.metrics import label
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,6 +39,7 @@ def stages(services: Services, routes: Mapping[str, Route]) -> Sequence[Stage]:
         Options(),
         Lockout(services.guard),
         Key(services.authenticator, services.guard),
+        OverShare(services),
         Tenant(services.engine),
         Scope(),
         Entitlement(),
@@ -58,7 +60,8 @@ class RateLimit:
         call.address = self._addresses.of(
             request.remote_addr, request.get_header("X-Forwarded-For")
         )
-        self._guard.admit(call.address)
+        if not request.env.get("fleetcast.admitted", False):  # else it was counted with its head
+            self._guard.admit(call.address)
 
 
 class Routing:
@@ -122,6 +125,28 @@ class Key:
         except ControlStoreUnavailable as error:
             code = "entitlement_unavailable" if call.route.ingest else "auth_unavailable"
             raise refused(code) from error
+        # For the connection, which knows by it whose share the request takes.
+        call.request.env["fleetcast.account_id"] = call.identity.account_id
+
+
+class OverShare:
+    """What is too much for its tenant, or for its address, gets no further (N6)."""
+
+    def __init__(self, services: Services) -> None:
+        self._counters = services.counters
+        self._refused = self._counters.counter(
+            label("fleetcast_refused_over_share_total", surface="http")
+        )
+        self._backend = services.settings.store.backend
+
+    def __call__(self, call: Call) -> None:
+        """Raises `Refused` (`ingest_buffer_full` for a write, else `telemetry_unavailable`)."""
+        if not call.request.env.get("fleetcast.over_share", False):
+            return
+        self._counters.add(self._refused)
+        if call.route.ingest:
+            raise refused("ingest_buffer_full")
+        raise refused("telemetry_unavailable", upstream=self._backend)
 
 
 class Tenant:
@@ -169,7 +194,15 @@ class Body:
         self._body_bytes_max = body_bytes_max
 
     def __call__(self, call: Call) -> None:
-        """Raises `Refused` (411, 413, 415, 422, 400)."""
-        if call.route.ingest:
-            length = body.check_headers(call.request, self._body_bytes_max)
+        """Raises `Refused` (411, 413, 415, 422, 400).
+
+        Ends with 100 where all is well but the body, which has not been received yet (N9).
+        """
+        if not call.route.ingest:
+            return
+        length = body.check_headers(call.request, self._body_bytes_max)
+        if call.request.env.get("fleetcast.body_due", False):
+            call.response.status = 100
+            call.response.complete = True
+        else:
             call.body = body.read_body(call.request, length)

@@ -47,17 +47,17 @@ class HttpServer(BaseApplication):  # type: ignore[misc] # gunicorn has no types
 
     `serving` is entered in every worker after the fork and left when the worker stops; it gives
     the WSGI application. `limits` gives those that hold for the next request. `observe` is told
-    how many connections are open, and how many requests wait for a thread, `malformed` of each
-    head that the parser refused, and whose it was. `settings` are
-    gunicorn's (`bind`, `workers`, `threads`, hooks such as `when_ready`) and win over the ones
-    above.
+    how many connections are open, how many requests wait for a thread, and how many bytes of
+    answers for their clients, `malformed` of each head that the parser refused, and whose it was.
+    `settings` are gunicorn's (`bind`, `workers`, `threads`, hooks such as `when_ready`) and win
+    over the ones above.
     """
 
     def __init__(
         self, serving: Serving, *, limits: Callable[[], Limits], settings: Mapping[str, object]
     ) -> None:
         self.limits = limits
-        self.observe: Callable[[int, int], None] = _ignore
+        self.observe: Callable[[int, int, int], None] = _ignore
         self.malformed: Callable[[object, Malformed], None] = _ignore
         self._serving = serving
         self._settings = {**_SETTINGS, **settings}

@@ -10,7 +10,6 @@ import logging
 import os
 import threading
 import time
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from gunicorn.workers.base import Worker  # type: ignore[import-untyped]
@@ -20,6 +19,7 @@ from fleetcast.http.exchange import Exchange, environ
 from fleetcast.http.framing import ParserSettings, whole_answer
 from fleetcast.http.headers import new_request_id
 from fleetcast.http.loop import Loop
+from fleetcast.http.waiting import Waiting
 from fleetcast.malloc import keep_large_buffers
 
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
     def init_process(self) -> None:
         """Runs in the child, after the fork."""
         keep_large_buffers()
-        self._queue: SimpleQueue[Connection | None] = SimpleQueue()
+        self._waiting = Waiting(self.cfg.threads, self.app.limits)
         self._threads = [
             threading.Thread(target=self._work, name=f"http-{number}", daemon=True)
-            for number in range(self.cfg.threads)
+            for number in range(self._waiting.threads_max)
         ]
         super().init_process()
 
@@ -59,7 +59,7 @@ class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
             [listener.sock for listener in self.sockets],
             ParserSettings(self.cfg),
             self.app.limits,
-            self._queue.put,
+            self._waiting,
             self.app.malformed,
         )
         self._loop.watch(self.PIPE[0])
@@ -81,7 +81,7 @@ class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
 
     def _beat(self) -> None:
         self.notify()
-        self.app.observe(len(self._loop), self._queue.qsize())
+        self.app.observe(len(self._loop), len(self._waiting), self._waiting.unsent_bytes)
         if os.getppid() != self.ppid:
             self.alive = False
 
@@ -91,13 +91,13 @@ class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
         while len(self._loop) and time.monotonic() < until:
             self.notify()
             self._loop.turn()
-        for _ in self._threads:
-            self._queue.put(None)
+        self._waiting.close()
         for thread in self._threads:
             thread.join(timeout=max(until - time.monotonic(), 0.0))
 
     def _work(self) -> None:
-        while (connection := self._queue.get()) is not None:
+        while (turn := self._waiting.get()) is not None:
+            lane, connection = turn
             step = Step.CLOSE
             try:
                 step = self._serve(connection)
@@ -105,14 +105,25 @@ class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
                 logger.debug("a client left before its answer")
             except Exception:
                 logger.exception("a connection failed")
+            self._waiting.done(lane)
             self._loop.proceed(connection, step)
+            del turn, connection  # nothing is held while it waits
 
     def _serve(self, connection: Connection) -> Step:
-        head, body = connection.head, connection.body
-        assert head is not None  # noqa: S101 - only whole requests are queued
-        whole = not head.buffered or len(body) == head.body_bytes
+        connection.take_body()
+        head = connection.head
+        assert head is not None  # noqa: S101 - only whole heads are queued
         try:
-            exchange = Exchange(self.wsgi, environ(head, body, connection.peer, self._server))
+            exchange = self._asked(connection)
+            if exchange.wants_body and self._waiting.admit(connection):
+                return connection.await_body(time.monotonic())
+            if exchange.wants_body:
+                connection.admitted = connection.over_share = True
+                exchange = self._asked(connection)
+            if connection.body_due:
+                whole = not head.told.expects_continue  # else nobody knows whether it comes
+            else:
+                whole = not head.buffered or len(connection.body) == head.body_bytes
             keep = head.reusable and whole and self.alive
             parts = exchange.parts(keep=keep)
         except BaseException:  # a panic of the engine is no Exception, and must not end the thread
@@ -120,4 +131,15 @@ class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
             logger.exception("the application failed", extra={"request_id": request_id})
             content: dict[str, object] = {"error": "internal_error", "request_id": request_id}
             parts, keep = [whole_answer(500, content, request_id)], False
-        return connection.answer(parts, keep=keep, now=time.monotonic())
+        step = connection.answer(parts, keep=keep, now=time.monotonic())
+        if step is Step.WRITE:
+            self._waiting.hold_unsent(connection)
+        return step
+
+    def _asked(self, connection: Connection) -> Exchange:
+        variables = environ(connection, self._server)
+        exchange = Exchange(self.wsgi, variables)
+        account_id = variables.get("fleetcast.account_id")
+        if account_id is not None:
+            self._waiting.learn(connection, account_id)
+        return exchange

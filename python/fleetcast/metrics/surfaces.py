@@ -36,6 +36,10 @@ class Requests:
         """A request is being answered from now on."""
         self._counters.add(self._in_flight)
 
+    def interrupted(self) -> None:
+        """What began is no request yet."""
+        self._counters.add(self._in_flight, -1)
+
     def ended(
         self,
         method: str,

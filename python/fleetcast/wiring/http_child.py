@@ -34,10 +34,12 @@ def main() -> None:
         ready = counters.gauge(sample("fleetcast_processes_ready", surface="http"))
         connections = counters.gauge(sample("fleetcast_http_connections"))
         queue = counters.gauge(sample("fleetcast_http_queue_length"))
+        unsent = counters.gauge(sample("fleetcast_http_unsent_bytes"))
 
-        def observe(open_connections: int, queued: int) -> None:
+        def observe(open_connections: int, queued: int, unsent_bytes: int) -> None:
             counters.put(connections, open_connections)
             counters.put(queue, queued)
+            counters.put(unsent, unsent_bytes)
 
         server.observe = observe
         server.malformed = Refusals(counters, write_served).note

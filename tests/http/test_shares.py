@@ -1,0 +1,243 @@
+"""N6, N9: what one tenant holds of a worker, at its bound and past it, and that others go on."""
+
+import select
+import socket
+import time
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from client import PATIENCE_SECONDS, Client, serve
+from fleetcast.http.connection import Step
+from fleetcast.http.framing import ParserSettings
+from fleetcast.http.limits import Limits
+from fleetcast.http.loop import Loop
+from fleetcast.http.waiting import Waiting
+
+LARGE_BYTES = 12_000_000  # more than the kernel takes off the server's hands
+
+
+def get(path, key):
+    return f"GET {path} HTTP/1.1\r\nX-Api-Key: {key}\r\n\r\n".encode()
+
+
+def post(key, size, body=b""):
+    return f"POST / HTTP/1.1\r\nX-Api-Key: {key}\r\nContent-Length: {size}\r\n\r\n".encode() + body
+
+
+def large(key):
+    return get(f"/large?bytes={LARGE_BYTES}", key)
+
+
+@contextmanager
+def holding(server, count, request):
+    """Clients that have asked and read nothing."""
+    with ExitStack() as stack:
+        clients = [stack.enter_context(server.client(buffer_bytes=65_536)) for _ in range(count)]
+        for client in clients:
+            client.send(request)
+            # The answer has begun, so all of it is made, and what was not taken is counted.
+            assert client.sock.recv(1, socket.MSG_PEEK)
+        yield clients
+
+
+def test_n6_answers_that_nobody_reads_stop_their_tenants_reads_alone():
+    limits = {"unsent_bytes_per_tenant_max": LARGE_BYTES, "unsent_wait_seconds": 0.1}
+    with serve(limits=limits) as server:
+        assert server.ask(get("/", "a")).status == 200
+        with holding(server, 1, large("a")):
+            assert server.ask(get("/", "a")).status == 200
+        with holding(server, 2, large("a")) as unread:
+            assert server.ask(get("/", "a")).status == 503
+            assert server.ask(post("a", 2, b"ab")).status == 200
+            assert server.ask(get("/", "b")).status == 200
+            for client in unread:
+                assert len(client.response().body) == LARGE_BYTES
+            assert server.ask(get("/", "a")).status == 200
+
+
+def test_n6_a_tenant_whose_clients_read_is_never_refused():
+    """Its reads wait for as long as its clients take to make room."""
+    limits = {"unsent_bytes_per_tenant_max": 1_000_000, "unsent_wait_seconds": PATIENCE_SECONDS}
+    with (
+        serve(limits=limits) as server,
+        holding(server, 1, large("a")) as unread,
+        server.client() as next_one,
+    ):
+        next_one.send(large("a"))
+        assert server.ask(get("/", "b")).status == 200
+        assert select.select([next_one.sock], [], [], 0)[0] == []
+        assert len(unread[0].response().body) == LARGE_BYTES
+        assert len(next_one.response().body) == LARGE_BYTES
+
+
+def test_n6_reads_of_a_key_that_was_never_seen_wait_as_well():
+    """All come before anybody knows whose they are: those that wait are sorted out then."""
+    limits = {"unsent_bytes_per_tenant_max": 1, "unsent_wait_seconds": 0.1}
+    with serve(limits=limits, threads=1) as server, ExitStack() as stack:
+        clients = [stack.enter_context(server.client(buffer_bytes=65_536)) for _ in range(12)]
+        for client in clients:
+            client.send(large("a"))
+        answers = [client.response() for client in reversed(clients)]
+        assert {answer.status for answer in answers} == {200, 503}
+        assert sum(answer.status == 200 for answer in answers) < 12
+
+
+def test_n6_who_takes_nothing_is_cut_when_a_worker_holds_too_much():
+    """First those of the tenant that holds the most, and no more of them than must be."""
+    limits = {"unsent_bytes_max": 30_000_000}
+    with (
+        serve(limits=limits) as server,
+        holding(server, 1, large("b")) as one,
+        holding(server, 3, large("a")) as three,
+    ):
+        until = time.monotonic() + PATIENCE_SECONDS
+        while not any(is_closed(client) for client in three):
+            assert time.monotonic() < until
+        assert len(one[0].response().body) == LARGE_BYTES
+        assert not all(is_closed(client) for client in three)
+
+
+def test_a_client_that_takes_nothing_is_cut_however_large_its_answer_is():
+    with serve(limits={"answer_seconds": 0.2}) as server, holding(server, 1, large("a")) as unread:
+        until = time.monotonic() + PATIENCE_SECONDS
+        while not is_closed(unread[0]):
+            assert time.monotonic() < until
+        assert len(unread[0].rest()) < LARGE_BYTES
+
+
+def is_closed(client):
+    """Whether the server has closed its end, which a client that reads nothing is not told."""
+    here, there = client.sock.getsockname()[1], client.sock.getpeername()[1]
+    ends = f":{there:04X} 0100007F:{here:04X} "
+    lines = Path("/proc/net/tcp").read_text().splitlines()
+    return not any(f"{ends}01" in line for line in lines)  # 01: established
+
+
+def test_n6_half_sent_bodies_take_their_tenants_share_and_no_more():
+    limits = {"body_bytes_under_way_max": 4_000_000}  # of which one tenant gets two
+    with serve(limits=limits) as server, ExitStack() as stack:
+        held = [stack.enter_context(server.client()) for _ in range(2)]
+        for client in held:
+            client.send(post("a", 1_000_000, b"a"))
+            expect_admitted(server, client, "a")
+        with server.client() as late:
+            assert late.send(post("a", 1_000_000, b"a" * 10)).response().status == 503
+        with server.client() as other:
+            other.send(post("b", 1_000_000, b"b" * 1_000_000))
+            assert other.response().json["bytes"] == 1_000_000
+        assert held[0].send(b"a" * 999_999).response().json["bytes"] == 1_000_000
+        with server.client() as again:
+            again.send(post("a", 1_000_000, b"a" * 1_000_000))
+            assert again.response().json["bytes"] == 1_000_000
+
+
+def expect_admitted(server, client, key):
+    """Whatever was sent before this is answered has been looked at."""
+    assert server.ask(get("/", key)).status == 200
+    assert select.select([client.sock], [], [], 0)[0] == []
+
+
+def test_n6_requests_that_wait_are_bounded_for_a_tenant(gate):
+    """It is told so at once, though all its threads are stuck; others have theirs."""
+    hold = get(gate.path, "a")
+    with serve(limits={"connections_max": 16}, threads=1) as server, ExitStack() as stack:
+        assert server.ask(get("/", "a")).status == 200
+        clients = [stack.enter_context(server.client()) for _ in range(8)]
+        clients[0].send(hold)
+        entered = [stack.enter_context(gate.entered())]
+        for client in clients[1:]:
+            client.send(hold)
+        assert server.ask(get("/", "a")).status == 503
+        assert server.ask(get("/", "b")).status == 200
+        for number, client in enumerate(clients):
+            entered[number].close()
+            assert client.response().status == 200
+            if number < 7:
+                entered.append(gate.entered())
+        assert server.ask(get("/", "a")).status == 200
+
+
+def test_n9_a_refusal_does_not_wait_for_the_body(server):
+    """The served application refuses a path without looking at its body."""
+    with server.client() as client:
+        client.send(b"POST /nothing HTTP/1.1\r\nContent-Length: 100000\r\n\r\n")
+        assert client.response().status == 204
+        client.send(b"a" * 100_000 + b"GET / HTTP/1.1\r\n\r\n")
+        assert client.response().status == 200
+    with server.client() as client:
+        client.send(b"POST /nothing HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n")
+        answer = client.response()
+        assert (answer.status, answer.headers["Connection"]) == (204, "close")
+
+
+def test_connections_of_one_address_do_not_push_out_anothers():
+    with serve(limits={"connections_max": 6}) as server, ExitStack() as stack:
+        other = stack.enter_context(from_address("127.0.0.2", server.port))
+        other.send(b"GET")
+        held = [stack.enter_context(server.client()).send(b"GET") for _ in range(12)]
+        assert held[0].rest() == b""
+        assert other.send(b" / HTTP/1.1\r\n\r\n").response().status == 200
+
+
+def from_address(address, port):
+    client = Client.__new__(Client)
+    client.sock = socket.create_connection(
+        ("127.0.0.1", port), PATIENCE_SECONDS, source_address=(address, 0)
+    )
+    client._held = b""
+    return client
+
+
+@pytest.fixture
+def loop_and_listener():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        limits = Limits(connections_max=1)
+        loop = Loop(
+            [listener],
+            ParserSettings(None),
+            lambda: limits,
+            Waiting(1, lambda: limits),
+            lambda _peer, _malformed: None,
+        )
+        yield loop, listener
+        loop.close()
+
+
+@pytest.mark.parametrize("step", [Step.READ, Step.WRITE, Step.CLOSE])
+def test_a_thread_that_is_done_late_touches_no_connection_but_its_own(loop_and_listener, step):
+    """Its connection was closed to make room, and another one has got the number."""
+    loop, listener = loop_and_listener
+    with socket.socket() as first, socket.socket() as second:
+        first.connect(listener.getsockname())
+        accept(loop, 1)
+        (served,) = loop._connections.values()
+        loop._close(served)
+        second.connect(listener.getsockname())
+        accept(loop, 1)
+        (other,) = loop._connections.values()
+        assert other.fd == served.fd
+        loop._poll.modify(other.fd, 0)  # as long as it is being served
+        loop.proceed(served, step)
+        second.sendall(b"GET")
+        turn(loop)
+        assert list(loop._connections.values()) == [other]
+        assert other._held == b""
+        loop.proceed(other, Step.READ)
+        turn(loop)
+        assert other._held == b"GET"
+        assert first.recv(1) == b""
+
+
+def accept(loop, count):
+    until = time.monotonic() + PATIENCE_SECONDS
+    while len(loop) < count:
+        assert time.monotonic() < until
+        turn(loop)
+
+
+def turn(loop):
+    """A turn that does not wait."""
+    loop._next_sweep = 0.0
+    loop.turn()
