@@ -90,6 +90,7 @@ SCHEMAS: dict[str, Schema] = {
             },
             "fields": {
                 "type": "object",
+                "maxProperties": 4096,
                 "propertyNames": {"minLength": 1},
                 "additionalProperties": _CELL,
                 "description": "Numbers are stored as doubles.",
