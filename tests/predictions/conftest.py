@@ -7,9 +7,13 @@ import time
 
 import pytest
 
-from fleetcast.engine import format_time
+from fleetcast.engine import Plane, format_time
+from fleetcast.forecast.serving.releases import Releases
+from fleetcast.forecast.serving.store import PredictionStore
 from tests.conformance.api import accounts_of
 from tests.service.service import running
+
+from .serving import MovedClock
 
 MINUTE_NS = 60_000_000_000
 WINDOW_NS = 15 * MINUTE_NS
@@ -78,4 +82,29 @@ def fleet(accounts):
     write(made, link_rows("link-2", 20))
     write(made, link_rows("short", 4))
     write(made, pool_rows("pool-1"))
+    return made
+
+
+@pytest.fixture
+def clock():
+    return MovedClock()
+
+
+@pytest.fixture
+def plane():
+    return Plane.in_memory("acme")
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = PredictionStore(tmp_path / "forecast")
+    made.ensure()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def releases(store, clock):
+    made = Releases(store, clock)
+    made.promote("snr")
     return made

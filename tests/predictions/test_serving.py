@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections import Counter
@@ -9,90 +10,16 @@ from collections import Counter
 import pytest
 
 from fleetcast.config.sections import Forecast
-from fleetcast.engine import Plane, encode_records, format_time
+from fleetcast.engine import format_time
 from fleetcast.errors import OperatorError
 from fleetcast.forecast.families import SNR
-from fleetcast.forecast.serving.clock import Clock
-from fleetcast.forecast.serving.predictions import Predictions
 from fleetcast.forecast.serving.records import LEASE_NS
 from fleetcast.forecast.serving.releases import Releases
 from fleetcast.forecast.serving.rollouts import Role
 from fleetcast.forecast.serving.scoring import Scoring
-from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.metrics import Counters
 
-MINUTE_NS = 60_000_000_000
-START_NS = 1_790_000_000_000_000_000 // MINUTE_NS * MINUTE_NS
-
-
-class MovedClock(Clock):
-    """Stands still until the test moves it; `step` is what a person does to the wall clock."""
-
-    def __init__(self):
-        super().__init__()
-        self.wall_ns, self.since_boot_ns = START_NS, MINUTE_NS
-
-    def now_ns(self):
-        return self.wall_ns
-
-    def elapsed_ns(self):
-        return self.since_boot_ns
-
-    def advance(self, duration_ns):
-        self.wall_ns += duration_ns
-        self.since_boot_ns += duration_ns
-
-    def step(self, duration_ns):
-        self.wall_ns += duration_ns
-
-
-@pytest.fixture
-def clock():
-    return MovedClock()
-
-
-@pytest.fixture
-def plane():
-    return Plane.in_memory("acme")
-
-
-@pytest.fixture
-def store(tmp_path):
-    made = PredictionStore(tmp_path / "forecast")
-    made.ensure()
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def releases(store, clock):
-    made = Releases(store, clock)
-    made.promote("snr")
-    return made
-
-
-def write(plane, entities, minutes, snr_db=10.0):
-    """A row a minute of each link, in the middle of the minute."""
-    for minute in minutes:
-        time_ns = START_NS + minute * MINUTE_NS + MINUTE_NS // 2
-        rows = [
-            {
-                "measurement": "link",
-                "time": format_time(time_ns),
-                "tags": {"entity_id": each},
-                "fields": {"snr_db": snr_db},
-            }
-            for each in entities
-        ]
-        plane.write_json(encode_records(rows), now_ns=START_NS + 10_000 * MINUTE_NS)
-
-
-def serving(store, releases, settings):
-    return Predictions(store, releases, settings, Counters.alone())
-
-
-def answer(predictions, plane, *entities, horizon=None):
-    return predictions.answer(plane, "account", "snr", list(entities), horizon)
+from .serving import MINUTE_NS, MovedClock, answer, codes, kept, serving, write
 
 
 class SlowReleases(Releases):
@@ -108,6 +35,15 @@ class SlowReleases(Releases):
         return super().forecaster(family, release)
 
 
+@contextlib.contextmanager
+def away(store):
+    """No model can be loaded until the end of the block."""
+    moved = store.models.with_name("away")
+    store.models.rename(moved)
+    yield
+    moved.rename(store.models)
+
+
 @pytest.fixture
 def slow(store, clock):
     return SlowReleases(store, clock)
@@ -116,13 +52,13 @@ def slow(store, clock):
 class Request(threading.Thread):
     """An answer that somebody else waits for."""
 
-    def __init__(self, predictions, plane):
+    def __init__(self, predictions, plane, account="account"):
         super().__init__()
-        self.predictions, self.plane = predictions, plane
+        self.predictions, self.plane, self.account = predictions, plane, account
         self.start()
 
     def run(self):
-        self.document = answer(self.predictions, self.plane, "a")
+        self.document = answer(self.predictions, self.plane, "a", account=self.account)
 
     def result(self):
         self.join(60)
@@ -157,13 +93,79 @@ def test_an_answer_under_an_ended_lease_is_thrown_away(store, releases, slow, pl
     assert answer(others, plane, "a")["items"] == items
 
 
+@pytest.mark.usefixtures("releases")
+def test_requests_of_a_tenant_are_computed_one_after_the_other_and_once(slow, store, plane):
+    """N6: in one process; the second finds what the first has made."""
+    write(plane, ["a"], range(-20, 0))
+    predictions = serving(store, slow, Forecast)
+    requests = [Request(predictions, plane) for _ in range(3)]
+    assert slow.asked.wait(60)
+    other = Request(predictions, plane, account="other")
+    slow.let.set()
+    documents = [request.result() for request in requests]
+    assert documents[0]["items"]
+    assert all(each["items"] == documents[0]["items"] for each in documents)
+    assert other.result()["items"]
+    assert kept(store) == {"values": 2, "pending": 8}
+
+
+@pytest.mark.usefixtures("releases")
+def test_a_tenant_that_waits_too_long_is_told_and_holds_up_nobody(slow, store, plane, monkeypatch):
+    """N6: its requests do not take all threads for as long as the first one computes."""
+    monkeypatch.setattr("fleetcast.forecast.serving.turns.WAIT_SECONDS", 0.05)
+    write(plane, ["a"], range(-20, 0))
+    predictions = serving(store, slow, Forecast)
+    first = Request(predictions, plane)
+    assert slow.asked.wait(60)
+    assert codes(answer(predictions, plane, "a")) == {"a": "prediction_unavailable"}
+    slow.let.set()
+    assert first.result()["items"]
+
+
+@pytest.mark.parametrize("step_minutes", [-600, 600])
+def test_a_clock_that_is_set_changes_no_lease_cooldown_or_freshness(
+    slow, store, releases, plane, clock, step_minutes
+):
+    """A lease by the wall clock would last for ten hours, or have ended."""
+    write(plane, ["a"], range(-20, 0))
+    write(plane, ["a"], range(step_minutes - 20, step_minutes))
+    first = Request(serving(store, slow, Forecast), plane)
+    assert slow.asked.wait(60)
+    clock.step(step_minutes * MINUTE_NS)
+    others = serving(store, releases, lambda: Forecast(cooldown_seconds=60))
+    assert codes(answer(others, plane, "a")) == {"a": "prediction_unavailable"}
+    clock.advance(LEASE_NS)
+    items = answer(others, plane, "a")["items"]
+    assert items
+    slow.let.set()
+    assert first.result()["items"] == []
+
+    clock.step(-step_minutes * MINUTE_NS)
+    clock.advance(300_000_000_000)
+    with away(store):
+        assert answer(serving(store, Releases(store, clock), Forecast), plane, "a")["items"] == []
+    clock.step(step_minutes * MINUTE_NS)
+    (error,) = answer(others, plane, "a")["entity_errors"]
+    assert "earlier" in error["message"]
+
+
+def test_what_an_earlier_run_of_the_machine_wrote_has_ended(store, releases, plane):
+    write(plane, ["a"], range(-20, 0))
+    predictions = serving(store, releases, Forecast)
+    first = answer(predictions, plane, "a")["items"]
+    rebooted = MovedClock()
+    rebooted.boot = bytes(16)
+    anew = serving(store, Releases(store, rebooted), Forecast)
+    second = answer(anew, plane, "a")["items"]
+    assert second
+    assert second[0]["lease_id"] != first[0]["lease_id"]
+
+
 def test_a_failed_computation_cools_down(store, releases, plane, clock):
     write(plane, ["a"], range(-20, 0))
     predictions = serving(store, releases, lambda: Forecast(cooldown_seconds=30))
-    away = store.models.with_name("away")
-    store.models.rename(away)
-    assert answer(predictions, plane, "a")["items"] == []
-    away.rename(store.models)
+    with away(store):
+        assert answer(predictions, plane, "a")["items"] == []
     clock.advance(30_000_000_000 - 1)
     (error,) = answer(predictions, plane, "a")["entity_errors"]
     assert error["code"] == "prediction_unavailable"

@@ -82,10 +82,10 @@ impl Frame {
         let empty = LatestTable::default();
         let table = index.and_then(|index| view.latest.table(index)).unwrap_or(&empty);
         let id_of = |slot: u32| &*catalog.entity(table.entity(slot)).id;
-        let is_wanted = |slot: &u32| {
-            entity_ids.is_none_or(|wanted| wanted.iter().any(|id| **id == *id_of(*slot)))
+        let slots: Vec<u32> = match (index, entity_ids) {
+            (Some(index), Some(ids)) => view.latest.slots_of(index, ids, &view.range_ns, catalog),
+            _ => table.slots_in(view.range_ns.clone()).collect(),
         };
-        let slots: Vec<u32> = table.slots_in(view.range_ns.clone()).filter(is_wanted).collect();
         let is_taken = |field: FieldId| {
             let name = catalog.field(field).map(|field| &*field.name);
             fields.is_none_or(|wanted| wanted.iter().any(|field| Some(&**field) == name))

@@ -27,7 +27,8 @@ class Clock:
     """
 
     def __init__(self) -> None:
-        self._boot = uuid.UUID(_BOOT_ID.read_text().strip()).bytes
+        self.boot = uuid.UUID(_BOOT_ID.read_text().strip()).bytes
+        """Names the run of the machine."""
 
     def now_ns(self) -> int:
         """Nanoseconds since 1970 in UTC."""
@@ -39,11 +40,11 @@ class Clock:
 
     def stamped(self, content: bytes) -> bytes:
         """A record of now."""
-        return self._boot + self.elapsed_ns().to_bytes(8, "big") + content
+        return self.boot + self.elapsed_ns().to_bytes(8, "big") + content
 
     def age_ns(self, record: bytes) -> int:
         """How long ago a record was written."""
-        if record[:_BOOT_BYTES] != self._boot:
+        if record[:_BOOT_BYTES] != self.boot:
             return ENDLESS_NS
         return self.elapsed_ns() - int.from_bytes(record[_BOOT_BYTES:_STAMP_BYTES], "big")
 

@@ -115,10 +115,12 @@ def _chunks(family: Family, entity_ids: Sequence[str]) -> Iterator[Sequence[str]
 def tags_of(plane: Plane, family: Family, entity_ids: Sequence[str]) -> dict[str, dict[str, str]]:
     """The tags of each entity's newest row, without its id. Raises `StoreError`."""
     freshness_ns = family.history_minutes * MINUTE_NS
-    frame = pl.DataFrame(plane.latest_frame(family.measurement, freshness_ns=freshness_ns))
-    wanted = frame.filter(pl.col("entity_id").is_in(list(entity_ids)))
+    stream = plane.latest_frame(
+        family.measurement, entity_ids=entity_ids, fields=[], freshness_ns=freshness_ns
+    )
+    frame = pl.DataFrame(stream)
     found = {}
-    for entity_id, text in zip(wanted["entity_id"], wanted["tags"], strict=True):
+    for entity_id, text in zip(frame["entity_id"], frame["tags"], strict=True):
         tags = json.loads(text)
         tags.pop("entity_id", None)
         found[entity_id] = tags

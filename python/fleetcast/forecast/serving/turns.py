@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 COMPUTING_MAX = 2
-_WAIT_SECONDS = 5.0
+WAIT_SECONDS = 5.0
 """A request that waits longer holds its thread in vain."""
 
 
@@ -30,8 +30,7 @@ class _Turn:
 class Turns:
     """Whose turn it is. Safe to share between threads."""
 
-    def __init__(self, wait_seconds: float = _WAIT_SECONDS) -> None:
-        self._wait_seconds = wait_seconds
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._of: dict[str, _Turn] = {}
         self._free = threading.BoundedSemaphore(COMPUTING_MAX)
@@ -39,7 +38,7 @@ class Turns:
     @contextmanager
     def turn(self, account_id: str) -> Iterator[bool]:
         """Waits for the turn of a tenant; false where it did not come in time."""
-        until = time.monotonic() + self._wait_seconds
+        until = time.monotonic() + WAIT_SECONDS
         with self._lock:
             mine = self._of.setdefault(account_id, _Turn())
             mine.users += 1
