@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import hashlib
 import json
+import resource
 
 import onnx
 import pytest
@@ -124,6 +125,40 @@ def test_i15_the_store_is_gone_and_comes_back(accounts, fleet):
     finally:
         away.rename(store)
     assert predictions(fleet, "link-1")["items"]
+
+
+def test_health_tells_when_the_store_takes_no_writes(accounts, fleet):
+    """Its disk is full, here for quota; what is fresh is answered all the same."""
+    items = predictions(fleet, "link-1")["items"]
+
+    def limit(size):
+        for process in accounts.service.processes():
+            _, hard = resource.prlimit(process, resource.RLIMIT_FSIZE)
+            resource.prlimit(process, resource.RLIMIT_FSIZE, (size, hard))
+
+    limit(8192)
+    try:
+        for _ in range(FRESH):
+            health = fleet.service.request("GET", "/health/predictions", key=None)
+            assert (health.status, health.json["status"]) == (503, "degraded")
+            assert health.json["checks"]["prediction_store"]["ok"] is False
+            assert predictions(fleet, "link-1")["items"] == items
+    finally:
+        limit(resource.RLIM_INFINITY)
+    for _ in range(FRESH):
+        assert fleet.service.request("GET", "/health/predictions", key=None).status == 200
+
+
+def test_n7_unknown_entities_leave_no_byte(accounts, fleet):
+    predictions(fleet, "link-1")
+    file = accounts.data / "forecast" / "store" / "data.mdb"
+    before = file.read_bytes()
+    for family in ("snr", "demand"):
+        for first in range(0, 1_000, 100):
+            asked = [f"nobody-{number}" for number in range(first, first + 100)]
+            document = predictions(fleet, *asked, model_family=family)
+            assert errors(document) == dict.fromkeys(asked, "no_telemetry")
+    assert file.read_bytes() == before
 
 
 def test_nothing_of_a_tenant_lies_open(accounts, fleet):

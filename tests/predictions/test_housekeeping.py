@@ -1,0 +1,98 @@
+"""What goes on beside the requests, and what is looked at before libraries are loaded."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from fleetcast.accounts import ControlStore, Tenants
+from fleetcast.config.sections import Forecast
+from fleetcast.engine import Engine, encode_records
+from fleetcast.forecast.serving.releases import Releases
+from fleetcast.forecast.serving.tables import due
+from fleetcast.metrics import Counters
+from fleetcast.wiring.forecasting import Forecasting, Housekeeping
+
+from .conftest import link_rows
+from .serving import counted, kept
+
+SECONDS = 60
+
+
+@pytest.fixture
+def tenant(tmp_path):
+    """A tenant with a store of its own, and where both are found."""
+    master_key = bytes(32)
+    ControlStore.create(tmp_path / "control", master_key)
+    accounts, engine = ControlStore(tmp_path / "control"), Engine(tmp_path / "planes", master_key)
+    yield accounts, engine, Tenants(accounts, engine).create("acme")
+    engine.close()
+    accounts.close()
+
+
+def until(holds):
+    end = time.monotonic() + SECONDS
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_forecasts_are_scored_and_cleared_away_beside_the_requests(tenant, store, monkeypatch):
+    """By the maintenance process, which knows nothing of the requests."""
+    monkeypatch.setattr("fleetcast.wiring.forecasting._ROUND_SECONDS", 0.01)
+    accounts, engine, acme = tenant
+    Releases(store).promote("snr")
+    plane = engine.plane(acme.account_id, "acme")
+    plane.write_json(encode_records(list(link_rows("a", 20))))
+    counters = Counters.alone()
+    forecasting = Forecasting(store, lambda: Forecast(fresh_seconds=1), counters)
+    assert forecasting.answer(plane, acme.account_id, "snr", ["a"], None)["items"]
+    with store.write() as records:  # as if it had been an hour ago
+        pending = list(records.under("pending", b""))
+        for number, (key, value) in enumerate(pending):
+            records.delete("pending", key)
+            records.keep("pending", due(number) + key[8:], value)
+    work = Housekeeping(store, lambda: Forecast(fresh_seconds=1), accounts, engine, counters)
+    with work.running():
+        until(lambda: kept(store) == {})
+    assert counted(counters, "fleetcast_forecast_unscored_total") == len(pending)
+
+
+LOADS = """
+import ctypes, sys
+from pathlib import Path
+from fleetcast.config.sections import Forecast
+from fleetcast.engine import Plane
+from fleetcast.forecast.serving.store import PredictionStore, PredictionStoreUnavailable
+from fleetcast.metrics import Counters
+from fleetcast.wiring.forecasting import Forecasting, provide_models
+
+library, key, taken = ctypes.CDLL(None), ctypes.c_uint(), []
+store = PredictionStore(Path(sys.argv[1]))
+plane = Plane.in_memory("acme")
+forecasting = Forecasting(store, Forecast, Counters.alone())
+while not library.pthread_key_create(ctypes.byref(key), None):
+    taken.append(key.value)
+try:
+    forecasting.answer(plane, "account", "snr", ["a"], None)
+except PredictionStoreUnavailable as error:
+    print(error)
+for value in taken:
+    library.pthread_key_delete(ctypes.c_uint(value))
+print(forecasting.answer(plane, "account", "snr", ["a"], None)["items"])
+"""
+
+
+def test_a_process_without_thread_local_storage_refuses_instead_of_aborting(store):
+    """Issue 12, point 3: with 1,011 planes open, loading polars was the end of the worker."""
+    folder = str(store.models.parent)
+    ended = subprocess.run(
+        [sys.executable, "-c", LOADS, folder], capture_output=True, text=True, check=False
+    )
+    refused, answered = ended.stdout.splitlines() or ["", ended.stderr]
+    assert ended.returncode == 0
+    assert "too many stores are open" in refused
+    assert answered == "[]"
