@@ -129,6 +129,7 @@ class Accounts:
         self._installation = self._opened.__enter__()
         self.store = self._installation.store
         self.tenants = self._installation.tenants
+        self.settings = self._installation.settings
 
     def close(self) -> None:
         self._opened.__exit__(None, None, None)

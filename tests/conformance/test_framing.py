@@ -322,6 +322,52 @@ def test_a21_a_client_may_wait_for_100_continue(quiet):
         assert client.send(b"[]").response().status == 202
 
 
+@pytest.mark.parametrize(
+    ("path", "key", "field", "expected"),
+    [
+        ("/telemetry", "ftk_bad", "X: y", (401, {"error": "auth_failed"})),
+        ("/telemetry", None, "X: y", (401, {"error": "auth_failed"})),
+        ("/telemetry", "reader", "X: y", (403, {"error": "insufficient_scope"})),
+        ("/nowhere", "", "X: y", (404, {"error": "not_found"})),
+        ("/topology", "", "X: y", (405, {"error": "method_not_allowed"})),
+        (
+            "/telemetry",
+            "",
+            "Content-Encoding: gzip",
+            (415, {"error": "unsupported_content_encoding"}),
+        ),
+        ("/telemetry", "", "Content-Type: text/plain", (422, "content_type")),
+    ],
+)
+@pytest.mark.parametrize("size", [10, 100_000, BODY_MAX])
+def test_n9_what_the_head_decides_is_answered_without_the_body(
+    quiet, accounts, path, key, field, expected, size
+):
+    if key == "reader":
+        key = accounts.key("quiet", scopes=("topology:read",))
+    elif key == "":
+        key = quiet.key
+    with raw(quiet.service) as client:
+        client.send(head("POST", path, key, f"Content-Length: {size}", field))
+        answer = client.response()
+        code = faults(answer)[0][0] if answer.status == 422 else answer.json
+        assert (answer.status, code) == expected
+        # The body comes late, and is no request.
+        client.send(b"x" * size + head("GET", "/health", None))
+        assert client.response().json == {"status": "ok", "checks": {}}
+
+
+def test_n9_the_body_of_a_write_that_is_welcome_may_come_at_any_time(tenant):
+    body = json.dumps([record(at(1))]).encode().ljust(100_000)
+    with raw(tenant.service) as client:
+        client.send(head("POST", "/telemetry", tenant.key, f"Content-Length: {len(body)}"))
+        for first in range(0, len(body), 30_000):
+            client.send(body[first : first + 30_000])
+            assert tenant.get("/topology").status == 200
+        assert client.response().status == 202
+    assert len(tenant.entities()) == 1
+
+
 def test_a22_half_sent_requests_hold_nobody_up(quiet):
     """More of them than there are threads in all workers, in the head and in the body."""
     begun = []

@@ -15,9 +15,11 @@ from fleetcast.http.server import HttpServer
 
 
 def application(environ, start_response):
-    if "HTTP_X_API_KEY" in environ:  # the key is the name of the tenant
-        environ["fleetcast.account_id"] = environ["HTTP_X_API_KEY"]
-    if environ["fleetcast.over_share"]:
+    if "HTTP_X_API_KEY" in environ:  # the name of the tenant, and which of its keys it is
+        within = environ["fleetcast.claim"](environ["HTTP_X_API_KEY"].partition("-")[0])
+    else:
+        within = True
+    if not within or environ["fleetcast.over_share"]:
         start_response("503 Service Unavailable", [])
         return [b"too much"]
     query = parse_qs(environ["QUERY_STRING"])

@@ -7,6 +7,7 @@ from fleetcast.config import Settings
 from fleetcast.config.sections import Http
 from fleetcast.errors import StoreFull, StoreMissing, StoreUnavailable, refused
 from fleetcast.http.app import ROUTES
+from fleetcast.metrics import Counters
 
 BODY = b"[]"
 SERIES = "/topology/series?entity_id=a&start=2026-01-01"
@@ -93,6 +94,45 @@ def test_unknown_paths(path):
     for method in ("GET", "POST", "OPTIONS", "DELETE"):
         result = client().simulate_request(method, path)
         assert (result.status_code, result.json) == (404, {"error": "not_found"})
+
+
+@pytest.mark.parametrize(
+    ("path", "method", "body"),
+    [
+        (
+            "/topology",
+            "GET",
+            {"error": "telemetry_unavailable", "upstream": "embedded", "retry_after_seconds": 5},
+        ),
+        ("/telemetry", "POST", {"error": "ingest_buffer_full", "retry_after_seconds": 1}),
+        (
+            "/health",
+            "GET",
+            {"error": "telemetry_unavailable", "upstream": "embedded", "retry_after_seconds": 5},
+        ),
+    ],
+)
+def test_n6_what_is_over_a_share_is_refused_before_a_store_is_asked(path, method, body):
+    counters = Counters.alone()
+    made = client(counters=counters, plane_error=StoreMissing("must not be opened"))
+    result = made.simulate_request(method, path, extras={"fleetcast.over_share": True})
+    assert (result.status_code, result.json) == (503, body)
+    assert result.headers["Retry-After"] == str(body["retry_after_seconds"])
+    totals = counters.shared.totals()
+    assert totals['fleetcast_refused_over_share_total{surface="http"}'] == 1
+
+
+def test_n9_a_body_that_is_due_is_asked_for_when_all_else_is_well():
+    """Twice asked, a request counts once, in the limit and in what is kept of it."""
+    plane, guard, log, counters = Plane(), Counter(), [], Counters.alone()
+    made = client(plane=plane, guard=guard, access_log=log.append, counters=counters)
+    length = {"Content-Length": "2"}
+    asked = made.simulate_post("/telemetry", headers=length, extras={"fleetcast.body_due": True})
+    assert (asked.status_code, plane.asked, log, guard.admitted) == (100, {}, [], 1)
+    assert counters.shared.totals()["fleetcast_http_requests_in_flight"] == 0
+    done = post(made, extras={"fleetcast.admitted": True})
+    assert (done.status_code, plane.asked["body"], len(log), guard.admitted) == (202, BODY, 1, 1)
+    assert counters.shared.totals()["fleetcast_http_requests_in_flight"] == 0
 
 
 def test_options_need_no_key_but_count():

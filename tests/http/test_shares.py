@@ -159,6 +159,17 @@ def test_n6_requests_that_wait_are_bounded_for_a_tenant(gate):
         assert server.ask(get("/", "a")).status == 200
 
 
+def test_n6_a_new_key_is_no_way_around_a_tenants_share(gate):
+    """Nobody knows whose it is when it comes, but before its request costs anything."""
+    with serve(threads=1) as server, server.client() as client:
+        client.send(get(gate.path, "a-1"))
+        with gate.entered():
+            assert server.ask(get("/", "a-2")).status == 503
+            assert server.ask(get("/", "b-1")).status == 200
+        assert client.response().status == 200
+        assert server.ask(get("/", "a-2")).status == 200
+
+
 def test_n9_a_refusal_does_not_wait_for_the_body(server):
     """The served application refuses a path without looking at its body."""
     with server.client() as client:

@@ -22,6 +22,7 @@ import termios
 from typing import TYPE_CHECKING
 
 from fleetcast.http import framing
+from fleetcast.turns import Lane
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,9 +85,10 @@ class Connection:
         self.admitted = False
         """It has; the body is the rest of a request that was counted already."""
         self.owner = ""
+        self.lane = Lane("")
         self.over_share = False
         self.queued_at = 0.0
-        """Whom the request counts for, that it is one too many, since when it waits."""
+        """Whom the request counts for, its lane, that it is one too many, since when it waits."""
         self.body_held: Holding | None = None
         self.unsent_held: Holding | None = None
         self.taken_at = 0.0

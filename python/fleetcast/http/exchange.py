@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
     from wsgiref.types import WSGIApplication, WSGIEnvironment
 
@@ -33,13 +33,16 @@ _SAME_FOR_ALL: Mapping[str, object] = {
 }
 
 
-def environ(connection: Connection, server: tuple[str, int]) -> WSGIEnvironment:
+def environ(
+    connection: Connection, server: tuple[str, int], claim: Callable[[str], bool]
+) -> WSGIEnvironment:
     """The WSGI environment of a request whose head is whole.
 
     `wsgi.input` holds the body, and one `read` of its length returns that very object. Where the
     body is due, it has not been received: an application that wants it answers `100 Continue`, and
     is asked again, `admitted`, when all of it is there. A request that is `over_share` is to be
-    refused. Host, forwarding and script headers change nothing but their own `HTTP_` variables.
+    refused, and so is one whose account, once it is known, does not get it by `claim`.
+    Host, forwarding and script headers change nothing but their own `HTTP_` variables.
     """
     head = connection.head
     assert head is not None  # noqa: S101 - only whole requests are served
@@ -65,6 +68,7 @@ def environ(connection: Connection, server: tuple[str, int]) -> WSGIEnvironment:
         "fleetcast.body_due": connection.body_due,
         "fleetcast.admitted": connection.admitted,
         "fleetcast.over_share": connection.over_share,
+        "fleetcast.claim": claim,
     }
 
 

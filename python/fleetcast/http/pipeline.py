@@ -125,8 +125,6 @@ class Key:
         except ControlStoreUnavailable as error:
             code = "entitlement_unavailable" if call.route.ingest else "auth_unavailable"
             raise refused(code) from error
-        # For the connection, which knows by it whose share the request takes.
-        call.request.env["fleetcast.account_id"] = call.identity.account_id
 
 
 class OverShare:
@@ -141,12 +139,21 @@ class OverShare:
 
     def __call__(self, call: Call) -> None:
         """Raises `Refused` (`ingest_buffer_full` for a write, else `telemetry_unavailable`)."""
-        if not call.request.env.get("fleetcast.over_share", False):
+        if self._within_share(call):
             return
         self._counters.add(self._refused)
         if call.route.ingest:
             raise refused("ingest_buffer_full")
         raise refused("telemetry_unavailable", upstream=self._backend)
+
+    def _within_share(self, call: Call) -> bool:
+        variables = call.request.env
+        if variables.get("fleetcast.over_share", False):
+            return False
+        claim = variables.get("fleetcast.claim")
+        if claim is None or not call.route.authenticated:
+            return True
+        return bool(claim(call.identity.account_id))
 
 
 class Tenant:

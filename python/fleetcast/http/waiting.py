@@ -38,7 +38,6 @@ class Waiting:
         self._unsent_bytes = Share()
         self._turns: Turns[Connection] = Turns(threads, self._may_start)
         self.threads_max = self._turns.threads_max
-        self.get = self._turns.get
         self.close = self._turns.close
 
     @property
@@ -55,24 +54,41 @@ class Waiting:
         connection.queued_at = time.monotonic()
         self._queue(connection)
 
-    def done(self, lane: Lane) -> None:
+    def get(self) -> Connection | None:
+        """Waits for the next connection to be served; `None` ends the thread."""
+        turn = self._turns.get()
+        if turn is None:
+            return None
+        lane, connection = turn
+        connection.lane = lane
+        return connection
+
+    def done(self, connection: Connection) -> None:
         """Ends what `get` began."""
-        self._turns.done(lane)
-        if lane.owner != _OVER_SHARE:
-            self._requests.give(lane.owner, 1)
+        self._turns.done(connection.lane)
+        if connection.lane.owner != _OVER_SHARE:
+            self._requests.give(connection.lane.owner, 1)
 
-    def learn(self, connection: Connection, account_id: str) -> None:
-        """Counts a request for the account that its key has turned out to be of.
+    def claim(self, connection: Connection, account_id: str) -> bool:
+        """Counts a request for the account that its key is of; false where that is too much.
 
-        What waits beside it is queued anew, as there may be more of the account.
+        A key that is new counted for its address so far, and so does what waits beside it: that is
+        queued anew, as there may be more of the account.
         """
-        address = connection.owner
-        connection.owner = account_id
+        lane, connection.owner = connection.lane, account_id
+        if lane.owner in {account_id, _OVER_SHARE}:
+            return True
         if self._owners.learn(connection, account_id):
             for kind in (_READ, _WRITE):
-                for each in self._turns.withdraw(Lane(address, kind), lambda _each: True):
-                    self._requests.give(address, 1)
+                for each in self._turns.withdraw(Lane(lane.owner, kind), lambda _each: True):
+                    self._requests.give(lane.owner, 1)
                     self._queue(each)
+        if not self._turns.move(lane, account_id):
+            return False
+        self._requests.give(lane.owner, 1)
+        self._requests.add(account_id, 1)
+        connection.lane = Lane(account_id, lane.kind)
+        return True
 
     def admit(self, connection: Connection) -> bool:
         """Whether the body that is due fits into the owner's share, which it then takes."""

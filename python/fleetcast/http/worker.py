@@ -10,6 +10,7 @@ import logging
 import os
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gunicorn.workers.base import Worker  # type: ignore[import-untyped]
@@ -96,8 +97,7 @@ class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
             thread.join(timeout=max(until - time.monotonic(), 0.0))
 
     def _work(self) -> None:
-        while (turn := self._waiting.get()) is not None:
-            lane, connection = turn
+        while (connection := self._waiting.get()) is not None:
             step = Step.CLOSE
             try:
                 step = self._serve(connection)
@@ -105,9 +105,9 @@ class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
                 logger.debug("a client left before its answer")
             except Exception:
                 logger.exception("a connection failed")
-            self._waiting.done(lane)
+            self._waiting.done(connection)
             self._loop.proceed(connection, step)
-            del turn, connection  # nothing is held while it waits
+            del connection  # nothing is held while it waits
 
     def _serve(self, connection: Connection) -> Step:
         connection.take_body()
@@ -137,9 +137,5 @@ class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
         return step
 
     def _asked(self, connection: Connection) -> Exchange:
-        variables = environ(connection, self._server)
-        exchange = Exchange(self.wsgi, variables)
-        account_id = variables.get("fleetcast.account_id")
-        if account_id is not None:
-            self._waiting.learn(connection, account_id)
-        return exchange
+        claim = partial(self._waiting.claim, connection)
+        return Exchange(self.wsgi, environ(connection, self._server, claim))
