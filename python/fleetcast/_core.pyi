@@ -297,14 +297,37 @@ class Plane:
         interval: Interval | None = None,
         agg: Aggregation | None = None,
         point_budget: int = 10_000,
+        answer_values_max: int = 1_000_000,
         history_horizon_days: int = 30,
         raw_span_seconds: int = 3600,
         now_ns: int | None = None,
     ) -> bytes:
         """The answer of `GET /topology/series`. `fields` of `None` or empty means all numeric ones.
 
+        It holds at most `point_budget` rows and `answer_values_max` values, times and nulls
+        included; where there are more it is cut at one time for all entities, `next_start`. The
+        first time is answered in any case. Memory follows the values read, never rows times
+        channels.
+
         Raises `Refused`, `StoreError`.
         """
+    def series_json_chunks(
+        self,
+        *,
+        entity_ids: Sequence[str],
+        start_ns: int,
+        end_ns: int | None = None,
+        measurement: str = "telemetry",
+        fields: Sequence[str] | None = None,
+        interval: Interval | None = None,
+        agg: Aggregation | None = None,
+        point_budget: int = 10_000,
+        answer_values_max: int = 1_000_000,
+        history_horizon_days: int = 30,
+        raw_span_seconds: int = 3600,
+        now_ns: int | None = None,
+    ) -> list[bytes]:
+        """The pieces of `series_json`, of about a mebibyte: joining them would copy."""
     def latest_frame(
         self,
         measurement: str,
@@ -336,6 +359,9 @@ class Plane:
     ) -> ArrowStream:
         """Rows of several entities one below the other: `entity_id`, `time` (timestamp[ns, UTC]),
         then one double column per channel. Any measurement, any span, no point budget.
+
+        Raises `StoreError`, and `ValueError` for a frame of more than four million cells nearly
+        all of which are empty.
         """
     def ping(self) -> None:
         """Reads the store's head. Raises `StoreError`."""

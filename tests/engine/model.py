@@ -6,7 +6,6 @@ dicts with `measurement`, `time_ns`, `tags` and `fields`.
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -103,7 +102,7 @@ class Model:
         as_of_utc = format_time(as_of_ns)
         return {"as_of_utc": as_of_utc, "tenant_key": self.tenant_key, "entities": entities}
 
-    def series(
+    def series(  # noqa: PLR0913 - as in the contract
         self,
         entity_ids: list[str],
         start_ns: int,
@@ -112,9 +111,11 @@ class Model:
         fields: list[str] | None = None,
         interval: str | None = None,
         agg: str | None = None,
+        *,
         point_budget: int = 10_000,
+        answer_values_max: int = 1_000_000,
     ) -> dict:
-        """The answer of `GET /topology/series` (decisions F4, F5, H9 to H15, H23, H25)."""
+        """The answer of `GET /topology/series` (decisions F4, F5, H9 to H15, H23, H25, N4)."""
         ids = list(dict.fromkeys(entity_ids))
         rows = {}
         for entity_id in ids:
@@ -129,9 +130,7 @@ class Model:
                 rows[entity_id] = _raw_rows(samples)
             else:
                 rows[entity_id] = _window_rows(samples, INTERVALS_NS[interval], agg or "mean")
-        next_start = None
-        if sum(map(len, rows.values())) > point_budget:
-            next_start = _cut(rows, point_budget)
+        next_start = _cut(rows, point_budget, answer_values_max)
         return {
             "measurement": measurement,
             "start": format_time(start_ns),
@@ -187,22 +186,41 @@ def _total(value: float) -> tuple[float, float]:
     return value, math.copysign(1, value)
 
 
-def _cut(rows: dict[str, list], budget: int) -> int:
+def _values(rows: list[tuple[int, dict]]) -> int:
+    """N4: times and nulls count."""
+    return len(rows) * (1 + len({name for _, channels in rows for name in channels}))
+
+
+def _cut(rows: dict[str, list], points_max: int, values_max: int) -> int | None:
+    """Leaves in `rows` what an answer may hold; where the next one begins."""
+
+    def fits(kept: dict[str, list]) -> bool:
+        points = sum(map(len, kept.values()))
+        return points <= points_max and sum(map(_values, kept.values())) <= values_max
+
+    if fits(rows):
+        return None
     times = sorted({time_ns for entity in rows.values() for time_ns, _ in entity})
-    counts = [
-        sum(row[0] < cut for entity in rows.values() for row in entity)
-        for cut in [*times, times[-1] + 1]
-    ]
-    fitting = [cut for cut, count in zip(times, counts, strict=False) if 0 < count <= budget]
-    if fitting:
-        cut = fitting[-1]
-        for entity_id, entity in rows.items():
-            rows[entity_id] = [row for row in entity if row[0] < cut]
-        return cut
-    left = itertools.count(budget, -1)
+    for cut in reversed(times[1:]):
+        kept = {name: [row for row in entity if row[0] < cut] for name, entity in rows.items()}
+        if fits(kept):
+            rows.update(kept)
+            return cut
+    left_out = False
     for entity_id, entity in rows.items():
-        rows[entity_id] = [row for row in entity if row[0] == times[0] and next(left) > 0]
-    return times[0] + 1
+        instant = [row for row in entity if row[0] == times[0]]
+        count = 0
+        while count < min(len(instant), points_max) and (
+            count == 0 or _values(instant[: count + 1]) <= values_max
+        ):
+            count += 1
+        points_max -= count
+        values_max -= _values(instant[:count])
+        rows[entity_id] = instant[:count]
+        left_out = left_out or count < len(instant)
+    if left_out:
+        return times[0] + 1
+    return times[1] if len(times) > 1 else None
 
 
 def _entity(entity_id: str, rows: list[tuple[int, dict]]) -> dict:

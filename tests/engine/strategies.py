@@ -63,12 +63,23 @@ def _tags(dice: Random) -> dict[str, str]:
     return tags
 
 
+def _fields(dice: Random) -> dict:
+    """Some of the few fields that most records have, and now and then many that few have."""
+    fields = {name: make(dice) for name, make in FIELDS.items() if dice.random() < 0.4}
+    if dice.random() < 0.1:
+        start = dice.randint(0, 40)
+        fields |= {
+            f"wide_{at:02}": _float(dice) for at in range(start, start + dice.randint(1, 20))
+        }
+    return fields
+
+
 def _record(dice: Random) -> dict:
     return {
         "measurement": dice.choice(["link", "link", "link", *MEASUREMENTS]),
         "time_ns": _time_ns(dice),
         "tags": _tags(dice),
-        "fields": {name: make(dice) for name, make in FIELDS.items() if dice.random() < 0.4},
+        "fields": _fields(dice),
     }
 
 
@@ -105,6 +116,7 @@ def _series_query(seed: int) -> dict:
         "fields": dice.choice([None, None, ["snr_db"], ["up", "count", "ghost"]]),
         "interval": interval,
         "agg": dice.choice([None, "mean", "min", "max", "last"]) if interval else None,
+        "answer_values_max": dice.choice([1_000_000, 1_000_000, 10, 100]),
     }
     if interval is None:
         query["point_budget"] = dice.choice([16, 10_000])

@@ -93,7 +93,7 @@ def planes(tmp_path_factory: pytest.TempPathFactory):
 def test_disk_twin_and_model_answer_alike(
     planes, written, repeats, compacted, latest, series, reopened
 ) -> None:
-    """F4 to F6, G1 to G6, H9 to H15, H23 to H27 at once, over random writes, compactions and
+    """F4 to F6, G1 to G6, H9 to H15, H23 to H27 and N4 at once, over random writes, compactions and
     reads. A batch that is written often gives its hours statistics."""
     engine, account = planes()
     model, twin = Model(TENANT), Plane.in_memory(TENANT)
@@ -166,6 +166,7 @@ def test_following_next_start_reads_everything_once(written, replays, query) -> 
         if model.write(written, NOW_NS) is not None:
             plane.write_json(to_body(written), now_ns=NOW_NS)
     query |= {"measurement": "link", "interval": None, "agg": None, "point_budget": 16}
+    query |= {"answer_values_max": 1_000_000}
     query["end_ns"] = query["start_ns"] + 3600 * SECOND_NS
     whole = model.series(**(query | {"point_budget": 10_000}))
     rows: dict[str, list] = {entity["entity_id"]: [] for entity in whole["series"]}
@@ -186,6 +187,53 @@ def test_following_next_start_reads_everything_once(written, replays, query) -> 
     else:
         times = [time for entity in whole["series"] for time in entity["times"]]
         assert max(map(times.count, times)) > 16
+
+
+def values_of(series: list[dict]) -> list[tuple]:
+    """Every value of an answer with its entity, time and channel, in the order of the answer."""
+    return [
+        (entity["entity_id"], time, name, value)
+        for entity in series
+        for name, values in entity["channels"].items()
+        for time, value in zip(entity["times"], values, strict=True)
+        if value is not None
+    ]
+
+
+@given(
+    written=batches,
+    values_max=st.sampled_from([1, 10, 40]),
+    query=series_queries(),
+    compacted=st.booleans(),
+)
+def test_n4_pages_within_the_bound_have_every_value_once(
+    written, values_max, query, compacted
+) -> None:
+    """N4: raw and aggregated answers are cut at a time from which the next one goes on. Only the
+    first time of an answer may hold more, a row of each entity."""
+    plane, model = Plane.in_memory(TENANT), Model(TENANT)
+    if model.write(written, NOW_NS) is not None:
+        plane.write_json(to_body(written), now_ns=NOW_NS)
+    if compacted:
+        plane.compact(whole=True, now_ns=NOW_NS)
+    query |= {"measurement": "link", "point_budget": 10_000, "answer_values_max": 1_000_000}
+    whole = json.loads(plane.series_json(**query, now_ns=NOW_NS))
+    start_ns, found, rows_left_out = query["start_ns"], [], False
+    while start_ns is not None:
+        asked = query | {"start_ns": start_ns, "answer_values_max": values_max}
+        body = plane.series_json(**asked, now_ns=NOW_NS)
+        assert b"".join(plane.series_json_chunks(**asked, now_ns=NOW_NS)) == body
+        page = json.loads(body)
+        counts = [(e["point_count"], len(e["channels"])) for e in page["series"]]
+        held = sum(rows * (1 + channels) for rows, channels in counts)
+        assert held <= values_max or all(rows <= 1 for rows, _ in counts)
+        found += values_of(page["series"])
+        start_ns = model_parse(page["next_start"]) if page["truncated"] else None
+        rows_left_out |= start_ns is not None and start_ns % SECOND_NS == 1
+    if rows_left_out:
+        assert set(found) <= set(values_of(whole["series"]))
+    else:
+        assert sorted(found) == sorted(values_of(whole["series"]))
 
 
 def model_parse(text: str) -> int:

@@ -63,9 +63,9 @@ class Plane:
         self._ask(**asked)
         return [b'{"entities":', b"[]}"]
 
-    def series_json(self, **asked):
+    def series_json_chunks(self, **asked):
         self._ask(**asked)
-        return b'{"series":[]}'
+        return [b'{"series":', b"[]}"]
 
     def stats(self):
         self._ask()

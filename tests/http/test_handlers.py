@@ -9,7 +9,12 @@ import pytest
 from doubles import Plane, client
 from falcon.testing import create_environ
 
-DEFAULTS = {"point_budget": 10_000, "history_horizon_days": 30, "raw_span_seconds": 3600}
+DEFAULTS = {
+    "point_budget": 10_000,
+    "answer_values_max": 1_000_000,
+    "history_horizon_days": 30,
+    "raw_span_seconds": 3600,
+}
 
 
 def test_a_write():

@@ -90,7 +90,7 @@ class Series:
         check_characters("entity_id", *entity_ids)
         check_characters("measurement", measurement)
         check_characters("fields", *channels)
-        response.data = Call.of(request).plane.series_json(
+        chunks = Call.of(request).plane.series_json_chunks(
             entity_ids=entity_ids,
             start_ns=start_ns,
             end_ns=end_ns,
@@ -99,8 +99,11 @@ class Series:
             interval=interval,
             agg=agg,
             point_budget=self._limits.point_budget,
+            answer_values_max=self._limits.answer_values_max,
             history_horizon_days=self._limits.history_horizon_days,
             raw_span_seconds=self._limits.raw_span_seconds,
         )
+        response.stream = chunks
+        response.content_length = sum(map(len, chunks))
 
     on_head = on_get

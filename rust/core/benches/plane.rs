@@ -11,6 +11,7 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use fleetcast_core::aggregate::{Aggregation, Interval};
 use fleetcast_core::limits::WriteLimits;
 use fleetcast_core::plane::{Acknowledge, Plane, Written};
+use fleetcast_core::query::answer::AnswerBounds;
 use fleetcast_core::query::request::SeriesQuery;
 use fleetcast_core::time::{SECOND_NS, write_rfc3339};
 use fleetcast_core::wire::Format;
@@ -159,7 +160,8 @@ fn series(criterion: &mut Criterion) {
     for (name, windows) in [("raw", None), ("minutes", minutes)] {
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
-                plane.series(query(windows), usize::MAX, INGEST_NS).expect("memory").to_json()
+                let answer = plane.series(query(windows), AnswerBounds::NONE, INGEST_NS);
+                answer.expect("memory").to_json_chunks()
             });
         });
     }

@@ -1,11 +1,11 @@
 //! An answer as named columns, for programs that want frames instead of JSON.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::batch::FieldId;
 use crate::error::{Error, Result};
 use crate::plane::LatestView;
-use crate::query::answer::SeriesAnswer;
+use crate::query::answer::{Channel, SeriesAnswer};
 use crate::query::latest::{LatestTable, ValueRef};
 
 /// Cells that a frame may have whatever is in them, and beyond them so many for each value: a frame
@@ -38,31 +38,39 @@ pub enum FrameColumn {
 impl Frame {
     /// Rows of a series answer, entity below entity: `entity_id`, `time`, then the channels that
     /// any entity has a value in.
-    #[must_use]
-    pub fn of_series(answer: &SeriesAnswer) -> Self {
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] where nearly all cells would be empty and there would be millions.
+    pub fn of_series(answer: &SeriesAnswer) -> Result<Self> {
         let mut ids = Vec::new();
         let mut times_ns = Vec::new();
+        let mut channels: BTreeMap<&str, Vec<(usize, &Channel)>> = BTreeMap::new();
         for (id, rows) in answer.query.entity_ids.iter().zip(&answer.entities) {
+            for channel in &rows.channels {
+                let parts = channels.entry(&answer.names[&channel.field]).or_default();
+                parts.push((times_ns.len(), channel));
+            }
             ids.resize(ids.len() + rows.times_ns.len(), Some(id.clone()));
             times_ns.extend_from_slice(&rows.times_ns);
         }
         let row_count = times_ns.len();
+        let parts = channels.values().flatten();
+        let values = parts.map(|(_, channel)| channel.values.len()).sum();
+        check_cells(channels.len() * row_count, values)?;
         let mut columns = vec![
             ("entity_id".to_owned(), FrameColumn::Text(ids)),
             ("time".to_owned(), FrameColumn::TimeNs(times_ns)),
         ];
-        for (channel, name) in answer.channel_names.iter().enumerate() {
-            let mut values = Vec::with_capacity(row_count);
-            for rows in &answer.entities {
-                let end = values.len() + rows.times_ns.len();
-                values.extend_from_slice(&rows.channels[channel]);
-                values.resize(end, f64::NAN);
+        for (name, parts) in channels {
+            let mut values = vec![f64::NAN; row_count];
+            for (first_row, channel) in parts {
+                for (place, value) in channel.values.iter().enumerate() {
+                    values[first_row + channel.rows.row_at(place)] = *value;
+                }
             }
-            if values.iter().any(|value| !value.is_nan()) {
-                columns.push((name.clone(), FrameColumn::Float(values)));
-            }
+            columns.push((name.to_owned(), FrameColumn::Float(values)));
         }
-        Self { row_count, columns }
+        Ok(Self { row_count, columns })
     }
 
     /// Newest samples of one measurement: `entity_id`, `observed_at`, `tags` (a JSON object), then
@@ -113,6 +121,14 @@ impl Frame {
     }
 }
 
+fn check_cells(cells: usize, values: usize) -> Result<()> {
+    if cells > CELLS_FREE.max(CELLS_PER_VALUE_MAX.saturating_mul(values)) {
+        let message = format!("a frame of {cells} cells for {values} values: name the fields");
+        return Err(Error::Invalid { message });
+    }
+    Ok(())
+}
+
 /// A column for each field that is taken and that any of `slots` has.
 fn columns_of(
     table: &LatestTable,
@@ -127,11 +143,7 @@ fn columns_of(
             values += usize::from(taken.entry(field).or_insert_with(empty).is_some());
         });
     }
-    let cells = taken.values().flatten().count() * slots.len();
-    if cells > CELLS_FREE.max(CELLS_PER_VALUE_MAX * values) {
-        let message = format!("a frame of {cells} cells for {values} values: name the fields");
-        return Err(Error::Invalid { message });
-    }
+    check_cells(taken.values().flatten().count() * slots.len(), values)?;
     for (row, slot) in slots.iter().enumerate() {
         table.visit(*slot, |field, value| {
             if let Some(Some(column)) = taken.get_mut(&field) {

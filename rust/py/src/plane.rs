@@ -13,8 +13,9 @@ use fleetcast_core::error::{Error, Result};
 use fleetcast_core::frame::Frame;
 use fleetcast_core::limits::WriteLimits;
 use fleetcast_core::plane::{self, Acknowledge, Due};
+use fleetcast_core::query;
+use fleetcast_core::query::answer::AnswerBounds;
 use fleetcast_core::query::request::{QueryRefusal, SeriesLimits, SeriesRequest};
-use fleetcast_core::query::{self, answer::SeriesAnswer};
 use fleetcast_core::wire::Format;
 
 use crate::arrow::ArrowStream;
@@ -81,6 +82,26 @@ impl Plane {
             let as_of_ns = instant(plane, as_of_ns, now_ns)?;
             plane.latest_json(as_of_ns, freshness_ns, measurement, clock_ns(now_ns))
         })
+    }
+
+    fn series(
+        &self,
+        py: Python<'_>,
+        request: SeriesRequest,
+        limits: &SeriesLimits,
+        now_ns: Option<i64>,
+    ) -> PyResult<Vec<Vec<u8>>> {
+        let outcome = self.detached(py, |plane| {
+            let clock_ns = clock_ns(now_ns);
+            match request.check(limits, plane.read_instant(clock_ns)?) {
+                Ok(query) => {
+                    let answer = plane.series(query, limits.bounds(), clock_ns)?;
+                    Ok(Ok(answer.to_json_chunks()))
+                }
+                Err(refusal) => Ok(Err(refusal)),
+            }
+        })?;
+        outcome.map_err(|refusal| query_refused(py, &refusal))
     }
 }
 
@@ -190,14 +211,7 @@ impl Plane {
         now_ns: Option<i64>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let chunks = self.latest(py, as_of_ns, freshness_ns, measurement, now_ns)?;
-        PyBytes::new_with(py, chunks.iter().map(Vec::len).sum(), |mut body| {
-            for chunk in &chunks {
-                let (start, rest) = body.split_at_mut(chunk.len());
-                start.copy_from_slice(chunk);
-                body = rest;
-            }
-            Ok(())
-        })
+        joined(py, &chunks)
     }
 
     #[pyo3(signature = (*, as_of_ns=None, freshness_ns=300_000_000_000, measurement=None, now_ns=None))]
@@ -210,13 +224,13 @@ impl Plane {
         now_ns: Option<i64>,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let chunks = self.latest(py, as_of_ns, freshness_ns, measurement, now_ns)?;
-        // Each is freed before the next is copied, so that the copy may have its memory.
-        Ok(chunks.into_iter().map(|chunk| PyBytes::new(py, &chunk)).collect())
+        Ok(copied(py, chunks))
     }
 
     #[pyo3(signature = (
         *, entity_ids, start_ns, end_ns=None, measurement="telemetry", fields=None, interval=None,
-        agg=None, point_budget=10_000, history_horizon_days=30, raw_span_seconds=3600, now_ns=None,
+        agg=None, point_budget=10_000, answer_values_max=1_000_000, history_horizon_days=30,
+        raw_span_seconds=3600, now_ns=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn series_json<'py>(
@@ -230,6 +244,7 @@ impl Plane {
         interval: Option<&str>,
         agg: Option<&str>,
         point_budget: u64,
+        answer_values_max: u64,
         history_horizon_days: u32,
         raw_span_seconds: u32,
         now_ns: Option<i64>,
@@ -237,20 +252,43 @@ impl Plane {
         let request = request(entity_ids, start_ns, end_ns, measurement, fields, interval, agg)?;
         let limits = SeriesLimits {
             points_max: point_budget,
+            values_max: answer_values_max,
             horizon_days: history_horizon_days,
             raw_span_seconds,
         };
-        let outcome = self.detached(py, |plane| {
-            let clock_ns = clock_ns(now_ns);
-            let query = match request.check(&limits, plane.read_instant(clock_ns)?) {
-                Ok(query) => query,
-                Err(refusal) => return Ok(Err(refusal)),
-            };
-            let points_max = usize::try_from(point_budget).unwrap_or(usize::MAX);
-            Ok(Ok(plane.series(query, points_max, clock_ns)?.to_json()))
-        })?;
-        let body = outcome.map_err(|refusal| query_refused(py, &refusal))?;
-        Ok(PyBytes::new(py, &body))
+        joined(py, &self.series(py, request, &limits, now_ns)?)
+    }
+
+    #[pyo3(signature = (
+        *, entity_ids, start_ns, end_ns=None, measurement="telemetry", fields=None, interval=None,
+        agg=None, point_budget=10_000, answer_values_max=1_000_000, history_horizon_days=30,
+        raw_span_seconds=3600, now_ns=None,
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
+    fn series_json_chunks<'py>(
+        &self,
+        py: Python<'py>,
+        entity_ids: Vec<String>,
+        start_ns: i64,
+        end_ns: Option<i64>,
+        measurement: &str,
+        fields: Option<Vec<String>>,
+        interval: Option<&str>,
+        agg: Option<&str>,
+        point_budget: u64,
+        answer_values_max: u64,
+        history_horizon_days: u32,
+        raw_span_seconds: u32,
+        now_ns: Option<i64>,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let request = request(entity_ids, start_ns, end_ns, measurement, fields, interval, agg)?;
+        let limits = SeriesLimits {
+            points_max: point_budget,
+            values_max: answer_values_max,
+            horizon_days: history_horizon_days,
+            raw_span_seconds,
+        };
+        Ok(copied(py, self.series(py, request, &limits, now_ns)?))
     }
 
     #[pyo3(signature = (
@@ -297,12 +335,12 @@ impl Plane {
         now_ns: Option<i64>,
     ) -> PyResult<ArrowStream> {
         let request = request(entity_ids, start_ns, end_ns, measurement, fields, interval, agg)?;
-        let answer: SeriesAnswer = self.detached(py, |plane| {
+        self.detached(py, |plane| {
             let clock_ns = clock_ns(now_ns);
             let query = request.into_query(plane.read_instant(clock_ns)?);
-            plane.series(query, usize::MAX, clock_ns)
-        })?;
-        Ok(Frame::of_series(&answer).into())
+            Frame::of_series(&plane.series(query, AnswerBounds::NONE, clock_ns)?)
+        })
+        .map(ArrowStream::from)
     }
 
     fn ping(&self, py: Python<'_>) -> PyResult<()> {
@@ -366,6 +404,24 @@ impl Plane {
         let plane = self.open.write().ok().and_then(|mut open| open.take());
         py.detach(|| plane.inspect(|plane| plane.close()));
     }
+}
+
+/// A long answer as one object.
+fn joined<'py>(py: Python<'py>, chunks: &[Vec<u8>]) -> PyResult<Bound<'py, PyBytes>> {
+    PyBytes::new_with(py, chunks.iter().map(Vec::len).sum(), |mut body| {
+        for chunk in chunks {
+            let (start, rest) = body.split_at_mut(chunk.len());
+            start.copy_from_slice(chunk);
+            body = rest;
+        }
+        Ok(())
+    })
+}
+
+/// A long answer in pieces, each freed before the next is copied, so that the copy may have its
+/// memory.
+fn copied(py: Python<'_>, chunks: Vec<Vec<u8>>) -> Vec<Bound<'_, PyBytes>> {
+    chunks.into_iter().map(|chunk| PyBytes::new(py, &chunk)).collect()
 }
 
 fn key(bytes: &[u8]) -> PyResult<&[u8; 32]> {

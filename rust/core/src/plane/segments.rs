@@ -116,6 +116,9 @@ impl Plane {
             if !selection.wants_leader_in(block.first.0..=block.last.0) {
                 continue;
             }
+            if collector.is_full() {
+                return Ok(());
+            }
             let plain = |part| self.part(&entry.id, &open.segment, part);
             let mut decoded = [times_ns.clone(), 0..0];
             if let Some(aggregation) = collector.takes_hours()

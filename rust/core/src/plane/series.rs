@@ -9,20 +9,27 @@ use super::{Plane, Snapshot};
 use crate::aggregate::Interval;
 use crate::column::BlockReader;
 use crate::error::Result;
-use crate::query::answer::{EntityRows, SeriesAnswer};
+use crate::query::answer::{AnswerBounds, EntityRows, SeriesAnswer};
 use crate::query::collector::Collector;
 use crate::query::request::SeriesQuery;
 use crate::query::select::Selection;
-use crate::query::{RawRows, WindowRows};
+use crate::query::{RawRows, WindowRows, cut};
 
 /// Entities times segments, of a day each at most, from which on a read is shared among threads.
 /// Starting a thread takes as long as decoding one entity's day, or the statistics of some more.
 const SHARED_FROM: usize = 8;
 const SHARED_FROM_OF_HOURS: usize = 128;
 
+/// Blocks of the log that are read between two looks at whether that is enough.
+const LOG_BLOCKS_PER_LOOK: usize = 32;
+
+/// Values beyond which a part of a read holds enough to know that its answer ends before, at least:
+/// those of a row of each entity of a request, each as wide as a tenant's rows can be.
+const VALUES_HELD_MIN: usize = 1 << 21;
+
 impl Plane {
     /// Reads a series as of the clock `now_ns`, which decides what retention hides, and cuts it so
-    /// that at most `points_max` rows stay (H23). All entities are read from one snapshot (H34).
+    /// that it keeps `bounds` (H23, N4). All entities are read from one snapshot (H34).
     ///
     /// # Errors
     /// Those of [`Self::follow`].
@@ -32,20 +39,19 @@ impl Plane {
     pub fn series(
         &self,
         query: SeriesQuery,
-        points_max: usize,
+        bounds: AnswerBounds,
         now_ns: i64,
     ) -> Result<SeriesAnswer> {
-        let (channel_names, entities) = self.retrying(|| {
+        let (entities, next_start_ns) = self.retrying(|| {
             self.follow()?;
             let start_ns = query.start_ns.max(self.kept_from_ns(now_ns));
             let snapshot = self.state().snapshot(&(start_ns..query.end_ns));
             let mut parts = self.parts(&query, start_ns..query.end_ns, &snapshot);
-            let entities = self.read_enough(&query, &mut parts, &snapshot, points_max)?;
-            Ok((parts[0].channel_names().map(str::to_owned).collect(), entities))
+            self.read_enough(&query, &mut parts, &snapshot, bounds)
         })?;
-        let mut answer = SeriesAnswer { query, channel_names, entities, next_start_ns: None };
-        answer.cut(points_max);
-        Ok(answer)
+        let names = self.names();
+        let name_of = |field| Some(names.catalog.field(field)?.name.clone());
+        Ok(SeriesAnswer::new(query, entities, next_start_ns, name_of))
     }
 
     /// What is wanted, in as many parts as threads should read it, each of some entities. There is
@@ -72,30 +78,44 @@ impl Plane {
         query.entity_ids.chunks(entities.div_ceil(threads)).map(select).collect()
     }
 
-    /// All rows that are wanted, or else more than `points_max` of the first ones.
+    /// The rows that are wanted, cut so that they keep `bounds`, and where they were cut.
+    ///
+    /// Where there are more of them than an answer may hold, reading ends early: the rows that were
+    /// read tell an instant before which the answer ends, whatever the others are, and then those
+    /// before it are read.
     fn read_enough(
         &self,
         query: &SeriesQuery,
         parts: &mut [Selection],
         snapshot: &Snapshot,
-        points_max: usize,
-    ) -> Result<Vec<EntityRows>> {
+        bounds: AnswerBounds,
+    ) -> Result<(Vec<EntityRows>, Option<i64>)> {
+        let mut end_ns = query.end_ns;
         if query.windows.is_none()
-            && let Some(cut_ns) = self.full_before(parts, snapshot, points_max)?
+            && let Some(full_ns) = self.full_before(parts, snapshot, bounds.points_max)?
         {
-            for part in parts.iter_mut() {
-                part.end_at(cut_ns);
-            }
-            let entities = self.read_parts(query, parts, snapshot)?;
-            // Records of one instant may have become one row (F4), and then these are too few.
-            if entities.iter().map(|rows| rows.times_ns.len()).sum::<usize>() > points_max {
-                return Ok(entities);
-            }
-            for part in parts.iter_mut() {
-                part.end_at(query.end_ns);
+            end_ns = end_ns.min(full_ns);
+        }
+        let mut cut_before_ns = None;
+        loop {
+            parts.iter_mut().for_each(|part| part.end_at(end_ns));
+            let (mut entities, is_full) = self.read_parts(query, parts, snapshot, bounds)?;
+            let last_ns = entities.iter().filter_map(|rows| rows.times_ns.last()).max().copied();
+            match cut(&mut entities, bounds) {
+                Some(cut_ns) if is_full && cut_ns < end_ns => {
+                    end_ns = cut_ns;
+                    cut_before_ns = Some(cut_ns);
+                }
+                Some(cut_ns) => return Ok((entities, Some(cut_ns))),
+                // One instant alone fills the collectors: what exceeds them cannot be asked for.
+                None if is_full => {
+                    return Ok((entities, last_ns.map(|last| last.saturating_add(1))));
+                }
+                // Records of one instant may have become one row (F4), and then these are too few.
+                None if cut_before_ns.is_none() && end_ns < query.end_ns => end_ns = query.end_ns,
+                None => return Ok((entities, cut_before_ns)),
             }
         }
-        self.read_parts(query, parts, snapshot)
     }
 
     /// An instant before which segments hold more than `points_max` wanted records: what comes
@@ -132,23 +152,28 @@ impl Plane {
         Ok(full.map(|(max_ns, _)| max_ns.saturating_add(1)))
     }
 
-    /// The rows of all parts, one below the other, each read by a thread of its own.
+    /// The rows of all parts, one below the other, each read by a thread of its own; and whether
+    /// one holds so many that it ended early.
     fn read_parts(
         &self,
         query: &SeriesQuery,
         parts: &[Selection],
         snapshot: &Snapshot,
-    ) -> Result<Vec<EntityRows>> {
-        let Some((first, others)) = parts.split_first() else { return Ok(Vec::new()) };
+        bounds: AnswerBounds,
+    ) -> Result<(Vec<EntityRows>, bool)> {
+        let Some((first, others)) = parts.split_first() else { return Ok((Vec::new(), false)) };
+        let held_max = bounds.values_max.saturating_mul(2).max(VALUES_HELD_MIN);
         thread::scope(|scope| {
-            let read = |part| self.read_part(query, part, snapshot);
+            let read = |part| self.read_part(query, part, snapshot, held_max);
             let others: Vec<_> =
                 others.iter().map(|part| scope.spawn(move || read(part))).collect();
-            let mut entities = read(first)?;
+            let (mut entities, mut is_full) = read(first)?;
             for other in others {
-                entities.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic))?);
+                let (rows, full) = other.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+                entities.extend(rows);
+                is_full |= full;
             }
-            Ok(entities)
+            Ok((entities, is_full))
         })
     }
 
@@ -157,18 +182,21 @@ impl Plane {
         query: &SeriesQuery,
         part: &Selection,
         snapshot: &Snapshot,
-    ) -> Result<Vec<EntityRows>> {
-        let (entities, channels) = (part.entity_count(), part.channel_count());
+        held_max: usize,
+    ) -> Result<(Vec<EntityRows>, bool)> {
+        let entities = part.entity_count();
         Ok(match query.windows {
             None => {
-                let mut rows = RawRows::new(entities, channels);
+                let mut rows = RawRows::new(entities, held_max);
                 self.collect(part, snapshot, &mut rows)?;
-                rows.finish()
+                let is_full = rows.is_full();
+                (rows.finish(), is_full)
             }
             Some((interval, aggregation)) => {
-                let mut rows = WindowRows::new(entities, channels, interval, aggregation);
+                let mut rows = WindowRows::new(entities, interval, aggregation, held_max);
                 self.collect(part, snapshot, &mut rows)?;
-                rows.finish()
+                let is_full = rows.is_full();
+                (rows.finish(), is_full)
             }
         })
     }
@@ -186,11 +214,17 @@ impl Plane {
         for entry in snapshot.manifest.segments.iter().filter(|entry| entry.overlaps(times_ns)) {
             self.collect_segment(entry, part, collector)?;
         }
-        self.visit_log(&snapshot.stored, |plain| {
-            part.collect(&BlockReader::open(plain)?, times_ns, collector)
-        })?;
+        for sequences in snapshot.stored.chunks(LOG_BLOCKS_PER_LOOK) {
+            if !collector.is_full() {
+                self.visit_log(sequences, |plain| {
+                    part.collect(&BlockReader::open(plain)?, times_ns, collector)
+                })?;
+            }
+        }
         for table in snapshot.recent.iter().flat_map(|tables| tables.iter()) {
-            part.collect_decoded(table, collector);
+            if !collector.is_full() {
+                part.collect_decoded(table, collector);
+            }
         }
         Ok(())
     }

@@ -1,28 +1,32 @@
 //! The answer of a series read: rows per entity, the common time cut, and its JSON.
 
-use super::request::SeriesQuery;
-use crate::json;
+use std::collections::HashMap;
 
-/// Rows of one entity: ascending times, channels aligned with them.
+use super::request::SeriesQuery;
+use crate::batch::{FieldId, Rows};
+use crate::json::{self, Chunks};
+
+/// Numbers appended to an answer at a time.
+const STRETCH: usize = 1024;
+
+/// Rows of one entity: ascending times, and the channels that have a value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EntityRows {
     /// Time of each row.
     pub times_ns: Vec<i64>,
-    /// By channel index: the values, NaN where a row has none; empty where no row has any.
-    pub channels: Vec<Vec<f64>>,
+    /// The channels, each once and with a value at least.
+    pub channels: Vec<Channel>,
 }
 
-impl EntityRows {
-    /// Keeps the first `rows` rows and forgets channels left without a value (H9).
-    fn truncate(&mut self, rows: usize) {
-        self.times_ns.truncate(rows);
-        for channel in &mut self.channels {
-            channel.truncate(rows);
-            if channel.iter().all(|value| value.is_nan()) {
-                *channel = Vec::new();
-            }
-        }
-    }
+/// Values of one field in the rows of an entity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Channel {
+    /// The field.
+    pub field: FieldId,
+    /// The rows that have a value.
+    pub rows: Rows,
+    /// The values, in the order of the rows.
+    pub values: Vec<f64>,
 }
 
 /// The whole answer.
@@ -30,109 +34,147 @@ impl EntityRows {
 pub struct SeriesAnswer {
     /// The effective query.
     pub query: SeriesQuery,
-    /// Names of the channels, ascending.
-    pub channel_names: Vec<String>,
-    /// One per entity of the query, in order.
+    /// One per entity of the query, in order; channels in byte order of their names.
     pub entities: Vec<EntityRows>,
-    /// Where to go on when the point budget cut the answer short.
+    /// Names of the channels.
+    pub names: HashMap<FieldId, Box<str>>,
+    /// Where to go on when a bound cut the answer short.
     pub next_start_ns: Option<i64>,
 }
 
+/// How much an answer may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AnswerBounds {
+    /// Rows of all entities (H17).
+    pub points_max: usize,
+    /// Values of all entities, times and nulls included (N4): the rows of an entity times one more
+    /// than its channels.
+    pub values_max: usize,
+}
+
+impl AnswerBounds {
+    /// None, for callers inside the machine.
+    pub const NONE: Self = Self { points_max: usize::MAX, values_max: usize::MAX };
+}
+
 impl SeriesAnswer {
-    /// Cuts all entities at one instant so that at most `points_max` rows stay (H23, H25).
-    ///
-    /// # Panics
-    /// When `points_max` is 0.
-    pub fn cut(&mut self, points_max: usize) {
-        let total: usize = self.entities.iter().map(|entity| entity.times_ns.len()).sum();
-        if total <= points_max {
-            return;
+    /// The answer to `query` out of the rows of its `entities`, whose fields `name_of` names.
+    #[must_use]
+    pub fn new(
+        query: SeriesQuery,
+        mut entities: Vec<EntityRows>,
+        next_start_ns: Option<i64>,
+        name_of: impl Fn(FieldId) -> Option<Box<str>>,
+    ) -> Self {
+        let mut names = HashMap::new();
+        for Channel { field, .. } in entities.iter().flat_map(|entity| &entity.channels) {
+            names.entry(*field).or_insert_with(|| name_of(*field).unwrap_or_default());
         }
-        let mut times: Vec<i64> =
-            self.entities.iter().flat_map(|entity| &entity.times_ns).copied().collect();
-        // The first row over the budget: with everything before its instant the budget holds,
-        // with any later cut it does not.
-        let (before, &mut cut_ns, _) = times.select_nth_unstable(points_max);
-        let fits = before.iter().any(|time_ns| *time_ns < cut_ns);
-        let mut left = points_max;
-        for entity in &mut self.entities {
-            let rows = if fits {
-                entity.times_ns.partition_point(|time_ns| *time_ns < cut_ns)
-            } else {
-                // A single instant is over the budget: what exceeds it cannot be asked for.
-                let rows = entity.times_ns.partition_point(|time_ns| *time_ns <= cut_ns);
-                rows.min(left)
-            };
-            left = left.saturating_sub(rows);
-            entity.truncate(rows);
+        for entity in &mut entities {
+            entity.channels.sort_unstable_by_key(|channel| &names[&channel.field]);
         }
-        self.next_start_ns = Some(if fits { cut_ns } else { cut_ns.saturating_add(1) });
+        Self { query, entities, names, next_start_ns }
     }
 
-    /// The body of the answer.
+    /// The body of the answer, in pieces.
     #[must_use]
-    pub fn to_json(&self) -> Vec<u8> {
+    pub fn to_json_chunks(&self) -> Vec<Vec<u8>> {
         let query = &self.query;
-        let mut out = Vec::with_capacity(self.json_bytes_estimate());
+        let mut chunks = Chunks::default();
+        let out = chunks.open();
         out.extend_from_slice(b"{\"measurement\":");
-        json::write_string(&mut out, &query.measurement);
+        json::write_string(out, &query.measurement);
         out.extend_from_slice(b",\"start\":");
-        json::write_time(&mut out, query.start_ns);
+        json::write_time(out, query.start_ns);
         out.extend_from_slice(b",\"end\":");
-        json::write_time(&mut out, query.end_ns);
+        json::write_time(out, query.end_ns);
         let (interval, aggregation) = query.windows.unzip();
         out.extend_from_slice(b",\"interval\":");
-        write_name(&mut out, interval.map(crate::aggregate::Interval::as_str));
+        write_name(out, interval.map(crate::aggregate::Interval::as_str));
         out.extend_from_slice(b",\"agg\":");
-        write_name(&mut out, aggregation.map(crate::aggregate::Aggregation::as_str));
+        write_name(out, aggregation.map(crate::aggregate::Aggregation::as_str));
         out.extend_from_slice(b",\"series\":[");
         for (index, (id, rows)) in query.entity_ids.iter().zip(&self.entities).enumerate() {
             if index > 0 {
-                out.push(b',');
+                chunks.open().push(b',');
             }
-            self.write_entity(&mut out, id, rows);
+            self.write_entity(&mut chunks, id, rows);
         }
+        let out = chunks.open();
         out.extend_from_slice(b"],\"truncated\":");
-        json::write_bool(&mut out, self.next_start_ns.is_some());
+        json::write_bool(out, self.next_start_ns.is_some());
         out.extend_from_slice(b",\"next_start\":");
         match self.next_start_ns {
-            Some(time_ns) => json::write_time(&mut out, time_ns),
+            Some(time_ns) => json::write_time(out, time_ns),
             None => out.extend_from_slice(b"null"),
         }
         out.push(b'}');
-        out
+        chunks.finish()
     }
 
-    fn write_entity(&self, out: &mut Vec<u8>, id: &str, rows: &EntityRows) {
+    fn write_entity(&self, chunks: &mut Chunks, id: &str, rows: &EntityRows) {
+        let out = chunks.open();
         out.extend_from_slice(b"{\"entity_id\":");
         json::write_string(out, id);
         out.extend_from_slice(b",\"times\":[");
-        for (index, time_ns) in rows.times_ns.iter().enumerate() {
+        for (index, times_ns) in rows.times_ns.chunks(STRETCH).enumerate() {
+            write_list(chunks.open(), index > 0, times_ns, |out, time_ns| {
+                json::write_time(out, *time_ns);
+            });
+        }
+        chunks.open().extend_from_slice(b"],\"channels\":{");
+        for (index, channel) in rows.channels.iter().enumerate() {
+            let out = chunks.open();
             if index > 0 {
                 out.push(b',');
             }
-            json::write_time(out, *time_ns);
+            json::write_string(out, &self.names[&channel.field]);
+            out.extend_from_slice(b":[");
+            channel.write(chunks, rows.times_ns.len());
+            chunks.open().push(b']');
         }
-        out.extend_from_slice(b"],\"channels\":{");
-        let present = self.channel_names.iter().zip(&rows.channels);
-        let present = present.filter(|(_, values)| !values.is_empty());
-        for (index, (name, values)) in present.enumerate() {
-            if index > 0 {
-                out.push(b',');
-            }
-            json::write_string(out, name);
-            out.push(b':');
-            write_values(out, values);
-        }
+        let out = chunks.open();
         out.extend_from_slice(b"},\"point_count\":");
         out.extend_from_slice(rows.times_ns.len().to_string().as_bytes());
         out.push(b'}');
     }
+}
 
-    fn json_bytes_estimate(&self) -> usize {
-        let values = |rows: &EntityRows| rows.channels.iter().map(Vec::len).sum::<usize>();
-        let bytes = |rows: &EntityRows| 128 + 24 * rows.times_ns.len() + 8 * values(rows);
-        256 + self.entities.iter().map(bytes).sum::<usize>()
+impl Channel {
+    /// Appends a value or null for each of `row_count` rows.
+    fn write(&self, chunks: &mut Chunks, row_count: usize) {
+        if self.rows == Rows::All {
+            for (index, values) in self.values.chunks(STRETCH).enumerate() {
+                write_list(chunks.open(), index > 0, values, |out, value| {
+                    json::write_f64(out, *value);
+                });
+            }
+            return;
+        }
+        let mut start = 0;
+        while start < row_count {
+            let end = row_count.min(start + STRETCH);
+            let mut values = self.rows.within(&(start..end)).peekable();
+            let cells: Vec<Option<f64>> = (start..end)
+                .map(|row| values.next_if(|place| self.rows.row_at(*place) == row))
+                .map(|place| place.map(|place| self.values[place]))
+                .collect();
+            write_list(chunks.open(), start > 0, &cells, |out, cell| match cell {
+                Some(value) => json::write_f64(out, *value),
+                None => out.extend_from_slice(b"null"),
+            });
+            start = end;
+        }
+    }
+}
+
+/// Appends items with a comma between them, and before the first where there are some already.
+fn write_list<T>(out: &mut Vec<u8>, has_some: bool, items: &[T], write: impl Fn(&mut Vec<u8>, &T)) {
+    for (index, item) in items.iter().enumerate() {
+        if has_some || index > 0 {
+            out.push(b',');
+        }
+        write(out, item);
     }
 }
 
@@ -143,26 +185,25 @@ fn write_name(out: &mut Vec<u8>, name: Option<&str>) {
     }
 }
 
-fn write_values(out: &mut Vec<u8>, values: &[f64]) {
-    out.push(b'[');
-    for (index, value) in values.iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        if value.is_nan() {
-            out.extend_from_slice(b"null");
-        } else {
-            json::write_f64(out, *value);
-        }
+#[cfg(test)]
+impl EntityRows {
+    /// The value of a field in each row.
+    pub(super) fn cells(&self, field: FieldId) -> Vec<Option<f64>> {
+        let channel = self.channels.iter().find(|channel| channel.field == field);
+        let cell = |row: usize| {
+            let channel = channel?;
+            channel.values[channel.rows.within(&(row..row + 1))].first().copied()
+        };
+        (0..self.times_ns.len()).map(cell).collect()
     }
-    out.push(b']');
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn answer(times: [&[i64]; 2]) -> SeriesAnswer {
+    #[test]
+    fn h9_h11_a_channel_has_a_value_or_null_for_each_row_and_names_ascend() {
         let query = SeriesQuery {
             entity_ids: vec!["a".to_owned(), "b".to_owned()],
             start_ns: 0,
@@ -171,52 +212,29 @@ mod tests {
             fields: Vec::new(),
             windows: None,
         };
-        let rows = |times: &[i64]| EntityRows {
-            times_ns: times.to_vec(),
-            channels: vec![vec![1.5; times.len()], Vec::new()],
+        let rows = 3 * STRETCH;
+        let far = Rows::Some(vec![1, 2 * 1024 - 1, 2 * 1024]);
+        let entity = EntityRows {
+            times_ns: (0..).take(rows).collect(),
+            channels: vec![
+                Channel { field: 4, rows: far, values: vec![0.5, 1.5, 2.5] },
+                Channel { field: 7, rows: Rows::All, values: vec![3.5; rows] },
+            ],
         };
-        SeriesAnswer {
-            query,
-            channel_names: vec!["snr_db".to_owned(), "unused".to_owned()],
-            entities: times.map(rows).to_vec(),
-            next_start_ns: None,
-        }
-    }
-
-    fn times(answer: &SeriesAnswer) -> Vec<&[i64]> {
-        answer.entities.iter().map(|rows| rows.times_ns.as_slice()).collect()
-    }
-
-    #[test]
-    fn h23_one_cut_for_all_entities_never_splits_an_instant() {
-        let mut cut = answer([&[1, 2, 3, 3], &[2, 3, 9]]);
-        cut.cut(4);
-        assert_eq!(times(&cut), [&[1, 2][..], &[2][..]]);
-        assert_eq!(cut.next_start_ns, Some(3));
-    }
-
-    #[test]
-    fn h23_an_answer_within_the_budget_is_left_alone() {
-        let mut whole = answer([&[1, 2], &[2, 3]]);
-        whole.cut(4);
-        assert_eq!(whole, answer([&[1, 2], &[2, 3]]));
-    }
-
-    #[test]
-    fn h25_an_instant_over_the_budget_alone_still_makes_progress() {
-        let mut cut = answer([&[5, 5, 5], &[5, 5, 6]]);
-        cut.cut(4);
-        assert_eq!(times(&cut), [&[5, 5, 5][..], &[5][..]]);
-        assert_eq!(cut.next_start_ns, Some(6));
-    }
-
-    #[test]
-    fn h9_a_channel_without_a_value_before_the_cut_is_left_out() {
-        let mut cut = answer([&[1, 2, 3], &[]]);
-        cut.entities[0].channels[1] = vec![f64::NAN, f64::NAN, 7.0];
-        cut.cut(2);
-        let json = String::from_utf8(cut.to_json()).unwrap();
-        assert!(json.contains("\"channels\":{\"snr_db\":[1.5,1.5]},\"point_count\":2"), "{json}");
-        assert!(json.contains("\"times\":[],\"channels\":{},\"point_count\":0"), "{json}");
+        let name_of = |field| Some(if field == 4 { "z".into() } else { "a".into() });
+        let entities = vec![entity, EntityRows::default()];
+        let answer = SeriesAnswer::new(query, entities, Some(7), name_of);
+        let json = String::from_utf8(answer.to_json_chunks().concat()).unwrap();
+        let mut cells = vec!["null"; rows];
+        (cells[1], cells[2 * STRETCH - 1], cells[2 * STRETCH]) = ("0.5", "1.5", "2.5");
+        let channels = format!(
+            "\"channels\":{{\"a\":[{}],\"z\":[{}]}},\"point_count\":{rows}}}",
+            vec!["3.5"; rows].join(","),
+            cells.join(","),
+        );
+        assert!(json.contains(&channels));
+        let tail = "{\"entity_id\":\"b\",\"times\":[],\"channels\":{},\"point_count\":0}],\
+                    \"truncated\":true,\"next_start\":\"1970-01-01T00:00:00.000000007Z\"}";
+        assert!(json.ends_with(tail), "{}", &json[json.len() - 200..]);
     }
 }

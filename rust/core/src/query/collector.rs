@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::aggregate::{Aggregation, Fold};
-use crate::batch::Rows;
+use crate::batch::{FieldId, Rows};
 
 /// Consecutive rows of a table that belong to one entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,25 +54,44 @@ impl<'a> Cells<'a> {
         Self { rows, values }
     }
 
-    /// The values in `rows`, and the row of each by its index among them.
-    pub fn within(&self, rows: &Range<usize>) -> (&'a [f64], impl Fn(usize) -> usize) {
-        let present = match self.rows {
-            Rows::All => None,
-            Rows::Some(present) => Some(present.as_slice()),
-        };
-        let places = match present {
-            None => rows.clone(),
-            Some(present) => {
-                let place = |row: usize| present.partition_point(|other| (*other as usize) < row);
-                place(rows.start)..place(rows.end)
+    /// Visits those of `runs`, whose `rows` ascend without overlapping, in which the column has
+    /// values: index of the run, and places of its values. Costs the values where they are few.
+    pub fn each_within<R>(
+        &self,
+        runs: &[R],
+        rows: impl Fn(&R) -> &Range<usize>,
+        mut visit: impl FnMut(usize, Range<usize>),
+    ) {
+        let Rows::Some(present) = self.rows else {
+            for (at, run) in runs.iter().enumerate() {
+                visit(at, rows(run).clone());
             }
+            return;
         };
-        let first = places.start;
-        let row_of = move |at: usize| match present {
-            None => first + at,
-            Some(present) => present[first + at] as usize,
-        };
-        (&self.values[places], row_of)
+        let (mut run, mut place) = (0, 0);
+        while let Some(row) = present.get(place).map(|row| *row as usize) {
+            run += runs[run..].partition_point(|run| rows(run).end <= row);
+            let Some(within) = runs.get(run).map(|run| rows(run)) else { return };
+            let rest = &present[place..];
+            let start = place + rest.partition_point(|row| (*row as usize) < within.start);
+            place += rest.partition_point(|row| (*row as usize) < within.end);
+            if start < place {
+                visit(run, start..place);
+                run += 1;
+            }
+        }
+    }
+
+    /// The values at some places.
+    #[must_use]
+    pub fn values(&self, places: Range<usize>) -> &'a [f64] {
+        &self.values[places]
+    }
+
+    /// The row of the value at a place.
+    #[must_use]
+    pub fn row_at(&self, place: usize) -> usize {
+        self.rows.row_at(place)
     }
 }
 
@@ -85,40 +104,44 @@ pub trait Collector {
     /// Records of a table; the answer is handed back with each column of their values.
     fn records(&mut self, picked: &Picked<'_>) -> Self::Marks;
 
-    /// The values of those records in one channel.
+    /// The values of those records in one field.
     fn values(
         &mut self,
         picked: &Picked<'_>,
         marks: &Self::Marks,
-        channel: usize,
+        field: FieldId,
         cells: &Cells<'_>,
     );
+
+    /// Whether so much is held that no more needs to be collected: the answer ends before.
+    fn is_full(&self) -> bool;
 
     /// For which aggregation whole hours will do; `None` where records are wanted.
     fn takes_hours(&self) -> Option<Aggregation> {
         None
     }
 
-    /// All samples of an entity's channel in the hour from `start_ns` on that one block has; only
+    /// All samples of an entity's field in the hour from `start_ns` on that one block has; only
     /// called where [`Self::takes_hours`] says for what.
-    fn hour(&mut self, _entity: u32, _start_ns: i64, _channel: usize, _fold: &Fold) {}
+    fn hour(&mut self, _entity: u32, _start_ns: i64, _field: FieldId, _fold: &Fold) {}
 }
 
-/// Hands `collector` a table of rows of entity 0, each a time and a value or none in each channel.
+/// Hands `collector` a table of rows of entity 0, each a time and a value or none in each field
+/// from 0 on.
 #[cfg(test)]
-pub(super) fn offer<const CHANNELS: usize>(
+pub(super) fn offer<const FIELDS: usize>(
     collector: &mut impl Collector,
-    rows: &[(i64, [Option<f64>; CHANNELS])],
+    rows: &[(i64, [Option<f64>; FIELDS])],
 ) {
     let times_ns: Vec<i64> = rows.iter().map(|(time_ns, _)| *time_ns).collect();
     let runs = [Run { entity: 0, rows: 0..rows.len() }];
     let picked = Picked::new(&runs, &times_ns, &(i64::MIN..i64::MAX));
     let marks = collector.records(&picked);
-    for channel in 0..CHANNELS {
-        let present = (0..).zip(rows).filter_map(|(at, (_, cells))| Some((at, cells[channel]?)));
+    for (field, at) in (0..).zip(0..FIELDS) {
+        let present = (0..).zip(rows).filter_map(|(row, (_, cells))| Some((row, cells[at]?)));
         let (rows, values): (Vec<u32>, Vec<f64>) = present.unzip();
         let rows = if rows.len() == times_ns.len() { Rows::All } else { Rows::Some(rows) };
-        collector.values(&picked, &marks, channel, &Cells { rows: &rows, values: &values });
+        collector.values(&picked, &marks, field, &Cells { rows: &rows, values: &values });
     }
 }
 
@@ -136,17 +159,20 @@ mod tests {
     }
 
     #[test]
-    fn cells_know_their_rows() {
-        let (dense, sparse) = (Rows::All, Rows::Some(vec![0, 2, 5]));
+    fn cells_are_found_within_runs() {
+        let runs = [0..0, 1..3, 4..5, 5..9].map(|rows| Run { entity: 0, rows });
         for (rows, values, expected) in [
-            (&dense, &[1.0, 2.0, 3.0, 4.0][..], &[(1, 2.0), (2, 3.0)][..]),
-            (&sparse, &[1.0, 2.0, 3.0], &[(2, 2.0)]),
+            (Rows::All, 9, vec![(0, 0..0), (1, 1..3), (2, 4..5), (3, 5..9)]),
+            (Rows::Some(vec![0, 2, 3, 5, 6, 9]), 6, vec![(1, 1..2), (3, 3..5)]),
+            (Rows::Some(vec![3, 9]), 2, vec![]),
+            (Rows::Some(vec![4]), 1, vec![(2, 0..1)]),
+            (Rows::Some(vec![]), 0, vec![]),
         ] {
-            let cells = Cells { rows, values };
-            let (values, row_of) = cells.within(&(1..3));
-            let found: Vec<(usize, f64)> =
-                values.iter().enumerate().map(|(at, value)| (row_of(at), *value)).collect();
-            assert_eq!(found, expected);
+            let values = vec![1.0; values];
+            let cells = Cells { rows: &rows, values: &values };
+            let mut found = Vec::new();
+            cells.each_within(&runs, |run| &run.rows, |run, places| found.push((run, places)));
+            assert_eq!(found, expected, "{rows:?}");
         }
     }
 }

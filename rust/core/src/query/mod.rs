@@ -1,13 +1,16 @@
 //! What the read endpoints ask, when the contract refuses it, and how it is answered.
 
 pub mod answer;
+mod by_field;
 pub mod collector;
+mod cut;
 pub mod latest;
 mod raw;
 pub mod request;
 pub mod select;
 mod windows;
 
+pub use cut::cut;
 pub use raw::RawRows;
 pub use windows::WindowRows;
 

@@ -1,32 +1,42 @@
 //! Raw rows: records of one instant share a row while their channels are disjoint (F4, H11).
 
-use super::answer::EntityRows;
+use super::answer::{Channel, EntityRows};
+use super::by_field::ByField;
 use super::collector::{Cells, Collector, Picked, Run};
+use crate::batch::{FieldId, Rows};
+
+/// No row.
+const NONE: u32 = u32::MAX;
 
 /// Collects records as they are.
 pub struct RawRows {
     entities: Vec<Records>,
+    values: usize,
+    values_max: usize,
 }
 
 /// Records of one entity in write order.
+#[derive(Default)]
 struct Records {
     times_ns: Vec<i64>,
-    /// By channel: a value per record, NaN where it has none; may be shorter than `times_ns`.
-    channels: Vec<Vec<f64>>,
-    /// Whether the record has a value in any channel.
+    fields: ByField<Cell>,
+    /// Whether the record has a value in any field.
     has_value: Vec<bool>,
 }
 
+/// The values of one field.
+struct Cell {
+    /// The records that have a value; all means the first ones, as many as there are values.
+    records: Rows,
+    values: Vec<f64>,
+}
+
 impl RawRows {
-    /// A collector for this many entities and channels.
+    /// A collector for this many entities, which is full beyond `values_max` values.
     #[must_use]
-    pub fn new(entities: usize, channels: usize) -> Self {
-        let records = || Records {
-            times_ns: Vec::new(),
-            channels: vec![Vec::new(); channels],
-            has_value: Vec::new(),
-        };
-        Self { entities: std::iter::repeat_with(records).take(entities).collect() }
+    pub fn new(entities: usize, values_max: usize) -> Self {
+        let entities = std::iter::repeat_with(Records::default).take(entities).collect();
+        Self { entities, values: 0, values_max }
     }
 
     /// The rows of each entity.
@@ -55,75 +65,153 @@ impl Collector for RawRows {
         &mut self,
         picked: &Picked<'_>,
         marks: &Self::Marks,
-        channel: usize,
+        field: FieldId,
         cells: &Cells<'_>,
     ) {
-        for (Run { entity, rows }, first) in picked.runs.iter().zip(marks) {
-            let (values, row_of) = cells.within(rows);
-            if values.is_empty() {
-                continue;
-            }
-            let records = &mut self.entities[*entity as usize];
-            let column = &mut records.channels[channel];
-            if values.len() == rows.len() {
-                column.resize(*first, f64::NAN);
-                column.extend_from_slice(values);
-                records.has_value[*first..first + rows.len()].fill(true);
-                continue;
-            }
-            column.resize(first + rows.len(), f64::NAN);
-            for (at, value) in values.iter().enumerate() {
-                let record = first + row_of(at) - rows.start;
-                column[record] = *value;
-                records.has_value[record] = true;
-            }
+        cells.each_within(
+            &picked.runs,
+            |run| &run.rows,
+            |run, places| {
+                let (first, Run { entity, rows }) = (marks[run], &picked.runs[run]);
+                let records = &mut self.entities[*entity as usize];
+                let column = records.fields.get(field);
+                self.values += places.len();
+                if places.len() == rows.len() && column.is_dense_until(first) {
+                    column.values.extend_from_slice(cells.values(places));
+                    records.has_value[first..first + rows.len()].fill(true);
+                    return;
+                }
+                let list = column.list();
+                for place in places.clone() {
+                    let record = first + cells.row_at(place) - rows.start;
+                    list.push(number(record));
+                    records.has_value[record] = true;
+                }
+                column.values.extend_from_slice(cells.values(places));
+            },
+        );
+    }
+
+    fn is_full(&self) -> bool {
+        self.values > self.values_max
+    }
+}
+
+impl Default for Cell {
+    fn default() -> Self {
+        Self { records: Rows::All, values: Vec::new() }
+    }
+}
+
+impl Cell {
+    /// Whether all records before `record` have a value and no other.
+    fn is_dense_until(&self, record: usize) -> bool {
+        self.records == Rows::All && self.values.len() == record
+    }
+
+    /// The records that have a value, one by one.
+    fn list(&mut self) -> &mut Vec<u32> {
+        if self.records == Rows::All {
+            self.records = Rows::Some((0..number(self.values.len())).collect());
+        }
+        match &mut self.records {
+            Rows::Some(list) => list,
+            Rows::All => unreachable!("it was made a list"),
         }
     }
 }
 
+fn number(record: usize) -> u32 {
+    u32::try_from(record).expect("records of one entity that fit in memory")
+}
+
 impl Records {
-    fn into_rows(mut self) -> EntityRows {
-        let records = self.times_ns.len();
-        for column in &mut self.channels {
-            if !column.is_empty() {
-                column.resize(records, f64::NAN);
-            }
-        }
+    fn into_rows(self) -> EntityRows {
         let ascending = self.times_ns.is_sorted_by(|a, b| a < b);
         if ascending && self.has_value.iter().all(|has_value| *has_value) {
-            return EntityRows { times_ns: self.times_ns, channels: self.channels };
+            let records = self.times_ns.len();
+            let channel = |(field, mut cell): (FieldId, Cell)| {
+                if cell.values.len() == records {
+                    cell.records = Rows::All;
+                } else {
+                    cell.list();
+                }
+                Channel { field, rows: cell.records, values: cell.values }
+            };
+            let channels = self.fields.into_entries().into_iter().map(channel).collect();
+            return EntityRows { times_ns: self.times_ns, channels };
         }
         self.merge()
     }
 
     /// Sorts by (time, write order) and lets records join the rows of their instant.
     fn merge(self) -> EntityRows {
-        let mut order: Vec<usize> =
-            (0..self.times_ns.len()).filter(|record| self.has_value[*record]).collect();
-        order.sort_by_key(|record| self.times_ns[*record]);
-        let mut rows =
-            EntityRows { times_ns: Vec::new(), channels: vec![Vec::new(); self.channels.len()] };
-        let columns: Vec<usize> =
-            (0..self.channels.len()).filter(|at| !self.channels[*at].is_empty()).collect();
+        let Self { times_ns, fields, has_value } = self;
+        let mut fields = fields.into_entries();
+        let mut order: Vec<u32> = (0..number(times_ns.len())).collect();
+        order.retain(|record| has_value[*record as usize]);
+        order.sort_by_key(|record| times_ns[*record as usize]);
+        let shared = fields_of_shared(&times_ns, &order, &mut fields);
+        let mut rows_ns = Vec::with_capacity(order.len());
+        let mut row_of = vec![NONE; times_ns.len()];
+        // The row in which each field had its last value.
+        let mut last_row = vec![NONE; fields.len()];
         for record in order {
-            let time_ns = self.times_ns[record];
-            let has = |column: &usize| !self.channels[*column][record].is_nan();
-            let newest_row = rows.times_ns.len().wrapping_sub(1);
-            let joins = rows.times_ns.last() == Some(&time_ns)
-                && columns.iter().all(|at| !has(at) || rows.channels[*at][newest_row].is_nan());
+            let time_ns = times_ns[record as usize];
+            let start = shared.partition_point(|(other, _)| *other < record);
+            let of_record = || {
+                shared[start..].iter().take_while(|(other, _)| *other == record).map(|(_, at)| *at)
+            };
+            let newest = number(rows_ns.len()).wrapping_sub(1);
+            let joins = rows_ns.last() == Some(&time_ns)
+                && of_record().all(|field| last_row[field] != newest);
             if !joins {
-                rows.times_ns.push(time_ns);
-                for at in &columns {
-                    rows.channels[*at].push(f64::NAN);
-                }
+                rows_ns.push(time_ns);
             }
-            for at in columns.iter().filter(|at| has(at)) {
-                if let Some(cell) = rows.channels[*at].last_mut() {
-                    *cell = self.channels[*at][record];
-                }
-            }
+            row_of[record as usize] = number(rows_ns.len()) - 1;
+            of_record().for_each(|field| last_row[field] = row_of[record as usize]);
         }
-        rows
+        let channel =
+            |(field, cell): (FieldId, Cell)| cell.into_channel(field, &row_of, rows_ns.len());
+        let channels = fields.into_iter().map(channel).collect();
+        EntityRows { times_ns: rows_ns, channels }
+    }
+}
+
+/// The indexes of the fields of those records, in `order` of time, that share their instant with
+/// others, by record.
+fn fields_of_shared(
+    times_ns: &[i64],
+    order: &[u32],
+    fields: &mut [(FieldId, Cell)],
+) -> Vec<(u32, usize)> {
+    let mut is_shared = vec![false; times_ns.len()];
+    let of_instant = order.chunk_by(|a, b| times_ns[*a as usize] == times_ns[*b as usize]);
+    for records in of_instant.filter(|records| records.len() > 1) {
+        records.iter().for_each(|record| is_shared[*record as usize] = true);
+    }
+    let mut shared = Vec::new();
+    for (at, (_, cell)) in fields.iter_mut().enumerate() {
+        let records = cell.list().iter().filter(|record| is_shared[**record as usize]);
+        shared.extend(records.map(|record| (*record, at)));
+    }
+    shared.sort_unstable();
+    shared
+}
+
+impl Cell {
+    /// The values at the rows that their records have become part of, of `row_count`.
+    fn into_channel(mut self, field: FieldId, row_of: &[u32], row_count: usize) -> Channel {
+        let mut rows = std::mem::take(self.list());
+        rows.iter_mut().for_each(|record| *record = row_of[*record as usize]);
+        let mut values = self.values;
+        if !rows.is_sorted() {
+            let mut cells: Vec<(u32, f64)> = rows.into_iter().zip(values).collect();
+            cells.sort_unstable_by_key(|(row, _)| *row);
+            (rows, values) = cells.into_iter().unzip();
+        }
+        let rows = if rows.len() == row_count { Rows::All } else { Rows::Some(rows) };
+        Channel { field, rows, values }
     }
 }
 
@@ -133,30 +221,26 @@ mod tests {
     use crate::query::collector::offer;
 
     fn rows(records: &[(i64, [Option<f64>; 2])]) -> EntityRows {
-        let mut raw = RawRows::new(1, 2);
+        let mut raw = RawRows::new(1, usize::MAX);
         for record in records {
             offer(&mut raw, &[*record]);
         }
         let apart = raw.finish().remove(0);
-        let mut raw = RawRows::new(1, 2);
+        let mut raw = RawRows::new(1, usize::MAX);
         offer(&mut raw, records);
         let together = raw.finish().remove(0);
-        for channel in 0..2 {
-            assert_eq!(cells(&together, channel), cells(&apart, channel));
+        for field in 0..2 {
+            assert_eq!(together.cells(field), apart.cells(field));
         }
         assert_eq!(together.times_ns, apart.times_ns);
         together
-    }
-
-    fn cells(rows: &EntityRows, channel: usize) -> Vec<Option<f64>> {
-        rows.channels[channel].iter().map(|value| (!value.is_nan()).then_some(*value)).collect()
     }
 
     #[test]
     fn f4_disjoint_records_of_an_instant_share_a_row() {
         let rows = rows(&[(7, [Some(1.0), None]), (7, [None, Some(2.0)])]);
         assert_eq!(rows.times_ns, [7]);
-        assert_eq!((cells(&rows, 0), cells(&rows, 1)), (vec![Some(1.0)], vec![Some(2.0)]));
+        assert_eq!((rows.cells(0), rows.cells(1)), (vec![Some(1.0)], vec![Some(2.0)]));
     }
 
     #[test]
@@ -168,21 +252,33 @@ mod tests {
             (7, [None, Some(4.0)]),
         ]);
         assert_eq!(rows.times_ns, [7, 7, 7]);
-        assert_eq!(cells(&rows, 0), [Some(1.0), Some(2.0), None]);
-        assert_eq!(cells(&rows, 1), [None, Some(3.0), Some(4.0)]);
+        assert_eq!(rows.cells(0), [Some(1.0), Some(2.0), None]);
+        assert_eq!(rows.cells(1), [None, Some(3.0), Some(4.0)]);
     }
 
     #[test]
     fn f4_a_record_without_a_returned_channel_opens_no_row() {
         let rows = rows(&[(7, [None, None]), (8, [Some(1.0), None])]);
         assert_eq!(rows.times_ns, [8]);
-        assert!(rows.channels[1].is_empty());
+        assert_eq!(rows.cells(1), [None]);
     }
 
     #[test]
     fn d13_late_records_take_their_place_in_time() {
         let rows = rows(&[(9, [Some(9.0), None]), (3, [Some(3.0), None])]);
         assert_eq!(rows.times_ns, [3, 9]);
-        assert_eq!(cells(&rows, 0), [Some(3.0), Some(9.0)]);
+        assert_eq!(rows.cells(0), [Some(3.0), Some(9.0)]);
+    }
+
+    #[test]
+    fn h11_a_channel_that_begins_or_ends_amid_the_rows_has_a_value_where_it_had_one() {
+        let rows = rows(&[
+            (1, [Some(1.0), None]),
+            (2, [Some(2.0), Some(20.0)]),
+            (3, [None, Some(30.0)]),
+            (4, [Some(4.0), None]),
+        ]);
+        assert_eq!(rows.cells(0), [Some(1.0), Some(2.0), None, Some(4.0)]);
+        assert_eq!(rows.cells(1), [None, Some(20.0), Some(30.0), None]);
     }
 }

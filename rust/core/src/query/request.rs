@@ -1,6 +1,7 @@
 //! The checks of `GET /topology/series` in their order (decisions H1) and its effective request.
 
 use super::MEASUREMENTS;
+use super::answer::AnswerBounds;
 use crate::aggregate::{Aggregation, Interval};
 use crate::budget;
 
@@ -15,6 +16,8 @@ const GRACE_NS: i64 = 60 * SECOND_NS;
 pub struct SeriesLimits {
     /// Points, i.e. rows over all entities, in one answer; at least 16 (H25).
     pub points_max: u64,
+    /// Values in one answer, times and nulls included (N4).
+    pub values_max: u64,
     /// Days that a read reaches back.
     pub horizon_days: u32,
     /// Span of a raw read, seconds.
@@ -23,7 +26,21 @@ pub struct SeriesLimits {
 
 impl Default for SeriesLimits {
     fn default() -> Self {
-        Self { points_max: 10_000, horizon_days: 30, raw_span_seconds: 3_600 }
+        Self {
+            points_max: 10_000,
+            values_max: 1_000_000,
+            horizon_days: 30,
+            raw_span_seconds: 3_600,
+        }
+    }
+}
+
+impl SeriesLimits {
+    /// How much an answer may hold.
+    #[must_use]
+    pub fn bounds(&self) -> AnswerBounds {
+        let count = |max: u64| usize::try_from(max).unwrap_or(usize::MAX);
+        AnswerBounds { points_max: count(self.points_max), values_max: count(self.values_max) }
     }
 }
 

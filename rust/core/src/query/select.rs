@@ -8,18 +8,25 @@ use super::request::SeriesQuery;
 use crate::aggregate::{Aggregation, Fold, Statistic};
 use crate::batch::{Column, FieldId, FieldType, SeriesId, Table, Values};
 use crate::catalog::{Catalog, MeasurementIndex};
-use crate::column::{BlockReader, TableReader, TimeBounds};
+use crate::column::{BlockReader, TableHead, TableReader, TimeBounds};
 use crate::error::Result;
 use crate::segment::statistics;
 
-/// Which entities, channels and times a query wants, in stored ids.
+/// Which numeric fields of the measurement a query wants.
+enum Fields {
+    All,
+    /// These, ascending.
+    Some(Vec<FieldId>),
+}
+
+/// Which entities, fields and times a query wants, in stored ids.
 pub struct Selection {
     entity_of_series: HashMap<SeriesId, u32>,
     /// The series, ascending, each with its entity.
     sorted: Vec<(SeriesId, u32)>,
     /// One bit per series id, so that most rows are passed over without a hash.
     wanted: Vec<u64>,
-    channels: Vec<(FieldId, Box<str>)>,
+    fields: Fields,
     times_ns: Range<i64>,
     measurement: Option<MeasurementIndex>,
     entity_count: usize,
@@ -44,7 +51,7 @@ impl Selection {
             entity_of_series: HashMap::new(),
             sorted: Vec::new(),
             wanted: Vec::new(),
-            channels: Vec::new(),
+            fields: Fields::All,
             times_ns,
         };
         let Some(measurement) = catalog.measurement(&query.measurement) else {
@@ -63,15 +70,14 @@ impl Selection {
             selection.entity_of_series.iter().map(|(series, entity)| (*series, *entity)).collect();
         selection.sorted.sort_unstable();
         selection.leaders.sort_unstable();
-        selection.channels = catalog
-            .fields_of(measurement)
-            .filter(|(_, field)| field.field_type == FieldType::Float)
-            .filter(|(_, field)| {
-                query.fields.is_empty() || query.fields.iter().any(|name| **name == *field.name)
-            })
-            .map(|(id, field)| (id, field.name.clone()))
-            .collect();
-        selection.channels.sort_unstable_by(|(_, a), (_, b)| a.cmp(b));
+        if !query.fields.is_empty() {
+            let known =
+                query.fields.iter().filter_map(|name| catalog.find_field(measurement, name));
+            let numeric = known.filter(|(_, field_type)| *field_type == FieldType::Float);
+            let mut fields: Vec<FieldId> = numeric.map(|(id, _)| id).collect();
+            fields.sort_unstable();
+            selection.fields = Fields::Some(fields);
+        }
         selection
     }
 
@@ -92,17 +98,6 @@ impl Selection {
         self.entity_of_series.get(&series).copied()
     }
 
-    /// Names of the channels, ascending; a collector knows them by their index here.
-    pub fn channel_names(&self) -> impl Iterator<Item = &str> {
-        self.channels.iter().map(|(_, name)| &**name)
-    }
-
-    /// Number of channels.
-    #[must_use]
-    pub fn channel_count(&self) -> usize {
-        self.channels.len()
-    }
-
     /// Number of entities, known or not.
     #[must_use]
     pub const fn entity_count(&self) -> usize {
@@ -117,7 +112,8 @@ impl Selection {
     /// Whether no stored row can match.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.entity_of_series.is_empty() || self.channels.is_empty()
+        let no_field = matches!(&self.fields, Fields::Some(fields) if fields.is_empty());
+        self.entity_of_series.is_empty() || no_field
     }
 
     /// The times that are wanted; empty where the start is not before the end.
@@ -185,30 +181,37 @@ impl Selection {
             }
             let starts_ns = table.times_ns()?;
             picked.retain(|(row, _)| hours_ns.contains(&starts_ns[*row]));
-            for (channel, (field, _)) in self.channels.iter().enumerate() {
-                let mut folds = vec![Fold::default(); picked.len()];
-                for statistic in Statistic::of(aggregation) {
-                    let wanted = statistics::column_of(*field, *statistic);
-                    let columns = &table.head().columns;
-                    let at = columns.iter().position(|column| Some(column.field) == wanted);
-                    let Some(at) = at else { continue };
-                    let column = table.column(at)?;
-                    let Values::Float(values) = &column.values else { continue };
-                    let cells = Cells::new(&column.rows, values);
-                    for ((row, _), fold) in picked.iter().zip(&mut folds) {
-                        if let [value] = cells.within(&(*row..*row + 1)).0 {
-                            fold.set(*statistic, starts_ns[*row], *value);
-                        }
-                    }
+            let picked: Vec<Run> = picked
+                .into_iter()
+                .map(|(row, entity)| Run { entity, rows: row..row + 1 })
+                .collect();
+            let mut hours = Hours { picked, starts_ns, folds: Vec::new(), touched: Vec::new() };
+            let columns = self.statistics_of(aggregation, table.head());
+            for of_field in columns.chunk_by(|a, b| a.0 == b.0) {
+                for (_, statistic, at) in of_field {
+                    hours.set(*statistic, &table.column(*at)?);
                 }
-                for ((row, entity), fold) in picked.iter().zip(&folds) {
-                    if !fold.is_empty() {
-                        collector.hour(*entity, starts_ns[*row], channel, fold);
-                    }
-                }
+                hours.hand_over(of_field[0].0, collector);
             }
         }
         Ok(())
+    }
+
+    /// The columns of statistics that are wanted for an aggregation, by field; each with the
+    /// statistic and its index in the table.
+    fn statistics_of(
+        &self,
+        aggregation: Aggregation,
+        head: &TableHead,
+    ) -> Vec<(FieldId, Statistic, usize)> {
+        let columns = head.columns.iter().enumerate().filter_map(|(at, column)| {
+            let (field, statistic) = statistics::of_column(column.field)?;
+            let wanted = Statistic::of(aggregation).contains(&statistic) && self.wants(field);
+            wanted.then_some((field, statistic, at))
+        });
+        let mut columns: Vec<_> = columns.collect();
+        columns.sort_unstable_by_key(|(field, _, at)| (*field, *at));
+        columns
     }
 
     fn collect_table(
@@ -229,8 +232,8 @@ impl Selection {
         let picked = Picked::new(&wanted, &table_times_ns, times_ns);
         let marks = collector.records(&picked);
         for (index, head) in table.head().columns.iter().enumerate() {
-            if let Some(channel) = self.channel(head.field) {
-                hand_over(&table.column(index)?, channel, &picked, &marks, collector);
+            if head.field_type == FieldType::Float && self.wants(head.field) {
+                hand_over(&table.column(index)?, &picked, &marks, collector);
             }
         }
         Ok(())
@@ -261,26 +264,66 @@ impl Selection {
         let picked = Picked::new(&wanted, &table.times_ns, &self.times_ns);
         let marks = collector.records(&picked);
         for column in &table.columns {
-            if let Some(channel) = self.channel(column.field) {
-                hand_over(column, channel, &picked, &marks, collector);
+            if self.wants(column.field) {
+                hand_over(column, &picked, &marks, collector);
             }
         }
     }
 
-    fn channel(&self, field: FieldId) -> Option<usize> {
-        self.channels.iter().position(|(id, _)| *id == field)
+    fn wants(&self, field: FieldId) -> bool {
+        match &self.fields {
+            Fields::All => true,
+            Fields::Some(fields) => fields.binary_search(&field).is_ok(),
+        }
     }
 }
 
 fn hand_over<C: Collector>(
     column: &Column,
-    channel: usize,
     picked: &Picked<'_>,
     marks: &C::Marks,
     collector: &mut C,
 ) {
     if let Values::Float(values) = &column.values {
         let cells = Cells::new(&column.rows, values);
-        collector.values(picked, marks, channel, &cells);
+        collector.values(picked, marks, column.field, &cells);
+    }
+}
+
+/// Rows of statistics that are wanted, and what is known of one field in them.
+struct Hours {
+    picked: Vec<Run>,
+    /// By row of the table.
+    starts_ns: Vec<i64>,
+    /// By index of the row among those picked.
+    folds: Vec<Fold>,
+    /// The indexes at which there is a fold.
+    touched: Vec<usize>,
+}
+
+impl Hours {
+    fn set(&mut self, statistic: Statistic, column: &Column) {
+        let Values::Float(values) = &column.values else { return };
+        self.folds.resize(self.picked.len(), Fold::default());
+        let cells = Cells::new(&column.rows, values);
+        cells.each_within(
+            &self.picked,
+            |run| &run.rows,
+            |at, places| {
+                let start_ns = self.starts_ns[self.picked[at].rows.start];
+                if statistic == Statistic::Count {
+                    self.touched.push(at);
+                }
+                self.folds[at].set(statistic, start_ns, cells.values(places)[0]);
+            },
+        );
+    }
+
+    fn hand_over(&mut self, field: FieldId, collector: &mut impl Collector) {
+        for at in self.touched.drain(..) {
+            let Run { entity, rows } = &self.picked[at];
+            let fold = std::mem::take(&mut self.folds[at]);
+            collector.hour(*entity, self.starts_ns[rows.start], field, &fold);
+        }
     }
 }

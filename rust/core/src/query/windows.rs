@@ -3,58 +3,69 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::answer::EntityRows;
+use foldhash::fast::RandomState;
+
+use super::answer::{Channel, EntityRows};
+use super::by_field::ByField;
 use super::collector::{Cells, Collector, Picked, Run};
 use crate::aggregate::{Aggregation, Fold, Interval};
+use crate::batch::{FieldId, Rows};
 
 /// Folds records into epoch windows as they come.
 pub struct WindowRows {
     interval_ns: i64,
     aggregation: Aggregation,
-    entities: Vec<Windows>,
+    entities: Vec<ByField<Folds>>,
+    folds: usize,
+    folds_max: usize,
+    /// The first and the last window that has a fold. A window is known by its number, which is its
+    /// start over the interval.
+    ends: Option<(i64, i64)>,
 }
 
-/// Windows of one entity, in the order they were first touched.
-struct Windows {
-    index_of: HashMap<i64, usize>,
-    numbers: Vec<i64>,
-    /// By channel, then window; may be shorter than `numbers`.
-    folds: Vec<Vec<Fold>>,
+/// The windows of one field.
+#[derive(Default)]
+struct Folds {
+    /// Ascending.
+    windows: Vec<i64>,
+    folds: Vec<Fold>,
+    /// Windows whose first sample came after one of a later window.
+    late: HashMap<i64, Fold, RandomState>,
 }
 
 impl WindowRows {
-    /// A collector for this many entities and channels.
+    /// A collector for this many entities, which is full beyond `folds_max` values of more than one
+    /// window: a window that is answered is whole.
     #[must_use]
     pub fn new(
         entities: usize,
-        channels: usize,
         interval: Interval,
         aggregation: Aggregation,
+        folds_max: usize,
     ) -> Self {
-        let windows = || Windows {
-            index_of: HashMap::new(),
-            numbers: Vec::new(),
-            folds: vec![Vec::new(); channels],
-        };
-        Self {
-            interval_ns: interval.ns(),
-            aggregation,
-            entities: std::iter::repeat_with(windows).take(entities).collect(),
-        }
+        let entities = std::iter::repeat_with(ByField::default).take(entities).collect();
+        let interval_ns = interval.ns();
+        Self { interval_ns, aggregation, entities, folds: 0, folds_max, ends: None }
     }
 
     /// The rows of each entity.
     #[must_use]
     pub fn finish(self) -> Vec<EntityRows> {
-        let rows = |windows: &Windows| windows.rows(self.interval_ns, self.aggregation);
-        self.entities.iter().map(rows).collect()
+        let (interval_ns, aggregation) = (self.interval_ns, self.aggregation);
+        self.entities.into_iter().map(|fields| rows_of(fields, interval_ns, aggregation)).collect()
+    }
+
+    fn fold(&mut self, entity: u32, field: FieldId, window: i64) -> &mut Fold {
+        let (first, last) = self.ends.unwrap_or((window, window));
+        self.ends = Some((first.min(window), last.max(window)));
+        self.entities[entity as usize].get(field).fold(window, &mut self.folds)
     }
 }
 
 /// Consecutive rows of a table that fall into one window of an entity.
 pub struct Piece {
     entity: u32,
-    window: usize,
+    window: i64,
     rows: Range<usize>,
 }
 
@@ -66,12 +77,11 @@ impl Collector for WindowRows {
         for Run { entity, rows } in &picked.runs {
             let mut start = rows.start;
             while start < rows.end {
-                let number = picked.times_ns[start].div_euclid(self.interval_ns);
-                let start_ns = number.saturating_mul(self.interval_ns);
+                let window = picked.times_ns[start].div_euclid(self.interval_ns);
+                let start_ns = window.saturating_mul(self.interval_ns);
                 let window_ns = start_ns..start_ns.saturating_add(self.interval_ns);
                 let within = |time_ns: &&i64| window_ns.contains(time_ns);
                 let more = picked.times_ns[start + 1..rows.end].iter().take_while(within).count();
-                let window = self.entities[*entity as usize].window(number);
                 pieces.push(Piece { entity: *entity, window, rows: start..start + 1 + more });
                 start += 1 + more;
             }
@@ -83,70 +93,100 @@ impl Collector for WindowRows {
         &mut self,
         picked: &Picked<'_>,
         marks: &Self::Marks,
-        channel: usize,
+        field: FieldId,
         cells: &Cells<'_>,
     ) {
         let aggregation = self.aggregation;
-        for Piece { entity, window, rows } in marks {
-            let (values, row_of) = cells.within(rows);
-            if !values.is_empty() {
-                let fold = self.fold(*entity, channel, *window);
-                fold.add_for(aggregation, values, |at| picked.times_ns[row_of(at)]);
-            }
-        }
+        cells.each_within(
+            marks,
+            |piece| &piece.rows,
+            |piece, places| {
+                let Piece { entity, window, .. } = marks[piece];
+                let fold = self.fold(entity, field, window);
+                let time_ns = |at: usize| picked.times_ns[cells.row_at(places.start + at)];
+                fold.add_for(aggregation, cells.values(places.clone()), time_ns);
+            },
+        );
+    }
+
+    fn is_full(&self) -> bool {
+        self.folds > self.folds_max && self.ends.is_some_and(|(first, last)| first < last)
     }
 
     fn takes_hours(&self) -> Option<Aggregation> {
         (self.interval_ns == Interval::OneHour.ns()).then_some(self.aggregation)
     }
 
-    fn hour(&mut self, entity: u32, start_ns: i64, channel: usize, fold: &Fold) {
-        let number = start_ns.div_euclid(self.interval_ns);
-        let window = self.entities[entity as usize].window(number);
-        self.fold(entity, channel, window).merge(fold);
+    fn hour(&mut self, entity: u32, start_ns: i64, field: FieldId, fold: &Fold) {
+        let window = start_ns.div_euclid(self.interval_ns);
+        self.fold(entity, field, window).merge(fold);
     }
 }
 
-impl WindowRows {
-    fn fold(&mut self, entity: u32, channel: usize, window: usize) -> &mut Fold {
-        let folds = &mut self.entities[entity as usize].folds[channel];
-        if folds.len() <= window {
-            folds.resize(window + 1, Fold::default());
+impl Folds {
+    /// The fold of a window; `count` goes up where it is a new one.
+    fn fold(&mut self, window: i64, count: &mut usize) -> &mut Fold {
+        let at = match self.windows.last() {
+            Some(last) if *last == window => self.windows.len() - 1,
+            Some(last) if *last > window => match self.windows.binary_search(&window) {
+                Ok(at) => at,
+                Err(_) => {
+                    return self.late.entry(window).or_insert_with(|| {
+                        *count += 1;
+                        Fold::default()
+                    });
+                }
+            },
+            _ => {
+                *count += 1;
+                self.windows.push(window);
+                self.folds.push(Fold::default());
+                self.windows.len() - 1
+            }
+        };
+        &mut self.folds[at]
+    }
+
+    /// The windows that have a result, ascending, and the results.
+    fn results(self, aggregation: Aggregation) -> (Vec<i64>, Vec<f64>) {
+        let has_late = !self.late.is_empty();
+        let folds = self.windows.into_iter().zip(self.folds).chain(self.late);
+        let results = folds.filter_map(|(window, fold)| Some((window, fold.result(aggregation)?)));
+        if !has_late {
+            return results.unzip();
         }
-        &mut folds[window]
+        let mut results: Vec<_> = results.collect();
+        results.sort_unstable_by_key(|(window, _)| *window);
+        results.into_iter().unzip()
     }
 }
 
-impl Windows {
-    /// Index of a window by its number, which is its start over the interval.
-    fn window(&mut self, number: i64) -> usize {
-        let fresh = self.numbers.len();
-        if fresh > 0 && self.numbers[fresh - 1] == number {
-            return fresh - 1;
-        }
-        let at = *self.index_of.entry(number).or_insert(fresh);
-        if at == fresh {
-            self.numbers.push(number);
-        }
-        at
-    }
-
-    fn rows(&self, interval_ns: i64, aggregation: Aggregation) -> EntityRows {
-        let result = |channel: &Vec<Fold>, at: usize| {
-            channel.get(at).and_then(|fold| fold.result(aggregation)).unwrap_or(f64::NAN)
-        };
-        let touched = |at: usize| self.folds.iter().any(|channel| !result(channel, at).is_nan());
-        let mut order: Vec<usize> = (0..self.numbers.len()).filter(|at| touched(*at)).collect();
-        order.sort_unstable_by_key(|at| self.numbers[*at]);
-        let channel = |channel: &Vec<Fold>| {
-            let values: Vec<f64> = order.iter().map(|at| result(channel, *at)).collect();
-            if values.iter().all(|value| value.is_nan()) { Vec::new() } else { values }
-        };
-        EntityRows {
-            times_ns: order.iter().map(|at| self.numbers[*at] * interval_ns).collect(),
-            channels: self.folds.iter().map(channel).collect(),
+fn rows_of(fields: ByField<Folds>, interval_ns: i64, aggregation: Aggregation) -> EntityRows {
+    let fields = fields.into_entries().into_iter();
+    let fields: Vec<_> = fields.map(|(field, folds)| (field, folds.results(aggregation))).collect();
+    let mut windows: Vec<i64> = Vec::new();
+    for (at, (_, (of_field, _))) in fields.iter().enumerate() {
+        // Most often all fields have the same.
+        if at == 0 || *of_field != fields[0].1.0 {
+            windows.extend_from_slice(of_field);
         }
     }
+    windows.sort_unstable();
+    windows.dedup();
+    let channel = |(field, (of_field, values)): (FieldId, (Vec<i64>, Vec<f64>))| {
+        let row = |window: &i64| {
+            let row = windows.binary_search(window).expect("windows are those of all fields");
+            u32::try_from(row).expect("windows of one entity that fit in memory")
+        };
+        let is_dense = of_field.len() == windows.len();
+        let rows =
+            if is_dense { Rows::All } else { Rows::Some(of_field.iter().map(row).collect()) };
+        Channel { field, rows, values }
+    };
+    let channels = fields.into_iter().filter(|(_, (windows, _))| !windows.is_empty());
+    let channels = channels.map(channel).collect();
+    let times_ns = windows.iter().map(|window| window * interval_ns).collect();
+    EntityRows { times_ns, channels }
 }
 
 #[cfg(test)]
@@ -157,7 +197,7 @@ mod tests {
     const SECOND_NS: i64 = 1_000_000_000;
 
     fn rows(aggregation: Aggregation, samples: &[(i64, f64)]) -> EntityRows {
-        let mut windows = WindowRows::new(1, 1, Interval::OneMinute, aggregation);
+        let mut windows = WindowRows::new(1, Interval::OneMinute, aggregation, usize::MAX);
         let rows = samples.iter().map(|(seconds, value)| (seconds * SECOND_NS, [Some(*value)]));
         offer(&mut windows, &rows.collect::<Vec<_>>());
         windows.finish().remove(0)
@@ -167,19 +207,40 @@ mod tests {
     fn windows_are_epoch_aligned_labelled_by_their_start_and_ascending() {
         let rows = rows(Aggregation::Mean, &[(125, 4.0), (59, 1.0), (60, 2.0), (61, 4.0)]);
         assert_eq!(rows.times_ns, [0, 60 * SECOND_NS, 120 * SECOND_NS]);
-        assert_eq!(rows.channels[0], [1.0, 3.0, 4.0]);
+        assert_eq!(rows.cells(0), [1.0, 3.0, 4.0].map(Some));
     }
 
     #[test]
     fn f5_every_stored_value_is_a_sample() {
         let rows = rows(Aggregation::Mean, &[(1, 1.0), (1, 1.0), (1, 4.0)]);
-        assert_eq!(rows.channels[0], [2.0]);
+        assert_eq!(rows.cells(0), [Some(2.0)]);
     }
 
     #[test]
     fn h12_a_window_touched_only_by_records_without_a_channel_is_no_row() {
-        let mut windows = WindowRows::new(1, 1, Interval::OneMinute, Aggregation::Min);
+        let mut windows = WindowRows::new(1, Interval::OneMinute, Aggregation::Min, usize::MAX);
         offer(&mut windows, &[(SECOND_NS, [None])]);
         assert!(windows.finish()[0].times_ns.is_empty());
+    }
+    #[test]
+    fn h11_fields_with_windows_of_their_own_share_the_rows_of_all() {
+        let mut windows = WindowRows::new(1, Interval::OneMinute, Aggregation::Last, usize::MAX);
+        let minute = |minute: i64| minute * 60 * SECOND_NS;
+        offer(&mut windows, &[(minute(5), [Some(5.0), None]), (minute(7), [None, Some(7.0)])]);
+        // Late: a window between, and one that is there already.
+        offer(&mut windows, &[(minute(3), [Some(3.0), Some(3.5)]), (minute(7), [Some(7.5), None])]);
+        let rows = windows.finish().remove(0);
+        assert_eq!(rows.times_ns, [3, 5, 7].map(minute));
+        assert_eq!(rows.cells(0), [Some(3.0), Some(5.0), Some(7.5)]);
+        assert_eq!(rows.cells(1), [Some(3.5), None, Some(7.0)]);
+    }
+
+    #[test]
+    fn n4_a_collector_is_full_of_values_of_several_windows() {
+        let mut windows = WindowRows::new(1, Interval::OneMinute, Aggregation::Max, 2);
+        offer(&mut windows, &[(0, [Some(1.0); 3])]);
+        assert!(!windows.is_full());
+        offer(&mut windows, &[(60 * SECOND_NS, [Some(1.0); 3])]);
+        assert!(windows.is_full());
     }
 }

@@ -20,6 +20,13 @@ pub const fn column_of(field: FieldId, statistic: Statistic) -> Option<FieldId> 
     if field < FIELDS_END { Some(field << 3 | statistic as u32) } else { None }
 }
 
+/// The field and the statistic that a column holds, the inverse of [`column_of`].
+#[must_use]
+pub fn of_column(column: FieldId) -> Option<(FieldId, Statistic)> {
+    let statistic = Statistic::ALL.get((column & 7) as usize)?;
+    Some((column >> 3, *statistic))
+}
+
 /// Rows of one entity in one hour.
 struct Hour {
     leader: SeriesId,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use fleetcast_core::aggregate::{Aggregation, Interval};
 use fleetcast_core::plane::Plane;
-use fleetcast_core::query::answer::SeriesAnswer;
+use fleetcast_core::query::answer::{AnswerBounds, SeriesAnswer};
 use fleetcast_core::query::request::SeriesQuery;
 use fleetcast_core::time::{SECOND_NS, write_rfc3339};
 
@@ -99,7 +99,7 @@ impl Expected {
 
     fn read(&self, plane: &Plane, verdict: &mut Verdict) -> Result<(), String> {
         let failed = |error: fleetcast_core::error::Error| error.to_string();
-        let raw = plane.series(query(None), usize::MAX, NOW_NS).map_err(failed)?;
+        let raw = plane.series(query(None), AnswerBounds::NONE, NOW_NS).map_err(failed)?;
         let mut found: BTreeMap<u32, u32> = BTreeMap::new();
         for batch in batches_of(&raw) {
             *found.entry(batch).or_default() += 1;
@@ -128,7 +128,7 @@ impl Expected {
             }
         }
         let windows = Some((Interval::OneHour, Aggregation::Max));
-        let hourly = plane.series(query(windows), usize::MAX, NOW_NS).map_err(failed)?;
+        let hourly = plane.series(query(windows), AnswerBounds::NONE, NOW_NS).map_err(failed)?;
         if hourly_maxima(&hourly) != hourly_maxima(&raw) {
             verdict.unreadable.push("hourly maxima differ from the rows".to_owned());
         }
@@ -198,14 +198,17 @@ fn number(value: f64) -> u32 {
 
 /// The batch of each row.
 fn batches_of(answer: &SeriesAnswer) -> impl Iterator<Item = u32> {
-    let values = answer.entities.iter().flat_map(|entity| entity.channels.iter().flatten());
+    let values = answer
+        .entities
+        .iter()
+        .flat_map(|entity| entity.channels.iter().flat_map(|channel| &channel.values));
     values.map(|value| number(*value))
 }
 
 fn hourly_maxima(answer: &SeriesAnswer) -> BTreeMap<(usize, i64), u32> {
     let mut maxima = BTreeMap::new();
     for (entity, rows) in answer.entities.iter().enumerate() {
-        let values = rows.channels.iter().flatten();
+        let values = rows.channels.iter().flat_map(|channel| &channel.values);
         for (time_ns, value) in rows.times_ns.iter().zip(values) {
             let max = maxima.entry((entity, time_ns.div_euclid(HOUR_NS))).or_default();
             *max = number(*value).max(*max);
@@ -215,12 +218,9 @@ fn hourly_maxima(answer: &SeriesAnswer) -> BTreeMap<(usize, i64), u32> {
 }
 
 fn newest_of(raw: &SeriesAnswer) -> BTreeMap<String, u32> {
-    let newest = raw
-        .query
-        .entity_ids
-        .iter()
-        .zip(&raw.entities)
-        .filter_map(|(id, rows)| Some((id.clone(), number(*rows.channels.first()?.last()?))));
+    let newest = raw.query.entity_ids.iter().zip(&raw.entities).filter_map(|(id, rows)| {
+        Some((id.clone(), number(*rows.channels.first()?.values.last()?)))
+    });
     newest.collect()
 }
 

@@ -1,0 +1,234 @@
+//! The one instant at which the rows of all entities are cut, so that an answer keeps its bounds.
+
+use super::answer::{AnswerBounds, EntityRows};
+use crate::batch::Rows;
+
+/// Cuts all entities at the latest instant before which their rows keep `bounds` (H23, N4), and
+/// gives it; `None` where all rows do.
+///
+/// The first instant is answered in any case: rows that are over the bounds by themselves are
+/// left out, but for the first of each entity where only `values_max` is (H25).
+///
+/// # Panics
+/// When `points_max` is 0.
+pub fn cut(entities: &mut [EntityRows], bounds: AnswerBounds) -> Option<i64> {
+    assert!(bounds.points_max > 0, "an answer has room for a point");
+    let widths: Vec<Width> = entities.iter().map(Width::of).collect();
+    let fits = |rows_of: &dyn Fn(&EntityRows) -> usize| {
+        let (mut points, mut values) = (0_usize, 0_usize);
+        for (entity, width) in entities.iter().zip(&widths) {
+            let rows = rows_of(entity);
+            points += rows;
+            values = values.saturating_add(width.values(rows));
+        }
+        points <= bounds.points_max && values <= bounds.values_max
+    };
+    if fits(&|entity| entity.times_ns.len()) {
+        return None;
+    }
+    let mut instants_ns: Vec<i64> =
+        entities.iter().flat_map(|entity| &entity.times_ns).copied().collect();
+    instants_ns.sort_unstable();
+    instants_ns.dedup();
+    let before = |entity: &EntityRows, end_ns: i64| {
+        entity.times_ns.partition_point(|time_ns| *time_ns < end_ns)
+    };
+    // With everything before an instant the answer fits, with any later cut it does not.
+    let fitting = instants_ns.partition_point(|end_ns| fits(&|entity| before(entity, *end_ns)));
+    if fitting > 1 {
+        let cut_ns = instants_ns[fitting - 1];
+        entities.iter_mut().for_each(|entity| entity.truncate(before(entity, cut_ns)));
+        return Some(cut_ns);
+    }
+    let first_ns = instants_ns[0];
+    let mut left = bounds;
+    let mut left_out = false;
+    for (entity, width) in entities.iter_mut().zip(&widths) {
+        let of_instant = entity.times_ns.partition_point(|time_ns| *time_ns == first_ns);
+        let narrow = (1..of_instant + 1).take_while(|rows| width.values(*rows) <= left.values_max);
+        let rows = of_instant.min(narrow.count().max(1)).min(left.points_max);
+        left_out |= rows < of_instant;
+        left.points_max -= rows;
+        left.values_max = left.values_max.saturating_sub(width.values(rows));
+        entity.truncate(rows);
+    }
+    // What was left out cannot be asked for; else the next instant is where to go on.
+    let after_ns = first_ns.saturating_add(1);
+    if left_out { Some(after_ns) } else { instants_ns.get(1).copied() }
+}
+
+impl EntityRows {
+    /// Keeps the first `rows` rows and the channels that have a value in them (H9).
+    fn truncate(&mut self, rows: usize) {
+        self.times_ns.truncate(rows);
+        self.channels.retain_mut(|channel| {
+            channel.values.truncate(channel.rows.within(&(0..rows)).end);
+            let values = channel.values.len();
+            if let Rows::Some(present) = &mut channel.rows {
+                present.truncate(values);
+            }
+            if values == rows {
+                channel.rows = Rows::All;
+            }
+            values > 0
+        });
+    }
+}
+
+/// How many channels the first rows of an entity have.
+struct Width {
+    /// The first row of each channel, ascending.
+    first_rows: Vec<usize>,
+}
+
+impl Width {
+    fn of(entity: &EntityRows) -> Self {
+        let first = |channel: &super::answer::Channel| channel.rows.row_at(0);
+        let mut first_rows: Vec<usize> = entity.channels.iter().map(first).collect();
+        first_rows.sort_unstable();
+        Self { first_rows }
+    }
+
+    /// Values that the first `rows` rows make, times and nulls included.
+    fn values(&self, rows: usize) -> usize {
+        let channels = self.first_rows.partition_point(|first| *first < rows);
+        rows.saturating_mul(1 + channels)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::query::answer::Channel;
+
+    /// A row: its time, and the fields that have a value.
+    type Row = (i64, Vec<u32>);
+
+    fn entity(rows: &[Row]) -> EntityRows {
+        let times_ns = rows.iter().map(|row| row.0).collect();
+        let mut fields: Vec<u32> = rows.iter().flat_map(|row| row.1.clone()).collect();
+        fields.sort_unstable();
+        fields.dedup();
+        let channel = |field: u32| {
+            let present = (0_u32..).zip(rows).filter(|(_, row)| row.1.contains(&field));
+            let present: Vec<u32> = present.map(|(at, _)| at).collect();
+            let values = present.iter().map(|row| f64::from(*row)).collect();
+            let rows = if present.len() == rows.len() { Rows::All } else { Rows::Some(present) };
+            Channel { field, rows, values }
+        };
+        EntityRows { times_ns, channels: fields.into_iter().map(channel).collect() }
+    }
+
+    /// The values of an answer, counted cell by cell.
+    fn values(entities: &[Vec<Row>]) -> usize {
+        let of = |rows: &Vec<Row>| {
+            let fields: std::collections::BTreeSet<u32> =
+                rows.iter().flat_map(|row| row.1.iter().copied()).collect();
+            rows.iter().map(|_| 1 + fields.len()).sum::<usize>()
+        };
+        entities.iter().map(of).sum()
+    }
+
+    fn kept(entities: &[Vec<Row>], keep: impl Fn(i64) -> bool) -> Vec<Vec<Row>> {
+        let of = |rows: &Vec<Row>| rows.iter().filter(|row| keep(row.0)).cloned().collect();
+        entities.iter().map(of).collect()
+    }
+
+    fn entities() -> impl Strategy<Value = Vec<Vec<Row>>> {
+        let fields = proptest::collection::btree_set(0_u32..6, 1..4);
+        let row = (0_i64..12, fields).prop_map(|(at, fields)| (at, fields.into_iter().collect()));
+        let rows = proptest::collection::vec(row, 0..12).prop_map(|mut rows: Vec<Row>| {
+            rows.sort_by_key(|row| row.0);
+            rows
+        });
+        proptest::collection::vec(rows, 1..4)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(512))]
+
+        #[test]
+        fn h23_n4_the_cut_is_the_latest_that_keeps_both_bounds(
+            rows in entities(),
+            points_max in 1_usize..30,
+            values_max in 1_usize..80,
+        ) {
+            let fits = |rows: &[Vec<Row>]| {
+                rows.iter().map(Vec::len).sum::<usize>() <= points_max && values(rows) <= values_max
+            };
+            let mut found: Vec<EntityRows> = rows.iter().map(|rows| entity(rows)).collect();
+            let cut_ns = cut(&mut found, AnswerBounds { points_max, values_max });
+            let mut instants: Vec<i64> = rows.iter().flatten().map(|row| row.0).collect();
+            instants.sort_unstable();
+            instants.dedup();
+            let latest = instants.iter().rfind(|end| fits(&kept(&rows, |time| time < **end)));
+            if fits(&rows) {
+                prop_assert_eq!(cut_ns, None);
+                prop_assert_eq!(found, rows.iter().map(|rows| entity(rows)).collect::<Vec<_>>());
+            } else if latest.is_some_and(|latest| *latest > instants[0]) {
+                prop_assert_eq!(cut_ns, latest.copied());
+                let expected = kept(&rows, |time| time < *latest.unwrap());
+                prop_assert_eq!(found, expected.iter().map(|rows| entity(rows)).collect::<Vec<_>>());
+            } else {
+                // The first instant alone: some of its rows, and all of them that can be had.
+                let points: usize = found.iter().map(|entity| entity.times_ns.len()).sum();
+                prop_assert!((1..=points_max).contains(&points));
+                let mut left_out = false;
+                for (found, rows) in found.iter().zip(&kept(&rows, |time| time == instants[0])) {
+                    let count = found.times_ns.len();
+                    prop_assert_eq!(found, &entity(&rows[..count]));
+                    prop_assert!(count > 0 || rows.is_empty() || points == points_max);
+                    left_out |= count < rows.len();
+                }
+                let next = if left_out { Some(&(instants[0] + 1)) } else { instants.get(1) };
+                prop_assert_eq!(cut_ns, next.copied());
+            }
+        }
+    }
+
+    fn times(entities: &[EntityRows]) -> Vec<&[i64]> {
+        entities.iter().map(|rows| rows.times_ns.as_slice()).collect()
+    }
+
+    fn narrow(times: &[i64]) -> EntityRows {
+        entity(&times.iter().map(|time| (*time, vec![1])).collect::<Vec<_>>())
+    }
+
+    const FOUR_POINTS: AnswerBounds = AnswerBounds { points_max: 4, values_max: usize::MAX };
+
+    #[test]
+    fn h23_one_cut_for_all_entities_never_splits_an_instant() {
+        let mut rows = [narrow(&[1, 2, 3, 3]), narrow(&[2, 3, 9])];
+        assert_eq!(cut(&mut rows, FOUR_POINTS), Some(3));
+        assert_eq!(times(&rows), [&[1, 2][..], &[2][..]]);
+    }
+
+    #[test]
+    fn h25_an_instant_over_the_budget_alone_still_makes_progress() {
+        let mut rows = [narrow(&[5, 5, 5]), narrow(&[5, 5, 6])];
+        assert_eq!(cut(&mut rows, FOUR_POINTS), Some(6));
+        assert_eq!(times(&rows), [&[5, 5, 5][..], &[5][..]]);
+    }
+
+    #[test]
+    fn n4_wide_rows_of_one_instant_are_answered_whole() {
+        let wide = || entity(&[(5, (0..9).collect()), (8, vec![0])]);
+        let mut rows = [wide(), wide()];
+        let bounds = AnswerBounds { points_max: 100, values_max: 10 };
+        assert_eq!(cut(&mut rows, bounds), Some(8));
+        assert_eq!(times(&rows), [&[5][..], &[5][..]]);
+        // Nothing comes after, and nothing was left out.
+        assert_eq!(cut(&mut rows, bounds), None);
+        assert_eq!(times(&rows), [&[5][..], &[5][..]]);
+    }
+
+    #[test]
+    fn h9_a_channel_without_a_value_before_the_cut_is_left_out() {
+        let mut rows = [entity(&[(1, vec![0]), (2, vec![0]), (3, vec![0, 1])])];
+        let bounds = AnswerBounds { points_max: 2, values_max: usize::MAX };
+        assert_eq!(cut(&mut rows, bounds), Some(3));
+        assert_eq!(rows, [entity(&[(1, vec![0]), (2, vec![0])])]);
+    }
+}
