@@ -22,7 +22,7 @@ impl Latest {
     pub fn is_given_by(&self, other: &Self, catalog: &Catalog) -> bool {
         let samples = |latest: &Self| latest.tables().map(|(_, table)| table.len()).sum::<usize>();
         samples(self) == samples(other)
-            && self.tables().all(|(measurement, table)| {
+            && self.tables().filter(|(_, table)| table.len() > 0).all(|(measurement, table)| {
                 other.table(measurement).is_some_and(|other| table.is_given_by(other, catalog))
             })
     }
