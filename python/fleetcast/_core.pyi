@@ -36,7 +36,11 @@ class TenantFull(Refused):
     """
 
 class StoreError(Exception):
-    """A fault of the machine or the files; the message says which and what to do."""
+    """A fault of the machine or the files; the message says which and what to do.
+
+    As none of its kinds below it is an internal fault, a bug that ended one call: the store is to
+    be closed and opened anew.
+    """
 
 class StoreMissing(StoreError):
     """There is no store where one was to be opened."""
@@ -214,10 +218,11 @@ class Plane:
         """A store that lives and dies with this process: the oracle of the tests."""
     @staticmethod
     def peek(directory: str) -> Stats:
-        """Counters of the store in `directory`, read without its key and without its rows.
+        """Counters of the store in `directory` as of the last commit of any process, read from its
+        files without its key, its rows, a lock or a sync.
 
-        This process must not have the store open. Raises `StoreMissing`, `StoreDamaged`,
-        `StoreUnavailable`.
+        It takes microseconds and waits for nobody; any process may have the store open, this one
+        too. Raises `StoreMissing`, `StoreDamaged`, `StoreUnavailable`.
         """
     @staticmethod
     def verify(directory: str, master_key: bytes) -> Verified:

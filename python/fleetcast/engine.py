@@ -379,9 +379,9 @@ def _open_max() -> int:
 
 
 def peek(directory: Path) -> Stats:
-    """Counters of the plane in `directory`, read without its key and without its rows.
+    """Counters of the plane in `directory`, read without its key, its rows, a lock or a sync.
 
-    This process must not have the plane open. Raises `StoreError`.
+    Any process may have the plane open. Raises `StoreError`.
     """
     return Plane.peek(str(directory))
 

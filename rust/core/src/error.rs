@@ -3,6 +3,7 @@
 //! Bad input is a value ([`crate::fault::Refusal`]), not one of these.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 /// Result of an engine operation.
@@ -62,6 +63,11 @@ pub enum Error {
     Exists(PathBuf),
     /// There is no store where one was to be opened.
     Missing(PathBuf),
+    /// A bug: the call panicked. What was under way is as a crash would have left it.
+    Internal {
+        /// What the panic said.
+        message: String,
+    },
     /// A setting or argument of the embedding program is out of its range.
     Invalid {
         /// What is wrong and what is allowed.
@@ -98,6 +104,19 @@ impl Error {
     }
 }
 
+/// Runs `work`; a panic in there becomes [`Error::Internal`], so that a bug ends one call and no more.
+///
+/// # Errors
+/// Those of `work`, and [`Error::Internal`].
+pub fn catching<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
+    // Whatever locks the panic poisons are taken over only where what they guard is sound.
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        Err(Error::Internal { message: text.unwrap_or("no message").to_owned() })
+    })
+}
+
 /// Whether a device, a quota or a limit on the size of files has no room left.
 pub(crate) fn is_disk_full(error: &std::io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG))
@@ -126,6 +145,9 @@ impl fmt::Display for Error {
             }
             Self::Exists(path) => write!(f, "{} already exists", path.display()),
             Self::Missing(path) => write!(f, "{} does not exist", path.display()),
+            Self::Internal { message } => {
+                write!(f, "internal fault in the engine, please report it: {message}")
+            }
             Self::Invalid { message } => f.write_str(message),
         }
     }
@@ -137,5 +159,25 @@ impl std::error::Error for Error {
             Self::Io { source, .. } => Some(source),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bug_ends_one_call_and_says_so() {
+        let values = [1, 2];
+        let at = std::hint::black_box(2);
+        let internal = |outcome| match outcome {
+            Err(Error::Internal { message }) => message,
+            other => panic!("{other:?}"),
+        };
+        let formatted = internal(catching(|| Ok(values[at])));
+        assert_eq!(formatted, "index out of bounds: the len is 2 but the index is 2");
+        assert_eq!(internal(catching(|| panic!("as it is"))), "as it is");
+        assert!(matches!(catching(|| Ok(1)), Ok(1)));
+        assert!(matches!(catching(|| Err::<(), _>(Error::Stale)), Err(Error::Stale)));
     }
 }

@@ -42,6 +42,7 @@ pub(crate) fn store_error(error: &Error) -> PyErr {
         Error::Corrupt { .. } => StoreDamaged::new_err(message),
         Error::DiskFull => StoreFull::new_err(message),
         Error::Invalid { .. } => PyValueError::new_err(message),
+        Error::Internal { .. } => StoreError::new_err(message),
         Error::Io { .. }
         | Error::Database { .. }
         | Error::TooLarge { .. }

@@ -5,6 +5,7 @@
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 mod arrow;
+mod door;
 mod errors;
 mod limiter;
 mod plane;

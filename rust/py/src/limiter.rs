@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use fleetcast_core::error::Result;
 use fleetcast_core::limiter::{self, Client, RetryAfter, Rules};
 
-use crate::errors::store_error;
+use crate::door::leave;
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct Limiter(limiter::Limiter);
@@ -18,7 +18,7 @@ impl Limiter {
         py: Python<'_>,
         work: impl FnOnce(&limiter::Limiter) -> Result<R> + Send,
     ) -> PyResult<R> {
-        py.detach(|| work(&self.0)).map_err(|error| store_error(&error))
+        leave(py, || work(&self.0))
     }
 }
 
@@ -47,9 +47,7 @@ impl Limiter {
             lockout_window_seconds,
             lockout_seconds,
         };
-        py.detach(|| limiter::Limiter::open(Path::new(path), rules))
-            .map(Self)
-            .map_err(|error| store_error(&error))
+        leave(py, || limiter::Limiter::open(Path::new(path), rules)).map(Self)
     }
 
     #[pyo3(signature = (address, *, now_ns=None))]

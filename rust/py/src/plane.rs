@@ -19,6 +19,7 @@ use fleetcast_core::query::request::{QueryRefusal, SeriesLimits, SeriesRequest};
 use fleetcast_core::wire::Format;
 
 use crate::arrow::ArrowStream;
+use crate::door::leave;
 use crate::errors::{query_refused, store_error, write_error};
 use crate::results::{Compacted, Stats, Verified, WriteResult};
 
@@ -41,7 +42,11 @@ impl Plane {
     ) -> PyResult<R> {
         let plane = self.open.read().ok().and_then(|open| open.clone());
         let plane = plane.ok_or_else(|| store_error(&Error::Closed))?;
-        py.detach(|| work(&plane)).map_err(|error| store_error(&error))
+        leave(py, move || {
+            // Moved in here: what is freed with the last use of a closed plane needs no GIL.
+            let plane = plane;
+            work(&plane)
+        })
     }
 
     /// Writes one batch as of `now_ns`, else of the system clock.
@@ -110,8 +115,7 @@ impl Plane {
     #[staticmethod]
     fn create(py: Python<'_>, directory: &str, master_key: &[u8]) -> PyResult<()> {
         let master_key = key(master_key)?;
-        py.detach(|| plane::Plane::create(Path::new(directory), master_key))
-            .map_err(|error| store_error(&error))
+        leave(py, || plane::Plane::create(Path::new(directory), master_key))
     }
 
     #[staticmethod]
@@ -122,9 +126,8 @@ impl Plane {
         tenant_key: &str,
     ) -> PyResult<Self> {
         let master_key = key(master_key)?;
-        py.detach(|| plane::Plane::open(Path::new(directory), master_key, tenant_key))
+        leave(py, || plane::Plane::open(Path::new(directory), master_key, tenant_key))
             .map(Self::wrap)
-            .map_err(|error| store_error(&error))
     }
 
     #[staticmethod]
@@ -135,16 +138,12 @@ impl Plane {
     #[staticmethod]
     fn verify(py: Python<'_>, directory: &str, master_key: &[u8]) -> PyResult<Verified> {
         let master_key = key(master_key)?;
-        py.detach(|| plane::Plane::verify(Path::new(directory), master_key))
-            .map(Verified::from)
-            .map_err(|error| store_error(&error))
+        leave(py, || plane::Plane::verify(Path::new(directory), master_key)).map(Verified::from)
     }
 
     #[staticmethod]
     fn peek(py: Python<'_>, directory: &str) -> PyResult<Stats> {
-        py.detach(|| plane::Plane::peek(Path::new(directory)))
-            .map(Stats::from)
-            .map_err(|error| store_error(&error))
+        leave(py, || plane::Plane::peek(Path::new(directory))).map(Stats::from)
     }
 
     #[pyo3(signature = (
@@ -400,9 +399,14 @@ impl Plane {
         self.detached(py, |plane| Ok(plane.buffered_bytes()))
     }
 
-    fn close(&self, py: Python<'_>) {
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
         let plane = self.open.write().ok().and_then(|mut open| open.take());
-        py.detach(|| plane.inspect(|plane| plane.close()));
+        leave(py, move || {
+            if let Some(plane) = plane {
+                plane.close();
+            }
+            Ok(())
+        })
     }
 }
 

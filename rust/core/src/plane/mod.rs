@@ -35,7 +35,7 @@ use crate::manifest::{Manifest, SegmentEntry};
 use crate::query::latest::Latest;
 use crate::seal::{self, DataKey, Kind, Sealer, random_plane_id};
 use crate::spelling::SpellingCache;
-use crate::store::{Counts, LmdbStore, MemoryStore, Store};
+use crate::store::{Counts, LmdbStore, MemoryStore, Peeked, Store};
 
 /// Name of the file that holds the wrapped data key.
 const KEY_FILE: &str = "key";
@@ -179,22 +179,16 @@ impl Plane {
         }
     }
 
-    /// Counters of the plane in `directory`, which needs neither its key nor a look at its rows:
-    /// what is stored now counts as what was written.
+    /// Counters of the plane in `directory` as of the last commit of any process, which needs neither
+    /// its key nor a look at its rows: what is stored now counts as what was written. It takes
+    /// microseconds, waits for nobody, and any process may have the plane open.
     ///
     /// # Errors
-    /// As [`LmdbStore::open`]: this process must not have the plane open.
+    /// Those of [`LmdbStore::peek`].
     pub fn peek(directory: &Path) -> Result<Stats> {
-        let store = LmdbStore::open(directory)?;
-        let (counts, series) = store.peek()?;
-        Ok(Stats {
-            counts,
-            series,
-            stored_rows: counts.rows,
-            stored_values: counts.values,
-            segments: store.segments()?.len() as u64,
-            stored_bytes: store.stored_bytes()?,
-        })
+        let Peeked { counts, series, segments, stored_bytes } = LmdbStore::peek(directory)?;
+        let (stored_rows, stored_values) = (counts.rows, counts.values);
+        Ok(Stats { counts, series, stored_rows, stored_values, segments, stored_bytes })
     }
 
     /// Makes durable what was acknowledged before it was.

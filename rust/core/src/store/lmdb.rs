@@ -117,17 +117,6 @@ impl LmdbStore {
         Ok(store)
     }
 
-    /// Counters and the number of series, read without anything else of the store.
-    ///
-    /// # Errors
-    /// See [`Store`].
-    pub fn peek(&self) -> Result<(Counts, u64)> {
-        self.env.read("read the head", |txn| {
-            let head = self.tables.head(txn)?;
-            Ok((head.counts, self.tables.next_ids(txn, &head)?.series.into()))
-        })
-    }
-
     /// Bytes of a segment.
     ///
     /// # Errors
@@ -371,6 +360,9 @@ fn copy_after(table: Sequenced, txn: &RoTxn<'_>, after: u64) -> TxnResult<Vec<(u
     Ok(copied)
 }
 
+pub use peek::Peeked;
+
+mod peek;
 mod verify;
 
 #[cfg(test)]

@@ -3,36 +3,18 @@
 //! LMDB trusts its pages: a damaged one sends it beyond its map, and that ends the process, with it
 //! every tenant's requests. So before a file is used, each page of its trees is looked at, through
 //! reads of the file and not through the map. What the trees hold is sealed and checked when it is
-//! read. The layout is that of LMDB's `mdb.c`: `MDB_page`, `MDB_node`, `MDB_db`, `MDB_meta`.
+//! read.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 
+use super::lmdb_file::{
+    BRANCH, CORRUPT, FREE_TREE_AT, HEADER_BYTES, IS_TREE, KINDS, LAST_PAGE_AT, LEAF, MAIN_TREE_AT,
+    NO_ROOT, NODE_BYTES, ON_OVERFLOW_PAGES, OVERFLOW, ROOT_AT, TRANSACTION_AT, TREE_BYTES,
+    bytes_at, u16_at, u64_at,
+};
 use crate::error::{Error, Result};
-
-const CORRUPT: Error = Error::Corrupt { what: "the store's database" };
-
-const HEADER_BYTES: usize = 16;
-const BRANCH: u16 = 0x01;
-const LEAF: u16 = 0x02;
-const OVERFLOW: u16 = 0x04;
-/// The flags that say what a page is; the others matter only in memory.
-const KINDS: u16 = 0x6f;
-
-const NODE_BYTES: usize = 8;
-const ON_OVERFLOW_PAGES: u16 = 0x01;
-const IS_TREE: u16 = 0x02;
-
-/// Offsets in a head page: the two trees, the last page in use, and the transaction that wrote it.
-const FREE_TREE_AT: usize = HEADER_BYTES + 24;
-const MAIN_TREE_AT: usize = FREE_TREE_AT + TREE_BYTES;
-const LAST_PAGE_AT: usize = MAIN_TREE_AT + TREE_BYTES;
-const TRANSACTION_AT: usize = LAST_PAGE_AT + 8;
-/// Bytes of a tree's record, and the offset of its root in there.
-const TREE_BYTES: usize = 48;
-const ROOT_AT: usize = 40;
-const NO_ROOT: u64 = u64::MAX;
 
 /// LMDB keeps the path to a page in an array of this length.
 const DEPTH_MAX: usize = 32;
@@ -200,21 +182,6 @@ impl<'f> Walk<'f> {
         self.file.read_exact_at(&mut bytes, at).map_err(failed)?;
         Ok(bytes)
     }
-}
-
-fn bytes_at(bytes: &[u8], at: usize, length: usize) -> Result<&[u8]> {
-    at.checked_add(length).and_then(|end| bytes.get(at..end)).ok_or(CORRUPT)
-}
-
-// LMDB writes numbers as the machine has them, and its files move only between alike machines.
-fn u16_at(bytes: &[u8], at: usize) -> Result<u16> {
-    let bytes = bytes_at(bytes, at, 2)?.try_into().map_err(|_| CORRUPT)?;
-    Ok(u16::from_le_bytes(bytes))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> Result<u64> {
-    let bytes = bytes_at(bytes, at, 8)?.try_into().map_err(|_| CORRUPT)?;
-    Ok(u64::from_le_bytes(bytes))
 }
 
 #[cfg(test)]

@@ -12,11 +12,12 @@ mod group;
 mod lmdb;
 mod lmdb_check;
 mod lmdb_env;
+mod lmdb_file;
 mod lmdb_records;
 mod memory;
 mod segment_files;
 
-pub use lmdb::LmdbStore;
+pub use lmdb::{LmdbStore, Peeked};
 pub use memory::MemoryStore;
 
 use crate::batch::{FieldId, FieldType, NEW_SERIES_BASE, SeriesId};
