@@ -70,7 +70,7 @@ def test_an_owner_holds_no_more_threads_than_it_leaves_to_others():
 
 def test_a_lane_that_may_not_start_waits_until_it_may():
     shut = {Lane("a", "read")}
-    turns = Turns(2, lambda lane: lane not in shut)
+    turns = Turns(2, lambda lane, _item: lane not in shut)
     for number in range(3):
         turns.put(Lane("a", "read"), f"read {number}")
     turns.put(Lane("a", "write"), "write")

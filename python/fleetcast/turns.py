@@ -27,20 +27,20 @@ class Lane(NamedTuple):
     kind: str = ""
 
 
-def _always(_lane: Lane) -> bool:
+def _always(_lane: Lane, _item: object) -> bool:
     return True
 
 
 class Turns(Generic[T]):
     """Items that wait for one of `2 * owner_max` threads, of which one owner gets `owner_max`.
 
-    `may_start` says whether a lane may be served now; where it may not, `retry` asks again. Safe
-    to share between threads.
+    `starts` is the last question before an item is served; while it says no, its lane waits, and
+    `retry` asks again. Safe to share between threads.
     """
 
-    def __init__(self, owner_max: int, may_start: Callable[[Lane], bool] = _always) -> None:
+    def __init__(self, owner_max: int, starts: Callable[[Lane, T], bool] = _always) -> None:
         self.threads_max = 2 * owner_max
-        self._may_start = may_start
+        self._starts = starts
         self._lanes: dict[Lane, deque[T]] = {}
         self._under_way = Share()
         self._lock = threading.Lock()
@@ -91,10 +91,11 @@ class Turns(Generic[T]):
         self._tokens.put(None)
 
     def retry(self) -> None:
-        """Looks again at all that could not start."""
+        """Looks again at what could not start, at as much as there are threads for."""
         with self._lock:
-            parked, self._parked = self._parked, 0
-        for _ in range(parked):
+            again = min(self._parked, self.threads_max)
+            self._parked -= again
+        for _ in range(again):
             self._tokens.put(None)
 
     def withdraw(self, lane: Lane, which: Callable[[T], bool]) -> list[T]:
@@ -126,7 +127,12 @@ class Turns(Generic[T]):
         self._tokens.put(None)
 
     def _takes(self, lane: Lane) -> bool:
-        return self._may_start(lane) and self._under_way.take(lane.owner, 1, self.threads_max)
+        if not self._under_way.take(lane.owner, 1, self.threads_max):
+            return False
+        if self._starts(lane, self._lanes[lane][0]):
+            return True
+        self._under_way.give(lane.owner, 1)
+        return False
 
     def _next(self, lane: Lane) -> T:
         self._waiting -= 1

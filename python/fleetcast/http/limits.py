@@ -43,6 +43,6 @@ class Limits:
     unsent_bytes_max: int = 256 * 1_048_576
     """Answers that clients have not taken, per worker. Beyond it those who take nothing are cut."""
     unsent_bytes_per_tenant_max: int = 64 * 1_048_576
-    """While a tenant holds more, its reads wait; it is looked at before an answer is made."""
+    """A read whose answer would take its tenant past this waits; one alone always passes."""
     unsent_wait_seconds: float = 5.0
     """A read that has waited so long for that is refused."""

@@ -14,17 +14,10 @@ _KEYS_MAX = 65_536
 
 
 class Holding:
-    """What one owner holds of a share until it gives it back.
-
-    `freed` is told whose and how much each time.
-    """
+    """What one owner holds of a share; `freed` is called when it has given all of it back."""
 
     def __init__(
-        self,
-        share: Share,
-        owner: str,
-        amount: int,
-        freed: Callable[[str, int], None] | None = None,
+        self, share: Share, owner: str, amount: int, freed: Callable[[], None] | None = None
     ) -> None:
         self._share = share
         self._owner = owner
@@ -32,16 +25,24 @@ class Holding:
         self._freed = freed
 
     def give(self, amount: int) -> None:
-        """Gives back a part."""
+        """Gives back a part, or all where that is less."""
+        amount = min(amount, self._amount)
+        if amount == 0:
+            return
         self._amount -= amount
         self._share.give(self._owner, amount)
-        if self._freed is not None:
-            self._freed(self._owner, amount)
+        if self._amount == 0 and self._freed is not None:
+            self._freed()
 
     def give_all(self) -> None:
         """Gives back the rest."""
-        if self._amount:
-            self.give(self._amount)
+        self.give(self._amount)
+
+    def move(self, owner: str) -> None:
+        """Has another owner hold it."""
+        self._share.add(owner, self._amount)
+        self._share.give(self._owner, self._amount)
+        self._owner = owner
 
 
 class Owners:

@@ -22,9 +22,11 @@ if TYPE_CHECKING:
     from fleetcast.http.connection import Connection
     from fleetcast.http.limits import Limits
 
-_READ, _WRITE = "read", "write"
+_WRITE, _SMALL_READ, _LARGE_READ = "write", "small read", "large read"
 _OVER_SHARE = "over share"  # owns the turns in which requests are refused; no account, no address
 _STALLED_SECONDS = 1.0
+_SMALL_BYTES_MAX = 1_048_576
+_SIZES_MAX = 65_536  # answers whose size is remembered
 
 
 class Waiting:
@@ -36,13 +38,14 @@ class Waiting:
         self._requests = Share()
         self._body_bytes = Share()
         self._unsent_bytes = Share()
-        self._turns: Turns[Connection] = Turns(threads, self._may_start)
+        self._sizes: dict[int, int] = {}
+        self._turns: Turns[Connection] = Turns(threads, self._starts)
         self.threads_max = self._turns.threads_max
         self.close = self._turns.close
 
     @property
     def unsent_bytes(self) -> int:
-        """Bytes of answers that clients have not taken."""
+        """Bytes of answers that clients have not taken, and of those that are being made."""
         return self._unsent_bytes.total
 
     def __len__(self) -> int:
@@ -79,7 +82,7 @@ class Waiting:
         if lane.owner in {account_id, _OVER_SHARE}:
             return True
         if self._owners.learn(connection, account_id):
-            for kind in (_READ, _WRITE):
+            for kind in (_WRITE, _SMALL_READ, _LARGE_READ):
                 for each in self._turns.withdraw(Lane(lane.owner, kind), lambda _each: True):
                     self._requests.give(lane.owner, 1)
                     self._queue(each)
@@ -87,6 +90,8 @@ class Waiting:
             return False
         self._requests.give(lane.owner, 1)
         self._requests.add(account_id, 1)
+        if connection.unsent_held is not None:
+            connection.unsent_held.move(account_id)
         connection.lane = Lane(account_id, lane.kind)
         return True
 
@@ -100,20 +105,38 @@ class Waiting:
         connection.body_held = Holding(self._body_bytes, connection.owner, amount)
         return True
 
+    def note_size(self, connection: Connection, size_bytes: int) -> None:
+        """Remembers how large an answer has become, before the request is forgotten.
+
+        What was larger before is not forgotten at once: the same path may be asked for less.
+        """
+        if connection.over_share:
+            return
+        if len(self._sizes) >= _SIZES_MAX:
+            self._sizes.clear()
+        what = _what(connection)
+        self._sizes[what] = max(size_bytes, self._sizes.get(what, 0) * 3 // 4)
+
     def hold_unsent(self, connection: Connection) -> None:
-        """Counts what the client has not taken at once."""
-        owner, amount = connection.owner, connection.unsent_bytes
-        self._unsent_bytes.add(owner, amount)
-        connection.unsent_held = Holding(self._unsent_bytes, owner, amount, self._freed)
+        """Counts what the client has not taken at once, in the place of what was guessed."""
+        guessed, amount = connection.unsent_held, connection.unsent_bytes
+        connection.unsent_held = self._held(connection.owner, amount) if amount else None
+        if guessed is not None:
+            guessed.give_all()
 
     def sweep(self, now: float, connections: Iterable[Connection]) -> Iterator[Connection]:
         """Refuses reads that have waited too long, and names connections that are to be closed."""
         since = now - self._limits().unsent_wait_seconds
+
+        def overdue(connection: Connection) -> bool:
+            return connection.queued_at <= since and not self._fits(connection.owner, connection)
+
         for lane in self._turns.lanes():
-            if not self._may_start(lane):
-                for each in self._turns.withdraw(lane, lambda one: one.queued_at <= since):
+            if lane.kind in {_SMALL_READ, _LARGE_READ}:
+                for each in self._turns.withdraw(lane, overdue):
                     self._requests.give(lane.owner, 1)
                     self._refuse(each)
+        self._turns.retry()
         return self._stalled(now, connections)
 
     def _stalled(self, now: float, connections: Iterable[Connection]) -> Iterator[Connection]:
@@ -141,23 +164,44 @@ class Waiting:
     def _queue(self, connection: Connection) -> None:
         assert connection.head is not None  # noqa: S101 - only whole heads are queued
         owner = connection.owner = self._owners.of(connection)
-        if self._requests.take(owner, 1, self._limits().connections_max):
-            kind = _WRITE if connection.head.told.method in METHODS_WITH_BODY else _READ
-            self._turns.put(Lane(owner, kind), connection)
-        else:
+        if not self._requests.take(owner, 1, self._limits().connections_max):
             self._refuse(connection)
+        elif connection.head.told.method in METHODS_WITH_BODY:
+            self._turns.put(Lane(owner, _WRITE), connection)
+        else:
+            small = self._expected_bytes(connection) <= _SMALL_BYTES_MAX
+            self._turns.put(Lane(owner, _SMALL_READ if small else _LARGE_READ), connection)
 
     def _refuse(self, connection: Connection) -> None:
         connection.over_share = True
         self._turns.put(Lane(_OVER_SHARE, connection.owner), connection)
 
-    def _may_start(self, lane: Lane) -> bool:
-        if lane.kind != _READ:
+    def _starts(self, lane: Lane, connection: Connection) -> bool:
+        """Whether an answer may be made; a large one is counted from now on."""
+        if lane.kind not in {_SMALL_READ, _LARGE_READ}:
             return True
-        held = self._unsent_bytes.held(lane.owner)
-        return held < self._limits().unsent_bytes_per_tenant_max
+        if not self._fits(lane.owner, connection):
+            return False
+        if lane.kind == _LARGE_READ:
+            connection.unsent_held = self._held(lane.owner, self._expected_bytes(connection))
+        return True
 
-    def _freed(self, owner: str, amount: int) -> None:
+    def _fits(self, owner: str, connection: Connection) -> bool:
         held = self._unsent_bytes.held(owner)
-        if held < self._limits().unsent_bytes_per_tenant_max <= held + amount:
-            self._turns.retry()
+        most = self._limits().unsent_bytes_per_tenant_max
+        return held == 0 or held + self._expected_bytes(connection) <= most
+
+    def _expected_bytes(self, connection: Connection) -> int:
+        """The size of the last answer to the same; two unknown ones are all that is let in."""
+        unknown = self._limits().unsent_bytes_per_tenant_max // 2
+        return self._sizes.get(_what(connection), unknown)
+
+    def _held(self, owner: str, amount: int) -> Holding:
+        self._unsent_bytes.add(owner, amount)
+        return Holding(self._unsent_bytes, owner, amount, self._turns.retry)
+
+
+def _what(connection: Connection) -> int:
+    """What is asked for, by whom; as a hash, for a path may be long."""
+    assert connection.head is not None  # noqa: S101 - only whole heads are queued
+    return hash((connection.owner, connection.head.told.path))

@@ -131,9 +131,9 @@ class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
             logger.exception("the application failed", extra={"request_id": request_id})
             content: dict[str, object] = {"error": "internal_error", "request_id": request_id}
             parts, keep = [whole_answer(500, content, request_id)], False
+        self._waiting.note_size(connection, sum(map(len, parts)))
         step = connection.answer(parts, keep=keep, now=time.monotonic())
-        if step is Step.WRITE:
-            self._waiting.hold_unsent(connection)
+        self._waiting.hold_unsent(connection)
         return step
 
     def _asked(self, connection: Connection) -> Exchange:
