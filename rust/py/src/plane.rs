@@ -98,7 +98,7 @@ impl Plane {
     ) -> PyResult<Vec<Vec<u8>>> {
         let outcome = self.detached(py, |plane| {
             let clock_ns = clock_ns(now_ns);
-            match request.check(limits, plane.read_instant(clock_ns)?) {
+            match request.check(limits, plane.read_instant(clock_ns)?, clock_ns) {
                 Ok(query) => {
                     let answer = plane.series(query, limits.bounds(), clock_ns)?;
                     Ok(Ok(answer.to_json_chunks()))
@@ -340,6 +340,11 @@ impl Plane {
             Frame::of_series(&plane.series(query, AnswerBounds::NONE, clock_ns)?)
         })
         .map(ArrowStream::from)
+    }
+
+    #[pyo3(signature = (*, now_ns=None))]
+    fn ingest_lead_ns(&self, py: Python<'_>, now_ns: Option<i64>) -> PyResult<i64> {
+        self.detached(py, |plane| Ok(plane.ingest_lead_ns(clock_ns(now_ns))))
     }
 
     fn ping(&self, py: Python<'_>) -> PyResult<()> {

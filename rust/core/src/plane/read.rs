@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{MISSING, Plane, Snapshot, State, VIEWS_MAX};
+use super::{MISSING, Plane, SECOND_NS, Snapshot, State, VIEWS_MAX};
 use crate::catalog::{Catalog, MeasurementIndex};
 use crate::error::{Error, Result};
 use crate::json::{self, Chunks};
@@ -12,6 +12,10 @@ use crate::seal::Kind;
 
 /// Blocks read in one go: bounds memory and the time a read transaction stays open.
 const BLOCKS_PER_READ: usize = 256;
+
+/// How far an ingest instant may lie ahead of the clock for reads to follow it: a clock that is set
+/// right steps back by no more, and one that was wrong must not decide for long what is now.
+const LEAD_FOLLOWED_NS: i64 = 5 * SECOND_NS;
 
 /// What [`Plane::with_latest`] lends.
 pub struct LatestView<'a> {
@@ -24,14 +28,22 @@ pub struct LatestView<'a> {
 }
 
 impl Plane {
-    /// The instant a read is made at: after every commit it sees (D12), else `clock_ns`.
+    /// The instant a read is made at: `clock_ns`, or after every commit that it sees where the last
+    /// of them were made by a clock that was ahead by up to [`LEAD_FOLLOWED_NS`] (D12, D15).
     ///
     /// # Errors
     /// Those of [`Self::follow`].
     pub fn read_instant(&self, clock_ns: i64) -> Result<i64> {
         self.follow()?;
-        let last_ingest_ns = self.state().last_ingest_ns;
-        Ok(last_ingest_ns.map_or(clock_ns, |last| clock_ns.max(last.saturating_add(1))))
+        Ok(self.state().read_instant(clock_ns))
+    }
+
+    /// How far the last ingest instant lies ahead of `clock_ns`, as far as the log was followed: 0
+    /// where reads take it in.
+    #[must_use]
+    pub fn ingest_lead_ns(&self, clock_ns: i64) -> i64 {
+        let last_ns = self.state().last_ingest_ns.unwrap_or(i64::MIN);
+        Some(last_ns.saturating_sub(clock_ns)).filter(|lead| *lead > LEAD_FOLLOWED_NS).unwrap_or(0)
     }
 
     /// Lends the newest sample of every entity in `[as_of_ns - freshness_ns, as_of_ns)` to `lend`.
@@ -157,6 +169,19 @@ impl LatestView<'_> {
 }
 
 impl State {
+    fn read_instant(&self, clock_ns: i64) -> i64 {
+        let followed_until_ns = clock_ns.saturating_add(LEAD_FOLLOWED_NS);
+        let is_followed = |ingest_ns: &i64| *ingest_ns <= followed_until_ns;
+        let last_ns = match self.last_ingest_ns {
+            // A clock was wrong: what was written by a better one is among the last blocks.
+            Some(last_ns) if !is_followed(&last_ns) => {
+                self.log.iter().map(|block| block.ingest_ns).filter(is_followed).max()
+            }
+            last_ns => last_ns,
+        };
+        last_ns.map_or(clock_ns, |last_ns| clock_ns.max(last_ns.saturating_add(1)))
+    }
+
     /// The segments, and the blocks of the log with a row in `range_ns`, perhaps some without.
     pub(super) fn snapshot(&self, range_ns: &Range<i64>) -> Snapshot {
         let overlaps = |block: &&super::LogBlock| {

@@ -17,8 +17,7 @@ pub use self::value::ValueRef;
 use self::instant::Instant;
 use self::order::Order;
 use self::samples::Samples;
-use self::table_rows::TableRows;
-use self::value::Value;
+use self::table_rows::{Cells, TableRows};
 use crate::batch::{FieldId, SeriesId, Table};
 use crate::catalog::{Catalog, EntityIndex, MeasurementIndex};
 
@@ -161,37 +160,32 @@ impl LatestTable {
         &mut self,
         slot: u32,
         (series, time_ns): (SeriesId, i64),
-        cells: &mut table_rows::Cells<'_>,
+        cells: &mut Cells<'_>,
         catalog: &Catalog,
     ) {
         let at = slot as usize;
         let before = (self.series[at] != NONE).then_some((self.series[at], self.times_ns[at]));
-        match before {
-            Some((_, newest_ns)) if time_ns < newest_ns => return,
-            Some((of, newest_ns)) if time_ns == newest_ns => {
-                if self.instants.contains_key(&slot) || of != series || !self.is_over(slot, cells) {
-                    self.join(slot, of, series, cells, catalog);
-                    self.series[at] = series;
-                    return;
-                }
-            }
-            _ => {
-                if !self.instants.is_empty() {
-                    self.instants.remove(&slot);
-                }
-                self.times_ns[at] = time_ns;
-                self.series[at] = series;
-                self.newest_ns = self.newest_ns.max(Some(time_ns));
-            }
+        if before.is_some_and(|(_, newest_ns)| time_ns < newest_ns) {
+            return;
         }
-        let own = self.samples.own_shape(slot, cells.columns());
-        let shape = own.unwrap_or_else(|| self.samples.shape_of(cells.columns()));
-        self.samples.set(slot, shape, cells.iter());
-    }
-
-    /// Whether a row has every field of a slot's only row, so that nothing is left of that.
-    fn is_over(&self, slot: u32, cells: &table_rows::Cells<'_>) -> bool {
-        self.samples.own_shape(slot, cells.columns()).is_some()
+        self.series[at] = series;
+        let shape = self.samples.shape_for(slot, cells);
+        match before {
+            // Nothing is left of a row of the same tags and fields.
+            Some((before, newest_ns))
+                if time_ns == newest_ns && (before != series || !self.samples.has(slot, shape)) =>
+            {
+                self.join(slot, before, series, cells, catalog);
+                return;
+            }
+            _ => {}
+        }
+        if !self.instants.is_empty() {
+            self.instants.remove(&slot);
+        }
+        self.times_ns[at] = time_ns;
+        self.newest_ns = self.newest_ns.max(Some(time_ns));
+        self.samples.set(slot, shape, cells);
     }
 
     /// Adds a row to those of the same instant, the last of which is of series `before`.
@@ -200,7 +194,7 @@ impl LatestTable {
         slot: u32,
         before: SeriesId,
         series: SeriesId,
-        cells: &table_rows::Cells<'_>,
+        cells: &Cells<'_>,
         catalog: &Catalog,
     ) {
         let tags_bytes = |series| {
@@ -217,8 +211,7 @@ impl LatestTable {
             samples.remove(slot);
             instant
         });
-        let cells = cells.iter().map(|(column, place)| (column.field, Value::of(column, place)));
-        instant.add(series, tags_bytes(series), cells);
+        instant.add(series, tags_bytes(series), cells.values());
     }
 
     fn retain(&mut self, kept: &impl Fn(i64) -> bool) {

@@ -112,11 +112,17 @@ pub enum QueryRefusal {
 }
 
 impl SeriesRequest {
-    /// The effective query at the instant `now_ns`.
+    /// The effective query: `read_ns` is the end where none is asked for, `clock_ns` what the
+    /// horizon reaches back from (D15).
     ///
     /// # Errors
     /// The first check of decisions H1 that fails, from the character check on.
-    pub fn check(self, limits: &SeriesLimits, now_ns: i64) -> Result<SeriesQuery, QueryRefusal> {
+    pub fn check(
+        self,
+        limits: &SeriesLimits,
+        read_ns: i64,
+        clock_ns: i64,
+    ) -> Result<SeriesQuery, QueryRefusal> {
         self.check_characters()?;
         if !MEASUREMENTS.contains(&self.measurement.as_str()) {
             return Err(QueryRefusal::UnknownMeasurement);
@@ -125,8 +131,8 @@ impl SeriesRequest {
             return Err(QueryRefusal::AggRequiresInterval);
         }
         let end_given = self.end_ns.is_some();
-        let query = self.into_query(now_ns);
-        query.check_range(limits, now_ns, end_given)?;
+        let query = self.into_query(read_ns);
+        query.check_range(limits, clock_ns, end_given)?;
         Ok(query)
     }
 
@@ -169,7 +175,7 @@ impl SeriesQuery {
     fn check_range(
         &self,
         limits: &SeriesLimits,
-        now_ns: i64,
+        clock_ns: i64,
         end_given: bool,
     ) -> Result<(), QueryRefusal> {
         let (start_ns, end_ns) = (self.start_ns, self.end_ns);
@@ -178,7 +184,7 @@ impl SeriesQuery {
         }
         let horizon_days = limits.horizon_days;
         let reach_ns = i64::from(horizon_days).saturating_mul(DAY_NS).saturating_add(GRACE_NS);
-        if start_ns < now_ns.saturating_sub(reach_ns) {
+        if start_ns < clock_ns.saturating_sub(reach_ns) {
             return Err(QueryRefusal::HistoryHorizonExceeded { horizon_days });
         }
         let entities = self.entity_ids.len() as u64;
@@ -226,7 +232,7 @@ mod tests {
     }
 
     fn refusal(request: SeriesRequest) -> Option<QueryRefusal> {
-        request.check(&SeriesLimits::default(), NOW_NS).err()
+        request.check(&SeriesLimits::default(), NOW_NS, NOW_NS).err()
     }
 
     #[test]

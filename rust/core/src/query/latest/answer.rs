@@ -19,7 +19,11 @@ const KEYS_BYTES_MAX: usize = 1 << 20;
 /// What stands in front of the values of the shapes that were written last.
 #[derive(Default)]
 struct KeyCache {
-    of_shape: HashMap<u32, Keys, RandomState>,
+    keys: Vec<Keys>,
+    /// By shape: where its keys are.
+    of_shape: HashMap<u32, usize, RandomState>,
+    /// The shape asked for last, which most often is the next, too.
+    last: Option<(u32, usize)>,
     bytes: usize,
 }
 
@@ -78,21 +82,32 @@ impl LatestTable {
 
 impl KeyCache {
     fn of(&mut self, number: u32, shape: &Shape, catalog: &Catalog) -> &Keys {
-        if self.bytes > KEYS_BYTES_MAX && !self.of_shape.contains_key(&number) {
+        let at = match self.last {
+            Some((last, at)) if last == number => at,
+            _ => self.find(number, shape, catalog),
+        };
+        self.last = Some((number, at));
+        &self.keys[at]
+    }
+
+    fn find(&mut self, number: u32, shape: &Shape, catalog: &Catalog) -> usize {
+        if let Some(at) = self.of_shape.get(&number) {
+            return *at;
+        }
+        if self.bytes > KEYS_BYTES_MAX {
             *self = Self::default();
         }
-        let Self { of_shape, bytes } = self;
-        of_shape.entry(number).or_insert_with(|| {
-            let mut keys = Keys::default();
-            for at in shape.by_name(catalog) {
-                let field = shape.fields()[*at as usize];
-                write_key(&mut keys.text, field, keys.ends.is_empty(), catalog);
-                let end = u32::try_from(keys.text.len()).expect("names are far below 4 GiB");
-                keys.ends.push((*at, end));
-            }
-            *bytes += keys.text.len() + size_of_val(keys.ends.as_slice());
-            keys
-        })
+        let mut keys = Keys::default();
+        for at in shape.by_name(catalog) {
+            let field = shape.fields()[*at as usize];
+            write_key(&mut keys.text, field, keys.ends.is_empty(), catalog);
+            let end = u32::try_from(keys.text.len()).expect("names are far below 4 GiB");
+            keys.ends.push((*at, end));
+        }
+        self.bytes += keys.text.len() + size_of_val(keys.ends.as_slice());
+        self.of_shape.insert(number, self.keys.len());
+        self.keys.push(keys);
+        self.keys.len() - 1
     }
 }
 
@@ -101,7 +116,11 @@ fn write_row(out: &mut Vec<u8>, row: &Row<'_>, keys: &Keys) {
     for (at, end) in &keys.ends {
         let end = *end as usize;
         out.extend_from_slice(&keys.text[start..end]);
-        write_value(out, row.value(*at as usize));
+        match row.floats.get(*at as usize) {
+            // Nearly all are.
+            Some(value) => json::write_f64(out, *value),
+            None => write_value(out, row.value(*at as usize)),
+        }
         start = end;
     }
 }

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
+use super::table_rows::{Cells, Places};
 use super::value::{Value, ValueRef};
 use crate::batch::{Column, FieldId, FieldType, Values};
 use crate::catalog::Catalog;
@@ -82,8 +83,7 @@ impl Samples {
         self.places.push(NOWHERE);
     }
 
-    /// The shape of these columns, which are in its order. It is good until [`Self::sweep`].
-    pub(super) fn shape_of(&mut self, columns: &[&Column]) -> u32 {
+    fn shape_of(&mut self, columns: &[&Column]) -> u32 {
         let mut hasher = self.hasher.build_hasher();
         columns.iter().for_each(|column| hasher.write_u32(column.field));
         let hash = hasher.finish();
@@ -111,19 +111,28 @@ impl Samples {
         shape
     }
 
-    /// The shape of a slot's row, if it is of these columns.
-    pub(super) fn own_shape(&self, slot: u32, columns: &[&Column]) -> Option<u32> {
-        let shape = self.places[slot as usize].shape;
-        (shape != NONE && self.shapes[shape as usize].is_of(columns)).then_some(shape)
+    /// The shape of a row's cells. It is good until [`Self::sweep`].
+    #[inline]
+    pub(super) fn shape_for(&mut self, slot: u32, cells: &mut Cells<'_>) -> u32 {
+        if let Some(shape) = *cells.shape {
+            return shape;
+        }
+        // Most rows have the fields of the one before them.
+        let own = self.places[slot as usize].shape;
+        let is_own = own != NONE && self.shapes[own as usize].is_of(cells.columns);
+        let shape = if is_own { own } else { self.shape_of(cells.columns) };
+        *cells.shape = Some(shape);
+        shape
     }
 
-    /// Puts the values at these places of columns into a slot's row; `shape` is theirs.
-    pub(super) fn set<'c>(
-        &mut self,
-        slot: u32,
-        shape: u32,
-        cells: impl Iterator<Item = (&'c Column, usize)>,
-    ) {
+    /// Whether a slot has a row of this shape.
+    pub(super) fn has(&self, slot: u32, shape: u32) -> bool {
+        self.places[slot as usize].shape == shape
+    }
+
+    /// Puts the values of cells into a slot's row; `shape` is theirs.
+    #[inline]
+    pub(super) fn set(&mut self, slot: u32, shape: u32, cells: &Cells<'_>) {
         if self.places[slot as usize].shape != shape {
             self.remove(slot);
             let row = self.shapes[shape as usize].push(slot);
@@ -191,18 +200,34 @@ impl Shape {
         row
     }
 
-    fn fill<'c>(&mut self, row: usize, cells: impl Iterator<Item = (&'c Column, usize)>) {
-        let (floats, bools, texts) = (self.floats, self.bools, self.texts());
-        let mut floats = self.float_values[row * floats..][..floats].iter_mut();
-        let mut bools = self.bool_values[row * bools..][..bools].iter_mut();
-        let mut texts = self.text_values[row * texts..][..texts].iter_mut();
-        for (column, place) in cells {
-            let is_taken = match &column.values {
-                Values::Float(values) => floats.next().map(|to| *to = values[place]),
-                Values::Bool(values) => bools.next().map(|to| *to = values[place]),
-                Values::Text(values) => texts.next().map(|to| to.clone_from(&values[place])),
-            };
-            debug_assert!(is_taken.is_some(), "one field id has one type for ever");
+    #[inline]
+    fn fill(&mut self, row: usize, cells: &Cells<'_>) {
+        let texts = self.texts();
+        let float_values = &mut self.float_values[row * self.floats..][..self.floats];
+        let bool_values = &mut self.bool_values[row * self.bools..][..self.bools];
+        let text_values = &mut self.text_values[row * texts..][..texts];
+        match &cells.places {
+            Places::Row { at, floats, bools, texts } => {
+                float_values.iter_mut().zip(*floats).for_each(|(to, values)| *to = values[*at]);
+                bool_values.iter_mut().zip(*bools).for_each(|(to, values)| *to = values[*at]);
+                text_values.iter_mut().zip(*texts).for_each(|(to, of)| to.clone_from(&of[*at]));
+            }
+            Places::Each(places) => {
+                let mut floats = float_values.iter_mut();
+                let mut bools = bool_values.iter_mut();
+                let mut texts = text_values.iter_mut();
+                for (column, (_, place)) in cells.columns.iter().zip(*places) {
+                    let place = *place as usize;
+                    let is_taken = match &column.values {
+                        Values::Float(values) => floats.next().map(|to| *to = values[place]),
+                        Values::Bool(values) => bools.next().map(|to| *to = values[place]),
+                        Values::Text(values) => {
+                            texts.next().map(|to| to.clone_from(&values[place]))
+                        }
+                    };
+                    debug_assert!(is_taken.is_some(), "one field id has one type for ever");
+                }
+            }
         }
     }
 

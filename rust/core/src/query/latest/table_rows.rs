@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::samples::rank;
-use crate::batch::{Column, Rows, Table};
+use super::value::Value;
+use crate::batch::{Column, FieldId, Rows, Table, Values};
 
 /// Gives the cells of a table's rows. Making it and walking it takes what the table's values take.
 pub(super) struct TableRows<'t> {
@@ -12,8 +13,14 @@ pub(super) struct TableRows<'t> {
     columns: Vec<&'t Column>,
     /// Where rows differ in their fields: the cells of all rows, row below row.
     sparse: Option<Sparse>,
+    /// Where they do not: the values, in the same order.
+    floats: Vec<&'t [f64]>,
+    bools: Vec<&'t [bool]>,
+    texts: Vec<&'t [Box<str>]>,
     /// Columns of the row whose cells were asked for last.
     present: Vec<&'t Column>,
+    /// The shape of all rows, where it is one and known.
+    shape: Option<u32>,
 }
 
 struct Sparse {
@@ -25,13 +32,17 @@ struct Sparse {
 
 /// The cells of a row.
 pub(super) struct Cells<'a> {
-    columns: &'a [&'a Column],
-    places: Places<'a>,
+    /// Columns that the row has a value in, in the order of its values.
+    pub(super) columns: &'a [&'a Column],
+    /// Their shape, if it is known; whoever finds it out notes it here for the rows that follow.
+    pub(super) shape: &'a mut Option<u32>,
+    pub(super) places: Places<'a>,
 }
 
-enum Places<'a> {
-    /// The same in every column.
-    All(usize),
+pub(super) enum Places<'a> {
+    /// A row that has a value in every column.
+    Row { at: usize, floats: &'a [&'a [f64]], bools: &'a [&'a [bool]], texts: &'a [&'a [Box<str>]] },
+    /// Of each column, the place of the row's value.
     Each(&'a [(u32, u32)]),
 }
 
@@ -39,10 +50,30 @@ impl<'t> TableRows<'t> {
     pub(super) fn new(table: &'t Table) -> Self {
         let mut columns: Vec<&Column> = table.columns.iter().collect();
         columns.sort_unstable_by_key(|column| (rank(column.values.field_type()), column.field));
-        let is_dense = columns.iter().all(|column| column.rows == Rows::All);
-        let sparse = (!is_dense).then(|| Sparse::new(&columns, table.row_count()));
-        let present = if is_dense { columns.clone() } else { Vec::new() };
-        Self { table, columns, sparse, present }
+        let mut rows = Self {
+            table,
+            columns: Vec::new(),
+            sparse: None,
+            floats: Vec::new(),
+            bools: Vec::new(),
+            texts: Vec::new(),
+            present: Vec::new(),
+            shape: None,
+        };
+        if columns.iter().any(|column| column.rows != Rows::All) {
+            rows.sparse = Some(Sparse::new(&columns, table.row_count()));
+            rows.columns = columns;
+            return rows;
+        }
+        for column in &columns {
+            match &column.values {
+                Values::Float(values) => rows.floats.push(values),
+                Values::Bool(values) => rows.bools.push(values),
+                Values::Text(values) => rows.texts.push(values),
+            }
+        }
+        rows.present = columns;
+        rows
     }
 
     /// Whether the next row is a newer one of the same series, so that nothing is left of this one.
@@ -54,14 +85,19 @@ impl<'t> TableRows<'t> {
     }
 
     /// The cells of a row.
+    #[inline]
     pub(super) fn cells(&mut self, row: usize) -> Cells<'_> {
-        let Some(sparse) = &self.sparse else {
-            return Cells { columns: &self.present, places: Places::All(row) };
+        let Self { columns, sparse, floats, bools, texts, present, shape, .. } = self;
+        let places = if let Some(sparse) = sparse {
+            let cells = &sparse.cells[sparse.starts[row] as usize..sparse.starts[row + 1] as usize];
+            present.clear();
+            present.extend(cells.iter().map(|(column, _)| columns[*column as usize]));
+            *shape = None;
+            Places::Each(cells)
+        } else {
+            Places::Row { at: row, floats, bools, texts }
         };
-        let cells = &sparse.cells[sparse.starts[row] as usize..sparse.starts[row + 1] as usize];
-        self.present.clear();
-        self.present.extend(cells.iter().map(|(column, _)| self.columns[*column as usize]));
-        Cells { columns: &self.present, places: Places::Each(cells) }
+        Cells { columns: present, shape, places }
     }
 }
 
@@ -94,17 +130,15 @@ impl Sparse {
     }
 }
 
-impl<'a> Cells<'a> {
-    /// Columns that the row has a value in, in the order of its values.
-    pub(super) const fn columns(&self) -> &'a [&'a Column] {
-        self.columns
-    }
-
-    /// The row's values: a column and the place in it.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&'a Column, usize)> {
-        self.columns.iter().enumerate().map(|(at, column)| match self.places {
-            Places::All(place) => (*column, place),
-            Places::Each(cells) => (*column, cells[at].1 as usize),
+impl Cells<'_> {
+    /// The row's values, with their fields.
+    pub(super) fn values(&self) -> impl Iterator<Item = (FieldId, Value)> {
+        self.columns.iter().enumerate().map(|(index, column)| {
+            let place = match &self.places {
+                Places::Row { at, .. } => *at,
+                Places::Each(cells) => cells[index].1 as usize,
+            };
+            (column.field, Value::of(column, place))
         })
     }
 }
@@ -112,7 +146,6 @@ impl<'a> Cells<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::Values;
 
     fn column(field: u32, rows: Rows, values: Values) -> Column {
         Column { field, rows, values }
@@ -130,13 +163,11 @@ mod tests {
             ],
         };
         let mut rows = TableRows::new(&table);
-        let mut cells = |row| {
-            let cells = rows.cells(row);
-            cells.iter().map(|(column, place)| (column.field, place)).collect::<Vec<_>>()
-        };
-        assert_eq!(cells(0), [(9, 0), (1, 0)]);
-        assert_eq!(cells(1), [(9, 1)]);
-        assert_eq!(cells(2), [(4, 0), (9, 2), (1, 1)]);
+        let mut cells = |row| rows.cells(row).values().collect::<Vec<_>>();
+        assert_eq!(cells(0), [(9, Value::Float(0.5)), (1, Value::Bool(true))]);
+        assert_eq!(cells(1), [(9, Value::Float(1.5))]);
+        let last = [(4, Value::Float(7.0)), (9, Value::Float(2.5)), (1, Value::Bool(false))];
+        assert_eq!(cells(2), last);
         let followed = |row, start| rows.is_followed(row, &(start..10));
         assert_eq!([0, 1, 2].map(|row| followed(row, 0)), [true, false, false]);
         assert!(!followed(0, 3), "the next row is not asked for");
