@@ -368,6 +368,10 @@ class Plane:
         Raises `StoreError`, and `ValueError` for a frame of more than four million cells nearly
         all of which are empty.
         """
+    def ingest_lead_ns(self, *, now_ns: int | None = None) -> int:
+        """How far the last ingest instant lies ahead of `now_ns`, in nanoseconds, as far as the log
+        was followed; 0 up to the 5 seconds that reads follow.
+        """
     def ping(self) -> None:
         """Reads the store's head. Raises `StoreError`."""
     def follow(self) -> None:

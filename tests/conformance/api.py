@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from fleetcast.accounts import Keys, key_pepper
 from fleetcast.accounts.key_text import read_key_text
+from fleetcast.engine import encode_records
 from fleetcast.security.master_key import load_master_key
 from fleetcast.wiring.directory import DataDirectory, opened
 from tests.http.client import Client, Response
@@ -158,6 +159,13 @@ class Accounts:
             tenant, scopes=scopes, environment=environment, lifetime_seconds=lifetime_seconds
         )
         return str(issued.text)
+
+    def write_ahead(self, tenant: Tenant, *records: dict, seconds: float) -> None:
+        """Writes as a process of this machine does while its clock is ahead."""
+        engine, account_id = self._installation.engine, tenant.plane.name
+        now_ns = time.time_ns() + round(seconds * 1e9)
+        engine.plane(account_id, tenant.name).write_json(encode_records(records), now_ns=now_ns)
+        engine.release(account_id)
 
     def revoke(self, key: str) -> None:
         text = read_key_text(key)

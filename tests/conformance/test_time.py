@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from .api import at, faults, record, refusal
+from .api import DAY_S, at, faults, record, refusal
 
 DAY = "2026-03-04"
 SPELLINGS = {
@@ -155,6 +155,24 @@ def test_d12_what_was_acknowledged_is_read_at_once(tenant):
     for number in range(20):
         tenant.write(record("2100-01-01", number=number))
         assert now(tenant)[0]["fields"] == {"number": number}
+
+
+@pytest.mark.parametrize("seconds", [60, 90 * DAY_S])
+def test_d15_one_write_under_a_wrong_clock_hides_nothing(tenant, accounts, seconds):
+    """Topology was empty and series refused until the time of the wrong clock had come."""
+    wrong = at(seconds, base_s=int(time.time()))
+    accounts.write_ahead(tenant, record(wrong, entity="wrong"), seconds=seconds + 1)
+    before = at(0, base_s=int(time.time()) - 60)
+    tenant.write(record(before, entity="right", number=1), record("2100-01-01", number=2))
+    assert [entity["entity_id"] for entity in now(tenant)] == ["e", "right"]
+    series = tenant.series("right", start=before, end=None)
+    assert series.status == 200, series.body
+    assert series.json["series"][0]["channels"] == {"number": [1.0]}
+    within_horizon = at(0, base_s=int(time.time()) - 30 * DAY_S)
+    assert tenant.series(start=within_horizon, end=None, interval="1h").status == 200
+    after = at(seconds + 1, base_s=int(time.time()))
+    (entity,) = tenant.entities(as_of_utc=after, freshness_seconds=50)
+    assert (entity["entity_id"], entity["observed_at"]) == ("wrong", wrong)
 
 
 def test_d13_any_age_since_2000_and_any_order(tenant):

@@ -57,6 +57,25 @@ def test_g2_the_newest_sample_alone_speaks(tenant):
     assert (entity["observed_at"], entity["fields"]) == (at(2), {"a": 2.0})
 
 
+def test_n5_a_newest_sample_takes_earlier_rows_until_it_has_a_mebibyte(tenant):
+    """F6: records of one instant merge. Each of these was stored, and stays what it was."""
+    size = 400_000
+    for number in range(1, 5):
+        tenant.write(record(at(1), **{f"text_{number}": str(number) * size}))
+    (entity,) = tenant.entities()
+    assert {name: len(text) for name, text in entity["fields"].items()} == {
+        "text_2": size,
+        "text_3": size,
+        "text_4": size,
+    }
+    tenant.write(record(at(1), snr_db=2.5), record(at(2), snr_db=3.5))
+    assert tenant.entities()[0]["fields"] == {"snr_db": 3.5}
+    assert set(tenant.entities(as_of_utc=at(2))[0]["fields"]) == {
+        *("text_2", "text_3", "text_4"),
+        "snr_db",
+    }
+
+
 def test_g2_the_past_is_seen_as_it_was(tenant):
     for second in range(5):
         tenant.write(record(at(second), number=second))

@@ -34,6 +34,44 @@ def format_time(time_ns: int) -> str:
     return text + "Z"
 
 
+SAMPLE_BYTES_MAX = 1 << 20
+
+
+@dataclass
+class Newest:
+    """The rows of an entity's newest instant (decisions F6, N5).
+
+    Each keeps what no later one replaced. While those behind the first have 1 MiB, it goes.
+    """
+
+    time_ns: int
+    rows: list[dict] = field(default_factory=list)
+
+    def add(self, record: dict) -> None:
+        for row in self.rows:
+            for name in record["fields"]:
+                row["fields"].pop(name, None)
+            if row["tags"] == record["tags"]:
+                row["tags"] = {}
+        self.rows.append({"tags": dict(record["tags"]), "fields": dict(record["fields"])})
+        while sum(map(_row_bytes, self.rows[1:])) >= SAMPLE_BYTES_MAX:
+            del self.rows[0]
+
+    def merged(self, part: str) -> dict:
+        return {name: value for row in self.rows for name, value in row[part].items()}
+
+
+def _row_bytes(row: dict) -> int:
+    tags = sum(len((key + value).encode()) for key, value in row["tags"].items())
+    return tags + sum(map(_value_bytes, row["fields"].values()))
+
+
+def _value_bytes(value: object) -> int:
+    if isinstance(value, str):
+        return len(value.encode())
+    return 1 if isinstance(value, bool) else 8
+
+
 @dataclass
 class Model:
     """Everything accepted so far, in write order."""
@@ -74,7 +112,7 @@ class Model:
 
     def latest(self, as_of_ns: int, freshness_ns: int, measurement: str | None) -> dict:
         """The answer of `GET /topology` (decisions G1 to G4, F6)."""
-        newest: dict[tuple[str, str], dict] = {}
+        newest: dict[tuple[str, str], Newest] = {}
         for record in self.records:
             entity_id = record["tags"].get("entity_id")
             if not entity_id or measurement not in (None, record["measurement"]):
@@ -82,20 +120,18 @@ class Model:
             if not as_of_ns - freshness_ns <= record["time_ns"] < as_of_ns:
                 continue
             key = (record["measurement"], entity_id)
-            row = newest.get(key)
-            if row is None or record["time_ns"] > row["time_ns"]:
-                row = newest[key] = {"time_ns": record["time_ns"], "tags": {}, "fields": {}}
-            if record["time_ns"] == row["time_ns"]:
-                row["tags"] |= record["tags"]
-                row["fields"] |= record["fields"]
+            if key not in newest or record["time_ns"] > newest[key].time_ns:
+                newest[key] = Newest(record["time_ns"])
+            if record["time_ns"] == newest[key].time_ns:
+                newest[key].add(record)
         order = sorted(newest, key=lambda key: (key[0].encode(), key[1].encode()))
         entities = [
             {
                 "measurement": key[0],
                 "entity_id": key[1],
-                "observed_at": format_time(newest[key]["time_ns"]),
-                "tags": newest[key]["tags"],
-                "fields": newest[key]["fields"],
+                "observed_at": format_time(newest[key].time_ns),
+                "tags": newest[key].merged("tags"),
+                "fields": newest[key].merged("fields"),
             }
             for key in order
         ]

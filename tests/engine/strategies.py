@@ -123,6 +123,32 @@ def _series_query(seed: int) -> dict:
     return query
 
 
+def _crowded_batch(seed: int, records: int) -> list[dict]:
+    """Two entities at two instants: tag sets in turns, fields of many names, some texts large."""
+    dice = Random(seed)
+
+    def fields() -> dict:
+        wide = {
+            f"f{dice.randrange(60)}": float(dice.randrange(9)) for _ in range(dice.randrange(9))
+        }
+        size = dice.choice([0, 0, 0, 300_000, 600_000, 1_100_000])
+        return wide | {f"text{dice.randrange(4)}": dice.choice("xy\u00e9") * size, "up": True}
+
+    return [
+        {
+            "measurement": "link",
+            "time_ns": BASE_NS + dice.choice([0, 15, 15]) * SECOND_NS,
+            "tags": {
+                "entity_id": dice.choice("ab"),
+                dice.choice(["site", "s2"]): dice.choice("xyz"),
+            },
+            "fields": fields(),
+        }
+        for _ in range(records)
+    ]
+
+
+crowded_batches = st.builds(_crowded_batch, seeds, st.integers(1, 5))
 batches = st.builds(_batch, seeds, st.integers(0, RECORDS_MAX))
 latest_queries = seeds.map(_latest_query)
 

@@ -12,14 +12,21 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fleetcast.engine import Engine, Plane, encode_records, format_time
 from fleetcast.errors import Refused
 
 from .model import SECOND_NS, Model
-from .strategies import BASE_NS, NOW_NS, batches, latest_queries, series_queries
+from .strategies import (
+    BASE_NS,
+    NOW_NS,
+    batches,
+    crowded_batches,
+    latest_queries,
+    series_queries,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,6 +129,34 @@ def test_disk_twin_and_model_answer_alike(
             assert same(answer, expected, exact=exact), (query, answer, expected)
     found = engine.verify(account)
     assert (found.damages, found.rows) == ([], len(model.records))
+
+
+@settings(max_examples=max(12, settings().max_examples // 5))  # megabytes each
+@given(
+    written=st.lists(crowded_batches, min_size=2, max_size=5),
+    compacted=st.lists(st.booleans(), min_size=5, max_size=5),
+    as_of_s=st.sampled_from([1, 16]),
+)
+def test_n5_a_newest_sample_is_put_together_alike_from_log_and_segments(
+    planes, written, compacted, as_of_s
+) -> None:
+    """F6, N3, N5: many rows of one instant, whenever they are compacted and read anew."""
+    engine, account = planes()
+    model, twin = Model(TENANT), Plane.in_memory(TENANT)
+    for records, compact in zip(written, compacted, strict=False):
+        for record in records:  # each within the body of a request
+            assert model.write([record], NOW_NS) == write(twin, [record]) == []
+            assert write(engine.plane(account, TENANT), [record]) == []
+        if compact:
+            engine.plane(account, TENANT).compact(whole=True, now_ns=NOW_NS)
+    for as_of_ns in (NOW_NS, BASE_NS + as_of_s * SECOND_NS):
+        query = {"as_of_ns": as_of_ns, "freshness_ns": 7200 * SECOND_NS, "measurement": "link"}
+        expected = model.latest(**query)
+        for _ in range(2):
+            for plane in (engine.plane(account, TENANT), twin):
+                assert json.loads(plane.latest_json(**query)) == expected
+            engine.release(account)
+    assert engine.verify(account).damages == []
 
 
 @given(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import re
 import resource
 import signal
 import time
@@ -14,6 +16,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from fleetcast.config import Settings
+from fleetcast.engine import Engine, encode_records
+from fleetcast.security.master_key import load_master_key
 from tests.grpc import messages
 from tests.grpc.station import Station
 
@@ -125,6 +130,37 @@ def test_upkeep_that_fails_is_seen_and_stops_nobody(data) -> None:
         plane.write_bytes(whole)
         until(lambda: upkeep() == (True, []))
         assert f"{name} 0\n" in ask(service, "/metrics").body.decode()
+    finally:
+        service.stop()
+
+
+def test_d15_a_write_under_a_wrong_clock_is_named_in_metrics_and_log(data) -> None:
+    key = prepare(data)
+    (account,) = (data / "planes").iterdir()
+    engine = Engine(data / "planes", load_master_key(data, Settings().security))
+    ahead = NOW + timedelta(days=90)
+    body = encode_records([record("a", ahead, 1.0)])
+    now_ns = int(ahead.timestamp()) * 1_000_000_000
+    engine.plane(account.name, "acme").write_json(body, now_ns=now_ns)
+    engine.close()
+    service = start(data, key, "--admin", "127.0.0.1:0")
+    try:
+        name = re.compile(r'fleetcast_tenant_clock_lead_seconds\{tenant="acme"\} (\d+)\n')
+
+        def lead() -> re.Match[str] | None:
+            return name.search(ask(service, "/metrics").body.decode())
+
+        until(lambda: lead() is not None)
+        found = lead()
+        assert found is not None
+        assert 89 * 86_400 < int(found[1]) <= 90 * 86_400
+        until(lambda: "ahead of the clock" in (data / "serve.log").read_text())
+        (line,) = [
+            json.loads(text)
+            for text in (data / "serve.log").read_text().splitlines()
+            if "ahead of the clock" in text
+        ]
+        assert (line["tenant"], line["lead_seconds"] > 89 * 86_400) == ("acme", True)
     finally:
         service.stop()
 

@@ -129,6 +129,11 @@ FAMILIES = (
         "counter",
         "Series for which the counters' memory had no room: they are counted nowhere.",
     ),
+    Family(
+        "fleetcast_tenant_clock_lead_seconds",
+        "gauge",
+        "How far a write under a wrong clock lies ahead; 0 again once its time has come.",
+    ),
     Family("fleetcast_resident_memory_bytes", "gauge", "Memory of all processes of the service."),
     Family("fleetcast_open_descriptors", "gauge", "Descriptors of all processes of the service."),
     Family("fleetcast_start_time_seconds", "gauge", "When the service was started, Unix time."),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fleetcast.metrics import Counters
 
 _AT_ONCE = 2
+_NS_PER_SECOND = 1_000_000_000
 
 logger = structlog.get_logger(__name__)
 
@@ -94,7 +95,7 @@ class Maintenance:
     def _maintain(self, tenant: Tenant) -> None:
         upkeep = self._known[tenant.account_id]
         try:
-            self._compact(tenant)
+            self._note_lead(tenant, upkeep, self._compact(tenant))
         except BaseException as error:  # noqa: BLE001 - a panic of the engine is no Exception
             self._note_failure(tenant, upkeep, error)
         else:
@@ -106,7 +107,8 @@ class Maintenance:
                 self._under_way.discard(tenant.account_id)
             self._progressed()
 
-    def _compact(self, tenant: Tenant) -> None:
+    def _compact(self, tenant: Tenant) -> int:
+        """Returns how many seconds its last write lies ahead of the clock (D15)."""
         plane = self._engine.plane(tenant.account_id, tenant.name)
         # For one that was restored, or whose change was cut short.
         plane.set_retention(tenant.retention_seconds)
@@ -120,6 +122,16 @@ class Maintenance:
                 merged=done.merged,
                 expired=done.expired,
                 bytes_written=done.bytes_written,
+            )
+        return plane.ingest_lead_ns() // _NS_PER_SECOND
+
+    def _note_lead(self, tenant: Tenant, upkeep: Upkeep, seconds: int) -> None:
+        if seconds or upkeep.lead_seconds:
+            name = sample("fleetcast_tenant_clock_lead_seconds", tenant=tenant.name)
+            self._counters.put(self._counters.gauge(name), seconds)
+        if upkeep.note_lead(seconds, self._clock()):
+            logger.warning(
+                "a write lies ahead of the clock", tenant=tenant.name, lead_seconds=seconds
             )
 
     def _note_failure(self, tenant: Tenant, upkeep: Upkeep, error: BaseException) -> None:

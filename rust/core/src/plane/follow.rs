@@ -1,14 +1,16 @@
 //! Following the log: names first seen elsewhere, then the blocks that use them.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::{Cursor, LogBlock, MISSING, Plane};
+use super::{Cursor, LogBlock, MISSING, Plane, State};
 use crate::batch::Block;
 use crate::column::decode_block;
 use crate::error::{Error, Result};
 use crate::manifest::Manifest;
 use crate::names::NameReader;
 use crate::seal::Kind;
+use crate::segment::day_of;
 use crate::store::{LogEntry, NamesPage, View};
 
 impl Plane {
@@ -63,6 +65,7 @@ impl Plane {
         }
         state.log.retain(|block| block.sequence > manifest.compacted);
         state.recent.forget_until(manifest.compacted);
+        state.forget_dropped(&manifest);
         state.manifest = Arc::new(manifest);
         cursor.generation = view.generation;
         Ok(())
@@ -134,5 +137,18 @@ impl Plane {
 
     pub(super) fn open_block(&self, entry: &LogEntry) -> Result<Block> {
         decode_block(&self.sealer.open(Kind::LogBlock, &entry.sealed)?)
+    }
+}
+
+impl State {
+    /// Forgets the newest samples of days that retention removed: what is gone for a process that
+    /// opens the store now is gone for this one. Those that may be in the log stay.
+    fn forget_dropped(&mut self, manifest: &Manifest) {
+        let days: HashSet<i64> = manifest.segments.iter().map(|entry| entry.day).collect();
+        let first_ns = self.log.iter().map(|block| block.min_time_ns).min();
+        let last_ns = self.log.iter().map(|block| block.max_time_ns).max();
+        let logged = first_ns.zip(last_ns).map(|(first_ns, last_ns)| first_ns..=last_ns);
+        let is_logged = |time_ns| logged.as_ref().is_some_and(|times| times.contains(&time_ns));
+        self.latest.retain(|time_ns| days.contains(&day_of(time_ns)) || is_logged(time_ns));
     }
 }
