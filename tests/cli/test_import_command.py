@@ -31,6 +31,30 @@ def test_jsonl_is_stored_whole(call, tmp_path):
     assert row["bytes_per_value"] == round(row["stored_bytes"] / 2500, 3)
 
 
+def test_n1_n2_bounds_cost_the_lines_that_pass_them(call, data, tmp_path):
+    bounds = "[limits]\nfields_max = 3\ntenant_fields_max = 4\ntenant_series_max = 2\n"
+    with (data / "fleetcast.toml").open("a") as settings:
+        settings.write(bounds)
+    lines = [
+        record(),
+        record(fields=dict.fromkeys("abcd", 1)),
+        record(fields=dict.fromkeys("abc", 1)),
+        record(fields={"d": 1}),
+        record(tags={"entity_id": "l-2"}),
+        record(tags={"entity_id": "l-3"}),
+        record(fields={"a": 2}),
+    ]
+    file = tmp_path / "f.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    report = call("import", "--tenant", "acme", "--format", "jsonl", file)
+    assert lines_of(report) == {
+        2: "fields: more than limits.fields_max",
+        4: "fields: as many as the tenant may have are there",
+        6: "tags: as many as the tenant may have are there",
+    }
+    assert report["accepted"] == 4
+
+
 def test_rejections_come_with_line_and_reason(call, tmp_path):
     given = {
         1: json.dumps(record()),

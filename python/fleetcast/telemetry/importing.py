@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 BATCH_RECORDS_MAX = 1000
 BATCH_BYTES_MAX = 8_388_608  # bounds memory where records are long
 _REJECTIONS_KEPT_MAX = 100
+_INVALID = {
+    "tags": "tags: more than limits.tags_max, or one without a name",
+    "fields": "fields: more than limits.fields_max",
+}
 
 
 @dataclass
@@ -111,7 +115,7 @@ def _reason(refusal: Refused) -> str:
     if isinstance(refusal, TenantFull):
         return f"{context.get('field')}: as many as the tenant may have are there"
     if code == "invalid_input":
-        return f"{context.get('field')}: invalid"
+        return _INVALID[str(context["field"])]
     return code
 
 

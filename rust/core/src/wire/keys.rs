@@ -69,6 +69,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_large_object_leaves_no_room_that_small_ones_pay_for() {
+        let mut set = KeySet::default();
+        for count in [10_000, 20] {
+            (0..count).for_each(|key| drop(set.insert(key.to_string().into())));
+            set.clear();
+        }
+        assert!(set.index.capacity() <= ROOM_MAX * 20);
+    }
+
+    #[test]
     fn each_key_is_new_once() {
         let mut set = KeySet::default();
         for round in 0..2 {

@@ -58,6 +58,10 @@ fn seeds() -> Vec<Vec<u8>> {
         r#"[{"measurement":"m","time":"1999-01-01","fields":{"a":1}},{"measurement":"m","time":"2026-01-01","fields":{}}]"#,
         r#"[{"measurement":"","time":5,"tags":[],"fields":{"":null}},3,{"measurement":"m","measurement":"n"}]"#,
         r#"[{"measurement":"m","time":"2026-01-01","fields":{"a":1}},{"measurement":"m","time":"2026-01-01","fields":{"a":"b"}}]"#,
+        r#"[{"measurement":"m","time":"2026-01-01","fields":{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6}},
+            {"measurement":"m","time":"2026-01-01","fields":{"g":1,"h":2,"i":3,"j":4}},
+            {"measurement":"m","time":"2026-01-01","fields":{"g":1,"h":2,"i":3,"j":4}}]"#,
+        r#"[{"measurement":"m","time":"2026-01-01","fields":{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7}}]"#,
     ]
     .map(|text| text.as_bytes().to_vec())
     .to_vec()

@@ -58,11 +58,18 @@ fn seeds() -> Vec<Vec<u8>> {
         |n: f64| [("a", Kind::Number(n)), ("b", Kind::Number(-n)), ("c", Kind::Number(0.5))];
     let like = [1.0, 2.5, -7.0].map(|n| record(if n > 1.0 { "x" } else { "y" }, 60, &doubles(n)));
     let mixed = [("a", Kind::Bool(true)), ("b", Kind::Text("é".to_owned())), ("c", Kind::Int(-7))];
+    let wide = |names: &'static str| {
+        let letters = (0..names.len()).filter_map(|at| names.get(at..=at));
+        let fields: Vec<_> = letters.map(|name| (name, Kind::Bool(true))).collect();
+        record("x", 1, &fields)
+    };
     let odd = TelemetryRecord { time: None, ..record("z", 0, &[]) };
     [
         WriteRequest { records: vec![] },
         WriteRequest { records: like.to_vec() },
         WriteRequest { records: vec![record("x", 1, &mixed), record("x", -9, &mixed)] },
+        WriteRequest { records: vec![wide("abcdef"), wide("ghij"), wide("ghij")] },
+        WriteRequest { records: vec![wide("abcdefg")] },
         WriteRequest {
             records: vec![odd, record("x", 1, &mixed[..1]), record("x", 1, &doubles(1.0))],
         },
