@@ -66,33 +66,35 @@ import ctypes, sys
 from pathlib import Path
 from fleetcast.config.sections import Forecast
 from fleetcast.engine import Plane
-from fleetcast.forecast.serving.store import PredictionStore, PredictionStoreUnavailable
+from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.metrics import Counters
-from fleetcast.wiring.forecasting import Forecasting, provide_models
+from fleetcast.wiring.forecasting import Forecasting
 
 library, key, taken = ctypes.CDLL(None), ctypes.c_uint(), []
-store = PredictionStore(Path(sys.argv[1]))
-plane = Plane.in_memory("acme")
-forecasting = Forecasting(store, Forecast, Counters.alone())
 while not library.pthread_key_create(ctypes.byref(key), None):
     taken.append(key.value)
-try:
-    forecasting.answer(plane, "account", "snr", ["a"], None)
-except PredictionStoreUnavailable as error:
-    print(error)
-for value in taken:
+for value in taken[:32]:
     library.pthread_key_delete(ctypes.c_uint(value))
-print(forecasting.answer(plane, "account", "snr", ["a"], None)["items"])
+planes = []
+for number in range(40):
+    folder = f"{sys.argv[1]}/planes/{number}"
+    Plane.create(folder, bytes(32))
+    planes.append(Plane.open(folder, bytes(32), f"tenant-{number}"))
+forecasting = Forecasting(PredictionStore(Path(sys.argv[1])), Forecast, Counters.alone())
+print(forecasting.answer(planes[0], "account", "snr", ["a"], None)["entity_errors"][0]["code"])
 """
 
 
-def test_a_process_without_thread_local_storage_refuses_instead_of_aborting(store):
-    """Issue 12, point 3: with 1,011 planes open, loading polars was the end of the worker."""
+def test_libraries_are_loaded_however_many_planes_are_open(store):
+    """Issue 12, point 3: polars and onnxruntime abort where no key for thread-local data is left.
+
+    A process has 1,024, and each open plane took one: at 1,011 tenants the first forecast was the
+    end of the worker. Loading takes eleven.
+    """
+    Releases(store).promote("snr")
+    store.close()
     folder = str(store.models.parent)
     ended = subprocess.run(
         [sys.executable, "-c", LOADS, folder], capture_output=True, text=True, check=False
     )
-    refused, answered = ended.stdout.splitlines() or ["", ended.stderr]
-    assert ended.returncode == 0
-    assert "too many stores are open" in refused
-    assert answered == "[]"
+    assert (ended.returncode, ended.stdout) == (0, "no_telemetry\n"), ended.stderr

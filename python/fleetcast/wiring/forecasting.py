@@ -6,7 +6,6 @@ who needs them, and by nobody where nothing is predicted.
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import threading
 from typing import TYPE_CHECKING
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
 _ROUND_SECONDS = 15.0
 _PAUSE_SECONDS = 0.01  # between slices of the store, for those who wait for it
-_THREAD_KEYS_MIN = 64  # loading takes eleven of them
 
 logger = logging.getLogger(__name__)
 
@@ -70,7 +68,6 @@ class Forecasting:
     def _predictions(self) -> Predictions:
         with self._lock:
             if self._loaded is None:
-                _check_thread_keys()
                 from fleetcast.forecast.serving.predictions import Predictions  # noqa: PLC0415
                 from fleetcast.forecast.serving.releases import Releases  # noqa: PLC0415
 
@@ -96,6 +93,7 @@ class Housekeeping:
         self._engine = engine
         self._counters = counters
         self._clock = Clock()
+        self._scoring: Scoring | None = None
         self._names: dict[str, str] = {}
         """Tenants by account, as of the beginning of a round."""
 
@@ -105,49 +103,31 @@ class Housekeeping:
 
     def _run(self, stopped: threading.Event) -> None:
         sweeping = Sweeping(self._store, self._clock, self._settings)
-        scoring: Scoring | None = None
         while not stopped.wait(_ROUND_SECONDS):
             try:
                 while sweeping.sweep() and not stopped.wait(_PAUSE_SECONDS):
                     pass
-                now_ns = self._clock.now_ns()
-                if not self._store.has_due(now_ns):
-                    continue
-                if scoring is None:
-                    _check_thread_keys()
-                    from fleetcast.forecast.serving import scoring as loaded  # noqa: PLC0415
-
-                    scoring = loaded.Scoring(self._store, self._plane_of, self._counters)
-                with self._accounts.read() as tables:
-                    self._names = {each.account_id: each.name for each in tables.tenants()}
-                scoring.score(now_ns)
+                self._score()
             except (PredictionStoreUnavailable, ControlStoreUnavailable) as error:
                 logger.warning("forecasts are not scored: %s", error)
-            except Exception:
-                # What one round cannot do must not keep the next from doing it.
+            except BaseException:  # what one round cannot do must not keep the next from doing it
                 logger.exception("forecasts are not scored")
+
+    def _score(self) -> None:
+        now_ns = self._clock.now_ns()
+        if not self._store.has_due(now_ns):
+            return
+        if self._scoring is None:
+            from fleetcast.forecast.serving.scoring import Scoring  # noqa: PLC0415
+
+            self._scoring = Scoring(self._store, self._plane_of, self._counters)
+        with self._accounts.read() as tables:
+            self._names = {tenant.account_id: tenant.name for tenant in tables.tenants()}
+        self._scoring.score(now_ns)
 
     def _plane_of(self, account_id: str) -> Plane | None:
         name = self._names.get(account_id)
         return None if name is None else self._engine.plane(account_id, name)
-
-
-def _check_thread_keys() -> None:
-    """Raises `PredictionStoreUnavailable` where the libraries that compute would end the process.
-
-    They abort when they cannot have keys of thread-local storage while they are loaded. A process
-    has 1,024, and each open LMDB environment of the engine takes one.
-    """
-    library = ctypes.CDLL(None)
-    made: list[int] = []
-    key = ctypes.c_uint()
-    while len(made) < _THREAD_KEYS_MIN and not library.pthread_key_create(ctypes.byref(key), None):
-        made.append(key.value)
-    for value in made:
-        library.pthread_key_delete(ctypes.c_uint(value))
-    if len(made) < _THREAD_KEYS_MIN:
-        message = "too many stores are open in this process to load what computes forecasts"
-        raise PredictionStoreUnavailable(message)
 
 
 def simulated(directory: Path) -> Simulate:

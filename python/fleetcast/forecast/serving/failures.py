@@ -1,11 +1,13 @@
-"""Releases and batches that fail: counted each time, and said once a minute."""
+"""Releases and batches that fail: counted each time, and said once a minute.
+
+Libraries that compute have no exception in common: onnxruntime has several, and panics of polars
+and of the engine are no `Exception`. Whatever it is ends the batch, never the request or thread.
+"""
 
 from __future__ import annotations
 
 import logging
 from typing import TYPE_CHECKING
-
-from polars.exceptions import PanicException
 
 from fleetcast.metrics import sample
 
@@ -14,10 +16,6 @@ if TYPE_CHECKING:
     from fleetcast.forecast.serving.rollouts import Release, Role
     from fleetcast.metrics import Counters
 
-ANYTHING = (Exception, PanicException)
-"""What libraries that compute may raise: their exceptions have no other base in common, and a panic
-not even that one.
-"""
 _SAID_NS = 60_000_000_000
 _KNOWN_MAX = 64
 

@@ -13,7 +13,6 @@ from fleetcast.forecast.families import DEMAND, MINUTE_NS
 from fleetcast.forecast.features import NO_TELEMETRY
 from fleetcast.forecast.model import PREDICTION_UNAVAILABLE
 from fleetcast.forecast.serving.clock import NS_PER_SECOND
-from fleetcast.forecast.serving.failures import ANYTHING
 from fleetcast.forecast.serving.inputs import features_of, tags_of, with_telemetry
 from fleetcast.forecast.serving.records import (
     TRUTH_MINUTES,
@@ -130,7 +129,7 @@ class Filling:
             return self._filled
         try:
             known = self._with_telemetry(free, issued_ns)
-        except ANYTHING as error:
+        except BaseException as error:  # noqa: BLE001 - a panic is no Exception
             self._failures.of_batch(self._family.name, error)
             self._cool_down(free)
             return self._filled
@@ -194,7 +193,7 @@ class Filling:
                     made.codes |= run.codes
                     made.values |= self._values(claims, run, issued_ns, tags)
             made.sealed = {place: value.seal(self._plane) for place, value in made.values.items()}
-        except ANYTHING as error:
+        except BaseException as error:  # noqa: BLE001 - a panic is no Exception
             self._failures.of_batch(self._family.name, error)
             return _Made()
         return made

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fleetcast.forecast.serving.failures import ANYTHING
 from fleetcast.forecast.serving.rollouts import Role
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ class Running:
         try:
             forecaster = self._releases.forecaster(self._family, release)
             forecast = forecaster.predict(batch.of(places))
-        except ANYTHING as error:
+        except BaseException as error:  # noqa: BLE001 - a panic is no Exception
             self._failures.of_release(self._family.name, role, release, error)
             return []
         answers = zip(places, forecast.quantiles[:, 0].tolist(), forecast.errors[:, 0], strict=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fleetcast.forecast.families import FAMILIES, MINUTE_NS
 from fleetcast.forecast.serving.clock import Clock
-from fleetcast.forecast.serving.failures import ANYTHING, Failures
+from fleetcast.forecast.serving.failures import Failures
 from fleetcast.forecast.serving.inputs import truths_of
 from fleetcast.forecast.serving.records import TRUTH_MINUTES, UNSCORED, Pending
 from fleetcast.forecast.serving.tables import due, family_of, owner
@@ -85,7 +85,7 @@ class Scoring:
             truths = truths_of(
                 plane, family, entity_ids, pending.issued_at_ns, pending.horizon_minutes
             )
-        except ANYTHING as error:
+        except BaseException as error:  # noqa: BLE001 - a panic is no Exception
             # One batch that fails, such as one of a store that does, keeps no other from its score.
             self._unscored(key, Pending.count(value), "failure")
             self._failures.of_batch(family.name, error)

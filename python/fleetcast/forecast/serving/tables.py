@@ -32,8 +32,8 @@ class Share(NamedTuple):
 
 SHARES: Mapping[str, Share] = {
     "cooldowns": Share(16 << 20, 256 << 20),
-    "values": Share(256 << 20, 2 << 30),  # a forecast at all horizons takes 800 bytes
-    "pending": Share(256 << 20, 1 << 30),  # a forecast at one horizon takes 100 bytes
+    "values": Share(256 << 20, 2 << 30),  # a forecast at all horizons takes 700 bytes
+    "pending": Share(384 << 20, 3 << 29),  # a forecast at one horizon takes 85 bytes
 }
 """Leases have none: they last for a batch, and a request has one batch."""
 
