@@ -8,9 +8,21 @@ from hypothesis import strategies as st
 
 from fleetcast.engine import Plane, encode_records, format_time
 from fleetcast.forecast.families import DEMAND, FAMILIES, SNR
-from fleetcast.forecast.features import Feature, FeatureView, features, reduce, view
+from fleetcast.forecast.features import (
+    Feature,
+    FeatureView,
+    features,
+    observed,
+    reduce,
+    view,
+)
 from fleetcast.forecast.rows import NO_ROWS, Rows, rows_by_entity
-from fleetcast.forecast.serving.inputs import rows_before
+from fleetcast.forecast.serving.inputs import (
+    features_of,
+    rows_before,
+    truths_of,
+    with_telemetry,
+)
 
 from .conftest import DAY, MINUTE, NOON, WINDOW, link, pool
 
@@ -146,9 +158,10 @@ def records_of(family, entity, rows):
         }
 
 
-@pytest.mark.parametrize("family", FAMILIES.values())
-def test_a_store_gives_the_features_that_a_file_gives(family):
-    """From means of minutes and hours, at a sampling that is neither even nor whole."""
+@pytest.fixture(scope="module", params=FAMILIES.values())
+def stored(request):
+    """A family, a plane with its entities `a` and `b`, and their rows."""
+    family = request.param
     dice = np.random.default_rng(1)
     whole = history(family)
     kept = dice.uniform(size=len(whole.times_ns)) < (0.85 if family is SNR else 0.995)
@@ -158,12 +171,45 @@ def test_a_store_gives_the_features_that_a_file_gives(family):
         records = list(records_of(family, entity, rows))
         for first in range(0, len(records), 1000):
             plane.write_json(encode_records(records[first : first + 1000]), now_ns=NOON + DAY)
+    return family, plane, {"b": whole, "a": thin}
+
+
+def test_a_store_gives_the_features_that_a_file_gives(stored):
+    """From means of minutes and hours, at a sampling that is neither even nor whole."""
+    family, plane, known = stored
     issued = NOON + 3 * family.step_ns
     read = rows_before(plane, family, ["b", "nobody", "a"], issued)
     assert sorted(read) == ["a", "b"]
     entities = [read.get(entity, NO_ROWS) for entity in ("b", "nobody", "a")]
     made = features(family, entities, np.array([issued]))
     assert made.errors[:, 0].tolist() == [None, "no_telemetry", None]
-    for place, rows in ((0, whole), (2, thin)):
+    for place, rows in ((0, known["b"]), (2, known["a"])):
         alone = features(family, [rows], np.array([issued])).matrix[0]
         assert np.allclose(made.matrix[place], alone, rtol=1e-9, atol=1e-9, equal_nan=True)
+
+
+def test_many_entities_are_read_a_few_at_a_time_and_give_the_same(stored):
+    family, plane, _ = stored
+    issued = NOON + 3 * family.step_ns
+    asked = ["b", *(f"nobody-{number}" for number in range(100)), "a"]
+    many = features_of(plane, family, asked, issued)
+    few = features_of(plane, family, ["b", "a"], issued)
+    assert np.array_equal(many.matrix[[0, -1]], few.matrix, equal_nan=True)
+    assert many.errors[[0, -1]].tolist() == few.errors.tolist() == [[None], [None]]
+    assert set(many.errors[1:-1, 0]) == {"no_telemetry"}
+    assert with_telemetry(plane, family, asked, issued) == {"a", "b"}
+
+
+def test_the_truth_of_a_batch_is_that_of_each_entity(stored):
+    family, plane, known = stored
+    issued = NOON - DAY
+    asked = ["b", "nobody", "a"]
+    for place, horizon in enumerate(family.horizons_minutes):
+        truths = truths_of(plane, family, asked, issued, horizon)
+        alone = [
+            observed(family, known.get(each, NO_ROWS), np.array([issued]))[0, place]
+            for each in asked
+        ]
+        assert np.array_equal(truths, alone, equal_nan=True)
+        assert np.isfinite(truths[0])
+        assert np.isnan(truths[1])

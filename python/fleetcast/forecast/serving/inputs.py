@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 _MARGIN_MINUTES = 60
 """Features look at whole windows, the first of which may begin earlier."""
-_LINKS_AT_ONCE = 100
-_POOLS_AT_ONCE = 4
+_LINKS_AT_ONCE = 32
+_POOLS_AT_ONCE = 8
+"""Entities whose rows are in memory at once, as they came: an hour of a link, a week of a pool."""
 _PATH_FIELDS = ("elevation_deg", "azimuth_deg", "slant_range_km")
 
 
