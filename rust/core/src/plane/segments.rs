@@ -120,20 +120,26 @@ impl Plane {
                 return Ok(());
             }
             let plain = |part| self.part(&entry.id, &open.segment, part);
-            let mut decoded = [times_ns.clone(), 0..0];
+            let mut decoded = vec![(times_ns.clone(), None)];
+            let left_out;
             if let Some(aggregation) = collector.takes_hours()
                 && block.has_statistics()
                 && block.overlaps(&hours_ns)
             {
                 let statistics = plain(Part::Statistics(at))?;
                 let statistics = BlockReader::open(&statistics)?;
-                selection.collect_statistics(&statistics, &hours_ns, aggregation, collector)?;
-                decoded = [times_ns.start..hours_ns.start, hours_ns.end..times_ns.end];
+                left_out =
+                    selection.collect_statistics(&statistics, &hours_ns, aggregation, collector)?;
+                let ends = [times_ns.start..hours_ns.start, hours_ns.end..times_ns.end];
+                decoded = ends.map(|end| (end, None)).to_vec();
+                if !left_out.is_empty() {
+                    decoded.push((hours_ns.clone(), Some(left_out.as_slice())));
+                }
             }
-            for times_ns in decoded {
+            for (times_ns, fields) in decoded {
                 if !times_ns.is_empty() && block.overlaps(&times_ns) {
                     let rows = plain(Part::Block(at))?;
-                    selection.collect(&BlockReader::open(&rows)?, &times_ns, collector)?;
+                    selection.collect(&BlockReader::open(&rows)?, &times_ns, fields, collector)?;
                 }
             }
         }

@@ -98,7 +98,9 @@ impl Plane {
         }
         let mut cut_before_ns = None;
         loop {
-            parts.iter_mut().for_each(|part| part.end_at(end_ns));
+            for part in parts.iter_mut() {
+                part.end_at(end_ns);
+            }
             let (mut entities, is_full) = self.read_parts(query, parts, snapshot, bounds)?;
             let last_ns = entities.iter().filter_map(|rows| rows.times_ns.last()).max().copied();
             match cut(&mut entities, bounds) {
@@ -217,7 +219,7 @@ impl Plane {
         for sequences in snapshot.stored.chunks(LOG_BLOCKS_PER_LOOK) {
             if !collector.is_full() {
                 self.visit_log(sequences, |plain| {
-                    part.collect(&BlockReader::open(plain)?, times_ns, collector)
+                    part.collect(&BlockReader::open(plain)?, times_ns, None, collector)
                 })?;
             }
         }

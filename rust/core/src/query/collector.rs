@@ -71,7 +71,7 @@ impl<'a> Cells<'a> {
         let (mut run, mut place) = (0, 0);
         while let Some(row) = present.get(place).map(|row| *row as usize) {
             run += runs[run..].partition_point(|run| rows(run).end <= row);
-            let Some(within) = runs.get(run).map(|run| rows(run)) else { return };
+            let Some(within) = runs.get(run).map(&rows) else { return };
             let rest = &present[place..];
             let start = place + rest.partition_point(|row| (*row as usize) < within.start);
             place += rest.partition_point(|row| (*row as usize) < within.end);

@@ -37,7 +37,9 @@ pub fn cut(entities: &mut [EntityRows], bounds: AnswerBounds) -> Option<i64> {
     let fitting = instants_ns.partition_point(|end_ns| fits(&|entity| before(entity, *end_ns)));
     if fitting > 1 {
         let cut_ns = instants_ns[fitting - 1];
-        entities.iter_mut().for_each(|entity| entity.truncate(before(entity, cut_ns)));
+        for entity in entities {
+            entity.truncate(before(entity, cut_ns));
+        }
         return Some(cut_ns);
     }
     let first_ns = instants_ns[0];
@@ -45,7 +47,7 @@ pub fn cut(entities: &mut [EntityRows], bounds: AnswerBounds) -> Option<i64> {
     let mut left_out = false;
     for (entity, width) in entities.iter_mut().zip(&widths) {
         let of_instant = entity.times_ns.partition_point(|time_ns| *time_ns == first_ns);
-        let narrow = (1..of_instant + 1).take_while(|rows| width.values(*rows) <= left.values_max);
+        let narrow = (1..=of_instant).take_while(|rows| width.values(*rows) <= left.values_max);
         let rows = of_instant.min(narrow.count().max(1)).min(left.points_max);
         left_out |= rows < of_instant;
         left.points_max -= rows;

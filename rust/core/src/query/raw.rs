@@ -188,7 +188,9 @@ fn fields_of_shared(
     let mut is_shared = vec![false; times_ns.len()];
     let of_instant = order.chunk_by(|a, b| times_ns[*a as usize] == times_ns[*b as usize]);
     for records in of_instant.filter(|records| records.len() > 1) {
-        records.iter().for_each(|record| is_shared[*record as usize] = true);
+        for record in records {
+            is_shared[*record as usize] = true;
+        }
     }
     let mut shared = Vec::new();
     for (at, (_, cell)) in fields.iter_mut().enumerate() {
@@ -203,7 +205,9 @@ impl Cell {
     /// The values at the rows that their records have become part of, of `row_count`.
     fn into_channel(mut self, field: FieldId, row_of: &[u32], row_count: usize) -> Channel {
         let mut rows = std::mem::take(self.list());
-        rows.iter_mut().for_each(|record| *record = row_of[*record as usize]);
+        for record in &mut rows {
+            *record = row_of[*record as usize];
+        }
         let mut values = self.values;
         if !rows.is_sorted() {
             let mut cells: Vec<(u32, f64)> = rows.into_iter().zip(values).collect();

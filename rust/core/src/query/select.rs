@@ -136,7 +136,7 @@ impl Selection {
     }
 
     /// Hands the rows of a block that match and lie in `times_ns` to `collector`, in write order
-    /// within each entity.
+    /// within each entity; of their fields only those of `fields`, which ascend, where it is given.
     ///
     /// # Errors
     /// [`crate::error::Error::Corrupt`] where the block does not decode.
@@ -144,20 +144,21 @@ impl Selection {
         &self,
         block: &BlockReader<'_>,
         times_ns: &Range<i64>,
+        fields: Option<&[FieldId]>,
         collector: &mut impl Collector,
     ) -> Result<()> {
         let overlaps =
             |times: TimeBounds| times.max_ns >= times_ns.start && times.min_ns < times_ns.end;
         for (index, head) in block.tables().iter().enumerate() {
             if head.times.is_some_and(overlaps) {
-                self.collect_table(&block.table(index)?, times_ns, collector)?;
+                self.collect_table(&block.table(index)?, times_ns, fields, collector)?;
             }
         }
         Ok(())
     }
 
     /// Hands the hours in `hours_ns` of the wanted entities to `collector`, out of the statistics
-    /// of a block.
+    /// of a block. Gives the wanted fields that these leave out, ascending.
     ///
     /// # Errors
     /// [`crate::error::Error::Corrupt`] where the statistics do not decode.
@@ -167,8 +168,14 @@ impl Selection {
         hours_ns: &Range<i64>,
         aggregation: Aggregation,
         collector: &mut impl Collector,
-    ) -> Result<()> {
-        for index in 0..block.tables().len() {
+    ) -> Result<Vec<FieldId>> {
+        let mut left_out = Vec::new();
+        for (index, head) in block.tables().iter().enumerate() {
+            if head.row_count == 0 {
+                let fields = head.columns.iter().map(|column| column.field);
+                left_out.extend(fields.filter(|field| self.wants(*field)));
+                continue;
+            }
             let table = block.table(index)?;
             let mut picked: Vec<(usize, u32)> = Vec::new();
             for (leader, rows) in table.runs().iter() {
@@ -194,7 +201,8 @@ impl Selection {
                 hours.hand_over(of_field[0].0, collector);
             }
         }
-        Ok(())
+        left_out.sort_unstable();
+        Ok(left_out)
     }
 
     /// The columns of statistics that are wanted for an aggregation, by field; each with the
@@ -218,6 +226,7 @@ impl Selection {
         &self,
         table: &TableReader<'_>,
         times_ns: &Range<i64>,
+        fields: Option<&[FieldId]>,
         collector: &mut impl Collector,
     ) -> Result<()> {
         let wanted: Vec<Run> = table
@@ -231,8 +240,11 @@ impl Selection {
         let table_times_ns = table.times_ns()?;
         let picked = Picked::new(&wanted, &table_times_ns, times_ns);
         let marks = collector.records(&picked);
+        let is_asked = |field: &FieldId| {
+            self.wants(*field) && fields.is_none_or(|fields| fields.binary_search(field).is_ok())
+        };
         for (index, head) in table.head().columns.iter().enumerate() {
-            if head.field_type == FieldType::Float && self.wants(head.field) {
+            if head.field_type == FieldType::Float && is_asked(&head.field) {
                 hand_over(&table.column(index)?, &picked, &marks, collector);
             }
         }

@@ -15,7 +15,7 @@ use crate::batch::{FieldId, Rows};
 pub struct WindowRows {
     interval_ns: i64,
     aggregation: Aggregation,
-    entities: Vec<ByField<Folds>>,
+    entities: Vec<ByField<WindowsOfField>>,
     folds: usize,
     folds_max: usize,
     /// The first and the last window that has a fold. A window is known by its number, which is its
@@ -25,7 +25,7 @@ pub struct WindowRows {
 
 /// The windows of one field.
 #[derive(Default)]
-struct Folds {
+struct WindowsOfField {
     /// Ascending.
     windows: Vec<i64>,
     folds: Vec<Fold>,
@@ -123,7 +123,7 @@ impl Collector for WindowRows {
     }
 }
 
-impl Folds {
+impl WindowsOfField {
     /// The fold of a window; `count` goes up where it is a new one.
     fn fold(&mut self, window: i64, count: &mut usize) -> &mut Fold {
         let at = match self.windows.last() {
@@ -161,7 +161,11 @@ impl Folds {
     }
 }
 
-fn rows_of(fields: ByField<Folds>, interval_ns: i64, aggregation: Aggregation) -> EntityRows {
+fn rows_of(
+    fields: ByField<WindowsOfField>,
+    interval_ns: i64,
+    aggregation: Aggregation,
+) -> EntityRows {
     let fields = fields.into_entries().into_iter();
     let fields: Vec<_> = fields.map(|(field, folds)| (field, folds.results(aggregation))).collect();
     let mut windows: Vec<i64> = Vec::new();

@@ -29,7 +29,9 @@ impl Fill {
                 Rows::All => fill.dense += 1,
                 Rows::Some(present) => {
                     fill.sparse.resize(row_count, 0);
-                    present.iter().for_each(|row| fill.sparse[*row as usize] += 1);
+                    for row in present {
+                        fill.sparse[*row as usize] += 1;
+                    }
                 }
             }
             if let Values::Text(values) = &column.values {

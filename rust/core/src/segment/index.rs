@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::limits::BLOCK_ROWS_MAX;
 
 /// Version of the index: the one that is written, and the last one that is read.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 /// Integers kept of a block.
 const SEQUENCES: usize = 9;

@@ -1,5 +1,6 @@
 //! What is kept of each hour of an entity in a block, so that windows need not decode it.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::{HOUR_NS, Leaders, hour_of};
@@ -10,6 +11,9 @@ use crate::error::Result;
 
 /// A block has statistics if its hours have so many rows on average.
 const ROWS_PER_HOUR_MIN: usize = 24;
+
+/// A field has statistics if its hours have so many values on average: they take about as much.
+const VALUES_PER_HOUR_MIN: usize = 4;
 
 /// Fields from here on have no statistics.
 const FIELDS_END: FieldId = 1 << 29;
@@ -34,42 +38,73 @@ struct Hour {
     rows: Range<usize>,
 }
 
-/// The statistics of a table sorted by leader and time, if they pay.
+/// The statistics of a table sorted by leader and time, as the tables of a block, if they pay: a row
+/// for each hour of an entity, and where there are any, the fields that have too few values as
+/// columns of no row.
 ///
 /// # Errors
 /// [`crate::error::Error::Corrupt`] for a series that has no name.
-pub fn of(table: &Table, leaders: &Leaders) -> Result<Option<Table>> {
+pub fn of(table: &Table, leaders: &Leaders) -> Result<Option<Vec<Table>>> {
     let hours = hours(table, leaders)?;
-    let hour_count = hours.len();
-    let floats = table.columns.iter().filter_map(|column| match &column.values {
-        Values::Float(values) if column.field < FIELDS_END => Some((column, values)),
-        _ => None,
-    });
-    let mut floats = floats.peekable();
-    if floats.peek().is_none() || table.row_count() < ROWS_PER_HOUR_MIN * hours.len() {
+    if table.row_count() < ROWS_PER_HOUR_MIN * hours.len() {
         return Ok(None);
     }
-    let columns = floats.flat_map(|(column, values)| {
-        let (rows, folds): (Vec<u32>, Vec<Fold>) =
-            folds(&table.times_ns, column, values, &hours).into_iter().unzip();
-        Statistic::ALL.into_iter().filter_map(move |statistic| {
-            let start_of = |fold: &Fold| hour_of(fold.last_ns());
-            let kept = rows
-                .iter()
-                .zip(&folds)
-                .filter_map(|(row, fold)| Some((*row, fold.get(statistic, start_of(fold))?)));
-            let (rows, values): (Vec<u32>, Vec<f64>) = kept.unzip();
-            let field = column_of(column.field, statistic).filter(|_| !values.is_empty())?;
-            let rows = if rows.len() == hour_count { Rows::All } else { Rows::Some(rows) };
-            Some(Column { field, rows, values: Values::Float(values) })
-        })
+    let tables = tables(table, &hours, |column, folds| {
+        column.values.len() < VALUES_PER_HOUR_MIN * folds.len()
     });
-    let columns = columns.collect();
-    Ok(Some(Table {
+    Ok(Some(tables).filter(|tables| !tables[0].columns.is_empty()))
+}
+
+/// Whether a block that has `stored` as its statistics, or none, may have the rows of `table`.
+/// Which fields are left out is up to whoever wrote it.
+///
+/// # Errors
+/// As [`of`].
+pub fn agree(stored: Option<&[Table]>, table: &Table, leaders: &Leaders) -> Result<bool> {
+    let Some(stored) = stored else { return Ok(of(table, leaders)?.is_none()) };
+    let left_out = stored.iter().skip(1).flat_map(|table| &table.columns);
+    let left_out: HashSet<FieldId> = left_out.map(|column| column.field).collect();
+    let hours = hours(table, leaders)?;
+    Ok(stored == tables(table, &hours, |column, _| left_out.contains(&column.field)))
+}
+
+fn tables(
+    table: &Table,
+    hours: &[Hour],
+    is_left_out: impl Fn(&Column, &[(u32, Fold)]) -> bool,
+) -> Vec<Table> {
+    let mut statistics = Table {
         series: hours.iter().map(|hour| hour.leader).collect(),
         times_ns: hours.iter().map(|hour| hour.start_ns).collect(),
-        columns,
-    }))
+        columns: Vec::new(),
+    };
+    let mut left_out = Table::default();
+    for column in &table.columns {
+        let Values::Float(values) = &column.values else { continue };
+        let folds = folds(&table.times_ns, column, values, hours);
+        if column.field >= FIELDS_END || is_left_out(column, &folds) {
+            let values = Values::Float(Vec::new());
+            left_out.columns.push(Column { field: column.field, rows: Rows::All, values });
+        } else {
+            statistics.columns.extend(columns(column.field, &folds, hours.len()));
+        }
+    }
+    let has_left_out = !left_out.columns.is_empty();
+    [Some(statistics), has_left_out.then_some(left_out)].into_iter().flatten().collect()
+}
+
+/// The columns of one field.
+fn columns(field: FieldId, folds: &[(u32, Fold)], hours: usize) -> impl Iterator<Item = Column> {
+    Statistic::ALL.into_iter().filter_map(move |statistic| {
+        let start_of = |fold: &Fold| hour_of(fold.last_ns());
+        let kept = folds
+            .iter()
+            .filter_map(|(row, fold)| Some((*row, fold.get(statistic, start_of(fold))?)));
+        let (rows, values): (Vec<u32>, Vec<f64>) = kept.unzip();
+        let field = column_of(field, statistic).filter(|_| !values.is_empty())?;
+        let rows = if rows.len() == hours { Rows::All } else { Rows::Some(rows) };
+        Some(Column { field, rows, values: Values::Float(values) })
+    })
 }
 
 fn hours(table: &Table, leaders: &Leaders) -> Result<Vec<Hour>> {

@@ -47,9 +47,9 @@ fn table(rows: &[Row]) -> Table {
     }
     let mut few: BTreeMap<u32, Vec<(u32, f64)>> = BTreeMap::new();
     for (at, row) in (0..).zip(rows) {
-        few_field(row)
-            .into_iter()
-            .for_each(|field| few.entry(field).or_default().push((at, row.3)));
+        if let Some(field) = few_field(row) {
+            few.entry(field).or_default().push((at, row.3));
+        }
     }
     for (field, values) in few {
         let (rows, values) = values.into_iter().unzip();
@@ -64,7 +64,7 @@ fn table(rows: &[Row]) -> Table {
 
 /// A field that few rows share, of one row in five: its value is the number of the row.
 fn few_field(row: &Row) -> Option<u32> {
-    (row.3 % 5.0 == 0.0).then_some(10 + (row.3 / 5.0 % 64.0) as u32)
+    (0..64).find(|at| f64::from(at * 5).total_cmp(&(row.3 % 320.0)).is_eq()).map(|at| 10 + at)
 }
 
 /// The value of a field in a row.
@@ -344,10 +344,42 @@ fn statistics_are_those_of_the_rows() {
 }
 
 #[test]
+fn a_field_of_few_values_has_no_statistics_and_is_named_for_it() {
+    let leaders = Leaders::new(&catalog());
+    let rows: Vec<Row> =
+        (0..60_u32).map(|at| (0, START_NS + i64::from(at), None, f64::from(at))).collect();
+    let mut table = table(&rows);
+    table.columns.retain(|column| column.field < 10);
+    let few = |field, rows: Vec<u32>| {
+        let values = Values::Float(rows.iter().map(|row| f64::from(*row)).collect());
+        Column { field, rows: Rows::Some(rows), values }
+    };
+    table.columns.push(few(5, vec![7, 8, 9]));
+    table.columns.push(few(6, vec![7, 8, 9, 10]));
+    let statistics = statistics::of(&table, &leaders).unwrap().unwrap();
+    let fields =
+        |table: &Table| -> Vec<u32> { table.columns.iter().map(|column| column.field).collect() };
+    let [hours, left_out] = &statistics[..] else { panic!("{statistics:?}") };
+    assert_eq!(hours.row_count(), 1);
+    assert!(fields(hours).iter().all(|column| [2, 6].contains(&(column >> 3))));
+    assert_eq!((left_out.row_count(), fields(left_out)), (0, vec![5]));
+    assert!(statistics::agree(Some(&statistics), &table, &leaders).unwrap());
+    // A writer may leave out others, none, or all; but what it keeps is right.
+    table.columns.retain(|column| column.field != 5);
+    let whole = statistics::of(&table, &leaders).unwrap().unwrap();
+    assert_eq!(whole.len(), 1);
+    assert!(!statistics::agree(Some(&statistics), &table, &leaders).unwrap());
+    assert!(!statistics::agree(None, &table, &leaders).unwrap());
+    table.columns = vec![few(5, vec![7, 8, 9])];
+    assert_eq!(statistics::of(&table, &leaders).unwrap(), None);
+    assert!(statistics::agree(None, &table, &leaders).unwrap());
+}
+
+#[test]
 fn h28_an_hour_whose_sum_overflows_keeps_its_mean() {
     let leaders = Leaders::new(&catalog());
     let huge: Vec<Row> = (0..30).map(|at| (0, START_NS + at, Some(f64::MAX), 0.5)).collect();
-    let statistics = statistics::of(&table(&huge), &leaders).unwrap().unwrap();
+    let statistics = &statistics::of(&table(&huge), &leaders).unwrap().unwrap()[0];
     let mut fold = Fold::default();
     for statistic in Statistic::of(Aggregation::Mean) {
         let field = statistics::column_of(1, *statistic);

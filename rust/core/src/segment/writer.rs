@@ -182,7 +182,7 @@ impl<'a> SegmentWriter<'a> {
         self.written.values += values_of(&table);
         let statistics = statistics::of(&table, self.leaders)?;
         let at = self.blocks.len();
-        entry.sealed_len = self.write_part(Part::Block(at), table)?;
+        entry.sealed_len = self.write_part(Part::Block(at), vec![table])?;
         if let Some(statistics) = statistics {
             entry.statistics_len = self.write_part(Part::Statistics(at), statistics)?;
         }
@@ -190,8 +190,8 @@ impl<'a> SegmentWriter<'a> {
         Ok(())
     }
 
-    fn write_part(&mut self, part: Part, table: Table) -> Result<usize> {
-        let block = Block { ingest_ns: self.ingest_ns, tables: vec![table] };
+    fn write_part(&mut self, part: Part, tables: Vec<Table>) -> Result<usize> {
+        let block = Block { ingest_ns: self.ingest_ns, tables };
         let sealed = self.sealer.seal(part.number(), encode_block(&block)?);
         self.append(&sealed)?;
         Ok(sealed.len())
