@@ -1,4 +1,4 @@
-"""H17, H18, H23 to H26: how many points an answer of `GET /topology/series` may hold, and pages."""
+"""H17, H18, H23 to H26, N4: how much an answer of `GET /topology/series` may hold, and pages."""
 
 from __future__ import annotations
 
@@ -155,3 +155,68 @@ def test_h24_an_aggregated_read_within_the_budget_is_whole(tuned):
     assert (answer["truncated"], answer["next_start"]) == (False, None)
     refused = tuned.series(end=at(301), interval="15s")
     assert refused.json == {"error": "interval_too_fine", "min_interval": "30s"}
+
+
+def wide(second: int, *, entity: str = "e", fields: int = 99) -> dict:
+    values = {f"f{n:04}": second + n / 10_000 for n in range(fields)}
+    return record(at(second), entity=entity, **values)
+
+
+@pytest.mark.parametrize(("interval", "step"), [(None, 1), ("15s", 15)])
+def test_n4_an_answer_holds_so_many_values_times_and_nulls_included(tuned, interval, step):
+    """Ten rows of 99 channels and a time are the 1,000 values of the bound; an eleventh is cut."""
+    asked = {"end": at(20 * step), "interval": interval}
+    tuned.write(*(wide(row * step) for row in range(10)))
+    answer = tuned.series(**asked).json
+    assert answer["series"][0]["point_count"] == 10
+    assert (answer["truncated"], answer["next_start"]) == (False, None)
+
+    tuned.write(record(at(10 * step), f0000=1))
+    answer = tuned.series(**asked).json
+    assert answer["series"][0]["point_count"] == 10
+    assert (answer["truncated"], answer["next_start"]) == (True, at(10 * step))
+
+    # A row of another entity counts by the channels of its own, and the cut is one for both.
+    tuned.write(record(at(0), entity="narrow", f0000=1))
+    asked["end"] = at(10 * step)
+    answer = tuned.series(["narrow", "e"], **asked).json
+    assert [entity["point_count"] for entity in answer["series"]] == [1, 9]
+    assert answer["next_start"] == at(9 * step)
+
+
+@pytest.mark.parametrize(("interval", "step"), [(None, 1), ("15s", 15)])
+def test_n4_pages_have_every_value_once(tuned, interval, step):
+    records = [wide(row * step, fields=row * 37 % 100 or 1) for row in range(20)]
+    tuned.write(*records)
+    rows, count = pages(tuned, ["e"], end=at(20 * step), interval=interval)
+    assert count > 1
+    found = [
+        (moment, {name: value for name, value in values.items() if value is not None})
+        for moment, values in rows["e"]
+    ]
+    assert found == [(one["time"], one["fields"]) for one in records]
+
+
+def test_n4_a_time_over_the_bound_is_answered_whole(tuned):
+    """A row of each entity at one time, more values than the bound: nothing of them is lost."""
+    entities = [f"e{n}" for n in range(16)]
+    tuned.write(*(wide(0, entity=entity) for entity in entities), record(at(1), entity="e0", n=1))
+    answer = tuned.series(entities).json
+    assert [len(entity["channels"]) for entity in answer["series"]] == [99] * 16
+    assert (answer["truncated"], answer["next_start"]) == (True, at(1))
+    answer = tuned.series(entities, start=at(1)).json
+    assert [entity["point_count"] for entity in answer["series"]] == [1] + [0] * 15
+    assert answer["truncated"] is False
+
+
+def test_n4_one_wide_record_cuts_the_answer_by_default_as_well(tenant):
+    """Rows of 4,001 channels and a time from the wide record on: 249 of them are a million."""
+    narrow = [record(at(second), n=second) for second in range(300)]
+    tenant.write(*narrow, wide(150, entity=narrow[0]["tags"]["entity_id"], fields=4_000))
+    answer = tenant.series().json
+    assert answer["series"][0]["point_count"] == 249
+    assert len(answer["series"][0]["channels"]) == 4_001
+    assert answer["next_start"] == at(249)
+    answer = tenant.series(start=at(249)).json
+    assert answer["series"][0]["point_count"] == 51
+    assert set(answer["series"][0]["channels"]) == {"n"}

@@ -7,12 +7,12 @@ use std::fmt::Write;
 use std::hint::black_box;
 use std::path::Path;
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use fleetcast_core::aggregate::{Aggregation, Interval};
 use fleetcast_core::limits::WriteLimits;
-use fleetcast_core::plane::{Acknowledge, Plane, Written};
+use fleetcast_core::plane::{Acknowledge, Due, Plane, Written};
 use fleetcast_core::query::answer::AnswerBounds;
-use fleetcast_core::query::request::SeriesQuery;
+use fleetcast_core::query::request::{SeriesLimits, SeriesQuery};
 use fleetcast_core::time::{SECOND_NS, write_rfc3339};
 use fleetcast_core::wire::Format;
 
@@ -168,12 +168,69 @@ fn series(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// Rows of four entities over an hour, beside one record of 4,000 fields or none.
+fn rows_of_an_hour(has_wide: bool) -> Vec<Vec<u8>> {
+    const ROWS: i64 = 4_000;
+    let record = |at: i64| {
+        let mut time = Vec::new();
+        write_rfc3339(&mut time, START_NS + at * 900_000_000);
+        let time = String::from_utf8(time).expect("digits");
+        let fields: Vec<String> = match at {
+            2_000 if has_wide => (0..4_000).map(|field| format!("\"f{field}\":{at}.5")).collect(),
+            _ => ["snr_db", "power_w", "rate"].map(|name| format!("\"{name}\":{at}.5")).to_vec(),
+        };
+        format!(
+            "{{\"measurement\":\"link\",\"time\":\"{time}\",\"tags\":{{\"entity_id\":\"e{}\"}},\
+             \"fields\":{{{}}}}}",
+            at % 4,
+            fields.join(","),
+        )
+    };
+    let records: Vec<String> = (0..ROWS).map(record).collect();
+    records.chunks(1_000).map(|some| format!("[{}]", some.join(",")).into_bytes()).collect()
+}
+
+/// Width costs what is stored: the two of each pair take about as long.
+fn wide(criterion: &mut Criterion) {
+    let query = || SeriesQuery {
+        entity_ids: (0..4).map(|number| format!("e{number}")).collect(),
+        start_ns: START_NS,
+        end_ns: START_NS + 3_600 * SECOND_NS,
+        measurement: "link".to_owned(),
+        fields: Vec::new(),
+        windows: None,
+    };
+    let bounds = SeriesLimits::default().bounds();
+    let mut group = criterion.benchmark_group("4000 rows");
+    for (name, has_wide) in [("narrow", false), ("one of 4000 fields", true)] {
+        let bodies = rows_of_an_hour(has_wide);
+        let written = || {
+            let plane = Plane::in_memory("bench").expect("randomness");
+            write_all(&plane, bodies.iter().cloned());
+            plane
+        };
+        group.bench_function(format!("compact, {name}"), |bencher| {
+            let compacted = |plane: Plane| {
+                plane.compact(Due::Now, INGEST_NS).expect("memory");
+                plane
+            };
+            bencher.iter_batched(written, compacted, BatchSize::PerIteration);
+        });
+        let plane = written();
+        plane.compact(Due::Now, INGEST_NS).expect("memory");
+        group.bench_function(format!("series, {name}"), |bencher| {
+            bencher.iter(|| plane.series(query(), bounds, INGEST_NS).expect("memory"));
+        });
+    }
+    group.finish();
+}
+
 criterion_group! {
     name = plane;
     config = Criterion::default()
         .warm_up_time(std::time::Duration::from_millis(500))
         .measurement_time(std::time::Duration::from_secs(3))
         .sample_size(30);
-    targets = writes, latest, series
+    targets = writes, latest, series, wide
 }
 criterion_main!(plane);

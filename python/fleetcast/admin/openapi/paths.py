@@ -190,7 +190,9 @@ _SERIES = _readable(
             _WITH_KEY,
             {"400": "BadRead", "422": "UnprocessableSeries", "503": "ReadUnavailable"},
         ),
-        description="Needs the scope `topology:read`.",
+        description="Needs the scope `topology:read`. An answer is cut at one time for all entities"
+        " where it would pass the point budget or `limits.answer_values_max` values, times and"
+        " nulls included: then `truncated` is true, and the rest begins at `next_start`.",
         security=_KEY,
         parameters=[
             _query(
