@@ -105,11 +105,6 @@ def test_unknown_paths(path):
             {"error": "telemetry_unavailable", "upstream": "embedded", "retry_after_seconds": 5},
         ),
         ("/telemetry", "POST", {"error": "ingest_buffer_full", "retry_after_seconds": 1}),
-        (
-            "/health",
-            "GET",
-            {"error": "telemetry_unavailable", "upstream": "embedded", "retry_after_seconds": 5},
-        ),
     ],
 )
 def test_n6_what_is_over_a_share_is_refused_before_a_store_is_asked(path, method, body):
@@ -120,6 +115,8 @@ def test_n6_what_is_over_a_share_is_refused_before_a_store_is_asked(path, method
     assert result.headers["Retry-After"] == str(body["retry_after_seconds"])
     totals = counters.shared.totals()
     assert totals['fleetcast_refused_over_share_total{surface="http"}'] == 1
+    health = made.simulate_get("/health", extras={"fleetcast.over_share": True})
+    assert health.status_code == 200
 
 
 def test_n9_a_body_that_is_due_is_asked_for_when_all_else_is_well():

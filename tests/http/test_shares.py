@@ -7,6 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from gunicorn.config import Config
 
 from client import PATIENCE_SECONDS, Client, serve
 from fleetcast.http.connection import Step
@@ -207,7 +208,7 @@ def loop_and_listener():
         limits = Limits(connections_max=1)
         loop = Loop(
             [listener],
-            ParserSettings(None),
+            ParserSettings(Config()),
             lambda: limits,
             Waiting(1, lambda: limits),
             lambda _peer, _malformed: None,

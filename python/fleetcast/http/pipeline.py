@@ -128,7 +128,7 @@ class Key:
 
 
 class OverShare:
-    """What is too much for its tenant, or for its address, gets no further (N6)."""
+    """What is too much for its tenant gets no further (N6); health is always told."""
 
     def __init__(self, services: Services) -> None:
         self._counters = services.counters
@@ -139,7 +139,7 @@ class OverShare:
 
     def __call__(self, call: Call) -> None:
         """Raises `Refused` (`ingest_buffer_full` for a write, else `telemetry_unavailable`)."""
-        if self._within_share(call):
+        if not call.route.authenticated or self._within_share(call):
             return
         self._counters.add(self._refused)
         if call.route.ingest:
@@ -151,9 +151,7 @@ class OverShare:
         if variables.get("fleetcast.over_share", False):
             return False
         claim = variables.get("fleetcast.claim")
-        if claim is None or not call.route.authenticated:
-            return True
-        return bool(claim(call.identity.account_id))
+        return claim is None or bool(claim(call.identity.account_id))
 
 
 class Tenant:
