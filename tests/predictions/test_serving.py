@@ -112,7 +112,7 @@ def test_requests_of_a_tenant_are_computed_one_after_the_other_and_once(slow, st
 @pytest.mark.usefixtures("releases")
 def test_a_tenant_that_waits_too_long_is_told_and_holds_up_nobody(slow, store, plane, monkeypatch):
     """N6: its requests do not take all threads for as long as the first one computes."""
-    monkeypatch.setattr("fleetcast.forecast.serving.turns.WAIT_SECONDS", 0.05)
+    monkeypatch.setattr("fleetcast.forecast.serving.computing.WAIT_SECONDS", 0.05)
     write(plane, ["a"], range(-20, 0))
     predictions = serving(store, slow, Forecast)
     first = Request(predictions, plane)

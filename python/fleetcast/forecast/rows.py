@@ -70,6 +70,8 @@ def rows_by_entity(frame: pl.DataFrame, fields: Sequence[str]) -> dict[str, Rows
     `frame` has `entity_id`, `time` (a datetime; without a zone it is UTC) and any of `fields` as
     numbers; `polars.DataFrame(plane.series_frame(...))` is one.
     """
+    if frame.is_empty():
+        return {}
     present = [name for name in fields if name in frame.columns]
     time = pl.col("time").dt.replace_time_zone(None) if _zoned(frame) else pl.col("time")
     tidy = frame.select(

@@ -17,7 +17,7 @@ from fleetcast.forecast.rows import NO_ROWS, joined, rows_by_entity
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fleetcast.engine import Aggregation, Interval, Plane
+    from fleetcast.engine import Interval, Plane
     from fleetcast.forecast.families import Family
     from fleetcast.forecast.rows import Rows
 
@@ -61,9 +61,16 @@ def with_telemetry(
 
     An hour is one value here, so that asking costs little whatever there is.
     """
-    start_ns = issued_ns - family.window_minutes * MINUTE_NS
-    fields = (family.target,)
-    return {*_rows(plane, family, entity_ids, start_ns, issued_ns, fields, "1h", "last")}
+    frame = plane.series_frame(
+        entity_ids=entity_ids,
+        start_ns=issued_ns - family.window_minutes * MINUTE_NS,
+        end_ns=issued_ns,
+        measurement=family.measurement,
+        fields=(family.target,),
+        interval="1h",
+        agg="last",
+    )
+    return {*pl.DataFrame(frame)["entity_id"].unique()}
 
 
 def features_of(
@@ -136,7 +143,6 @@ def _rows(
     end_ns: int,
     fields: Sequence[str],
     interval: Interval | None = None,
-    agg: Aggregation = "mean",
 ) -> dict[str, Rows]:
     frame = plane.series_frame(
         entity_ids=entity_ids,
@@ -145,6 +151,6 @@ def _rows(
         measurement=family.measurement,
         fields=fields,
         interval=interval,
-        agg=None if interval is None else agg,
+        agg=None if interval is None else "mean",
     )
     return rows_by_entity(pl.DataFrame(frame), fields)

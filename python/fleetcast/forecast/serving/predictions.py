@@ -9,10 +9,10 @@ from fleetcast.engine import format_time
 from fleetcast.forecast.families import DEMAND, FAMILIES, MINUTE_NS
 from fleetcast.forecast.model import PREDICTION_UNAVAILABLE
 from fleetcast.forecast.serving.clock import NS_PER_SECOND, content
+from fleetcast.forecast.serving.computing import Computing
 from fleetcast.forecast.serving.failures import Failures
 from fleetcast.forecast.serving.filling import EntityError, Filling, Means
 from fleetcast.forecast.serving.records import Place, Value
-from fleetcast.forecast.serving.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -43,7 +43,7 @@ class Predictions:
         self._clock = releases.clock
         self._settings = settings
         self._means = Means(store, releases, Failures(counters, releases.clock), counters)
-        self._turns = Turns()
+        self._computing = Computing()
 
     def answer(
         self,
@@ -64,11 +64,11 @@ class Predictions:
         rollout, values = self._fresh(plane, places, horizons)
         errors: dict[str, EntityError] = {}
         if rollout.primary is not None and len(values) < len(places):
-            with self._turns.turn(account_id) as mine:
-                # Another request of the tenant may have made them meanwhile.
-                rollout, values = self._fresh(plane, places, horizons)
+            with self._computing.turn(account_id) as turn:
+                if turn.waited:  # the others may have made what this one wants
+                    rollout, values = self._fresh(plane, places, horizons)
                 missing = [place for place in places if place.entity_id not in values]
-                if not mine:
+                if not turn.mine:
                     errors = {place.entity_id: _BUSY for place in missing}
                 elif missing and rollout.primary is not None:
                     filling = Filling(self._means, self._settings(), plane, family)

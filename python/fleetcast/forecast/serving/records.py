@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.forecast.serving.clock import content
 from fleetcast.forecast.serving.rollouts import Role
@@ -25,25 +25,27 @@ UNSCORED = "fleetcast_forecast_unscored_total"
 _COUNT_BYTES = 4
 
 
-@dataclass(frozen=True, kw_only=True)
-class Place:
+class Place(NamedTuple):
     """One entity of one tenant and family, by keyed hash: where its records are found."""
 
     account_id: str
     family: str
     entity_id: str
     digest: bytes
+    key: bytes
+    """In every table."""
 
     @classmethod
     def of(cls, plane: Plane, account_id: str, family: str, entity_id: str) -> Place:
         """Raises `StoreError`."""
         digest = plane.name_hash(f"{family}/{entity_id}".encode())
-        return cls(account_id=account_id, family=family, entity_id=entity_id, digest=digest)
-
-    @property
-    def key(self) -> bytes:
-        """In every table."""
-        return f"{self.account_id}/{self.family}/".encode() + self.digest
+        return cls(
+            account_id=account_id,
+            family=family,
+            entity_id=entity_id,
+            digest=digest,
+            key=f"{account_id}/{family}/".encode() + digest,
+        )
 
     @property
     def percentile(self) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,36 +19,44 @@ WAIT_SECONDS = 5.0
 """A request that waits longer holds its thread in vain."""
 
 
-class _Turn:
-    """The turn of one tenant, and how many requests have it or wait for it."""
+class Turn(NamedTuple):
+    """Whether the turn came in time, and whether others of the tenant had theirs meanwhile."""
+
+    mine: bool
+    waited: bool
+
+
+class _Lock:
+    """That of one tenant, and how many requests have it or wait for it."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.users = 0
 
 
-class Turns:
-    """Whose turn it is. Safe to share between threads."""
+class Computing:
+    """Who may compute now. Safe to share between threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._of: dict[str, _Turn] = {}
+        self._of: dict[str, _Lock] = {}
         self._free = threading.BoundedSemaphore(COMPUTING_MAX)
 
     @contextmanager
-    def turn(self, account_id: str) -> Iterator[bool]:
-        """Waits for the turn of a tenant; false where it did not come in time."""
-        until = time.monotonic() + WAIT_SECONDS
+    def turn(self, account_id: str) -> Iterator[Turn]:
+        """Waits for a tenant's turn, until the end of the block."""
+        began = time.monotonic()
         with self._lock:
-            mine = self._of.setdefault(account_id, _Turn())
+            mine = self._of.setdefault(account_id, _Lock())
             mine.users += 1
+            waits = mine.users > 1
         try:
-            with _held(mine.lock, until) as first:
-                if not first:
-                    yield False
-                    return
-                with _held(self._free, until) as second:
-                    yield second
+            with _held(mine.lock, began) as first:
+                if first:
+                    with _held(self._free, began) as second:
+                        yield Turn(second, waited=waits)
+                else:
+                    yield Turn(mine=False, waited=True)
         finally:
             with self._lock:
                 mine.users -= 1
@@ -57,9 +65,9 @@ class Turns:
 
 
 @contextmanager
-def _held(lock: threading.Lock | threading.Semaphore, until: float) -> Iterator[bool]:
+def _held(lock: threading.Lock | threading.Semaphore, began: float) -> Iterator[bool]:
     """Holds a lock until the end of the block, if it can be had in time."""
-    held = lock.acquire(timeout=max(until - time.monotonic(), 0.0))
+    held = lock.acquire(timeout=max(began + WAIT_SECONDS - time.monotonic(), 0.0))
     try:
         yield held
     finally:
