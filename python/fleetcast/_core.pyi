@@ -134,6 +134,23 @@ class Compacted:
         """Bytes written into segments."""
 
 @final
+class Upcoming:
+    """What `Plane.compact` has left to do, and when, if nothing is written until then."""
+
+    @property
+    def retention_seconds(self) -> int | None:
+        """How long rows are kept, `None` for ever."""
+    @property
+    def log_bytes_due(self) -> int:
+        """Bytes of the log from which on it is compacted at once."""
+    @property
+    def log_since_ns(self) -> int | None:
+        """Ingest instant of the log's oldest block, `None` where the log is empty."""
+    @property
+    def due_ns(self) -> int | None:
+        """When a day is over for merging, or its rows are no longer kept."""
+
+@final
 class Verified:
     """What a look at a whole store found."""
 
@@ -402,6 +419,8 @@ class Plane:
         segments, removes those that retention hides. `whole` compacts the log as it stands. `None`
         where another process is at it. Raises `StoreError`; what is stored is as it was before.
         """
+    def upcoming(self, *, after_seconds: int = 3600, now_ns: int | None = None) -> Upcoming:
+        """What is left to do, and when, so that nobody has to ask before. Raises `StoreError`."""
     def set_retention(self, seconds: int | None) -> None:
         """Sets how long rows are kept, `None` for ever: older ones vanish at once from the reads of
         every process, and from disk with a later `compact`.

@@ -35,6 +35,7 @@ from fleetcast._core import (
     StoreFull,
     StoreMissing,
     StoreUnavailable,
+    Upcoming,
     Verified,
     WriteResult,
     format_time,
@@ -58,6 +59,7 @@ __all__ = [
     "Limiter",
     "Plane",
     "Stats",
+    "Upcoming",
     "Verified",
     "WriteResult",
     "encode_records",
@@ -210,6 +212,10 @@ class Engine:
         self._idle_seconds = idle_seconds
         self._clock = clock
         self._slots: dict[str, _Slot] = {}
+
+    def folder(self, account_id: str) -> Path:
+        """Where an account's plane lies."""
+        return self._directory / account_id
 
     def create_plane(self, account_id: str) -> None:
         """Makes the empty store of a new account. Raises `StoreError`."""
@@ -378,7 +384,7 @@ def _open_max() -> int:
     return min(max(soft // _DESCRIPTORS_PER_PLANE // 2, 1), _OPEN_MAX)
 
 
-def peek(directory: Path) -> Stats:
+def peek(directory: Path | str) -> Stats:
     """Counters of the plane in `directory`, read without its key, its rows, a lock or a sync.
 
     Any process may have the plane open. Raises `StoreError`.

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import random
+import time
 from concurrent.futures import wait
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 import pytest
@@ -28,12 +32,17 @@ class Panic(BaseException):
 
 
 class FailingEngine(Engine):
-    """Raises `failure` instead of opening the planes of the accounts in `failing`."""
+    """Raises `failure` instead of opening the planes of the accounts in `failing`.
+
+    Calls `before_opening` first.
+    """
 
     failure: BaseException
     failing: frozenset[str] = frozenset()
+    before_opening = staticmethod(lambda _account_id: None)
 
     def plane(self, account_id, tenant_key):
+        self.before_opening(account_id)
         if account_id in self.failing:
             raise self.failure
         return super().plane(account_id, tenant_key)
@@ -44,7 +53,8 @@ class House:
 
     def __init__(self, root):
         ControlStore.create(root / "control", MASTER_KEY)
-        self.now = 1_000_000.0
+        self.now = float(int(time.time()) + 60)  # after whatever is written
+        self.after_seconds = 0
         self.store = ControlStore(root / "control")
         self.engine = FailingEngine(root / "planes", MASTER_KEY)
         self.counters = Counters.alone()
@@ -53,14 +63,16 @@ class House:
             name: self.tenants.create(name).account_id for name in ("alpha", "beta", "gamma")
         }
         self.maintenance = Maintenance(
-            self.store, self.engine, self.counters, lambda: 0, lambda: self.now
+            self.store, self.engine, self.counters, lambda: self.after_seconds, lambda: self.now
         )
 
-    def write(self):
+    def write(self, record=RECORD):
+        """As another process does it."""
+        self.engine.close()
+        engine = Engine(self.engine.folder("x").parent, MASTER_KEY)
         for name, account_id in self.accounts.items():
-            if account_id not in self.engine.failing:
-                plane = self.engine.plane(account_id, name)
-                plane.write_json(encode_records([RECORD]))
+            engine.plane(account_id, name).write_json(encode_records([record]))
+        engine.close()
 
     def look(self):
         """One look, and the end of all it has begun; raises what a thread let through."""
@@ -109,12 +121,14 @@ def test_tenants_behind_one_that_fails_are_compacted(house, failure):
 
 
 def test_a_failing_tenant_backs_off_and_its_retries_stay_bounded(house):
+    house.write()
     house.engine.failure = Panic("bug")
     house.engine.failing = frozenset({house.accounts["alpha"]})
+    start = house.now
     failed = sample("fleetcast_compaction_failed_total")
     tried_at = []
     for second in range(2_000):
-        house.now = 1_000_000.0 + second
+        house.now = start + second
         before = house.counters.shared.total(failed)
         house.look()
         if house.counters.shared.total(failed) > before:
@@ -135,3 +149,97 @@ def test_a_store_that_hangs_delays_no_other(house, tmp_path):
         assert len(house.maintenance.look()) == 2
     stuck.result()
     assert house.segments("alpha") == {"alpha": 1}
+
+
+def test_stores_at_rest_are_not_opened(house):
+    """Issue 12, point 3: every store was opened each second, and never closed."""
+    assert house.look() == 0  # nobody has written
+    house.write()
+    assert house.look() == 3
+    house.engine.close()
+    for _ in range(3):
+        house.now += 10_000
+        assert house.look() == 0
+    house.after_seconds = 60
+    house.write()
+    assert house.look() == 0
+    house.now += 59
+    assert house.look() == 0
+    house.now += 1
+    assert house.look() == 3
+    house.engine.close()
+    assert house.look() == 0
+
+
+def test_a_large_log_is_compacted_at_once(house):
+    house.after_seconds = 3600
+    house.look()
+    noise = random.Random(1)
+    plane = house.engine.plane(house.accounts["beta"], "beta")
+    while plane.stats().log_bytes < 4 << 20:
+        text = noise.randbytes(100_000).hex()
+        plane.write_json(encode_records([{**RECORD, "fields": {"text": text}}] * 4))
+    del plane
+    house.engine.close()
+    assert house.look() == 1
+    assert house.segments("beta")["beta"] > 0
+
+
+def test_after_a_start_stores_with_rows_are_opened_a_few_at_a_look(house):
+    for number in range(20):
+        house.accounts[f"delta-{number}"] = house.tenants.create(f"delta-{number}").account_id
+    house.after_seconds = 3600
+    house.write()
+    assert [house.look() for _ in range(3)] == [20, 3, 0]
+
+
+def test_d15_a_store_written_to_under_a_wrong_clock_is_looked_at(house):
+    house.after_seconds = 3600
+    house.write()
+    house.look()
+    house.engine.close()
+    folder = house.engine.folder(house.accounts["beta"])
+    body = encode_records([RECORD])
+    ahead_ns = int(house.now + 7_200) * 1_000_000_000
+    house.engine.plane(folder.name, "beta").write_json(body, now_ns=ahead_ns)
+    os.utime(folder / "plane.mdb", ns=(ahead_ns, ahead_ns))  # as that clock does
+    assert house.look() == 1
+    lead = house.shown("fleetcast_tenant_clock_lead_seconds", "beta")
+    assert 7_100 < lead <= 7_200
+    house.now += 60
+    assert house.look() == 1
+    assert house.shown("fleetcast_tenant_clock_lead_seconds", "beta") == lead - 60
+
+
+def test_a_retention_that_is_extended_meanwhile_expires_nothing(house):
+    """Issue 12, point 14: the old one was set back from a list read before, and rows removed."""
+    long_ago = (datetime.now(UTC) - timedelta(days=3)).isoformat()
+    house.write({**RECORD, "time": long_ago})
+    house.look()
+    assert house.segments("beta") == {"beta": 1}
+    house.tenants.change("beta", retention_seconds=86_400)
+
+    def extend(account_id):
+        if account_id == house.accounts["beta"]:
+            house.engine.before_opening = lambda _account_id: None
+            house.tenants.change("beta", retention_seconds=None)
+
+    house.engine.before_opening = extend
+    house.look()
+    for _ in range(3):
+        house.look()
+    assert house.segments("beta") == {"beta": 1}
+    plane = house.engine.plane(house.accounts["beta"], "beta")
+    assert plane.upcoming().retention_seconds is None
+    house.tenants.change("beta", retention_seconds=86_400)
+    house.look()
+    assert house.segments("beta") == {"beta": 0}
+
+
+def test_a_restored_store_gets_its_tenants_retention(house):
+    house.tenants.change("beta", retention_seconds=86_400)
+    house.engine.plane(house.accounts["beta"], "beta").set_retention(None)
+    house.write()
+    house.look()
+    plane = house.engine.plane(house.accounts["beta"], "beta")
+    assert plane.upcoming().retention_seconds == 86_400

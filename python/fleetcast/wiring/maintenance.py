@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from fleetcast.accounts import ControlStoreUnavailable
+from fleetcast.accounts import ControlStoreUnavailable, TenantList
 from fleetcast.metrics import sample
 from fleetcast.wiring.upkeep import Upkeep
 
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fleetcast.accounts import ControlStore, Tenant
-    from fleetcast.engine import Engine
+    from fleetcast.engine import Engine, Plane
     from fleetcast.metrics import Counters
 
 _AT_ONCE = 2
+_UNREAD_AT_A_LOOK = 20  # so that a start with thousands of tenants does not open all their stores
 _NS_PER_SECOND = 1_000_000_000
 
 logger = structlog.get_logger(__name__)
@@ -47,6 +48,7 @@ class Maintenance:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
+        self._tenants = TenantList(store)
         self._engine = engine
         self._counters = counters
         self._after_seconds = after_seconds
@@ -63,17 +65,24 @@ class Maintenance:
     def look(self) -> list[Future[None]]:
         """Hands what is due to the threads that do it, and returns it; what is under way stays."""
         try:
-            with self._store.read() as tables:
-                tenants = tables.tenants()
+            tenants = self._tenants.read()
         except ControlStoreUnavailable as error:
             logger.warning("maintenance waits", problem=str(error))
             return []
         self._forget({tenant.account_id for tenant in tenants})
-        now = self._clock()
-        due = []
+        now, after_seconds = self._clock(), self._after_seconds()
+        due, unread = [], 0
         for tenant in tenants:
-            upkeep = self._known.setdefault(tenant.account_id, Upkeep())
-            if tenant.account_id not in self._under_way and upkeep.retry_at <= now:
+            upkeep = self._known.get(tenant.account_id)
+            if upkeep is None:
+                folder = self._engine.folder(tenant.account_id)
+                upkeep = self._known[tenant.account_id] = Upkeep(folder, tenant.retention_seconds)
+            if tenant.account_id in self._under_way:
+                continue
+            if upkeep.is_due(tenant, now, after_seconds):
+                due.append(tenant)
+            elif upkeep.is_unread and unread < _UNREAD_AT_A_LOOK:
+                unread += 1
                 due.append(tenant)
         with self._lock:
             self._under_way |= {tenant.account_id for tenant in due}
@@ -95,11 +104,16 @@ class Maintenance:
     def _maintain(self, tenant: Tenant) -> None:
         upkeep = self._known[tenant.account_id]
         try:
-            self._note_lead(tenant, upkeep, self._compact(tenant))
+            plane = self._engine.plane(tenant.account_id, tenant.name)
+            after_seconds, now_ns = self._after_seconds(), int(self._clock() * _NS_PER_SECOND)
+            if not self._mend_retention(tenant, plane):
+                self._compact(tenant, plane, after_seconds, now_ns)
+            self._note_lead(tenant, upkeep, plane.ingest_lead_ns(now_ns=now_ns) // _NS_PER_SECOND)
+            upcoming = plane.upcoming(after_seconds=after_seconds, now_ns=now_ns)
         except BaseException as error:  # noqa: BLE001 - a panic of the engine is no Exception
             self._note_failure(tenant, upkeep, error)
         else:
-            if upkeep.succeeded():
+            if upkeep.succeeded(upcoming):
                 self._show(tenant, upkeep)
                 logger.info("upkeep goes on", tenant=tenant.name)
         finally:
@@ -107,12 +121,8 @@ class Maintenance:
                 self._under_way.discard(tenant.account_id)
             self._progressed()
 
-    def _compact(self, tenant: Tenant) -> int:
-        """Returns how many seconds its last write lies ahead of the clock (D15)."""
-        plane = self._engine.plane(tenant.account_id, tenant.name)
-        # For one that was restored, or whose change was cut short.
-        plane.set_retention(tenant.retention_seconds)
-        done = plane.compact(after_seconds=self._after_seconds())
+    def _compact(self, tenant: Tenant, plane: Plane, after_seconds: int, now_ns: int) -> None:
+        done = plane.compact(after_seconds=after_seconds, now_ns=now_ns)
         if done is not None and done.bytes_written + done.expired:
             self._counters.add(self._written, done.bytes_written)
             logger.info(
@@ -123,7 +133,21 @@ class Maintenance:
                 expired=done.expired,
                 bytes_written=done.bytes_written,
             )
-        return plane.ingest_lead_ns() // _NS_PER_SECOND
+
+    def _mend_retention(self, tenant: Tenant, plane: Plane) -> bool:
+        """Gives a store the retention of its tenant's record; true where it had another.
+
+        It has where it was restored, or a change was cut short, or is being made at this moment.
+        So the record is read anew, and nothing is removed before the two agree.
+        """
+        with self._store.read() as tables:
+            current = tables.tenant(tenant.name)
+        if current is None or current.account_id != tenant.account_id:
+            return True  # it is being deleted
+        if plane.upcoming().retention_seconds == current.retention_seconds:
+            return False
+        plane.set_retention(current.retention_seconds)
+        return True
 
     def _note_lead(self, tenant: Tenant, upkeep: Upkeep, seconds: int) -> None:
         if seconds or upkeep.lead_seconds:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+import time
 
 from fleetcast.accounts import ControlStore
 from fleetcast.engine import Engine
@@ -19,6 +20,7 @@ from fleetcast.wiring.forecasting import Housekeeping
 from fleetcast.wiring.maintenance import Maintenance
 
 _EVERY_SECONDS = 1.0
+_LOOKING_SHARE = 0.02  # of a core, for the question whether anything is due
 _NICENESS = 10  # requests go first
 
 
@@ -45,8 +47,11 @@ def main() -> None:
     report_ready(brief)
     try:
         with closing_unused(engine), housekeeping.running():
-            while not stopped.wait(_EVERY_SECONDS):
+            seconds = 0.0
+            while not stopped.wait(seconds):
+                began = time.thread_time()
                 maintenance.look()
+                seconds = max(_EVERY_SECONDS, (time.thread_time() - began) / _LOOKING_SHARE)
     finally:
         maintenance.close()
         predictions.close()

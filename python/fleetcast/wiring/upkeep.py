@@ -1,22 +1,86 @@
-"""One tenant's upkeep: when it is tried again after it failed, and since when it fails."""
+"""When one tenant's store is looked after next, and since when that fails.
+
+Most stores rest. One that has not changed since the last look, and has nothing due by itself, is
+not opened: whether it has changed is one look at its file, and how much was written to it is in
+its head, which is read without opening it. Times are seconds since 1970.
+"""
 
 from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from fleetcast.engine import peek
+from fleetcast.errors import StoreError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fleetcast.accounts import Tenant
+    from fleetcast.engine import Upcoming
 
 _RETRY_FIRST_SECONDS = 1.0
 _RETRY_MAX_SECONDS = 300.0
 _LEAD_LOGGED_EVERY_SECONDS = 60.0
+_LEAD_SECONDS = 5.0  # the file's own time tells of a clock that is ahead
 _DOUBLINGS_MAX = 16  # more than it takes to get there; a power without a bound would overflow
+_LOG_BYTES_DUE = 4 << 20  # until the store has said how much it is
+_NS_PER_SECOND = 1e9
 
 
 class Upkeep:
-    """How the upkeep of one tenant's store goes. Times are seconds since 1970."""
+    """How the upkeep of the store in `folder` goes."""
 
-    def __init__(self) -> None:
+    __slots__ = (
+        "_due_at",
+        "_failures",
+        "_file",
+        "_folder",
+        "_lead_logged_at",
+        "_lead_noted_at",
+        "_log_bytes",
+        "_log_bytes_due",
+        "_log_since",
+        "_retention_seconds",
+        "_retry_at",
+        "failing_since",
+        "is_unread",
+        "lead_seconds",
+    )
+
+    def __init__(self, folder: Path, retention_seconds: int | None) -> None:
         self.failing_since: float | None = None
-        self.retry_at = 0.0
+        self.is_unread = False
+        """It had rows at the first look, and nobody has opened it since to see what is due."""
         self.lead_seconds = 0
+        self._folder = str(folder)
+        self._retention_seconds = retention_seconds
         self._failures = 0
+        self._retry_at = 0.0
+        self._file: tuple[int, int, int] | None = None
+        self._log_bytes = 0
+        self._log_bytes_due = _LOG_BYTES_DUE
+        self._log_since: float | None = None
+        self._due_at: float | None = None
         self._lead_logged_at: float | None = None
+        self._lead_noted_at: float | None = 0.0
+
+    def is_due(self, tenant: Tenant, now: float, after_seconds: float) -> bool:
+        """Whether it is to be done now, with a log that may become `after_seconds` old."""
+        if self.failing_since is not None:
+            return self._retry_at <= now
+        if tenant.retention_seconds != self._retention_seconds:
+            return True
+        try:
+            self._notice_change(now, after_seconds)
+        except (OSError, StoreError):
+            return True  # what ails it shows, and is noted, when it is opened
+        return (
+            self._log_bytes >= self._log_bytes_due
+            or (self._log_since is not None and now - self._log_since >= after_seconds)
+            or (self._due_at is not None and now >= self._due_at)
+            or self._is_lead_due(now)
+        )
 
     def failed(self, now: float) -> float:
         """It failed again; returns the seconds until it is tried again."""
@@ -25,20 +89,56 @@ class Upkeep:
         doublings = min(self._failures, _DOUBLINGS_MAX)
         seconds = min(_RETRY_FIRST_SECONDS * (1 << doublings), _RETRY_MAX_SECONDS)
         self._failures += 1
-        self.retry_at = now + seconds
+        self._retry_at = now + seconds
         return seconds
 
-    def succeeded(self) -> bool:
-        """It did not fail; true where it did before."""
+    def succeeded(self, upcoming: Upcoming) -> bool:
+        """It was done, and this is left; true where it failed before."""
         recovered = self.failing_since is not None
-        self.failing_since, self.retry_at, self._failures = None, 0.0, 0
+        self.failing_since, self._failures, self.is_unread = None, 0, False
+        self._retention_seconds = upcoming.retention_seconds
+        self._log_bytes, self._log_bytes_due = 0, upcoming.log_bytes_due
+        self._log_since = _seconds(upcoming.log_since_ns)
+        self._due_at = _seconds(upcoming.due_ns)
         return recovered
 
     def note_lead(self, seconds: int, now: float) -> bool:
         """Its last write lies so far ahead of the clock; true where a line should say so again."""
         self.lead_seconds = seconds
+        self._lead_noted_at = now
         logged_at = self._lead_logged_at
         if not seconds or (logged_at is not None and now < logged_at + _LEAD_LOGGED_EVERY_SECONDS):
             return False
         self._lead_logged_at = now
         return True
+
+    def _notice_change(self, now: float, after_seconds: float) -> None:
+        """Looks at the file, and at the store's head where that has changed.
+
+        Raises `OSError`, `StoreError`.
+        """
+        status = os.stat(f"{self._folder}/plane.mdb")  # noqa: PTH116 - of all tenants, again and again
+        file = status.st_mtime_ns, status.st_size, status.st_ino
+        if file == self._file:
+            return
+        stats = peek(self._folder)
+        if self._file is None:
+            self.is_unread = bool(stats.rows or stats.segments)
+        elif stats.log_bytes < self._log_bytes:  # somebody else has compacted it
+            self._due_at = now + after_seconds
+        if stats.log_bytes and self._log_since is None:
+            self._log_since = now
+        self._log_bytes = stats.log_bytes
+        self._file = file
+        if status.st_mtime > now + _LEAD_SECONDS:
+            self._lead_noted_at = None
+
+    def _is_lead_due(self, now: float) -> bool:
+        """Whether somebody wrote under a wrong clock, or did and may be caught up with by now."""
+        if self._lead_noted_at is None:
+            return True
+        return self.lead_seconds > 0 and now - self._lead_noted_at >= _LEAD_LOGGED_EVERY_SECONDS
+
+
+def _seconds(time_ns: int | None) -> float | None:
+    return None if time_ns is None else time_ns / _NS_PER_SECOND

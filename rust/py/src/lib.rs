@@ -47,6 +47,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<results::WriteResult>()?;
     module.add_class::<results::Stats>()?;
     module.add_class::<results::Compacted>()?;
+    module.add_class::<results::Upcoming>()?;
     module.add_class::<results::Verified>()?;
     module.add_class::<arrow::ArrowStream>()?;
     errors::add_to(module)

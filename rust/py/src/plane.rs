@@ -21,7 +21,7 @@ use fleetcast_core::wire::Format;
 use crate::arrow::ArrowStream;
 use crate::door::leave;
 use crate::errors::{query_refused, store_error, write_error};
-use crate::results::{Compacted, Stats, Verified, WriteResult};
+use crate::results::{Compacted, Stats, Upcoming, Verified, WriteResult};
 
 #[pyclass(frozen, weakref, module = "fleetcast._core")]
 pub(crate) struct Plane {
@@ -371,6 +371,17 @@ impl Plane {
         let due = if whole { Due::Now } else { Due::LargeOrAged { age_ns } };
         let done = self.detached(py, |plane| plane.compact(due, clock_ns(now_ns)))?;
         Ok(done.map(Compacted::from))
+    }
+
+    #[pyo3(signature = (*, after_seconds=3600, now_ns=None))]
+    fn upcoming(
+        &self,
+        py: Python<'_>,
+        after_seconds: u32,
+        now_ns: Option<i64>,
+    ) -> PyResult<Upcoming> {
+        let age_ns = i64::from(after_seconds) * 1_000_000_000;
+        self.detached(py, |plane| plane.upcoming(age_ns, clock_ns(now_ns))).map(Upcoming::from)
     }
 
     fn set_retention(&self, py: Python<'_>, seconds: Option<u64>) -> PyResult<()> {

@@ -95,6 +95,22 @@ impl From<plane::Compacted> for Compacted {
 }
 
 #[pyclass(frozen, get_all, module = "fleetcast._core")]
+pub(crate) struct Upcoming {
+    retention_seconds: Option<u64>,
+    log_bytes_due: u64,
+    log_since_ns: Option<i64>,
+    due_ns: Option<i64>,
+}
+
+impl From<plane::Upcoming> for Upcoming {
+    fn from(upcoming: plane::Upcoming) -> Self {
+        let plane::Upcoming { retention_seconds, log_bytes_due, log_since_ns, due_ns } = upcoming;
+        let retention_seconds = (retention_seconds > 0).then_some(retention_seconds);
+        Self { retention_seconds, log_bytes_due, log_since_ns, due_ns }
+    }
+}
+
+#[pyclass(frozen, get_all, module = "fleetcast._core")]
 pub(crate) struct Verified {
     blocks: u64,
     segments: u64,

@@ -13,6 +13,7 @@ mod recent;
 mod register;
 mod segments;
 mod series;
+mod upcoming;
 mod verify;
 mod write;
 
@@ -22,6 +23,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 
 pub use compact::{Compacted, Due};
 pub use read::LatestView;
+pub use upcoming::Upcoming;
 pub use verify::Verified;
 pub use write::{Acknowledge, WriteError, Written};
 
