@@ -84,6 +84,7 @@ class Upkeep:
 
     def failed(self, now: float) -> float:
         """It failed again; returns the seconds until it is tried again."""
+        self.is_unread = False
         if self.failing_since is None:
             self.failing_since = now
         doublings = min(self._failures, _DOUBLINGS_MAX)
