@@ -67,6 +67,18 @@ def broken_at_run(here, role):
     return dict(here.releases.promote("snr", file, role, 50).roles())[role]
 
 
+def answers_nothing():
+    """A model whose every number is NaN."""
+    model = onnx.load_from_string(another_version())
+    graph = model.graph
+    for node in graph.node:
+        node.output[:] = ["inner" if name == "quantiles" else name for name in node.output]
+    kind = graph.output[0].type.tensor_type.elem_type
+    graph.initializer.append(onnx.helper.make_tensor("nan", kind, [1], [float("nan")]))
+    graph.node.append(onnx.helper.make_node("Mul", ["inner", "nan"], ["quantiles"]))
+    return model.SerializeToString()
+
+
 KINDS = pytest.mark.parametrize("broken", [cut_short, broken_at_run])
 
 
@@ -114,6 +126,17 @@ def test_the_primary_answers_whatever_the_others_do(broken, role, here, caplog):
             assert len(here.answer(*LINKS)["items"]) == 40
         assert counted(here.counters, FAILED) == 4
         assert len(caplog.records) == 2, "once a minute"
+
+
+def test_the_primary_answers_where_a_canary_has_no_number(here):
+    write(here.plane, LINKS, range(-20, 0))
+    file = here.folder / "nan.onnx"
+    file.write_bytes(answers_nothing())
+    rollout = here.releases.promote("snr", file, Role.CANARY, 50)
+    document = here.answer(*LINKS)
+    assert document["entity_errors"] == []
+    assert document["model_release_id"] == rollout.primary.release_id
+    assert len(document["items"]) == len(LINKS)
 
 
 @KINDS

@@ -95,7 +95,7 @@ class Filled:
 
 
 @dataclass(frozen=True)
-class Means:
+class Resources:
     """What the batches of a process share."""
 
     store: PredictionStore
@@ -108,13 +108,13 @@ class Filling:
     """One batch of one family, for one tenant."""
 
     def __init__(
-        self, means: Means, settings: ForecastSettings, plane: Plane, family: Family
+        self, resources: Resources, settings: ForecastSettings, plane: Plane, family: Family
     ) -> None:
-        self._store = means.store
-        self._clock = means.releases.clock
-        self._failures = means.failures
-        self._counters = means.counters
-        self._running = Running(means.releases, means.failures, family)
+        self._store = resources.store
+        self._clock = resources.releases.clock
+        self._failures = resources.failures
+        self._counters = resources.counters
+        self._running = Running(resources.releases, resources.failures, family)
         self._settings = settings
         self._plane = plane
         self._family = family
@@ -192,7 +192,7 @@ class Filling:
                 if run.role is not Role.SHADOW:
                     made.codes |= run.codes
                     made.values |= self._values(claims, run, issued_ns, tags)
-            made.sealed = {place: value.seal(self._plane) for place, value in made.values.items()}
+            made.sealed = {index: value.seal(self._plane) for index, value in made.values.items()}
         except BaseException as error:  # noqa: BLE001 - a panic is no Exception
             self._failures.of_batch(self._family.name, error)
             return _Made()
@@ -207,22 +207,22 @@ class Filling:
     ) -> dict[int, Value]:
         predicted_at_ns = self._clock.now_ns()
         return {
-            place: Value(
+            index: Value(
                 predicted_at_ns=predicted_at_ns,
                 issued_at_ns=issued_ns,
                 quantiles={
                     str(horizon): row
                     for horizon, row in zip(self._family.horizons_minutes, rows, strict=True)
                 },
-                tags=tags.get(claims[place].place.entity_id, {}),
+                tags=tags.get(claims[index].place.entity_id, {}),
                 model_version=run.release.model_version,
                 feature_view_id=run.feature_view_id,
                 release_id=run.release.release_id,
                 role=run.role,
-                assignment_id=claims[place].assignment.assignment_id,
-                lease_id=claims[place].lease.lease_id,
+                assignment_id=claims[index].assignment.assignment_id,
+                lease_id=claims[index].lease.lease_id,
             )
-            for place, rows in run.quantiles.items()
+            for index, rows in run.quantiles.items()
         }
 
     def _pending(
@@ -233,15 +233,15 @@ class Filling:
             return []
         first = claims[0]
         made = []
-        for index, horizon in enumerate(self._family.horizons_minutes):
+        for column, horizon in enumerate(self._family.horizons_minutes):
             pending = Pending(
                 issued_at_ns=issued_ns,
                 horizon_minutes=horizon,
                 model_version=run.release.model_version,
                 role=run.role,
                 quantiles={
-                    claims[place].place.entity_id: rows[index]
-                    for place, rows in run.quantiles.items()
+                    claims[index].place.entity_id: rows[column]
+                    for index, rows in run.quantiles.items()
                 },
             )
             due_ns = issued_ns + (horizon + TRUTH_MINUTES) * MINUTE_NS
@@ -252,17 +252,17 @@ class Filling:
     def _settle(self, records: Records, claims: Sequence[_Claim], made: _Made) -> None:
         """Writes down what is still ours to write, and gives all leases back."""
         ours = [end_lease(records, claim.place, claim.lease, self._clock) for claim in claims]
-        for place, claim in enumerate(claims):
+        for index, claim in enumerate(claims):
             entity_id = claim.place.entity_id
-            if place in made.codes:
-                code = made.codes[place]
+            if index in made.codes:
+                code = made.codes[index]
                 message = _MESSAGES.get(code, _TOO_LITTLE)
                 self._filled.errors[entity_id] = EntityError(code, message)
-            elif not ours[place]:
+            elif not ours[index]:
                 self._filled.unavailable(entity_id, _LOST)
-            elif place in made.values:
-                self._keep_value(records, claim.place, made.sealed[place])
-                self._filled.values[entity_id] = made.values[place]
+            elif index in made.values:
+                self._keep_value(records, claim.place, made.sealed[index])
+                self._filled.values[entity_id] = made.values[index]
             else:
                 self._filled.unavailable(entity_id, _FAILED)
                 records.keep("cooldowns", claim.place.key, self._clock.stamped(b""))

@@ -11,7 +11,7 @@ from fleetcast.forecast.model import PREDICTION_UNAVAILABLE
 from fleetcast.forecast.serving.clock import NS_PER_SECOND, content
 from fleetcast.forecast.serving.computing import Computing
 from fleetcast.forecast.serving.failures import Failures
-from fleetcast.forecast.serving.filling import EntityError, Filling, Means
+from fleetcast.forecast.serving.filling import EntityError, Filling, Resources
 from fleetcast.forecast.serving.records import Place, Value
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Predictions:
         self._releases = releases
         self._clock = releases.clock
         self._settings = settings
-        self._means = Means(store, releases, Failures(counters, releases.clock), counters)
+        self._resources = Resources(store, releases, Failures(counters, releases.clock), counters)
         self._computing = Computing()
 
     def answer(
@@ -71,7 +71,7 @@ class Predictions:
                 if not turn.mine:
                     errors = {place.entity_id: _BUSY for place in missing}
                 elif missing and rollout.primary is not None:
-                    filling = Filling(self._means, self._settings(), plane, family)
+                    filling = Filling(self._resources, self._settings(), plane, family)
                     filled = filling.fill(missing, rollout)
                     values, errors = values | filled.values, filled.errors
         ordered = [(each, values[each]) for each in entity_ids if each in values]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fleetcast.forecast.serving.rollouts import Role
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Run:
-    """One model's word on entities, by their place in the batch.
+    """One model's word on entities, by their index in the batch.
 
     That is quantiles of each horizon, or the code of an entity error.
     """
@@ -42,41 +42,40 @@ class Running:
     def runs(self, rollout: Rollout, roles: Sequence[Role], batch: Features) -> list[Run]:
         """Every run that did not fail; `roles` says who is to answer for each entity.
 
-        The primary answers where the canary fails. Entities whose model fails are in no run.
+        The primary answers where the canary has no forecast. Entities whose model fails are in no
+        run but the shadow's.
         """
-        places = range(len(roles))
-        canary: list[Run] = []
+        everyone = range(len(roles))
+        runs: list[Run] = []
         if rollout.canary is not None:
-            mine = [place for place in places if roles[place] is Role.CANARY]
-            canary = self._run(Role.CANARY, rollout.canary, mine, batch)
-        primary: list[Run] = []
+            mine = [index for index in everyone if roles[index] is Role.CANARY]
+            runs += self._run(Role.CANARY, rollout.canary, mine, batch)
+        answered = {index for run in runs for index in run.quantiles}
         if rollout.primary is not None:
-            mine = [place for place in places if not canary or roles[place] is Role.PRIMARY]
-            primary = self._run(Role.PRIMARY, rollout.primary, mine, batch)
-        shadow: list[Run] = []
+            mine = [index for index in everyone if index not in answered]
+            runs = [replace(run, codes={}) for run in runs]
+            runs += self._run(Role.PRIMARY, rollout.primary, mine, batch)
         if rollout.shadow is not None:
-            shadow = self._run(Role.SHADOW, rollout.shadow, places, batch)
-        return [*canary, *primary, *shadow]
+            runs += self._run(Role.SHADOW, rollout.shadow, everyone, batch)
+        return runs
 
-    def _run(
-        self, role: Role, release: Release, places: Sequence[int], batch: Features
-    ) -> list[Run]:
+    def _run(self, role: Role, release: Release, mine: Sequence[int], batch: Features) -> list[Run]:
         """One run, or none where it failed or nothing is asked of it."""
-        if not places:
+        if not mine:
             return []
         try:
             forecaster = self._releases.forecaster(self._family, release)
-            forecast = forecaster.predict(batch.of(places))
+            forecast = forecaster.predict(batch.of(mine))
         except BaseException as error:  # noqa: BLE001 - a panic is no Exception
             self._failures.of_release(self._family.name, role, release, error)
             return []
-        answers = zip(places, forecast.quantiles[:, 0].tolist(), forecast.errors[:, 0], strict=True)
+        answers = zip(mine, forecast.quantiles[:, 0].tolist(), forecast.errors[:, 0], strict=True)
         quantiles: dict[int, list[list[float]]] = {}
         codes: dict[int, str] = {}
-        for place, levels, code in answers:
+        for index, levels, code in answers:
             if code is None:
-                quantiles[place] = [sorted(row) for row in levels]  # I12
+                quantiles[index] = [sorted(row) for row in levels]  # I12
             else:
-                codes[place] = code
+                codes[index] = code
         view_id = forecaster.metadata.feature_view_id
         return [Run(role, release, view_id, quantiles, codes)]
