@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fleetcast.engine import Engine, encode_records, format_time
+from fleetcast.engine import AGGREGATIONS, Engine, Plane, encode_records, format_time
 
 from .model import SECOND_NS, Model
 from .strategies import BASE_NS, NOW_NS
@@ -216,3 +216,48 @@ def test_segments_of_a_day_stay_few(engine) -> None:
     stats = engine.plane("a1", TENANT).stats()
     assert stats.segments <= 2 * 6
     assert written < 40 * stats.stored_bytes
+
+
+def hours(plane: Plane, agg: str) -> list[float]:
+    answer = plane.series_json(
+        entity_ids=["a"],
+        start_ns=BASE_NS,
+        end_ns=BASE_NS + 7200 * SECOND_NS,
+        measurement="link",
+        interval="1h",
+        agg=agg,
+        now_ns=NOW_NS,
+    )
+    channels = json.loads(answer)["series"][0]["channels"]
+    return [value for name in sorted(channels) for value in channels[name]]
+
+
+def test_an_hours_mean_changes_in_its_last_digits_at_most_when_it_is_compacted() -> None:
+    """docs/format.md, "Statistics": added up in parts, and decimals as integers. What is not
+    rounded on the way, and all that is not added up, stays the same to the last bit."""
+    plane, dice = Plane.in_memory(TENANT), random.Random(1)
+    for part in range(4):
+        records = []
+        for row in range(300):
+            values = {
+                "decimal": dice.randrange(1, 10**6) / 1000,
+                "double": dice.uniform(1.0, 1e9),
+                "whole": dice.randrange(-(10**9), 10**9),
+            }
+            time = format_time(BASE_NS + (row * 20 + part) * SECOND_NS)
+            tags = {"entity_id": "a"}
+            records.append({"measurement": "link", "time": time, "tags": tags, "fields": values})
+        plane.write_json(encode_records(records), now_ns=NOW_NS)
+        if part == 1:
+            before_any = {agg: hours(plane, agg) for agg in AGGREGATIONS}
+            plane.compact(whole=True, now_ns=NOW_NS)
+            assert hours(plane, "mean") == pytest.approx(before_any["mean"], rel=600 * 2**-53)
+    before = {agg: hours(plane, agg) for agg in AGGREGATIONS}
+    plane.compact(whole=True, now_ns=NOW_NS)
+    for agg in ("min", "max", "last"):
+        assert hours(plane, agg) == before[agg]
+    means = hours(plane, "mean")
+    assert means == pytest.approx(before["mean"], rel=1200 * 2**-53)
+    names = ("decimal", "double", "whole")
+    per_name = len(means) // len(names)
+    assert means[2 * per_name :] == before["mean"][2 * per_name :]

@@ -12,6 +12,8 @@ mod value;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
+use foldhash::fast::RandomState;
+
 pub use self::value::ValueRef;
 
 use self::instant::Instant;
@@ -42,7 +44,7 @@ pub struct LatestTable {
     /// The samples that are one row.
     samples: Samples,
     /// The others, by slot.
-    instants: HashMap<u32, Instant>,
+    instants: HashMap<u32, Instant, RandomState>,
     order: Order,
     newest_ns: Option<i64>,
 }
@@ -70,9 +72,7 @@ impl Latest {
     /// Sorts what was added since; call after a run of [`Self::apply`], before reading.
     pub fn sort(&mut self, catalog: &Catalog) {
         for table in self.tables.values_mut() {
-            let LatestTable { order, entities, .. } = table;
-            let end = u32::try_from(entities.len()).expect("slots have 32 bits");
-            order.extend_to(end, |slot| &catalog.entity(entities[slot as usize]).id);
+            table.sort(catalog);
         }
     }
 
@@ -153,6 +153,12 @@ impl LatestTable {
         self.series.push(NONE);
         self.samples.push_slot();
         slot
+    }
+
+    fn sort(&mut self, catalog: &Catalog) {
+        let Self { order, entities, .. } = self;
+        let end = u32::try_from(entities.len()).expect("slots have 32 bits");
+        order.extend_to(end, |slot| &catalog.entity(entities[slot as usize]).id);
     }
 
     /// Applies a row to the slot of its entity.

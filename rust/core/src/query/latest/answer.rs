@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 
 use super::LatestTable;
 use super::instant::Instant;
-use super::samples::{Row, Shape};
+use super::samples::Shape;
 use super::value::ValueRef;
 use crate::batch::FieldId;
 use crate::catalog::Catalog;
@@ -40,7 +40,8 @@ impl LatestTable {
     /// Appends a slot's tags as a JSON object: those of its newest sample, merged where several
     /// tag sets share its instant, the later write winning (F6).
     pub fn write_tags(&self, out: &mut Vec<u8>, slot: u32, catalog: &Catalog) {
-        if let Some(instant) = self.instants.get(&slot) {
+        let merged = self.instants.get(&slot).filter(|instant| instant.tag_set_count() > 1);
+        if let Some(instant) = merged {
             let series = instant.tag_sets().filter_map(|id| catalog.series(id));
             let tags: BTreeMap<&str, &str> = series.flat_map(|series| series.name.tags()).collect();
             json::write_object_of_strings(out, tags);
@@ -58,6 +59,7 @@ impl LatestTable {
         json::write_string(&mut head, catalog.measurement_name(measurement));
         head.extend_from_slice(b",\"entity_id\":");
         let mut keys = KeyCache::default();
+        let mut merged = Merged::default();
         for slot in self.slots_in(range_ns) {
             let out = chunks.open();
             if out.last() != Some(&b'[') {
@@ -71,9 +73,9 @@ impl LatestTable {
             self.write_tags(out, slot, catalog);
             out.extend_from_slice(b",\"fields\":{");
             if let Some((shape, row)) = self.samples.get(slot) {
-                write_row(out, &row, keys.of(shape, row.shape, catalog));
+                keys.of(shape, row.shape, catalog).write(out, |at| row.value(at));
             } else if let Some(instant) = self.instants.get(&slot) {
-                write_instant(out, instant, catalog);
+                merged.write(out, instant, catalog);
             }
             out.extend_from_slice(b"}}");
         }
@@ -97,13 +99,7 @@ impl KeyCache {
         if self.bytes > KEYS_BYTES_MAX {
             *self = Self::default();
         }
-        let mut keys = Keys::default();
-        for at in shape.by_name(catalog) {
-            let field = shape.fields()[*at as usize];
-            write_key(&mut keys.text, field, keys.ends.is_empty(), catalog);
-            let end = u32::try_from(keys.text.len()).expect("names are far below 4 GiB");
-            keys.ends.push((*at, end));
-        }
+        let keys = Keys::new(shape.fields(), shape.by_name(catalog), catalog);
         self.bytes += keys.text.len() + size_of_val(keys.ends.as_slice());
         self.of_shape.insert(number, self.keys.len());
         self.keys.push(keys);
@@ -111,44 +107,59 @@ impl KeyCache {
     }
 }
 
-fn write_row(out: &mut Vec<u8>, row: &Row<'_>, keys: &Keys) {
-    let mut start = 0;
-    for (at, end) in &keys.ends {
-        let end = *end as usize;
-        out.extend_from_slice(&keys.text[start..end]);
-        match row.floats.get(*at as usize) {
-            // Nearly all are.
-            Some(value) => json::write_f64(out, *value),
-            None => write_value(out, row.value(*at as usize)),
+impl Keys {
+    /// The keys of `fields`, which are at `order` in order of their names.
+    fn new(fields: &[FieldId], order: &[u32], catalog: &Catalog) -> Self {
+        let mut keys = Self::default();
+        for at in order {
+            if !keys.ends.is_empty() {
+                keys.text.push(b',');
+            }
+            // The name of a field is stored before its first value.
+            let name = catalog.field(fields[*at as usize]).map_or("", |field| &field.name);
+            json::write_string(&mut keys.text, name);
+            keys.text.push(b':');
+            let end = u32::try_from(keys.text.len()).expect("names are far below 4 GiB");
+            keys.ends.push((*at, end));
         }
-        start = end;
+        keys
+    }
+
+    /// Writes a value behind each key.
+    #[inline]
+    fn write<'v>(&self, out: &mut Vec<u8>, value: impl Fn(usize) -> ValueRef<'v>) {
+        let mut start = 0;
+        for (at, end) in &self.ends {
+            let end = *end as usize;
+            out.extend_from_slice(&self.text[start..end]);
+            match value(*at as usize) {
+                ValueRef::Float(value) => json::write_f64(out, value),
+                ValueRef::Bool(value) => json::write_bool(out, value),
+                ValueRef::Text(value) => json::write_string(out, value),
+            }
+            start = end;
+        }
     }
 }
 
-fn write_instant(out: &mut Vec<u8>, instant: &Instant, catalog: &Catalog) {
-    let name = |field| catalog.field(field).map(|field| &*field.name);
-    let mut values: Vec<_> =
-        instant.values().map(|(field, value)| (name(field), field, value)).collect();
-    values.sort_unstable_by_key(|(name, field, _)| (*name, *field));
-    for (index, (_, field, value)) in values.into_iter().enumerate() {
-        write_key(out, field, index == 0, catalog);
-        write_value(out, value);
-    }
+/// Values of several rows, and the keys of the fields that came last: a fleet whose entities send
+/// several records of one instant has the same fields again and again.
+#[derive(Default)]
+struct Merged {
+    fields: Vec<FieldId>,
+    keys: Keys,
 }
 
-fn write_key(out: &mut Vec<u8>, field: FieldId, is_first: bool, catalog: &Catalog) {
-    if !is_first {
-        out.push(b',');
-    }
-    // Its name was stored before its first value.
-    json::write_string(out, catalog.field(field).map_or("", |field| &field.name));
-    out.push(b':');
-}
-
-fn write_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
-    match value {
-        ValueRef::Float(value) => json::write_f64(out, value),
-        ValueRef::Bool(value) => json::write_bool(out, value),
-        ValueRef::Text(value) => json::write_string(out, value),
+impl Merged {
+    fn write(&mut self, out: &mut Vec<u8>, instant: &Instant, catalog: &Catalog) {
+        let values: Vec<(FieldId, ValueRef<'_>)> = instant.values().collect();
+        if !self.fields.iter().eq(values.iter().map(|(field, _)| field)) {
+            self.fields = values.iter().map(|(field, _)| *field).collect();
+            let name = |at: &u32| catalog.field(self.fields[*at as usize]).map(|of| &*of.name);
+            let mut order: Vec<u32> = (0..).take(values.len()).collect();
+            order.sort_unstable_by(|a, b| name(a).cmp(&name(b)));
+            self.keys = Keys::new(&self.fields, &order, catalog);
+        }
+        self.keys.write(out, |at| values[at].1);
     }
 }

@@ -111,6 +111,10 @@ impl Instant {
         self.rows.iter().filter(is_last).map(|row| row.series)
     }
 
+    pub(super) fn tag_set_count(&self) -> usize {
+        self.tag_sets.len()
+    }
+
     /// Its rows in write order, each with the values of its own: what, added to nothing, gives the
     /// same again.
     pub(super) fn rows(

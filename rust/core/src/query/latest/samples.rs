@@ -85,7 +85,9 @@ impl Samples {
 
     fn shape_of(&mut self, columns: &[&Column]) -> u32 {
         let mut hasher = self.hasher.build_hasher();
-        columns.iter().for_each(|column| hasher.write_u32(column.field));
+        for column in columns {
+            hasher.write_u32(column.field);
+        }
         let hash = hasher.finish();
         let is_it = |(_, shape): &(u64, u32)| self.shapes[*shape as usize].is_of(columns);
         if let Some((_, shape)) = self.by_fields.find(hash, is_it) {
