@@ -378,6 +378,30 @@ fn thirty_two_writers_share_commits_and_keep_their_order() {
     assert_eq!(store.counts().unwrap().batches, batches as u64);
 }
 
+/// More pages than LMDB's lists have room for, which is small as each store has its own: it writes
+/// some of them before the commit.
+#[test]
+fn as_many_blocks_as_may_wait_are_stored_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = LmdbStore::create(directory.path()).unwrap();
+    let number = |entry: u32| entry.to_le_bytes();
+    let blocks = (0..65_536).map(|entry| block([number(entry).as_slice(), &[1; 300]].concat()));
+    store.append(blocks.collect()).unwrap();
+    store.append((0..40).map(|at| large_block(1, at)).collect()).unwrap();
+    let log = whole_log(&store);
+    assert_eq!(log.len(), 65_576);
+    assert!((0..65_536).zip(&log).all(|(entry, stored)| stored.sealed.starts_with(&number(entry))));
+    assert!(
+        (0..40).zip(&log[65_536..]).all(|(at, stored)| *stored.sealed == large_block(1, at).sealed)
+    );
+    assert!(store.replace_manifest(0, b"all", 65_576).unwrap());
+    drop(store);
+    let store = LmdbStore::open(directory.path()).unwrap();
+    assert_eq!(store.verify_tables().unwrap(), [""; 0]);
+    store.append(vec![block(vec![1])]).unwrap();
+    assert_eq!(whole_log(&store).len(), 1);
+}
+
 /// A block of one MiB that says who wrote it and when.
 fn large_block(writer: u8, number: u8) -> NewBlock {
     let mut sealed = vec![writer ^ number; 1 << 20];
