@@ -25,6 +25,9 @@ settings.register_profile("nightly", deadline=None, max_examples=5_000)
 default = "ci" if "CI" in os.environ else "dev"
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", default))
 
+# As many processes run as there are cores: threads of theirs would only wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 TESTS = Path(__file__).parent / "tests"
 # What takes long goes first, so that no process is still at it when the other has nothing left.
 LONG_FIRST = ("predictions", "cli", "service", "grpc", "client", "wiring", "conformance", "engine")

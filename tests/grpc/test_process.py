@@ -13,7 +13,8 @@ import grpc
 import pytest
 
 from fleetcast.config import Settings
-from fleetcast.grpc.server import _options
+from fleetcast.config.sections import Grpc, Service
+from fleetcast.grpc.server import _options, _reflects
 from tests.service.service import FLEETCAST
 
 from .station import INGEST, NOT_SERVING, SERVING, Station
@@ -144,18 +145,20 @@ def test_it_tells_watchers_before_it_ends(own):  # L22
         ("sandbox", None, True),
         ("development", None, True),
         ("production", None, False),
-        ("sandbox", "false", False),
-        ("production", "true", True),
+        ("sandbox", False, False),
+        ("production", True, True),
     ],
 )
-def test_where_reflection_is_on(own, environment, setting, expected):  # L26
-    options = ["--set", f"service.environment={environment}"]
-    if setting is not None:
-        options += ["--set", f"grpc.reflection={setting}"]
-    station = Station(own(*options).ready)
+def test_where_reflection_is_on(environment, setting, expected):  # L26
+    chosen = Settings(service=Service(environment=environment), grpc=Grpc(reflection=setting))
+    assert _reflects(chosen) is expected
+
+
+def test_l26_where_reflection_is_off_there_is_no_such_service(own):
+    station = Station(own("--set", "service.environment=production").ready)
     method = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
     call = station.channel.stream_stream(method)(iter([]), timeout=60)
-    assert list_or_status(call) == ([] if expected else "UNIMPLEMENTED")
+    assert list_or_status(call) == "UNIMPLEMENTED"
     station.close()
 
 

@@ -93,12 +93,16 @@ def _handlers(
         "Watch": grpc.stream_stream_rpc_method_handler(guard.stream("Health/Watch", health.watch)),
     }
     handlers.append(grpc.method_handlers_generic_handler(HEALTH, checks))
-    wanted = settings.grpc.reflection
-    if wanted or (wanted is None and settings.service.environment in _REFLECTING):
+    if _reflects(settings):
         info = guard.stream("ServerReflection/ServerReflectionInfo", Reflection().info)
         reflect: _Methods = {"ServerReflectionInfo": grpc.stream_stream_rpc_method_handler(info)}
         handlers += [grpc.method_handlers_generic_handler(name, reflect) for name in REFLECTION]
     return tuple(handlers)
+
+
+def _reflects(settings: Settings) -> bool:
+    wanted = settings.grpc.reflection
+    return settings.service.environment in _REFLECTING if wanted is None else wanted
 
 
 def _options(settings: Settings, *, shared: bool) -> list[tuple[str, int]]:
