@@ -261,8 +261,6 @@ class Ground:
         """Looks every record up, and ends; gives the counts."""
         self.neighbour.tell(check=True)
         counts = self.neighbour.answer()
-        self.neighbour.close()
-        self.memory.close()
         self.service.stop()
         return counts
 
@@ -274,6 +272,8 @@ def ground() -> Iterator[Ground]:
         try:
             yield made
         finally:
+            made.memory.close()
+            made.neighbour.close()
             if made.service.process.poll() is None:
                 made.service.kill()
 
