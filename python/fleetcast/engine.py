@@ -235,15 +235,16 @@ class Engine:
         slot = self._slots.get(account_id)
         # Before the files: others may learn of a greater length at any time.
         opened = None if slot is None else slot.opened
+        seen = None if opened is None else opened.files
         try:
             files = _Files.of(folder)
         except StoreError:
             self.release(account_id)
             raise
-        if slot is not None and opened is not None and files.carry(opened.files):
+        if slot is not None and opened is not None and seen is not None and files.carry(seen):
             plane = opened.kept
             if plane is not None:
-                if files.plane.st_size > opened.files.plane.st_size:
+                if files.plane.st_size > seen.plane.st_size:
                     opened.files = files
                 slot.used_at = self._clock()
                 return plane
@@ -260,10 +261,12 @@ class Engine:
                     return self._open_slot(slot, folder, tenant_key)
 
     def _open_slot(self, slot: _Slot, folder: str, tenant_key: str) -> Plane:
-        files = _Files.of(folder)  # nobody else changes what the slot knows of them now
-        if slot.opened is not None:
+        # Before the files, as in `plane`; nobody else opens or closes anything of the slot now.
+        seen = None if slot.opened is None else slot.opened.files
+        files = _Files.of(folder)
+        if slot.opened is not None and seen is not None:
             plane = slot.opened.plane
-            if plane is not None and files.carry(slot.opened.files):
+            if plane is not None and files.carry(seen):
                 slot.opened.kept = plane
                 return plane
             slot.close()
