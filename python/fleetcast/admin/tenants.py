@@ -52,8 +52,12 @@ class TenantGauges:
     """`tenants` gives every tenant, `peek` reads the counters of the store in a folder."""
 
     def __init__(
-        self, tenants: Callable[[], Iterable[Tenant]], peek: Callable[[Path], Stats]
+        self,
+        tenants: Callable[[], Iterable[Tenant]],
+        peek: Callable[[Path], Stats],
+        clock_ns: Callable[[], int] = time.time_ns,
     ) -> None:
+        self._clock_ns = clock_ns
         self._tenants = tenants
         self._peek = peek
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="tenants")
@@ -87,7 +91,7 @@ class TenantGauges:
                 self._known[tenant.folder] = self._ask(tenant, file)
 
     def _ask(self, tenant: Tenant, file: Signature) -> _Known:
-        settled = file is None or time.time_ns() - file[0] >= _SETTLED_NS
+        settled = file is None or self._clock_ns() - file[0] >= _SETTLED_NS
         try:
             values = _values(self._peek(tenant.folder))
         except StoreError as error:

@@ -1,0 +1,88 @@
+"""Gauges of tenants in a scrape: as fresh as the stores, and held up by none of them."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from fleetcast.admin.tenants import Tenant, TenantGauges
+from fleetcast.engine import Engine, encode_records, peek
+from tests.wiring.stopped_writer import stopped_writer
+
+MASTER_KEY = bytes(32)
+BODY = encode_records([{"measurement": "link", "time": "2026-01-01", "fields": {"a": 1.0}}])
+NAMES = ("alpha", "beta", "gamma")
+
+
+@pytest.fixture
+def engine(tmp_path):
+    made = Engine(tmp_path / "planes", MASTER_KEY)
+    for name in NAMES:
+        made.create_plane(name)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def tenants(engine):
+    return [Tenant(name, engine.folder(name)) for name in NAMES]
+
+
+def rows(gauges):
+    return gauges.lines()["fleetcast_tenant_rows"]
+
+
+def line(tenant, count):
+    return f'fleetcast_tenant_rows{{tenant="{tenant}"}} {count}'
+
+
+def test_they_follow_the_stores(engine, tenants):
+    gauges = TenantGauges(lambda: tenants, peek)
+    assert rows(gauges) == [line(name, 0) for name in NAMES]
+    engine.plane("beta", "beta").write_json(BODY)
+    assert rows(gauges) == [line("alpha", 0), line("beta", 1), line("gamma", 0)]
+    tenants.pop(0)
+    assert rows(gauges) == [line("beta", 1), line("gamma", 0)]
+
+
+def test_a_process_that_was_stopped_while_it_wrote_holds_up_no_scrape(engine, tenants):
+    """Issue 12, point 14: every scrape waited for the writer's lock of each store."""
+    engine.plane("beta", "beta").write_json(BODY)
+    with stopped_writer(tenants[0].folder, MASTER_KEY):
+        found = TenantGauges(lambda: tenants, peek).lines()
+    assert found["fleetcast_tenant_up"] == [f'fleetcast_tenant_up{{tenant="{n}"}} 1' for n in NAMES]
+    assert found["fleetcast_tenant_rows"][1:] == [line("beta", 1), line("gamma", 0)]
+
+
+def test_a_disk_that_hangs_holds_up_no_scrape(tenants):
+    answers, asked = threading.Event(), []
+
+    def slow(folder):
+        asked.append(folder.name)
+        if folder.name == "gamma":
+            answers.wait()
+        return peek(folder)
+
+    gauges = TenantGauges(lambda: tenants, slow)
+    try:
+        assert rows(gauges) == [line("alpha", 0), line("beta", 0)]
+        assert rows(gauges) == [line("alpha", 0), line("beta", 0)]
+        assert asked == list(NAMES)  # nobody else is made to wait for it
+    finally:
+        answers.set()
+
+
+def test_stores_that_have_not_changed_are_not_read_again(tenants, engine):
+    asked = []
+
+    def counting(folder):
+        asked.append(folder.name)
+        return peek(folder)
+
+    gauges = TenantGauges(lambda: tenants, counting, clock_ns=lambda: 1 << 62)
+    rows(gauges)
+    engine.plane("beta", "beta").write_json(BODY)
+    rows(gauges)
+    rows(gauges)
+    assert asked == [*NAMES, "beta"]
