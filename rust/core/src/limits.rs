@@ -59,6 +59,11 @@ pub const SEGMENT_INDEX_BYTES_MAX: usize = 8 << 20;
 /// of some hundred entities, or the last hours of as many.
 pub const SEGMENT_PARTS_BYTES_MAX: usize = 16 << 20;
 
+/// Bytes of decoded blocks, parts and indexes of segments and spellings that all planes of a process
+/// keep together: some more than one plane alone may have, and a quarter of what a process with 1,000
+/// active planes is to take.
+pub const CACHES_BYTES_MAX: usize = 256 << 20;
+
 /// Bytes of the log from which on it is worth compacting.
 pub const LOG_BYTES_DUE: u64 = 4 << 20;
 

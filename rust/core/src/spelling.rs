@@ -9,7 +9,10 @@ use crate::batch::SeriesId;
 
 /// Bytes of remembered spellings above which the cache starts over: protects memory against
 /// clients that spell the same tags in ever new ways.
-const SPELLING_BYTES_MAX: usize = 64 << 20;
+pub const SPELLING_BYTES_MAX: usize = 64 << 20;
+
+/// Bytes that an entry takes beside its spelling, its share of the table and of the heap included.
+const ENTRY_BYTES: usize = size_of::<Entry>() + 32;
 
 struct Entry {
     hash: u64,
@@ -31,6 +34,12 @@ pub struct SpellingCache {
 }
 
 impl SpellingCache {
+    /// Bytes that the spellings take, with what is kept to find them.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Hash of the spelling `format ++ measurement ++ tags`, for [`Self::find`].
     ///
     /// `format` tells wire formats apart, so that their spellings never meet.
@@ -94,12 +103,13 @@ impl SpellingCache {
         if self.find(hash, format, measurement, tags).is_some() {
             return;
         }
-        if self.bytes + spelling.len() > SPELLING_BYTES_MAX {
+        let bytes = spelling.len() + ENTRY_BYTES;
+        if self.bytes + bytes > SPELLING_BYTES_MAX {
             self.entries.clear();
             self.places.clear();
             self.bytes = 0;
         }
-        self.bytes += spelling.len();
+        self.bytes += bytes;
         let Self { entries, places, .. } = self;
         places.insert_unique(hash, entries.len(), |&place| entries[place].hash);
         entries.push(Entry { hash, spelling, series });

@@ -32,6 +32,18 @@ impl<K: Copy + Eq + Hash, V> Cache<K, V> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Weight of what is kept.
+    pub(super) fn weight(&self) -> usize {
+        self.lock().weight
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&self) {
+        let mut state = self.lock();
+        state.entries = HashMap::new();
+        state.weight = 0;
+    }
+
     pub(super) fn get(&self, key: &K) -> Option<Arc<V>> {
         let mut state = self.lock();
         state.uses += 1;

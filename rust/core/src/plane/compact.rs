@@ -158,7 +158,7 @@ impl Plane {
         let mut sealed = None;
         let mut values = 0;
         for sequence in after + 1..=followed {
-            let recent = self.state().recent.get(sequence);
+            let recent = self.caches.recent().get(sequence);
             let block = if let Some(block) = recent {
                 block
             } else {

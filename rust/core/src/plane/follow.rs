@@ -20,6 +20,12 @@ impl Plane {
     /// The store's, and [`Error::Corrupt`] for bytes that do not open; what was applied before
     /// stays, and the next call goes on from there.
     pub fn follow(&self) -> Result<()> {
+        self.follow_log()?;
+        self.caches.settle();
+        Ok(())
+    }
+
+    fn follow_log(&self) -> Result<()> {
         let mut cursor = self.cursor();
         let mut overtaken = None;
         loop {
@@ -64,7 +70,7 @@ impl Plane {
             cursor.log = manifest.compacted;
         }
         state.log.retain(|block| block.sequence > manifest.compacted);
-        state.recent.forget_until(manifest.compacted);
+        self.caches.recent().forget_until(manifest.compacted);
         state.forget_dropped(&manifest);
         state.manifest = Arc::new(manifest);
         cursor.generation = view.generation;
@@ -88,7 +94,7 @@ impl Plane {
                 state.log.push(LogBlock { sequence, ingest_ns, min_time_ns, max_time_ns });
             }
             state.last_ingest_ns = state.last_ingest_ns.max(Some(block.ingest_ns));
-            state.recent.push(sequence, block);
+            self.caches.recent().push(sequence, block);
         }
         state.latest.sort(&names.catalog);
         cursor.log = last.unwrap_or(cursor.log);

@@ -5,6 +5,7 @@
 
 mod buffer;
 mod cache;
+mod caches;
 mod compact;
 mod follow;
 mod history;
@@ -28,15 +29,13 @@ pub use verify::Verified;
 pub use write::{Acknowledge, WriteError, Written};
 
 use self::buffer::Buffer;
-use self::recent::RecentBlocks;
-use self::segments::SegmentCache;
+use self::caches::Caches;
 use crate::batch::Table;
 use crate::catalog::Catalog;
 use crate::error::{Error, Result};
 use crate::manifest::{Manifest, SegmentEntry};
 use crate::query::latest::Latest;
 use crate::seal::{self, DataKey, Kind, Sealer, random_plane_id};
-use crate::spelling::SpellingCache;
 use crate::store::{Counts, LmdbStore, MemoryStore, Peeked, Store};
 
 /// Name of the file that holds the wrapped data key.
@@ -61,7 +60,7 @@ pub struct Plane {
     naming: Mutex<()>,
     names: RwLock<Names>,
     state: RwLock<State>,
-    segments: SegmentCache,
+    caches: Arc<Caches>,
     /// Held while the log is followed, so that blocks are applied once and in order.
     cursor: Mutex<Cursor>,
     buffer: Buffer,
@@ -73,7 +72,6 @@ struct Names {
     /// Pages of names that are in the catalog.
     pages: u64,
     catalog: Catalog,
-    spellings: SpellingCache,
 }
 
 /// What reads look up, as of [`Cursor::log`].
@@ -85,7 +83,6 @@ struct State {
     retention_seconds: u64,
     /// The blocks behind [`Manifest::compacted`].
     log: Vec<LogBlock>,
-    recent: RecentBlocks,
     /// Greatest ingest instant applied (D12).
     last_ingest_ns: Option<i64>,
 }
@@ -175,7 +172,7 @@ impl Plane {
             naming: Mutex::default(),
             names: RwLock::default(),
             state: RwLock::default(),
-            segments: SegmentCache::default(),
+            caches: Caches::new(),
             cursor: Mutex::default(),
             buffer: Buffer::default(),
         }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::caches::Caches;
 use super::{MISSING, Plane, SECOND_NS, Snapshot, State, VIEWS_MAX};
 use crate::catalog::{Catalog, MeasurementIndex};
 use crate::error::{Error, Result};
@@ -92,7 +93,7 @@ impl Plane {
             return lend(LatestView { latest: &state.latest, catalog, range_ns });
         }
         // Something newer hides the past: look the window up as it was.
-        let snapshot = state.snapshot(&range_ns);
+        let snapshot = state.snapshot(&range_ns, &self.caches);
         drop(state);
         let latest = self.latest_within(&snapshot, measurement, &range_ns, catalog)?;
         lend(LatestView { latest: &latest, catalog, range_ns })
@@ -133,7 +134,10 @@ impl Plane {
             let generation = self.cursor().generation;
             match read() {
                 Err(Error::Stale) => self.follow()?,
-                outcome => return outcome,
+                outcome => {
+                    self.caches.settle();
+                    return outcome;
+                }
             }
             if self.cursor().generation == generation {
                 return Err(MISSING);
@@ -183,13 +187,13 @@ impl State {
     }
 
     /// The segments, and the blocks of the log with a row in `range_ns`, perhaps some without.
-    pub(super) fn snapshot(&self, range_ns: &Range<i64>) -> Snapshot {
+    pub(super) fn snapshot(&self, range_ns: &Range<i64>, caches: &Caches) -> Snapshot {
         let overlaps = |block: &&super::LogBlock| {
             block.max_time_ns >= range_ns.start && block.min_time_ns < range_ns.end
         };
         let mut stored: Vec<u64> =
             self.log.iter().filter(overlaps).map(|block| block.sequence).collect();
-        let recent = self.recent.newest_of(&stored);
+        let recent = caches.recent().newest_of(&stored);
         stored.truncate(stored.len() - recent.len());
         Snapshot { manifest: Arc::clone(&self.manifest), stored, recent }
     }

@@ -46,6 +46,11 @@ impl RecentBlocks {
         }
     }
 
+    /// Bytes of the blocks.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Drops the blocks up to `sequence`.
     pub(super) fn forget_until(&mut self, sequence: u64) {
         while let Some(oldest) = self.blocks.pop_front_if(|block| block.sequence <= sequence) {

@@ -79,9 +79,10 @@ impl Plane {
             let measurement = measurements[field.table as usize];
             names.catalog.insert_field(*id, measurement, &field.name, field.field_type);
         }
+        let mut spellings = self.caches.spellings_mut();
         for (series, id) in std::mem::take(&mut batch.new_series).into_iter().zip(&ids.series) {
             names.catalog.insert_series(*id, series.name);
-            names.spellings.insert(series.spelling, *id);
+            spellings.insert(series.spelling, *id);
         }
         ids
     }

@@ -36,6 +36,19 @@ impl Default for SegmentCache {
     }
 }
 
+impl SegmentCache {
+    /// Bytes of what is kept.
+    pub(super) fn bytes(&self) -> usize {
+        self.open.weight() + self.parts.weight()
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&self) {
+        self.open.clear();
+        self.parts.clear();
+    }
+}
+
 impl OpenSegment {
     /// The blocks of a measurement, or of all, with a row in `times_ns`, and their places.
     pub(super) fn blocks(
@@ -62,7 +75,7 @@ impl Plane {
         entry: &SegmentEntry,
         catalog: &Catalog,
     ) -> Result<Arc<OpenSegment>> {
-        if let Some(open) = self.segments.open.get(&entry.id) {
+        if let Some(open) = self.caches.segments.open.get(&entry.id) {
             return Ok(open);
         }
         let segment = Segment::open(&*self.store, &self.sealer, &entry.id, entry.bytes)?;
@@ -72,17 +85,17 @@ impl Plane {
         };
         let measurements = segment.blocks().iter().map(measurement).collect::<Result<_>>()?;
         let weight = size_of::<OpenSegment>() + size_of_val(segment.blocks());
-        Ok(self.segments.open.put(entry.id, OpenSegment { segment, measurements }, weight))
+        Ok(self.caches.segments.open.put(entry.id, OpenSegment { segment, measurements }, weight))
     }
 
     fn part(&self, id: &SegmentId, segment: &Segment, part: Part) -> Result<Arc<Vec<u8>>> {
         self.store.check_open()?;
-        if let Some(plain) = self.segments.parts.get(&(*id, part)) {
+        if let Some(plain) = self.caches.segments.parts.get(&(*id, part)) {
             return Ok(plain);
         }
         let plain = segment.read(&*self.store, part)?;
         let weight = plain.len();
-        Ok(self.segments.parts.put((*id, part), plain, weight))
+        Ok(self.caches.segments.parts.put((*id, part), plain, weight))
     }
 
     /// The rows of a block.

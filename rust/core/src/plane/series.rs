@@ -45,7 +45,7 @@ impl Plane {
         let (entities, next_start_ns) = self.retrying(|| {
             self.follow()?;
             let start_ns = query.start_ns.max(self.kept_from_ns(now_ns));
-            let snapshot = self.state().snapshot(&(start_ns..query.end_ns));
+            let snapshot = self.state().snapshot(&(start_ns..query.end_ns), &self.caches);
             let mut parts = self.parts(&query, start_ns..query.end_ns, &snapshot);
             self.read_enough(&query, &mut parts, &snapshot, bounds)
         })?;

@@ -78,14 +78,16 @@ impl Plane {
         acknowledge: Acknowledge,
     ) -> WriteResult<Written> {
         let parsed = {
-            let names = self.names();
             // Fields that exist can be written again, also where the bound was lowered below them.
-            let tenant_fields_max = limits.tenant_fields_max.max(names.catalog.field_count());
+            let field_count = self.names().catalog.field_count();
+            let tenant_fields_max = limits.tenant_fields_max.max(field_count);
             let limits = WriteLimits { tenant_fields_max, ..*limits };
-            format.parse(body, &names.spellings, &limits, &self.tenant_key, ingest_ns)
+            let spellings = self.caches.spellings();
+            format.parse(body, &spellings, &limits, &self.tenant_key, ingest_ns)
         };
         let mut batch = parsed?;
         let ids = self.resolve(&mut batch, limits)?;
+        self.caches.settle();
         let block = self.seal_block(&mut batch, &ids)?;
         let started = Instant::now();
         match acknowledge {

@@ -1,0 +1,162 @@
+//! What a plane keeps in memory to be quick and can do without, within one bound for all planes of
+//! the process: beyond it the planes used longest ago give up theirs.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak,
+};
+
+use super::recent::RecentBlocks;
+use super::segments::SegmentCache;
+use crate::limits::CACHES_BYTES_MAX;
+use crate::spelling::SpellingCache;
+
+/// The caches of a process, and what they weigh together.
+pub(super) struct Budget {
+    bytes_max: usize,
+    bytes: AtomicUsize,
+    uses: AtomicU64,
+    planes: Mutex<Vec<Weak<Caches>>>,
+}
+
+/// Shared by all planes of this process.
+static PROCESS: Budget = Budget::new(CACHES_BYTES_MAX);
+
+/// The caches of one plane. Their locks are taken last, and nothing waits under them.
+pub(super) struct Caches {
+    pub(super) segments: SegmentCache,
+    recent: Mutex<RecentBlocks>,
+    spellings: RwLock<SpellingCache>,
+    budget: &'static Budget,
+    /// Bytes that the budget knows of.
+    charged: AtomicUsize,
+    /// The number of the last use, over all planes.
+    used: AtomicU64,
+}
+
+impl Budget {
+    const fn new(bytes_max: usize) -> Self {
+        let planes = Mutex::new(Vec::new());
+        Self { bytes_max, bytes: AtomicUsize::new(0), uses: AtomicU64::new(0), planes }
+    }
+
+    /// Empties the caches used longest ago, to an eighth below the bound, so that this is seldom.
+    fn trim(&self) {
+        let mut planes: Vec<Arc<Caches>> = {
+            let planes = self.planes.lock().unwrap_or_else(PoisonError::into_inner);
+            planes.iter().filter_map(Weak::upgrade).collect()
+        };
+        planes.sort_by_cached_key(|caches| caches.used.load(Ordering::Relaxed));
+        for caches in planes {
+            if self.bytes.load(Ordering::Relaxed) <= self.bytes_max / 8 * 7 {
+                break;
+            }
+            caches.clear();
+        }
+    }
+}
+
+impl Caches {
+    /// Empty ones, in the budget of this process.
+    pub(super) fn new() -> Arc<Self> {
+        Self::within(&PROCESS)
+    }
+
+    fn within(budget: &'static Budget) -> Arc<Self> {
+        let caches = Arc::new(Self {
+            segments: SegmentCache::default(),
+            recent: Mutex::default(),
+            spellings: RwLock::default(),
+            budget,
+            charged: AtomicUsize::new(0),
+            used: AtomicU64::new(0),
+        });
+        let mut planes = budget.planes.lock().unwrap_or_else(PoisonError::into_inner);
+        planes.push(Arc::downgrade(&caches));
+        caches
+    }
+
+    pub(super) fn recent(&self) -> MutexGuard<'_, RecentBlocks> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn spellings(&self) -> RwLockReadGuard<'_, SpellingCache> {
+        self.spellings.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn spellings_mut(&self) -> RwLockWriteGuard<'_, SpellingCache> {
+        self.spellings.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts what a call added, as the last use, and makes room where it is too much. The caller
+    /// holds no lock of a plane.
+    pub(super) fn settle(&self) {
+        self.used.store(self.budget.uses.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        self.charge();
+        if self.budget.bytes.load(Ordering::Relaxed) > self.budget.bytes_max {
+            self.budget.trim();
+        }
+    }
+
+    fn charge(&self) {
+        let bytes = self.recent().bytes() + self.spellings().bytes() + self.segments.bytes();
+        let before = self.charged.swap(bytes, Ordering::Relaxed);
+        // The sum wraps around on the way where another thread charges the same caches.
+        self.budget.bytes.fetch_add(bytes.wrapping_sub(before), Ordering::Relaxed);
+    }
+
+    fn clear(&self) {
+        *self.recent() = RecentBlocks::default();
+        *self.spellings_mut() = SpellingCache::default();
+        self.segments.clear();
+        self.charge();
+    }
+}
+
+impl Drop for Caches {
+    fn drop(&mut self) {
+        self.budget.bytes.fetch_sub(*self.charged.get_mut(), Ordering::Relaxed);
+        let mut planes = self.budget.planes.lock().unwrap_or_else(PoisonError::into_inner);
+        planes.retain(|caches| caches.strong_count() > 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::{Block, Column, Rows, Table, Values};
+
+    fn fill(caches: &Caches, rows: usize) {
+        let values = Values::Float(vec![1.0; rows]);
+        let columns = vec![Column { field: 1, rows: Rows::All, values }];
+        let table = Table { series: vec![1; rows], times_ns: vec![0; rows], columns };
+        let sequence = caches.used.load(Ordering::Relaxed);
+        caches.recent().push(sequence, Block { ingest_ns: 0, tables: vec![table] });
+        caches.settle();
+    }
+
+    #[test]
+    fn the_plane_used_longest_ago_gives_up_its_caches() {
+        static BUDGET: Budget = Budget::new(110_000);
+        let planes: Vec<_> = (0..4).map(|_| Caches::within(&BUDGET)).collect();
+        let held = || planes.iter().map(|caches| caches.recent().bytes() > 0).collect::<Vec<_>>();
+        planes.iter().take(3).for_each(|caches| fill(caches, 1_500));
+        assert_eq!(held(), [true, true, true, false]);
+        planes[0].settle();
+        fill(&planes[3], 1_500);
+        assert_eq!(held(), [true, false, true, true], "1 was used before 2 and 0");
+        assert!(BUDGET.bytes.load(Ordering::Relaxed) <= BUDGET.bytes_max);
+        // Of a plane that is alone nothing but its own bounds takes anything.
+        drop(planes);
+        assert_eq!(BUDGET.bytes.load(Ordering::Relaxed), 0);
+        assert!(BUDGET.planes.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_plane_alone_has_all_that_its_own_bounds_allow() {
+        use crate::limits::{RECENT_BYTES_MAX, SEGMENT_INDEX_BYTES_MAX, SEGMENT_PARTS_BYTES_MAX};
+        use crate::spelling::SPELLING_BYTES_MAX;
+        let segments = SEGMENT_INDEX_BYTES_MAX + SEGMENT_PARTS_BYTES_MAX;
+        assert!(RECENT_BYTES_MAX + segments + SPELLING_BYTES_MAX <= CACHES_BYTES_MAX);
+    }
+}
