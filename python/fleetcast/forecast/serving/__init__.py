@@ -11,7 +11,7 @@
     running     models on one batch, each for itself
     failures    what fails, counted and logged
     filling     one batch of forecasts for the entities that have none
-    computing   how many batches at once
+    computing   whose turn it is to compute
     scoring     the truth of what was answered
     predictions an answer to a request, put together from the rest
 

@@ -64,11 +64,11 @@ class Predictions:
         rollout, values = self._fresh(plane, places, horizons)
         errors: dict[str, EntityError] = {}
         if rollout.primary is not None and len(values) < len(places):
-            with self._computing.turn(account_id) as turn:
-                if turn.waited:  # the others may have made what this one wants
-                    rollout, values = self._fresh(plane, places, horizons)
+            with self._computing.turn(account_id) as mine:
+                # Others of the tenant may have made meanwhile what this one wants.
+                rollout, values = self._fresh(plane, places, horizons)
                 missing = [place for place in places if place.entity_id not in values]
-                if not turn.mine:
+                if not mine:
                     errors = {place.entity_id: _BUSY for place in missing}
                 elif missing and rollout.primary is not None:
                     filling = Filling(self._resources, self._settings(), plane, family)
