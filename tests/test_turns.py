@@ -35,6 +35,15 @@ def test_what_is_larger_than_the_bound_passes_alone():
     assert not share.take("b", 1, 10)
 
 
+def test_nothing_may_be_taken_and_given_back_any_number_of_times():
+    """The batch of a call without records has no bytes."""
+    share = Share()
+    assert all(share.take("a", 0, 10) for _ in range(3))
+    for _ in range(3):
+        share.give("a", 0)
+    assert share.take("a", 10, 10)
+
+
 def order(turns, count):
     """What one thread serves, one after the other."""
     served = []

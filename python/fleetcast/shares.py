@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import threading
 
+_KEYS_MAX = 65_536
+
 
 class Share:
     """Counts an amount by owner against a bound. Safe to share between threads."""
@@ -52,8 +54,34 @@ class Share:
         """Gives back what was taken."""
         with self._lock:
             self._total -= amount
-            held = self._held[owner] - amount
-            if held > 0:
+            held = self._held.get(owner, 0) - amount
+            if held:
                 self._held[owner] = held
-            else:
-                del self._held[owner]
+            else:  # nothing is kept of those who hold nothing
+                self._held.pop(owner, None)
+
+
+class KeyOwners:
+    """Accounts of accepted keys, so that what comes with one counts for its account early.
+
+    A key that nobody has accepted yet says nothing: what comes with it counts for its address. Else
+    anybody could fill another's share with its key id, or get a turn for each key they invent.
+    What is remembered decides about shares alone; each request is decided on anew. Of the text of
+    a key only the hash is kept. Safe to share between threads.
+    """
+
+    def __init__(self) -> None:
+        self._accounts: dict[int, str] = {}
+
+    def of(self, key: str | None, address: str) -> str:
+        """The account of a key, or the address that it came from."""
+        return self._accounts.get(hash(key), address)
+
+    def learn(self, key: str | None, account_id: str) -> bool:
+        """Whether it is news that a key is the account's."""
+        if self._accounts.get(hash(key)) == account_id:
+            return False
+        if len(self._accounts) >= _KEYS_MAX:
+            self._accounts.clear()
+        self._accounts[hash(key)] = account_id
+        return True

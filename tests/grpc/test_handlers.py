@@ -223,6 +223,23 @@ def test_a_key_that_takes_long_to_check_stops_no_other_call(monkeypatch):
     assert asyncio.run(run()) == (integer(1, 1), False)
 
 
+def test_l28_calls_without_records_may_be_under_way_together():
+    plane = Plane()
+    parts = services(plane)
+
+    async def run():
+        ingest = Ingest(parts, Vitals({}))
+        calls = [asyncio.create_task(write(ingest, b"")) for _ in range(8)]
+        for _ in calls:
+            await asyncio.to_thread(plane.entered.acquire)
+        plane.may_go_on.set()
+        answers = await asyncio.gather(*calls)
+        ingest.close()
+        return [dict(fields(answer)).get(2, 0) for answer in answers]
+
+    assert asyncio.run(run()) == [0] * 8
+
+
 def test_l18_a_panic_of_the_engine_is_internal_and_says_nothing():
     class Panic(BaseException):
         """As PyO3's `PanicException`, which is no `Exception` either."""

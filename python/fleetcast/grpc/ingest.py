@@ -19,6 +19,7 @@ from fleetcast.grpc.intake import Intake
 from fleetcast.grpc.threads import Threads
 from fleetcast.metrics import Writes
 from fleetcast.protobuf import delimited, integer
+from fleetcast.shares import KeyOwners
 
 if TYPE_CHECKING:
     from fleetcast.accounts import Identity
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 _SCOPE = "telemetry:write"
 _WRITES_MAX = 32  # of one tenant: as many batches can share a commit
-_KEY_CHECKS_MAX = 2  # of one address: each is done in some 50 microseconds
+_KEY_CHECKS_MAX = 2  # of one account, or of one address: each is done in some 50 microseconds
 _KEY_SECONDS = 5.0  # where it takes longer the control store is stuck
 _CALLS_MAX = 4096  # each holds what the transport lets through, some 100 KiB
 _READ_SECONDS = 120.0  # a full message takes that long over 1 Mbit/s
@@ -45,6 +46,7 @@ class Ingest:
         self._services = services
         self._vitals = vitals
         self._writes = Writes(services.counters, "grpc")
+        self._owners = KeyOwners()
         self._arriving = Intake(services.counters)
         self._calls = Intake(services.counters)
         self._bytes = Intake(services.counters)
@@ -83,26 +85,30 @@ class Ingest:
         if len(keys) > 1:  # several are none at all, unless they are equal (L16)
             raise refused("auth_failed")
         key = next(iter(keys), None)
+        # An account that has too many calls is refused another before that has cost anything.
+        owner = self._owners.of(key, call.address)
         try:
-            identity = await self._authenticated(key, call.address)
+            with self._calls.one(owner, _CALLS_MAX):
+                identity = await self._authenticated(key, owner)
         except InvalidKey:
             audit_failure(call, key or "")
             raise
         call.identity = identity
+        self._owners.learn(key, identity.account_id)
         if _SCOPE not in identity.scopes:
             raise refused("insufficient_scope")
         if not identity.live_ingest:
             raise refused("live_ingest_not_entitled")
         return identity
 
-    async def _authenticated(self, key: str | None, address: str) -> Identity:
+    async def _authenticated(self, key: str | None, owner: str) -> Identity:
         """Checks the key in a thread: a control store that is stuck must not stop the loop."""
-        self._arriving.enter(address, 1, _CALLS_MAX)
+        self._arriving.enter(owner, 1, _CALLS_MAX)
         check = partial(self._services.authenticator.authenticate, key)
-        checked = self._key_threads.run(address, check)
+        checked = self._key_threads.run(owner, check)
 
         def end(checked: asyncio.Future[Identity]) -> None:
-            self._arriving.leave(address, 1)
+            self._arriving.leave(owner, 1)
             checked.exception()  # has been seen, also where nobody waits any more
 
         checked.add_done_callback(end)

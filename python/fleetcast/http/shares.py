@@ -1,4 +1,4 @@
-"""Who a request counts for, and what each holds of its worker (N6)."""
+"""What a connection holds of its worker (N6)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fleetcast.http.connection import Connection
     from fleetcast.shares import Share
-
-_KEYS_MAX = 65_536
 
 
 class Holding:
@@ -43,36 +40,3 @@ class Holding:
         self._share.add(owner, self._amount)
         self._share.give(self._owner, self._amount)
         self._owner = owner
-
-
-class Owners:
-    """Accounts of keys that the application has accepted, so that requests count for them early.
-
-    A key that nobody has accepted yet says nothing: what comes with it counts for the address. Else
-    anybody could fill another's share with its key id, or get a turn for each key they invent.
-    What is remembered decides about shares alone; each request is decided on anew.
-    """
-
-    def __init__(self) -> None:
-        self._accounts: dict[int, str] = {}
-
-    def of(self, connection: Connection) -> str:
-        """The account of a whole head's key, or the address that it came from."""
-        account = self._accounts.get(_key(connection))
-        return connection.address if account is None else account
-
-    def learn(self, connection: Connection, account_id: str) -> bool:
-        """Whether it is news that the connection's key is the account's."""
-        key = _key(connection)
-        if self._accounts.get(key) == account_id:
-            return False
-        if len(self._accounts) >= _KEYS_MAX:
-            self._accounts.clear()
-        self._accounts[key] = account_id
-        return True
-
-
-def _key(connection: Connection) -> int:
-    """The hash of a key's text, which is to stay in no memory that outlives its request."""
-    assert connection.head is not None  # noqa: S101 - only requests with a whole head count
-    return hash(connection.head.told.fields.get("HTTP_X_API_KEY"))

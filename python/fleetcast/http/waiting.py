@@ -12,8 +12,8 @@ import time
 from typing import TYPE_CHECKING
 
 from fleetcast.http.framing import METHODS_WITH_BODY
-from fleetcast.http.shares import Holding, Owners
-from fleetcast.shares import Share
+from fleetcast.http.shares import Holding
+from fleetcast.shares import KeyOwners, Share
 from fleetcast.turns import Lane, Turns
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Waiting:
 
     def __init__(self, threads: int, limits: Callable[[], Limits]) -> None:
         self._limits = limits
-        self._owners = Owners()
+        self._owners = KeyOwners()
         self._requests = Share()
         self._body_bytes = Share()
         self._unsent_bytes = Share()
@@ -81,7 +81,7 @@ class Waiting:
         lane, connection.owner = connection.lane, account_id
         if lane.owner in {account_id, _OVER_SHARE}:
             return True
-        if self._owners.learn(connection, account_id):
+        if self._owners.learn(_key(connection), account_id):
             for kind in (_WRITE, _SMALL_READ, _LARGE_READ):
                 for each in self._turns.withdraw(Lane(lane.owner, kind), lambda _each: True):
                     self._requests.give(lane.owner, 1)
@@ -163,7 +163,7 @@ class Waiting:
 
     def _queue(self, connection: Connection) -> None:
         assert connection.head is not None  # noqa: S101 - only whole heads are queued
-        owner = connection.owner = self._owners.of(connection)
+        owner = connection.owner = self._owners.of(_key(connection), connection.address)
         if not self._requests.take(owner, 1, self._limits().connections_max):
             self._refuse(connection)
         elif connection.head.told.method in METHODS_WITH_BODY:
@@ -199,6 +199,11 @@ class Waiting:
     def _held(self, owner: str, amount: int) -> Holding:
         self._unsent_bytes.add(owner, amount)
         return Holding(self._unsent_bytes, owner, amount, self._turns.retry)
+
+
+def _key(connection: Connection) -> str | None:
+    assert connection.head is not None  # noqa: S101 - only whole heads are queued
+    return connection.head.told.fields.get("HTTP_X_API_KEY")
 
 
 def _what(connection: Connection) -> int:
