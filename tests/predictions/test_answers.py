@@ -149,6 +149,19 @@ def test_health_tells_when_the_store_takes_no_writes(accounts, fleet):
         assert fleet.service.request("GET", "/health/predictions", key=None).status == 200
 
 
+def test_health_tells_of_a_writer_that_does_not_end(accounts, fleet):
+    """Such as a process that was stopped; what is fresh is answered all the same."""
+    items = predictions(fleet, "link-1")["items"]
+    store = PredictionStore(accounts.data / "forecast")
+    with store.write():
+        health = fleet.service.request("GET", "/health/predictions", key=None)
+        assert (health.status, health.json["status"]) == (503, "degraded")
+        for _ in range(FRESH):
+            assert predictions(fleet, "link-1")["items"] == items
+    store.close()
+    assert fleet.service.request("GET", "/health/predictions", key=None).status == 200
+
+
 def test_n7_unknown_entities_leave_no_byte(accounts, fleet):
     predictions(fleet, "link-1")
     file = accounts.data / "forecast" / "store" / "data.mdb"

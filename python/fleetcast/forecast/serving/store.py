@@ -97,11 +97,11 @@ class PredictionStore:
         return first is not None and first[0] < due(now_ns)
 
     def ping(self) -> None:
-        """Asks whether it can be read, and whether its disk has room for a change.
+        """Asks whether it can be read and written, and whether its disk has room for a change.
 
-        Raises `OSError`, `PredictionStoreUnavailable` where not.
+        It waits for whoever is writing. Raises `OSError`, `PredictionStoreUnavailable` where not.
         """
-        with self.read() as records:
+        with self.write() as records:  # which changes nothing, and so writes nothing
             records.get("rollouts", rollout_key("ping"))
         with tempfile.TemporaryFile(dir=self._directory) as file:
             os.posix_fallocate(file.fileno(), 0, _PROBE_BYTES)
