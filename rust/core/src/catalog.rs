@@ -11,6 +11,7 @@ use hashbrown::hash_table::Entry;
 
 use crate::batch::{FieldId, FieldType, SeriesId, SeriesName};
 use crate::json;
+use crate::names;
 
 /// Dense number of a measurement within one process.
 pub type MeasurementIndex = u32;
@@ -75,6 +76,8 @@ pub struct Catalog {
     hasher: RandomState,
     /// Where text is put together whose length is not known yet.
     scratch: Vec<u8>,
+    counted_series: usize,
+    counted_fields: usize,
 }
 
 impl Catalog {
@@ -88,6 +91,18 @@ impl Catalog {
     #[must_use]
     pub fn field_count(&self) -> usize {
         self.field_by_name.len()
+    }
+
+    /// All series known, each as often as its name counts ([`names::counted`]).
+    #[must_use]
+    pub const fn counted_series(&self) -> usize {
+        self.counted_series
+    }
+
+    /// All fields known, counted in the same way.
+    #[must_use]
+    pub const fn counted_fields(&self) -> usize {
+        self.counted_fields
     }
 
     /// The measurement of this name.
@@ -204,6 +219,7 @@ impl Catalog {
         json::write_object_of_strings(&mut self.scratch, name.tags());
         let tags_json = self.scratch.as_slice().into();
         let hash = self.hash_of(&name);
+        self.counted_series += names::counted(name.as_bytes().len());
         self.series_by_name.insert_unique(hash, Hashed { hash, of: id }, |entry| entry.hash);
         put_at(&mut self.series, id, Series { measurement, entity, name, tags_json });
     }
@@ -219,6 +235,7 @@ impl Catalog {
         if self.field(id).is_some() {
             return;
         }
+        self.counted_fields += names::counted(name.len());
         self.field_by_name.insert((measurement, name.into()), id);
         put_at(&mut self.fields, id, Field { measurement, name: name.into(), field_type });
     }

@@ -31,6 +31,10 @@ impl Default for WriteLimits {
     }
 }
 
+/// Bytes of a name that count as one name against the bounds of a tenant (N2); a longer one counts as
+/// several. So the bounds are also some on memory, in which every name lies; 64 tags fit one.
+pub const NAME_BYTES: usize = 4 << 10;
+
 /// Nesting of JSON values, the outer array counted (decisions C9): protects the stack.
 pub const JSON_DEPTH_MAX: usize = 8;
 

@@ -1,6 +1,7 @@
 //! Names as bytes: what is hashed to find a name and sealed to keep it (`docs/format.md`, "Names").
 
 use crate::error::{Error, Result};
+use crate::limits::NAME_BYTES;
 
 const CORRUPT: Error = Error::Corrupt { what: "a page of names" };
 
@@ -77,6 +78,12 @@ fn text_of(bytes: &[u8]) -> (&str, &[u8]) {
     // `NameReader::series` takes them after it has checked each text; both put lengths and texts where
     // they are read here, one behind the other. So these are the bytes of a text.
     (unsafe { std::str::from_utf8_unchecked(text) }, reader.rest)
+}
+
+/// As how many names one of `bytes` counts against the bounds of a tenant.
+#[must_use]
+pub const fn counted(bytes: usize) -> usize {
+    if bytes > NAME_BYTES { bytes.div_ceil(NAME_BYTES) } else { 1 }
 }
 
 /// Appends a field name: its measurement, `None` for that of the field before, and the field.

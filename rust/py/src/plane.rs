@@ -356,7 +356,7 @@ impl Plane {
     }
 
     fn knows_any(&self, py: Python<'_>, measurements: Vec<String>) -> PyResult<bool> {
-        self.detached(py, |plane| plane.knows_any(&measurements))
+        self.detached(py, move |plane| plane.knows_any(&measurements))
     }
 
     #[pyo3(signature = (*, whole=false, after_seconds=3600, now_ns=None))]

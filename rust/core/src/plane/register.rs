@@ -170,14 +170,16 @@ impl Found {
 
     /// The refusal of a batch whose new names would take the tenant past a bound. Names that exist
     /// are no new ones, however many there are.
-    fn full(&self, batch: &Batch, names: &Names, limits: &WriteLimits) -> Option<Refusal> {
+    fn full(&self, batch: &Batch, known: &Names, limits: &WriteLimits) -> Option<Refusal> {
         let passes = |known: usize, new: usize, max: usize| new > 0 && known + new > max;
-        let series = names.catalog.series_count();
-        if passes(series, self.new_series.len(), limits.tenant_series_max) {
+        let lengths = self.new_series.iter().map(|at| batch.new_series[*at].name.as_bytes().len());
+        let (series, new) = (known.catalog.counted_series(), lengths.map(names::counted).sum());
+        if passes(series, new, limits.tenant_series_max) {
             return Some(Refusal::TenantFull { field: "tags" });
         }
-        let new = self.fields.iter().filter(|known| known.is_none()).count();
-        let fields = names.catalog.field_count();
+        let missing = batch.fields.iter().zip(&self.fields).filter(|(_, known)| known.is_none());
+        let lengths = missing.map(|(field, _)| field.name.len());
+        let (fields, new) = (known.catalog.counted_fields(), lengths.map(names::counted).sum());
         let is_full = batch.has_excess_fields || passes(fields, new, limits.tenant_fields_max);
         is_full.then_some(Refusal::TenantFull { field: "fields" })
     }

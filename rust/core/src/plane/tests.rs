@@ -8,7 +8,7 @@ use std::thread;
 use super::{Acknowledge, Due, Plane, WriteError};
 use crate::error::Error;
 use crate::fault::Refusal;
-use crate::limits::WriteLimits;
+use crate::limits::{NAME_BYTES, WriteLimits};
 use crate::store::{LmdbStore, Store};
 use crate::wire::Format;
 
@@ -193,6 +193,24 @@ fn a_tenant_has_as_many_fields_and_series_as_it_may_and_what_exists_goes_on() {
     assert_eq!(plane.stats().unwrap().counts.rows, 15);
     let limits = WriteLimits { tenant_series_max: 6, ..limits };
     assert_eq!(refusal(&plane, &another, &limits), None, "N2");
+}
+
+#[test]
+fn a_long_name_counts_as_several() {
+    let full = |field| Some(Refusal::TenantFull { field });
+    let plane = Plane::in_memory("acme").unwrap();
+    let long = |bytes: usize| "x".repeat(bytes);
+    let limits = WriteLimits { tenant_series_max: 4, ..WriteLimits::default() };
+    let tagged = |id: &str| named("link", 0..1, "1").replace(r#""0""#, &format!("\"{id}\""));
+    assert_eq!(refusal(&plane, &tagged(&long(4 * NAME_BYTES)), &limits), full("tags"));
+    assert_eq!(refusal(&plane, &tagged(&long(3 * NAME_BYTES)), &limits), None);
+    assert_eq!(refusal(&plane, &tagged("one more"), &limits), full("tags"));
+    assert_eq!(refusal(&plane, &tagged(&long(3 * NAME_BYTES)), &limits), None, "what exists");
+    let limits = WriteLimits { tenant_fields_max: 4, ..WriteLimits::default() };
+    let fielded = |name: &str| named("link", 0..1, "1").replace("f0", name);
+    assert_eq!(refusal(&plane, &fielded(&long(3 * NAME_BYTES + 1)), &limits), full("fields"));
+    assert_eq!(refusal(&plane, &fielded(&long(2 * NAME_BYTES + 1)), &limits), None);
+    assert_eq!(refusal(&plane, &fielded("more"), &limits), full("fields"));
 }
 
 /// Issue 12: a long read does not keep its tenant out, and ends when its plane is closed.
