@@ -305,7 +305,7 @@ impl Plane {
         freshness_ns: i64,
         now_ns: Option<i64>,
     ) -> PyResult<ArrowStream> {
-        self.detached(py, |plane| {
+        self.detached(py, move |plane| {
             let as_of_ns = instant(plane, as_of_ns, now_ns)?;
             let (entity_ids, fields) = (entity_ids.as_deref(), fields.as_deref());
             let frame = |view: plane::LatestView<'_>| {
