@@ -30,9 +30,10 @@ help: ## this list
 run: $(VENV)/engine ## build everything, then the demo; DEMO="--once" ends after the tour
 	$(BIN)/fleetcast demo $(DEMO)
 
+# Three processes for two cores: half of the time a test waits for a service, or for a clock.
 test: $(VENV)/engine $(VENV)/dev ## every test, Rust and Python
 	$(CARGO_TEST)
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile
 
 check: $(VENV)/engine $(VENV)/dev ## format, lints, types, layers, licences
 	@cargo fmt --version >/dev/null 2>&1 || { echo "make check needs rustfmt: rustup component add rustfmt" >&2; exit 1; }
