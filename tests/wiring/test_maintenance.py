@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
 import time
 from concurrent.futures import wait
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -15,10 +18,12 @@ from fleetcast.accounts import ControlStore, Tenants
 from fleetcast.engine import Engine, encode_records
 from fleetcast.metrics import Counters, sample
 from fleetcast.wiring.maintenance import Maintenance
+from fleetcast.wiring.under_way import UnderWay
 
 from .stopped_writer import stopped_writer
 
 MASTER_KEY = bytes(32)
+ROOT = Path(__file__).parents[2]
 RECORD = {
     "measurement": "link",
     "time": "2026-01-01",
@@ -52,18 +57,25 @@ class House:
     """Three tenants and who looks after them, at a time that the test sets."""
 
     def __init__(self, root):
-        ControlStore.create(root / "control", MASTER_KEY)
+        if not (root / "control").exists():
+            ControlStore.create(root / "control", MASTER_KEY)
         self.now = float(int(time.time()) + 60)  # after whatever is written
         self.after_seconds = 0
         self.store = ControlStore(root / "control")
         self.engine = FailingEngine(root / "planes", MASTER_KEY)
         self.counters = Counters.alone()
         self.tenants = Tenants(self.store, self.engine)
-        self.accounts = {
-            name: self.tenants.create(name).account_id for name in ("alpha", "beta", "gamma")
-        }
+        if not self.tenants.every():
+            for name in ("alpha", "beta", "gamma"):
+                self.tenants.create(name)
+        self.accounts = {tenant.name: tenant.account_id for tenant in self.tenants.every()}
         self.maintenance = Maintenance(
-            self.store, self.engine, self.counters, lambda: self.after_seconds, lambda: self.now
+            self.store,
+            self.engine,
+            self.counters,
+            lambda: self.after_seconds,
+            UnderWay(root / "under-way"),
+            lambda: self.now,
         )
 
     def write(self, record=RECORD):
@@ -118,6 +130,42 @@ def test_tenants_behind_one_that_fails_are_compacted(house, failure):
     house.look()
     assert house.segments("alpha") == {"alpha": 1}
     assert house.shown("fleetcast_upkeep_failing", "alpha") == 0
+
+
+ENDING = """
+import os, sys
+from pathlib import Path
+from tests.wiring.test_maintenance import House
+
+def end(account_id):
+    if account_id == house.accounts["alpha"]:
+        os._exit(1)
+
+house = House(Path(sys.argv[1]))
+house.engine.before_opening = end
+house.look()
+house.now += 1
+house.look()
+"""
+
+
+def test_a_tenant_that_ends_the_process_does_so_less_and_less_often(house, tmp_path):
+    """As a lack of memory does; those behind it in name order have their turn all the same."""
+    house.write()
+    command = [sys.executable, "-c", ENDING, str(tmp_path)]
+    runs = [subprocess.run(command, cwd=ROOT, check=False) for _ in range(3)]
+    assert [run.returncode for run in runs] == [1, 1, 0]
+    assert house.segments("beta", "gamma") == {"beta": 1, "gamma": 1}
+    house.close()
+    after = House(tmp_path)
+    after.look()
+    assert after.shown("fleetcast_upkeep_failing", "alpha") == 1
+    after.now += 300
+    after.look()
+    assert after.segments("alpha") == {"alpha": 1}
+    assert after.shown("fleetcast_upkeep_failing", "alpha") == 0
+    after.close()
+    assert list((tmp_path / "under-way").iterdir()) == []
 
 
 def test_a_failing_tenant_backs_off_and_its_retries_stay_bounded(house):

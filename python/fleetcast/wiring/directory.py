@@ -72,6 +72,11 @@ class DataDirectory:
         return self.root / "run" / "limiter"
 
     @property
+    def upkeep(self) -> Path:
+        """Notes of the accounts whose upkeep is under way."""
+        return self.root / "run" / "upkeep"
+
+    @property
     def audit_log(self) -> Path:
         """What commands have changed in accounts."""
         return self.root / "audit.log"

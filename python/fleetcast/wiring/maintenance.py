@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fleetcast.accounts import ControlStore, Tenant
-    from fleetcast.engine import Engine, Plane
+    from fleetcast.engine import Engine, Plane, Upcoming
     from fleetcast.metrics import Counters
+    from fleetcast.wiring.under_way import UnderWay
 
 _AT_ONCE = 2
 _UNREAD_AT_A_LOOK = 20  # so that a start with thousands of tenants does not open all their stores
@@ -45,6 +46,7 @@ class Maintenance:
         engine: Engine,
         counters: Counters,
         after_seconds: Callable[[], int],
+        under_way: UnderWay,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
@@ -52,6 +54,7 @@ class Maintenance:
         self._engine = engine
         self._counters = counters
         self._after_seconds = after_seconds
+        self._noted = under_way
         self._clock = clock
         self._written = counters.counter(sample("fleetcast_compaction_bytes_total"))
         self._failed = counters.counter(sample("fleetcast_compaction_failed_total"))
@@ -75,8 +78,7 @@ class Maintenance:
         for tenant in tenants:
             upkeep = self._known.get(tenant.account_id)
             if upkeep is None:
-                folder = self._engine.folder(tenant.account_id)
-                upkeep = self._known[tenant.account_id] = Upkeep(folder, tenant.retention_seconds)
+                upkeep = self._known[tenant.account_id] = self._begin(tenant, now)
             if tenant.account_id in self._under_way:
                 continue
             if upkeep.is_due(tenant, now, after_seconds):
@@ -84,12 +86,28 @@ class Maintenance:
             elif upkeep.is_unread and unread < _UNREAD_AT_A_LOOK:
                 unread += 1
                 due.append(tenant)
+        due = self._one_suspect(due)
         with self._lock:
             self._under_way |= {tenant.account_id for tenant in due}
             idle = not self._under_way
         if idle:
             self._progressed()
         return [self._pool.submit(self._maintain, tenant) for tenant in due]
+
+    def _one_suspect(self, due: list[Tenant]) -> list[Tenant]:
+        """Those that may have ended the process come one at a time, the least suspect first.
+
+        Else those that merely were under way beside the one that did would never be told apart.
+        """
+        ends = {tenant.account_id: self._noted.ends(tenant.account_id) for tenant in due}
+        suspects = sorted(
+            (tenant for tenant in due if ends[tenant.account_id]),
+            key=lambda tenant: ends[tenant.account_id],
+        )
+        with self._lock:
+            busy = any(self._noted.ends(account_id) for account_id in self._under_way)
+        others = [tenant for tenant in due if not ends[tenant.account_id]]
+        return others + suspects[: 0 if busy else 1]
 
     def close(self) -> None:
         """Begins nothing more, and waits for what is under way."""
@@ -99,17 +117,28 @@ class Maintenance:
         """Lets go of the tenants that are gone."""
         for account_id in self._known.keys() - known - self._under_way:
             self._engine.release(account_id)
+            self._noted.forget(account_id)
             del self._known[account_id]
+
+    def _begin(self, tenant: Tenant, now: float) -> Upkeep:
+        upkeep = Upkeep(self._engine.folder(tenant.account_id), tenant.retention_seconds)
+        ends = self._noted.ends(tenant.account_id)
+        if ends:
+            seconds = upkeep.failed(now, times=ends)
+            self._show(tenant, upkeep)
+            logger.warning(
+                "compaction ended the process",
+                tenant=tenant.name,
+                times=ends,
+                retry_in_seconds=seconds,
+            )
+        return upkeep
 
     def _maintain(self, tenant: Tenant) -> None:
         upkeep = self._known[tenant.account_id]
         try:
-            plane = self._engine.plane(tenant.account_id, tenant.name)
-            after_seconds, now_ns = self._after_seconds(), int(self._clock() * _NS_PER_SECOND)
-            if not self._mend_retention(tenant, plane):
-                self._compact(tenant, plane, after_seconds, now_ns)
-            self._note_lead(tenant, upkeep, plane.ingest_lead_ns(now_ns=now_ns) // _NS_PER_SECOND)
-            upcoming = plane.upcoming(after_seconds=after_seconds, now_ns=now_ns)
+            with self._noted.noted(tenant.account_id):
+                upcoming = self._look_after(tenant, upkeep)
         except BaseException as error:  # noqa: BLE001 - a panic of the engine is no Exception
             self._note_failure(tenant, upkeep, error)
         else:
@@ -120,6 +149,14 @@ class Maintenance:
             with self._lock:
                 self._under_way.discard(tenant.account_id)
             self._progressed()
+
+    def _look_after(self, tenant: Tenant, upkeep: Upkeep) -> Upcoming:
+        plane = self._engine.plane(tenant.account_id, tenant.name)
+        after_seconds, now_ns = self._after_seconds(), int(self._clock() * _NS_PER_SECOND)
+        if not self._mend_retention(tenant, plane):
+            self._compact(tenant, plane, after_seconds, now_ns)
+        self._note_lead(tenant, upkeep, plane.ingest_lead_ns(now_ns=now_ns) // _NS_PER_SECOND)
+        return plane.upcoming(after_seconds=after_seconds, now_ns=now_ns)
 
     def _compact(self, tenant: Tenant, plane: Plane, after_seconds: int, now_ns: int) -> None:
         done = plane.compact(after_seconds=after_seconds, now_ns=now_ns)

@@ -18,6 +18,7 @@ from fleetcast.wiring.closing import closing_unused
 from fleetcast.wiring.directory import DataDirectory
 from fleetcast.wiring.forecasting import Housekeeping
 from fleetcast.wiring.maintenance import Maintenance
+from fleetcast.wiring.under_way import UnderWay
 
 _EVERY_SECONDS = 1.0
 _LOOKING_SHARE = 0.02  # of a core, for the question whether anything is due
@@ -38,7 +39,8 @@ def main() -> None:
     counters = Counters(Shared(brief.counters_fd))
     board = Board(brief.board_fd)
     live = Live(board, lambda settings: settings.store.compact_after_seconds)
-    maintenance = Maintenance(store, engine, counters, live.current)
+    under_way = UnderWay(directory.upkeep)
+    maintenance = Maintenance(store, engine, counters, live.current, under_way)
     predictions = PredictionStore(directory.forecast)
     forecast = Live(board, lambda settings: settings.forecast)
     housekeeping = Housekeeping(predictions, forecast.current, store, engine, counters)

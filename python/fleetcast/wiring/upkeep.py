@@ -82,14 +82,14 @@ class Upkeep:
             or self._is_lead_due(now)
         )
 
-    def failed(self, now: float) -> float:
-        """It failed again; returns the seconds until it is tried again."""
+    def failed(self, now: float, times: int = 1) -> float:
+        """It failed again, so often in a row; returns the seconds until it is tried again."""
         self.is_unread = False
         if self.failing_since is None:
             self.failing_since = now
-        doublings = min(self._failures, _DOUBLINGS_MAX)
+        self._failures += times
+        doublings = min(self._failures - 1, _DOUBLINGS_MAX)
         seconds = min(_RETRY_FIRST_SECONDS * (1 << doublings), _RETRY_MAX_SECONDS)
-        self._failures += 1
         self._retry_at = now + seconds
         return seconds
 

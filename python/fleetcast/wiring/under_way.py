@@ -1,0 +1,53 @@
+"""Which tenants' upkeep is under way, noted on disk, so that one that ends the process is known.
+
+A lack of memory may end a process without an exception. What is still noted at the next start was
+under way then: it is treated as failed, as often as that has happened in a row, or it would end the
+process again and again before the tenants behind it have had their turn.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+class UnderWay:
+    """A file in `folder` for each account whose upkeep is under way."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._ends = {path.name: _count(path) for path in folder.iterdir()}
+
+    def ends(self, account_id: str) -> int:
+        """How often in a row the process ended during this account's upkeep."""
+        return self._ends.get(account_id, 0)
+
+    @contextmanager
+    def noted(self, account_id: str) -> Iterator[None]:
+        """Notes it until the end of the block, which the process does not reach if it ends."""
+        path = self._folder / account_id
+        with contextlib.suppress(OSError):  # a full disk: upkeep may make room
+            path.write_text(str(self.ends(account_id) + 1))
+        try:
+            yield
+        finally:
+            self.forget(account_id)
+
+    def forget(self, account_id: str) -> None:
+        """It has not ended the process, or is gone."""
+        self._ends.pop(account_id, None)
+        with contextlib.suppress(OSError):
+            (self._folder / account_id).unlink(missing_ok=True)
+
+
+def _count(path: Path) -> int:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return 1  # it ended before the number was written
