@@ -141,10 +141,11 @@ def test_one_that_alone_is_above_the_bound_passes():
     intake.enter("b", 10, 10)
 
 
-def test_n6_calls_that_send_nothing_take_their_own_share_and_no_more():
+def test_n6_calls_that_send_nothing_take_their_own_share_and_no_more(monkeypatch):
     """One tenant opens calls without end; another's write goes through, and its own again when
     one of them has ended.
     """
+    monkeypatch.setattr("fleetcast.grpc.ingest._REFUSAL_SECONDS", 0.0)
     plane = Plane()
     plane.may_go_on.set()
     parts = services(plane, other=identity(account_id="b2", tenant_key="beta"))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from fleetcast.accounts import ControlStoreUnavailable, InvalidKey
 from fleetcast.errors import StoreError, StoreFull, TenantFull, refused
 from fleetcast.grpc.accounting import audit_failure
-from fleetcast.grpc.intake import Intake
+from fleetcast.grpc.intake import Intake, OverShare
 from fleetcast.grpc.threads import Threads
 from fleetcast.metrics import Writes
 from fleetcast.protobuf import delimited, integer
@@ -33,6 +33,7 @@ _WRITES_MAX = 32  # of one tenant: as many batches can share a commit
 _KEY_CHECKS_MAX = 2  # of one account, or of one address: each is done in some 50 microseconds
 _KEY_SECONDS = 5.0  # where it takes longer the control store is stuck
 _CALLS_MAX = 4096  # each holds what the transport lets through, some 100 KiB
+_REFUSAL_SECONDS = 1.0
 _READ_SECONDS = 120.0  # a full message takes that long over 1 Mbit/s
 _OK = integer(1, 1)
 
@@ -58,11 +59,19 @@ class Ingest:
 
         Raises `Refused`, `StoreError`, `ControlStoreUnavailable`.
         """
-        identity = await self._entitled(call)
-        with self._calls.one(identity.account_id, _CALLS_MAX):
+        try:
+            identity = await self._entitled(call)
+            self._calls.enter(identity.account_id, 1, _CALLS_MAX)
+        except OverShare:
+            # Who does not wait for a second, as it is told to, could keep the loop busy.
+            await asyncio.sleep(_REFUSAL_SECONDS)
+            raise
+        try:
             body = await call.message(_READ_SECONDS)
             call.received_bytes = len(body)
             result = await self._store(identity, body)
+        finally:
+            self._calls.leave(identity.account_id, 1)
         return (
             delimited(1, result.write_id)
             + integer(2, result.accepted_count)
@@ -85,14 +94,16 @@ class Ingest:
         if len(keys) > 1:  # several are none at all, unless they are equal (L16)
             raise refused("auth_failed")
         key = next(iter(keys), None)
-        # An account that has too many calls is refused another before that has cost anything.
         owner = self._owners.of(key, call.address)
+        # An account that has too many calls is refused another before that has cost anything.
+        self._calls.enter(owner, 1, _CALLS_MAX)
         try:
-            with self._calls.one(owner, _CALLS_MAX):
-                identity = await self._authenticated(key, owner)
+            identity = await self._authenticated(key, owner)
         except InvalidKey:
             audit_failure(call, key or "")
             raise
+        finally:
+            self._calls.leave(owner, 1)
         call.identity = identity
         self._owners.learn(key, identity.account_id)
         if _SCOPE not in identity.scopes:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from fleetcast.errors import refused
+from fleetcast.errors import Refused
 from fleetcast.metrics import label
 from fleetcast.shares import Share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from fleetcast.metrics import Counters
+
+
+class OverShare(Refused):
+    """`ingest_buffer_full`: the owner holds as much as it may."""
+
+    def __init__(self) -> None:
+        super().__init__("ingest_buffer_full", {})
 
 
 class Intake:
@@ -29,20 +33,11 @@ class Intake:
         )
 
     def enter(self, owner: str, amount: int, most: int) -> None:
-        """Takes a part of `most`. Raises `Refused` (`ingest_buffer_full`)."""
+        """Takes a part of `most`. Raises `OverShare`."""
         if not self._share.take(owner, amount, most):
             self._counters.add(self._refused)
-            raise refused("ingest_buffer_full")
+            raise OverShare
 
     def leave(self, owner: str, amount: int) -> None:
         """Gives it back."""
         self._share.give(owner, amount)
-
-    @contextmanager
-    def one(self, owner: str, most: int) -> Iterator[None]:
-        """One of `most` as long as the block lasts. Raises `Refused` (`ingest_buffer_full`)."""
-        self.enter(owner, 1, most)
-        try:
-            yield
-        finally:
-            self.leave(owner, 1)
