@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from fleetcast.wiring.under_way import UnderWay
 
 _AT_ONCE = 2
-_UNREAD_AT_A_LOOK = 20  # so that a start with thousands of tenants does not open all their stores
+# A start with thousands of tenants neither reads the heads of all stores at once nor opens them.
+_BEGUN_AT_A_LOOK = 200
+_UNREAD_AT_A_LOOK = 20
 _NS_PER_SECOND = 1_000_000_000
 
 logger = structlog.get_logger(__name__)
@@ -74,10 +76,13 @@ class Maintenance:
             return []
         self._forget({tenant.account_id for tenant in tenants})
         now, after_seconds = self._clock(), self._after_seconds()
-        due, unread = [], 0
+        due, begun, unread = [], 0, 0
         for tenant in tenants:
             upkeep = self._known.get(tenant.account_id)
             if upkeep is None:
+                if begun == _BEGUN_AT_A_LOOK:
+                    continue
+                begun += 1
                 upkeep = self._known[tenant.account_id] = self._begin(tenant, now)
             if tenant.account_id in self._under_way:
                 continue
