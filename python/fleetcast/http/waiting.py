@@ -2,8 +2,12 @@
 
 Owners take turns at the threads (`fleetcast.turns`). What is more than an owner's share is not
 dropped: it has a turn of its own, in which the application refuses it, with all that an answer
-needs. A read waits while its tenant holds too many bytes of answers that its clients have not
-taken, and is refused where that lasts; clients that read at all make room before.
+needs.
+
+Answers that clients have not taken are bounded as well. A read waits as long as its answer would
+take its tenant past the bound, and is refused where that lasts; clients that read make room before.
+How large an answer will be is guessed from the last one, so that small reads go on beside large
+ones that nobody takes.
 """
 
 from __future__ import annotations
