@@ -12,11 +12,7 @@ import logging
 import os
 import resource
 import shutil
-import sys
-import threading
 import time
-import weakref
-from dataclasses import dataclass
 from datetime import datetime
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Literal
@@ -33,14 +29,13 @@ from fleetcast._core import (
     StoreDamaged,
     StoreError,
     StoreFull,
-    StoreMissing,
-    StoreUnavailable,
     Upcoming,
     Verified,
     WriteResult,
     format_time,
     parse_time,
 )
+from fleetcast.slots import Files, Opened, Slot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -75,117 +70,9 @@ Interval = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
 _REMOVALS_MAX = 10
 _OPEN_MAX = 1_024
 _DESCRIPTORS_PER_PLANE = 5
-_OWN_REFERENCES = 2
 
 Aggregation = Literal["mean", "min", "max", "last"]
 """One of `AGGREGATIONS`."""
-
-
-@dataclass(frozen=True)
-class _Files:
-    """The identity of a plane's two files."""
-
-    plane: os.stat_result
-    key: os.stat_result
-
-    @classmethod
-    def of(cls, folder: str) -> _Files:
-        """Raises `StoreMissing`, `StoreUnavailable`."""
-        try:
-            return cls(os.stat(f"{folder}/plane.mdb"), os.stat(f"{folder}/key"))  # noqa: PTH116
-        except (FileNotFoundError, NotADirectoryError) as error:
-            raise StoreMissing(str(error)) from error
-        except OSError as error:
-            raise StoreUnavailable(str(error)) from error
-
-    def carry(self, earlier: _Files) -> bool:
-        """Whether a plane opened from the `earlier` ones still stands on these.
-
-        Others are at work in the files all the time, but a plane only grows: a mapped file that
-        was cut short must not be touched.
-        """
-        return (
-            self.plane.st_size >= earlier.plane.st_size
-            and os.path.samestat(self.plane, earlier.plane)
-            and os.path.samestat(self.key, earlier.key)
-            and self.key.st_mtime_ns == earlier.key.st_mtime_ns
-        )
-
-    def untouched(self, earlier: _Files) -> bool:
-        """Whether nobody has changed anything since `earlier`."""
-        return self.carry(earlier) and (self.plane.st_ctime_ns, self.key.st_ctime_ns) == (
-            earlier.plane.st_ctime_ns,
-            earlier.key.st_ctime_ns,
-        )
-
-
-class _Opened:
-    """An open plane and the files it was opened from.
-
-    `kept` holds it for the next use. One that was let go of while a request still used it lives
-    until that ends, and is taken back if it is asked for before: two handles on the same files
-    cannot be had in one process.
-    """
-
-    __slots__ = ("_seen", "files", "kept")
-
-    def __init__(self, plane: Plane, files: _Files) -> None:
-        self.kept: Plane | None = plane
-        self.files = files
-        self._seen = weakref.ref(plane)
-
-    @property
-    def plane(self) -> Plane | None:
-        """The plane, also while only others hold it; `None` once it is closed."""
-        return self._seen()
-
-    def let_go(self) -> bool:
-        """Closes it unless somebody uses it; then its last user does. True where it is closed."""
-        plane, self.kept = self.kept, None
-        # Nobody can get at it any more, so the count does not rise: ours, and the argument's.
-        if plane is not None and sys.getrefcount(plane) <= _OWN_REFERENCES:
-            plane.close()
-            return True
-        return plane is None and self._seen() is None
-
-
-class _Slot:
-    """What a process knows of one account's plane. It goes when the plane is closed."""
-
-    __slots__ = ("damage", "lock", "opened", "used_at")
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.used_at = 0.0
-        self.opened: _Opened | None = None
-        self.damage: tuple[StoreDamaged, _Files] | None = None
-
-    def close(self) -> None:
-        """Closes the plane under all who hold it; calls under way end first."""
-        opened, self.opened = self.opened, None
-        plane = None if opened is None else opened.plane
-        if plane is not None:
-            try:
-                plane.flush()
-            except StoreError as error:
-                logger.error("%s", error)  # noqa: TRY400 - the message says all
-            plane.close()
-
-    def rest(self) -> bool:
-        """Lets go of the plane; true where nothing of it is left. What waits is stored first."""
-        if self.opened is None:
-            return True
-        try:
-            if self.opened.kept is not None:
-                self.opened.kept.flush()
-        except StoreFull:
-            return False  # the next flush may have room for what waits
-        except StoreError as error:
-            logger.error("%s", error)  # noqa: TRY400 - the message says all
-        if not self.opened.let_go():
-            return False
-        self.opened = None
-        return True
 
 
 class Engine:
@@ -211,7 +98,7 @@ class Engine:
         self._open_max = _open_max() if open_max is None else open_max
         self._idle_seconds = idle_seconds
         self._clock = clock
-        self._slots: dict[str, _Slot] = {}
+        self._slots: dict[str, Slot[Plane]] = {}
 
     def folder(self, account_id: str) -> Path:
         """Where an account's plane lies."""
@@ -237,7 +124,7 @@ class Engine:
         opened = None if slot is None else slot.opened
         seen = None if opened is None else opened.files
         try:
-            files = _Files.of(folder)
+            files = Files.of(folder)
         except StoreError:
             self.release(account_id)
             raise
@@ -254,16 +141,16 @@ class Engine:
 
     def _open(self, account_id: str, folder: str, tenant_key: str) -> Plane:
         while True:
-            slot = self._slots.setdefault(account_id, _Slot())
+            slot = self._slots.setdefault(account_id, Slot())
             with slot.lock:
                 if self._slots.get(account_id) is slot:  # or it went while we waited
                     slot.used_at = self._clock()
                     return self._open_slot(slot, folder, tenant_key)
 
-    def _open_slot(self, slot: _Slot, folder: str, tenant_key: str) -> Plane:
+    def _open_slot(self, slot: Slot[Plane], folder: str, tenant_key: str) -> Plane:
         # Before the files, as in `plane`; nobody else opens or closes anything of the slot now.
         seen = None if slot.opened is None else slot.opened.files
-        files = _Files.of(folder)
+        files = Files.of(folder)
         if slot.opened is not None and seen is not None:
             plane = slot.opened.plane
             if plane is not None and files.carry(seen):
@@ -277,9 +164,9 @@ class Engine:
         try:
             plane = Plane.open(folder, self._master_key, tenant_key)
         except StoreDamaged as error:
-            slot.damage = error, _Files.of(folder)
+            slot.damage = error, Files.of(folder)
             raise
-        slot.opened = _Opened(plane, files)
+        slot.opened = Opened(plane, files)
         return plane
 
     def close_unused(self) -> None:
@@ -304,7 +191,7 @@ class Engine:
         for account_id, slot in oldest:
             self._rest(account_id, slot)
 
-    def _rest(self, account_id: str, slot: _Slot) -> None:
+    def _rest(self, account_id: str, slot: Slot[Plane]) -> None:
         if not slot.lock.acquire(blocking=False):
             return  # it is being opened: in use
         try:
