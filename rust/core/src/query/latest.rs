@@ -7,6 +7,8 @@ mod order;
 mod rows;
 mod samples;
 mod table_rows;
+#[cfg(test)]
+mod tests;
 mod value;
 
 use std::collections::{BTreeSet, HashMap};
@@ -92,7 +94,7 @@ impl Latest {
         }
     }
 
-    /// Whether the entity behind a series has a sample in `range_ns`.
+    /// Tells if the entity of a series has a sample in `range_ns`.
     #[must_use]
     pub fn has(&self, series: SeriesId, range_ns: &Range<i64>, catalog: &Catalog) -> bool {
         let found = || {

@@ -16,13 +16,13 @@ use crate::json::{self, Chunks};
 /// Bytes of keys that are kept for the rows that follow: few fleets have more.
 const KEYS_BYTES_MAX: usize = 1 << 20;
 
-/// What stands in front of the values of the shapes that were written last.
+/// The keys of the shapes that were written last.
 #[derive(Default)]
 struct KeyCache {
     keys: Vec<Keys>,
-    /// By shape: where its keys are.
+    /// Index in `keys` by shape.
     of_shape: HashMap<u32, usize, RandomState>,
-    /// The shape asked for last, which most often is the next, too.
+    /// The shape asked for last, which usually is the next one, too.
     last: Option<(u32, usize)>,
     bytes: usize,
 }
@@ -30,9 +30,9 @@ struct KeyCache {
 /// The keys of a shape's values, in byte order of the fields' names (G4).
 #[derive(Default)]
 struct Keys {
-    /// Keys with colons, and commas between them, one behind the other.
+    /// Keys with colons and commas, one after another.
     text: Vec<u8>,
-    /// Index of each value, and where its key ends.
+    /// Index of each value, and the end of its key in `text`.
     ends: Vec<(u32, u32)>,
 }
 
@@ -125,7 +125,7 @@ impl Keys {
         keys
     }
 
-    /// Writes a value behind each key.
+    /// Writes a value after each key.
     #[inline]
     fn write<'v>(&self, out: &mut Vec<u8>, value: impl Fn(usize) -> ValueRef<'v>) {
         let mut start = 0;

@@ -8,8 +8,9 @@ use crate::batch::{FieldId, SeriesId};
 /// Bytes of values, and of tags, from which on a sample takes no earlier row.
 pub(super) const SAMPLE_BYTES_MAX: usize = 1 << 20;
 
-/// Rows without anything of their own that may lie among the others until all are looked through.
-const DEAD_ROWS_MIN: usize = 8;
+/// Rows without anything of their own, and fields of a row that are no longer its own, that may be
+/// kept until all are looked through.
+const DEAD_MIN: usize = 8;
 
 /// The rows that an entity's newest sample is put together from, last written first, until it has
 /// [`SAMPLE_BYTES_MAX`]. Each has only what no later one replaced, so together they are no larger
@@ -33,7 +34,7 @@ pub(super) struct Instant {
 struct Row {
     number: u64,
     series: SeriesId,
-    /// As it came: some of their values may have been replaced.
+    /// Its own, and some whose values were replaced.
     fields: Box<[FieldId]>,
     /// Values that are the newest of their field, and the tags if they are its own.
     live: usize,
@@ -69,7 +70,7 @@ impl Instant {
         while self.rows.front().is_some_and(|row| self.bytes - row.bytes >= SAMPLE_BYTES_MAX) {
             self.drop_oldest();
         }
-        if self.dead >= DEAD_ROWS_MIN && self.dead > self.rows.len() / 2 {
+        if self.dead >= DEAD_MIN && self.dead > self.rows.len() / 2 {
             self.rows.retain(|row| row.live > 0);
             self.dead = 0;
         }
@@ -83,6 +84,10 @@ impl Instant {
         row.bytes -= bytes;
         self.bytes -= bytes;
         self.dead += usize::from(row.live == 0);
+        if row.fields.len() > 4 * row.live + DEAD_MIN {
+            let is_own = |field: &&FieldId| self.fields.get(field).is_some_and(|of| of.0 == number);
+            row.fields = row.fields.iter().filter(is_own).copied().collect();
+        }
     }
 
     fn drop_oldest(&mut self) {
@@ -203,7 +208,19 @@ mod tests {
             instant.add(turn % 3, 10, [(turn % 2, Value::Float(1.0))]);
         }
         assert_eq!(instant.rows().count(), 4);
-        assert!(instant.rows.len() <= 4 + DEAD_ROWS_MIN, "{}", instant.rows.len());
+        assert!(instant.rows.len() <= 4 + DEAD_MIN, "{}", instant.rows.len());
+    }
+
+    #[test]
+    fn n3_rows_that_share_nearly_all_fields_take_what_is_their_own() {
+        let mut instant = Instant::default();
+        for row in 0..500 {
+            let shared = (0..400).map(|field| (field, Value::Float(0.0)));
+            instant.add(1, 0, shared.chain([(1_000 + row, Value::Float(1.0))]));
+        }
+        assert_eq!(instant.values().count(), 900);
+        let kept: usize = instant.rows.iter().map(|row| row.fields.len()).sum();
+        assert!(kept < 500 * (4 + DEAD_MIN) + 400, "{kept}");
     }
 
     #[test]

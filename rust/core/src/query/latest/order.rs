@@ -3,10 +3,11 @@
 /// Slots of a part; one that has more is cut in half.
 const PART_SLOTS_MAX: usize = 512;
 
-/// So many slots to one new one, and it is found a place alone; fewer, and all are sorted anew.
+/// Known slots for each new one from which on new ones are inserted one by one: sorting all is
+/// cheaper below.
 const SLOTS_PER_NEW: usize = 16;
 
-/// Sorted slots, in parts so that one more takes its place without moving all behind it.
+/// Sorted slots, in parts so that an insertion moves few of them.
 #[derive(Default)]
 pub(super) struct Order {
     /// None is empty.
@@ -18,14 +19,14 @@ impl Order {
     /// Adds the slots from the first that is not here to `end`; `id` gives a slot's entity id.
     pub(super) fn extend_to<'i>(&mut self, end: u32, id: impl Fn(u32) -> &'i str) {
         let known = std::mem::replace(&mut self.len, end);
-        let fresh = known..end;
-        if fresh.len() > known as usize / SLOTS_PER_NEW {
-            let mut slots: Vec<u32> = self.iter().chain(fresh).collect();
+        let added = known..end;
+        if added.len() > known as usize / SLOTS_PER_NEW {
+            let mut slots: Vec<u32> = self.iter().chain(added).collect();
             // Stable, so that it takes the sorted run in front as one.
             slots.sort_by_key(|slot| id(*slot));
             self.parts = slots.chunks(PART_SLOTS_MAX / 2).map(<[u32]>::to_vec).collect();
         } else {
-            fresh.for_each(|slot| self.insert(slot, &id));
+            added.for_each(|slot| self.insert(slot, &id));
         }
     }
 

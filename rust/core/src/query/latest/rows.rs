@@ -16,8 +16,8 @@ struct Growing {
 }
 
 impl Latest {
-    /// Whether the samples here are those of `other`, which may have been put together from rows
-    /// that were one before: then it has also what is beyond the bytes of a sample.
+    /// Compares the samples with those of `other`, which may come from rows that an earlier version
+    /// joined into one: such a row also has what exceeds the bytes of a sample.
     #[must_use]
     pub fn is_given_by(&self, other: &Self, catalog: &Catalog) -> bool {
         let samples = |latest: &Self| latest.tables().map(|(_, table)| table.len()).sum::<usize>();

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use super::table_rows::{Cells, Places};
+use super::table_rows::{Cells, RowValues};
 use super::value::{Value, ValueRef};
 use crate::batch::{Column, FieldId, FieldType, Values};
 use crate::catalog::Catalog;
@@ -22,7 +22,7 @@ const SPARE_ROWS: usize = 64;
 #[derive(Default)]
 pub(super) struct Samples {
     /// By slot.
-    places: Vec<Place>,
+    positions: Vec<Position>,
     shapes: Vec<Shape>,
     /// The shapes in use, by the hash of their fields.
     by_fields: HashTable<(u64, u32)>,
@@ -33,12 +33,12 @@ pub(super) struct Samples {
 }
 
 #[derive(Clone, Copy)]
-struct Place {
+struct Position {
     shape: u32,
     row: u32,
 }
 
-const NOWHERE: Place = Place { shape: NONE, row: 0 };
+const NOWHERE: Position = Position { shape: NONE, row: 0 };
 
 /// All rows that have values of the same fields.
 #[derive(Default)]
@@ -68,7 +68,7 @@ pub(super) struct Row<'a> {
     pub(super) texts: &'a [Box<str>],
 }
 
-/// Place of a type's values in [`Row`] and [`Shape`].
+/// Rank of a type's values in [`Row`] and [`Shape`].
 pub(super) const fn rank(field_type: FieldType) -> u8 {
     match field_type {
         FieldType::Float => 0,
@@ -80,7 +80,7 @@ pub(super) const fn rank(field_type: FieldType) -> u8 {
 impl Samples {
     /// Adds a slot without a row.
     pub(super) fn push_slot(&mut self) {
-        self.places.push(NOWHERE);
+        self.positions.push(NOWHERE);
     }
 
     fn shape_of(&mut self, columns: &[&Column]) -> u32 {
@@ -96,7 +96,7 @@ impl Samples {
         let count = |field_type| {
             columns.iter().filter(|column| column.values.field_type() == field_type).count()
         };
-        let made = Shape {
+        let new = Shape {
             hash,
             fields: columns.iter().map(|column| column.field).collect(),
             floats: count(FieldType::Float),
@@ -107,7 +107,7 @@ impl Samples {
             self.shapes.push(Shape::default());
             u32::try_from(self.shapes.len() - 1).expect("there are no more shapes than slots")
         });
-        self.shapes[shape as usize] = made;
+        self.shapes[shape as usize] = new;
         self.by_fields.insert_unique(hash, (hash, shape), |(hash, _)| *hash);
         self.emptied.push(shape);
         shape
@@ -120,36 +120,37 @@ impl Samples {
             return shape;
         }
         // Most rows have the fields of the one before them.
-        let own = self.places[slot as usize].shape;
+        let own = self.positions[slot as usize].shape;
         let is_own = own != NONE && self.shapes[own as usize].is_of(cells.columns);
         let shape = if is_own { own } else { self.shape_of(cells.columns) };
         *cells.shape = Some(shape);
         shape
     }
 
-    /// Whether a slot has a row of this shape.
+    /// Tells if a slot has a row of this shape.
     pub(super) fn has(&self, slot: u32, shape: u32) -> bool {
-        self.places[slot as usize].shape == shape
+        self.positions[slot as usize].shape == shape
     }
 
     /// Puts the values of cells into a slot's row; `shape` is theirs.
     #[inline]
     pub(super) fn set(&mut self, slot: u32, shape: u32, cells: &Cells<'_>) {
-        if self.places[slot as usize].shape != shape {
+        if self.positions[slot as usize].shape != shape {
             self.remove(slot);
             let row = self.shapes[shape as usize].push(slot);
-            self.places[slot as usize] = Place { shape, row };
+            self.positions[slot as usize] = Position { shape, row };
         }
-        let row = self.places[slot as usize].row as usize;
+        let row = self.positions[slot as usize].row as usize;
         self.shapes[shape as usize].fill(row, cells);
     }
 
     /// Takes away a slot's row.
     pub(super) fn remove(&mut self, slot: u32) {
-        let Place { shape, row } = std::mem::replace(&mut self.places[slot as usize], NOWHERE);
+        let Position { shape, row } =
+            std::mem::replace(&mut self.positions[slot as usize], NOWHERE);
         let Some(of) = self.shapes.get_mut(shape as usize) else { return };
         if let Some(moved) = of.swap_remove(row as usize) {
-            self.places[moved as usize].row = row;
+            self.positions[moved as usize].row = row;
         }
         if of.slots.is_empty() {
             self.emptied.push(shape);
@@ -174,8 +175,14 @@ impl Samples {
 
     /// The number of a slot's shape, and its row.
     pub(super) fn get(&self, slot: u32) -> Option<(u32, Row<'_>)> {
-        let Place { shape, row } = *self.places.get(slot as usize)?;
+        let Position { shape, row } = *self.positions.get(slot as usize)?;
         Some((shape, self.shapes.get(shape as usize)?.row(row as usize)))
+    }
+
+    /// Shapes that there is memory for.
+    #[cfg(test)]
+    pub(super) fn shape_count(&self) -> usize {
+        self.shapes.len()
     }
 
     /// The shapes that have rows.
@@ -208,23 +215,23 @@ impl Shape {
         let float_values = &mut self.float_values[row * self.floats..][..self.floats];
         let bool_values = &mut self.bool_values[row * self.bools..][..self.bools];
         let text_values = &mut self.text_values[row * texts..][..texts];
-        match &cells.places {
-            Places::Row { at, floats, bools, texts } => {
+        match &cells.values {
+            RowValues::Dense { at, floats, bools, texts } => {
                 float_values.iter_mut().zip(*floats).for_each(|(to, values)| *to = values[*at]);
                 bool_values.iter_mut().zip(*bools).for_each(|(to, values)| *to = values[*at]);
                 text_values.iter_mut().zip(*texts).for_each(|(to, of)| to.clone_from(&of[*at]));
             }
-            Places::Each(places) => {
+            RowValues::Sparse(indices) => {
                 let mut floats = float_values.iter_mut();
                 let mut bools = bool_values.iter_mut();
                 let mut texts = text_values.iter_mut();
-                for (column, (_, place)) in cells.columns.iter().zip(*places) {
-                    let place = *place as usize;
+                for (column, (_, index)) in cells.columns.iter().zip(*indices) {
+                    let index = *index as usize;
                     let is_taken = match &column.values {
-                        Values::Float(values) => floats.next().map(|to| *to = values[place]),
-                        Values::Bool(values) => bools.next().map(|to| *to = values[place]),
+                        Values::Float(values) => floats.next().map(|to| *to = values[index]),
+                        Values::Bool(values) => bools.next().map(|to| *to = values[index]),
                         Values::Text(values) => {
-                            texts.next().map(|to| to.clone_from(&values[place]))
+                            texts.next().map(|to| to.clone_from(&values[index]))
                         }
                     };
                     debug_assert!(is_taken.is_some(), "one field id has one type for ever");
@@ -233,7 +240,7 @@ impl Shape {
         }
     }
 
-    /// Puts the last row in the place of another; its slot, if it is another.
+    /// Removes a row by moving the last one there; returns the slot of the row that moved.
     fn swap_remove(&mut self, row: usize) -> Option<u32> {
         let last = self.slots.len() - 1;
         swap_remove(&mut self.float_values, row, last, self.floats);
@@ -283,7 +290,7 @@ impl Shape {
     }
 }
 
-/// Puts the last row of `width` values in the place of another.
+/// Removes a row of `width` values by moving the last one there.
 fn swap_remove<T>(values: &mut Vec<T>, row: usize, last: usize, width: usize) {
     for at in 0..width {
         values.swap(row * width + at, last * width + at);

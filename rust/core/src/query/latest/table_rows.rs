@@ -11,22 +11,22 @@ pub(super) struct TableRows<'t> {
     table: &'t Table,
     /// In the order that a sample's values have: by type, then field.
     columns: Vec<&'t Column>,
-    /// Where rows differ in their fields: the cells of all rows, row below row.
+    /// The cells of all rows, row below row, if rows differ in their fields.
     sparse: Option<Sparse>,
-    /// Where they do not: the values, in the same order.
+    /// Else the values of each column, in the same order.
     floats: Vec<&'t [f64]>,
     bools: Vec<&'t [bool]>,
     texts: Vec<&'t [Box<str>]>,
     /// Columns of the row whose cells were asked for last.
     present: Vec<&'t Column>,
-    /// The shape of all rows, where it is one and known.
+    /// The shape of all rows, if it is one and known.
     shape: Option<u32>,
 }
 
 struct Sparse {
-    /// Where the cells of each row begin, and where the last row's end.
+    /// Begin of each row's cells, and the end of the last row's.
     starts: Vec<u32>,
-    /// Column and place in it.
+    /// Column, and index of the value in it.
     cells: Vec<(u32, u32)>,
 }
 
@@ -36,14 +36,19 @@ pub(super) struct Cells<'a> {
     pub(super) columns: &'a [&'a Column],
     /// Their shape, if it is known; whoever finds it out notes it here for the rows that follow.
     pub(super) shape: &'a mut Option<u32>,
-    pub(super) places: Places<'a>,
+    pub(super) values: RowValues<'a>,
 }
 
-pub(super) enum Places<'a> {
+pub(super) enum RowValues<'a> {
     /// A row that has a value in every column.
-    Row { at: usize, floats: &'a [&'a [f64]], bools: &'a [&'a [bool]], texts: &'a [&'a [Box<str>]] },
-    /// Of each column, the place of the row's value.
-    Each(&'a [(u32, u32)]),
+    Dense {
+        at: usize,
+        floats: &'a [&'a [f64]],
+        bools: &'a [&'a [bool]],
+        texts: &'a [&'a [Box<str>]],
+    },
+    /// The index of the row's value in each column.
+    Sparse(&'a [(u32, u32)]),
 }
 
 impl<'t> TableRows<'t> {
@@ -76,7 +81,7 @@ impl<'t> TableRows<'t> {
         rows
     }
 
-    /// Whether the next row is a newer one of the same series, so that nothing is left of this one.
+    /// Tells if the next row is a newer one of the same series, so that nothing is left of this one.
     pub(super) fn is_followed(&self, row: usize, range_ns: &Range<i64>) -> bool {
         let Table { series, times_ns, .. } = self.table;
         times_ns.get(row + 1).is_some_and(|next_ns| {
@@ -88,16 +93,16 @@ impl<'t> TableRows<'t> {
     #[inline]
     pub(super) fn cells(&mut self, row: usize) -> Cells<'_> {
         let Self { columns, sparse, floats, bools, texts, present, shape, .. } = self;
-        let places = if let Some(sparse) = sparse {
+        let values = if let Some(sparse) = sparse {
             let cells = &sparse.cells[sparse.starts[row] as usize..sparse.starts[row + 1] as usize];
             present.clear();
             present.extend(cells.iter().map(|(column, _)| columns[*column as usize]));
             *shape = None;
-            Places::Each(cells)
+            RowValues::Sparse(cells)
         } else {
-            Places::Row { at: row, floats, bools, texts }
+            RowValues::Dense { at: row, floats, bools, texts }
         };
-        Cells { columns: present, shape, places }
+        Cells { columns: present, shape, values }
     }
 }
 
@@ -106,9 +111,9 @@ impl Sparse {
         // A cell for each value, so there are fewer than a block may have.
         let mut starts = vec![0_u32; row_count + 2];
         let each_row = |column: &Column, take: &mut dyn FnMut(usize, u32)| match &column.rows {
-            Rows::All => (0..row_count).zip(0..).for_each(|(row, place)| take(row, place)),
+            Rows::All => (0..row_count).zip(0..).for_each(|(row, index)| take(row, index)),
             Rows::Some(rows) => {
-                rows.iter().zip(0..).for_each(|(row, place)| take(*row as usize, place));
+                rows.iter().zip(0..).for_each(|(row, index)| take(*row as usize, index));
             }
         };
         for column in columns {
@@ -119,9 +124,9 @@ impl Sparse {
         }
         let mut cells = vec![(0, 0); starts[row_count + 1] as usize];
         for (column, at) in columns.iter().zip(0..) {
-            each_row(column, &mut |row, place| {
+            each_row(column, &mut |row, index| {
                 let next = &mut starts[row + 1];
-                cells[*next as usize] = (at, place);
+                cells[*next as usize] = (at, index);
                 *next += 1;
             });
         }
@@ -134,11 +139,11 @@ impl Cells<'_> {
     /// The row's values, with their fields.
     pub(super) fn values(&self) -> impl Iterator<Item = (FieldId, Value)> {
         self.columns.iter().enumerate().map(|(index, column)| {
-            let place = match &self.places {
-                Places::Row { at, .. } => *at,
-                Places::Each(cells) => cells[index].1 as usize,
+            let at = match &self.values {
+                RowValues::Dense { at, .. } => *at,
+                RowValues::Sparse(cells) => cells[index].1 as usize,
             };
-            (column.field, Value::of(column, place))
+            (column.field, Value::of(column, at))
         })
     }
 }

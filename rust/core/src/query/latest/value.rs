@@ -22,12 +22,12 @@ pub enum ValueRef<'a> {
 }
 
 impl Value {
-    /// The value at a place of a column.
-    pub(super) fn of(column: &Column, place: usize) -> Self {
+    /// The value at an index of a column.
+    pub(super) fn of(column: &Column, index: usize) -> Self {
         match &column.values {
-            Values::Float(values) => Self::Float(values[place]),
-            Values::Bool(values) => Self::Bool(values[place]),
-            Values::Text(values) => Self::Text(values[place].clone()),
+            Values::Float(values) => Self::Float(values[index]),
+            Values::Bool(values) => Self::Bool(values[index]),
+            Values::Text(values) => Self::Text(values[index].clone()),
         }
     }
 

@@ -1,0 +1,141 @@
+//! Newest samples beside a map of maps, over rows of many shapes.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::value::Value;
+use super::*;
+use crate::batch::{Column, FieldType, Rows, SeriesName, Values};
+
+const ALWAYS_NS: Range<i64> = i64::MIN..i64::MAX;
+const ENTITIES: u32 = 6;
+
+/// Entity, time, and a value of each field that the row has: fields 0 to 3 are doubles, 4 and 5
+/// booleans, 6 and 7 strings.
+type Row = (u32, i64, Vec<(FieldId, u8)>);
+
+fn field_type(field: FieldId) -> FieldType {
+    [FieldType::Float, FieldType::Float, FieldType::Bool, FieldType::Text][field as usize / 2]
+}
+
+fn catalog() -> Catalog {
+    let mut catalog = Catalog::default();
+    let link = catalog.intern_measurement("link");
+    for field in 0..8 {
+        catalog.insert_field(field, link, &format!("f{}", 7 - field), field_type(field));
+    }
+    for entity in 0..ENTITIES {
+        let id = format!("e{}", ENTITIES - entity);
+        catalog.insert_series(entity, SeriesName::new("link", &[("entity_id", &*id)]));
+    }
+    catalog
+}
+
+fn value(field: FieldId, seed: u8) -> Value {
+    match field_type(field) {
+        FieldType::Float => Value::Float(f64::from(seed)),
+        FieldType::Bool => Value::Bool(seed % 2 == 0),
+        FieldType::Text => Value::Text(seed.to_string().into()),
+    }
+}
+
+fn table(rows: &[Row]) -> Table {
+    let column = |field: FieldId| {
+        let mut present = Vec::new();
+        let mut values = Values::new(field_type(field));
+        for (row, (_, _, fields)) in (0_u32..).zip(rows) {
+            let Some((_, seed)) = fields.iter().find(|(of, _)| *of == field) else { continue };
+            present.push(row);
+            match (&mut values, value(field, *seed)) {
+                (Values::Float(values), Value::Float(value)) => values.push(value),
+                (Values::Bool(values), Value::Bool(value)) => values.push(value),
+                (Values::Text(values), Value::Text(value)) => values.push(value),
+                _ => unreachable!("both have the field's type"),
+            }
+        }
+        let present = if present.len() == rows.len() { Rows::All } else { Rows::Some(present) };
+        (!values.is_empty()).then_some(Column { field, rows: present, values })
+    };
+    Table {
+        series: rows.iter().map(|row| row.0).collect(),
+        times_ns: rows.iter().map(|row| row.1).collect(),
+        columns: (0..8).rev().filter_map(column).collect(),
+    }
+}
+
+/// Time and values of each entity, by entity.
+type Samples = BTreeMap<EntityIndex, (i64, BTreeMap<FieldId, Value>)>;
+
+fn samples(latest: &Latest) -> Samples {
+    let mut found = Samples::new();
+    for (_, table) in latest.tables() {
+        for slot in table.slots_in(ALWAYS_NS) {
+            let mut values = BTreeMap::new();
+            table.visit(slot, |field, value| {
+                values.insert(field, value.into());
+            });
+            found.insert(table.entity(slot), (table.time_ns(slot), values));
+        }
+    }
+    found
+}
+
+fn rows() -> impl Strategy<Value = Vec<Row>> {
+    let fields = proptest::collection::btree_map(0_u32..8, 0_u8..5, 0..6);
+    let fields = fields.prop_map(|fields| fields.into_iter().collect());
+    proptest::collection::vec((0..ENTITIES, 0_i64..4, fields), 0..12)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn g2_f6_samples_are_those_of_a_map_of_maps(
+        tables in proptest::collection::vec(rows(), 0..8),
+        dropped_ns in 0_i64..4,
+    ) {
+        let catalog = catalog();
+        let mut latest = Latest::default();
+        let mut expected = Samples::new();
+        for rows in &tables {
+            latest.apply(&table(rows), &ALWAYS_NS, &catalog);
+            latest.sort(&catalog);
+            for (entity, time_ns, fields) in rows {
+                let sample = expected.entry(*entity).or_insert((*time_ns, BTreeMap::new()));
+                if *time_ns > sample.0 {
+                    *sample = (*time_ns, BTreeMap::new());
+                }
+                if *time_ns == sample.0 {
+                    sample.1.extend(fields.iter().map(|(of, seed)| (*of, value(*of, *seed))));
+                }
+            }
+            prop_assert_eq!(&samples(&latest), &expected);
+        }
+        let mut again = Latest::default();
+        for (_, of) in latest.tables() {
+            again.apply(&of.rows(|_| true), &ALWAYS_NS, &catalog);
+        }
+        again.sort(&catalog);
+        prop_assert_eq!(&samples(&again), &expected);
+        prop_assert!(latest.is_given_by(&again, &catalog) && again.is_given_by(&latest, &catalog));
+
+        latest.retain(|time_ns| time_ns != dropped_ns);
+        expected.retain(|_, (time_ns, _)| *time_ns != dropped_ns);
+        prop_assert_eq!(&samples(&latest), &expected);
+        prop_assert_eq!(latest.newest_ns(None), expected.values().map(|of| of.0).max());
+    }
+}
+
+#[test]
+fn n3_shapes_that_no_sample_has_are_forgotten() {
+    let catalog = catalog();
+    let mut latest = Latest::default();
+    for time_ns in 0..1_000_u32 {
+        let fields = (0..8).filter(|field| time_ns >> field & 1 == 1).map(|field| (field, 1));
+        let row = (time_ns % ENTITIES, i64::from(time_ns), fields.collect());
+        latest.apply(&table(&[row]), &ALWAYS_NS, &catalog);
+    }
+    let shapes = latest.tables().map(|(_, table)| table.samples.shape_count()).sum::<usize>();
+    assert!(shapes <= ENTITIES as usize + 1, "{shapes}");
+}
