@@ -299,8 +299,12 @@ class SlowReaders(Attack):
 class SilentCalls(Attack):
     """As many gRPC calls as there are, opened and never sent; each that ends is opened again."""
 
+    def prepare(self) -> None:
+        self._loop = asyncio.new_event_loop()  # for all rounds: the library goes on after a call
+
     def run(self, until: float) -> None:
-        asyncio.run(self._hold(until, Path(self.target.grpc_ca).read_bytes()))
+        authority = Path(self.target.grpc_ca).read_bytes()
+        self._loop.run_until_complete(self._hold(until, authority))
 
     async def _hold(self, until: float, authority: bytes) -> None:
         credentials = grpc.ssl_channel_credentials(authority)
