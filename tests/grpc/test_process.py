@@ -139,6 +139,27 @@ def test_it_tells_watchers_before_it_ends(own):  # L22
     station.close()
 
 
+def test_calls_that_come_all_at_once_are_answered_and_not_cancelled(own):  # L19
+    """The library cancels some beyond a thousand that wait: whose they are, it does not ask."""
+    service = own()
+    (process,) = grpc_processes(service)
+    local = ("grpc.use_local_subchannel_pool", 1)
+    stations = [Station(service.ready, local) for _ in range(7)]
+    assert {station.write(b"", own.key).status for station in stations} == {"OK"}
+    os.kill(process, signal.SIGSTOP)
+    calls = [
+        station.channel.unary_unary(f"/{INGEST}/Write").future(
+            b"", metadata=[("x-api-key", own.key)], timeout=60
+        )
+        for station in stations
+        for _ in range(250)
+    ]
+    os.kill(process, signal.SIGCONT)
+    assert {call.code().name for call in calls} <= {"OK", "RESOURCE_EXHAUSTED"}
+    for station in stations:
+        station.close()
+
+
 @pytest.mark.parametrize(
     ("environment", "setting", "expected"),
     [

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _STOP_SECONDS = 20.0
 _REFLECTING = ("development", "sandbox")  # where reflection is on unless it is turned off (L26)
+_PENDING_CALLS_MAX = 16_384  # four times the calls that are served at once
 _HOUR_MS = 3_600_000
 _FRAME_BYTES_MAX = 1_048_576
 
@@ -111,6 +112,10 @@ def _options(settings: Settings, *, shared: bool) -> list[tuple[str, int]]:
         # Also what a message may unpack to (L5, L25).
         ("grpc.max_receive_message_length", settings.grpc.message_bytes_max),
         ("grpc.max_concurrent_streams", 256),
+        # Beyond its own bound the library cancels calls at random, whoever made them, and tells
+        # nobody why. Those that wait are taken in turn and answered, by what their tenant may have.
+        ("grpc.server.max_pending_requests", _PENDING_CALLS_MAX),
+        ("grpc.server.max_pending_requests_hard_limit", _PENDING_CALLS_MAX),
         # A message of a megabyte in one frame instead of 64; the window bounds it as before.
         ("grpc.http2.max_frame_size", _FRAME_BYTES_MAX),
         # Stations hold a channel that is silent for long, and may ask every ten seconds (L20).
