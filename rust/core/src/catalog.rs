@@ -27,8 +27,6 @@ pub struct Series {
     pub entity: Option<EntityIndex>,
     /// Its name.
     pub name: SeriesName,
-    /// The tags as a JSON object, ready to be copied into an answer.
-    pub tags_json: Box<[u8]>,
 }
 
 /// One (measurement, `entity_id`).
@@ -36,11 +34,10 @@ pub struct Series {
 pub struct Entity {
     /// Its measurement.
     pub measurement: MeasurementIndex,
-    /// Its id, never empty.
-    pub id: Box<str>,
     /// The first of its tag sets, in order of registration as seen here; most have no other.
     first: SeriesId,
-    more_series: Vec<SeriesId>,
+    /// Where its id, which is never empty, lies in the name of the first.
+    id_place: (u32, u32),
     /// The smallest id among them: the same for every process that knows all of them.
     pub leader: SeriesId,
 }
@@ -56,26 +53,26 @@ pub struct Field {
     pub field_type: FieldType,
 }
 
-/// A number and the hash of what it stands for, which a table that grows needs again.
-struct Hashed<T> {
-    hash: u64,
-    of: T,
+/// A number and half the hash of what it stands for, which a table that grows needs again.
+struct Hashed {
+    half: u32,
+    of: u32,
 }
 
-/// All names known here.
+/// All names known here: some hundred bytes for each, so a text stands in one place only.
 #[derive(Default)]
 pub struct Catalog {
     measurements: Vec<Box<str>>,
     measurement_by_name: HashMap<Box<str>, MeasurementIndex, RandomState>,
     series: Vec<Option<Series>>,
     entities: Vec<Entity>,
-    entity_by_id: HashTable<Hashed<EntityIndex>>,
+    /// The tag sets after the first, of those entities that have more.
+    more_series: HashMap<EntityIndex, Vec<SeriesId>>,
+    entity_by_id: HashTable<Hashed>,
     fields: Vec<Option<Field>>,
     field_by_name: HashMap<(MeasurementIndex, Box<str>), FieldId>,
-    series_by_name: HashTable<Hashed<SeriesId>>,
+    series_by_name: HashTable<Hashed>,
     hasher: RandomState,
-    /// Where text is put together whose length is not known yet.
-    scratch: Vec<u8>,
     counted_series: usize,
     counted_fields: usize,
 }
@@ -137,15 +134,14 @@ impl Catalog {
     /// Hash of a series' name, for [`Self::find_series`].
     #[must_use]
     pub fn hash_of(&self, name: &SeriesName) -> u64 {
-        self.hasher.hash_one(name.as_bytes())
+        whole(half(self.hasher.hash_one(name.as_bytes())))
     }
 
     /// The id of a series whose name has this hash.
     #[must_use]
     pub fn find_series(&self, hash: u64, name: &SeriesName) -> Option<SeriesId> {
-        let named = |entry: &Hashed<SeriesId>| {
-            entry.hash == hash && self.series(entry.of).is_some_and(|series| series.name == *name)
-        };
+        let named =
+            |entry: &Hashed| self.series(entry.of).is_some_and(|series| series.name == *name);
         Some(self.series_by_name.find(hash, named)?.of)
     }
 
@@ -202,9 +198,29 @@ impl Catalog {
     /// The entity of this id in this measurement.
     #[must_use]
     pub fn find_entity(&self, measurement: MeasurementIndex, id: &str) -> Option<EntityIndex> {
-        let hash = self.hasher.hash_one((measurement, id));
-        let is_it = |entry: &Hashed<EntityIndex>| self.entity(entry.of).is(measurement, id);
-        Some(self.entity_by_id.find(hash, is_it)?.of)
+        let half = half(self.hasher.hash_one((measurement, id)));
+        let is_it = |entry: &Hashed| {
+            entry.half == half && self.entities[entry.of as usize].is(measurement, id, &self.series)
+        };
+        Some(self.entity_by_id.find(whole(half), is_it)?.of)
+    }
+
+    /// The id of an entity, never empty.
+    ///
+    /// # Panics
+    /// When the index is not from this catalog.
+    #[must_use]
+    pub fn entity_id(&self, entity: EntityIndex) -> &str {
+        self.entity(entity).id(&self.series)
+    }
+
+    /// The tag sets of an entity, in order of registration as seen here.
+    ///
+    /// # Panics
+    /// When the index is not from this catalog.
+    pub fn series_of(&self, entity: EntityIndex) -> impl Iterator<Item = SeriesId> {
+        let more = self.more_series.get(&entity).into_iter().flatten();
+        std::iter::once(self.entity(entity).first).chain(more.copied())
     }
 
     /// Notes the name of a series; the same id again changes nothing.
@@ -213,15 +229,12 @@ impl Catalog {
             return;
         }
         let measurement = self.intern_measurement(name.measurement());
-        let entity =
-            name.entity_id().map(|entity_id| self.intern_entity(measurement, entity_id, id));
-        self.scratch.clear();
-        json::write_object_of_strings(&mut self.scratch, name.tags());
-        let tags_json = self.scratch.as_slice().into();
-        let hash = self.hash_of(&name);
+        let entity = name.entity_id_place();
+        let entity = entity.map(|place| self.intern_entity(measurement, &name, place, id));
         self.counted_series += names::counted(name.as_bytes().len());
-        self.series_by_name.insert_unique(hash, Hashed { hash, of: id }, |entry| entry.hash);
-        put_at(&mut self.series, id, Series { measurement, entity, name, tags_json });
+        let half = half(self.hasher.hash_one(name.as_bytes()));
+        self.series_by_name.insert_unique(whole(half), Hashed { half, of: id }, Hashed::whole);
+        put_at(&mut self.series, id, Series { measurement, entity, name });
     }
 
     /// Notes the name of a field of a measurement of this catalog; the same id again changes nothing.
@@ -251,57 +264,75 @@ impl Catalog {
         fresh
     }
 
-    /// The entity of this id, which `series` joins.
+    /// The entity whose id lies at `id_place` in `name`, that of `series`, which joins it.
     fn intern_entity(
         &mut self,
         measurement: MeasurementIndex,
-        id: &str,
+        name: &SeriesName,
+        id_place: (u32, u32),
         series: SeriesId,
     ) -> EntityIndex {
         let Self { entities, entity_by_id, hasher, .. } = self;
-        let hash = hasher.hash_one((measurement, id));
-        let is_it = |entry: &Hashed<EntityIndex>| {
-            entry.hash == hash && entities[entry.of as usize].is(measurement, id)
+        let id = name.text_at(id_place);
+        let half = half(hasher.hash_one((measurement, id)));
+        let is_it = |entry: &Hashed| {
+            entry.half == half && entities[entry.of as usize].is(measurement, id, &self.series)
         };
-        match entity_by_id.entry(hash, is_it, |entry| entry.hash) {
+        match entity_by_id.entry(whole(half), is_it, Hashed::whole) {
             Entry::Occupied(known) => {
-                let entity = &mut entities[known.get().of as usize];
-                entity.more_series.push(series);
+                let known = known.get().of;
+                self.more_series.entry(known).or_default().push(series);
+                let entity = &mut entities[known as usize];
                 entity.leader = entity.leader.min(series);
-                known.get().of
+                known
             }
             Entry::Vacant(free) => {
                 let fresh = index(entities.len());
-                free.insert(Hashed { hash, of: fresh });
-                let (id, more_series) = (id.into(), Vec::new());
-                entities.push(Entity {
-                    measurement,
-                    id,
-                    first: series,
-                    more_series,
-                    leader: series,
-                });
+                free.insert(Hashed { half, of: fresh });
+                entities.push(Entity { measurement, first: series, id_place, leader: series });
                 fresh
             }
         }
     }
 }
 
-impl Entity {
-    /// Its tag sets, in order of registration as seen here.
-    pub fn series(&self) -> impl Iterator<Item = SeriesId> {
-        std::iter::once(self.first).chain(self.more_series.iter().copied())
+impl Series {
+    /// Appends the tags as a JSON object.
+    pub fn write_tags(&self, out: &mut Vec<u8>) {
+        json::write_object_of_strings(out, self.name.tags());
     }
+}
 
-    /// The first of [`Self::series`].
+impl Entity {
+    /// The first of its tag sets, in order of registration as seen here.
     #[must_use]
     pub const fn first_series(&self) -> SeriesId {
         self.first
     }
 
-    fn is(&self, measurement: MeasurementIndex, id: &str) -> bool {
-        self.measurement == measurement && *self.id == *id
+    fn is(&self, measurement: MeasurementIndex, id: &str, all: &[Option<Series>]) -> bool {
+        self.measurement == measurement && self.id(all) == id
     }
+
+    fn id<'n>(&self, all: &'n [Option<Series>]) -> &'n str {
+        let first = all[self.first as usize].as_ref().expect("an entity has a series");
+        first.name.text_at(self.id_place)
+    }
+}
+
+impl Hashed {
+    fn whole(&self) -> u64 {
+        whole(self.half)
+    }
+}
+
+fn half(hash: u64) -> u32 {
+    u32::try_from(hash >> 32).expect("32 bits are left")
+}
+
+/// A hash for tables, which use its lowest and its highest bits, out of half of one.
+fn whole(half: u32) -> u64 {
+    u64::from(half).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 fn put_at<T>(slots: &mut Vec<Option<T>>, id: u32, value: T) {

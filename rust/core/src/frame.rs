@@ -89,7 +89,7 @@ impl Frame {
         let index = catalog.measurement(measurement);
         let empty = LatestTable::default();
         let table = index.and_then(|index| view.latest.table(index)).unwrap_or(&empty);
-        let id_of = |slot: u32| &*catalog.entity(table.entity(slot)).id;
+        let id_of = |slot: u32| catalog.entity_id(table.entity(slot));
         let slots: Vec<u32> = match (index, entity_ids) {
             (Some(index), Some(ids)) => view.latest.slots_of(index, ids, &view.range_ns, catalog),
             _ => table.slots_in(view.range_ns.clone()).collect(),

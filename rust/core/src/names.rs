@@ -60,6 +60,24 @@ impl SeriesName {
         })
     }
 
+    /// Where the value of [`Self::entity_id`] lies in [`Self::as_bytes`]: its offset and its length.
+    #[must_use]
+    pub fn entity_id_place(&self) -> Option<(u32, u32)> {
+        let id = self.entity_id()?;
+        let at = id.as_ptr().addr() - self.0.as_ptr().addr();
+        Some((u32::try_from(at).ok()?, u32::try_from(id.len()).ok()?))
+    }
+
+    /// The text at a place of [`Self::entity_id_place`].
+    ///
+    /// # Panics
+    /// When it is no place of this name.
+    #[must_use]
+    pub fn text_at(&self, (at, length): (u32, u32)) -> &str {
+        let bytes = &self.0[at as usize..][..length as usize];
+        std::str::from_utf8(bytes).expect("a place of this name")
+    }
+
     /// The value of the `entity_id` tag; `None` also where it is empty (decisions C23).
     #[must_use]
     pub fn entity_id(&self) -> Option<&str> {

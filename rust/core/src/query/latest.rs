@@ -160,7 +160,7 @@ impl LatestTable {
     fn sort(&mut self, catalog: &Catalog) {
         let Self { order, entities, .. } = self;
         let end = u32::try_from(entities.len()).expect("slots have 32 bits");
-        order.extend_to(end, |slot| &catalog.entity(entities[slot as usize]).id);
+        order.extend_to(end, |slot| catalog.entity_id(entities[slot as usize]));
     }
 
     /// Applies a row to the slot of its entity.

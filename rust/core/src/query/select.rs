@@ -61,7 +61,7 @@ impl Selection {
         for (position, id) in (0..).zip(entity_ids) {
             if let Some(entity) = catalog.find_entity(measurement, id) {
                 selection.leaders.push((catalog.entity(entity).leader, position));
-                for series in catalog.entity(entity).series() {
+                for series in catalog.series_of(entity) {
                     selection.want(series, position);
                 }
             }

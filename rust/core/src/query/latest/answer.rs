@@ -46,7 +46,7 @@ impl LatestTable {
             let tags: BTreeMap<&str, &str> = series.flat_map(|series| series.name.tags()).collect();
             json::write_object_of_strings(out, tags);
         } else if let Some(series) = catalog.series(self.series[slot as usize]) {
-            out.extend_from_slice(&series.tags_json);
+            series.write_tags(out);
         }
     }
 
@@ -66,7 +66,7 @@ impl LatestTable {
                 out.push(b',');
             }
             out.extend_from_slice(&head);
-            json::write_string(out, &catalog.entity(self.entity(slot)).id);
+            json::write_string(out, catalog.entity_id(self.entity(slot)));
             out.extend_from_slice(b",\"observed_at\":");
             json::write_time(out, self.time_ns(slot));
             out.extend_from_slice(b",\"tags\":");
