@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
+
 use super::request::SeriesQuery;
 use crate::batch::{FieldId, Rows};
 use crate::json::{self, Chunks};
@@ -37,7 +39,7 @@ pub struct SeriesAnswer {
     /// One per entity of the query, in order; channels in byte order of their names.
     pub entities: Vec<EntityRows>,
     /// Names of the channels.
-    pub names: HashMap<FieldId, Box<str>>,
+    pub names: HashMap<FieldId, Box<str>, RandomState>,
     /// Where to go on when a bound cut the answer short.
     pub next_start_ns: Option<i64>,
 }
@@ -66,7 +68,7 @@ impl SeriesAnswer {
         next_start_ns: Option<i64>,
         name_of: impl Fn(FieldId) -> Option<Box<str>>,
     ) -> Self {
-        let mut names = HashMap::new();
+        let mut names = HashMap::default();
         for Channel { field, .. } in entities.iter().flat_map(|entity| &entity.channels) {
             names.entry(*field).or_insert_with(|| name_of(*field).unwrap_or_default());
         }

@@ -22,22 +22,32 @@ impl<T> Default for ByField<T> {
 
 impl<T: Default> ByField<T> {
     /// The entry of a field.
+    #[inline]
     pub(super) fn get(&mut self, field: FieldId) -> &mut T {
-        let at = if self.entries.get(self.next).is_some_and(|(known, _)| *known == field) {
-            self.next
-        } else {
-            let fresh = self.entries.len();
-            let at = *self.index_of.entry(field).or_insert(fresh);
-            if at == fresh {
-                self.entries.push((field, T::default()));
-            }
-            at
+        let at = match self.entries.get(self.next) {
+            Some((known, _)) if *known == field => self.next,
+            _ => self.find(field),
         };
         self.next = if at + 1 < self.entries.len() { at + 1 } else { 0 };
         &mut self.entries[at].1
     }
 
-    /// All entries.
+    #[cold]
+    fn find(&mut self, field: FieldId) -> usize {
+        let fresh = self.entries.len();
+        let at = *self.index_of.entry(field).or_insert(fresh);
+        if at == fresh {
+            self.entries.push((field, T::default()));
+        }
+        at
+    }
+
+    /// All entries, in the order in which they were first asked for.
+    pub(super) fn entries(&self) -> &[(FieldId, T)] {
+        &self.entries
+    }
+
+    /// [`Self::entries`].
     pub(super) fn into_entries(self) -> Vec<(FieldId, T)> {
         self.entries
     }

@@ -14,6 +14,18 @@ pub struct Run {
     pub rows: Range<usize>,
 }
 
+/// Consecutive rows of a table.
+pub trait Stretch {
+    /// The rows.
+    fn rows(&self) -> &Range<usize>;
+}
+
+impl Stretch for Run {
+    fn rows(&self) -> &Range<usize> {
+        &self.rows
+    }
+}
+
 /// The rows of a table that are wanted.
 pub struct Picked<'a> {
     /// In write order within each entity.
@@ -54,30 +66,33 @@ impl<'a> Cells<'a> {
         Self { rows, values }
     }
 
-    /// Visits those of `runs`, whose `rows` ascend without overlapping, in which the column has
-    /// values: index of the run, and places of its values. Costs the values where they are few.
-    pub fn each_within<R>(
+    /// Visits those of `runs`, which ascend without overlapping, in which the column has values: its
+    /// index, the run itself, and the places of the values. Costs the values where they are few.
+    #[inline]
+    pub fn each_within<R: Stretch>(
         &self,
         runs: &[R],
-        rows: impl Fn(&R) -> &Range<usize>,
-        mut visit: impl FnMut(usize, Range<usize>),
+        mut visit: impl FnMut(usize, &R, Range<usize>),
     ) {
         let Rows::Some(present) = self.rows else {
             for (at, run) in runs.iter().enumerate() {
-                visit(at, rows(run).clone());
+                visit(at, run, run.rows().clone());
             }
             return;
         };
-        let (mut run, mut place) = (0, 0);
+        let (mut at, mut place) = (0, 0);
         while let Some(row) = present.get(place).map(|row| *row as usize) {
-            run += runs[run..].partition_point(|run| rows(run).end <= row);
-            let Some(within) = runs.get(run).map(&rows) else { return };
+            at += runs[at..].partition_point(|run| run.rows().end <= row);
+            let Some(run) = runs.get(at) else { return };
+            let rows = run.rows();
             let rest = &present[place..];
-            let start = place + rest.partition_point(|row| (*row as usize) < within.start);
-            place += rest.partition_point(|row| (*row as usize) < within.end);
+            let start = place + rest.partition_point(|row| (*row as usize) < rows.start);
+            // There are no more values than rows.
+            let rest = &present[start..present.len().min(start + rows.len())];
+            place = start + rest.partition_point(|row| (*row as usize) < rows.end);
             if start < place {
-                visit(run, start..place);
-                run += 1;
+                visit(at, run, start..place);
+                at += 1;
             }
         }
     }
@@ -171,7 +186,7 @@ mod tests {
             let values = vec![1.0; values];
             let cells = Cells { rows: &rows, values: &values };
             let mut found = Vec::new();
-            cells.each_within(&runs, |run| &run.rows, |run, places| found.push((run, places)));
+            cells.each_within(&runs, |at, _, places| found.push((at, places)));
             assert_eq!(found, expected, "{rows:?}");
         }
     }

@@ -20,8 +20,6 @@ pub struct RawRows {
 struct Records {
     times_ns: Vec<i64>,
     fields: ByField<Cell>,
-    /// Whether the record has a value in any field.
-    has_value: Vec<bool>,
 }
 
 /// The values of one field.
@@ -56,7 +54,6 @@ impl Collector for RawRows {
             let records = &mut self.entities[*entity as usize];
             first_records.push(records.times_ns.len());
             records.times_ns.extend_from_slice(&picked.times_ns[rows.clone()]);
-            records.has_value.resize(records.times_ns.len(), false);
         }
         first_records
     }
@@ -68,28 +65,16 @@ impl Collector for RawRows {
         field: FieldId,
         cells: &Cells<'_>,
     ) {
-        cells.each_within(
-            &picked.runs,
-            |run| &run.rows,
-            |run, places| {
-                let (first, Run { entity, rows }) = (marks[run], &picked.runs[run]);
-                let records = &mut self.entities[*entity as usize];
-                let column = records.fields.get(field);
-                self.values += places.len();
-                if places.len() == rows.len() && column.is_dense_until(first) {
-                    column.values.extend_from_slice(cells.values(places));
-                    records.has_value[first..first + rows.len()].fill(true);
-                    return;
-                }
-                let list = column.list();
-                for place in places.clone() {
-                    let record = first + cells.row_at(place) - rows.start;
-                    list.push(number(record));
-                    records.has_value[record] = true;
-                }
-                column.values.extend_from_slice(cells.values(places));
-            },
-        );
+        cells.each_within(&picked.runs, |at, Run { entity, rows }, places| {
+            let (first, records) = (marks[at], &mut self.entities[*entity as usize]);
+            let cell = records.fields.get(field);
+            self.values += places.len();
+            if places.len() < rows.len() || !cell.is_dense_until(first) {
+                let record = |place| number(first + cells.row_at(place) - rows.start);
+                cell.list().extend(places.clone().map(record));
+            }
+            cell.values.extend_from_slice(cells.values(places));
+        });
     }
 
     fn is_full(&self) -> bool {
@@ -106,7 +91,7 @@ impl Default for Cell {
 impl Cell {
     /// Whether all records before `record` have a value and no other.
     fn is_dense_until(&self, record: usize) -> bool {
-        self.records == Rows::All && self.values.len() == record
+        self.values.len() == record && matches!(self.records, Rows::All)
     }
 
     /// The records that have a value, one by one.
@@ -127,55 +112,73 @@ fn number(record: usize) -> u32 {
 
 impl Records {
     fn into_rows(self) -> EntityRows {
-        let ascending = self.times_ns.is_sorted_by(|a, b| a < b);
-        if ascending && self.has_value.iter().all(|has_value| *has_value) {
-            let records = self.times_ns.len();
-            let channel = |(field, mut cell): (FieldId, Cell)| {
-                if cell.values.len() == records {
-                    cell.records = Rows::All;
-                } else {
-                    cell.list();
-                }
-                Channel { field, rows: cell.records, values: cell.values }
-            };
-            let channels = self.fields.into_entries().into_iter().map(channel).collect();
-            return EntityRows { times_ns: self.times_ns, channels };
+        let records = self.times_ns.len();
+        let mut fields = self.fields.into_entries();
+        let has_value = have_value(records, &mut fields);
+        if has_value.is_some() || !self.times_ns.is_sorted_by(|a, b| a < b) {
+            return merge(&self.times_ns, fields, has_value);
         }
-        self.merge()
-    }
-
-    /// Sorts by (time, write order) and lets records join the rows of their instant.
-    fn merge(self) -> EntityRows {
-        let Self { times_ns, fields, has_value } = self;
-        let mut fields = fields.into_entries();
-        let mut order: Vec<u32> = (0..number(times_ns.len())).collect();
-        order.retain(|record| has_value[*record as usize]);
-        order.sort_by_key(|record| times_ns[*record as usize]);
-        let shared = fields_of_shared(&times_ns, &order, &mut fields);
-        let mut rows_ns = Vec::with_capacity(order.len());
-        let mut row_of = vec![NONE; times_ns.len()];
-        // The row in which each field had its last value.
-        let mut last_row = vec![NONE; fields.len()];
-        for record in order {
-            let time_ns = times_ns[record as usize];
-            let start = shared.partition_point(|(other, _)| *other < record);
-            let of_record = || {
-                shared[start..].iter().take_while(|(other, _)| *other == record).map(|(_, at)| *at)
-            };
-            let newest = number(rows_ns.len()).wrapping_sub(1);
-            let joins = rows_ns.last() == Some(&time_ns)
-                && of_record().all(|field| last_row[field] != newest);
-            if !joins {
-                rows_ns.push(time_ns);
+        let channel = |(field, mut cell): (FieldId, Cell)| {
+            if cell.values.len() == records {
+                cell.records = Rows::All;
+            } else {
+                cell.list();
             }
-            row_of[record as usize] = number(rows_ns.len()) - 1;
-            of_record().for_each(|field| last_row[field] = row_of[record as usize]);
-        }
-        let channel =
-            |(field, cell): (FieldId, Cell)| cell.into_channel(field, &row_of, rows_ns.len());
+            Channel { field, rows: cell.records, values: cell.values }
+        };
         let channels = fields.into_iter().map(channel).collect();
-        EntityRows { times_ns: rows_ns, channels }
+        EntityRows { times_ns: self.times_ns, channels }
     }
+}
+
+/// Whether each record has a value in any field; `None` where all have.
+fn have_value(records: usize, fields: &mut [(FieldId, Cell)]) -> Option<Vec<bool>> {
+    if fields.iter().any(|(_, cell)| cell.values.len() == records) {
+        return None;
+    }
+    let mut has_value = vec![false; records];
+    for (_, cell) in fields {
+        for record in cell.list() {
+            has_value[*record as usize] = true;
+        }
+    }
+    has_value.contains(&false).then_some(has_value)
+}
+
+/// Sorts by (time, write order) and lets records join the rows of their instant.
+fn merge(
+    times_ns: &[i64],
+    mut fields: Vec<(FieldId, Cell)>,
+    has_value: Option<Vec<bool>>,
+) -> EntityRows {
+    let mut order: Vec<u32> = (0..number(times_ns.len())).collect();
+    if let Some(has_value) = has_value {
+        order.retain(|record| has_value[*record as usize]);
+    }
+    order.sort_by_key(|record| times_ns[*record as usize]);
+    let shared = fields_of_shared(times_ns, &order, &mut fields);
+    let mut rows_ns = Vec::with_capacity(order.len());
+    let mut row_of = vec![NONE; times_ns.len()];
+    // The row in which each field had its last value.
+    let mut last_row = vec![NONE; fields.len()];
+    for record in order {
+        let time_ns = times_ns[record as usize];
+        let start = shared.partition_point(|(other, _)| *other < record);
+        let of_record =
+            || shared[start..].iter().take_while(|(other, _)| *other == record).map(|(_, at)| *at);
+        let newest = number(rows_ns.len()).wrapping_sub(1);
+        let joins =
+            rows_ns.last() == Some(&time_ns) && of_record().all(|field| last_row[field] != newest);
+        if !joins {
+            rows_ns.push(time_ns);
+        }
+        row_of[record as usize] = number(rows_ns.len()) - 1;
+        of_record().for_each(|field| last_row[field] = row_of[record as usize]);
+    }
+    let row_count = rows_ns.len();
+    let channel = |(field, cell): (FieldId, Cell)| cell.into_channel(field, &row_of, row_count);
+    let channels = fields.into_iter().map(channel).collect();
+    EntityRows { times_ns: rows_ns, channels }
 }
 
 /// The indexes of the fields of those records, in `order` of time, that share their instant with

@@ -318,17 +318,13 @@ impl Hours {
         let Values::Float(values) = &column.values else { return };
         self.folds.resize(self.picked.len(), Fold::default());
         let cells = Cells::new(&column.rows, values);
-        cells.each_within(
-            &self.picked,
-            |run| &run.rows,
-            |at, places| {
-                let start_ns = self.starts_ns[self.picked[at].rows.start];
-                if statistic == Statistic::Count {
-                    self.touched.push(at);
-                }
-                self.folds[at].set(statistic, start_ns, cells.values(places)[0]);
-            },
-        );
+        cells.each_within(&self.picked, |at, run, places| {
+            if statistic == Statistic::Count {
+                self.touched.push(at);
+            }
+            let start_ns = self.starts_ns[run.rows.start];
+            self.folds[at].set(statistic, start_ns, cells.values(places)[0]);
+        });
     }
 
     fn hand_over(&mut self, field: FieldId, collector: &mut impl Collector) {

@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 
 use super::answer::{Channel, EntityRows};
 use super::by_field::ByField;
-use super::collector::{Cells, Collector, Picked, Run};
+use super::collector::{Cells, Collector, Picked, Run, Stretch};
 use crate::aggregate::{Aggregation, Fold, Interval};
 use crate::batch::{FieldId, Rows};
 
@@ -15,20 +15,16 @@ use crate::batch::{FieldId, Rows};
 pub struct WindowRows {
     interval_ns: i64,
     aggregation: Aggregation,
-    entities: Vec<ByField<WindowsOfField>>,
+    entities: Vec<ByField<Windows>>,
     folds: usize,
     folds_max: usize,
-    /// The first and the last window that has a fold. A window is known by its number, which is its
-    /// start over the interval.
-    ends: Option<(i64, i64)>,
 }
 
-/// The windows of one field.
+/// The windows of one field, each known by its number, which is its start over the interval.
 #[derive(Default)]
-struct WindowsOfField {
+struct Windows {
     /// Ascending.
-    windows: Vec<i64>,
-    folds: Vec<Fold>,
+    folds: Vec<(i64, Fold)>,
     /// Windows whose first sample came after one of a later window.
     late: HashMap<i64, Fold, RandomState>,
 }
@@ -45,7 +41,7 @@ impl WindowRows {
     ) -> Self {
         let entities = std::iter::repeat_with(ByField::default).take(entities).collect();
         let interval_ns = interval.ns();
-        Self { interval_ns, aggregation, entities, folds: 0, folds_max, ends: None }
+        Self { interval_ns, aggregation, entities, folds: 0, folds_max }
     }
 
     /// The rows of each entity.
@@ -56,8 +52,6 @@ impl WindowRows {
     }
 
     fn fold(&mut self, entity: u32, field: FieldId, window: i64) -> &mut Fold {
-        let (first, last) = self.ends.unwrap_or((window, window));
-        self.ends = Some((first.min(window), last.max(window)));
         self.entities[entity as usize].get(field).fold(window, &mut self.folds)
     }
 }
@@ -67,6 +61,12 @@ pub struct Piece {
     entity: u32,
     window: i64,
     rows: Range<usize>,
+}
+
+impl Stretch for Piece {
+    fn rows(&self) -> &Range<usize> {
+        &self.rows
+    }
 }
 
 impl Collector for WindowRows {
@@ -97,20 +97,21 @@ impl Collector for WindowRows {
         cells: &Cells<'_>,
     ) {
         let aggregation = self.aggregation;
-        cells.each_within(
-            marks,
-            |piece| &piece.rows,
-            |piece, places| {
-                let Piece { entity, window, .. } = marks[piece];
-                let fold = self.fold(entity, field, window);
-                let time_ns = |at: usize| picked.times_ns[cells.row_at(places.start + at)];
-                fold.add_for(aggregation, cells.values(places.clone()), time_ns);
-            },
-        );
+        cells.each_within(marks, |_, piece, places| {
+            let fold = self.fold(piece.entity, field, piece.window);
+            let time_ns = |at: usize| picked.times_ns[cells.row_at(places.start + at)];
+            fold.add_for(aggregation, cells.values(places.clone()), time_ns);
+        });
     }
 
     fn is_full(&self) -> bool {
-        self.folds > self.folds_max && self.ends.is_some_and(|(first, last)| first < last)
+        if self.folds <= self.folds_max {
+            return false;
+        }
+        let fields = self.entities.iter().flat_map(ByField::entries);
+        let mut windows = fields.flat_map(|(_, windows)| windows.numbers());
+        let first = windows.next();
+        windows.any(|other| Some(other) != first)
     }
 
     fn takes_hours(&self) -> Option<Aggregation> {
@@ -123,49 +124,56 @@ impl Collector for WindowRows {
     }
 }
 
-impl WindowsOfField {
+impl Windows {
     /// The fold of a window; `count` goes up where it is a new one.
     fn fold(&mut self, window: i64, count: &mut usize) -> &mut Fold {
-        let at = match self.windows.last() {
-            Some(last) if *last == window => self.windows.len() - 1,
-            Some(last) if *last > window => match self.windows.binary_search(&window) {
-                Ok(at) => at,
-                Err(_) => {
-                    return self.late.entry(window).or_insert_with(|| {
-                        *count += 1;
-                        Fold::default()
-                    });
+        let newest = self.folds.len().wrapping_sub(1);
+        let at = match self.folds.get(newest) {
+            Some((last, _)) if *last == window => newest,
+            Some((last, _)) if *last > window => {
+                match self.folds.binary_search_by_key(&window, |(window, _)| *window) {
+                    Ok(at) => at,
+                    Err(_) => {
+                        return self.late.entry(window).or_insert_with(|| {
+                            *count += 1;
+                            Fold::default()
+                        });
+                    }
                 }
-            },
+            }
             _ => {
                 *count += 1;
-                self.windows.push(window);
-                self.folds.push(Fold::default());
-                self.windows.len() - 1
+                self.folds.push((window, Fold::default()));
+                newest.wrapping_add(1)
             }
         };
-        &mut self.folds[at]
+        &mut self.folds[at].1
+    }
+
+    fn numbers(&self) -> impl Iterator<Item = i64> {
+        self.folds.iter().map(|(window, _)| *window).chain(self.late.keys().copied())
     }
 
     /// The windows that have a result, ascending, and the results.
     fn results(self, aggregation: Aggregation) -> (Vec<i64>, Vec<f64>) {
-        let has_late = !self.late.is_empty();
-        let folds = self.windows.into_iter().zip(self.folds).chain(self.late);
-        let results = folds.filter_map(|(window, fold)| Some((window, fold.result(aggregation)?)));
-        if !has_late {
-            return results.unzip();
+        let count = self.folds.len() + self.late.len();
+        let (mut windows, mut results) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        let mut folds = self.folds;
+        if !self.late.is_empty() {
+            folds.extend(self.late);
+            folds.sort_unstable_by_key(|(window, _)| *window);
         }
-        let mut results: Vec<_> = results.collect();
-        results.sort_unstable_by_key(|(window, _)| *window);
-        results.into_iter().unzip()
+        for (window, fold) in folds {
+            if let Some(result) = fold.result(aggregation) {
+                windows.push(window);
+                results.push(result);
+            }
+        }
+        (windows, results)
     }
 }
 
-fn rows_of(
-    fields: ByField<WindowsOfField>,
-    interval_ns: i64,
-    aggregation: Aggregation,
-) -> EntityRows {
+fn rows_of(fields: ByField<Windows>, interval_ns: i64, aggregation: Aggregation) -> EntityRows {
     let fields = fields.into_entries().into_iter();
     let fields: Vec<_> = fields.map(|(field, folds)| (field, folds.results(aggregation))).collect();
     let mut windows: Vec<i64> = Vec::new();

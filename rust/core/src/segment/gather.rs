@@ -8,8 +8,8 @@ use std::ops::Range;
 use super::rows::Span;
 use crate::batch::{Column, Rows, SeriesId, Table, Values};
 
-/// Rows for each value from which on a column is gathered value by value.
-const ROWS_PER_VALUE_MAX: usize = 4;
+/// Rows for each value from which on a column is gathered value by value, which has to sort them.
+const ROWS_PER_VALUE_MAX: usize = 16;
 
 /// No row.
 const NONE: u32 = u32::MAX;
