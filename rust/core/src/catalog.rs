@@ -176,16 +176,6 @@ impl Catalog {
         Some((id, self.field(id)?.field_type))
     }
 
-    /// Every field of a measurement, in order of id.
-    pub fn fields_of(
-        &self,
-        measurement: MeasurementIndex,
-    ) -> impl Iterator<Item = (FieldId, &Field)> {
-        let known = (0..).zip(&self.fields);
-        let known = known.filter_map(|(id, field)| Some((id, field.as_ref()?)));
-        known.filter(move |(_, field)| field.measurement == measurement)
-    }
-
     /// An entity.
     ///
     /// # Panics

@@ -264,7 +264,7 @@ mod tests {
                 write_rfc3339(&mut time, START_NS + second * SECOND_NS);
                 let time = String::from_utf8(time).unwrap();
                 let comma = if body.len() > 1 { "," } else { "" };
-                let fields = (0..1 + second % 7).map(|at| second * (at + 3) % 40);
+                let fields = (0..=second % 7).map(|at| second * (at + 3) % 40);
                 let fields: std::collections::BTreeSet<i64> = fields.collect();
                 let fields: Vec<String> =
                     fields.iter().map(|field| format!(r#""f{field}":{second}"#)).collect();
