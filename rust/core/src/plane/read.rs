@@ -30,7 +30,7 @@ pub struct LatestView<'a> {
 
 impl Plane {
     /// The instant a read is made at: `clock_ns`, or after every commit that it sees where the last
-    /// of them were made by a clock that was ahead by up to `LEAD_FOLLOWED_NS` (D12, D15).
+    /// of them were made by a clock that was ahead by up to 5 seconds (D12, D15).
     ///
     /// # Errors
     /// Those of [`Self::follow`].

@@ -35,7 +35,7 @@ fn catalog() -> Catalog {
 fn value(field: FieldId, seed: u8) -> Value {
     match field_type(field) {
         FieldType::Float => Value::Float(f64::from(seed)),
-        FieldType::Bool => Value::Bool(seed % 2 == 0),
+        FieldType::Bool => Value::Bool(seed.is_multiple_of(2)),
         FieldType::Text => Value::Text(seed.to_string().into()),
     }
 }
