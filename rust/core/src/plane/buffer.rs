@@ -21,6 +21,7 @@ struct State {
     waiting: Vec<NewBlock>,
     /// Sealed bytes of what waits and of what is being stored.
     bytes: usize,
+    is_closed: bool,
 }
 
 impl Buffer {
@@ -32,11 +33,19 @@ impl Buffer {
         self.state().bytes
     }
 
+    /// Takes nothing more: what it took before is stored by the next flush.
+    pub(super) fn close(&self) {
+        self.state().is_closed = true;
+    }
+
     /// Takes `block` unless more than `bytes_max` would wait; one that is larger passes alone.
     pub(super) fn push(&self, block: NewBlock, bytes_max: usize) -> bool {
         let mut state = self.state();
         let bytes = state.bytes + block.sealed.len();
-        if state.bytes > 0 && bytes > bytes_max || state.waiting.len() >= BLOCKS_MAX {
+        if state.is_closed
+            || state.bytes > 0 && bytes > bytes_max
+            || state.waiting.len() >= BLOCKS_MAX
+        {
             return false;
         }
         state.bytes = bytes;

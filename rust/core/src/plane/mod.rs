@@ -209,6 +209,8 @@ impl Plane {
     /// is under way or comes later end with [`Error::Closed`], the long ones at their next block.
     /// Its key, files and memory go when the last of them has ended and the plane is dropped.
     pub fn close(&self) {
+        // A write that is under way must not be acknowledged after the last flush.
+        self.buffer.close();
         let _ = self.flush();
         self.store.close();
     }

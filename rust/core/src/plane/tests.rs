@@ -154,6 +154,24 @@ fn closing_stores_what_waits() {
     assert_eq!(rows(&plane_directory), 3);
 }
 
+#[test]
+fn a_closed_plane_stores_what_it_acknowledged_and_acknowledges_nothing_more() {
+    let directory = tempfile::tempdir().unwrap();
+    let plane_directory = written(directory.path());
+    let plane = open(&plane_directory).unwrap();
+    write(&plane, &record("late"), NOW_NS, BUFFERED);
+    plane.close();
+    let refused =
+        plane.write(Format::Json, &record("later"), &WriteLimits::default(), NOW_NS, BUFFERED);
+    assert!(matches!(refused, Err(WriteError::Failed(Error::Closed))), "{refused:?}");
+    // As one that had its names before the plane was closed.
+    let refused =
+        plane.write(Format::Json, &record("late"), &WriteLimits::default(), NOW_NS, BUFFERED);
+    assert!(matches!(refused, Err(WriteError::Refused(Refusal::BufferFull))), "F10: {refused:?}");
+    drop(plane);
+    assert_eq!(rows(&plane_directory), 3);
+}
+
 /// A batch of records that each have one field of `measurement`, which all have this type.
 fn named(measurement: &str, fields: std::ops::Range<usize>, value: &str) -> String {
     let records = fields.map(|field| {
