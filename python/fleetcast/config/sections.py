@@ -86,6 +86,7 @@ class Limits:
     point_budget: int = setting(10_000, between(16, 100_000_000))  # H25: 16 guarantees progress
     history_horizon_days: int = setting(30, between(1, 36_500))
     raw_span_seconds: int = setting(3600, between(1, 36_500 * _DAY_SECONDS))
+    # Kept by how the newest sample is found, whatever its value (docs/operations.md).
     series_row_limit: int = setting(50_000, between(1, 1_000_000_000))
     link_ids_max: int = setting(100, between(1, 10_000))
     fields_max: int = setting(4096, between(1, 65_536))
