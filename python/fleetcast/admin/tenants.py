@@ -61,12 +61,12 @@ class TenantGauges:
         self._tenants = tenants
         self._peek = peek
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="tenants")
-        self._reading: Future[None] | None = None
         self._known: dict[Path, _Known] = {}
+        self._reading: Future[None] = self._pool.submit(self._read)
 
     def lines(self) -> dict[str, list[str]]:
         """Lines of the exposition by family; of stores that cannot be read now, the last ones."""
-        if self._reading is None or self._reading.done():
+        if self._reading.done():
             self._reading = self._pool.submit(self._read)
         try:
             self._reading.result(_PATIENCE_SECONDS)
