@@ -48,7 +48,7 @@ check: $(VENV)/engine $(VENV)/dev ## format, lints, types, layers, licences
 	$(BIN)/python -m mypy.stubtest fleetcast._core --allowlist tools/stubtest-allow
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/check_licences
-	$(BIN)/python -m pytest -q -s tests/test_tidy.py
+	$(BIN)/python -m pytest -q -s tests/test_tidy.py tests/test_contract.py
 
 bench: $(VENV)/engine $(VENV)/dev ## measure; figures of this machine only; GOALS="--markdown FILE" writes the table
 	cargo bench --workspace --locked

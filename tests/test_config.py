@@ -75,7 +75,7 @@ def test_a_settings_file_that_is_not_toml_is_one_fault(tmp_path):
         "http.address=::1:80",
         "http.workers=2.0",
         "http.read_deadline_seconds=inf",
-        "service.environment=staging",
+        "service.environment=staging",  # J15
         "service.environment=dedicated-",
         "service.environment=dedicated-a_b",
         "ingest.mode=maybe",

@@ -33,7 +33,7 @@ def test_f3_the_acknowledgement_has_four_fields(tenant):
     assert answer.json["rejected_indices"] is None
 
 
-def test_f3_rejected_indices_ascend_and_the_rest_is_written(tenant):
+def test_f3_rejected_indices_ascend_and_the_rest_is_written(tenant):  # stage 12
     batch = [record(at(number), number=number) for number in range(50)]
     rejected = [0, 7, 8, 31, 49]
     for index in rejected:

@@ -116,7 +116,7 @@ def test_another_tenants_entity_is_empty(tenants):
         assert one == {"entity_id": wanted, "times": [], "channels": {}, "point_count": 0}
 
 
-def test_the_files_of_a_tenant_hold_no_plain_text(tenants):
+def test_the_files_of_a_tenant_hold_no_plain_text(tenants):  # J12
     for number, tenant in enumerate(tenants):
         stored = (tenant.plane / "plane.mdb").read_bytes()
         assert secret_of(number).encode() not in stored

@@ -1,4 +1,4 @@
-"""Section 0: with several things wrong at once, the earliest stage answers.
+"""Stages 0 to 13, A6: with several things wrong at once, the earliest stage answers.
 
 Each fault changes some parts of a good `POST /telemetry`. Every pair that changes different parts
 is sent; the one that comes first in the table must answer.

@@ -300,7 +300,7 @@ def test_c22_an_empty_tag_key_fails_the_batch(tenant):
     assert tenant.entities() == []
 
 
-def test_c23_an_empty_tag_value_is_kept(tenant):
+def test_c23_an_empty_tag_value_is_kept(tenant):  # G15
     tenant.write({**record(TIME), "tags": {"entity_id": "e", "site": ""}})
     assert tenant.entities()[0]["tags"] == {"entity_id": "e", "site": ""}
 

@@ -16,7 +16,7 @@ def ago(seconds: float) -> str:
     return at(int(time.time()) - seconds - HOUR_S)
 
 
-def test_the_answer_of_a_raw_read(tenant):
+def test_the_answer_of_a_raw_read(tenant):  # H14
     tenant.write(record(at(1), a=1, up=True, s="x"), record(at(2), a=2, b=3))
     answer = tenant.series(["e", "nobody"])
     assert answer.status == 200

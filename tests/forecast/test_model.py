@@ -63,7 +63,7 @@ def answers(forecaster, *entities):
 
 
 @pytest.mark.parametrize("family", FAMILIES.values())
-def test_quantiles_never_cross_and_demand_is_never_negative(family, forecasters):
+def test_quantiles_never_cross_and_demand_is_never_negative(family, forecasters):  # I12
     dice = np.random.default_rng(5)
     columns = len(view(family).features)
     matrix = dice.normal(size=(3000, columns)) * 10.0 ** dice.integers(-6, 9, size=(3000, 1))

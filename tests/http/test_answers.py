@@ -45,7 +45,7 @@ def test_429_says_when_in_the_header_alone(code):
 
 
 @pytest.mark.parametrize("code", [code for code, status in STATUSES.items() if status == 503])
-def test_503_says_when_twice(code):
+def test_503_says_when_twice(code):  # J8
     made = answer(refused(code))
     seconds = 1 if code == "ingest_buffer_full" else 5
     assert made.content == {"error": code, "retry_after_seconds": seconds}
@@ -53,7 +53,7 @@ def test_503_says_when_twice(code):
 
 
 @pytest.mark.parametrize("kind", [StoreUnavailable, StoreFull, StoreDamaged])
-def test_store_errors_name_the_backend_and_nothing_else(kind):
+def test_store_errors_name_the_backend_and_nothing_else(kind):  # J7
     made = answer(kind("/secret/path"))
     assert made.status == 503
     assert made.content == {

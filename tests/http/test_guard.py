@@ -25,7 +25,7 @@ def assert_refused(answer, code, longest_seconds):
 
 
 def test_the_thirty_first_request_waits_whatever_it_asks_for(tmp_path):
-    """B4: 404, OPTIONS and health count; B6: workers count together."""
+    """Stage 1, B1: with a good key, too. B4: 404, OPTIONS and health count; B6: in all workers."""
     workers = [served(tmp_path / "run" / "limiter") for _ in range(2)]
     for number in range(10):
         worker = workers[number % 2]

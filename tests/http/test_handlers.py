@@ -112,7 +112,7 @@ def test_liveness_asks_nobody():
     assert client().simulate_get("/health").json == {"status": "ok", "checks": {}}
 
 
-def test_subsystems_ask_every_time_and_tell_no_secrets():
+def test_subsystems_ask_every_time_and_tell_no_secrets():  # J1, J2
     calls = []
 
     def broken():
@@ -136,7 +136,7 @@ def test_subsystems_ask_every_time_and_tell_no_secrets():
     assert made.simulate_get("/health/topology").status_code == 200
 
 
-def test_a_probe_that_hangs_is_a_probe_that_fails():
+def test_a_probe_that_hangs_is_a_probe_that_fails():  # J2
     release = threading.Event()
     made = client(probes={"topology": {"timeseries_store": lambda: release.wait() and None}})
     try:

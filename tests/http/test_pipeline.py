@@ -22,7 +22,7 @@ def key(text):
 
 
 def test_stage_by_stage_the_earlier_refusal_wins():
-    """Everything is wrong at first; each step mends what the step before complained about."""
+    """Stages 1 to 9: each step mends what the step before complained about."""
     keys = Keys(
         gone=refused("tenant_unknown"),
         off=refused("tenant_disabled"),
@@ -188,7 +188,7 @@ def test_a_store_that_fails_during_an_operation(path):
     assert result.json["error"] == "telemetry_unavailable"
 
 
-def test_what_nobody_foresaw_is_not_told():
+def test_what_nobody_foresaw_is_not_told():  # J9
     result = client(plane=Plane(error=RuntimeError("secret"))).simulate_get("/topology")
     assert result.status_code == 500
     expected = {"error": "internal_error", "request_id": result.headers["X-Request-Id"]}

@@ -71,7 +71,7 @@ def test_f1_queued_batches_are_stored_at_the_end(begin):
     assert entities(begin()) == {"grpc", *(f"http-{number}" for number in range(20))}
 
 
-def test_f10_a_full_queue_refuses_and_keeps_what_it_took(begin):
+def test_f10_a_full_queue_refuses_and_keeps_what_it_took(begin):  # stage 14
     service = begin(*QUEUED, *NEVER, *SMALL)
     acknowledged = set()
     for number in range(ROUNDS_MAX):

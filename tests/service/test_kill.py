@@ -95,7 +95,7 @@ def compact_for_ever(data: Path, started: Event) -> None:
 
 
 def test_killed_while_writing_and_compacting(tmp_path) -> None:
-    """F1, F8, E4: every acknowledged batch is there after kill -9, and no batch in part."""
+    """F1, F8, E4, stage 15: acknowledged batches are there after kill -9, and none in part."""
     data = tmp_path / "data"
     key = prepare(data)
     context = multiprocessing.get_context("spawn")

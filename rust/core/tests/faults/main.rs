@@ -281,7 +281,7 @@ fn fail_calls(errno: i32, times: u64, stride: usize) {
     assert!(runs > 0);
 }
 
-/// Issue 6: a device that fails costs nothing that was acknowledged.
+/// F9: a device that fails costs nothing that was acknowledged.
 #[test]
 fn a_failing_device() {
     fail_calls(libc::EIO, 1, if is_full() { 1 } else { 31 });
@@ -319,7 +319,7 @@ fn after_a_failed_sync_nothing_is_written_before_a_sync() {
     assert!(put_back > 0);
 }
 
-/// Issue 6: any call may be the one that finds no space.
+/// F9: any call may be the one that finds no space.
 #[test]
 fn no_space_for_one_call() {
     fail_calls(libc::ENOSPC, 1, if is_full() { 1 } else { 31 });
