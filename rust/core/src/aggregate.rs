@@ -1,4 +1,4 @@
-//! Epoch-aligned windows and what is folded in them (decisions H12, H15, H27, H28).
+//! Epoch-aligned windows and what is folded in them.
 
 /// An aggregation window of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -301,7 +301,7 @@ impl Fold {
     /// The result, `None` where no sample fell into the window.
     ///
     /// The mean is sum / count. Where the sum overflows, it comes from a second sum of the
-    /// samples times 2^-63, which cannot (H28).
+    /// samples times 2^-63, which cannot.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a count above 2^53 samples cannot be held")]
     pub fn result(&self, aggregation: Aggregation) -> Option<f64> {

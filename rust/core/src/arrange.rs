@@ -1,7 +1,7 @@
 //! The order of rows in a stored block: entity by entity, in write order within each.
 //!
 //! Neighbours of one entity pack far better than neighbours in arrival order, and nothing is lost:
-//! write order matters between the rows of one entity only (decisions F4, F6, H27).
+//! write order matters between the rows of one entity only (F4, F6, H27).
 
 use crate::batch::{Rows, SeriesId, Table, Values};
 use crate::catalog::Catalog;

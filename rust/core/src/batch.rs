@@ -16,7 +16,7 @@ pub type FieldId = u32;
 /// Series numbers from here on are indices into [`Batch::new_series`], not stored ids.
 pub const NEW_SERIES_BASE: u32 = 1 << 31;
 
-/// The one type a field has for ever (contract, "Telemetry record"; decisions E1, E2).
+/// The one type a field of a measurement has for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FieldType {
     /// A double; integers are coerced to it.
@@ -53,7 +53,7 @@ impl FieldType {
 /// Values of one column, one per row that has the field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
-    /// Finite doubles, kept bit-exact (C7).
+    /// Finite doubles, kept bit-exact.
     Float(Vec<f64>),
     /// Booleans.
     Bool(Vec<bool>),
@@ -167,7 +167,7 @@ impl Table {
 /// What one stored block holds: the accepted rows of one batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Block {
-    /// The ingest instant of the batch, nanoseconds (decisions D10, D12).
+    /// The ingest instant of the batch, nanoseconds.
     pub ingest_ns: i64,
     /// One table per measurement.
     pub tables: Vec<Table>,
@@ -176,13 +176,13 @@ pub struct Block {
 /// A series that the parser did not find in its cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSeries {
-    /// Its name, tags sorted, tenant tags already stamped (decisions C15).
+    /// Its name, tags sorted, tenant tags already stamped.
     pub name: SeriesName,
     /// The bytes that named it in this batch, for [`crate::spelling::SpellingCache::insert`].
     pub spelling: Box<[u8]>,
 }
 
-/// Place of a field cell in the order of decisions E6.
+/// Place of a field cell: in array order of the records, then in key order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CellPosition {
     /// Index of the record in the batch.
@@ -198,13 +198,13 @@ pub struct BatchField {
     pub table: u32,
     /// Name, never empty.
     pub name: String,
-    /// Type of its first accepted cell (decisions E3).
+    /// Type of its first accepted cell.
     pub field_type: FieldType,
     /// Where that cell stands.
     pub first: CellPosition,
 }
 
-/// A cell whose type differs from an earlier accepted cell of the same batch (decisions E3).
+/// A cell whose type differs from an earlier accepted cell of the same batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     /// Where it stands.
@@ -215,10 +215,10 @@ pub struct Conflict {
 
 /// A parsed batch whose syntax, schema and tags are in order: accepted rows as columns.
 ///
-/// Rejected records (decisions stage 12) leave no trace in the columns.
+/// Records that are rejected by themselves leave no trace in the columns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
-    /// The one ingest instant, nanoseconds since 1970 (decisions D10).
+    /// The one ingest instant, nanoseconds since 1970.
     pub ingest_ns: i64,
     /// One per measurement, in order of first accepted record.
     pub tables: Vec<Table>,
@@ -237,7 +237,7 @@ pub struct Batch {
     pub accepted_count: u32,
     /// Indices of the rejected records, ascending.
     pub rejected_indices: Vec<u32>,
-    /// Records whose time was in the future and became the ingest instant (decisions D11).
+    /// Records whose time was in the future and became the ingest instant.
     pub clamped_count: u32,
 }
 

@@ -1,4 +1,4 @@
-//! The point budget of a series read: integers, pure functions (decisions H17, H18).
+//! The point budget of a series read: integers, pure functions.
 
 use crate::aggregate::Interval;
 

@@ -23,7 +23,7 @@ pub type EntityIndex = u32;
 pub struct Series {
     /// Its measurement.
     pub measurement: MeasurementIndex,
-    /// Its entity; `None` for a series without `entity_id`, which no read addresses (C30).
+    /// Its entity; `None` for a series without `entity_id`, which no read addresses.
     pub entity: Option<EntityIndex>,
     /// Its name.
     pub name: SeriesName,
@@ -117,7 +117,7 @@ impl Catalog {
         &self.measurements[measurement as usize]
     }
 
-    /// Measurements in byte order of their names (G4).
+    /// Measurements in byte order of their names.
     #[must_use]
     pub fn measurements_by_name(&self) -> Vec<MeasurementIndex> {
         let mut order: Vec<_> = (0..index(self.measurements.len())).collect();

@@ -1,33 +1,33 @@
 //! Bad input as data: a stable code and a location; the prose is made only for the answer.
 //!
-//! The shape follows decisions C1: `{"type", "loc", "msg"}`, `loc` as in `["body", 3, "time"]`.
+//! In an answer it is `{"type", "loc", "msg"}`, `loc` as in `["body", 3, "time"]`.
 
 /// Why a value of a batch is not acceptable; `as_str` is the `type` of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultCode {
-    /// The body is not one JSON document in UTF-8 (C2, C4, C9, C10).
+    /// The body is not one JSON document in UTF-8, or nests too deep.
     JsonInvalid,
-    /// The document is not an array (C3).
+    /// The document is not an array.
     ListType,
     /// An element of the array is not an object.
     RecordType,
     /// A required key is absent.
     Missing,
-    /// A string was expected (C19).
+    /// A string was expected.
     StringType,
-    /// A string must not be empty (C24).
+    /// A string must not be empty.
     StringTooShort,
-    /// A time is not a string (D2).
+    /// A time is not a string.
     DatetimeType,
-    /// A string is not a time (D1, D4, D5).
+    /// A string is not a time.
     DatetimeParsing,
-    /// An object was expected (C16).
+    /// An object was expected.
     DictType,
-    /// A number does not fit a finite double (C5).
+    /// A number does not fit a finite double.
     FiniteNumber,
-    /// A field is neither boolean, number nor string (C18).
+    /// A field is neither boolean, number nor string.
     FieldValueType,
-    /// A key occurs twice in one object (C8).
+    /// A key occurs twice in one object.
     DuplicateKey,
 }
 
@@ -107,8 +107,8 @@ pub struct Fault {
     pub loc: Vec<Step>,
 }
 
-/// Why a whole batch is refused; nothing of it is written. The order is that of the pipeline
-/// (decisions §0, stages 9 to 13).
+/// Why a whole batch is refused; nothing of it is written. The order is that of stages 9 to 13 in
+/// `docs/contract.md`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Syntax or schema: 422 with a `detail` list of 1 to [`crate::limits::FAULTS_MAX`] faults.
@@ -120,7 +120,7 @@ pub enum Refusal {
         /// The bound.
         max: usize,
     },
-    /// A content rule of the contract that names a field: 400 `invalid_input` (C20, C22, N1), or
+    /// A content rule of the contract that names a field: 400 `invalid_input`, or
     /// `INVALID_ARGUMENT` `invalid_input:<field>`.
     InvalidInput {
         /// `tags` or `fields` over HTTP; `entity_id`, `measurement`, … as well over gRPC.
@@ -134,9 +134,9 @@ pub enum Refusal {
     },
     /// A field was written with another type before, or earlier in this batch (E1 to E7).
     TypeConflict {
-        /// The first such field in array order, then key order (E6).
+        /// The first such field in array order, then key order.
         field: String,
     },
-    /// The queue of acknowledged batches has no room: 503 `ingest_buffer_full` (F10).
+    /// The queue of acknowledged batches has no room: 503 `ingest_buffer_full`.
     BufferFull,
 }

@@ -79,7 +79,7 @@ fn write_escape(out: &mut Vec<u8>, byte: u8) {
 /// Doubles below this may be written as thousandths: fewer than 15 digits, which are unique.
 const THOUSANDTHS_END: f64 = 1e9;
 
-/// Appends a finite double as the shortest text that reads back as the same double (J13).
+/// Appends a finite double as the shortest text that reads back as the same double.
 pub fn write_f64(out: &mut Vec<u8>, value: f64) {
     debug_assert!(value.is_finite(), "only finite values are stored");
     if let Some(thousandths) = thousandths_of(value) {
@@ -139,7 +139,7 @@ fn digit(value: u64) -> u8 {
     b'0' + value.to_le_bytes()[0]
 }
 
-/// Appends an instant as a JSON string (D7).
+/// Appends an instant as a JSON string.
 pub fn write_time(out: &mut Vec<u8>, time_ns: i64) {
     out.push(b'"');
     time::write_rfc3339(out, time_ns);

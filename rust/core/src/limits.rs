@@ -9,13 +9,13 @@ pub struct WriteLimits {
     pub batch_records_max: usize,
     /// Tags on one record (contract, "Limits": 64).
     pub tags_max: usize,
-    /// Fields of one record (decisions N1): bounds what one record costs in every structure that
+    /// Fields of one record: bounds what one record costs in every structure that
     /// has a place per field.
     pub fields_max: usize,
-    /// Distinct fields of a tenant (decisions N2): every process that serves the tenant has their
+    /// Distinct fields of a tenant: every process that serves the tenant has their
     /// names in memory.
     pub tenant_fields_max: usize,
-    /// Distinct series of a tenant (decisions N2), for the same reason.
+    /// Distinct series of a tenant, for the same reason.
     pub tenant_series_max: usize,
 }
 
@@ -35,10 +35,10 @@ impl Default for WriteLimits {
 /// several. So the bounds are also some on memory, in which every name lies; 64 tags fit one.
 pub const NAME_BYTES: usize = 4 << 10;
 
-/// Nesting of JSON values, the outer array counted (decisions C9): protects the stack.
+/// Nesting of JSON values, the outer array counted: protects the stack.
 pub const JSON_DEPTH_MAX: usize = 8;
 
-/// Faults reported for one batch (decisions C1): bounds the answer, not the checking.
+/// Faults reported for one batch: bounds the answer, not the checking.
 pub const FAULTS_MAX: usize = 100;
 
 /// Rows a stored block may claim: bounds what a decoder allocates for hostile bytes.

@@ -78,7 +78,7 @@ impl SeriesName {
         std::str::from_utf8(bytes).expect("a place of this name")
     }
 
-    /// The value of the `entity_id` tag; `None` also where it is empty (decisions C23).
+    /// The value of the `entity_id` tag; `None` also where it is empty.
     #[must_use]
     pub fn entity_id(&self) -> Option<&str> {
         let value = self.tags().find(|(key, _)| *key == "entity_id")?.1;

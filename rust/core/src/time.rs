@@ -1,4 +1,4 @@
-//! Instants as nanoseconds since 1970-01-01T00:00:00Z, and their one text form (decisions D1 to D9).
+//! Instants as nanoseconds since 1970-01-01T00:00:00Z, and their one text form.
 
 use std::ops::RangeInclusive;
 
@@ -6,7 +6,7 @@ use crate::swar;
 
 /// Nanoseconds of a second.
 pub const SECOND_NS: i64 = 1_000_000_000;
-/// 2000-01-01T00:00:00Z, the earliest instant that is stored (decisions D8).
+/// 2000-01-01T00:00:00Z, the earliest instant that is stored.
 pub const YEAR_2000_NS: i64 = 946_684_800 * SECOND_NS;
 
 const DAY_SECONDS: i64 = 86_400;
@@ -21,10 +21,10 @@ const NOT_DIGITS: u32 = u32::MAX;
 
 /// Nanoseconds since 1970 of the time `text`, or `None` where it is not one.
 ///
-/// Grammar (D1): `YYYY-MM-DD`, then optionally `T`, `t` or a space and `HH:MM[:SS[.fraction]]`
+/// Grammar (D1 to D6): `YYYY-MM-DD`, then optionally `T`, `t` or a space, `HH:MM[:SS[.fraction]]`
 /// (`,` may stand for `.`), then optionally `Z`, `z`, `±HH:MM` or `±HHMM`. Without an offset it is
-/// UTC (D3). Digits beyond the ninth are cut off (D6); instants outside the range of `i64`
-/// saturate (D9). Years run from 0001, hours to 23, seconds to 59 (D4, D5).
+/// UTC. Digits beyond the ninth are cut off; instants outside the range of `i64`
+/// saturate. Years run from 0001, hours to 23, seconds to 59.
 #[must_use]
 pub fn parse_ns(text: &[u8]) -> Option<i64> {
     let (date, rest) = text.split_first_chunk::<10>()?;
@@ -56,7 +56,7 @@ pub fn parse_ns(text: &[u8]) -> Option<i64> {
 }
 
 /// Nanoseconds since 1970 of a protobuf `Timestamp`, or `None` where it is not one: nanoseconds
-/// within a second, years from 0001 to 9999 (decisions L13). Saturates as [`parse_ns`] does.
+/// within a second, years from 0001 to 9999. Saturates as [`parse_ns`] does.
 #[must_use]
 pub fn timestamp_ns(seconds: i64, nanos: i32) -> Option<i64> {
     let fraction_ns = i64::from(nanos);
@@ -168,7 +168,7 @@ fn short_fraction(text: &[u8]) -> Option<(i64, usize)> {
 const UNITS_NS: [i64; 10] =
     [0, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
 
-/// Appends `ns` as UTC with `Z` and 0, 3, 6 or 9 fractional digits (D7), 20 to 30 bytes.
+/// Appends `ns` as UTC with `Z` and 0, 3, 6 or 9 fractional digits, 20 to 30 bytes.
 pub fn write_rfc3339(out: &mut Vec<u8>, ns: i64) {
     let (seconds, fraction_ns) = (ns.div_euclid(SECOND_NS), ns.rem_euclid(SECOND_NS));
     let (days, second) = (seconds.div_euclid(DAY_SECONDS), seconds.rem_euclid(DAY_SECONDS));
@@ -261,7 +261,7 @@ fn fraction(text: &[u8]) -> Option<(i64, &[u8])> {
     let (mut ns, mut unit_ns) = (0, SECOND_NS / 10);
     let mut rest = text;
     while let [digit @ b'0'..=b'9', tail @ ..] = rest {
-        // The unit is 0 from the tenth digit on, which cuts those digits off (D6).
+        // The unit is 0 from the tenth digit on, which cuts those digits off.
         ns += i64::from(digit - b'0') * unit_ns;
         unit_ns /= 10;
         rest = tail;

@@ -1,4 +1,4 @@
-//! Identifiers of writes: UUID version 7 (RFC 9562, section 5.7; decisions F2).
+//! Identifiers of writes: UUID version 7 (RFC 9562, section 5.7).
 
 use crate::error::Result;
 use crate::seal::fill_random;

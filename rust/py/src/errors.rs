@@ -97,7 +97,7 @@ fn batch_refused(py: Python<'_>, refusal: Refusal) -> PyResult<PyErr> {
     Ok(refused(code, context))
 }
 
-/// One item of a `detail` list (decisions C1).
+/// One item of a `detail` list: its type, place and message.
 fn fault_item<'py>(py: Python<'py>, fault: &Fault) -> PyResult<Bound<'py, PyDict>> {
     let loc = PyList::new(py, ["body"])?;
     for step in &fault.loc {

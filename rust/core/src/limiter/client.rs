@@ -1,4 +1,4 @@
-//! Which requests count as one client's (decisions B5).
+//! The clients whose requests are counted: addresses, and networks of IPv6.
 
 use std::net::{IpAddr, Ipv6Addr};
 

@@ -27,15 +27,15 @@ use table::Table;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// What the rate is counted over (decisions B2).
+/// The span over which the rate is counted.
 const RATE_WINDOW_NS: u64 = 60 * SECOND_NS;
 
 /// The numbers of the rules. A limit of 0 is off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Requests admitted in any 60 s (B2).
+    /// Requests admitted in any 60 s.
     pub requests_per_minute: u32,
-    /// Failures within the window that lock a client out (B12).
+    /// Failures within the window that lock a client out.
     pub lockout_failures: u32,
     /// How far apart these failures may lie, seconds.
     pub lockout_window_seconds: u32,
@@ -50,7 +50,7 @@ pub struct Limiter {
     shared: Shared,
 }
 
-/// Whole seconds until a refused client should come back: rounded up, at least 1 (B8).
+/// Whole seconds until a refused client should come back: rounded up, at least 1.
 pub type RetryAfter = NonZeroU64;
 
 impl Limiter {
@@ -66,7 +66,7 @@ impl Limiter {
     }
 
     /// Counts a request, unless `client` has used up its minute: then says when to come back.
-    /// Refused requests do not count (B3). `now_ns` replaces the clock, which is read while the
+    /// Refused requests do not count. `now_ns` replaces the clock, which is read while the
     /// file is locked.
     ///
     /// # Errors
@@ -107,7 +107,7 @@ impl Limiter {
     }
 
     /// Counts a failure. The one that reaches the limit locks the client out and clears the count;
-    /// failures of requests that were under way then neither count nor extend it (B12, B14).
+    /// failures of requests that were under way then neither count nor extend it.
     ///
     /// # Errors
     ///

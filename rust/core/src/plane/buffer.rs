@@ -1,4 +1,4 @@
-//! Batches that were acknowledged before they are durable: asynchronous mode (F1, F10).
+//! Batches that were acknowledged before they are durable: asynchronous mode.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -83,7 +83,7 @@ struct State {
     retention_seconds: u64,
     /// The blocks behind [`Manifest::compacted`].
     log: Vec<LogBlock>,
-    /// Greatest ingest instant applied (D12).
+    /// Greatest ingest instant applied, before which no read is made.
     last_ingest_ns: Option<i64>,
 }
 

@@ -30,7 +30,7 @@ pub struct LatestView<'a> {
 
 impl Plane {
     /// The instant a read is made at: `clock_ns`, or after every commit that it sees where the last
-    /// of them were made by a clock that was ahead by up to 5 seconds (D12, D15).
+    /// of them were made by a clock that was ahead by up to 5 seconds (D15).
     ///
     /// # Errors
     /// Those of [`Self::follow`].
@@ -162,7 +162,7 @@ impl Plane {
 }
 
 impl LatestView<'_> {
-    /// The measurements to answer with, in byte order (G4): the one asked for, or all.
+    /// The measurements to answer with, in byte order: the one asked for, or all.
     #[must_use]
     pub fn measurements(&self, measurement: Option<&str>) -> Vec<MeasurementIndex> {
         match measurement {

@@ -51,7 +51,7 @@ impl Plane {
     }
 
     /// Gives every series and field of `batch` its stored id, registering what is new. Type
-    /// conflicts (E1 to E7) and names beyond what the tenant may have (N2) refuse the batch before any
+    /// conflicts and names beyond what the tenant may have refuse the batch before any
     /// name is registered.
     pub(super) fn resolve(&self, batch: &mut Batch, limits: &WriteLimits) -> WriteResult<Ids> {
         let mut found = Found::look_up(batch, &self.names(), limits);

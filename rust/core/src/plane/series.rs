@@ -29,7 +29,7 @@ const VALUES_HELD_MIN: usize = if cfg!(test) { 200 } else { 1 << 21 };
 
 impl Plane {
     /// Reads a series as of the clock `now_ns`, which decides what retention hides, and cuts it so
-    /// that it keeps `bounds` (H23, N4). All entities are read from one snapshot (H34).
+    /// that it keeps `bounds` (H23, N4). All entities are read from one snapshot.
     ///
     /// # Errors
     /// Those of [`Self::follow`].

@@ -33,7 +33,7 @@ pub enum Acknowledge {
     /// Once the batch is durable.
     Durable,
     /// Once the batch waits in memory for the next [`Plane::flush`]; until then the process may
-    /// lose it (F1).
+    /// lose it.
     Buffered {
         /// Sealed bytes that may wait. A single batch of more passes when nothing else waits.
         bytes_max: usize,

@@ -47,9 +47,9 @@ pub struct SeriesAnswer {
 /// How much an answer may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnswerBounds {
-    /// Rows of all entities (H17).
+    /// Rows of all entities.
     pub points_max: usize,
-    /// Values of all entities, times and nulls included (N4): the rows of an entity times one more
+    /// Values of all entities, times and nulls included: the rows of an entity times one more
     /// than its channels.
     pub values_max: usize,
 }

@@ -60,7 +60,7 @@ pub fn cut(entities: &mut [EntityRows], bounds: AnswerBounds) -> Option<i64> {
 }
 
 impl EntityRows {
-    /// Keeps the first `rows` rows and the channels that have a value in them (H9).
+    /// Keeps the first `rows` rows and the channels that have a value in them.
     fn truncate(&mut self, rows: usize) {
         self.times_ns.truncate(rows);
         self.channels.retain_mut(|channel| {

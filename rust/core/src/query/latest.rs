@@ -1,4 +1,4 @@
-//! The newest sample of every entity, in memory (decisions G1 to G4, F6, N5). It takes what the
+//! The newest sample of every entity, in memory (G1 to G4, F6, N5). It takes what the
 //! values take that are the newest, however many fields and tag sets others have.
 
 mod answer;

@@ -1,4 +1,4 @@
-//! Raw rows: records of one instant share a row while their channels are disjoint (F4, H11).
+//! Raw rows: records of one instant share a row while their channels are disjoint (F4).
 
 use super::answer::{Channel, EntityRows};
 use super::by_field::ByField;

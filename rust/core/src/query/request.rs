@@ -1,4 +1,4 @@
-//! The checks of `GET /topology/series` in their order (decisions H1) and its effective request.
+//! The checks of `GET /topology/series` in their order (H1) and its effective request.
 
 use super::MEASUREMENTS;
 use super::answer::AnswerBounds;
@@ -8,15 +8,15 @@ use crate::budget;
 const SECOND_NS: i64 = 1_000_000_000;
 const DAY_NS: i64 = 86_400 * SECOND_NS;
 
-/// Time a client may lose between reading its clock and being served (H19, H20).
+/// Time a client may lose between reading its clock and being served.
 const GRACE_NS: i64 = 60 * SECOND_NS;
 
 /// Bounds on one series read (contract, "Limits").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeriesLimits {
-    /// Points, i.e. rows over all entities, in one answer; at least 16 (H25).
+    /// Points, i.e. rows over all entities, in one answer; at least 16.
     pub points_max: u64,
-    /// Values in one answer, times and nulls included (N4).
+    /// Values in one answer, times and nulls included.
     pub values_max: u64,
     /// Days that a read reaches back.
     pub horizon_days: u32,
@@ -66,7 +66,7 @@ pub struct SeriesRequest {
 /// A series read that passed every check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeriesQuery {
-    /// Entities, each once, in order of first occurrence (H31).
+    /// Entities, each once, in order of first occurrence.
     pub entity_ids: Vec<String>,
     /// Start, inclusive.
     pub start_ns: i64,
@@ -83,7 +83,7 @@ pub struct SeriesQuery {
 /// Why a read is refused, in the order the checks are made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QueryRefusal {
-    /// 400 `invalid_input`: refused characters (H7), or a topology filter outside the six (G5).
+    /// 400 `invalid_input`: refused characters, or a topology filter outside the six.
     InvalidInput {
         /// The parameter.
         field: &'static str,
@@ -116,7 +116,7 @@ impl SeriesRequest {
     /// horizon reaches back from (D15).
     ///
     /// # Errors
-    /// The first check of decisions H1 that fails, from the character check on.
+    /// The first check that fails, in the order of H1, from the character check on.
     pub fn check(
         self,
         limits: &SeriesLimits,
@@ -207,7 +207,7 @@ impl SeriesQuery {
     }
 }
 
-/// H7: U+0000 to U+001F and U+007F; everything else stays usable.
+/// U+0000 to U+001F and U+007F are refused; everything else stays usable.
 fn has_control_character(text: &str) -> bool {
     text.bytes().any(|byte| byte < 0x20 || byte == 0x7f)
 }

@@ -1,4 +1,4 @@
-//! Aggregated rows: one per window that has a sample, labelled by its start (H12, H15).
+//! Aggregated rows: one per window that has a sample, labelled by its start.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -153,7 +153,7 @@ impl Columns {
         field.is_some_and(|field| field.name == name)
     }
 
-    /// The time to store for a record that was sent with `sent_ns` (decisions D10).
+    /// The time to store for a record sent with `sent_ns`: no later than the ingest instant.
     #[inline]
     pub(super) fn clamp(&mut self, sent_ns: i64) -> i64 {
         self.batch.clamped_count += u32::from(sent_ns > self.batch.ingest_ns);
@@ -206,7 +206,7 @@ impl Columns {
     /// column would be one too many is left out as well.
     ///
     /// # Panics
-    /// When two cells have one name; callers exclude that (C8).
+    /// When two cells have one name; callers exclude that.
     pub(super) fn accept(&mut self, row: &Row<'_>, cells: &mut [Cell<'_>]) {
         let table_at = match self.find_table(row.measurement) {
             Some(table) => table,

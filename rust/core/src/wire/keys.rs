@@ -1,4 +1,4 @@
-//! The keys of one object, to find duplicates (decisions C8).
+//! The keys of one object, to find duplicates.
 
 use std::borrow::Cow;
 use std::hash::BuildHasher;

@@ -2,7 +2,7 @@
 //!
 //! Every format finds a known series by the bytes that spell it, checks the rest of a record by
 //! the same rules, and gives its accepted cells to `columns`. The order of what is refused
-//! first is that of the pipeline (decisions §0, stages 9 to 13). A record that is spelled like one
+//! first is that of stages 9 to 13 in `docs/contract.md`. A record that is spelled like one
 //! before it is taken by its `shape`, which is only speed: every doubt is left to the rules.
 
 mod columns;

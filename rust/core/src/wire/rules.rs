@@ -9,25 +9,25 @@ use crate::time::YEAR_2000_NS;
 /// Keys and values of tags.
 pub(super) type Tags<'t> = Vec<(Cow<'t, str>, Cow<'t, str>)>;
 
-/// Tags whose value is always the tenant's key, whoever sent them (decisions C15).
+/// Tags whose value is always the tenant's key, whoever sent them.
 pub(super) const TENANT_TAGS: [&str; 3] = ["tenant", "tenant_id", "tenant_key"];
 
-/// Whether a record with nothing wrong in it is rejected by itself: it has no fields (C17), or is of
+/// Whether a record with nothing wrong in it is rejected by itself: it has no fields, or is of
 /// a time that is not stored.
 pub(super) fn is_rejected(has_fields: bool, time_ns: Option<i64>) -> bool {
     !has_fields || time_ns.is_some_and(|time_ns| !is_stored(time_ns))
 }
 
-/// Whether records of this time are stored (D8).
+/// Whether records of this time are stored: of 2000 or later.
 pub(super) const fn is_stored(time_ns: i64) -> bool {
     time_ns >= YEAR_2000_NS
 }
 
 /// The name of the series of `measurement` and `tags`: tenant tags stamped, tags sorted.
 ///
-/// `None` where the content of the tags refuses the batch: an empty key (C22), or more keys than
-/// allowed (C20), stamped ones not counted (C21). `None` also where a key occurs twice, of which
-/// callers know what it means (C8).
+/// `None` where the content of the tags refuses the batch: an empty key, or more keys than
+/// allowed, stamped ones not counted. `None` also where a key occurs twice, of which
+/// callers know what it means.
 pub(super) fn series_name<'t>(
     measurement: &str,
     mut tags: Tags<'t>,

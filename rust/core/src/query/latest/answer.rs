@@ -27,7 +27,7 @@ struct KeyCache {
     bytes: usize,
 }
 
-/// The keys of a shape's values, in byte order of the fields' names (G4).
+/// The keys of a shape's values, in byte order of the fields' names.
 #[derive(Default)]
 struct Keys {
     /// Keys with colons and commas, one after another.
@@ -38,7 +38,7 @@ struct Keys {
 
 impl LatestTable {
     /// Appends a slot's tags as a JSON object: those of its newest sample, merged where several
-    /// tag sets share its instant, the later write winning (F6).
+    /// tag sets share its instant, the later write winning.
     pub fn write_tags(&self, out: &mut Vec<u8>, slot: u32, catalog: &Catalog) {
         let merged = self.instants.get(&slot).filter(|instant| instant.tag_set_count() > 1);
         if let Some(instant) = merged {

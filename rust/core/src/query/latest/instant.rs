@@ -1,4 +1,4 @@
-//! Several rows of an entity at its newest instant (decisions F6, N5).
+//! Several rows of an entity at its newest instant (F6, N5).
 
 use std::collections::{BTreeMap, VecDeque};
 

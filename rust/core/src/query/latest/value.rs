@@ -41,7 +41,7 @@ impl Value {
 }
 
 impl ValueRef<'_> {
-    /// Bytes that it counts for (N5): 8 of a double, 1 of a boolean, the UTF-8 of a string.
+    /// Bytes that it counts for: 8 of a double, 1 of a boolean, the UTF-8 of a string.
     pub(super) const fn bytes(self) -> usize {
         match self {
             Self::Float(_) => 8,

@@ -41,17 +41,17 @@ pub(super) struct Parser<'a, 'c> {
     pub(super) values: Values<'a>,
     pub(super) series: SeriesFinder<'c>,
     pub(super) faults: Faults,
-    /// Whether the content of some record's tags refuses the batch (C20, C22).
+    /// Whether the content of some record's tags refuses the batch.
     pub(super) tags_refused: bool,
-    /// Whether some record has too many fields (N1).
+    /// Whether some record has too many fields.
     pub(super) fields_refused: bool,
 }
 
 /// Reads the JSON document `body` into a batch.
 ///
 /// `names` holds the tenant's known series, under spellings that earlier batches of this tenant
-/// returned; tags that name the tenant are stamped with `tenant_key` (C15). Times after
-/// `ingest_ns` are clamped to it (D10).
+/// returned; tags that name the tenant are stamped with `tenant_key`. Times after
+/// `ingest_ns` are clamped to it.
 ///
 /// # Errors
 /// [`Refusal::Faults`], [`Refusal::TooManyRecords`] or [`Refusal::InvalidInput`], in the order of

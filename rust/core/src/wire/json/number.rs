@@ -22,7 +22,7 @@ struct Number {
 }
 
 impl Scanner<'_> {
-    /// A number as the nearest double, ties to even; infinite where it is too large (C5, C6).
+    /// A number as the nearest double, ties to even; infinite where it is too large.
     #[inline]
     pub(super) fn double(&mut self) -> Scan<f64> {
         if let Some((value, length)) = short_decimal(word(self.rest())) {

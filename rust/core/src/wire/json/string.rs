@@ -90,7 +90,7 @@ impl<'a> Scanner<'a> {
         Ok(plain)
     }
 
-    /// From the `u` on; a pair of surrogates is one character, a lone one is refused (C10).
+    /// From the `u` on; a pair of surrogates is one character, a lone one is refused.
     fn unicode_escape(&mut self) -> Scan<char> {
         let start = self.at;
         let unit = self.code_unit()?;

@@ -93,14 +93,14 @@ impl<'a> Parser<'a, '_> {
         self.keys.earlier(Cow::Borrowed(name))
     }
 
-    /// Whether the record has more fields than it may have (N1); of those beyond, one is kept.
+    /// Whether the record has more fields than it may have; of those beyond, one is kept.
     #[inline]
     fn has_too_many_fields(&self) -> bool {
         self.cells.len() > self.limits.fields_max
     }
 
-    /// Whether the record has too many fields (N1), or one without a name, without a value, or with
-    /// one that is not finite (L8).
+    /// Whether the record has too many fields, or one without a name, without a value, or with
+    /// one that is not finite.
     #[inline]
     pub(super) fn has_faulty_field(&self) -> bool {
         let faulty = |cell: &Cell<'_>| cell.name.is_empty() || is_not_finite(&cell.value);

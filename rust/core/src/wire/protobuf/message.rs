@@ -35,7 +35,7 @@ pub(super) struct Parser<'a, 'c> {
     pub(super) series: SeriesFinder<'c>,
     /// Records so far.
     pub(super) received: usize,
-    /// Content that refuses the call, of the first faulty record (L10).
+    /// Content that refuses the call, of the first faulty record.
     pub(super) fault: Option<&'static str>,
 }
 
@@ -43,9 +43,9 @@ pub(super) struct Parser<'a, 'c> {
 /// [`crate::wire::parse_json`].
 ///
 /// # Errors
-/// In this order (L3): [`Refusal::InvalidInput`] for `payload` where the bytes are not the message
-/// (L7), [`Refusal::TooManyRecords`], and [`Refusal::InvalidInput`] for the content of the first
-/// faulty record: `entity_id`, `tags`, `fields`, `measurement`, `time` (L8 to L13).
+/// In this order (L3): [`Refusal::InvalidInput`] for `payload` where the bytes are no
+/// message, [`Refusal::TooManyRecords`], and [`Refusal::InvalidInput`] for the content of the first
+/// faulty record: `entity_id`, `tags`, `fields`, `measurement`, `time`.
 ///
 /// # Panics
 /// When `limits.batch_records_max` exceeds [`BLOCK_ROWS_MAX`].

@@ -49,7 +49,7 @@ impl Timestamp {
         Ok(())
     }
 
-    /// Nanoseconds since 1970, or `None` where it is no instant (L13).
+    /// Nanoseconds since 1970, or `None` where it is no instant.
     #[inline]
     pub(super) fn ns(&self) -> Option<i64> {
         timestamp_ns(self.seconds, self.nanos)
