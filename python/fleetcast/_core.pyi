@@ -58,19 +58,19 @@ class StoreUnavailable(StoreError):
     """The operating system or LMDB refused an operation, or the store was closed meanwhile."""
 
 def parse_time(text: str) -> int:
-    """Nanoseconds of an ISO 8601 datetime (decisions D1 to D9), saturating at the int64 range.
+    """Nanoseconds of an ISO 8601 datetime, saturating at the int64 range.
 
     A value without offset is read as UTC. Raises `ValueError` where the text is not a datetime.
     """
 
 def format_time(time_ns: int) -> str:
-    """`2026-01-31T12:00:00Z` with 0, 3, 6 or 9 fractional digits (decisions D7)."""
+    """`2026-01-31T12:00:00Z` with 0, 3, 6 or 9 fractional digits."""
 
 @final
 class WriteResult:
     @property
     def write_id(self) -> str:
-        """UUIDv7 of the write (decisions F2)."""
+        """UUIDv7 of the write."""
     @property
     def accepted_count(self) -> int: ...
     @property

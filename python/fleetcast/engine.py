@@ -242,7 +242,7 @@ class Engine:
         return found
 
     def flush(self, account_id: str, plane: Plane) -> None:
-        """Makes durable what waits in a plane that `waiting` gave (F1).
+        """Makes durable what waits in a plane that `waiting` gave.
 
         A store that fails is released; one without room keeps what waits, for the next flush.
         Raises `StoreError`.

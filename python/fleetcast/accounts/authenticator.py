@@ -37,7 +37,7 @@ class Identity(NamedTuple):
 
 
 class InvalidKey(Refused):
-    """`auth_failed` for a key that was sent and is no good: the kind the lockout counts (B13)."""
+    """`auth_failed` for a key that was sent and is no good: the kind the lockout counts."""
 
     def __init__(self) -> None:
         super().__init__("auth_failed", {})
@@ -70,7 +70,7 @@ class Authenticator:
         if text is None:
             raise InvalidKey
         key, tenant = self._store.ask(partial(_key_and_tenant, text.key_id))
-        # An unknown id costs the same hash and comparison as a known one (B21).
+        # An unknown id costs the same hash and comparison as a known one.
         expected = _NOBODYS_HASH if key is None else key.hash
         genuine = hmac.compare_digest(self._secret_hash(text.secret), expected)
         if key is None or not genuine or key.ended(self._clock()):

@@ -1,4 +1,4 @@
-"""Requests per account over all runs of the service (J6).
+"""Requests per account over all runs of the service.
 
 The surfaces count in shared memory, which ends with the run. Once a second the supervisor adds to
 the control store what has come since. A record remembers how much of the present run it holds

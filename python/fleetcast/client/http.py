@@ -78,7 +78,7 @@ class Client:
         return self._exchange("POST", "/telemetry", json.dumps(batch, allow_nan=False).encode())
 
     def was_stored(self, records: Iterable[Record]) -> bool:
-        """Whether a batch was stored of whose writing nobody knows how it ended (decision F7).
+        """Whether a batch was stored of whose writing nobody knows how it ended.
 
         For a whole batch as it was sent, and only when its writer has given up: one that the
         service still works on is not seen, and in asynchronous mode none before it is flushed.

@@ -1,4 +1,4 @@
-"""Whether a batch was stored whose acknowledgement never came (decisions F7, L27).
+"""Whether a batch was stored whose acknowledgement never came.
 
 A batch is stored whole or not at all, so that a few of its records tell of all. They are looked up
 as the newest sample of their entity just after their instant, which shows every type of field and

@@ -68,7 +68,7 @@ def address_or_off(value: str) -> str | None:
 
 
 def origins(values: tuple[str, ...]) -> str | None:
-    """Browser origins, each in full: a wildcard or `null` would let any page in (K6)."""
+    """Browser origins, each in full: a wildcard or `null` would let any page in."""
     for value in values:
         parts = urlsplit(value)
         if parts.scheme not in {"http", "https"} or value != f"{parts.scheme}://{parts.netloc}":

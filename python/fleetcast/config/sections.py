@@ -83,7 +83,7 @@ class Limits:
     batch_records_max: int = setting(1000, between(1, 1_000_000))
     body_bytes_max: int = setting(1_048_576, between(1024, _BATCH_BYTES_MAX))
     tags_max: int = setting(64, between(1, 1024))
-    point_budget: int = setting(10_000, between(16, 100_000_000))  # H25: 16 guarantees progress
+    point_budget: int = setting(10_000, between(16, 100_000_000))  # 16 guarantees progress
     history_horizon_days: int = setting(30, between(1, 36_500))
     raw_span_seconds: int = setting(3600, between(1, 36_500 * _DAY_SECONDS))
     # Kept by how the newest sample is found, whatever its value (docs/operations.md).

@@ -1,6 +1,6 @@
 """A made-up constellation over real places: what `GET /topology` shows where nothing is observed.
 
-Off unless an operator asks for it (G11), and never mixed with observations. Without files of its
+Off unless an operator asks for it, and never mixed with observations. Without files of its
 own it is a Walker delta pattern 53 deg: 72/6/1 at 550 km over eight cities. `simulation/` in the
 data directory may hold `elements.tle` (two-line elements) and `stations.csv` (header
 `name,latitude_deg,longitude_deg,altitude_m`) instead.
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fleetcast.forecast.rows import Floats
 
 MEASUREMENTS = ("ground_station", "link", "satellite")
-"""What is simulated, in the order of an answer (G4)."""
+"""What is simulated, by measurement and then entity."""
 
 SATELLITES_MAX = 1_000
 """More than these are sampled evenly, so that an answer stays small."""

@@ -2,7 +2,7 @@
 
 The details of a status are the code, for two of them with the field: `invalid_input:entity_id`.
 What may be sent again says so and when, as `google.rpc.RetryInfo` in `grpc-status-details-bin`;
-what must not be says nothing (L6).
+what must not be says nothing.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Answer:
 def answer_to(error: BaseException) -> Answer:
     """The answer to anything raised while a call was served.
 
-    What nobody foresaw is logged, and tells the client nothing (L18).
+    What nobody foresaw is logged, and tells the client nothing.
     """
     if isinstance(error, StoreError):
         logger.error("store unavailable: %s", error)

@@ -25,7 +25,7 @@ _CANCELLED = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemEx
 
 
 class Guard:
-    """Turns what handlers raise into statuses (L18), and bounds the calls that need no key."""
+    """Turns what handlers raise into statuses, and bounds the calls that need no key."""
 
     def __init__(self, accounting: Accounting) -> None:
         self._accounting = accounting

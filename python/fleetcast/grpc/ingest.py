@@ -2,7 +2,7 @@
 
 A write is declared as a stream of requests, which on the wire is the same as a single one: so the
 key is checked before the message is received, and nobody without a key can make the server hold
-more than what the transport lets through (L3, L5).
+more than what the transport lets through.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Ingest:
         self._write_threads = Threads("write", _WRITES_MAX)
 
     async def write(self, _requests: object, call: Call) -> bytes:
-        """Writes one batch; OK means that it is on disk, or queued in asynchronous mode (F1).
+        """Writes one batch; OK means that it is on disk, or queued in asynchronous mode.
 
         Raises `Refused`, `StoreError`, `ControlStoreUnavailable`.
         """
@@ -79,7 +79,7 @@ class Ingest:
         )
 
     async def health(self, _requests: object, _call: Call) -> bytes:
-        """OK, or UNAVAILABLE: the field of the answer says nothing (L17)."""
+        """OK, or UNAVAILABLE: the field of the answer says nothing."""
         if not await self._vitals.are_good():
             raise refused("telemetry_unavailable")
         return _OK
@@ -91,7 +91,7 @@ class Ingest:
 
     async def _entitled(self, call: Call) -> Identity:
         keys = call.keys()
-        if len(keys) > 1:  # several are none at all, unless they are equal (L16)
+        if len(keys) > 1:  # several are none at all, unless they are equal
             raise refused("auth_failed")
         key = next(iter(keys), None)
         owner = self._owners.of(key, call.address)
@@ -130,7 +130,7 @@ class Ingest:
         return checked.result()
 
     async def _store(self, identity: Identity, body: bytes) -> WriteResult:
-        """Writes in a thread, to the end even when the client does not wait for it (L27)."""
+        """Writes in a thread, to the end even when the client does not wait for it."""
         account = identity.account_id
         self._bytes.enter(account, len(body), self._services.settings().ingest.buffer_bytes_max)
         return await self._write_threads.run(account, partial(self._write, identity, body))

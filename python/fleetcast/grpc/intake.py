@@ -1,4 +1,4 @@
-"""How much may be under way at once, in all and for one owner (L19, F10, N6)."""
+"""How much may be under way at once, in all and for one owner."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 INGEST = "fleet.telemetry.v1.TelemetryIngest"
 INGEST_BARE = "TelemetryIngest"
-"""The contract calls the service by this name alone (L1)."""
+"""The contract calls the service by this name alone."""
 HEALTH = "grpc.health.v1.Health"
 REFLECTION = ("grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection")
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     _Methods = dict[str, grpc.RpcMethodHandler[Any, Any]]
 
 _STOP_SECONDS = 20.0
-_REFLECTING = ("development", "sandbox")  # where reflection is on unless it is turned off (L26)
+_REFLECTING = ("development", "sandbox")  # where reflection is on unless it is turned off
 _PENDING_CALLS_MAX = 16_384  # four times the calls that are served at once
 _HOUR_MS = 3_600_000
 _FRAME_BYTES_MAX = 1_048_576
@@ -34,17 +34,17 @@ _FRAME_BYTES_MAX = 1_048_576
 
 @dataclass(frozen=True, kw_only=True)
 class Listener:
-    """Where to listen, and as whom. There is no plain-text listener (L24)."""
+    """Where to listen, and as whom. There is no plain-text listener."""
 
     address: str
     certificate: bytes
     private_key: bytes
     shared: bool
-    """Whether other processes of this service listen on the same port (L23)."""
+    """Whether other processes of this service listen on the same port."""
 
 
 async def serve(services: Services, listener: Listener, ready: Callable[[], None]) -> None:
-    """Serves until SIGTERM or SIGINT, then until what is under way has ended (L22).
+    """Serves until SIGTERM or SIGINT, then until what is under way has ended.
 
     Raises `RuntimeError` where it cannot listen.
     """
@@ -70,7 +70,7 @@ def _handlers(
 ) -> tuple[grpc.GenericRpcHandler, ...]:
     """All on raw bytes, and as streams of requests, which are the same on the wire.
 
-    Nothing is decoded before the key is checked (L3), and a call that sends no message is under a
+    Nothing is decoded before the key is checked, and a call that sends no message is under a
     handler's deadline, not in the library's hands.
     """
     guard = Guard(Accounting(services))
@@ -109,7 +109,7 @@ def _reflects(settings: Settings) -> bool:
 def _options(settings: Settings, *, shared: bool) -> list[tuple[str, int]]:
     return [
         ("grpc.so_reuseport", int(shared)),
-        # Also what a message may unpack to (L5, L25).
+        # Also what a message may unpack to.
         ("grpc.max_receive_message_length", settings.grpc.message_bytes_max),
         ("grpc.max_concurrent_streams", 256),
         # Beyond its own bound the library cancels calls at random, whoever made them, and tells
@@ -118,13 +118,13 @@ def _options(settings: Settings, *, shared: bool) -> list[tuple[str, int]]:
         ("grpc.server.max_pending_requests_hard_limit", _PENDING_CALLS_MAX),
         # A message of a megabyte in one frame instead of 64; the window bounds it as before.
         ("grpc.http2.max_frame_size", _FRAME_BYTES_MAX),
-        # Stations hold a channel that is silent for long, and may ask every ten seconds (L20).
+        # Stations hold a channel that is silent for long, and may ask every ten seconds.
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
         ("grpc.http2.max_ping_strikes", 2),
         ("grpc.keepalive_time_ms", 60_000),
         ("grpc.keepalive_timeout_ms", 20_000),
-        # The library varies the age of each connection by a tenth (L21).
+        # The library varies the age of each connection by a tenth.
         ("grpc.max_connection_age_ms", _HOUR_MS),
         ("grpc.max_connection_age_grace_ms", 30_000),
     ]

@@ -1,4 +1,4 @@
-"""`GET /account/state`: the caller's own limits, entitlements and usage (J6)."""
+"""`GET /account/state`: the caller's own limits, entitlements and usage."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def _refusal(code: str, context: Mapping[str, object]) -> Answer:
     if status in {429, 503}:
         seconds = rest.pop("retry_after_seconds", _RETRY_SECONDS_OF.get(code, _RETRY_SECONDS))
         headers.append(("Retry-After", str(seconds)))
-        if status == 503:  # noqa: PLR2004 - the body of a 429 is its code alone (B9)
+        if status == 503:  # noqa: PLR2004 - the body of a 429 is its code alone
             rest["retry_after_seconds"] = seconds
     if code == "method_not_allowed":
         headers.append(("Allow", str(rest.pop("allow"))))

@@ -1,4 +1,4 @@
-"""What the headers of a write must say, and its body (decisions A1 to A9)."""
+"""Checks of the head of a write, then its whole body."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def check_headers(request: falcon.Request, body_bytes_max: int) -> int:
 
 
 def read_body(request: falcon.Request, length: int) -> bytes:
-    """The whole body. Raises `Refused`: `invalid_content_length` where it ends early (A4)."""
+    """The whole body. Raises `Refused`: `invalid_content_length` where it ends early."""
     body: bytes = request.env["wsgi.input"].read(length)
     if len(body) != length:
         raise refused("invalid_content_length")

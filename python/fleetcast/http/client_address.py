@@ -1,4 +1,4 @@
-"""Where a client speaks from, behind proxies, too (decisions B5)."""
+"""The address that a client speaks from, behind trusted proxies too."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Request heads: where one ends, what it asks for, and the answer to a malformed one.
 
 A head that is not plain is read by gunicorn's own parser; here are only the questions around it. A
-malformed head is answered before any application code runs (decisions 0, stage 0), in JSON.
+malformed head is answered before any application code runs, in JSON.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 class SharedGuard:
     """The `Guard` of one process, on a file that all of them use.
 
-    It protects the service, so its own faults let requests pass (B7): each is counted, and the
+    It protects the service, so its own faults let requests pass: each is counted, and the
     log has one line of them every ten seconds at most. After a fault the file is opened anew, so
     what can mend does. Requests from `limits.exempt` are not counted; bad keys from there are.
     """

@@ -1,4 +1,4 @@
-"""Header fields that every answer carries, whoever makes it (decisions A26)."""
+"""Header fields that every answer carries, whoever makes it."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class Query:
             return None
 
     def number(self, name: str, *, default: float, least: float, most: float) -> float:
-        """A number in the grammar of JSON, with a leading + allowed (G7)."""
+        """A number in the grammar of JSON, with a leading + allowed."""
         text = self.text(name)
         if text is None:
             return default
@@ -108,7 +108,7 @@ class Query:
         return None
 
     def texts(self, name: str, *, most: int) -> list[str]:
-        """One to `most` texts, none empty, counted before duplicates are dropped (H3)."""
+        """One to `most` texts, none empty, counted before duplicates are dropped."""
         values = self._values.get(name, [])
         if not values:
             self._fault("missing", name, "Field required")
@@ -132,7 +132,7 @@ class Query:
 
 
 def check_characters(name: str, *values: str) -> None:
-    """Raises `Refused` (`invalid_input`) for control characters and invalid UTF-8 (H7)."""
+    """Raises `Refused` (`invalid_input`) for control characters and invalid UTF-8."""
     if any(_REFUSED_CHARACTERS.search(value) for value in values):
         raise refused("invalid_input", field=name)
 

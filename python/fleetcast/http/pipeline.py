@@ -48,7 +48,7 @@ def stages(services: Services, routes: Mapping[str, Route]) -> Sequence[Stage]:
 
 
 class RateLimit:
-    """Every request counts, whatever becomes of it (B4)."""
+    """Every request counts, whatever becomes of it."""
 
     def __init__(self, guard: Guard, addresses: ClientAddress) -> None:
         self._guard = guard
@@ -65,7 +65,7 @@ class RateLimit:
 
 
 class Routing:
-    """Paths match exactly: no trailing slash, no double one, no other spelling (A14)."""
+    """Paths match exactly: no trailing slash, no double one, no other spelling."""
 
     def __init__(self, routes: Mapping[str, Route]) -> None:
         self._routes = routes
@@ -83,7 +83,7 @@ class Routing:
 
 
 class Options:
-    """Answers OPTIONS without a key: a preflight cannot carry one (K1, K2)."""
+    """Answers OPTIONS without a key: a preflight cannot carry one."""
 
     def __call__(self, call: Call) -> None:
         """Ends the request with 204."""
@@ -94,7 +94,7 @@ class Options:
 
 
 class Lockout:
-    """While it lasts, a valid key is refused as well (B14)."""
+    """While it lasts, a valid key is refused as well."""
 
     def __init__(self, guard: Guard) -> None:
         self._guard = guard
@@ -106,7 +106,7 @@ class Lockout:
 
 
 class Key:
-    """Key and tenant record; only a key that was sent and is no good counts as failure (B13)."""
+    """Key and tenant record; only a key that was sent and is no good counts as failure."""
 
     def __init__(self, authenticator: Authenticator, guard: Guard) -> None:
         self._authenticator = authenticator
@@ -128,7 +128,7 @@ class Key:
 
 
 class OverShare:
-    """What is too much for its tenant gets no further (N6); health is always told."""
+    """What is too much for its tenant gets no further; health is always told."""
 
     def __init__(self, services: Services) -> None:
         self._counters = services.counters
@@ -193,7 +193,7 @@ class Entitlement:
 
 
 class Body:
-    """Header checks first, then the bytes (stage 8)."""
+    """Header checks first, then the bytes."""
 
     def __init__(self, body_bytes_max: int) -> None:
         self._body_bytes_max = body_bytes_max
@@ -201,7 +201,7 @@ class Body:
     def __call__(self, call: Call) -> None:
         """Raises `Refused` (411, 413, 415, 422, 400).
 
-        Ends with 100 where all is well but the body, which has not been received yet (N9).
+        Ends with 100 where all is well but the body, which has not been received yet.
         """
         if not call.route.ingest:
             return

@@ -51,7 +51,7 @@ class Predictions:
     on_head = on_get
 
     def _check_enabled(self, query: Query) -> None:
-        """First of all, so that a service that predicts nothing explains nothing (I1, I2)."""
+        """First of all, so that a service that predicts nothing explains nothing."""
         asked = query.given("model_family") or [_DEFAULT_FAMILY]
         known = len(asked) == 1 and asked[0] in FAMILIES
         if not self._families or (known and asked[0] not in self._families):
@@ -61,16 +61,16 @@ class Predictions:
         given = query.given("link_ids")
         if not any(given):
             raise refused("missing_link_ids")
-        if len(given) > self._link_ids_max:  # I5, I6: blank ones and duplicates count
+        if len(given) > self._link_ids_max:  # blank ones and duplicates count
             raise refused("too_many_link_ids", max=self._link_ids_max)
-        if not all(map(is_text, given)):  # A16
+        if not all(map(is_text, given)):  # invalid UTF-8
             raise _invalid("link_ids")
         return [each for each in dict.fromkeys(given) if each]
 
     def _values(self, query: Query) -> tuple[str, int | None]:
         for name in ("model_family", "horizon_minutes"):
             given = query.given(name)
-            if len(given) > 1 or not all(map(is_text, given)):  # A18, A16
+            if len(given) > 1 or not all(map(is_text, given)):  # repeated, or no UTF-8
                 raise _invalid(name)
         family = query.text("model_family") or _DEFAULT_FAMILY
         horizon = query.whole("horizon_minutes")

@@ -96,7 +96,7 @@ class Services:
     engine: Planes
     guard: Guard = field(default_factory=OpenGuard)
     probes: Mapping[str, Mapping[str, Probe]] = field(default_factory=dict)
-    """By subsystem (`telemetry`, `topology`, `predictions`), then by dependency (J4)."""
+    """By subsystem (`telemetry`, `topology`, `predictions`), then by dependency."""
     counters: Counters = field(default_factory=Counters.alone)
     predictor: Predictor | None = None
     """`None` where nothing is predicted."""

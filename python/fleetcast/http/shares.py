@@ -1,4 +1,4 @@
-"""What a connection holds of its worker (N6)."""
+"""The share of its worker that a connection holds."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Telemetry:
-    """Writes one batch; 202 means that it is on disk, or queued in asynchronous mode (F1)."""
+    """Writes one batch; 202 means that it is on disk, or queued in asynchronous mode."""
 
     def __init__(self, settings: Settings, writes: Writes) -> None:
         self._limits = settings.limits

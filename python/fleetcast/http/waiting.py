@@ -1,4 +1,4 @@
-"""Requests of one worker that wait for a thread, and what their tenants hold of it (N6).
+"""Requests of one worker that wait for a thread, and what their tenants hold of it.
 
 Owners take turns at the threads (`fleetcast.turns`). What is more than an owner's share is not
 dropped: it has a turn of its own, in which the application refuses it, with all that an answer

@@ -127,7 +127,7 @@ class DataDirectory:
     def grpc_authority(self, settings: Settings) -> Path | None:
         """The certificate that clients trust for `init`'s own, `None` for another certificate.
 
-        Raises `OperatorError` where the server's certificate or key cannot be read (L24).
+        Raises `OperatorError` where the server's certificate or key cannot be read.
         """
         for name in (settings.grpc.certificate, settings.grpc.private_key):
             try:

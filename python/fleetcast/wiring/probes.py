@@ -1,6 +1,6 @@
-"""Signs of life that the health endpoints ask for (J4); an exception means that one is not well.
+"""Signs of life that the health endpoints ask for; an exception means that one is not well.
 
-They look at what all tenants share: a health answer tells nobody about a single tenant (J5).
+They look at what all tenants share: a health answer tells nobody about a single tenant.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def telemetry_probes(
     """What must be well for writes to be accepted, by dependency."""
 
     def writes() -> None:
-        """A full disk stops writes, not reads (F11)."""
+        """A full disk stops writes, not reads."""
         with tempfile.TemporaryFile(dir=directory.planes) as file:
             os.posix_fallocate(file.fileno(), 0, _PROBE_BYTES)
 

@@ -23,7 +23,7 @@ _OFFSET = "(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9])"
 TIME_PATTERN = (
     f"^(?:{_YEAR}-{_DAY}|{_LEAP_DAY})(?:[Tt ]{_CLOCK}(?::[0-5][0-9](?:[.,][0-9]+)?)?{_OFFSET}?)?$"
 )
-"""The grammar of decision D1, days of months and leap years included."""
+"""The grammar of times (D1), days of months and leap years included."""
 PLAIN_TEXT_PATTERN = "^[^\\u0000-\\u001f\\u007f]*$"
 
 

@@ -142,6 +142,6 @@ def _names(family: Family) -> tuple[str, ...]:
 
 
 def _shared(ids: Iterable[str]) -> str | None:
-    """What all items have; nothing where they differ, or there are none (I11)."""
+    """What all items have; nothing where they differ, or there are none."""
     distinct = set(ids)
     return distinct.pop() if len(distinct) == 1 else None

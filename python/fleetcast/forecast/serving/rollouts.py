@@ -31,7 +31,7 @@ class Release:
 
 @dataclass(frozen=True, kw_only=True)
 class Rollout:
-    """Who has which role since one change. Without a primary nothing is answered (I2)."""
+    """Who has which role since one change. Without a primary nothing is answered."""
 
     rollout_id: str
     changed_at_ns: int

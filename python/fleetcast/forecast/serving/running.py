@@ -74,7 +74,7 @@ class Running:
         codes: dict[int, str] = {}
         for index, levels, code in answers:
             if code is None:
-                quantiles[index] = [sorted(row) for row in levels]  # I12
+                quantiles[index] = [sorted(row) for row in levels]  # never crossing
             else:
                 codes[index] = code
         view_id = forecaster.metadata.feature_view_id
