@@ -14,7 +14,7 @@ Sets, as the folder's README describes them:
 - microwave: received and transmitted level of terrestrial links, `link` with `rsl_dbm` and
   `tsl_dbm`; -32768 means missing and is left out. 50 links of 500 unless told otherwise.
 - pools: bytes offered to pools of servers, `pool_interval` with `offered_bytes`, not a number
-  means missing. The series endpoint does not serve this measurement (decisions G16).
+  means missing. The series endpoint does not serve this measurement (G16).
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ SAMPLE_BYTES_MAX = 1 << 20
 
 @dataclass
 class Newest:
-    """The rows of an entity's newest instant (decisions F6, N5).
+    """The rows of an entity's newest instant (F6, N5).
 
     Each keeps what no later one replaced. While those behind the first have 1 MiB, it goes.
     """
@@ -111,7 +111,7 @@ class Model:
         return Model(self.tenant_key, kept, self.types)
 
     def latest(self, as_of_ns: int, freshness_ns: int, measurement: str | None) -> dict:
-        """The answer of `GET /topology` (decisions G1 to G4, F6)."""
+        """The answer of `GET /topology` (G1 to G4, F6)."""
         newest: dict[tuple[str, str], Newest] = {}
         for record in self.records:
             entity_id = record["tags"].get("entity_id")
@@ -151,7 +151,7 @@ class Model:
         point_budget: int = 10_000,
         answer_values_max: int = 1_000_000,
     ) -> dict:
-        """The answer of `GET /topology/series` (decisions F4, F5, H9 to H15, H23, H25, N4)."""
+        """The answer of `GET /topology/series` (F4, F5, H9 to H15, H23, H25, N4)."""
         ids = list(dict.fromkeys(entity_ids))
         rows = {}
         for entity_id in ids:

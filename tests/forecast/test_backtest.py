@@ -1,4 +1,4 @@
-"""`fleetcast forecast backtest`: interfaces 6."""
+"""`fleetcast forecast backtest`."""
 
 import json
 from datetime import UTC, datetime

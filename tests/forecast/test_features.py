@@ -1,4 +1,4 @@
-"""Features use rows before the issue time only, and each issue time stands alone: interfaces 6."""
+"""Features use rows before the issue time only, and each issue time stands alone."""
 
 import numpy as np
 import polars as pl

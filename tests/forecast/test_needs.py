@@ -1,4 +1,4 @@
-"""Which entities get an answer, and which an entity error: interfaces 6, decisions I9, I10, I14."""
+"""Which entities get an answer, and which an entity error: I9, I10, I14."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The limits as a client sees them, on the real limiter (decisions B)."""
+"""The limits as a client sees them, on the real limiter."""
 
 import logging
 

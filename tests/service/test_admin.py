@@ -1,4 +1,4 @@
-"""The private listener beside a real service (interfaces 5; B10, D11, J6, J11)."""
+"""The private listener beside a real service (B10, D11, J6, J11)."""
 
 from __future__ import annotations
 

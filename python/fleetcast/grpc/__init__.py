@@ -1,1 +1,1 @@
-"""The gRPC surface: one channel per ground station, one batch a second (decisions L)."""
+"""The gRPC surface: one channel per ground station, one batch a second."""

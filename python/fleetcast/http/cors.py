@@ -1,4 +1,4 @@
-"""Cross-origin headers, for the origins on the list alone (decisions K)."""
+"""Cross-origin headers, for the origins on the list alone."""
 
 from __future__ import annotations
 

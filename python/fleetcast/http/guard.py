@@ -1,4 +1,4 @@
-"""Rate limit and lockout per client, shared by all workers of a host (decisions B)."""
+"""Rate limit and lockout per client, shared by all workers of a host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one pipeline: every request passes these stages in this order (decisions 0).
+"""The one pipeline: every request passes the stages of `docs/contract.md` in their order.
 
 A stage refuses by raising; what it raises becomes an answer in `answers`.
 """

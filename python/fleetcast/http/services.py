@@ -41,7 +41,7 @@ class Planes(Protocol):
 
 
 class Guard(Protocol):
-    """Rate limit and lockout, both per client address (decisions B)."""
+    """Rate limit and lockout, both per client address."""
 
     def admit(self, address: str) -> None:
         """Counts a request. Raises `Refused` (`rate_limited`, with `retry_after_seconds`)."""

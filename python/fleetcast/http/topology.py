@@ -28,7 +28,7 @@ class Latest:
     """The newest sample of every entity in a window.
 
     `simulate` gives entities and the `simulation` object of an instant where nothing was observed,
-    to a tenant without a fleet ; `None` where the operator wants none.
+    to a tenant without a fleet; `None` where the operator wants none.
     """
 
     def __init__(self, simulate: Simulate | None = None) -> None:

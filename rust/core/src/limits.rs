@@ -5,9 +5,9 @@
 /// Bounds on one batch, and on what it may add to its tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteLimits {
-    /// Records in one batch (contract, "Limits": 1,000 over HTTP, 10,000 over gRPC).
+    /// Records in one batch: 1,000 over HTTP, 10,000 over gRPC.
     pub batch_records_max: usize,
-    /// Tags on one record (contract, "Limits": 64).
+    /// Tags on one record: 64.
     pub tags_max: usize,
     /// Fields of one record: bounds what one record costs in every structure that
     /// has a place per field.

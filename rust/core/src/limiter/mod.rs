@@ -1,4 +1,4 @@
-//! Request rate and lockout per client, counted together by all processes of a host (decisions B).
+//! Request rate and lockout per client, counted together by all processes of a host.
 //!
 //! One file holds everything: a ring of the last admitted instants and one of the last failures
 //! for each client. A call takes the lock on the file, reads a few hundred bytes, changes at most

@@ -11,7 +11,7 @@ const DAY_NS: i64 = 86_400 * SECOND_NS;
 /// Time a client may lose between reading its clock and being served.
 const GRACE_NS: i64 = 60 * SECOND_NS;
 
-/// Bounds on one series read (contract, "Limits").
+/// Bounds on one series read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeriesLimits {
     /// Points, i.e. rows over all entities, in one answer; at least 16.
