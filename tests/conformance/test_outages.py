@@ -87,6 +87,16 @@ def test_b17_a_plane_that_is_gone(filled, neighbour, data):
     assert "store cannot be opened: " in (data / "serve.log").read_text()
 
 
+def test_j5_health_says_nothing_of_one_tenants_store(service, filled):
+    away = filled.plane.with_suffix(".away")
+    filled.plane.rename(away)
+    is_down(filled)
+    for name in ("telemetry", "topology", "predictions"):
+        assert health(service, name).status == 200
+    away.rename(filled.plane)
+    assert numbers(filled) == list(range(1000))
+
+
 @pytest.mark.usefixtures("neighbour")
 @pytest.mark.parametrize("name", ["key", "plane.mdb"])
 def test_f12_one_of_its_files_is_gone(filled, name):

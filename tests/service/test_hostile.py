@@ -6,7 +6,10 @@ import threading
 
 import pytest
 
+from tests.conformance.api import raw
+
 from .hostile import ATTACKS, FORMS, holding, refusal_of
+from .service import running
 
 CONNECTIONS = 200
 ENTITIES = 6_000
@@ -16,6 +19,15 @@ ENTITIES = 6_000
 def test_a_hostile_form_is_refused_in_json_and_nothing_behind_it_is_read(service, name):
     form, expected = FORMS[name]
     assert refusal_of(service, form, service.key) == expected
+
+
+def test_b4_what_the_parser_refuses_takes_nothing_from_the_rate_limit(tmp_path):
+    with running(tmp_path / "data", "--set", "limits.requests_per_minute=1") as limited:
+        for _ in range(4):
+            with raw(limited) as client:
+                head = b"POST /telemetry HTTP/1.1\r\nContent-Length: x\r\n\r\n"
+                assert client.send(head).response().status == 400
+        assert [limited.get("/health").status for _ in range(2)] == [200, 429]
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,6 @@ pub use cut::cut;
 pub use raw::RawRows;
 pub use windows::WindowRows;
 
-/// The measurement names that the topology filter and the series read accept (contract,
-/// "Telemetry record").
+/// The measurement names that the topology filter and the series read accept.
 pub const MEASUREMENTS: [&str; 6] =
     ["link", "satellite", "ground_station", "weather", "attenuation", "telemetry"];
