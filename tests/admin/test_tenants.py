@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -26,7 +27,7 @@ def engine(tmp_path):
 
 @pytest.fixture
 def tenants(engine):
-    return [Tenant(name, engine.folder(name)) for name in NAMES]
+    return [Tenant(name, str(engine.folder(name))) for name in NAMES]
 
 
 def rows(gauges):
@@ -49,7 +50,7 @@ def test_they_follow_the_stores(engine, tenants):
 def test_a_process_that_was_stopped_while_it_wrote_holds_up_no_scrape(engine, tenants):
     """Issue 12, point 14: every scrape waited for the writer's lock of each store."""
     engine.plane("beta", "beta").write_json(BODY)
-    with stopped_writer(tenants[0].folder, MASTER_KEY):
+    with stopped_writer(Path(tenants[0].folder), MASTER_KEY):
         found = TenantGauges(lambda: tenants, peek).lines()
     assert found["fleetcast_tenant_up"] == [f'fleetcast_tenant_up{{tenant="{n}"}} 1' for n in NAMES]
     assert found["fleetcast_tenant_rows"][1:] == [line("beta", 1), line("gamma", 0)]
@@ -59,8 +60,8 @@ def test_a_disk_that_hangs_holds_up_no_scrape(tenants):
     answers, asked = threading.Event(), []
 
     def slow(folder):
-        asked.append(folder.name)
-        if folder.name == "gamma":
+        asked.append(Path(folder).name)
+        if Path(folder).name == "gamma":
             answers.wait()
         return peek(folder)
 
@@ -77,7 +78,7 @@ def test_stores_that_have_not_changed_are_not_read_again(tenants, engine):
     asked = []
 
     def counting(folder):
-        asked.append(folder.name)
+        asked.append(Path(folder).name)
         return peek(folder)
 
     gauges = TenantGauges(lambda: tenants, counting, clock_ns=lambda: 1 << 62)

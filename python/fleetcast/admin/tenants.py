@@ -20,7 +20,6 @@ from fleetcast.metrics.exposition import number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from pathlib import Path
 
     from fleetcast.engine import Stats
 
@@ -36,7 +35,7 @@ class Tenant(NamedTuple):
     """A tenant's slug and the folder of its store."""
 
     name: str
-    folder: Path
+    folder: str
 
 
 class _Known(NamedTuple):
@@ -54,14 +53,14 @@ class TenantGauges:
     def __init__(
         self,
         tenants: Callable[[], Iterable[Tenant]],
-        peek: Callable[[Path], Stats],
+        peek: Callable[[str], Stats],
         clock_ns: Callable[[], int] = time.time_ns,
     ) -> None:
         self._clock_ns = clock_ns
         self._tenants = tenants
         self._peek = peek
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="tenants")
-        self._known: dict[Path, _Known] = {}
+        self._known: dict[str, _Known] = {}
         self._reading: Future[None] = self._pool.submit(self._read)
 
     def lines(self) -> dict[str, list[str]]:
@@ -114,7 +113,7 @@ def _values(stats: Stats) -> dict[str, float]:
     }
 
 
-def _signature(folder: Path) -> Signature:
+def _signature(folder: str) -> Signature:
     try:
         status = os.stat(f"{folder}/plane.mdb")  # noqa: PTH116 - of every tenant at each scrape
     except OSError:

@@ -70,7 +70,8 @@ def admin_application(brief: Brief) -> Iterator[WSGIApplication]:
 
 def _tenants(directory: DataDirectory, tenants: TenantList) -> list[Tenant]:
     """Raises `ControlStoreUnavailable`."""
-    return [Tenant(tenant.name, directory.planes / tenant.account_id) for tenant in tenants.read()]
+    planes = str(directory.planes)
+    return [Tenant(tenant.name, f"{planes}/{tenant.account_id}") for tenant in tenants.read()]
 
 
 if __name__ == "__main__":
