@@ -27,6 +27,8 @@ pub struct Series {
     pub entity: Option<EntityIndex>,
     /// Its name.
     pub name: SeriesName,
+    /// Its tags need no escapes in JSON, as those of nearly every series.
+    has_plain_tags: bool,
 }
 
 /// One (measurement, `entity_id`).
@@ -224,7 +226,9 @@ impl Catalog {
         self.counted_series += names::counted(name.as_bytes().len());
         let half = half(self.hasher.hash_one(name.as_bytes()));
         self.series_by_name.insert_unique(whole(half), Hashed { half, of: id }, Hashed::whole);
-        put_at(&mut self.series, id, Series { measurement, entity, name });
+        let has_plain_tags =
+            name.tags().all(|(key, value)| json::is_plain(key) && json::is_plain(value));
+        put_at(&mut self.series, id, Series { measurement, entity, name, has_plain_tags });
     }
 
     /// Notes the name of a field of a measurement of this catalog; the same id again changes nothing.
@@ -289,7 +293,11 @@ impl Catalog {
 impl Series {
     /// Appends the tags as a JSON object.
     pub fn write_tags(&self, out: &mut Vec<u8>) {
-        json::write_object_of_strings(out, self.name.tags());
+        if self.has_plain_tags {
+            json::write_object_of_plain_strings(out, self.name.tags());
+        } else {
+            json::write_object_of_strings(out, self.name.tags());
+        }
     }
 }
 

@@ -45,6 +45,12 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
+/// Whether a JSON string holds `text` as it stands.
+#[must_use]
+pub fn is_plain(text: &str) -> bool {
+    !text.bytes().any(is_special)
+}
+
 const fn is_special(byte: u8) -> bool {
     byte < 0x20 || byte == b'"' || byte == b'\\'
 }
@@ -168,6 +174,22 @@ pub fn write_object_of_strings<'t>(
     out.push(b'}');
 }
 
+/// As [`write_object_of_strings`], of strings that are all plain ([`is_plain`]).
+pub fn write_object_of_plain_strings<'t>(
+    out: &mut Vec<u8>,
+    pairs: impl IntoIterator<Item = (&'t str, &'t str)>,
+) {
+    let mut before_key = b"{\"".as_slice();
+    for (key, value) in pairs {
+        out.extend_from_slice(before_key);
+        out.extend_from_slice(key.as_bytes());
+        out.extend_from_slice(b"\":\"");
+        out.extend_from_slice(value.as_bytes());
+        before_key = b"\",\"";
+    }
+    out.extend_from_slice(if before_key.len() == 2 { b"{}" } else { b"\"}" });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,6 +209,19 @@ mod tests {
     #[test]
     fn strings_escape_what_json_must_escape_and_nothing_else() {
         assert_eq!(string("a\"b\\c\n\u{1}\u{7f}é"), "\"a\\\"b\\\\c\\n\\u0001\u{7f}é\"");
+    }
+
+    #[test]
+    fn plain_strings_are_written_as_any_others() {
+        let pairs = [("entity_id", "link-1"), ("é", "a b\u{7f}"), ("site", "")];
+        for count in 0..=pairs.len() {
+            let (mut plain, mut any) = (Vec::new(), Vec::new());
+            write_object_of_plain_strings(&mut plain, pairs[..count].iter().copied());
+            write_object_of_strings(&mut any, pairs[..count].iter().copied());
+            assert_eq!(plain, any);
+        }
+        assert!(pairs.iter().all(|(key, value)| is_plain(key) && is_plain(value)));
+        assert!(!["a\"", "\\", "\u{1f}"].iter().any(|text| is_plain(text)));
     }
 
     #[test]
