@@ -155,6 +155,8 @@ def test_a_tenant_that_ends_the_process_does_so_less_and_less_often(house, tmp_p
     command = [sys.executable, "-c", ENDING, str(tmp_path)]
     runs = [subprocess.run(command, cwd=ROOT, check=False) for _ in range(3)]
     assert [run.returncode for run in runs] == [1, 1, 0]
+    notes = [path.stat().st_mode & 0o777 for path in (tmp_path / "under-way").iterdir()]
+    assert notes == [0o600]
     assert house.segments("beta", "gamma") == {"beta": 1, "gamma": 1}
     house.close()
     after = House(tmp_path)

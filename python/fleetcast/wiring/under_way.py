@@ -21,7 +21,8 @@ class UnderWay:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for each in (folder.parent, folder):
+            each.mkdir(mode=0o700, exist_ok=True)
         self._ends = {path.name: _count(path) for path in folder.iterdir()}
 
     def ends(self, account_id: str) -> int:
@@ -33,6 +34,7 @@ class UnderWay:
         """Notes it until the end of the block, which the process does not reach if it ends."""
         path = self._folder / account_id
         with contextlib.suppress(OSError):  # a full disk: upkeep may make room
+            path.touch(mode=0o600)
             path.write_text(str(self.ends(account_id) + 1))
         try:
             yield
