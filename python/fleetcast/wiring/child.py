@@ -13,6 +13,7 @@ import json
 import os
 import select
 import signal
+import sys
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 _STDIN = 0
 _CHUNK_BYTES = 65_536
 _ORPHAN_GRACE_SECONDS = 5.0  # children have 10 s to end after the supervisor, even if all is slow
+_SWITCH_SECONDS = 0.0005  # how long a thread that computes in Python keeps another one waiting
 _PR_SET_PDEATHSIG = 1  # prctl(2), linux/prctl.h
 
 
@@ -82,6 +84,7 @@ def read_brief() -> Brief:
     of the collector's sight. Otherwise each full collection, and the end, goes through all of it.
     """
     gc.freeze()
+    sys.setswitchinterval(_SWITCH_SECONDS)
     line = b""
     while not line.endswith(b"\n"):
         chunk = os.read(_STDIN, _CHUNK_BYTES)

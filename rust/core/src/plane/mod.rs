@@ -10,6 +10,7 @@ mod compact;
 mod follow;
 mod history;
 mod read;
+mod reading;
 mod recent;
 mod register;
 mod segments;

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 use std::panic::resume_unwind;
-use std::sync::OnceLock;
 use std::thread;
 
+use super::reading::Reading;
 use super::{Plane, Snapshot};
 use crate::aggregate::Interval;
 use crate::column::BlockReader;
@@ -42,11 +42,13 @@ impl Plane {
         bounds: AnswerBounds,
         now_ns: i64,
     ) -> Result<SeriesAnswer> {
+        let reading = Reading::begin();
         let (entities, next_start_ns) = self.retrying(|| {
             self.follow()?;
             let start_ns = query.start_ns.max(self.kept_from_ns(now_ns));
             let snapshot = self.state().snapshot(&(start_ns..query.end_ns), &self.caches);
-            let mut parts = self.parts(&query, start_ns..query.end_ns, &snapshot);
+            let mut parts =
+                self.parts(&query, start_ns..query.end_ns, &snapshot, reading.processors());
             self.read_enough(&query, &mut parts, &snapshot, bounds)
         })?;
         let names = self.names();
@@ -54,13 +56,14 @@ impl Plane {
         Ok(SeriesAnswer::new(query, entities, next_start_ns, name_of))
     }
 
-    /// What is wanted, in as many parts as threads should read it, each of some entities. There is
-    /// one at least.
+    /// What is wanted, in as many parts as threads should read it on these processors, each of some
+    /// entities. There is one at least.
     fn parts(
         &self,
         query: &SeriesQuery,
         times_ns: Range<i64>,
         snapshot: &Snapshot,
+        processors: usize,
     ) -> Vec<Selection> {
         let segments = snapshot.manifest.segments.iter();
         let days = segments.filter(|entry| entry.overlaps(&times_ns)).count();
@@ -69,7 +72,7 @@ impl Plane {
             Some((Interval::OneHour, _)) => SHARED_FROM_OF_HOURS,
             _ => SHARED_FROM,
         };
-        let threads = if entities * days < shared_from { 1 } else { processors().min(entities) };
+        let threads = if entities * days < shared_from { 1 } else { processors.min(entities) };
         let names = self.names();
         let select = |ids| Selection::new(query, ids, times_ns.clone(), &names.catalog);
         if threads <= 1 {
@@ -230,12 +233,6 @@ impl Plane {
         }
         Ok(())
     }
-}
-
-/// Processors that this process may use. Asked once: the answer comes out of files.
-fn processors() -> usize {
-    static PROCESSORS: OnceLock<usize> = OnceLock::new();
-    *PROCESSORS.get_or_init(|| thread::available_parallelism().map_or(1, Into::into))
 }
 
 #[cfg(test)]

@@ -1,0 +1,58 @@
+//! The processors of a process, shared by the reads that are under way in it: a flood of large
+//! reads is to start no more threads than run at once, or all other requests wait behind them.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+static UNDER_WAY: AtomicUsize = AtomicUsize::new(0);
+
+/// A read that is under way, until it is dropped.
+pub(super) struct Reading(());
+
+impl Reading {
+    pub(super) fn begin() -> Self {
+        UNDER_WAY.fetch_add(1, Ordering::Relaxed);
+        Self(())
+    }
+
+    /// The processors that this read should use: its part of them, one at least.
+    #[expect(clippy::unused_self, reason = "a read counts itself")]
+    pub(super) fn processors(&self) -> usize {
+        part_of(processors(), UNDER_WAY.load(Ordering::Relaxed))
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        UNDER_WAY.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn part_of(processors: usize, reads: usize) -> usize {
+    (processors / reads.max(1)).max(1)
+}
+
+/// Processors that this process may use. Asked once: the answer comes out of files.
+fn processors() -> usize {
+    static PROCESSORS: OnceLock<usize> = OnceLock::new();
+    *PROCESSORS.get_or_init(|| thread::available_parallelism().map_or(1, Into::into))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_share_the_processors_and_each_has_one() {
+        assert_eq!([1, 2, 3, 4, 9].map(|reads| part_of(8, reads)), [8, 4, 2, 2, 1]);
+    }
+
+    #[test]
+    fn a_read_counts_until_it_ends() {
+        // Tests of other modules may read meanwhile.
+        let many: Vec<Reading> = (0..2 * processors()).map(|_| Reading::begin()).collect();
+        assert_eq!(many[0].processors(), 1);
+        assert!(UNDER_WAY.load(Ordering::Relaxed) >= many.len());
+    }
+}
