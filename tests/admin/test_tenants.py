@@ -48,7 +48,7 @@ def test_they_follow_the_stores(engine, tenants):
 
 
 def test_a_process_that_was_stopped_while_it_wrote_holds_up_no_scrape(engine, tenants):
-    """Issue 12, point 14: every scrape waited for the writer's lock of each store."""
+    """Every scrape waited for the writer's lock of each store."""
     engine.plane("beta", "beta").write_json(BODY)
     with stopped_writer(Path(tenants[0].folder), MASTER_KEY):
         found = TenantGauges(lambda: tenants, peek).lines()

@@ -135,7 +135,7 @@ def compact_for_ever(directory: Path, started) -> None:
 
 
 def test_kill_9_of_the_compactor_loses_nothing_and_leaves_nothing(engine, tmp_path) -> None:
-    """Issue 6: it may die at any instruction; the next one clears away what it left."""
+    """It may die at any instruction; the next one clears away what it left."""
     context = multiprocessing.get_context("spawn")
     model, dice, batch = Model(TENANT), random.Random(7), 0
     for _ in range(10):
@@ -192,7 +192,7 @@ def test_reads_writes_and_compaction_in_one_process_do_not_stop_each_other(engin
 
 
 def test_files_that_no_manifest_names_are_removed(engine, tmp_path) -> None:
-    """Issue 6: no orphan stays, and no stranger is touched."""
+    """No orphan stays, and no stranger is touched."""
     write(engine, 0)
     segments = tmp_path / "a1" / "segments"
     engine.plane("a1", TENANT).compact(whole=True, now_ns=NOW_NS)
@@ -208,7 +208,7 @@ def test_files_that_no_manifest_names_are_removed(engine, tmp_path) -> None:
 
 
 def test_segments_of_a_day_stay_few(engine) -> None:
-    """Issue 6: bounded read and write amplification under many small compactions."""
+    """Bounded read and write amplification under many small compactions."""
     written = 0
     for batch in range(40):
         write(engine, batch)

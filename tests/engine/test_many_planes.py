@@ -58,7 +58,7 @@ def opened():
 
 
 def test_those_used_last_stay_open(engine, clock):
-    """Issue 12, point 3: planes were never closed, and a process ended at its descriptors."""
+    """Planes were never closed, and a process ended at its descriptors."""
     for name in accounts(engine, 5):
         clock.now += 1
         engine.plane(name, "acme").write_json(BODY)
@@ -103,7 +103,7 @@ def test_idle_planes_are_closed(engine, clock):
 
 
 def test_a_deleted_tenants_plane_is_closed_under_whoever_holds_it(engine, tmp_path):
-    """Issue 12, point 9: its key and files were held until the process ended."""
+    """Its key and files were held until the process ended."""
     deleted, kept = accounts(engine, 2)
     plane = engine.plane(deleted, "acme")
     engine.plane(kept, "acme")

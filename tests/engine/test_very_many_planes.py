@@ -14,7 +14,7 @@ BODY = encode_records([{"measurement": "link", "time": "2026-01-01", "fields": {
 
 
 def test_a_process_opens_more_planes_than_there_are_thread_keys(tmp_path):
-    """Issue 12, point 3: from 1,011 on no plane opened, and libraries loaded later aborted."""
+    """From 1,011 on no plane opened, and libraries loaded later aborted."""
     engine = Engine(tmp_path / "planes", MASTER_KEY, open_max=PLANES)
     engine.create_plane("a0")
     engine.plane("a0", "acme").write_json(BODY)

@@ -99,7 +99,7 @@ def test_what_finds_no_room_in_any_row_is_counted_as_lost():
 
 
 def test_a_process_with_more_names_than_a_row_takes_another(descriptor):
-    """Issue 12, point 12: usage stood still beyond 4,086 tenants, four names each, a process."""
+    """Usage stood still beyond 4,086 tenants, four names each, a process."""
     tenants = 4_100
     counters, reader = Counters(Shared(descriptor)), Shared(descriptor)
     surface, writes = Requests(counters, "http"), Writes(counters, "http")

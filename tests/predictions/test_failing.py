@@ -109,7 +109,7 @@ def here(store, releases, plane, clock, tmp_path):
 @KINDS
 @pytest.mark.parametrize("role", [Role.SHADOW, Role.CANARY])
 def test_the_primary_answers_whatever_the_others_do(broken, role, here, caplog):
-    """Issue 12, point 6: it was the end of the primary's answers, too."""
+    """It was the end of the primary's answers, too."""
     write(here.plane, LINKS, range(-20, 0))
     release = broken(here, role)
     with caplog.at_level(logging.ERROR):

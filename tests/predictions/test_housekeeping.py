@@ -86,7 +86,7 @@ print(forecasting.answer(planes[0], "account", "snr", ["a"], None)["entity_error
 
 
 def test_libraries_are_loaded_however_many_planes_are_open(store):
-    """Issue 12, point 3: polars and onnxruntime abort where no key for thread-local data is left.
+    """Polars and onnxruntime abort where no key for thread-local data is left.
 
     A process has 1,024, and each open plane took one: at 1,011 tenants the first forecast was the
     end of the worker. Loading takes eleven.

@@ -68,7 +68,7 @@ def read(service, start: datetime) -> tuple[list, dict]:
 
 
 def test_it_compacts_and_goes_on_after_kill_9(data) -> None:
-    """Issue 6: nobody notices a compaction, nor that the compactor died."""
+    """Nobody notices a compaction, nor that the compactor died."""
     with running(data, "--set", "store.compact_after_seconds=1") as service:
         start = datetime.now(UTC) - timedelta(minutes=30)
         expected = []
@@ -106,7 +106,7 @@ def test_retention_hides_at_once_and_removes_files(data) -> None:
 
 
 def test_upkeep_that_fails_is_seen_and_stops_nobody(data) -> None:
-    """Issue 12, point 1: log, metrics and /readyz name the tenant; the one behind is compacted."""
+    """Log, metrics and /readyz name the tenant; the one behind is compacted."""
     key = prepare(data)
     account = command(data, "tenant", "create", "aaa")["account_id"]
     plane = data / "planes" / account / "plane.mdb"
@@ -166,7 +166,7 @@ def test_d15_a_write_under_a_wrong_clock_is_named_in_metrics_and_log(data) -> No
 
 
 def test_upkeep_that_ends_again_and_again_is_not_ready(data) -> None:
-    """Issue 12, point 1: /readyz stayed 200 while nothing was compacted any more."""
+    """/readyz stayed 200 while nothing was compacted any more."""
     with running(data, "--admin", "127.0.0.1:0") as service:
         assert ask(service, "/readyz").status == 200
 
@@ -180,7 +180,7 @@ def test_upkeep_that_ends_again_and_again_is_not_ready(data) -> None:
 
 
 def test_every_process_may_have_the_descriptors_the_system_grants(data) -> None:
-    """Issue 12, point 3: gRPC and maintenance ended at 254 tenants under a soft limit of 1,024."""
+    """gRPC and maintenance ended at 254 tenants under a soft limit of 1,024."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
     try:
@@ -192,7 +192,7 @@ def test_every_process_may_have_the_descriptors_the_system_grants(data) -> None:
 
 
 def test_nothing_of_a_deleted_tenant_stays_open(data) -> None:
-    """J12; issue 12, point 9: workers kept its files and key until they ended."""
+    """J12: workers kept its files and key until they ended."""
     options = ("--grpc", "127.0.0.1:0", "--admin", "127.0.0.1:0")
     with running(data, *options, "--set", "store.compact_after_seconds=1") as service:
         with futures.ThreadPoolExecutor(8) as pool:  # so that both workers have it open

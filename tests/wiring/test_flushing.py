@@ -33,7 +33,7 @@ def until(holds):
 
 
 def test_a_store_that_hangs_delays_no_other(engine, tmp_path):
-    """Issue 12, point 14: they were flushed one after the other."""
+    """They were flushed one after the other."""
     names = [f"a{number}" for number in range(5)]
     for name in names:
         engine.create_plane(name)

@@ -116,7 +116,7 @@ def house(tmp_path):
 
 @pytest.mark.parametrize("failure", [Panic("bug"), MemoryError(), OSError(5, "disk")], ids=repr)
 def test_tenants_behind_one_that_fails_are_compacted(house, failure):
-    """Issue 12, point 1: a panic of one tenant's compaction ended the compaction of all."""
+    """A panic of one tenant's compaction ended the compaction of all."""
     house.write()
     house.engine.failure = failure
     house.engine.failing = frozenset({house.accounts["alpha"]})
@@ -202,7 +202,7 @@ def test_a_store_that_hangs_delays_no_other(house, tmp_path):
 
 
 def test_stores_at_rest_are_not_opened(house):
-    """Issue 12, point 3: every store was opened each second, and never closed."""
+    """Every store was opened each second, and never closed."""
     assert house.look() == 0  # nobody has written
     house.write()
     assert house.look() == 3
@@ -262,7 +262,7 @@ def test_d15_a_store_written_to_under_a_wrong_clock_is_looked_at(house):
 
 
 def test_a_retention_that_is_extended_meanwhile_expires_nothing(house):
-    """Issue 12, point 14: the old one was set back from a list read before, and rows removed."""
+    """The old one was set back from a list read before, and rows removed."""
     long_ago = (datetime.now(UTC) - timedelta(days=3)).isoformat()
     house.write({**RECORD, "time": long_ago})
     house.look()

@@ -231,7 +231,7 @@ fn a_long_name_counts_as_several() {
     assert_eq!(refusal(&plane, &fielded("more"), &limits), full("fields"));
 }
 
-/// Issue 12: a long read does not keep its tenant out, and ends when its plane is closed.
+/// A long read does not keep its tenant out, and ends when its plane is closed.
 #[test]
 fn a_plane_is_closed_and_opened_anew_while_a_read_is_under_way() {
     let directory = tempfile::tempdir().unwrap();

@@ -219,7 +219,7 @@ fn only_what_was_synced_is_sure() {
     assert!(torn.len() > 5 && torn.contains(&None) && torn.contains(&whole));
 }
 
-/// Issue 6: what was acknowledged outlives a power cut at any moment, and batches are whole.
+/// Acknowledged batches outlive a power cut at any moment, and are whole.
 #[test]
 fn power_cuts() {
     let (images, crashes_each) = if is_full() { (10_200, 2) } else { (240, 1) };
@@ -363,7 +363,7 @@ fn doom() -> (PathBuf, u64) {
 const DYING_DIRECTORY: &str = "FLEETCAST_TEST_DYING_DIRECTORY";
 const DYING_CALL: &str = "FLEETCAST_TEST_DYING_CALL";
 
-/// Issue 6: a compactor may die at any instruction, and another goes on. A commit that it did not
+/// A compactor may die at any instruction, and another goes on. A commit that it did not
 /// live to tell others about is seen before what it names is taken for an orphan.
 #[test]
 fn a_compactor_that_dies() {
@@ -401,7 +401,7 @@ fn compactor() {
     client.work(&[Step::Compact]);
 }
 
-/// Issue 12: a writer may be stopped and killed at any instruction, with its batch unanswered. Reads
+/// A writer may be stopped and killed at any instruction, with its batch unanswered. Reads
 /// go on while it stands still. Once it is dead its batch is there for the next read, or for none.
 #[test]
 fn a_writer_that_is_killed() {

@@ -184,7 +184,7 @@ fn a_closed_store_ends_its_calls_and_is_opened_anew_when_the_last_one_has_ended(
     });
 }
 
-/// Issue 12: a process that stands still with the write lock held stops nobody who only reads.
+/// A process that stands still with the write lock held stops nobody who only reads.
 #[test]
 fn a_store_is_opened_and_read_while_a_writer_stands_still() {
     let directory = tempfile::tempdir().unwrap();
@@ -199,7 +199,7 @@ fn a_store_is_opened_and_read_while_a_writer_stands_still() {
     written.unwrap();
 }
 
-/// Issue 12: `/metrics` looks at each tenant, whatever its processes do at that moment.
+/// `/metrics` looks at each tenant, whatever its processes do at that moment.
 #[test]
 fn counts_are_read_without_a_lock_while_commits_go_on() {
     let directory = tempfile::tempdir().unwrap();
@@ -256,7 +256,7 @@ fn counts_of_a_damaged_file_are_an_error_or_numbers_never_a_panic() {
     assert!(refused > 0);
 }
 
-/// Issue 12: a process ended at about 1,011 tenants, as it has 1,024 keys for thread-local data.
+/// A process ended at about 1,011 tenants, as it has 1,024 keys for thread-local data.
 #[test]
 fn a_process_opens_more_stores_than_it_has_thread_local_keys() {
     const STORES: usize = 1_200;
