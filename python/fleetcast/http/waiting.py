@@ -112,7 +112,8 @@ class Waiting:
     def note_size(self, connection: Connection, size_bytes: int) -> None:
         """Remembers how large an answer has become, before the request is forgotten.
 
-        What was larger before is not forgotten at once: the same path may be asked for less.
+        What was larger before is not forgotten at once: the same path may be asked for less. A
+        large one counts before any of it is sent: who reads its first byte may ask for the next.
         """
         if connection.over_share:
             return
@@ -120,13 +121,19 @@ class Waiting:
             self._sizes.clear()
         what = _what(connection)
         self._sizes[what] = max(size_bytes, self._sizes.get(what, 0) * 3 // 4)
+        if size_bytes > _SMALL_BYTES_MAX:
+            self._hold(connection, size_bytes)
 
     def hold_unsent(self, connection: Connection) -> None:
-        """Counts what the client has not taken at once, in the place of what was guessed."""
-        guessed, amount = connection.unsent_held, connection.unsent_bytes
+        """Counts what the client has not taken at once."""
+        self._hold(connection, connection.unsent_bytes)
+
+    def _hold(self, connection: Connection, amount: int) -> None:
+        """Counts so much of an answer, in the place of what was guessed or counted before."""
+        before = connection.unsent_held
         connection.unsent_held = self._held(connection.owner, amount) if amount else None
-        if guessed is not None:
-            guessed.give_all()
+        if before is not None:
+            before.give_all()
 
     def sweep(self, now: float, connections: Iterable[Connection]) -> Iterator[Connection]:
         """Refuses reads that have waited too long, and names connections that are to be closed."""
