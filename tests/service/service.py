@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -117,10 +119,15 @@ class Service:
         return found
 
     def arbiter(self, child: str) -> int:
-        """The process of a child that started its workers."""
-        for pid in children(self.process.pid):
-            if f"fleetcast.wiring.{child}_child" in Path(f"/proc/{pid}/cmdline").read_text():
-                return pid
+        """The process of a child that started its workers; one killed is first started again."""
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            for pid in children(self.process.pid):
+                with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                    command = Path(f"/proc/{pid}/cmdline").read_text()
+                    if f"fleetcast.wiring.{child}_child" in command:
+                        return pid
+            time.sleep(0.02)
         raise LookupError(child)
 
     def workers(self, child: str) -> list[int]:
