@@ -8,9 +8,9 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
-use fleetcast_core::batch::{Block, Column, Rows, Table, Values};
-use fleetcast_core::column::{BlockReader, decode_block, encode_block};
-use fleetcast_core::seal::{DataKey, Kind, Sealer};
+use fleetcast_core::codec::{BlockReader, decode_block, encode_block};
+use fleetcast_core::model::batch::{Block, Column, Rows, Table, Values};
+use fleetcast_core::storage::seal::{DataKey, Kind, Sealer};
 
 const FIELDS: [&str; 5] =
     ["azimuth_deg", "elevation_deg", "slant_range_km", "snr_db", "utilization"];

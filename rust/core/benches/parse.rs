@@ -6,10 +6,10 @@ use std::fmt::Write;
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use fleetcast_core::batch::{Batch, NEW_SERIES_BASE};
-use fleetcast_core::limits::WriteLimits;
-use fleetcast_core::spelling::SpellingCache;
-use fleetcast_core::time::{SECOND_NS, YEAR_2000_NS, write_rfc3339};
+use fleetcast_core::model::batch::{Batch, NEW_SERIES_BASE};
+use fleetcast_core::model::limits::WriteLimits;
+use fleetcast_core::model::spelling::SpellingCache;
+use fleetcast_core::model::time::{SECOND_NS, YEAR_2000_NS, write_rfc3339};
 use fleetcast_core::wire::{parse_json, parse_protobuf};
 
 const RECORD_COUNT: u64 = 1_000;

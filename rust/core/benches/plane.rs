@@ -8,12 +8,12 @@ use std::hint::black_box;
 use std::path::Path;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use fleetcast_core::aggregate::{Aggregation, Interval};
-use fleetcast_core::limits::WriteLimits;
+use fleetcast_core::model::aggregate::{Aggregation, Interval};
+use fleetcast_core::model::limits::WriteLimits;
+use fleetcast_core::model::time::{SECOND_NS, write_rfc3339};
 use fleetcast_core::plane::{Acknowledge, Due, Plane, Written};
 use fleetcast_core::query::answer::AnswerBounds;
 use fleetcast_core::query::request::{SeriesLimits, SeriesQuery};
-use fleetcast_core::time::{SECOND_NS, write_rfc3339};
 use fleetcast_core::wire::Format;
 
 const BODY_RECORDS: u32 = 1_000;

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::batch::FieldId;
-use crate::error::{Error, Result};
+use crate::model::batch::FieldId;
+use crate::model::error::{Error, Result};
 use crate::plane::LatestView;
 use crate::query::answer::{Channel, SeriesAnswer};
 use crate::query::latest::{LatestTable, ValueRef};

@@ -4,8 +4,8 @@
 use std::hint::black_box;
 use std::io::Write;
 
-use fleetcast_core::limits::WriteLimits;
-use fleetcast_core::spelling::SpellingCache;
+use fleetcast_core::model::limits::WriteLimits;
+use fleetcast_core::model::spelling::SpellingCache;
 use fleetcast_core::wire::parse_protobuf;
 use fleetcast_fuzz::messages::WriteRequest;
 use prost::Message;

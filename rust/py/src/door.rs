@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use fleetcast_core::error::{Result, catching};
+use fleetcast_core::model::error::{Result, catching};
 
 use crate::errors::store_error;
 

@@ -5,9 +5,9 @@ use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use fleetcast_core::aggregate::Interval;
-use fleetcast_core::error::Error;
-use fleetcast_core::fault::{Fault, Refusal, Step};
+use fleetcast_core::model::aggregate::Interval;
+use fleetcast_core::model::error::Error;
+use fleetcast_core::model::fault::{Fault, Refusal, Step};
 use fleetcast_core::plane::WriteError;
 use fleetcast_core::query::MEASUREMENTS;
 use fleetcast_core::query::request::QueryRefusal;

@@ -15,9 +15,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use fleetcast_core::aggregate::{Aggregation, Interval};
+use fleetcast_core::model::aggregate::{Aggregation, Interval};
+use fleetcast_core::model::time;
 use fleetcast_core::query::MEASUREMENTS;
-use fleetcast_core::time;
 
 #[pyfunction]
 fn parse_time(text: &str) -> PyResult<i64> {

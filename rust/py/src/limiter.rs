@@ -4,8 +4,8 @@ use std::path::Path;
 
 use pyo3::prelude::*;
 
-use fleetcast_core::error::Result;
 use fleetcast_core::limiter::{self, Client, RetryAfter, Rules};
+use fleetcast_core::model::error::Result;
 
 use crate::door::leave;
 

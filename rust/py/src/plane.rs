@@ -8,10 +8,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use fleetcast_core::aggregate::{Aggregation, Interval};
-use fleetcast_core::error::{Error, Result};
 use fleetcast_core::frame::Frame;
-use fleetcast_core::limits::WriteLimits;
+use fleetcast_core::model::aggregate::{Aggregation, Interval};
+use fleetcast_core::model::error::{Error, Result};
+use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::plane::{self, Acknowledge, Due};
 use fleetcast_core::query;
 use fleetcast_core::query::answer::AnswerBounds;

@@ -3,8 +3,8 @@
 use pyo3::prelude::*;
 
 use fleetcast_core::plane;
-use fleetcast_core::store::Counts;
-use fleetcast_core::write_id;
+use fleetcast_core::storage::store::Counts;
+use fleetcast_core::storage::write_id;
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct WriteResult {
@@ -13,7 +13,10 @@ pub(crate) struct WriteResult {
 }
 
 impl WriteResult {
-    pub(crate) fn new(written: plane::Written, now_ns: i64) -> fleetcast_core::error::Result<Self> {
+    pub(crate) fn new(
+        written: plane::Written,
+        now_ns: i64,
+    ) -> fleetcast_core::model::error::Result<Self> {
         Ok(Self { write_id: write_id::new(now_ns)?, written })
     }
 }

@@ -15,7 +15,7 @@ use super::Rules;
 use super::clock::{BOOT_BYTES, boot};
 use super::ring::INSTANT_BYTES;
 use super::table::{HEAD_BYTES, WAYS};
-use crate::error::{Error, Result};
+use crate::model::error::{Error, Result};
 
 const MAGIC: [u8; 8] = *b"FCLIMIT1";
 const HEADER_BYTES: usize = 80;

@@ -21,7 +21,7 @@ use std::path::Path;
 
 pub use client::Client;
 
-use crate::error::{Error, Result};
+use crate::model::error::{Error, Result};
 use file::Shared;
 use table::Table;
 

@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::error::{Error, Result};
-use crate::store::NewBlock;
+use crate::model::error::{Error, Result};
+use crate::storage::store::NewBlock;
 
 /// Batches that wait at most, however small: bounds the transaction that takes them.
 const BLOCKS_MAX: usize = 65_536;
@@ -82,7 +82,7 @@ impl Buffer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Counts;
+    use crate::storage::store::Counts;
 
     fn block(content: u8) -> NewBlock {
         NewBlock { sealed: vec![content; 100], counts: Counts { rows: 1, ..Counts::default() } }

@@ -8,8 +8,8 @@ use std::sync::{
 
 use super::recent::RecentBlocks;
 use super::segments::SegmentCache;
-use crate::limits::CACHES_BYTES_MAX;
-use crate::spelling::SpellingCache;
+use crate::model::limits::CACHES_BYTES_MAX;
+use crate::model::spelling::SpellingCache;
 
 /// The caches of a process, and what they weigh together.
 pub(super) struct Budget {
@@ -124,7 +124,7 @@ impl Drop for Caches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::{Block, Column, Rows, Table, Values};
+    use crate::model::batch::{Block, Column, Rows, Table, Values};
 
     fn fill(caches: &Caches, rows: usize) {
         let values = Values::Float(vec![1.0; rows]);
@@ -154,8 +154,10 @@ mod tests {
 
     #[test]
     fn a_plane_alone_has_all_that_its_own_bounds_allow() {
-        use crate::limits::{RECENT_BYTES_MAX, SEGMENT_INDEX_BYTES_MAX, SEGMENT_PARTS_BYTES_MAX};
-        use crate::spelling::SPELLING_BYTES_MAX;
+        use crate::model::limits::{
+            RECENT_BYTES_MAX, SEGMENT_INDEX_BYTES_MAX, SEGMENT_PARTS_BYTES_MAX,
+        };
+        use crate::model::spelling::SPELLING_BYTES_MAX;
         let segments = SEGMENT_INDEX_BYTES_MAX + SEGMENT_PARTS_BYTES_MAX;
         assert!(RECENT_BYTES_MAX + segments + SPELLING_BYTES_MAX <= CACHES_BYTES_MAX);
     }

@@ -9,13 +9,15 @@ use std::sync::Arc;
 
 use super::recent::DecodedBlock;
 use super::{ALWAYS_NS, Plane};
-use crate::batch::Table;
-use crate::error::{Error, Result};
-use crate::limits::{LOG_BYTES_DUE, ROUND_VALUES_MAX};
-use crate::manifest::{Manifest, SegmentEntry};
+use crate::model::batch::Table;
+use crate::model::error::{Error, Result};
+use crate::model::limits::{LOG_BYTES_DUE, ROUND_VALUES_MAX};
 use crate::query::latest::Latest;
-use crate::seal::Kind;
-use crate::segment::{Leaders, SegmentWriter, Span, day_of, merge, newest, sorted, split_by_day};
+use crate::storage::manifest::{Manifest, SegmentEntry};
+use crate::storage::seal::Kind;
+use crate::storage::segment::{
+    Leaders, SegmentWriter, Span, day_of, merge, newest, sorted, split_by_day,
+};
 
 /// What a compaction did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

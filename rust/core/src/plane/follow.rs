@@ -4,14 +4,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::{Cursor, LogBlock, MISSING, Plane, State};
-use crate::batch::Block;
-use crate::column::decode_block;
-use crate::error::{Error, Result};
-use crate::manifest::Manifest;
-use crate::names::NameReader;
-use crate::seal::Kind;
-use crate::segment::day_of;
-use crate::store::{LogEntry, NamesPage, View};
+use crate::codec::decode_block;
+use crate::model::batch::Block;
+use crate::model::error::{Error, Result};
+use crate::model::names::NameReader;
+use crate::storage::manifest::Manifest;
+use crate::storage::seal::Kind;
+use crate::storage::segment::day_of;
+use crate::storage::store::{LogEntry, NamesPage, View};
 
 impl Plane {
     /// Applies everything committed by any process so far.

@@ -4,18 +4,18 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use super::{Plane, Snapshot};
-use crate::batch::SeriesId;
-use crate::catalog::{Catalog, MeasurementIndex};
-use crate::column::decode_block;
-use crate::error::Result;
-use crate::manifest::SegmentEntry;
+use crate::codec::decode_block;
+use crate::model::batch::SeriesId;
+use crate::model::catalog::{Catalog, MeasurementIndex};
+use crate::model::error::Result;
 use crate::query::latest::Latest;
+use crate::storage::manifest::SegmentEntry;
 
 impl Plane {
     /// The newest sample of each entity in `range_ns`, of one measurement or of all.
     ///
     /// # Errors
-    /// [`crate::error::Error::Stale`] where the snapshot was compacted, and the store's.
+    /// [`crate::model::error::Error::Stale`] where the snapshot was compacted, and the store's.
     pub(super) fn latest_within(
         &self,
         snapshot: &Snapshot,

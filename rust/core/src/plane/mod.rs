@@ -3,6 +3,7 @@
 //! Any number of processes may have the same plane open. Each learns what the others committed by
 //! following the log at the start of a read, so every read sees every write acknowledged before.
 
+mod arrange;
 mod buffer;
 mod cache;
 mod caches;
@@ -31,13 +32,13 @@ pub use write::{Acknowledge, WriteError, Written};
 
 use self::buffer::Buffer;
 use self::caches::Caches;
-use crate::batch::Table;
-use crate::catalog::Catalog;
-use crate::error::{Error, Result};
-use crate::manifest::{Manifest, SegmentEntry};
+use crate::model::batch::Table;
+use crate::model::catalog::Catalog;
+use crate::model::error::{Error, Result};
 use crate::query::latest::Latest;
-use crate::seal::{self, DataKey, Kind, Sealer, random_plane_id};
-use crate::store::{Counts, LmdbStore, MemoryStore, Peeked, Store};
+use crate::storage::manifest::{Manifest, SegmentEntry};
+use crate::storage::seal::{self, DataKey, Kind, Sealer, random_plane_id};
+use crate::storage::store::{Counts, LmdbStore, MemoryStore, Peeked, Store};
 
 /// Name of the file that holds the wrapped data key.
 const KEY_FILE: &str = "key";

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::caches::Caches;
 use super::{MISSING, Plane, SECOND_NS, Snapshot, State, VIEWS_MAX};
-use crate::catalog::{Catalog, MeasurementIndex};
-use crate::error::{Error, Result};
-use crate::json::{self, Chunks};
+use crate::model::catalog::{Catalog, MeasurementIndex};
+use crate::model::error::{Error, Result};
+use crate::model::json::{self, Chunks};
 use crate::query::latest::Latest;
-use crate::seal::Kind;
+use crate::storage::seal::Kind;
 
 /// Blocks read in one go: bounds memory and the time a read transaction stays open.
 const BLOCKS_PER_READ: usize = 256;

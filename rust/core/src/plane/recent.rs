@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::batch::{Block, Rows, Table, Values};
-use crate::limits::RECENT_BYTES_MAX;
+use crate::model::batch::{Block, Rows, Table, Values};
+use crate::model::limits::RECENT_BYTES_MAX;
 
 /// The newest blocks, in write order, at most [`RECENT_BYTES_MAX`] of them.
 #[derive(Default)]
@@ -99,7 +99,7 @@ fn table_bytes(table: &Table) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::Column;
+    use crate::model::batch::Column;
 
     fn block(rows: usize) -> Block {
         let values = Values::Float(vec![1.0; rows]);

@@ -8,13 +8,13 @@ use hashbrown::HashTable;
 
 use super::write::WriteResult;
 use super::{Names, Plane};
-use crate::batch::{Batch, CellPosition, FieldId, NEW_SERIES_BASE, NewSeries, SeriesId};
-use crate::error::Result;
-use crate::fault::Refusal;
-use crate::limits::WriteLimits;
-use crate::names;
-use crate::seal::Kind;
-use crate::store::{FirstIds, NewNames};
+use crate::model::batch::{Batch, CellPosition, FieldId, NEW_SERIES_BASE, NewSeries, SeriesId};
+use crate::model::error::Result;
+use crate::model::fault::Refusal;
+use crate::model::limits::WriteLimits;
+use crate::model::names;
+use crate::storage::seal::Kind;
+use crate::storage::store::{FirstIds, NewNames};
 
 /// Stored ids of what a batch names by its own numbers.
 #[derive(Default)]

@@ -5,17 +5,17 @@ use std::sync::Arc;
 
 use super::Plane;
 use super::cache::Cache;
-use crate::batch::Table;
-use crate::catalog::{Catalog, MeasurementIndex};
-use crate::column::{BlockReader, decode_block};
-use crate::error::{Error, Result};
-use crate::limits::{SEGMENT_INDEX_BYTES_MAX, SEGMENT_PARTS_BYTES_MAX};
-use crate::manifest::{Manifest, SegmentEntry};
+use crate::codec::{BlockReader, decode_block};
+use crate::model::batch::Table;
+use crate::model::catalog::{Catalog, MeasurementIndex};
+use crate::model::error::{Error, Result};
+use crate::model::limits::{SEGMENT_INDEX_BYTES_MAX, SEGMENT_PARTS_BYTES_MAX};
 use crate::query::collector::Collector;
 use crate::query::latest::Latest;
 use crate::query::select::Selection;
-use crate::segment::{BlockEntry, HOUR_NS, Part, Segment, hour_of};
-use crate::store::SegmentId;
+use crate::storage::manifest::{Manifest, SegmentEntry};
+use crate::storage::segment::{BlockEntry, HOUR_NS, Part, Segment, hour_of};
+use crate::storage::store::SegmentId;
 
 /// What is kept of segments.
 pub(super) struct SegmentCache {

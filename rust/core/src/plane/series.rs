@@ -6,9 +6,9 @@ use std::thread;
 
 use super::reading::Reading;
 use super::{Plane, Snapshot};
-use crate::aggregate::Interval;
-use crate::column::BlockReader;
-use crate::error::Result;
+use crate::codec::BlockReader;
+use crate::model::aggregate::Interval;
+use crate::model::error::Result;
 use crate::query::answer::{AnswerBounds, EntityRows, SeriesAnswer};
 use crate::query::collector::Collector;
 use crate::query::request::SeriesQuery;
@@ -240,10 +240,10 @@ mod tests {
     use std::fmt::Write;
 
     use super::*;
-    use crate::aggregate::Aggregation;
-    use crate::limits::WriteLimits;
+    use crate::model::aggregate::Aggregation;
+    use crate::model::limits::WriteLimits;
+    use crate::model::time::{SECOND_NS, write_rfc3339};
     use crate::plane::{Acknowledge, Due};
-    use crate::time::{SECOND_NS, write_rfc3339};
     use crate::wire::Format;
 
     const START_NS: i64 = 1_790_000_000 * SECOND_NS;

@@ -6,10 +6,10 @@ use std::sync::Barrier;
 use std::thread;
 
 use super::{Acknowledge, Due, Plane, WriteError};
-use crate::error::Error;
-use crate::fault::Refusal;
-use crate::limits::{NAME_BYTES, WriteLimits};
-use crate::store::{LmdbStore, Store};
+use crate::model::error::Error;
+use crate::model::fault::Refusal;
+use crate::model::limits::{NAME_BYTES, WriteLimits};
+use crate::storage::store::{LmdbStore, Store};
 use crate::wire::Format;
 
 const MASTER_KEY: [u8; 32] = [7; 32];

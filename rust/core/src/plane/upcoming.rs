@@ -1,10 +1,10 @@
 //! When a plane will need [`Plane::compact`] again, so that nobody has to open it to ask.
 
 use super::{Plane, SECOND_NS};
-use crate::error::Result;
-use crate::limits::LOG_BYTES_DUE;
-use crate::manifest::Manifest;
-use crate::segment::DAY_NS;
+use crate::model::error::Result;
+use crate::model::limits::LOG_BYTES_DUE;
+use crate::storage::manifest::Manifest;
+use crate::storage::segment::DAY_NS;
 
 /// What [`Plane::compact`] has left to do, and when, if nothing is written until then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ fn next_expiry(manifest: &Manifest, retention_seconds: u64) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifest::SegmentEntry;
+    use crate::storage::manifest::SegmentEntry;
 
     fn manifest(segments: &[(i64, i64)]) -> Manifest {
         let mut manifest = Manifest::default();

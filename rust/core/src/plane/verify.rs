@@ -4,16 +4,16 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use super::{ALWAYS_NS, MISSING, Plane, VIEWS_MAX, open_store};
-use crate::batch::{Block, Table};
-use crate::catalog::Catalog;
-use crate::column::decode_block;
-use crate::error::{Error, Result};
-use crate::manifest::{Manifest, SegmentEntry};
-use crate::names::NameReader;
+use crate::codec::decode_block;
+use crate::model::batch::{Block, Table};
+use crate::model::catalog::Catalog;
+use crate::model::error::{Error, Result};
+use crate::model::names::NameReader;
 use crate::query::latest::Latest;
-use crate::seal::{Kind, Sealer};
-use crate::segment::{Leaders, Part, Segment, day_of, statistics};
-use crate::store::{LmdbStore, NamesPage, Store};
+use crate::storage::manifest::{Manifest, SegmentEntry};
+use crate::storage::seal::{Kind, Sealer};
+use crate::storage::segment::{Leaders, Part, Segment, day_of, statistics};
+use crate::storage::store::{LmdbStore, NamesPage, Store};
 
 /// What was looked at, and what is wrong.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

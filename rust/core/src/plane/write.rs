@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use super::Plane;
 use super::register::Ids;
-use crate::arrange;
-use crate::batch::{Batch, Block, NEW_SERIES_BASE};
-use crate::column::encode_block;
-use crate::error::Error;
-use crate::fault::Refusal;
-use crate::limits::WriteLimits;
-use crate::seal::Kind;
-use crate::store::{Counts, NewBlock};
+use crate::codec::encode_block;
+use crate::model::batch::{Batch, Block, NEW_SERIES_BASE};
+use crate::model::error::Error;
+use crate::model::fault::Refusal;
+use crate::model::limits::WriteLimits;
+use crate::plane::arrange;
+use crate::storage::seal::Kind;
+use crate::storage::store::{Counts, NewBlock};
 use crate::wire::Format;
 
 /// What became of a batch that was not refused.
@@ -68,7 +68,7 @@ impl Plane {
     ///
     /// # Errors
     /// [`WriteError::Refused`] and nothing is stored; [`WriteError::Failed`] with the promises of
-    /// [`crate::store::Store::append`].
+    /// [`crate::storage::store::Store::append`].
     pub fn write(
         &self,
         format: Format,

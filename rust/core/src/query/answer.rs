@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::request::SeriesQuery;
-use crate::batch::{FieldId, Rows};
-use crate::json::{self, Chunks};
+use crate::model::batch::{FieldId, Rows};
+use crate::model::json::{self, Chunks};
 
 /// Numbers appended to an answer at a time.
 const STRETCH: usize = 1024;
@@ -92,9 +92,9 @@ impl SeriesAnswer {
         json::write_time(out, query.end_ns);
         let (interval, aggregation) = query.windows.unzip();
         out.extend_from_slice(b",\"interval\":");
-        write_name(out, interval.map(crate::aggregate::Interval::as_str));
+        write_name(out, interval.map(crate::model::aggregate::Interval::as_str));
         out.extend_from_slice(b",\"agg\":");
-        write_name(out, aggregation.map(crate::aggregate::Aggregation::as_str));
+        write_name(out, aggregation.map(crate::model::aggregate::Aggregation::as_str));
         out.extend_from_slice(b",\"series\":[");
         for (index, (id, rows)) in query.entity_ids.iter().zip(&self.entities).enumerate() {
             if index > 0 {

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::aggregate::{Aggregation, Fold};
-use crate::batch::{FieldId, Rows};
+use crate::model::aggregate::{Aggregation, Fold};
+use crate::model::batch::{FieldId, Rows};
 
 /// Consecutive rows of a table that belong to one entity.
 #[derive(Clone, Debug, PartialEq, Eq)]

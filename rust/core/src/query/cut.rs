@@ -1,7 +1,7 @@
 //! The one instant at which the rows of all entities are cut, so that an answer keeps its bounds.
 
 use super::answer::{AnswerBounds, EntityRows};
-use crate::batch::Rows;
+use crate::model::batch::Rows;
 
 /// Cuts all entities at the latest instant before which their rows keep `bounds` (H23, N4), and
 /// gives it; `None` where all rows do.

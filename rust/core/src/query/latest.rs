@@ -22,8 +22,8 @@ use self::instant::Instant;
 use self::order::Order;
 use self::samples::Samples;
 use self::table_rows::{Cells, TableRows};
-use crate::batch::{FieldId, SeriesId, Table};
-use crate::catalog::{Catalog, EntityIndex, MeasurementIndex};
+use crate::model::batch::{FieldId, SeriesId, Table};
+use crate::model::catalog::{Catalog, EntityIndex, MeasurementIndex};
 
 /// No slot, or no series.
 const NONE: u32 = u32::MAX;

@@ -1,6 +1,7 @@
 //! What the read endpoints ask, when the contract refuses it, and how it is answered.
 
 pub mod answer;
+mod budget;
 mod by_field;
 pub mod collector;
 mod cut;

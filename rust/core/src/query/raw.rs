@@ -3,7 +3,7 @@
 use super::answer::{Channel, EntityRows};
 use super::by_field::ByField;
 use super::collector::{Cells, Collector, Picked, Run};
-use crate::batch::{FieldId, Rows};
+use crate::model::batch::{FieldId, Rows};
 
 /// No row.
 const NONE: u32 = u32::MAX;

@@ -2,8 +2,8 @@
 
 use super::MEASUREMENTS;
 use super::answer::AnswerBounds;
-use crate::aggregate::{Aggregation, Interval};
-use crate::budget;
+use crate::model::aggregate::{Aggregation, Interval};
+use crate::query::budget;
 
 const SECOND_NS: i64 = 1_000_000_000;
 const DAY_NS: i64 = 86_400 * SECOND_NS;

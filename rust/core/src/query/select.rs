@@ -5,12 +5,12 @@ use std::ops::{Range, RangeInclusive};
 
 use super::collector::{Cells, Collector, Picked, Run};
 use super::request::SeriesQuery;
-use crate::aggregate::{Aggregation, Fold, Statistic};
-use crate::batch::{Column, FieldId, FieldType, SeriesId, Table, Values};
-use crate::catalog::{Catalog, MeasurementIndex};
-use crate::column::{BlockReader, TableHead, TableReader, TimeBounds};
-use crate::error::Result;
-use crate::segment::statistics;
+use crate::codec::{BlockReader, TableHead, TableReader, TimeBounds};
+use crate::model::aggregate::{Aggregation, Fold, Statistic};
+use crate::model::batch::{Column, FieldId, FieldType, SeriesId, Table, Values};
+use crate::model::catalog::{Catalog, MeasurementIndex};
+use crate::model::error::Result;
+use crate::storage::segment::statistics;
 
 /// Which numeric fields of the measurement a query wants.
 enum Fields {
@@ -139,7 +139,7 @@ impl Selection {
     /// within each entity; of their fields only those of `fields`, which ascend, where it is given.
     ///
     /// # Errors
-    /// [`crate::error::Error::Corrupt`] where the block does not decode.
+    /// [`crate::model::error::Error::Corrupt`] where the block does not decode.
     pub fn collect(
         &self,
         block: &BlockReader<'_>,
@@ -161,7 +161,7 @@ impl Selection {
     /// of a block. Gives the wanted fields that these leave out, ascending.
     ///
     /// # Errors
-    /// [`crate::error::Error::Corrupt`] where the statistics do not decode.
+    /// [`crate::model::error::Error::Corrupt`] where the statistics do not decode.
     pub fn collect_statistics(
         &self,
         block: &BlockReader<'_>,

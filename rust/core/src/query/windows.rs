@@ -8,8 +8,8 @@ use foldhash::fast::RandomState;
 use super::answer::{Channel, EntityRows};
 use super::by_field::ByField;
 use super::collector::{Cells, Collector, Picked, Run, Stretch};
-use crate::aggregate::{Aggregation, Fold, Interval};
-use crate::batch::{FieldId, Rows};
+use crate::model::aggregate::{Aggregation, Fold, Interval};
+use crate::model::batch::{FieldId, Rows};
 
 /// Folds records into epoch windows as they come.
 pub struct WindowRows {

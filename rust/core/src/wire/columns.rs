@@ -6,10 +6,10 @@ use std::hash::BuildHasher;
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
-use crate::batch::{
+use crate::model::batch::{
     Batch, BatchField, CellPosition, Column, Conflict, FieldType, NewSeries, Rows, Table, Values,
 };
-use crate::limits::WriteLimits;
+use crate::model::limits::WriteLimits;
 
 use super::prefix::Prefix;
 use super::shape::{ValueColumns, Values as RowValues};

@@ -6,11 +6,11 @@
 
 use super::Format;
 use super::protobuf::encode::{Record, Sent, delimited, encode, entry, integer};
-use crate::batch::{Batch, NEW_SERIES_BASE, ParseResult, Rows, SeriesName, Values};
-use crate::fault::{FaultCode, Refusal};
-use crate::limits::WriteLimits;
-use crate::spelling::SpellingCache;
-use crate::time::{SECOND_NS, YEAR_2000_NS, write_rfc3339};
+use crate::model::batch::{Batch, NEW_SERIES_BASE, ParseResult, Rows, SeriesName, Values};
+use crate::model::fault::{FaultCode, Refusal};
+use crate::model::limits::WriteLimits;
+use crate::model::spelling::SpellingCache;
+use crate::model::time::{SECOND_NS, YEAR_2000_NS, write_rfc3339};
 
 const NOW_NS: i64 = YEAR_2000_NS + 823_176_000 * SECOND_NS;
 

@@ -1,4 +1,4 @@
-//! Wire formats: bytes of a batch in, [`crate::batch::Batch`] or [`crate::fault::Refusal`] out.
+//! Wire formats: bytes of a batch in, [`crate::model::batch::Batch`] or [`crate::model::fault::Refusal`] out.
 //!
 //! Every format finds a known series by the bytes that spell it, checks the rest of a record by
 //! the same rules, and gives its accepted cells to `columns`. The order of what is refused
@@ -19,9 +19,9 @@ mod shape;
 pub use json::{SPELLING_FORMAT as JSON_SPELLING_FORMAT, parse_json};
 pub use protobuf::{SPELLING_FORMAT as PROTOBUF_SPELLING_FORMAT, parse_protobuf};
 
-use crate::batch::ParseResult;
-use crate::limits::WriteLimits;
-use crate::spelling::SpellingCache;
+use crate::model::batch::ParseResult;
+use crate::model::limits::WriteLimits;
+use crate::model::spelling::SpellingCache;
 
 /// How the bytes of a batch spell its records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::batch::SeriesName;
-use crate::limits::WriteLimits;
-use crate::time::YEAR_2000_NS;
+use crate::model::batch::SeriesName;
+use crate::model::limits::WriteLimits;
+use crate::model::time::YEAR_2000_NS;
 
 /// Keys and values of tags.
 pub(super) type Tags<'t> = Vec<(Cow<'t, str>, Cow<'t, str>)>;

@@ -3,8 +3,8 @@
 use hashbrown::HashTable;
 
 use super::prefix::Prefix;
-use crate::batch::{NEW_SERIES_BASE, NewSeries, SeriesName};
-use crate::spelling::SpellingCache;
+use crate::model::batch::{NEW_SERIES_BASE, NewSeries, SeriesName};
+use crate::model::spelling::SpellingCache;
 
 /// Finds the series of records: those that the cache knows, and those that are new in the batch.
 pub(super) struct SeriesFinder<'c> {

@@ -20,7 +20,7 @@ use std::ops::AddAssign;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use fleetcast_core::error::Error;
+use fleetcast_core::model::error::Error;
 use fleetcast_core::plane::Plane;
 use tempfile::TempDir;
 

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use fleetcast_core::error::Error;
-use fleetcast_core::limits::WriteLimits;
+use fleetcast_core::model::error::Error;
+use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::plane::{Acknowledge, Due, Plane, WriteError};
 use fleetcast_core::wire::Format;
 

@@ -1,7 +1,7 @@
 //! Blocks of the log and of segments, as they are after the seal is off.
 
-use fleetcast_core::batch::{Block, Column, Rows, Table, Values};
-use fleetcast_core::column::{BlockReader, decode_block, encode_block};
+use fleetcast_core::codec::{BlockReader, decode_block, encode_block};
+use fleetcast_core::model::batch::{Block, Column, Rows, Table, Values};
 
 use super::Target;
 

@@ -2,10 +2,10 @@
 //!
 //! What `serde_json` reads and writes again, in its own spelling and order, must mean the same.
 
-use fleetcast_core::batch::ParseResult;
-use fleetcast_core::fault::{FaultCode, Refusal};
-use fleetcast_core::limits::{FAULTS_MAX, JSON_DEPTH_MAX};
-use fleetcast_core::spelling::SpellingCache;
+use fleetcast_core::model::batch::ParseResult;
+use fleetcast_core::model::fault::{FaultCode, Refusal};
+use fleetcast_core::model::limits::{FAULTS_MAX, JSON_DEPTH_MAX};
+use fleetcast_core::model::spelling::SpellingCache;
 use fleetcast_core::wire::Format;
 
 use super::Target;

@@ -1,8 +1,8 @@
 //! Pages of names and the manifest, as they are after the seal is off.
 
-use fleetcast_core::batch::SeriesName;
-use fleetcast_core::manifest::Manifest;
-use fleetcast_core::names::{NameReader, put_field};
+use fleetcast_core::model::batch::SeriesName;
+use fleetcast_core::model::names::{NameReader, put_field};
+use fleetcast_core::storage::manifest::Manifest;
 
 use super::Target;
 

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use crate::messages::{FieldValue, Kind, TelemetryRecord, Timestamp, WriteRequest};
-use fleetcast_core::fault::Refusal;
-use fleetcast_core::spelling::SpellingCache;
+use fleetcast_core::model::fault::Refusal;
+use fleetcast_core::model::spelling::SpellingCache;
 use fleetcast_core::wire::Format;
 use prost::Message;
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};

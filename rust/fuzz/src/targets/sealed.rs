@@ -1,6 +1,6 @@
 //! Sealed blobs and key files: nothing opens but what was sealed.
 
-use fleetcast_core::seal::{DataKey, Kind, Sealer, unwrap, wrap};
+use fleetcast_core::storage::seal::{DataKey, Kind, Sealer, unwrap, wrap};
 
 use super::Target;
 

@@ -3,10 +3,10 @@
 //! An input that begins with an odd byte is a whole file; otherwise it is what the sealed index
 //! holds, in a file whose frame is right.
 
-use fleetcast_core::catalog::Catalog;
-use fleetcast_core::seal::{DataKey, Sealer};
-use fleetcast_core::segment::{Leaders, Part, Segment, SegmentWriter};
-use fleetcast_core::store::{MemoryStore, SegmentId, Store};
+use fleetcast_core::model::catalog::Catalog;
+use fleetcast_core::storage::seal::{DataKey, Sealer};
+use fleetcast_core::storage::segment::{Leaders, Part, Segment, SegmentWriter};
+use fleetcast_core::storage::store::{MemoryStore, SegmentId, Store};
 
 use super::Target;
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use fleetcast_core::batch::{Batch, NEW_SERIES_BASE, ParseResult, Rows, SeriesName, Values};
-use fleetcast_core::fault::{FaultCode, Refusal};
-use fleetcast_core::limits::{FAULTS_MAX, WriteLimits};
-use fleetcast_core::spelling::SpellingCache;
-use fleetcast_core::time::SECOND_NS;
+use fleetcast_core::model::batch::{Batch, NEW_SERIES_BASE, ParseResult, Rows, SeriesName, Values};
+use fleetcast_core::model::fault::{FaultCode, Refusal};
+use fleetcast_core::model::limits::{FAULTS_MAX, WriteLimits};
+use fleetcast_core::model::spelling::SpellingCache;
+use fleetcast_core::model::time::SECOND_NS;
 use fleetcast_core::wire::Format;
 
 /// Small, so that inputs of some hundred bytes reach them.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::instant::SAMPLE_BYTES_MAX;
 use super::{Latest, LatestTable, NONE, ValueRef};
-use crate::batch::{Column, FieldId, Rows, SeriesId, Table, Values};
-use crate::catalog::Catalog;
+use crate::model::batch::{Column, FieldId, Rows, SeriesId, Table, Values};
+use crate::model::catalog::Catalog;
 
 /// A table that grows by rows.
 #[derive(Default)]

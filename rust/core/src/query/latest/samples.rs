@@ -9,8 +9,8 @@ use hashbrown::HashTable;
 
 use super::table_rows::{Cells, RowValues};
 use super::value::{Value, ValueRef};
-use crate::batch::{Column, FieldId, FieldType, Values};
-use crate::catalog::Catalog;
+use crate::model::batch::{Column, FieldId, FieldType, Values};
+use crate::model::catalog::Catalog;
 
 /// No shape.
 const NONE: u32 = u32::MAX;

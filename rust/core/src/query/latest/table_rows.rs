@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::samples::rank;
 use super::value::Value;
-use crate::batch::{Column, FieldId, Rows, Table, Values};
+use crate::model::batch::{Column, FieldId, Rows, Table, Values};
 
 /// Gives the cells of a table's rows. Making it and walking it takes what the table's values take.
 pub(super) struct TableRows<'t> {

@@ -1,6 +1,6 @@
 //! One value of a sample, and how much of a sample it is.
 
-use crate::batch::{Column, Values};
+use crate::model::batch::{Column, Values};
 
 /// A value of its own.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,11 +6,11 @@ use std::str::Utf8Error;
 
 use super::SPELLING_FORMAT;
 use super::shape::Part;
-use crate::batch::ParseResult;
-use crate::fault::{Fault, FaultCode, Refusal, Step};
-use crate::limits::{BLOCK_ROWS_MAX, WriteLimits};
-use crate::spelling::SpellingCache;
-use crate::time::TimeReader;
+use crate::model::batch::ParseResult;
+use crate::model::fault::{Fault, FaultCode, Refusal, Step};
+use crate::model::limits::{BLOCK_ROWS_MAX, WriteLimits};
+use crate::model::spelling::SpellingCache;
+use crate::model::time::TimeReader;
 use crate::wire::columns::{Cell, Columns};
 use crate::wire::keys::KeySet;
 use crate::wire::series::SeriesFinder;
@@ -57,7 +57,7 @@ pub(super) struct Parser<'a, 'c> {
 /// [`Refusal::Faults`], [`Refusal::TooManyRecords`] or [`Refusal::InvalidInput`], in the order of
 /// the pipeline: syntax of the whole document, array, count, schema, content of tags, number of
 /// fields. A type conflict inside the batch is not an error here but
-/// [`crate::batch::Batch::conflict`], and neither are more fields than a tenant may have.
+/// [`crate::model::batch::Batch::conflict`], and neither are more fields than a tenant may have.
 ///
 /// # Panics
 /// When `limits.batch_records_max` exceeds [`BLOCK_ROWS_MAX`].

@@ -1,7 +1,7 @@
 //! Faults of a batch, in the order in which they are reported.
 
-use crate::fault::{Fault, FaultCode, Step};
-use crate::limits::FAULTS_MAX;
+use crate::model::fault::{Fault, FaultCode, Step};
+use crate::model::limits::FAULTS_MAX;
 
 /// Sorts behind every place in a document: for what is missing.
 pub(super) const NOWHERE: usize = usize::MAX;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::array::Parser;
 use super::record::RECORD_DEPTH;
 use super::scan::{Scan, Scanner};
-use crate::fault::FaultCode;
+use crate::model::fault::FaultCode;
 use crate::wire::columns::{Cell, UNKNOWN_COLUMN, Value};
 use crate::wire::shape::{Slot, SlotValue};
 

@@ -1,7 +1,7 @@
 //! Telemetry records as a JSON array (RFC 8259), read in one pass without a document tree.
 //!
 //! What is stricter than JSON: no duplicate keys in a record or in its `tags` and `fields`,
-//! no nesting deeper than [`crate::limits::JSON_DEPTH_MAX`], no lone surrogates. A
+//! no nesting deeper than [`crate::model::limits::JSON_DEPTH_MAX`], no lone surrogates. A
 //! leading byte order mark is skipped. Values of unknown keys of a record are only checked for
 //! syntax: inside them keys may repeat and numbers may overflow, since nothing is kept of them.
 //!
@@ -24,5 +24,5 @@ mod tests;
 
 pub use array::parse_json;
 
-/// First byte of every spelling of a series in JSON, for [`crate::spelling::SpellingCache`].
+/// First byte of every spelling of a series in JSON, for [`crate::model::spelling::SpellingCache`].
 pub const SPELLING_FORMAT: u8 = b'j';

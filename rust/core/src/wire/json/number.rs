@@ -2,7 +2,7 @@
 
 use super::power::nearest;
 use super::scan::{Scan, Scanner};
-use crate::swar::{digit_count, digits_and_others, eight_digits, few_digits, number, word};
+use crate::model::swar::{digit_count, digits_and_others, eight_digits, few_digits, number, word};
 
 /// Powers of ten by exponent.
 const POWERS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];

@@ -6,7 +6,7 @@ use super::array::Parser;
 use super::faults::NOWHERE;
 use super::scan::{Scan, Scanner};
 use super::series::Tags;
-use crate::fault::FaultCode;
+use crate::model::fault::FaultCode;
 use crate::wire::columns::Row;
 use crate::wire::rules::is_rejected;
 use crate::wire::shape::{Slot, SlotValue};

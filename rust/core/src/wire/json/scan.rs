@@ -1,6 +1,6 @@
 //! Tokens of JSON, and values that are only checked.
 
-use crate::limits::JSON_DEPTH_MAX;
+use crate::model::limits::JSON_DEPTH_MAX;
 
 /// The document is not JSON from this byte on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use super::array::Parser;
 use super::record::RECORD_DEPTH;
 use super::scan::{Scan, Scanner};
-use crate::fault::FaultCode;
-use crate::swar;
+use crate::model::fault::FaultCode;
+use crate::model::swar;
 use crate::wire::rules::{self, series_name};
 
 /// The spelling of the tags of a record that has none.

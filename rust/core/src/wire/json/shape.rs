@@ -6,8 +6,8 @@
 use super::array::Parser;
 use super::scan::Scanner;
 use super::series::{first_brace_end, plain_tags};
-use crate::batch::FieldType;
-use crate::time::TimeReader;
+use crate::model::batch::FieldType;
+use crate::model::time::TimeReader;
 use crate::wire::columns::Value;
 use crate::wire::rules::{is_stored, series_name};
 use crate::wire::series::{SeriesFinder, Unknown};

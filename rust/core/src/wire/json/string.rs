@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::scan::{Scan, Scanner, Syntax};
-use crate::swar::{HIGH_BITS, ONES, equal_bytes};
+use crate::model::swar::{HIGH_BITS, ONES, equal_bytes};
 
 /// As [`equal_bytes`], for the first byte that ends a run of plain string bytes.
 #[inline]

@@ -4,11 +4,11 @@ mod model;
 mod rules;
 mod syntax;
 
-use crate::batch::{Batch, ParseResult, Values};
-use crate::fault::{Fault, FaultCode, Refusal, Step};
-use crate::limits::WriteLimits;
-use crate::spelling::SpellingCache;
-use crate::time::{SECOND_NS, YEAR_2000_NS};
+use crate::model::batch::{Batch, ParseResult, Values};
+use crate::model::fault::{Fault, FaultCode, Refusal, Step};
+use crate::model::limits::WriteLimits;
+use crate::model::spelling::SpellingCache;
+use crate::model::time::{SECOND_NS, YEAR_2000_NS};
 
 /// 2026-01-31T12:00:00Z.
 const INGEST_NS: i64 = YEAR_2000_NS + 823_176_000 * SECOND_NS;
@@ -68,9 +68,9 @@ fn cache_of(batch: Batch) -> SpellingCache {
 
 /// What every batch promises.
 fn check_batch(batch: &Batch) {
-    use crate::batch::Rows;
+    use crate::model::batch::Rows;
     assert_eq!(batch.tables.len(), batch.measurements.len());
-    let row_count: usize = batch.tables.iter().map(crate::batch::Table::row_count).sum();
+    let row_count: usize = batch.tables.iter().map(crate::model::batch::Table::row_count).sum();
     assert_eq!(row_count, batch.accepted_count as usize);
     assert!(batch.rejected_indices.is_sorted_by(|a, b| a < b));
     assert_eq!(

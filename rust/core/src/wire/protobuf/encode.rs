@@ -1,6 +1,6 @@
 //! Writes messages, for tests.
 
-use crate::time::SECOND_NS;
+use crate::model::time::SECOND_NS;
 
 /// A value of the oneof.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::field::FieldsState;
 use super::message::Parser;
 use super::scan::{Reader, Scan, delimited, text, varint};
-use crate::time::timestamp_ns;
+use crate::model::time::timestamp_ns;
 use crate::wire::columns::Row;
 use crate::wire::rules::is_rejected;
 use crate::wire::shape::{Slot, SlotValue};

@@ -1,6 +1,6 @@
 //! The protobuf wire format: tags, varints, lengths.
 
-use crate::swar::{HIGH_BITS, word};
+use crate::model::swar::{HIGH_BITS, word};
 
 /// The bytes are not a message.
 #[derive(Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use super::field::{UNSET, field_value, is_not_finite};
 use super::message::Parser;
 use super::record::{Timestamp, tags_run};
 use super::scan::{LAST_BYTE_MAX, Reader};
-use crate::batch::FieldType;
+use crate::model::batch::FieldType;
 use crate::wire::columns::{Cell, Value};
 use crate::wire::prefix::Prefix;
 use crate::wire::rules::is_stored;

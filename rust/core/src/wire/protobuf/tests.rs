@@ -4,11 +4,11 @@ use proptest::prelude::*;
 
 use super::encode::{Record, Sent, delimited, encode, entry, integer, varint};
 use super::{SPELLING_FORMAT, parse_protobuf};
-use crate::batch::{Batch, NewSeries, ParseResult, Values};
-use crate::fault::Refusal;
-use crate::limits::WriteLimits;
-use crate::spelling::SpellingCache;
-use crate::time::{SECOND_NS, YEAR_2000_NS, write_rfc3339};
+use crate::model::batch::{Batch, NewSeries, ParseResult, Values};
+use crate::model::fault::Refusal;
+use crate::model::limits::WriteLimits;
+use crate::model::spelling::SpellingCache;
+use crate::model::time::{SECOND_NS, YEAR_2000_NS, write_rfc3339};
 use crate::wire::parse_json;
 
 const NOW_NS: i64 = 1_790_000_000 * SECOND_NS;

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
-use crate::batch::{CellPosition, Conflict, NEW_SERIES_BASE, Rows, SeriesName};
-use crate::time::write_rfc3339;
+use crate::model::batch::{CellPosition, Conflict, NEW_SERIES_BASE, Rows, SeriesName};
+use crate::model::time::write_rfc3339;
 
 #[derive(Clone, Debug, PartialEq)]
 enum Value {

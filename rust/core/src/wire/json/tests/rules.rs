@@ -1,8 +1,8 @@
 //! Every rule of a record, by clause of the decisions.
 
 use super::*;
-use crate::batch::{CellPosition, FieldType, Rows};
-use crate::limits::{FAULTS_MAX, JSON_DEPTH_MAX};
+use crate::model::batch::{CellPosition, FieldType, Rows};
+use crate::model::limits::{FAULTS_MAX, JSON_DEPTH_MAX};
 
 const TIME: &str = r#""time":"2026-01-31T11:00:00Z""#;
 

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
-use crate::limits::JSON_DEPTH_MAX;
+use crate::model::limits::JSON_DEPTH_MAX;
 
 fn check(body: &[u8]) {
     let nesting = body.iter().filter(|byte| matches!(byte, b'[' | b'{')).count();

@@ -1,0 +1,139 @@
+//! Writing a block.
+
+use super::bytes::put_len;
+use super::head::{ColumnHead, FloatBounds, TableHead, TimeBounds};
+use super::runs::Runs;
+use super::{bools, floats, integers, rows, texts};
+use crate::model::batch::{Block, Column, NEW_SERIES_BASE, Rows, Table, Values};
+use crate::model::error::{Error, Result};
+use crate::model::limits::{BLOCK_CELLS_MAX, BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES_MAX};
+
+/// Version of the block layout: the one that is written, and the last one that is read.
+pub(super) const VERSION: u8 = 2;
+
+/// Bytes of the checksum.
+pub(super) const CHECKSUM_LEN: usize = 4;
+
+/// The bytes of a block, as `docs/format.md` has them.
+///
+/// # Errors
+///
+/// [`Error::TooLarge`] for more rows, values or text than [`crate::model::limits`] gives a block.
+///
+/// # Panics
+///
+/// If `block` breaks a promise of [`crate::model::batch`]: columns of unlike length, rows that do not
+/// ascend, a field twice, a series without a stored id, a double that is not finite.
+pub fn encode_block(block: &Block) -> Result<Vec<u8>> {
+    check_limits(block)?;
+    let mut heads = vec![VERSION];
+    heads.extend_from_slice(&block.ingest_ns.to_le_bytes());
+    put_len(&mut heads, block.tables.len());
+    let mut bodies = Vec::new();
+    for table in &block.tables {
+        encode_table(table, block.ingest_ns, &mut heads, &mut bodies);
+    }
+    let mut bytes = heads;
+    bytes.reserve_exact(bodies.len() + CHECKSUM_LEN);
+    bytes.append(&mut bodies);
+    let checksum = crc32fast::hash(&bytes);
+    bytes.extend_from_slice(&checksum.to_le_bytes());
+    Ok(bytes)
+}
+
+fn check_limits(block: &Block) -> Result<()> {
+    let columns = || block.tables.iter().flat_map(|table| &table.columns);
+    for (what, count, max) in [
+        ("rows", block.tables.iter().map(Table::row_count).sum(), BLOCK_ROWS_MAX),
+        ("values", columns().map(|column| column.values.len()).sum(), BLOCK_CELLS_MAX),
+        ("bytes of text", columns().map(text_bytes).sum::<usize>(), BLOCK_TEXT_BYTES_MAX),
+    ] {
+        if count > max {
+            return Err(Error::TooLarge { what, count, max });
+        }
+    }
+    Ok(())
+}
+
+fn text_bytes(column: &Column) -> usize {
+    match &column.values {
+        Values::Text(values) => values.iter().map(|value| value.len()).sum(),
+        Values::Float(_) | Values::Bool(_) => 0,
+    }
+}
+
+fn encode_table(table: &Table, ingest_ns: i64, heads: &mut Vec<u8>, bodies: &mut Vec<u8>) {
+    assert_eq!(table.series.len(), table.row_count(), "a series for each row");
+    let bits = table.series.iter().fold(0, |bits, series| bits | series);
+    assert!(bits < NEW_SERIES_BASE, "series have stored ids");
+    let mut fields: Vec<u32> = table.columns.iter().map(|column| column.field).collect();
+    fields.sort_unstable();
+    assert!(fields.is_sorted_by(|a, b| a < b), "each field once");
+
+    let runs = Runs::of(&table.series);
+    let start = bodies.len();
+    runs.encode(bodies);
+    let times_start = bodies.len();
+    integers::encode_times(&table.times_ns, runs.lengths(), bodies);
+    let times_end = bodies.len();
+    let mut column_heads = Vec::new();
+    let columns = table
+        .columns
+        .iter()
+        .map(|column| encode_column(column, table.row_count(), &runs, &mut column_heads, bodies))
+        .collect();
+    let head = TableHead {
+        row_count: table.row_count(),
+        times: TimeBounds::of(&table.times_ns),
+        columns,
+        series_len: times_start - start,
+        times_len: times_end - times_start,
+    };
+    head.encode(ingest_ns, heads);
+    heads.append(&mut column_heads);
+}
+
+fn encode_column(
+    column: &Column,
+    row_count: usize,
+    runs: &Runs,
+    heads: &mut Vec<u8>,
+    bodies: &mut Vec<u8>,
+) -> ColumnHead {
+    let count = column.values.len();
+    match &column.rows {
+        Rows::All => assert_eq!(count, row_count, "a value for each row"),
+        Rows::Some(rows) => {
+            assert_eq!(count, rows.len(), "a value for each row that has one");
+            assert!(rows.is_sorted_by(|a, b| a < b), "rows ascend");
+            assert!(rows.last().is_none_or(|last| (*last as usize) < row_count), "rows exist");
+        }
+    }
+    let start = bodies.len();
+    let rows = rows::encode(&column.rows, row_count, bodies);
+    let values_start = bodies.len();
+    let lengths = runs.lengths_of(&column.rows);
+    let mut bounds = None;
+    let mut exponent: Option<Option<usize>> = None;
+    match &column.values {
+        Values::Float(values) => {
+            (bounds, exponent) = floats::encode(values, &lengths, bodies).unzip();
+            // In the total order infinities and what is no number lie outside of all others.
+            let finite = |bounds: FloatBounds| bounds.min.is_finite() && bounds.max.is_finite();
+            assert!(bounds.is_none_or(finite), "doubles are finite");
+        }
+        Values::Bool(values) => bools::encode(values, bodies),
+        Values::Text(values) => texts::encode(values, &lengths, bodies),
+    }
+    let head = ColumnHead {
+        field: column.field,
+        field_type: column.values.field_type(),
+        count,
+        bounds,
+        rows,
+        rows_len: values_start - start,
+        values_len: bodies.len() - values_start,
+    };
+    head.encode(exponent.flatten(), heads);
+    head
+}

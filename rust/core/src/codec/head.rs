@@ -1,0 +1,172 @@
+//! Heads of tables and columns: what a query learns of a block before it decodes anything.
+
+use super::bytes::{Cursor, put_len, put_varint, put_zigzag};
+use super::vector::vectorised;
+use super::{floats, rows};
+use crate::model::batch::FieldType;
+use crate::model::error::Result;
+
+/// Earliest and latest time of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeBounds {
+    /// Earliest, nanoseconds since 1970.
+    pub min_ns: i64,
+    /// Latest, nanoseconds since 1970.
+    pub max_ns: i64,
+}
+
+impl TimeBounds {
+    /// Bounds of some times, if there are any.
+    pub(super) fn of(times_ns: &[i64]) -> Option<Self> {
+        (!times_ns.is_empty()).then(|| time_range(times_ns))
+    }
+}
+
+vectorised! {
+    fn time_range(times_ns: &[i64]) -> TimeBounds {
+        let (mut min_ns, mut max_ns) = (i64::MAX, i64::MIN);
+        for time_ns in times_ns {
+            min_ns = min_ns.min(*time_ns);
+            max_ns = max_ns.max(*time_ns);
+        }
+        TimeBounds { min_ns, max_ns }
+    }
+}
+
+/// Smallest and largest value of a float column, in the total order (-0.0 below 0.0).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FloatBounds {
+    /// Smallest, finite.
+    pub min: f64,
+    /// Largest, finite.
+    pub max: f64,
+}
+
+/// What the head of a block says of a column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ColumnHead {
+    /// Stored field id.
+    pub field: u32,
+    /// Type of the values.
+    pub field_type: FieldType,
+    /// Number of values.
+    pub count: usize,
+    /// Smallest and largest value of a float column that has any.
+    pub bounds: Option<FloatBounds>,
+    pub(super) rows: rows::Form,
+    pub(super) rows_len: usize,
+    pub(super) values_len: usize,
+}
+
+impl ColumnHead {
+    /// Bytes that the column takes in the block, its head aside.
+    #[must_use]
+    pub const fn stored_len(&self) -> usize {
+        self.rows_len + self.values_len
+    }
+
+    /// `exponent` is the one that served for the values, if one did.
+    pub(super) fn encode(&self, exponent: Option<usize>, out: &mut Vec<u8>) {
+        put_varint(out, self.field.into());
+        let shape = self.field_type.code() | (self.rows as u8) << 2;
+        let shape_at = out.len();
+        out.push(shape);
+        if self.rows != rows::Form::All {
+            put_len(out, self.count);
+        }
+        if let Some(bounds) = self.bounds
+            && floats::encode_bounds(bounds, exponent, out)
+        {
+            out[shape_at] |= SCALED_BOUNDS;
+        }
+        if self.rows != rows::Form::All {
+            put_len(out, self.rows_len);
+        }
+        put_len(out, self.values_len);
+    }
+
+    fn decode(input: &mut Cursor<'_>, row_count: usize) -> Result<Self> {
+        let field = u32::try_from(input.varint()?).map_err(|_| input.corrupt())?;
+        let shape = input.byte()?;
+        let field_type = FieldType::of_code(shape & 0b11).ok_or_else(|| input.corrupt())?;
+        let rows = rows::Form::of_code((shape >> 2) & 0b11).ok_or_else(|| input.corrupt())?;
+        let scaled = shape & SCALED_BOUNDS != 0;
+        let count = if rows == rows::Form::All { row_count } else { input.len(row_count)? };
+        let has_bounds = field_type == FieldType::Float && count > 0;
+        input.check(shape >> 5 == 0 && (has_bounds || !scaled))?;
+        let bounds = has_bounds.then(|| floats::decode_bounds(input, scaled)).transpose()?;
+        let rows_len = if rows == rows::Form::All { 0 } else { input.len(usize::MAX)? };
+        let values_len = input.len(usize::MAX)?;
+        Ok(Self { field, field_type, count, bounds, rows, rows_len, values_len })
+    }
+}
+
+const SCALED_BOUNDS: u8 = 1 << 4;
+
+/// What the head of a block says of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableHead {
+    /// Number of rows.
+    pub row_count: usize,
+    /// Earliest and latest time, if there is a row.
+    pub times: Option<TimeBounds>,
+    /// One per column, in the order of the table.
+    pub columns: Vec<ColumnHead>,
+    pub(super) series_len: usize,
+    pub(super) times_len: usize,
+}
+
+impl TableHead {
+    /// Bytes that the series column takes in the block.
+    #[must_use]
+    pub const fn stored_series_len(&self) -> usize {
+        self.series_len
+    }
+
+    /// Bytes that the times take in the block.
+    #[must_use]
+    pub const fn stored_times_len(&self) -> usize {
+        self.times_len
+    }
+
+    /// Bytes of all bodies, or none if that is beyond any block.
+    pub(super) fn bodies_len(&self) -> Option<usize> {
+        let columns = self.columns.iter().flat_map(|column| [column.rows_len, column.values_len]);
+        columns.chain([self.series_len, self.times_len]).try_fold(0_usize, usize::checked_add)
+    }
+
+    /// All but the column heads.
+    pub(super) fn encode(&self, ingest_ns: i64, out: &mut Vec<u8>) {
+        put_len(out, self.row_count);
+        if let Some(TimeBounds { min_ns, max_ns }) = self.times {
+            put_zigzag(out, min_ns.wrapping_sub(ingest_ns));
+            put_varint(out, max_ns.wrapping_sub(min_ns).cast_unsigned());
+        }
+        put_len(out, self.series_len);
+        put_len(out, self.times_len);
+        put_len(out, self.columns.len());
+    }
+
+    /// The head, of at most `rows_max` rows, with its column heads.
+    pub(super) fn decode(input: &mut Cursor<'_>, ingest_ns: i64, rows_max: usize) -> Result<Self> {
+        let row_count = input.len(rows_max)?;
+        let times = (row_count > 0).then(|| decode_times(input, ingest_ns)).transpose()?;
+        let series_len = input.len(usize::MAX)?;
+        let times_len = input.len(usize::MAX)?;
+        let column_count = input.len(input.remaining())?;
+        let mut columns = Vec::new();
+        for _ in 0..column_count {
+            columns.push(ColumnHead::decode(input, row_count)?);
+        }
+        let mut fields: Vec<u32> = columns.iter().map(|column| column.field).collect();
+        fields.sort_unstable();
+        input.check(fields.is_sorted_by(|a, b| a < b))?;
+        Ok(Self { row_count, times, columns, series_len, times_len })
+    }
+}
+
+fn decode_times(input: &mut Cursor<'_>, ingest_ns: i64) -> Result<TimeBounds> {
+    let min_ns = ingest_ns.wrapping_add(input.zigzag()?);
+    let max_ns = min_ns.checked_add_unsigned(input.varint()?).ok_or_else(|| input.corrupt())?;
+    Ok(TimeBounds { min_ns, max_ns })
+}

@@ -1,0 +1,96 @@
+//! Frame of reference: numbers as steps above the smallest, bit-packed in groups.
+
+use super::bitpack::{self, GROUP};
+use super::bytes::{Cursor, put_varint, put_zigzag, varint_len, zigzag_len};
+use super::numbers::Number;
+use super::survey::{Step, Survey, above};
+use crate::model::error::Result;
+
+const BASE_FLAG: u8 = 0x80;
+
+/// How a slice of numbers will be packed, and how long that will be.
+pub(super) struct Plan {
+    reference: i64,
+    step: Step,
+    groups: Vec<Group>,
+    /// Bytes that [`write`] will append.
+    pub(super) len: usize,
+}
+
+struct Group {
+    /// In steps above the reference; 0 where writing it would not pay.
+    base: u64,
+    width: u32,
+}
+
+/// Chooses reference, step and widths for `count` numbers.
+pub(super) fn plan(count: usize, survey: &Survey) -> Plan {
+    let (reference, step) = (survey.min, survey.step);
+    let mut len = zigzag_len(reference) + varint_len(step.size);
+    let mut groups = Vec::with_capacity(survey.ranges.len());
+    for (at, &(low, high)) in survey.ranges.iter().enumerate() {
+        let group_len = GROUP.min(count - at * GROUP);
+        let (low, high) =
+            (step.steps_of(above(low, reference)), step.steps_of(above(high, reference)));
+        let plain = Group { base: 0, width: bitpack::width_of(high) };
+        let based = Group { base: low, width: bitpack::width_of(high - low) };
+        let plain_len = bitpack::packed_len(group_len, plain.width);
+        let based_len = bitpack::packed_len(group_len, based.width) + varint_len(low);
+        len += 1 + plain_len.min(based_len);
+        groups.push(if based_len < plain_len { based } else { plain });
+    }
+    Plan { reference, step, groups, len }
+}
+
+/// Appends `values` as `plan`, made of the same values, says.
+pub(super) fn write<T: Number>(values: &[T], plan: &Plan, out: &mut Vec<u8>) {
+    out.reserve(plan.len);
+    put_zigzag(out, plan.reference);
+    put_varint(out, plan.step.size);
+    let mut offsets = [0; GROUP];
+    for (values, group) in values.chunks(GROUP).zip(&plan.groups) {
+        let flag = if group.base == 0 { 0 } else { BASE_FLAG };
+        out.push(group.width.to_le_bytes()[0] | flag);
+        if group.base != 0 {
+            put_varint(out, group.base);
+        }
+        let offsets = &mut offsets[..values.len()];
+        for (offset, value) in offsets.iter_mut().zip(values) {
+            let steps = plan.step.steps_of(above((*value).into(), plan.reference));
+            *offset = steps.wrapping_sub(group.base);
+        }
+        bitpack::pack(offsets, group.width, out);
+    }
+}
+
+/// Reads `count` numbers.
+pub(super) fn read(input: &mut Cursor<'_>, count: usize) -> Result<Vec<i64>> {
+    let reference = input.zigzag()?;
+    let step = input.varint()?;
+    input.check(step != 0)?;
+    // Each group has at least its width byte, so the bytes have earned the memory.
+    input.check(count.div_ceil(GROUP) <= input.remaining())?;
+    let mut values = vec![0; count];
+    let mut offsets = [0; GROUP];
+    for values in values.chunks_mut(GROUP) {
+        let head = input.byte()?;
+        let width = u32::from(head & !BASE_FLAG);
+        input.check(bitpack::is_width(width))?;
+        let base = if head & BASE_FLAG == 0 { 0 } else { input.varint()? };
+        let start = reference.cast_unsigned().wrapping_add(base.wrapping_mul(step));
+        let bytes = input.take(bitpack::packed_len(values.len(), width))?;
+        let offsets = &mut offsets[..values.len()];
+        bitpack::unpack(bytes, width, offsets);
+        // As for writing: a multiplication of 64 bits has no vector form on every machine.
+        if step == 1 {
+            for (value, offset) in values.iter_mut().zip(offsets) {
+                *value = start.wrapping_add(*offset).cast_signed();
+            }
+        } else {
+            for (value, offset) in values.iter_mut().zip(offsets) {
+                *value = start.wrapping_add(offset.wrapping_mul(step)).cast_signed();
+            }
+        }
+    }
+    Ok(values)
+}

@@ -1,0 +1,185 @@
+//! Reading a block, whole or by columns.
+
+use super::block::{CHECKSUM_LEN, VERSION};
+use super::bytes::Cursor;
+use super::head::{ColumnHead, TableHead, TimeBounds};
+use super::runs::Runs;
+use super::{bools, floats, integers, rows, texts};
+use crate::model::batch::{Block, Column, FieldType, Table, Values};
+use crate::model::error::Result;
+use crate::model::limits::{BLOCK_CELLS_MAX, BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES_MAX};
+
+/// The block that [`super::encode_block`] made these bytes of.
+///
+/// # Errors
+///
+/// [`crate::model::error::Error::Corrupt`] if the bytes are not such a block.
+pub fn decode_block(bytes: &[u8]) -> Result<Block> {
+    let reader = BlockReader::open(bytes)?;
+    let mut text_left = BLOCK_TEXT_BYTES_MAX;
+    let mut tables = Vec::with_capacity(reader.tables().len());
+    for at in 0..reader.tables().len() {
+        let table = reader.table(at)?;
+        let columns = (0..table.head().columns.len())
+            .map(|at| table.column_within(at, &mut text_left))
+            .collect::<Result<_>>()?;
+        tables.push(Table { series: table.series(), times_ns: table.times_ns()?, columns });
+    }
+    Ok(Block { ingest_ns: reader.ingest_ns(), tables })
+}
+
+/// A block whose checksum and heads are in order, and whose columns wait to be decoded.
+#[derive(Clone, Debug)]
+pub struct BlockReader<'a> {
+    ingest_ns: i64,
+    tables: Vec<TableHead>,
+    /// Bodies of each table.
+    bodies: Vec<&'a [u8]>,
+}
+
+impl<'a> BlockReader<'a> {
+    /// Checks the checksum and reads the heads.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::model::error::Error::Corrupt`] if checksum or heads are wrong.
+    pub fn open(bytes: &'a [u8]) -> Result<Self> {
+        let mut input = Cursor::new(bytes, "the head of a block");
+        let (covered, checksum) =
+            bytes.split_last_chunk::<CHECKSUM_LEN>().ok_or_else(|| input.corrupt())?;
+        input.check(crc32fast::hash(covered) == u32::from_le_bytes(*checksum))?;
+        input = Cursor::new(covered, "the head of a block");
+        let version = input.byte()?;
+        input.check((1..=VERSION).contains(&version))?;
+        let ingest_ns = i64::from_le_bytes(input.array()?);
+        let table_count = input.len(input.remaining())?;
+        let (mut rows_left, mut cells_left) = (BLOCK_ROWS_MAX, BLOCK_CELLS_MAX);
+        let mut tables = Vec::new();
+        for _ in 0..table_count {
+            let table = TableHead::decode(&mut input, ingest_ns, rows_left)?;
+            rows_left -= table.row_count;
+            for column in &table.columns {
+                cells_left = cells_left.checked_sub(column.count).ok_or_else(|| input.corrupt())?;
+            }
+            tables.push(table);
+        }
+        let bodies = tables
+            .iter()
+            .map(|table| input.take(table.bodies_len().ok_or_else(|| input.corrupt())?))
+            .collect::<Result<_>>()?;
+        input.end()?;
+        Ok(Self { ingest_ns, tables, bodies })
+    }
+
+    /// The ingest instant of the batch, nanoseconds.
+    #[must_use]
+    pub const fn ingest_ns(&self) -> i64 {
+        self.ingest_ns
+    }
+
+    /// Heads of the tables: enough to tell whether a table is worth reading.
+    #[must_use]
+    pub fn tables(&self) -> &[TableHead] {
+        &self.tables
+    }
+
+    /// Reads the series of a table.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::model::error::Error::Corrupt`] if they are not what the format says.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many tables.
+    pub fn table(&self, at: usize) -> Result<TableReader<'_>> {
+        let head = &self.tables[at];
+        let mut input = Cursor::new(self.bodies[at], "the series of a block");
+        let mut series = Cursor::new(input.take(head.series_len)?, "the series of a block");
+        let runs = Runs::decode(&mut series, head.row_count)?;
+        series.end()?;
+        let times = input.take(head.times_len)?;
+        let mut columns = Vec::with_capacity(head.columns.len());
+        for column in &head.columns {
+            columns.push((input.take(column.rows_len)?, input.take(column.values_len)?));
+        }
+        Ok(TableReader { head, runs, times, columns })
+    }
+}
+
+/// A table whose series are known, and whose times and columns are decoded on demand.
+#[derive(Clone, Debug)]
+pub struct TableReader<'a> {
+    head: &'a TableHead,
+    runs: Runs,
+    times: &'a [u8],
+    /// Rows body and values body of each column.
+    columns: Vec<(&'a [u8], &'a [u8])>,
+}
+
+impl TableReader<'_> {
+    /// What the block's head says of this table.
+    #[must_use]
+    pub const fn head(&self) -> &TableHead {
+        self.head
+    }
+
+    /// The series as runs, to find the rows of a series without looking at each.
+    #[must_use]
+    pub const fn runs(&self) -> &Runs {
+        &self.runs
+    }
+
+    /// The series of each row.
+    #[must_use]
+    pub fn series(&self) -> Vec<u32> {
+        self.runs.expand()
+    }
+
+    /// The time of each row, nanoseconds since 1970.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::model::error::Error::Corrupt`] if they are not what the format says.
+    pub fn times_ns(&self) -> Result<Vec<i64>> {
+        let mut input = Cursor::new(self.times, "the times of a block");
+        let times = integers::decode(&mut input, self.head.row_count, self.runs.lengths())?.widen();
+        input.end()?;
+        input.check(self.head.times == TimeBounds::of(&times))?;
+        Ok(times)
+    }
+
+    /// Decodes one column, by its place in [`TableHead::columns`].
+    ///
+    /// # Errors
+    ///
+    /// [`crate::model::error::Error::Corrupt`] if it is not what the format says.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many columns.
+    pub fn column(&self, at: usize) -> Result<Column> {
+        self.column_within(at, &mut { BLOCK_TEXT_BYTES_MAX })
+    }
+
+    fn column_within(&self, at: usize, text_left: &mut usize) -> Result<Column> {
+        let head: &ColumnHead = &self.head.columns[at];
+        let (rows, values) = self.columns[at];
+        let mut input = Cursor::new(rows, "the rows of a column");
+        let rows = rows::decode(&mut input, head.rows, self.head.row_count, head.count)?;
+        input.end()?;
+        let lengths = self.runs.lengths_of(&rows);
+        let mut input = Cursor::new(values, "the values of a column");
+        let values = match head.field_type {
+            FieldType::Float => {
+                Values::Float(floats::decode(&mut input, head.count, &lengths, head.bounds)?)
+            }
+            FieldType::Bool => Values::Bool(bools::decode(&mut input, head.count)?),
+            FieldType::Text => {
+                Values::Text(texts::decode(&mut input, head.count, &lengths, text_left)?)
+            }
+        };
+        input.end()?;
+        Ok(Column { field: head.field, rows, values })
+    }
+}

@@ -1,0 +1,77 @@
+//! Which rows of a table have a value in a column.
+
+use super::bytes::Cursor;
+use super::integers;
+use crate::model::batch::Rows;
+use crate::model::error::Result;
+
+/// How the rows of a column are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    All = 0,
+    Bitmap = 1,
+    List = 2,
+}
+
+impl Form {
+    pub(super) const fn of_code(code: u8) -> Option<Self> {
+        match code {
+            0 => Some(Self::All),
+            1 => Some(Self::Bitmap),
+            2 => Some(Self::List),
+            _ => None,
+        }
+    }
+}
+
+/// Appends `rows` in their shortest form and names it.
+pub(super) fn encode(rows: &Rows, row_count: usize, out: &mut Vec<u8>) -> Form {
+    let Rows::Some(rows) = rows else {
+        return Form::All;
+    };
+    let mut list = Vec::new();
+    let widened: Vec<i64> = rows.iter().map(|row| i64::from(*row)).collect();
+    integers::encode_run(&widened, &mut list);
+    let bitmap_len = row_count.div_ceil(8);
+    if list.len() < bitmap_len {
+        out.append(&mut list);
+        return Form::List;
+    }
+    let start = out.len();
+    out.resize(start + bitmap_len, 0);
+    for &row in rows {
+        out[start + row as usize / 8] |= 1 << (row % 8);
+    }
+    Form::Bitmap
+}
+
+/// Reads the `count` rows of a column in a table of `row_count` rows.
+pub(super) fn decode(
+    input: &mut Cursor<'_>,
+    form: Form,
+    row_count: usize,
+    count: usize,
+) -> Result<Rows> {
+    let end = u32::try_from(row_count).map_err(|_| input.corrupt())?;
+    let rows = match form {
+        Form::All => return Ok(Rows::All),
+        Form::List => integers::decode_run(input, count, end)?,
+        Form::Bitmap => {
+            let bitmap = input.take(row_count.div_ceil(8))?;
+            let set: u32 = bitmap.iter().map(|byte| byte.count_ones()).sum();
+            input.check(set as usize == count)?;
+            let mut rows = Vec::with_capacity(count);
+            for (first, &byte) in (0..).step_by(8).zip(bitmap) {
+                let mut left = byte;
+                while left != 0 {
+                    rows.push(first + left.trailing_zeros());
+                    left &= left - 1;
+                }
+            }
+            rows
+        }
+    };
+    input.check(rows.is_sorted_by(|a, b| a < b))?;
+    input.check(rows.last().is_none_or(|last| *last < end))?;
+    Ok(Rows::Some(rows))
+}

@@ -1,0 +1,197 @@
+//! The series column: rows of one entity lie together, so it is runs.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use super::bytes::{Cursor, put_len};
+use super::integers;
+use super::vector::vectorised;
+use crate::model::batch::{NEW_SERIES_BASE, Rows};
+use crate::model::error::Result;
+
+/// Runs for each value from which on the run of a value is searched for.
+const RUNS_PER_VALUE_MAX: usize = 16;
+
+/// The series column of a table as runs of equal series.
+#[derive(Clone, Debug, Default)]
+pub struct Runs {
+    series: Vec<u32>,
+    lengths: Vec<u32>,
+    row_count: usize,
+    /// The row behind each run, once a column of few values has asked for it.
+    ends: OnceLock<Vec<u32>>,
+}
+
+impl Runs {
+    /// Runs of equal neighbours.
+    pub(super) fn of(series: &[u32]) -> Self {
+        let row_count = series.len();
+        if are_unlike(series, series.get(1..).unwrap_or_default()) {
+            let lengths = vec![1; row_count];
+            return Self { series: series.to_vec(), lengths, row_count, ..Self::default() };
+        }
+        let mut runs = Self { row_count, ..Self::default() };
+        let mut rest = series;
+        while let Some(&first) = rest.first() {
+            let length = leading(first, rest);
+            runs.series.push(first);
+            runs.lengths.push(u32::try_from(length).expect("a block has fewer rows"));
+            rest = &rest[length..];
+        }
+        runs
+    }
+
+    /// Each run: its series, and its rows in the table. Neighbours differ in series.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, Range<usize>)> {
+        let mut end = 0;
+        self.series.iter().zip(&self.lengths).map(move |(&series, &length)| {
+            let start = end;
+            end += length as usize;
+            (series, start..end)
+        })
+    }
+
+    /// Number of runs.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.series.len()
+    }
+
+    /// Whether the table has no row.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.series.is_empty()
+    }
+
+    /// The series of each row.
+    #[must_use]
+    pub fn expand(&self) -> Vec<u32> {
+        if self.row_count == self.series.len() {
+            return self.series.clone();
+        }
+        let mut series = Vec::with_capacity(self.row_count);
+        for (&id, &length) in self.series.iter().zip(&self.lengths) {
+            series.resize(series.len() + length as usize, id);
+        }
+        series
+    }
+
+    /// Lengths of the runs, each positive.
+    pub(super) fn lengths(&self) -> &[u32] {
+        &self.lengths
+    }
+
+    /// Lengths of the runs that are left of a column with values in these rows only, each positive.
+    pub(super) fn lengths_within(&self, rows: &[u32]) -> Vec<u32> {
+        let few = rows.len() * RUNS_PER_VALUE_MAX < self.lengths.len();
+        let ends = if few { self.ends() } else { &[] };
+        let mut lengths = Vec::with_capacity(self.lengths.len().min(rows.len()));
+        let mut runs = self.lengths.iter();
+        let (mut end, mut length) = (0, 0);
+        for &row in rows {
+            if row >= end {
+                if length > 0 {
+                    lengths.push(length);
+                }
+                length = 0;
+                if few {
+                    let run = ends.partition_point(|end| *end <= row);
+                    end = ends.get(run).copied().unwrap_or(u32::MAX);
+                } else {
+                    while row >= end {
+                        let Some(next) = runs.next() else { break };
+                        end += next;
+                    }
+                }
+            }
+            length += 1;
+        }
+        if length > 0 {
+            lengths.push(length);
+        }
+        lengths
+    }
+
+    fn ends(&self) -> &[u32] {
+        self.ends.get_or_init(|| {
+            let behind = |end: &mut u32, length: &u32| {
+                *end += length;
+                Some(*end)
+            };
+            self.lengths.iter().scan(0, behind).collect()
+        })
+    }
+
+    /// [`Self::lengths`] of a column with values in `rows`.
+    pub(super) fn lengths_of(&self, rows: &Rows) -> std::borrow::Cow<'_, [u32]> {
+        match rows {
+            Rows::All => self.lengths().into(),
+            Rows::Some(rows) => self.lengths_within(rows).into(),
+        }
+    }
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        let widen =
+            |values: &[u32]| values.iter().map(|value| i64::from(*value)).collect::<Vec<_>>();
+        put_len(out, self.len());
+        integers::encode_run(&widen(&self.series), out);
+        integers::encode_run(&widen(&self.lengths), out);
+    }
+
+    /// Reads the series of `row_count` rows.
+    pub(super) fn decode(input: &mut Cursor<'_>, row_count: usize) -> Result<Self> {
+        let run_count = input.len(row_count)?;
+        let series = integers::decode_run(input, run_count, NEW_SERIES_BASE)?;
+        let lengths = integers::decode_run(input, run_count, u32::MAX)?;
+        input.check(are_unlike(&series, series.get(1..).unwrap_or_default()))?;
+        input.check(covered(&lengths) == Some(row_count as u64))?;
+        Ok(Self { series, lengths, row_count, ..Self::default() })
+    }
+}
+
+/// How many at the beginning are `first`.
+fn leading(first: u32, series: &[u32]) -> usize {
+    let is_whole = |some: &&[u32; 16]| some.iter().fold(0, |bits, id| bits | (id ^ first)) == 0;
+    let whole = series.as_chunks().0.iter().take_while(is_whole).count() * 16;
+    whole + series[whole..].iter().take_while(|id| **id == first).count()
+}
+
+vectorised! {
+    /// Whether each differs from its successor.
+    fn are_unlike(series: &[u32], successors: &[u32]) -> bool {
+        let mut alike = false;
+        for (one, next) in series.iter().zip(successors) {
+            alike |= one == next;
+        }
+        !alike
+    }
+}
+
+vectorised! {
+    /// What the lengths add up to, unless one is 0.
+    fn covered(lengths: &[u32]) -> Option<u64> {
+        let (mut sum, mut has_empty) = (0_u64, false);
+        for length in lengths {
+            sum = sum.wrapping_add(u64::from(*length));
+            has_empty |= *length == 0;
+        }
+        (!has_empty).then_some(sum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_shorten_runs_and_drop_empty_ones() {
+        let runs = Runs::of(&[5, 5, 5, 7, 7, 9, 5]);
+        assert_eq!(runs.iter().collect::<Vec<_>>(), [(5, 0..3), (7, 3..5), (9, 5..6), (5, 6..7)]);
+        assert_eq!(runs.lengths_within(&[1, 2, 5, 6]), [2, 1, 1]);
+        assert_eq!(runs.lengths_within(&[6]), [1]);
+        assert_eq!(runs.lengths_within(&[]), [0; 0]);
+        let many = Runs::of(&(0..100).flat_map(|id| [id, id, id]).collect::<Vec<_>>());
+        assert_eq!(many.lengths_within(&[3, 5, 6, 299]), [2, 1, 1]);
+        assert_eq!(runs.expand(), [5, 5, 5, 7, 7, 9, 5]);
+    }
+}

@@ -1,0 +1,58 @@
+//! Strings: a dictionary in order of first use, and a place in it for each value.
+
+use hashbrown::HashMap;
+
+use super::bytes::{Cursor, put_len};
+use super::integers;
+use crate::model::error::Result;
+
+pub(super) fn encode(values: &[Box<str>], run_lengths: &[u32], out: &mut Vec<u8>) {
+    if values.is_empty() {
+        return;
+    }
+    let mut places: HashMap<&str, i64, foldhash::fast::RandomState> = HashMap::default();
+    let mut lengths = Vec::new();
+    let mut strings = Vec::new();
+    let mut ids = Vec::with_capacity(values.len());
+    for value in values {
+        let next = i64::try_from(lengths.len()).expect("a block has fewer rows");
+        ids.push(*places.entry(value).or_insert_with(|| {
+            lengths.push(i64::try_from(value.len()).expect("no string is that long"));
+            strings.extend_from_slice(value.as_bytes());
+            next
+        }));
+    }
+    put_len(out, lengths.len());
+    integers::encode_run(&lengths, out);
+    out.extend_from_slice(&strings);
+    integers::encode(&ids, run_lengths, out);
+}
+
+/// Reads `count` strings of at most `bytes_left` bytes in all, and takes them off `bytes_left`.
+pub(super) fn decode(
+    input: &mut Cursor<'_>,
+    count: usize,
+    run_lengths: &[u32],
+    bytes_left: &mut usize,
+) -> Result<Vec<Box<str>>> {
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let distinct_count = input.len(count)?;
+    let lengths = integers::decode_run(input, distinct_count, u32::MAX)?;
+    // What is claimed may be as long as the bytes that are left, but no longer.
+    let mut strings = Vec::with_capacity(distinct_count);
+    for &length in &lengths {
+        let bytes = input.take(length as usize)?;
+        strings.push(std::str::from_utf8(bytes).map_err(|_| input.corrupt())?);
+    }
+    let ids = integers::decode(input, count, run_lengths)?.widen();
+    let place = |id: &i64| usize::try_from(*id).ok().and_then(|at| strings.get(at).copied());
+    let mut values = Vec::with_capacity(count);
+    for id in &ids {
+        let string = place(id).ok_or_else(|| input.corrupt())?;
+        *bytes_left = bytes_left.checked_sub(string.len()).ok_or_else(|| input.corrupt())?;
+        values.push(Box::from(string));
+    }
+    Ok(values)
+}

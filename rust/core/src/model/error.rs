@@ -1,0 +1,183 @@
+//! What can go wrong below the rules of the contract: the world, never the input of a client.
+//!
+//! Bad input is a value ([`crate::model::fault::Refusal`]), not one of these.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+
+/// Result of an engine operation.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A fault of the machine, the files or the caller's set-up.
+#[derive(Debug)]
+pub enum Error {
+    /// Stored bytes are not what this program wrote: damaged, foreign, or opened with another key.
+    Corrupt {
+        /// What was being read, in words of `docs/format.md`.
+        what: &'static str,
+    },
+    /// The operating system refused an operation on a file.
+    Io {
+        /// The operation and its object in words.
+        what: String,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// LMDB refused an operation for a reason other than a full disk.
+    Database {
+        /// The operation in words.
+        what: &'static str,
+        /// What LMDB said.
+        message: String,
+    },
+    /// What was to be read was compacted meanwhile: the read must take a new look. No caller of a
+    /// plane sees it unless compaction outran the read many times over.
+    Stale,
+    /// No space is left on the device; nothing was written, and writing may be tried again later.
+    DiskFull,
+    /// A commit failed in a way that leaves the durability of earlier pages in doubt: the plane
+    /// takes no more writes until it is opened anew.
+    Poisoned,
+    /// The handle was opened in another process; a fork must open its own.
+    Forked,
+    /// The handle was closed.
+    Closed,
+    /// Batches acknowledged before they were durable (asynchronous mode) are lost.
+    Lost {
+        /// Their records.
+        rows: u64,
+        /// Why they could not be stored.
+        cause: Box<Error>,
+    },
+    /// Rows that are to be stored together hold more than a block may.
+    TooLarge {
+        /// Rows, values or bytes of text.
+        what: &'static str,
+        /// How many there are.
+        count: usize,
+        /// How many a block may hold.
+        max: usize,
+    },
+    /// There is already something where a new store was to be made.
+    Exists(PathBuf),
+    /// There is no store where one was to be opened.
+    Missing(PathBuf),
+    /// A bug: the call panicked. What was under way is as a crash would have left it.
+    Internal {
+        /// What the panic said.
+        message: String,
+    },
+    /// A setting or argument of the embedding program is out of its range.
+    Invalid {
+        /// What is wrong and what is allowed.
+        message: String,
+    },
+}
+
+impl Error {
+    /// An [`Error::Io`] for an operation on `path`, or [`Error::DiskFull`].
+    #[must_use]
+    pub fn io(operation: &str, path: &std::path::Path, source: std::io::Error) -> Self {
+        if is_disk_full(&source) {
+            return Self::DiskFull;
+        }
+        Self::Io { what: format!("{operation} {}", path.display()), source }
+    }
+
+    /// The same fault once more, for another caller whose work shared the failed commit.
+    pub(crate) fn for_each_waiter(&self) -> Self {
+        match self {
+            Self::DiskFull => Self::DiskFull,
+            Self::Forked => Self::Forked,
+            Self::Closed => Self::Closed,
+            Self::Database { what, message } => Self::Database { what, message: message.clone() },
+            Self::Io { what, source } => {
+                let source = source.raw_os_error().map_or_else(
+                    || std::io::Error::from(source.kind()),
+                    std::io::Error::from_raw_os_error,
+                );
+                Self::Io { what: what.clone(), source }
+            }
+            _ => Self::Poisoned,
+        }
+    }
+}
+
+/// Runs `work`; a panic in there becomes [`Error::Internal`], so that a bug ends one call and no more.
+///
+/// # Errors
+/// Those of `work`, and [`Error::Internal`].
+pub fn catching<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
+    // Whatever locks the panic poisons are taken over only where what they guard is sound.
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        Err(Error::Internal { message: text.unwrap_or("no message").to_owned() })
+    })
+}
+
+/// Whether a device, a quota or a limit on the size of files has no room left.
+pub(crate) fn is_disk_full(error: &std::io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG))
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Corrupt { what } => {
+                write!(f, "{what} is damaged or was written with another key")
+            }
+            Self::Io { what, source } => write!(f, "could not {what}: {source}"),
+            Self::Database { what, message } => write!(f, "could not {what}: {message}"),
+            Self::Stale => write!(f, "the store was compacted faster than it could be read"),
+            Self::DiskFull => write!(f, "no space is left on the device"),
+            Self::Poisoned => write!(f, "an earlier commit failed; the store must be opened anew"),
+            Self::Forked => {
+                write!(f, "the store was opened before a fork; open it in this process")
+            }
+            Self::Closed => write!(f, "the store is closed"),
+            Self::Lost { rows, cause } => {
+                write!(f, "{rows} acknowledged records are lost: {cause}")
+            }
+            Self::TooLarge { what, count, max } => {
+                write!(f, "{count} {what} in a block, which holds {max}: send smaller batches")
+            }
+            Self::Exists(path) => write!(f, "{} already exists", path.display()),
+            Self::Missing(path) => write!(f, "{} does not exist", path.display()),
+            Self::Internal { message } => {
+                write!(f, "internal fault in the engine, please report it: {message}")
+            }
+            Self::Invalid { message } => f.write_str(message),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bug_ends_one_call_and_says_so() {
+        let values = [1, 2];
+        let at = std::hint::black_box(2);
+        let internal = |outcome| match outcome {
+            Err(Error::Internal { message }) => message,
+            other => panic!("{other:?}"),
+        };
+        let formatted = internal(catching(|| Ok(values[at])));
+        assert_eq!(formatted, "index out of bounds: the len is 2 but the index is 2");
+        assert_eq!(internal(catching(|| panic!("as it is"))), "as it is");
+        assert!(matches!(catching(|| Ok(1)), Ok(1)));
+        assert!(matches!(catching(|| Err::<(), _>(Error::Stale)), Err(Error::Stale)));
+    }
+}

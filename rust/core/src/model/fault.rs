@@ -1,0 +1,142 @@
+//! Bad input as data: a stable code and a location; the prose is made only for the answer.
+//!
+//! In an answer it is `{"type", "loc", "msg"}`, `loc` as in `["body", 3, "time"]`.
+
+/// Why a value of a batch is not acceptable; `as_str` is the `type` of the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultCode {
+    /// The body is not one JSON document in UTF-8, or nests too deep.
+    JsonInvalid,
+    /// The document is not an array.
+    ListType,
+    /// An element of the array is not an object.
+    RecordType,
+    /// A required key is absent.
+    Missing,
+    /// A string was expected.
+    StringType,
+    /// A string must not be empty.
+    StringTooShort,
+    /// A time is not a string.
+    DatetimeType,
+    /// A string is not a time.
+    DatetimeParsing,
+    /// An object was expected.
+    DictType,
+    /// A number does not fit a finite double.
+    FiniteNumber,
+    /// A field is neither boolean, number nor string.
+    FieldValueType,
+    /// A key occurs twice in one object.
+    DuplicateKey,
+}
+
+impl FaultCode {
+    /// Every code, for tests that must not miss one.
+    pub const ALL: [Self; 12] = [
+        Self::JsonInvalid,
+        Self::ListType,
+        Self::RecordType,
+        Self::Missing,
+        Self::StringType,
+        Self::StringTooShort,
+        Self::DatetimeType,
+        Self::DatetimeParsing,
+        Self::DictType,
+        Self::FiniteNumber,
+        Self::FieldValueType,
+        Self::DuplicateKey,
+    ];
+
+    /// The stable name, as in pydantic where it has one for this fault.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::JsonInvalid => "json_invalid",
+            Self::ListType => "list_type",
+            Self::RecordType => "model_attributes_type",
+            Self::Missing => "missing",
+            Self::StringType => "string_type",
+            Self::StringTooShort => "string_too_short",
+            Self::DatetimeType => "datetime_type",
+            Self::DatetimeParsing => "datetime_from_date_parsing",
+            Self::DictType => "dict_type",
+            Self::FiniteNumber => "finite_number",
+            Self::FieldValueType => "field_value_type",
+            Self::DuplicateKey => "duplicate_key",
+        }
+    }
+
+    /// The sentence for people; clients branch on the code.
+    #[must_use]
+    pub const fn message(self) -> &'static str {
+        match self {
+            Self::JsonInvalid => "Body should be one JSON document in UTF-8",
+            Self::ListType => "Body should be a JSON array of telemetry records",
+            Self::RecordType => "Record should be a JSON object",
+            Self::Missing => "Field required",
+            Self::StringType => "Input should be a valid string",
+            Self::StringTooShort => "String should have at least 1 character",
+            Self::DatetimeType => "Input should be an ISO 8601 datetime in a string",
+            Self::DatetimeParsing => {
+                "Input should be an ISO 8601 datetime such as 2026-01-31T12:00:00Z"
+            }
+            Self::DictType => "Input should be a JSON object",
+            Self::FiniteNumber => "Input should be a finite number",
+            Self::FieldValueType => "Input should be a boolean, a number or a string",
+            Self::DuplicateKey => "Key occurs more than once in its object",
+        }
+    }
+}
+
+/// One step of a location below `"body"`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A byte offset into the document or the index of a record.
+    Index(usize),
+    /// A key.
+    Key(String),
+}
+
+/// One fault at one place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What is wrong.
+    pub code: FaultCode,
+    /// Where, below `"body"`: a record index and then keys, or a byte offset for `json_invalid`.
+    pub loc: Vec<Step>,
+}
+
+/// Why a whole batch is refused; nothing of it is written. The order is that of stages 9 to 13 in
+/// `docs/contract.md`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Syntax or schema: 422 with a `detail` list of 1 to [`crate::model::limits::FAULTS_MAX`] faults.
+    Faults(Vec<Fault>),
+    /// More records than allowed: 413 `batch_too_large`.
+    TooManyRecords {
+        /// Elements of the array.
+        received: usize,
+        /// The bound.
+        max: usize,
+    },
+    /// A content rule of the contract that names a field: 400 `invalid_input`, or
+    /// `INVALID_ARGUMENT` `invalid_input:<field>`.
+    InvalidInput {
+        /// `tags` or `fields` over HTTP; `entity_id`, `measurement`, … as well over gRPC.
+        field: &'static str,
+    },
+    /// The names that are new in the batch would take the tenant past a bound (N2). It is answered as
+    /// [`Self::InvalidInput`]; what was written before can be written again.
+    TenantFull {
+        /// `tags` where there would be too many series, `fields` where too many fields.
+        field: &'static str,
+    },
+    /// A field was written with another type before, or earlier in this batch (E1 to E7).
+    TypeConflict {
+        /// The first such field in array order, then key order.
+        field: String,
+    },
+    /// The queue of acknowledged batches has no room: 503 `ingest_buffer_full`.
+    BufferFull,
+}

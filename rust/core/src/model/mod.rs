@@ -1,0 +1,20 @@
+//! The vocabulary of the engine: records as columns, names, faults, limits, time. Each module may
+//! use those listed above it.
+
+pub mod error;
+pub mod limits;
+pub(crate) mod swar;
+pub mod time;
+
+pub mod fault;
+
+pub mod names;
+
+pub mod batch;
+pub mod spelling;
+
+pub mod aggregate;
+
+pub mod json;
+
+pub mod catalog;

@@ -1,0 +1,302 @@
+//! Instants as nanoseconds since 1970-01-01T00:00:00Z, and their one text form.
+
+use std::ops::RangeInclusive;
+
+use crate::model::swar;
+
+/// Nanoseconds of a second.
+pub const SECOND_NS: i64 = 1_000_000_000;
+/// 2000-01-01T00:00:00Z, the earliest instant that is stored.
+pub const YEAR_2000_NS: i64 = 946_684_800 * SECOND_NS;
+
+const DAY_SECONDS: i64 = 86_400;
+/// From 0001-01-01T00:00:00Z to 9999-12-31T23:59:59Z, in seconds since 1970.
+const TIMESTAMP_SECONDS: RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
+/// Days from 0000-03-01 to 1970-01-01: the civil arithmetic below counts years from March.
+const EPOCH_DAYS: u32 = 719_468;
+/// Days of 400 years, the period of the Gregorian calendar.
+const ERA_DAYS: u32 = 146_097;
+/// Not a value of any two digits, so that range checks refuse it.
+const NOT_DIGITS: u32 = u32::MAX;
+
+/// Nanoseconds since 1970 of the time `text`, or `None` where it is not one.
+///
+/// Grammar (D1 to D6): `YYYY-MM-DD`, then optionally `T`, `t` or a space, `HH:MM[:SS[.fraction]]`
+/// (`,` may stand for `.`), then optionally `Z`, `z`, `±HH:MM` or `±HHMM`. Without an offset it is
+/// UTC. Digits beyond the ninth are cut off; instants outside the range of `i64`
+/// saturate. Years run from 0001, hours to 23, seconds to 59.
+#[must_use]
+pub fn parse_ns(text: &[u8]) -> Option<i64> {
+    let (date, rest) = text.split_first_chunk::<10>()?;
+    let day_start = days_of(date)? * DAY_SECONDS;
+    let Some((&[separator, h1, h2, b':', m1, m2], mut rest)) = rest.split_first_chunk::<6>() else {
+        return rest.is_empty().then(|| saturated(day_start, 0));
+    };
+    let (hour, minute) = (pair(h1, h2), pair(m1, m2));
+    let (mut second, mut fraction_ns) = (0, 0);
+    if let [b':', s1, s2, tail @ ..] = rest {
+        second = pair(*s1, *s2);
+        rest = tail;
+        if let [b'.' | b',', tail @ ..] = rest {
+            (fraction_ns, rest) = fraction(tail)?;
+        }
+    }
+    if !matches!(separator, b'T' | b't' | b' ') || hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let offset_seconds = match rest {
+        [] | [b'Z' | b'z'] => 0,
+        [sign, h1, h2, b':', m1, m2] | [sign, h1, h2, m1, m2] => {
+            offset(*sign, pair(*h1, *h2), pair(*m1, *m2))?
+        }
+        _ => return None,
+    };
+    let seconds = i64::from(hour * 3_600 + minute * 60 + second);
+    Some(saturated(day_start + seconds - offset_seconds, fraction_ns))
+}
+
+/// Nanoseconds since 1970 of a protobuf `Timestamp`, or `None` where it is not one: nanoseconds
+/// within a second, years from 0001 to 9999. Saturates as [`parse_ns`] does.
+#[must_use]
+pub fn timestamp_ns(seconds: i64, nanos: i32) -> Option<i64> {
+    let fraction_ns = i64::from(nanos);
+    let sound = TIMESTAMP_SECONDS.contains(&seconds) && (0..SECOND_NS).contains(&fraction_ns);
+    sound.then(|| saturated(seconds, fraction_ns))
+}
+
+/// Length of `YYYY-MM-DDTHH:MM`, and with the seconds.
+const MINUTE_BYTES: usize = 16;
+const SECOND_BYTES: usize = 19;
+/// Digits of a nanosecond's fraction.
+const NANO_DIGITS: usize = 9;
+
+/// Reads times of which many lie in the same minute and end in the same offset.
+pub struct TimeReader {
+    /// The text of the minute that began a time with seconds, and its instant.
+    minute: [u8; MINUTE_BYTES],
+    minute_ns: i64,
+    /// What ended that time: an offset, of at most six bytes, and which bits of them count.
+    offset: u64,
+    offset_mask: u64,
+}
+
+impl Default for TimeReader {
+    fn default() -> Self {
+        // No text has this byte, so that none begins with this minute.
+        Self { minute: [0xff; MINUTE_BYTES], minute_ns: 0, offset: 0, offset_mask: 0 }
+    }
+}
+
+impl TimeReader {
+    /// As [`parse_ns`].
+    #[inline]
+    pub fn parse_ns(&mut self, text: &[u8]) -> Option<i64> {
+        match self.begins(text) {
+            Some((ns, length)) if length == text.len() => Some(ns),
+            _ => self.parse_any(text),
+        }
+    }
+
+    /// The time that `text` begins with, and its length, if it is one in the minute of an earlier
+    /// one, spelled in the same way. It is the whole time if what follows ends a time.
+    #[inline]
+    #[must_use]
+    pub fn begins(&self, text: &[u8]) -> Option<(i64, usize)> {
+        let (minute, rest) = text.split_first_chunk()?;
+        let ([b':', s1, s2], rest) = rest.split_first_chunk()? else { return None };
+        let second = pair(*s1, *s2);
+        if *minute != self.minute || second > 59 {
+            return None;
+        }
+        let (fraction_ns, fraction_bytes) = match rest {
+            [b'.', digits @ ..] => short_fraction(digits).map(|(ns, count)| (ns, count + 1))?,
+            _ => (0, 0),
+        };
+        if (swar::word(rest.get(fraction_bytes..)?) ^ self.offset) & self.offset_mask != 0 {
+            return None;
+        }
+        let offset_bytes = (self.offset_mask.trailing_ones() / 8) as usize;
+        // The minute was refused or saturated before if adding to it could overflow.
+        let ns = self.minute_ns + i64::from(second) * SECOND_NS + fraction_ns;
+        Some((ns, SECOND_BYTES + fraction_bytes + offset_bytes))
+    }
+
+    #[cold]
+    fn parse_any(&mut self, text: &[u8]) -> Option<i64> {
+        let ns = parse_ns(text)?;
+        let Some((minute, [b':', _, _, rest @ ..])) = text.split_first_chunk() else {
+            return Some(ns);
+        };
+        let offset = match rest {
+            [b'.' | b',', digits @ ..] => fraction(digits)?.1,
+            offset => offset,
+        };
+        if let Some(minute_ns) = parse_ns(&[minute, offset].concat())
+            && minute_ns.checked_add(60 * SECOND_NS).is_some()
+            && minute_ns > i64::MIN
+        {
+            let offset_bits = u32::try_from(offset.len() * 8).expect("an offset of six bytes");
+            self.offset_mask = (1 << offset_bits) - 1;
+            self.offset = swar::word(offset);
+            (self.minute, self.minute_ns) = (*minute, minute_ns);
+        }
+        Some(ns)
+    }
+}
+
+/// Nanoseconds of the one to nine digits that `text` begins with, and how many they are; `None`
+/// where they are more, or none.
+#[inline]
+fn short_fraction(text: &[u8]) -> Option<(i64, usize)> {
+    let word = swar::word(text);
+    let mut count = swar::digit_count(word);
+    let mut value =
+        if count < 8 { swar::few_digits(word, count) } else { swar::eight_digits(word) };
+    if count == 8
+        && let Some(digit @ b'0'..=b'9') = text.get(8)
+    {
+        value = value * 10 + u64::from(digit - b'0');
+        count = NANO_DIGITS;
+    }
+    if count == 0 || count == NANO_DIGITS && text.get(NANO_DIGITS).is_some_and(u8::is_ascii_digit) {
+        return None;
+    }
+    Some((value.cast_signed() * UNITS_NS[count], count))
+}
+
+/// Nanoseconds of the last digit of a fraction, by the number of its digits.
+const UNITS_NS: [i64; 10] =
+    [0, 100_000_000, 10_000_000, 1_000_000, 100_000, 10_000, 1_000, 100, 10, 1];
+
+/// Appends `ns` as UTC with `Z` and 0, 3, 6 or 9 fractional digits, 20 to 30 bytes.
+pub fn write_rfc3339(out: &mut Vec<u8>, ns: i64) {
+    let (seconds, fraction_ns) = (ns.div_euclid(SECOND_NS), ns.rem_euclid(SECOND_NS));
+    let (days, second) = (seconds.div_euclid(DAY_SECONDS), seconds.rem_euclid(DAY_SECONDS));
+    let (year, month, day) = civil_of(days);
+    let second = narrow(second);
+    let mut text = *b"0000-00-00T00:00:00.000000000Z";
+    let mut put = |at: usize, value: u32| {
+        text[at] = b'0' + digit(value / 10);
+        text[at + 1] = b'0' + digit(value % 10);
+    };
+    put(0, year / 100);
+    put(2, year % 100);
+    put(5, month);
+    put(8, day);
+    put(11, second / 3_600);
+    put(14, second / 60 % 60);
+    put(17, second % 60);
+    let fraction_ns = narrow(fraction_ns);
+    let end = if fraction_ns == 0 {
+        19
+    } else {
+        put(20, fraction_ns / 10_000_000);
+        put(22, fraction_ns / 100_000 % 100);
+        put(24, fraction_ns / 1_000 % 100);
+        put(26, fraction_ns / 10 % 100);
+        text[28] = b'0' + digit(fraction_ns % 10);
+        match (fraction_ns % 1_000, fraction_ns % 1_000_000) {
+            (_, 0) => 23,
+            (0, _) => 26,
+            _ => 29,
+        }
+    };
+    text[end] = b'Z';
+    out.extend_from_slice(&text[..=end]);
+}
+
+/// The value of two digits, [`NOT_DIGITS`] for other bytes.
+fn pair(tens: u8, ones: u8) -> u32 {
+    let (tens, ones) = (tens.wrapping_sub(b'0'), ones.wrapping_sub(b'0'));
+    if tens.max(ones) > 9 { NOT_DIGITS } else { u32::from(tens) * 10 + u32::from(ones) }
+}
+
+/// Days from 1970-01-01 to the date `YYYY-MM-DD`.
+fn days_of(date: &[u8; 10]) -> Option<i64> {
+    let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = date else {
+        return None;
+    };
+    let (century, year) = (pair(y1, y2), pair(y3, y4));
+    let (month, day) = (pair(m1, m2), pair(d1, d2));
+    if century > 99 || year > 99 || !(1..=12).contains(&month) || day == 0 {
+        return None;
+    }
+    let year = century * 100 + year;
+    if year == 0 || day > month_days(year, month) {
+        return None;
+    }
+    // Years from March: the leap day comes last and month lengths follow one line.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let days = year * 365 + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day - 1;
+    Some(i64::from(days) - i64::from(EPOCH_DAYS))
+}
+
+fn month_days(year: u32, month: u32) -> u32 {
+    match month {
+        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => {
+            29
+        }
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Year, month and day of the date `days` after 1970-01-01; the inverse of [`days_of`].
+fn civil_of(days: i64) -> (u32, u32, u32) {
+    // Every i64 of nanoseconds lies in the years 1677 to 2262, so this stays positive.
+    let days = narrow(days + i64::from(EPOCH_DAYS));
+    let (era, day_of_era) = (days / ERA_DAYS, days % ERA_DAYS);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let year = era * 400 + year_of_era;
+    if month < 10 { (year, month + 3, day) } else { (year + 1, month - 9, day) }
+}
+
+/// Nanoseconds of the digits that `text` starts with, at least one, and what follows them.
+fn fraction(text: &[u8]) -> Option<(i64, &[u8])> {
+    let (mut ns, mut unit_ns) = (0, SECOND_NS / 10);
+    let mut rest = text;
+    while let [digit @ b'0'..=b'9', tail @ ..] = rest {
+        // The unit is 0 from the tenth digit on, which cuts those digits off.
+        ns += i64::from(digit - b'0') * unit_ns;
+        unit_ns /= 10;
+        rest = tail;
+    }
+    (rest.len() < text.len()).then_some((ns, rest))
+}
+
+fn offset(sign: u8, hours: u32, minutes: u32) -> Option<i64> {
+    if hours > 23 || minutes > 59 {
+        return None;
+    }
+    let seconds = i64::from(hours * 3_600 + minutes * 60);
+    match sign {
+        b'+' => Some(seconds),
+        b'-' => Some(-seconds),
+        _ => None,
+    }
+}
+
+fn saturated(seconds: i64, fraction_ns: i64) -> i64 {
+    if let Some(ns) = seconds.checked_mul(SECOND_NS).and_then(|ns| ns.checked_add(fraction_ns)) {
+        return ns;
+    }
+    // The product alone may leave the range where the sum does not.
+    let ns = i128::from(seconds) * i128::from(SECOND_NS) + i128::from(fraction_ns);
+    i64::try_from(ns).unwrap_or(if seconds < 0 { i64::MIN } else { i64::MAX })
+}
+
+fn narrow(value: i64) -> u32 {
+    u32::try_from(value).expect("calendar arithmetic stays within u32")
+}
+
+fn digit(value: u32) -> u8 {
+    u8::try_from(value).expect("a decimal digit")
+}
+
+#[cfg(test)]
+mod tests;

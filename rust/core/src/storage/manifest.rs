@@ -1,0 +1,177 @@
+//! The list of segments (`docs/format.md`, "Manifest").
+
+use std::ops::Range;
+
+use crate::codec::bytes::{Cursor, put_len, put_varint, put_zigzag};
+use crate::model::error::Result;
+use crate::storage::segment::Written;
+use crate::storage::store::SegmentId;
+
+const VERSION: u8 = 1;
+/// Bytes that an entry takes at least.
+const ENTRY_LEN_MIN: usize = 16 + 6;
+
+/// What the manifest says of a segment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SegmentEntry {
+    /// Its id.
+    pub id: SegmentId,
+    /// The day of its rows, since 1970-01-01.
+    pub day: i64,
+    /// Length of its file.
+    pub bytes: u64,
+    /// Rows in it.
+    pub rows: u64,
+    /// Values in it.
+    pub values: u64,
+    /// Smallest time.
+    pub min_ns: i64,
+    /// Greatest time.
+    pub max_ns: i64,
+}
+
+impl SegmentEntry {
+    /// The entry of a segment that was written for a day.
+    #[must_use]
+    pub fn new(day: i64, written: &Written) -> Self {
+        let Written { id, bytes, rows, values, times_ns } = *written;
+        let (min_ns, max_ns) = times_ns.unwrap_or_default();
+        Self { id, day, bytes, rows, values, min_ns, max_ns }
+    }
+
+    /// Whether a row may lie in `times_ns`.
+    #[must_use]
+    pub const fn overlaps(&self, times_ns: &Range<i64>) -> bool {
+        self.max_ns >= times_ns.start && self.min_ns < times_ns.end
+    }
+}
+
+/// Which segments there are, and how far they reach.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Manifest {
+    /// How often it was replaced.
+    pub generation: u64,
+    /// Blocks of the log up to this position are in the segments.
+    pub compacted: u64,
+    /// Rows that ever left the log.
+    pub rows: u64,
+    /// Values that ever left the log.
+    pub values: u64,
+    /// Greatest ingest instant up to `compacted`.
+    pub last_ingest_ns: i64,
+    /// The newest rows of each entity as of `compacted`; of an empty id where there is none.
+    pub checkpoint: SegmentEntry,
+    /// By day, then in write order.
+    pub segments: Vec<SegmentEntry>,
+}
+
+impl Manifest {
+    /// Its bytes.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = vec![VERSION];
+        for number in [self.generation, self.compacted, self.rows, self.values] {
+            put_varint(&mut out, number);
+        }
+        out.extend_from_slice(&self.last_ingest_ns.to_le_bytes());
+        encode_entry(&self.checkpoint, &mut out);
+        put_len(&mut out, self.segments.len());
+        for entry in &self.segments {
+            encode_entry(entry, &mut out);
+        }
+        out
+    }
+
+    /// The manifest of these bytes.
+    ///
+    /// # Errors
+    /// [`crate::model::error::Error::Corrupt`] if they are no manifest.
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let mut input = Cursor::new(bytes, "the manifest");
+        let version = input.byte()?;
+        input.check(version == VERSION)?;
+        let generation = input.varint()?;
+        let compacted = input.varint()?;
+        let rows = input.varint()?;
+        let values = input.varint()?;
+        let last_ingest_ns = i64::from_le_bytes(input.array()?);
+        let checkpoint = decode_entry(&mut input)?;
+        let count = input.len(input.remaining() / ENTRY_LEN_MIN)?;
+        let segments = (0..count).map(|_| decode_entry(&mut input)).collect::<Result<Vec<_>>>()?;
+        input.end()?;
+        input.check(segments.is_sorted_by_key(|entry| entry.day))?;
+        Ok(Self { generation, compacted, rows, values, last_ingest_ns, checkpoint, segments })
+    }
+
+    /// Ids of all segments, the checkpoint included.
+    pub fn ids(&self) -> impl Iterator<Item = SegmentId> {
+        std::iter::once(self.checkpoint.id).chain(self.segments.iter().map(|entry| entry.id))
+    }
+
+    /// Adds a segment behind those of its day.
+    pub fn insert(&mut self, entry: SegmentEntry) {
+        let at = self.segments.partition_point(|other| other.day <= entry.day);
+        self.segments.insert(at, entry);
+    }
+}
+
+fn encode_entry(entry: &SegmentEntry, out: &mut Vec<u8>) {
+    out.extend_from_slice(&entry.id);
+    put_zigzag(out, entry.day);
+    for number in [entry.bytes, entry.rows, entry.values] {
+        put_varint(out, number);
+    }
+    put_zigzag(out, entry.min_ns);
+    put_zigzag(out, entry.max_ns);
+}
+
+fn decode_entry(input: &mut Cursor<'_>) -> Result<SegmentEntry> {
+    Ok(SegmentEntry {
+        id: input.array()?,
+        day: input.zigzag()?,
+        bytes: input.varint()?,
+        rows: input.varint()?,
+        values: input.varint()?,
+        min_ns: input.zigzag()?,
+        max_ns: input.zigzag()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manifest() -> Manifest {
+        let entry = |day: i64, id| SegmentEntry {
+            id: [id; 16],
+            day,
+            bytes: 300,
+            rows: 7,
+            values: 21,
+            min_ns: -1,
+            max_ns: i64::MAX,
+        };
+        let mut manifest = Manifest { generation: 3, compacted: 4, ..Manifest::default() };
+        for (day, id) in [(5, 1), (-2, 2), (5, 3)] {
+            manifest.insert(entry(day, id));
+        }
+        manifest
+    }
+
+    #[test]
+    fn it_comes_back_by_day_and_in_write_order() {
+        let back = Manifest::decode(&manifest().encode()).unwrap();
+        assert_eq!(back, manifest());
+        let ids: Vec<u8> = back.segments.iter().map(|entry| entry.id[0]).collect();
+        assert_eq!(ids, [2, 1, 3]);
+    }
+
+    #[test]
+    fn no_truncation_and_no_addition_reads_back() {
+        let bytes = manifest().encode();
+        for length in 0..bytes.len() {
+            assert!(Manifest::decode(&bytes[..length]).is_err());
+        }
+        assert!(Manifest::decode(&[bytes, vec![0]].concat()).is_err());
+    }
+}

@@ -1,0 +1,10 @@
+//! Bytes that stay: everything sealed, in stores and in sorted immutable segments.
+
+pub mod seal;
+pub mod store;
+
+pub mod write_id;
+
+pub mod segment;
+
+pub mod manifest;

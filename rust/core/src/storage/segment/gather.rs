@@ -1,0 +1,257 @@
+//! Rows of several spans put one below the other, by runs that stay side by side.
+//!
+//! A column costs its values where it has few of them, never the rows of the table.
+
+use std::cell::OnceCell;
+use std::ops::Range;
+
+use super::rows::Span;
+use crate::model::batch::{Column, Rows, SeriesId, Table, Values};
+
+/// Rows for each value from which on a column is gathered value by value, which has to sort them.
+const ROWS_PER_VALUE_MAX: usize = 16;
+
+/// No row.
+const NONE: u32 = u32::MAX;
+
+/// Neighbouring rows of one span that stay side by side, all of one entity.
+#[derive(Clone, Copy)]
+pub(super) struct Run {
+    pub(super) leader: SeriesId,
+    /// Index of the span.
+    pub(super) span: u32,
+    /// Rows of its table.
+    pub(super) start: u32,
+    pub(super) end: u32,
+}
+
+impl Run {
+    pub(super) const fn rows(&self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        (self.end - self.start) as usize
+    }
+}
+
+/// The rows of `runs`, one run below the other.
+pub(super) fn table(spans: &[Span<'_>], runs: &[Run]) -> Table {
+    let series: Vec<&[SeriesId]> = spans.iter().map(|span| &*span.table.series).collect();
+    Table {
+        series: whole(&series, runs),
+        times_ns: times_ns(spans, runs),
+        columns: columns(spans, runs),
+    }
+}
+
+/// The times of `runs`.
+pub(super) fn times_ns(spans: &[Span<'_>], runs: &[Run]) -> Vec<i64> {
+    let times_ns: Vec<&[i64]> = spans.iter().map(|span| &*span.table.times_ns).collect();
+    whole(&times_ns, runs)
+}
+
+fn whole<T: Clone>(sources: &[&[T]], runs: &[Run]) -> Vec<T> {
+    let mut out = Vec::with_capacity(runs.iter().map(Run::len).sum());
+    for run in runs {
+        extend(&mut out, &sources[run.span as usize][run.rows()]);
+    }
+    out
+}
+
+/// Appends items, of which there is often one alone.
+fn extend<T: Clone>(out: &mut Vec<T>, items: &[T]) {
+    match items {
+        [item] => out.push(item.clone()),
+        items => out.extend_from_slice(items),
+    }
+}
+
+/// A column of a span.
+struct Source<'t> {
+    span: usize,
+    column: &'t Column,
+}
+
+/// Every column that has a value in `runs`, by field.
+fn columns<'t>(spans: &[Span<'t>], runs: &[Run]) -> Vec<Column> {
+    let of_span = |(span, of): (usize, &Span<'t>)| {
+        of.table.columns.iter().map(move |column| Source { span, column })
+    };
+    let mut sources: Vec<Source<'t>> = spans.iter().enumerate().flat_map(of_span).collect();
+    sources.sort_unstable_by_key(|source| (source.column.field, source.span));
+    let row_count = runs.iter().map(Run::len).sum();
+    let gather = Gather { spans, runs, row_count, targets: OnceCell::new() };
+    let fields = sources.chunk_by(|a, b| a.column.field == b.column.field);
+    fields.filter_map(|sources| gather.column(sources)).collect()
+}
+
+struct Gather<'a> {
+    spans: &'a [Span<'a>],
+    runs: &'a [Run],
+    row_count: usize,
+    /// By span and row of it: the row that it becomes, [`NONE`] where no run has it.
+    targets: OnceCell<Vec<Vec<u32>>>,
+}
+
+impl Gather<'_> {
+    /// The column of one field; `None` where no run has a value.
+    fn column(&self, sources: &[Source<'_>]) -> Option<Column> {
+        let first = sources.first()?.column;
+        // One field id has one type for ever, so each finds its own everywhere.
+        let (rows, values) = match first.values {
+            Values::Float(_) => {
+                let (rows, values) = self.values(sources, |values| match values {
+                    Values::Float(values) => values,
+                    _ => &[],
+                });
+                (rows, Values::Float(values))
+            }
+            Values::Bool(_) => {
+                let (rows, values) = self.values(sources, |values| match values {
+                    Values::Bool(values) => values,
+                    _ => &[],
+                });
+                (rows, Values::Bool(values))
+            }
+            Values::Text(_) => {
+                let (rows, values) = self.values(sources, |values| match values {
+                    Values::Text(values) => values,
+                    _ => &[],
+                });
+                (rows, Values::Text(values))
+            }
+        };
+        (!values.is_empty()).then_some(Column { field: first.field, rows, values })
+    }
+
+    fn values<T: Clone>(
+        &self,
+        sources: &[Source<'_>],
+        typed: impl Fn(&Values) -> &[T],
+    ) -> (Rows, Vec<T>) {
+        if sources.len() == self.spans.len()
+            && sources.iter().all(|source| source.column.rows == Rows::All)
+        {
+            let dense: Vec<&[T]> =
+                sources.iter().map(|source| typed(&source.column.values)).collect();
+            return (Rows::All, whole(&dense, self.runs));
+        }
+        let in_span =
+            |source: &Source<'_>| source.column.rows.within(&self.spans[source.span].rows);
+        let count: usize = sources.iter().map(|source| in_span(source).len()).sum();
+        let rows: usize = sources.iter().map(|source| self.spans[source.span].rows.len()).sum();
+        if count * ROWS_PER_VALUE_MAX < rows + self.runs.len() {
+            self.by_value(sources, typed)
+        } else {
+            self.by_run(sources, typed)
+        }
+    }
+
+    /// Values of a column that many rows have, run by run.
+    fn by_run<T: Clone>(
+        &self,
+        sources: &[Source<'_>],
+        typed: impl Fn(&Values) -> &[T],
+    ) -> (Rows, Vec<T>) {
+        let mut of_span: Vec<Option<(&[T], Option<Places<'_>>)>> = Vec::new();
+        of_span.resize_with(self.spans.len(), || None);
+        for Source { span, column } in sources {
+            let places = match &column.rows {
+                Rows::All => None,
+                Rows::Some(present) => Some(Places::of(present, &self.spans[*span].rows)),
+            };
+            of_span[*span] = Some((typed(&column.values), places));
+        }
+        let (mut present, mut values) = (Vec::new(), Vec::new());
+        let mut row = 0;
+        for run in self.runs {
+            let end = row + (run.end - run.start);
+            if let Some((all, places)) = &of_span[run.span as usize] {
+                let within = match places {
+                    None => {
+                        present.extend(row..end);
+                        run.rows()
+                    }
+                    Some(places) => {
+                        let within = places.within(run.rows());
+                        let rows = &places.present[within.clone()];
+                        present.extend(rows.iter().map(|from| row + (from - run.start)));
+                        within
+                    }
+                };
+                extend(&mut values, &all[within]);
+            }
+            row = end;
+        }
+        (if present.len() == row as usize { Rows::All } else { Rows::Some(present) }, values)
+    }
+
+    /// Values of a column that few rows have, each put where its row went.
+    fn by_value<T: Clone>(
+        &self,
+        sources: &[Source<'_>],
+        typed: impl Fn(&Values) -> &[T],
+    ) -> (Rows, Vec<T>) {
+        let targets = self.targets.get_or_init(|| self.targets());
+        let mut found: Vec<(u32, &T)> = Vec::new();
+        for Source { span, column } in sources {
+            let (rows, values) = (&self.spans[*span].rows, typed(&column.values));
+            for place in column.rows.within(rows) {
+                let target = targets[*span][column.rows.row_at(place) - rows.start];
+                if target != NONE {
+                    found.push((target, &values[place]));
+                }
+            }
+        }
+        if !found.is_sorted_by_key(|(target, _)| *target) {
+            found.sort_unstable_by_key(|(target, _)| *target);
+        }
+        let (present, values): (Vec<u32>, Vec<T>) =
+            found.into_iter().map(|(target, value)| (target, value.clone())).unzip();
+        (if present.len() == self.row_count { Rows::All } else { Rows::Some(present) }, values)
+    }
+
+    fn targets(&self) -> Vec<Vec<u32>> {
+        let mut targets: Vec<Vec<u32>> =
+            self.spans.iter().map(|span| vec![NONE; span.rows.len()]).collect();
+        let mut next = 0..NONE;
+        for run in self.runs {
+            let start = self.spans[run.span as usize].rows.start;
+            let rows = run.start as usize - start..run.end as usize - start;
+            for (target, row) in targets[run.span as usize][rows].iter_mut().zip(&mut next) {
+                *target = row;
+            }
+        }
+        targets
+    }
+}
+
+/// Rows of a span that have a value.
+struct Places<'t> {
+    present: &'t [u32],
+    /// First row of the span.
+    start: usize,
+    /// For each row of the span and the one behind it: how many values of the table come before it.
+    before: Vec<u32>,
+}
+
+impl<'t> Places<'t> {
+    fn of(present: &'t [u32], rows: &Range<usize>) -> Self {
+        let mut place = present.partition_point(|row| (*row as usize) < rows.start);
+        let mut before = Vec::with_capacity(rows.len() + 1);
+        let number = |place: usize| u32::try_from(place).expect("a table has fewer than 2^32 rows");
+        before.push(number(place));
+        for row in rows.clone() {
+            place += usize::from(present.get(place).is_some_and(|next| *next as usize == row));
+            before.push(number(place));
+        }
+        Self { present, start: rows.start, before }
+    }
+
+    /// Places of the values of some rows of the span.
+    fn within(&self, rows: Range<usize>) -> Range<usize> {
+        let before = |row: usize| self.before[row - self.start] as usize;
+        before(rows.start)..before(rows.end)
+    }
+}

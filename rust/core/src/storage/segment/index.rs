@@ -1,0 +1,84 @@
+//! The index of a segment as bytes.
+
+use super::{BlockEntry, CORRUPT, HEAD_LEN};
+use crate::codec::bytes::{Cursor, put_len};
+use crate::codec::integers;
+use crate::model::batch::NEW_SERIES_BASE;
+use crate::model::error::Result;
+use crate::model::limits::BLOCK_ROWS_MAX;
+
+/// Version of the index: the one that is written, and the last one that is read.
+const VERSION: u8 = 3;
+
+/// Integers kept of a block.
+const SEQUENCES: usize = 9;
+
+pub(super) fn encode(blocks: &[BlockEntry]) -> Vec<u8> {
+    let mut out = vec![VERSION];
+    put_len(&mut out, blocks.len());
+    for sequence in 0..SEQUENCES {
+        let numbers: Vec<i64> = blocks.iter().map(|block| numbers_of(block)[sequence]).collect();
+        integers::encode_run(&numbers, &mut out);
+    }
+    out
+}
+
+fn numbers_of(block: &BlockEntry) -> [i64; SEQUENCES] {
+    let length = |length: usize| i64::try_from(length).expect("a block is far below 2^63");
+    [
+        length(block.sealed_len),
+        length(block.statistics_len),
+        length(block.rows),
+        block.first.0.into(),
+        block.first.1,
+        block.last.0.into(),
+        block.last.1,
+        block.min_ns,
+        block.max_ns,
+    ]
+}
+
+/// The blocks of a segment whose index begins at byte `index_at` of its file.
+pub(super) fn decode(bytes: &[u8], index_at: u64) -> Result<Vec<BlockEntry>> {
+    let mut input = Cursor::new(bytes, "the index of a segment");
+    let version = input.byte()?;
+    input.check((1..=VERSION).contains(&version))?;
+    // Each block takes at least its tag in the file.
+    let blocks_max = usize::try_from(index_at / 16).map_err(|_| CORRUPT)?;
+    let count = input.len(blocks_max)?;
+    let mut numbers = vec![[0; SEQUENCES]; count];
+    for sequence in 0..SEQUENCES {
+        let decoded = integers::decode_long_run(&mut input, count)?;
+        for (numbers, number) in numbers.iter_mut().zip(decoded) {
+            numbers[sequence] = number;
+        }
+    }
+    input.end()?;
+    let mut offset = HEAD_LEN as u64;
+    let mut blocks = Vec::with_capacity(count);
+    for [sealed, statistics, rows, first, first_ns, last, last_ns, min_ns, max_ns] in numbers {
+        let length = |number: i64, max: usize| {
+            let length = usize::try_from(number).ok();
+            length.filter(|length| *length <= max).ok_or(CORRUPT)
+        };
+        let leader = |number: i64| {
+            let leader = u32::try_from(number).ok();
+            leader.filter(|leader| *leader < NEW_SERIES_BASE).ok_or(CORRUPT)
+        };
+        let left = usize::try_from(index_at.checked_sub(offset).ok_or(CORRUPT)?);
+        let left = left.map_err(|_| CORRUPT)?;
+        let block = BlockEntry {
+            offset,
+            sealed_len: length(sealed, left)?,
+            statistics_len: length(statistics, left)?,
+            rows: length(rows, BLOCK_ROWS_MAX)?,
+            first: (leader(first)?, first_ns),
+            last: (leader(last)?, last_ns),
+            min_ns,
+            max_ns,
+        };
+        offset += (block.sealed_len + block.statistics_len) as u64;
+        blocks.push(block);
+    }
+    if offset == index_at { Ok(blocks) } else { Err(CORRUPT) }
+}

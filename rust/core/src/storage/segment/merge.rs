@@ -1,0 +1,127 @@
+//! Several segments into one, a block of each in memory at a time.
+
+use super::rows::Span;
+use super::{Leaders, Segment, SegmentWriter};
+use crate::model::batch::{SeriesId, Table};
+use crate::model::error::Result;
+use crate::storage::store::Store;
+
+/// One segment on its way into the merged one.
+struct Input<'a> {
+    segment: &'a Segment,
+    /// The block to decode next.
+    next: usize,
+    current: Option<Current>,
+}
+
+struct Current {
+    rank: u32,
+    table: Table,
+    /// Rows before this one are merged.
+    start: usize,
+}
+
+/// Pushes the rows of `segments`, which are in write order, into `writer`.
+///
+/// # Errors
+/// As [`Segment::open`].
+pub fn merge(
+    store: &dyn Store,
+    leaders: &Leaders,
+    segments: &[&Segment],
+    writer: &mut SegmentWriter<'_>,
+) -> Result<()> {
+    let mut inputs: Vec<Input<'_>> =
+        segments.iter().map(|segment| Input { segment, next: 0, current: None }).collect();
+    let mut writing = None;
+    loop {
+        for input in &mut inputs {
+            input.fill(store, leaders)?;
+        }
+        let ranks = inputs.iter().filter_map(|input| Some(input.current.as_ref()?.rank));
+        let Some(rank) = ranks.min() else { return Ok(()) };
+        if writing.replace(rank).is_some_and(|before| before != rank) {
+            writer.end_measurement()?;
+        }
+        // What comes after the last row of a block is not known before its next block is here.
+        let mut bound = None;
+        for (order, input) in inputs.iter().enumerate() {
+            if let Some(last) = input.last_before_more(rank, leaders)? {
+                let last = (last.0, last.1, order);
+                bound = Some(bound.map_or(last, |bound: (SeriesId, i64, usize)| bound.min(last)));
+            }
+        }
+        let mut spans = Vec::new();
+        let mut ends = Vec::new();
+        for (order, input) in inputs.iter().enumerate() {
+            let span = input.upto(rank, order, bound, leaders)?;
+            ends.push(span.as_ref().map(|span| span.rows.end));
+            spans.extend(span);
+        }
+        writer.push(&spans)?;
+        for (input, end) in inputs.iter_mut().zip(ends) {
+            input.forget_until(end);
+        }
+    }
+}
+
+impl Input<'_> {
+    fn fill(&mut self, store: &dyn Store, leaders: &Leaders) -> Result<()> {
+        if self.current.is_none() && self.next < self.segment.blocks().len() {
+            let table = self.segment.block(store, self.next)?.tables.remove(0);
+            self.next += 1;
+            self.current = Some(Current { rank: leaders.rank(&table)?, table, start: 0 });
+        }
+        Ok(())
+    }
+
+    /// Leader and time of the last row of the block, if it is of this measurement and not the last.
+    fn last_before_more(&self, rank: u32, leaders: &Leaders) -> Result<Option<(SeriesId, i64)>> {
+        let has_more = self.next < self.segment.blocks().len();
+        match &self.current {
+            Some(current) if has_more && current.rank == rank => {
+                let row = current.table.row_count() - 1;
+                Ok(Some((leaders.leader(current.table.series[row])?, current.table.times_ns[row])))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The rows of this measurement up to `bound`.
+    fn upto(
+        &self,
+        rank: u32,
+        order: usize,
+        bound: Option<(SeriesId, i64, usize)>,
+        leaders: &Leaders,
+    ) -> Result<Option<Span<'_>>> {
+        let Some(current) = self.current.as_ref().filter(|current| current.rank == rank) else {
+            return Ok(None);
+        };
+        let table = &current.table;
+        let mut rows = current.start..table.row_count();
+        if let Some(bound) = bound {
+            let mut found = rows.start;
+            // The rows are sorted: halves are enough.
+            while found < rows.end {
+                let middle = found.midpoint(rows.end);
+                let leader = leaders.leader(table.series[middle])?;
+                if (leader, table.times_ns[middle], order) > bound {
+                    rows.end = middle;
+                } else {
+                    found = middle + 1;
+                }
+            }
+        }
+        Ok((!rows.is_empty()).then_some(Span { table, rows }))
+    }
+
+    /// Goes on behind the row `end` of the current block.
+    fn forget_until(&mut self, end: Option<usize>) {
+        let Some((current, end)) = self.current.as_mut().zip(end) else { return };
+        current.start = end;
+        if end == current.table.row_count() {
+            self.current = None;
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What is kept of each hour of an entity in a block, so that windows need not decode it.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use super::{HOUR_NS, Leaders, hour_of};
+use crate::codec::{decimal_sum, float_bounds};
+use crate::model::aggregate::{Fold, Statistic};
+use crate::model::batch::{Column, FieldId, Rows, SeriesId, Table, Values};
+use crate::model::error::Result;
+
+/// A block has statistics if its hours have so many rows on average.
+const ROWS_PER_HOUR_MIN: usize = 24;
+
+/// A field has statistics if its hours have so many values on average: they take about as much.
+const VALUES_PER_HOUR_MIN: usize = 4;
+
+/// Fields from here on have no statistics.
+const FIELDS_END: FieldId = 1 << 29;
+
+/// The column that holds a statistic of a field.
+#[must_use]
+pub const fn column_of(field: FieldId, statistic: Statistic) -> Option<FieldId> {
+    if field < FIELDS_END { Some(field << 3 | statistic as u32) } else { None }
+}
+
+/// The field and the statistic that a column holds, the inverse of [`column_of`].
+#[must_use]
+pub fn of_column(column: FieldId) -> Option<(FieldId, Statistic)> {
+    let statistic = Statistic::ALL.get((column & 7) as usize)?;
+    Some((column >> 3, *statistic))
+}
+
+/// Rows of one entity in one hour.
+struct Hour {
+    leader: SeriesId,
+    start_ns: i64,
+    rows: Range<usize>,
+}
+
+/// The statistics of a table sorted by leader and time, as the tables of a block, if they pay: a row
+/// for each hour of an entity, and where there are any, the fields that have too few values as
+/// columns of no row.
+///
+/// # Errors
+/// [`crate::model::error::Error::Corrupt`] for a series that has no name.
+pub fn of(table: &Table, leaders: &Leaders) -> Result<Option<Vec<Table>>> {
+    let hours = hours(table, leaders)?;
+    if table.row_count() < ROWS_PER_HOUR_MIN * hours.len() {
+        return Ok(None);
+    }
+    let tables = tables(table, &hours, |column, folds| {
+        column.values.len() < VALUES_PER_HOUR_MIN * folds.len()
+    });
+    Ok(Some(tables).filter(|tables| !tables[0].columns.is_empty()))
+}
+
+/// Whether a block that has `stored` as its statistics, or none, may have the rows of `table`.
+/// Which fields are left out is up to whoever wrote it.
+///
+/// # Errors
+/// As [`of`].
+pub fn agree(stored: Option<&[Table]>, table: &Table, leaders: &Leaders) -> Result<bool> {
+    let Some(stored) = stored else { return Ok(of(table, leaders)?.is_none()) };
+    let left_out = stored.iter().skip(1).flat_map(|table| &table.columns);
+    let left_out: HashSet<FieldId> = left_out.map(|column| column.field).collect();
+    let hours = hours(table, leaders)?;
+    Ok(stored == tables(table, &hours, |column, _| left_out.contains(&column.field)))
+}
+
+fn tables(
+    table: &Table,
+    hours: &[Hour],
+    is_left_out: impl Fn(&Column, &[(u32, Fold)]) -> bool,
+) -> Vec<Table> {
+    let mut statistics = Table {
+        series: hours.iter().map(|hour| hour.leader).collect(),
+        times_ns: hours.iter().map(|hour| hour.start_ns).collect(),
+        columns: Vec::new(),
+    };
+    let mut left_out = Table::default();
+    for column in &table.columns {
+        let Values::Float(values) = &column.values else { continue };
+        let folds = folds(&table.times_ns, column, values, hours);
+        if column.field >= FIELDS_END || is_left_out(column, &folds) {
+            let values = Values::Float(Vec::new());
+            left_out.columns.push(Column { field: column.field, rows: Rows::All, values });
+        } else {
+            statistics.columns.extend(columns(column.field, &folds, hours.len()));
+        }
+    }
+    let has_left_out = !left_out.columns.is_empty();
+    [Some(statistics), has_left_out.then_some(left_out)].into_iter().flatten().collect()
+}
+
+/// The columns of one field.
+fn columns(field: FieldId, folds: &[(u32, Fold)], hours: usize) -> impl Iterator<Item = Column> {
+    Statistic::ALL.into_iter().filter_map(move |statistic| {
+        let start_of = |fold: &Fold| hour_of(fold.last_ns());
+        let kept = folds
+            .iter()
+            .filter_map(|(row, fold)| Some((*row, fold.get(statistic, start_of(fold))?)));
+        let (rows, values): (Vec<u32>, Vec<f64>) = kept.unzip();
+        let field = column_of(field, statistic).filter(|_| !values.is_empty())?;
+        let rows = if rows.len() == hours { Rows::All } else { Rows::Some(rows) };
+        Some(Column { field, rows, values: Values::Float(values) })
+    })
+}
+
+fn hours(table: &Table, leaders: &Leaders) -> Result<Vec<Hour>> {
+    let mut hours: Vec<Hour> = Vec::new();
+    let mut row = 0;
+    for series in table.series.chunk_by(|a, b| a == b) {
+        let (leader, end) = (leaders.leader(series[0])?, row + series.len());
+        while row < end {
+            let start_ns = hour_of(table.times_ns[row]);
+            let times_ns = &table.times_ns[row..end];
+            let within = times_ns.partition_point(|time_ns| time_ns - start_ns < HOUR_NS);
+            match hours.last_mut() {
+                // Another tag set of the same entity.
+                Some(hour) if (hour.leader, hour.start_ns) == (leader, start_ns) => {
+                    hour.rows.end = row + within;
+                }
+                _ => hours.push(Hour { leader, start_ns, rows: row..row + within }),
+            }
+            row += within;
+        }
+    }
+    Ok(hours)
+}
+
+/// The values of a column in each hour that has some, by the index of the hour.
+fn folds(times_ns: &[i64], column: &Column, values: &[f64], hours: &[Hour]) -> Vec<(u32, Fold)> {
+    let mut folds = Vec::new();
+    let (mut hour, mut start) = (0, 0);
+    while start < values.len() {
+        let row = column.rows.row_at(start);
+        hour += hours[hour..].partition_point(|hour| hour.rows.end <= row);
+        let places = start..column.rows.within(&hours[hour].rows).end;
+        let last_row = column.rows.row_at(places.end - 1);
+        let of_hour = &values[places.clone()];
+        if let Some(bounds) = float_bounds(of_hour) {
+            let sum = decimal_sum(of_hour);
+            let fold = Fold::of(of_hour, (bounds.min, bounds.max), sum, times_ns[last_row]);
+            folds.push((u32::try_from(hour).expect("a block has fewer hours"), fold));
+        }
+        start = places.end;
+    }
+    folds
+}

@@ -1,0 +1,431 @@
+//! Segments come back as they were written, merged or not, and damage shows.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::model::aggregate::{Aggregation, Fold, Statistic};
+use crate::model::batch::{Column, Rows, SeriesName, Table, Values};
+use crate::model::catalog::Catalog;
+use crate::query::latest::Latest;
+use crate::storage::seal::DataKey;
+use crate::storage::store::MemoryStore;
+
+const START_NS: i64 = 20_500 * DAY_NS;
+
+fn sealer() -> Sealer {
+    Sealer::new(&DataKey::from_bytes(&[1; 32]), [7; 16])
+}
+
+/// Series 0 to 9: entities a to d in `link`, d with two tag sets, and the same in `beam`.
+fn catalog() -> Catalog {
+    let mut catalog = Catalog::default();
+    for id in 0..10_u32 {
+        let measurement = if id % 2 == 0 { "link" } else { "beam" };
+        let entity = ["a", "b", "c", "d", "d"][id as usize / 2];
+        let tags = [("entity_id", entity), ("site", &id.to_string())];
+        catalog.insert_series(id, SeriesName::new(measurement, &tags));
+    }
+    catalog
+}
+
+/// A row: series, time, value of field 1 if any, a number that tells it from all others.
+type Row = (u32, i64, Option<f64>, f64);
+
+fn table(rows: &[Row]) -> Table {
+    let present = (0_u32..).zip(rows).filter_map(|(at, row)| Some((at, row.2?)));
+    let (kept, values): (Vec<u32>, Vec<f64>) = present.unzip();
+    let kept = if kept.len() == rows.len() { Rows::All } else { Rows::Some(kept) };
+    let mut columns = vec![Column {
+        field: 2,
+        rows: Rows::All,
+        values: Values::Float(rows.iter().map(|row| row.3).collect()),
+    }];
+    if !values.is_empty() {
+        columns.insert(0, Column { field: 1, rows: kept, values: Values::Float(values) });
+    }
+    let mut few: BTreeMap<u32, Vec<(u32, f64)>> = BTreeMap::new();
+    for (at, row) in (0..).zip(rows) {
+        if let Some(field) = few_field(row) {
+            few.entry(field).or_default().push((at, row.3));
+        }
+    }
+    for (field, values) in few {
+        let (rows, values) = values.into_iter().unzip();
+        columns.push(Column { field, rows: Rows::Some(rows), values: Values::Float(values) });
+    }
+    Table {
+        series: rows.iter().map(|row| row.0).collect(),
+        times_ns: rows.iter().map(|row| row.1).collect(),
+        columns,
+    }
+}
+
+/// A field that few rows share, of one row in five: its value is the number of the row.
+fn few_field(row: &Row) -> Option<u32> {
+    (0..64).find(|at| f64::from(at * 5).total_cmp(&(row.3 % 320.0)).is_eq()).map(|at| 10 + at)
+}
+
+/// The value of a field in a row.
+fn value(table: &Table, field: u32, row: usize) -> Option<f64> {
+    let column = table.columns.iter().find(|column| column.field == field)?;
+    let Values::Float(values) = &column.values else { return None };
+    let places = column.rows.within(&(row..row + 1));
+    values[places].first().copied()
+}
+
+/// The rows of a table; -1 where there is no value of field 2.
+fn rows(table: &Table) -> Vec<Row> {
+    let row = |at: usize| {
+        let number = value(table, 2, at).unwrap_or(-1.0);
+        (table.series[at], table.times_ns[at], value(table, 1, at), number)
+    };
+    (0..table.row_count()).map(row).collect()
+}
+
+/// [`rows`], whose fields of few rows are as [`few_field`] has them.
+fn whole_rows(table: &Table) -> Vec<Row> {
+    let rows = rows(table);
+    let mut few = 0;
+    for (at, row) in rows.iter().enumerate() {
+        if let Some(field) = few_field(row) {
+            assert_eq!(value(table, field, at), Some(row.3));
+            few += 1;
+        }
+    }
+    let of_few = table.columns.iter().filter(|column| column.field >= 10);
+    assert_eq!(of_few.map(|column| column.values.len()).sum::<usize>(), few);
+    rows
+}
+
+/// The order that segments have, of rows in write order.
+fn in_order(rows: &[Row], leaders: &Leaders) -> Vec<Row> {
+    let mut rows = rows.to_vec();
+    rows.sort_by_key(|row| (row.0 % 2 == 0, leaders.leader(row.0).unwrap(), row.1));
+    rows
+}
+
+fn write(store: &MemoryStore, leaders: &Leaders, written: &[Row]) -> (Segment, Written) {
+    let mut writer = SegmentWriter::begin(store, &sealer(), leaders, 5).unwrap();
+    for parity in [1, 0] {
+        let of: Vec<Row> = written.iter().copied().filter(|row| row.0 % 2 == parity).collect();
+        let of = sorted(&[Span::whole(&table(&of))], leaders).unwrap();
+        writer.push(&[Span::whole(&of)]).unwrap();
+        writer.end_measurement().unwrap();
+    }
+    let done = writer.finish().unwrap();
+    (Segment::open(store, &sealer(), &done.id, done.bytes).unwrap(), done)
+}
+
+fn read(store: &MemoryStore, segment: &Segment) -> Vec<Row> {
+    let blocks = 0..segment.blocks().len();
+    let tables = blocks.flat_map(|at| segment.block(store, at).unwrap().tables);
+    tables.flat_map(|table| whole_rows(&table)).collect()
+}
+
+fn written_rows() -> impl Strategy<Value = Vec<Row>> {
+    let value = proptest::option::of((-50_i32..50).prop_map(|at| f64::from(at) / 10.0));
+    proptest::collection::vec((0_u32..10, 0_i64..40, value), 0..400).prop_map(|rows| {
+        let number = (0_u32..).map(f64::from);
+        let row = |((series, minute, value), number): ((u32, i64, Option<f64>), f64)| {
+            (series, START_NS + minute * 600_000_000_000, value, number)
+        };
+        rows.into_iter().zip(number).map(row).collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// F4, F6, H27: rows alike in entity and time stay in the order they were written.
+    #[test]
+    fn rows_come_back_in_order_from_one_segment_and_from_a_merge(
+        parts in proptest::collection::vec(written_rows(), 1..4),
+    ) {
+        let leaders = Leaders::new(&catalog());
+        let store = MemoryStore::default();
+        let segments: Vec<Segment> =
+            parts.iter().map(|part| write(&store, &leaders, part).0).collect();
+        for (segment, part) in segments.iter().zip(&parts) {
+            prop_assert_eq!(read(&store, segment), in_order(part, &leaders));
+        }
+        let mut writer = SegmentWriter::begin(&store, &sealer(), &leaders, 5).unwrap();
+        let inputs: Vec<&Segment> = segments.iter().collect();
+        merge(&store, &leaders, &inputs, &mut writer).unwrap();
+        let done = writer.finish().unwrap();
+        let merged = Segment::open(&store, &sealer(), &done.id, done.bytes).unwrap();
+        prop_assert_eq!(read(&store, &merged), in_order(&parts.concat(), &leaders));
+        prop_assert_eq!(done.rows, parts.concat().len() as u64);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// What compaction keeps of the newest rows is what all rows in write order come to (F4, F6),
+    /// out of more tables than are sorted at a time as well.
+    #[test]
+    fn many_tables_become_one_in_order(
+        parts in proptest::collection::vec(written_rows(), 1..4),
+        cut in 1_usize..8,
+    ) {
+        let catalog = catalog();
+        let leaders = Leaders::new(&catalog);
+        let written: Vec<Row> =
+            parts.concat().into_iter().filter(|row| row.0 % 2 == 0).collect();
+        let tables: Vec<Table> = written.chunks(cut).map(table).collect();
+        let spans: Vec<Span<'_>> = tables.iter().map(Span::whole).collect();
+        let sorted = sorted(&spans, &leaders).unwrap();
+        prop_assert_eq!(whole_rows(&sorted), in_order(&written, &leaders));
+
+        let (mut of_all, mut of_newest) = (Latest::default(), Latest::default());
+        for table in &tables {
+            of_all.apply(table, &(i64::MIN..i64::MAX), &catalog);
+        }
+        let newest = newest(&sorted, &leaders).unwrap();
+        of_newest.apply(&newest, &(i64::MIN..i64::MAX), &catalog);
+        let kept = |latest: &Latest| {
+            let tables = latest.tables().map(|(_, table)| table.rows(|_| true));
+            let mut kept: Vec<Row> = tables.flat_map(|table| rows(&table)).collect();
+            kept.sort_by_key(|row| (row.0, row.1));
+            kept
+        };
+        prop_assert_eq!(kept(&of_newest), kept(&of_all));
+    }
+
+    #[test]
+    fn days_share_out_the_rows_of_a_table_in_their_order(
+        days in proptest::collection::vec(0_i64..3, 0..50),
+    ) {
+        let written: Vec<Row> = (0_i64..)
+            .zip(&days)
+            .map(|(at, day)| (0, START_NS + day * DAY_NS + at, (at % 3 > 0).then_some(1.0), 0.5))
+            .collect();
+        let table = table(&written);
+        let parts = split_by_day(&table);
+        prop_assert!(parts.is_sorted_by(|a, b| a.0 < b.0));
+        prop_assert_eq!(parts.iter().map(|(_, part)| part.row_count()).sum::<usize>(), days.len());
+        for (day, part) in parts {
+            let of_day = written.iter().filter(|row| day_of(row.1) == day);
+            prop_assert_eq!(whole_rows(&part), of_day.copied().collect::<Vec<_>>());
+        }
+    }
+}
+
+/// Enough rows of two entities that blocks are cut inside an entity, at one instant as well.
+fn many_rows(seed: f64) -> Vec<Row> {
+    let rows = 0..30_000_i32;
+    rows.map(|at| {
+        let series = if at % 3 == 0 { 0 } else { 8 };
+        let step = if at < 20_000 { at / 4 } else { 5_000 };
+        (
+            series,
+            START_NS + i64::from(step) * 1_000_000_000,
+            Some(f64::from(at % 700) / 10.0),
+            seed + f64::from(at),
+        )
+    })
+    .collect()
+}
+
+#[test]
+fn entities_that_span_blocks_merge_in_write_order() {
+    let leaders = Leaders::new(&catalog());
+    let store = MemoryStore::default();
+    let parts = [many_rows(0.0), many_rows(100_000.0)];
+    let segments = parts.each_ref().map(|part| write(&store, &leaders, part).0);
+    assert!(segments[0].blocks().len() > 2);
+    let mut writer = SegmentWriter::begin(&store, &sealer(), &leaders, 5).unwrap();
+    merge(&store, &leaders, &segments.each_ref(), &mut writer).unwrap();
+    let done = writer.finish().unwrap();
+    let merged = Segment::open(&store, &sealer(), &done.id, done.bytes).unwrap();
+    assert!(merged.blocks().iter().all(|block| block.rows <= fill::BLOCK_ROWS_MAX));
+    assert!(read(&store, &merged) == in_order(&parts.concat(), &leaders));
+}
+
+/// N3: what is sorted, cut, counted and merged is values. Rows times columns are 1.6 thousand
+/// million here, which take minutes and gigabytes.
+#[test]
+fn n3_rows_of_thousands_of_fields_cost_their_values() {
+    const FIELDS: u32 = 80_000;
+    let leaders = Leaders::new(&catalog());
+    let store = MemoryStore::default();
+    let written = |first: u32| -> (Table, Segment) {
+        let rows: Vec<Row> = (0..20_000_u32)
+            .map(|at| (at % 2 * 2, START_NS + i64::from(at) * 1_000_000_000, None, f64::from(at)))
+            .collect();
+        let mut table = table(&rows);
+        table.columns.retain(|column| column.field < 10);
+        table.columns.extend((0..FIELDS).map(|at| Column {
+            field: 100 + first + at,
+            // Twenty rows of 4,000 fields each.
+            rows: Rows::Some(vec![at / 4_000 * 1_000 + first]),
+            values: Values::Float(vec![f64::from(at)]),
+        }));
+        let table = sorted(&[Span::whole(&table)], &leaders).unwrap();
+        let mut writer = SegmentWriter::begin(&store, &sealer(), &leaders, 5).unwrap();
+        writer.write_measurement(&table).unwrap();
+        let done = writer.finish().unwrap();
+        (table, Segment::open(&store, &sealer(), &done.id, done.bytes).unwrap())
+    };
+    let (parts, segments): (Vec<Table>, Vec<Segment>) = [0, 1].map(written).into_iter().unzip();
+    let mut writer = SegmentWriter::begin(&store, &sealer(), &leaders, 5).unwrap();
+    merge(&store, &leaders, &segments.iter().collect::<Vec<_>>(), &mut writer).unwrap();
+    let done = writer.finish().unwrap();
+    assert_eq!((done.rows, done.values), (40_000, 40_000 + 2 * u64::from(FIELDS)));
+    let merged = Segment::open(&store, &sealer(), &done.id, done.bytes).unwrap();
+    let blocks = (0..merged.blocks().len()).map(|at| merged.block(&store, at).unwrap());
+    let tables: Vec<Table> = blocks.flat_map(|block| block.tables).collect();
+    let parts: Vec<_> = parts.iter().map(Span::whole).collect();
+    let expected = sorted(&parts, &leaders).unwrap();
+    let found = sorted(&tables.iter().map(Span::whole).collect::<Vec<_>>(), &leaders).unwrap();
+    assert!(found == expected);
+}
+
+#[test]
+fn n3_a_block_ends_by_what_its_rows_hold() {
+    let dense = |fields: u32| {
+        let column = |field| Column { field, rows: Rows::All, values: Values::Bool(vec![true; 9]) };
+        Table {
+            series: vec![0; 9],
+            times_ns: vec![0; 9],
+            columns: (0..fields).map(column).collect(),
+        }
+    };
+    assert_eq!(fill::Fill::of(&dense(5)).rows_from(2), 7);
+    assert_eq!(fill::Fill::of(&dense(1 << 16)).rows_from(2), 4);
+    assert_eq!(fill::Fill::of(&dense(1 << 19)).rows_from(2), 1);
+    let mut wide = dense(1 << 16);
+    for column in &mut wide.columns {
+        column.rows = Rows::Some(vec![3]);
+        column.values = Values::Bool(vec![true]);
+    }
+    assert_eq!(fill::Fill::of(&wide).rows_from(0), 9);
+    let text = |length| Values::Text(vec!["x".repeat(length).into(), "y".into()]);
+    let texts = Column { field: 1 << 20, rows: Rows::Some(vec![3, 4]), values: text(1 << 22) };
+    wide.columns.push(texts);
+    assert_eq!(fill::Fill::of(&wide).rows_from(0), 4);
+    assert_eq!(fill::Fill::of(&wide).rows_from(4), 5);
+}
+
+#[test]
+fn statistics_are_those_of_the_rows() {
+    let leaders = Leaders::new(&catalog());
+    let store = MemoryStore::default();
+    let (segment, _) = write(&store, &leaders, &many_rows(0.0));
+    for at in 0..segment.blocks().len() {
+        assert!(segment.blocks()[at].has_statistics());
+        let block = segment.block(&store, at).unwrap();
+        let rows = rows(&block.tables[0]);
+        let statistics = decode_block(&segment.read(&store, Part::Statistics(at)).unwrap());
+        let statistics = statistics.unwrap().tables.remove(0);
+        let hours = statistics.series.iter().zip(&statistics.times_ns);
+        for (hour, (leader, start_ns)) in hours.enumerate() {
+            let within = rows.iter().filter(|row| {
+                leaders.leader(row.0).unwrap() == *leader && hour_of(row.1) == *start_ns
+            });
+            let mut expected = Fold::default();
+            within.clone().for_each(|row| expected.add(row.1, row.2.unwrap()));
+            // Decimals add up exactly as integers.
+            let sum: f64 = within.map(|row| (row.2.unwrap() * 10.0).round()).sum::<f64>() / 10.0;
+            expected.set(Statistic::Sum, *start_ns, sum);
+            for statistic in Statistic::ALL {
+                let field = statistics::column_of(1, statistic);
+                let column = statistics.columns.iter().find(|column| Some(column.field) == field);
+                let found = column.map(|column| match &column.values {
+                    Values::Float(values) => values[hour],
+                    _ => panic!("statistics are doubles"),
+                });
+                assert_eq!(found, expected.get(statistic, *start_ns), "{statistic:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_field_of_few_values_has_no_statistics_and_is_named_for_it() {
+    let leaders = Leaders::new(&catalog());
+    let rows: Vec<Row> =
+        (0..60_u32).map(|at| (0, START_NS + i64::from(at), None, f64::from(at))).collect();
+    let mut table = table(&rows);
+    table.columns.retain(|column| column.field < 10);
+    let few = |field, rows: Vec<u32>| {
+        let values = Values::Float(rows.iter().map(|row| f64::from(*row)).collect());
+        Column { field, rows: Rows::Some(rows), values }
+    };
+    table.columns.push(few(5, vec![7, 8, 9]));
+    table.columns.push(few(6, vec![7, 8, 9, 10]));
+    let statistics = statistics::of(&table, &leaders).unwrap().unwrap();
+    let fields =
+        |table: &Table| -> Vec<u32> { table.columns.iter().map(|column| column.field).collect() };
+    let [hours, left_out] = &statistics[..] else { panic!("{statistics:?}") };
+    assert_eq!(hours.row_count(), 1);
+    assert!(fields(hours).iter().all(|column| [2, 6].contains(&(column >> 3))));
+    assert_eq!((left_out.row_count(), fields(left_out)), (0, vec![5]));
+    assert!(statistics::agree(Some(&statistics), &table, &leaders).unwrap());
+    // A writer may leave out others, none, or all; but what it keeps is right.
+    table.columns.retain(|column| column.field != 5);
+    let whole = statistics::of(&table, &leaders).unwrap().unwrap();
+    assert_eq!(whole.len(), 1);
+    assert!(!statistics::agree(Some(&statistics), &table, &leaders).unwrap());
+    assert!(!statistics::agree(None, &table, &leaders).unwrap());
+    table.columns = vec![few(5, vec![7, 8, 9])];
+    assert_eq!(statistics::of(&table, &leaders).unwrap(), None);
+    assert!(statistics::agree(None, &table, &leaders).unwrap());
+}
+
+#[test]
+fn h28_an_hour_whose_sum_overflows_keeps_its_mean() {
+    let leaders = Leaders::new(&catalog());
+    let huge: Vec<Row> = (0..30).map(|at| (0, START_NS + at, Some(f64::MAX), 0.5)).collect();
+    let statistics = &statistics::of(&table(&huge), &leaders).unwrap().unwrap()[0];
+    let mut fold = Fold::default();
+    for statistic in Statistic::of(Aggregation::Mean) {
+        let field = statistics::column_of(1, *statistic);
+        for column in statistics.columns.iter().filter(|column| Some(column.field) == field) {
+            let Values::Float(values) = &column.values else { panic!("statistics are doubles") };
+            fold.set(*statistic, START_NS, values[0]);
+        }
+    }
+    let mean = fold.result(Aggregation::Mean).unwrap();
+    assert!((mean / f64::MAX - 1.0).abs() < 1e-12, "{mean}");
+}
+
+#[test]
+fn any_damage_to_a_file_is_noticed() {
+    let leaders = Leaders::new(&catalog());
+    let store = MemoryStore::default();
+    let few: Vec<Row> = (0..60).map(|at| (at % 4, START_NS, Some(0.5), f64::from(at))).collect();
+    let (_, done) = write(&store, &leaders, &few);
+    let length = usize::try_from(done.bytes).unwrap();
+    let bytes = store.read_segment(&done.id, 0, length).unwrap();
+    let read_whole = |bytes: &[u8]| -> Result<()> {
+        let store = MemoryStore::default();
+        let mut new = store.create_segment(&done.id).unwrap();
+        new.append(bytes).unwrap();
+        new.finish().unwrap();
+        let segment = Segment::open(&store, &sealer(), &done.id, bytes.len() as u64)?;
+        for (at, block) in segment.blocks().iter().enumerate() {
+            segment.block(&store, at)?;
+            if block.has_statistics() {
+                segment.read(&store, Part::Statistics(at))?;
+            }
+        }
+        Ok(())
+    };
+    read_whole(&bytes).unwrap();
+    for at in 0..bytes.len() {
+        assert!(read_whole(&bytes[..at]).is_err(), "{at}");
+        for flip in [0x01, 0x80] {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= flip;
+            assert!(read_whole(&damaged).is_err(), "{at}");
+        }
+    }
+    // A file under another's name is not that file.
+    let mut new = store.create_segment(&[9; 16]).unwrap();
+    new.append(&bytes).unwrap();
+    new.finish().unwrap();
+    assert!(Segment::open(&store, &sealer(), &[9; 16], done.bytes).is_err());
+}

@@ -1,0 +1,203 @@
+//! Writing a segment, block by block.
+
+use super::cut::Cuts;
+use super::fill::Fill;
+use super::rows::Span;
+use super::{
+    BlockEntry, HEAD_LEN, INDEX_PART, Leaders, Part, footer_checksum, head_of, index, index_len,
+    sorted, statistics,
+};
+use crate::codec::encode_block;
+use crate::model::batch::{Block, Table};
+use crate::model::error::Result;
+use crate::storage::seal::{Sealer, SegmentSealer, fill_random};
+use crate::storage::store::{NewSegment, SegmentId, Store};
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Id of the segment.
+    pub id: SegmentId,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Rows in it.
+    pub rows: u64,
+    /// Values in it.
+    pub values: u64,
+    /// Smallest and greatest time.
+    pub times_ns: Option<(i64, i64)>,
+}
+
+/// A segment that is being written. Holds a few blocks in memory, whatever its length.
+pub struct SegmentWriter<'a> {
+    file: Box<dyn NewSegment>,
+    sealer: SegmentSealer,
+    leaders: &'a Leaders,
+    ingest_ns: i64,
+    blocks: Vec<BlockEntry>,
+    written: Written,
+    /// Rows that have not filled a block yet.
+    pending: Table,
+}
+
+impl<'a> SegmentWriter<'a> {
+    /// Begins a segment under a new id; `ingest_ns` is the greatest ingest instant of its rows.
+    ///
+    /// # Errors
+    /// [`crate::model::error::Error::Io`], [`crate::model::error::Error::DiskFull`].
+    pub fn begin(
+        store: &dyn Store,
+        sealer: &Sealer,
+        leaders: &'a Leaders,
+        ingest_ns: i64,
+    ) -> Result<Self> {
+        let mut id = SegmentId::default();
+        fill_random(&mut id)?;
+        let mut file = store.create_segment(&id)?;
+        file.append(&head_of(&id))?;
+        Ok(Self {
+            file,
+            sealer: sealer.segment(&id),
+            leaders,
+            ingest_ns,
+            blocks: Vec::new(),
+            written: Written { id, bytes: HEAD_LEN as u64, ..Written::default() },
+            pending: Table::default(),
+        })
+    }
+
+    /// Adds rows of one measurement, each span sorted and all in write order, none of which belongs
+    /// before a row added so far. The measurement may change after [`Self::end_measurement`] only.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub fn push(&mut self, spans: &[Span<'_>]) -> Result<()> {
+        let pending = std::mem::take(&mut self.pending);
+        let table = match spans {
+            _ if pending.row_count() > 0 => {
+                sorted(&[&[Span::whole(&pending)], spans].concat(), self.leaders)?
+            }
+            [span] => span.to_table(),
+            spans => sorted(spans, self.leaders)?,
+        };
+        self.pending = self.write_full_blocks(&table)?;
+        Ok(())
+    }
+
+    /// Writes all rows of a measurement, sorted.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub fn write_measurement(&mut self, table: &Table) -> Result<()> {
+        self.end_measurement()?;
+        self.pending = self.write_full_blocks(table)?;
+        self.end_measurement()
+    }
+
+    /// Writes what has not filled a block.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub fn end_measurement(&mut self) -> Result<()> {
+        let pending = std::mem::take(&mut self.pending);
+        if pending.row_count() > 0 { self.write_block(pending) } else { Ok(()) }
+    }
+
+    /// Ends and syncs the segment.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub fn finish(mut self) -> Result<Written> {
+        self.end_measurement()?;
+        let index = self.sealer.seal(INDEX_PART, index::encode(&self.blocks));
+        let checksum = footer_checksum(&head_of(&self.written.id), &index);
+        let footer = [index.as_slice(), &index_len(&index), &checksum].concat();
+        self.append(&footer)?;
+        self.file.finish()?;
+        Ok(self.written)
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.written.bytes += bytes.len() as u64;
+        self.file.append(bytes)
+    }
+
+    /// Writes as many blocks as are full for sure; the rows behind them.
+    fn write_full_blocks(&mut self, table: &Table) -> Result<Table> {
+        let fill = Fill::of(table);
+        let (mut ends, mut start) = (Vec::new(), 0);
+        while let Some(end) = self.block_end(table, start, &fill)? {
+            ends.push(end);
+            start = end;
+        }
+        if ends.is_empty() {
+            return Ok(table.clone());
+        }
+        ends.push(table.row_count());
+        let cuts = Cuts::new(table, &ends);
+        let mut tables = cuts.tables();
+        for _ in 1..ends.len() {
+            if let Some(full) = tables.next() {
+                self.write_block(full)?;
+            }
+        }
+        Ok(tables.next().unwrap_or_default())
+    }
+
+    /// Where the block that begins at row `start` ends, `None` where later rows may still join it:
+    /// between two entities if that leaves it at least a quarter full, else where it is full.
+    fn block_end(&self, table: &Table, start: usize, fill: &Fill) -> Result<Option<usize>> {
+        let full = fill.rows_from(start);
+        if start + full >= table.row_count() {
+            return Ok(None);
+        }
+        let leader = |row: usize| self.leaders.leader(table.series[row]);
+        for end in (start + full / 4 + 1..=start + full).rev() {
+            if leader(end)? != leader(end - 1)? {
+                return Ok(Some(end));
+            }
+        }
+        Ok(Some(start + full))
+    }
+
+    fn write_block(&mut self, table: Table) -> Result<()> {
+        let row = |row: usize| Ok((self.leaders.leader(table.series[row])?, table.times_ns[row]));
+        let times_ns = || table.times_ns.iter().copied();
+        let (Some(min_ns), Some(max_ns)) = (times_ns().min(), times_ns().max()) else {
+            return Ok(());
+        };
+        let mut entry = BlockEntry {
+            offset: self.written.bytes,
+            sealed_len: 0,
+            statistics_len: 0,
+            rows: table.row_count(),
+            first: row(0)?,
+            last: row(table.row_count() - 1)?,
+            min_ns,
+            max_ns,
+        };
+        let (first_ns, last_ns) = self.written.times_ns.unwrap_or((min_ns, max_ns));
+        self.written.times_ns = Some((first_ns.min(min_ns), last_ns.max(max_ns)));
+        self.written.rows += table.row_count() as u64;
+        self.written.values += values_of(&table);
+        let statistics = statistics::of(&table, self.leaders)?;
+        let at = self.blocks.len();
+        entry.sealed_len = self.write_part(Part::Block(at), vec![table])?;
+        if let Some(statistics) = statistics {
+            entry.statistics_len = self.write_part(Part::Statistics(at), statistics)?;
+        }
+        self.blocks.push(entry);
+        Ok(())
+    }
+
+    fn write_part(&mut self, part: Part, tables: Vec<Table>) -> Result<usize> {
+        let block = Block { ingest_ns: self.ingest_ns, tables };
+        let sealed = self.sealer.seal(part.number(), encode_block(&block)?);
+        self.append(&sealed)?;
+        Ok(sealed.len())
+    }
+}
+
+pub(super) fn values_of(table: &Table) -> u64 {
+    table.columns.iter().map(|column| column.values.len() as u64).sum()
+}

@@ -1,0 +1,75 @@
+//! Which stores are open in this process: LMDB must not have one file open twice.
+//!
+//! The system drops every lock a process has on a file as soon as it closes any descriptor of it, so
+//! a second environment would take the locks of the first one with it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::model::error::{Error, Result};
+
+/// How long opening waits for calls under way on the same store, which was closed before them.
+const CLOSING_MAX: Duration = Duration::from_secs(2);
+
+type Claims = BTreeMap<PathBuf, Arc<AtomicBool>>;
+
+static CLAIMS: Mutex<Claims> = Mutex::new(BTreeMap::new());
+static GIVEN_UP: Condvar = Condvar::new();
+
+/// The right to have a file open, given up when dropped.
+pub(super) struct Claim {
+    path: PathBuf,
+    is_closed: Arc<AtomicBool>,
+}
+
+impl Claim {
+    /// Claims `path`, a file in a directory that exists. Waits a little for one that was closed
+    /// while calls were under way.
+    ///
+    /// # Errors
+    /// [`Error::Database`] where this process has it open, [`Error::Io`].
+    pub(super) fn on(path: &Path) -> Result<Self> {
+        let refused = |message: &str| {
+            let message = format!("{} {message} in this process", path.display());
+            Error::Database { what: "open the store", message }
+        };
+        let (directory, name) = path.parent().zip(path.file_name()).unwrap_or((path, "".as_ref()));
+        let directory = directory.canonicalize();
+        let path = directory.map_err(|error| Error::io("find", path, error))?.join(name);
+        let is_closing = |claims: &mut Claims| {
+            claims.get(&path).is_some_and(|is_closed| is_closed.load(Ordering::Acquire))
+        };
+        let waited = GIVEN_UP.wait_timeout_while(claims(), CLOSING_MAX, is_closing);
+        let (mut claims, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+        if claims.contains_key(&path) {
+            let closing = timeout.timed_out();
+            return Err(refused(if closing { "is still being closed" } else { "is open already" }));
+        }
+        let is_closed = Arc::new(AtomicBool::new(false));
+        claims.insert(path.clone(), Arc::clone(&is_closed));
+        Ok(Self { path, is_closed })
+    }
+
+    /// Tells that the file will be closed soon.
+    pub(super) fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        claims().remove(&self.path);
+        GIVEN_UP.notify_all();
+    }
+}
+
+fn claims() -> MutexGuard<'static, Claims> {
+    CLAIMS.lock().unwrap_or_else(PoisonError::into_inner)
+}

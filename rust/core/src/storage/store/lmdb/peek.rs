@@ -1,0 +1,137 @@
+//! The counts of a store out of its files alone: no lock, no map, no sync, nothing that waits for a
+//! process, and little enough to be done for every tenant with each scrape.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use super::super::lmdb_file::{
+    CORRUPT, ENTRIES_AT, FREE_TREE_AT, IS_TREE, MAIN_TREE_AT, NO_ROOT, ROOT_AT, TRANSACTION_AT,
+    TREE_BYTES, bytes_at, leaf_entry, u16_at, u64_at,
+};
+use super::super::segment_files::SegmentFiles;
+use super::super::{Counts, lmdb_records as records};
+use super::{LmdbStore, plane_path};
+use crate::model::error::{Error, Result};
+
+/// Snapshots that are tried: each takes microseconds, and two commits meanwhile spoil it.
+const SNAPSHOTS_MAX: u32 = 32;
+const PAGE_BYTES_MAX: u16 = 1 << 15;
+const HEAD_BYTES: usize = 256;
+
+/// Counts of a store that need not be open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peeked {
+    /// What was written since the store was made.
+    pub counts: Counts,
+    /// Series registered.
+    pub series: u64,
+    /// Segment files.
+    pub segments: u64,
+    /// Bytes of all files.
+    pub stored_bytes: u64,
+}
+
+impl LmdbStore {
+    /// Counts of the store in `directory`, which any process may have open.
+    ///
+    /// # Errors
+    /// [`Error::Missing`], [`Error::Corrupt`], [`Error::Io`].
+    pub fn peek(directory: &Path) -> Result<Peeked> {
+        let path = plane_path(directory);
+        let failed = |error: io::Error| match error.kind() {
+            ErrorKind::NotFound => Error::Missing(path.clone()),
+            _ => Error::io("read", &path, error),
+        };
+        let file = File::open(&path).map_err(failed)?;
+        let (counts, series) = Pages::of(&file)?.counts()?;
+        let segments = SegmentFiles::of(directory).list()?;
+        let segment_bytes: u64 = segments.iter().map(|(_, bytes)| bytes).sum();
+        let stored_bytes = file.metadata().map_err(failed)?.len() + segment_bytes;
+        Ok(Peeked { counts, series, segments: segments.len() as u64, stored_bytes })
+    }
+}
+
+struct Pages<'f> {
+    file: &'f File,
+    page_bytes: usize,
+}
+
+impl<'f> Pages<'f> {
+    fn of(file: &'f File) -> Result<Self> {
+        let mut pages = Self { file, page_bytes: HEAD_BYTES };
+        // LMDB keeps the page size where another tree has its flags.
+        let page_bytes = u16_at(&pages.read(0, HEAD_BYTES)?, FREE_TREE_AT)?;
+        if !page_bytes.is_power_of_two() || !(512..=PAGE_BYTES_MAX).contains(&page_bytes) {
+            return Err(CORRUPT);
+        }
+        pages.page_bytes = page_bytes.into();
+        Ok(pages)
+    }
+
+    /// Counters and the number of series as of the last commit.
+    fn counts(&self) -> Result<(Counts, u64)> {
+        let mut found = Err(Error::Stale);
+        for _ in 0..SNAPSHOTS_MAX {
+            let head = self.head()?;
+            let transaction = u64_at(&head, TRANSACTION_AT)?;
+            found = self.counts_at(&head);
+            // The pages of a commit are written over by the third one after it at the earliest. What
+            // seems damaged may have been read while it was written.
+            if found.is_ok() && u64_at(&self.head()?, TRANSACTION_AT)? <= transaction + 1 {
+                return found;
+            }
+        }
+        found
+    }
+
+    fn counts_at(&self, head: &[u8]) -> Result<(Counts, u64)> {
+        let tables = self.root(bytes_at(head, MAIN_TREE_AT, TREE_BYTES)?)?.ok_or(CORRUPT)?;
+        let table = |name: &[u8]| match leaf_entry(&tables, name)? {
+            Some((IS_TREE, record)) => Ok(Some(bytes_at(record, 0, TREE_BYTES)?)),
+            None => Ok(None),
+            Some(_) => Err(CORRUPT),
+        };
+        let mut head = records::Head::default();
+        if let Some(page) = self.root(table(b"meta")?.ok_or(CORRUPT)?)?
+            && let Some((_, record)) = leaf_entry(&page, records::HEAD)?
+        {
+            head = records::Head::decode(record)?;
+        }
+        let series = match (head.next_ids, table(b"series")?) {
+            (Some(next), _) => next.series.into(),
+            // Version 1 counted them by a table that has one entry for each.
+            (None, Some(record)) => u64_at(record, ENTRIES_AT)?,
+            (None, None) => 0,
+        };
+        Ok((head.counts, series))
+    }
+
+    /// The newer of the two head pages.
+    fn head(&self) -> Result<Vec<u8>> {
+        let heads = [self.read(0, HEAD_BYTES)?, self.read(1, HEAD_BYTES)?];
+        let [first, second] = heads;
+        let is_newer = u64_at(&second, TRANSACTION_AT)? > u64_at(&first, TRANSACTION_AT)?;
+        Ok(if is_newer { second } else { first })
+    }
+
+    /// The root page of a tree, `None` where the tree is empty.
+    fn root(&self, record: &[u8]) -> Result<Option<Vec<u8>>> {
+        match u64_at(record, ROOT_AT)? {
+            NO_ROOT => Ok(None),
+            root => self.read(root, self.page_bytes).map(Some),
+        }
+    }
+
+    fn read(&self, page: u64, length: usize) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        let at = page.checked_mul(self.page_bytes as u64).ok_or(CORRUPT)?;
+        let failed = |source: io::Error| match source.kind() {
+            ErrorKind::UnexpectedEof | ErrorKind::InvalidInput => CORRUPT,
+            _ => Error::Io { what: "read the store's database".to_owned(), source },
+        };
+        self.file.read_exact_at(&mut bytes, at).map_err(failed)?;
+        Ok(bytes)
+    }
+}

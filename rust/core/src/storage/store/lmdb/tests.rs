@@ -1,0 +1,569 @@
+//! The store on disk: against its twin, at its limits, among threads and processes.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Barrier, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::super::MemoryStore;
+use super::super::child::Child;
+use super::*;
+use crate::model::batch::FieldType;
+
+mod space;
+
+fn block(sealed: Vec<u8>) -> NewBlock {
+    let counts = Counts { rows: 3, values: 5, rejected: 1, batches: 1, log_bytes: 0 };
+    NewBlock { sealed, counts }
+}
+
+/// A page of so many series and of fields of these types.
+fn names(series: u32, fields: &[FieldType]) -> NewNames {
+    NewNames { series, fields: fields.to_vec(), sealed_names: vec![7; 5 + fields.len()] }
+}
+
+fn whole_log(store: &dyn Store) -> Vec<LogEntry> {
+    let mut log: Vec<LogEntry> = Vec::new();
+    loop {
+        let next = store.log_after(log.last().map_or(0, |entry| entry.sequence)).unwrap();
+        if next.is_empty() {
+            return log;
+        }
+        log.extend(next);
+    }
+}
+
+fn pages_used(store: &LmdbStore) -> usize {
+    store.env.info().last_page_number
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// Replaces the manifest of the generation before or of another, up to a position.
+    Compact(bool, u64),
+    Retain(u64),
+    Segment(u8, Vec<u8>),
+    RemoveSegment(u8),
+    /// Appends names behind the last page or behind another.
+    Names(bool, u32, Vec<FieldType>),
+    Append(Vec<u8>),
+    Follow(u64),
+    Reopen,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let kind = prop_oneof![4 => Just(FieldType::Float), 1 => Just(FieldType::Bool), 1 => Just(FieldType::Text)];
+    let names = (prop::bool::weighted(0.7), 0..5_u32, prop::collection::vec(kind, 0..4))
+        .prop_map(|(is_last, series, fields)| Step::Names(is_last, series, fields));
+    prop_oneof![
+        3 => names,
+        3 => prop::collection::vec(any::<u8>(), 0..9_000).prop_map(Step::Append),
+        2 => (0..8_u64).prop_map(Step::Follow),
+        1 => Just(Step::Reopen),
+        2 => (any::<bool>(), 0..8_u64).prop_map(|(current, upto)| Step::Compact(current, upto)),
+        1 => (0..9_u64).prop_map(Step::Retain),
+        1 => (0..3_u8, prop::collection::vec(any::<u8>(), 1..99)).prop_map(|(id, bytes)| Step::Segment(id, bytes)),
+        1 => (0..3_u8).prop_map(Step::RemoveSegment),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+    #[test]
+    fn disk_and_twin_answer_alike(steps in prop::collection::vec(step(), 1..24)) {
+        let directory = tempfile::tempdir().unwrap();
+        let mut disk = LmdbStore::create(directory.path()).unwrap();
+        let twin = MemoryStore::default();
+        for step in steps {
+            match step {
+                Step::Names(is_last, series, fields) => {
+                    let names = names(series, &fields);
+                    let last = twin.names_after(0).unwrap().len() as u64;
+                    let after = if is_last { last } else { last + 1 };
+                    let first = disk.append_names(after, &names).unwrap();
+                    prop_assert_eq!(first, twin.append_names(after, &names).unwrap());
+                    prop_assert_eq!(first.is_some(), is_last);
+                }
+                Step::Append(sealed) => {
+                    disk.append(vec![block(sealed.clone())]).unwrap();
+                    twin.append(vec![block(sealed)]).unwrap();
+                }
+                Step::Follow(after) => {
+                    prop_assert_eq!(disk.log_after(after).unwrap(), twin.log_after(after).unwrap());
+                    let pages = disk.names_after(after).unwrap();
+                    prop_assert_eq!(pages, twin.names_after(after).unwrap());
+                    let one = disk.log_get(&[after]).ok();
+                    prop_assert_eq!(one, twin.log_get(&[after]).ok());
+                }
+                Step::Compact(is_current, upto) => {
+                    let generation = disk.view(0, 0).unwrap().generation + u64::from(!is_current);
+                    let manifest = [upto.to_le_bytes().as_slice(), b"manifest"].concat();
+                    let replaced = disk.replace_manifest(generation, &manifest, upto).unwrap();
+                    prop_assert_eq!(replaced, is_current);
+                    let twins = twin.replace_manifest(generation, &manifest, upto).unwrap();
+                    prop_assert_eq!(replaced, twins);
+                }
+                Step::Retain(seconds) => {
+                    disk.set_retention(seconds).unwrap();
+                    twin.set_retention(seconds).unwrap();
+                }
+                Step::Segment(id, bytes) => {
+                    for store in [&disk as &dyn Store, &twin] {
+                        if store.read_segment(&[id; 16], 0, 0).is_err() {
+                            let mut new = store.create_segment(&[id; 16]).unwrap();
+                            new.append(&bytes).unwrap();
+                            new.finish().unwrap();
+                        }
+                    }
+                }
+                Step::RemoveSegment(id) => {
+                    disk.remove_segment(&[id; 16]).unwrap();
+                    twin.remove_segment(&[id; 16]).unwrap();
+                }
+                Step::Reopen => {
+                    drop(disk);
+                    disk = LmdbStore::open(directory.path()).unwrap();
+                }
+            }
+            prop_assert_eq!(disk.head().unwrap(), twin.head().unwrap());
+            prop_assert_eq!(disk.counts().unwrap(), twin.counts().unwrap());
+            for (after, generation) in [(0, 0), (2, 1), (u64::MAX, 3)] {
+                let view = disk.view(after, generation).unwrap();
+                prop_assert_eq!(view, twin.view(after, generation).unwrap());
+            }
+            for id in 0..3 {
+                let read = |store: &dyn Store| store.read_segment(&[id; 16], 0, 1).ok();
+                prop_assert_eq!(read(&disk), read(&twin));
+            }
+        }
+        prop_assert_eq!(whole_log(&disk), whole_log(&twin));
+        prop_assert_eq!(disk.names_after(0).unwrap(), twin.names_after(0).unwrap());
+    }
+}
+
+#[test]
+fn one_process_opens_a_store_once_and_again_after_closing() {
+    let directory = tempfile::tempdir().unwrap();
+    assert!(matches!(LmdbStore::open(directory.path()), Err(Error::Missing(_))));
+    let store = LmdbStore::create(directory.path()).unwrap();
+    let second = LmdbStore::open(directory.path());
+    assert!(matches!(second, Err(Error::Database { .. })), "{:?}", second.err());
+    assert!(matches!(LmdbStore::create(directory.path()), Err(Error::Exists(_))));
+    store.append(vec![block(vec![7])]).unwrap();
+    drop(store);
+    assert_eq!(LmdbStore::open(directory.path()).unwrap().head().unwrap(), 1);
+}
+
+#[test]
+fn a_closed_store_ends_its_calls_and_is_opened_anew_when_the_last_one_has_ended() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = std::sync::Arc::new(LmdbStore::create(directory.path()).unwrap());
+    let (entered, release) = (Barrier::new(2), Barrier::new(2));
+    thread::scope(|scope| {
+        let under_way = std::sync::Arc::clone(&store);
+        let (entered, release) = (&entered, &release);
+        scope.spawn(move || {
+            let read: Result<()> = under_way.env.read("hold a reader", |_| {
+                entered.wait();
+                release.wait();
+                Ok(())
+            });
+            read.unwrap();
+            assert!(matches!(under_way.head(), Err(Error::Closed)));
+        });
+        entered.wait();
+        store.close();
+        drop(store);
+        let reopened = scope.spawn(|| LmdbStore::open(directory.path()));
+        release.wait();
+        let reopened = reopened.join().unwrap().unwrap();
+        reopened.append(vec![block(vec![1])]).unwrap();
+    });
+}
+
+/// A process that stands still with the write lock held stops nobody who only reads.
+#[test]
+fn a_store_is_opened_and_read_while_a_writer_stands_still() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = LmdbStore::create(directory.path()).unwrap();
+    store.append(vec![block(vec![1])]).unwrap();
+    let written = store.env.write("stand still", |_| {
+        let mut child = Child::start("read", directory.path());
+        assert_eq!(child.ask("head"), "1");
+        child.end();
+        Ok(())
+    });
+    written.unwrap();
+}
+
+/// `/metrics` looks at each tenant, whatever its processes do at that moment.
+#[test]
+fn counts_are_read_without_a_lock_while_commits_go_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let missing = LmdbStore::peek(directory.path());
+    assert!(matches!(missing, Err(Error::Missing(_))), "{missing:?}");
+    let store = LmdbStore::create(directory.path()).unwrap();
+    let peek = || LmdbStore::peek(directory.path()).unwrap();
+    assert_eq!(peek().counts, Counts::default());
+    store.append_names(0, &names(3, &[])).unwrap();
+    let mut segment = store.create_segment(&[7; 16]).unwrap();
+    segment.append(&[1; 100]).unwrap();
+    segment.finish().unwrap();
+    // The manifest is not in the way, however large it is.
+    assert!(store.replace_manifest(0, &[1; 9_000], 0).unwrap());
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            (0..200).for_each(|_| store.append(vec![block(vec![1; 100])]).unwrap());
+            done.store(true, Ordering::Release);
+        });
+        let mut batches = 0;
+        while !done.load(Ordering::Acquire) {
+            let counts = peek().counts;
+            assert!(counts.batches >= batches && counts.rows == 3 * counts.batches);
+            batches = counts.batches;
+        }
+    });
+    let stored_bytes = store.stored_bytes().unwrap();
+    let counts = store.counts().unwrap();
+    let expected = Peeked { counts, series: 3, segments: 1, stored_bytes };
+    let while_locked: Result<Peeked> = store.env.write("stand still", |_| Ok(peek()));
+    assert_eq!((peek(), while_locked.unwrap()), (expected, expected));
+}
+
+#[test]
+fn counts_of_a_damaged_file_are_an_error_or_numbers_never_a_panic() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = LmdbStore::create(directory.path()).unwrap();
+    (0..3).for_each(|_| store.append(vec![block(vec![1])]).unwrap());
+    drop(store);
+    let file = plane_path(directory.path());
+    let whole = std::fs::read(&file).unwrap();
+    let mut refused = 0;
+    for at in (0..whole.len()).step_by(23) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x11;
+        std::fs::write(&file, &bytes).unwrap();
+        refused += u32::from(LmdbStore::peek(directory.path()).is_err());
+    }
+    for length in (0..whole.len()).step_by(1_021) {
+        std::fs::write(&file, &whole[..length]).unwrap();
+        drop(LmdbStore::peek(directory.path()));
+    }
+    assert!(refused > 0);
+}
+
+/// A process ended at about 1,011 tenants, as it has 1,024 keys for thread-local data.
+#[test]
+fn a_process_opens_more_stores_than_it_has_thread_local_keys() {
+    const STORES: usize = 1_200;
+    raise_descriptor_limit(STORES as u64 * 4 + 1_024);
+    let memory = Path::new("/dev/shm");
+    let memory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    let memory = memory.unwrap();
+    let stores: Vec<_> = (0..STORES)
+        .map(|number| {
+            let directory = memory.path().join(number.to_string());
+            std::fs::create_dir(&directory).unwrap();
+            let store = LmdbStore::create(&directory).unwrap();
+            store.append(vec![block(vec![1])]).unwrap();
+            store
+        })
+        .collect();
+    assert!(stores.iter().all(|store| store.head().unwrap() == 1));
+}
+
+/// As each child of the service does it.
+#[expect(unsafe_code, reason = "the standard library knows no limits of a process")]
+fn raise_descriptor_limit(wanted: u64) {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the call writes to `limit` and nowhere else.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    limit.rlim_cur = limit.rlim_cur.max(wanted);
+    // SAFETY: the call reads `limit` and nothing else.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }, 0);
+}
+
+#[test]
+fn pages_raced_for_follow_each_other_and_no_id_is_given_twice() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = LmdbStore::create(directory.path()).unwrap();
+    let start = Barrier::new(8);
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            let (store, start) = (&store, &start);
+            scope.spawn(move || {
+                start.wait();
+                let mut last = 0;
+                for _ in 0..5 {
+                    let names = names(3, &[FieldType::Float]);
+                    while store.append_names(last, &names).unwrap().is_none() {
+                        last = store.names_after(last).unwrap().last().unwrap().sequence;
+                    }
+                }
+            });
+        }
+    });
+    let pages = store.names_after(0).unwrap();
+    assert_eq!(pages.len(), 40);
+    assert!(pages.iter().flat_map(|page| &page.series).copied().eq(0..120));
+    assert!(pages.iter().flat_map(|page| &page.fields).map(|(id, _)| *id).eq(0..40));
+    assert_eq!(LmdbStore::peek(directory.path()).unwrap().series, 120);
+}
+
+/// An environment of version 1 had a table of series and one of fields, and a head without ids.
+#[test]
+fn a_store_of_version_1_goes_on_where_it_was() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = LmdbStore::create(directory.path()).unwrap();
+    store.append_names(0, &names(3, &[FieldType::Bool])).unwrap();
+    let old = ["series", "fields"];
+    let made = store.env.create_tables(|open, txn| {
+        let mut make = |name| open.create_database::<Bytes, Bytes>(txn, Some(name));
+        Ok([make(old[0])?, make(old[1])?])
+    });
+    let fill = |txn: &mut RwTxn<'_>| {
+        let [series, fields] = made.as_ref().unwrap();
+        (0..3).try_for_each(|id: u8| series.put(txn, &[id], &[id]))?;
+        fields.put(txn, &[0], &[0])?;
+        Ok(store.tables.meta.delete(txn, records::HEAD)?)
+    };
+    assert!(store.env.write("write as version 1 did", fill).unwrap());
+    drop(store);
+    let store = LmdbStore::open(directory.path()).unwrap();
+    assert_eq!(LmdbStore::peek(directory.path()).unwrap().series, 3);
+    let first = store.append_names(1, &names(1, &[FieldType::Text])).unwrap();
+    assert_eq!(first, Some(FirstIds { series: 3, field: 1 }));
+    drop(store);
+    let store = LmdbStore::open(directory.path()).unwrap();
+    assert_eq!(LmdbStore::peek(directory.path()).unwrap().series, 4);
+    let is_empty = store.env.read("look at the old tables", |txn| {
+        let [series, fields] = store.tables.version_1.map(|table| table.unwrap().is_empty(txn));
+        Ok(series? && fields?)
+    });
+    assert!(is_empty.unwrap());
+}
+
+#[test]
+fn thirty_two_writers_share_commits_and_keep_their_order() {
+    const WRITERS: u8 = 32;
+    const BLOCKS: u8 = 12;
+    let directory = tempfile::tempdir().unwrap();
+    let store = LmdbStore::create(directory.path()).unwrap();
+    let commits_before = store.env.info().last_txn_id;
+    let start = Barrier::new(usize::from(WRITERS));
+    thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let (store, start) = (&store, &start);
+            scope.spawn(move || {
+                start.wait();
+                for number in 0..BLOCKS {
+                    store.append(vec![block(vec![writer, number])]).unwrap();
+                }
+            });
+        }
+    });
+    let batches = usize::from(WRITERS) * usize::from(BLOCKS);
+    let commits = store.env.info().last_txn_id - commits_before;
+    assert!(commits < batches, "{commits} commits for {batches} batches");
+    let log = whole_log(&store);
+    assert_eq!(log.len(), batches);
+    for writer in 0..WRITERS {
+        let numbers = log.iter().filter(|entry| entry.sealed[0] == writer);
+        assert!(numbers.map(|entry| entry.sealed[1]).eq(0..BLOCKS));
+    }
+    assert_eq!(store.counts().unwrap().batches, batches as u64);
+}
+
+/// More pages than LMDB's lists have room for, which is small as each store has its own: it writes
+/// some of them before the commit.
+#[test]
+fn as_many_blocks_as_may_wait_are_stored_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = LmdbStore::create(directory.path()).unwrap();
+    let number = |entry: u32| entry.to_le_bytes();
+    let blocks = (0..65_536).map(|entry| block([number(entry).as_slice(), &[1; 300]].concat()));
+    store.append(blocks.collect()).unwrap();
+    store.append((0..40).map(|at| large_block(1, at)).collect()).unwrap();
+    let log = whole_log(&store);
+    assert_eq!(log.len(), 65_576);
+    assert!((0..65_536).zip(&log).all(|(entry, stored)| stored.sealed.starts_with(&number(entry))));
+    assert!(
+        (0..40).zip(&log[65_536..]).all(|(at, stored)| *stored.sealed == large_block(1, at).sealed)
+    );
+    assert!(store.replace_manifest(0, b"all", 65_576).unwrap());
+    drop(store);
+    let store = LmdbStore::open(directory.path()).unwrap();
+    assert_eq!(store.verify_tables().unwrap(), [""; 0]);
+    store.append(vec![block(vec![1])]).unwrap();
+    assert_eq!(whole_log(&store).len(), 1);
+}
+
+/// A block of one MiB that says who wrote it and when.
+fn large_block(writer: u8, number: u8) -> NewBlock {
+    let mut sealed = vec![writer ^ number; 1 << 20];
+    sealed[..2].copy_from_slice(&[writer, number]);
+    block(sealed)
+}
+
+#[test]
+fn the_map_grows_under_several_writers_and_another_process_follows() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = LmdbStore::create(directory.path()).unwrap();
+    let map_before = store.env.info().map_size;
+    let blocks = u8::try_from(map_before >> 20).unwrap() / 2 + 8;
+    // The child has mapped the file at its first size and stays asleep while it outgrows that.
+    let mut child = Child::start("grow", directory.path());
+    thread::scope(|scope| {
+        for writer in 0..2 {
+            let store = &store;
+            scope.spawn(move || {
+                for number in 0..blocks {
+                    store.append(vec![large_block(writer, number)]).unwrap();
+                    assert!(!store.log_after(store.head().unwrap() - 1).unwrap().is_empty());
+                }
+            });
+        }
+    });
+    let map_after = store.env.info().map_size;
+    assert!(map_after > map_before, "{map_after}");
+    assert_eq!(child.ask("follow"), format!("{}", 2 * u64::from(blocks)));
+    assert_eq!(child.ask("append"), "done");
+    child.end();
+    let log = whole_log(&store);
+    assert_eq!(log.len(), 2 * usize::from(blocks) + 3);
+    for writer in 0..3 {
+        let entries = log.iter().filter(|entry| entry.sealed[0] == writer);
+        for (number, entry) in (0..).zip(entries) {
+            assert_eq!(entry.sealed, large_block(writer, number).sealed);
+        }
+    }
+}
+
+#[test]
+fn a_reader_that_was_killed_does_not_stop_the_reuse_of_space() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = LmdbStore::create(directory.path()).unwrap();
+    let commit = |count| (0..count).for_each(|_| store.append(vec![block(Vec::new())]).unwrap());
+    commit(20);
+    let mut child = Child::start("read", directory.path());
+    child.ask("hold");
+    let before = pages_used(&store);
+    commit(40);
+    assert!(pages_used(&store) > before, "the reader pins nothing: this test shows nothing");
+    child.kill();
+    commit(super::super::lmdb_env::COMMITS_PER_CHECK);
+    let freed = pages_used(&store);
+    commit(100);
+    assert!(pages_used(&store) <= freed + 4, "{freed} then {}", pages_used(&store));
+}
+
+#[test]
+fn more_readers_than_slots_are_refused_and_the_store_goes_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = LmdbStore::create(directory.path()).unwrap();
+    let (started, release) = (AtomicU32::new(0), AtomicBool::new(false));
+    let refused = Mutex::new(Vec::new());
+    let readers = store.env.info().maximum_number_of_readers + 8;
+    thread::scope(|scope| {
+        for _ in 0..readers {
+            let (store, started, release, refused) = (&store, &started, &release, &refused);
+            let small = thread::Builder::new().stack_size(64 << 10);
+            let reader = small.spawn_scoped(scope, move || {
+                let outcome = store.env.read("hold a reader", |_| {
+                    started.fetch_add(1, Ordering::AcqRel);
+                    while !release.load(Ordering::Acquire) {
+                        thread::park_timeout(Duration::from_millis(20));
+                    }
+                    Ok(())
+                });
+                if let Err(error) = outcome {
+                    started.fetch_add(1, Ordering::AcqRel);
+                    refused.lock().unwrap().push(error);
+                }
+            });
+            reader.unwrap();
+        }
+        while started.load(Ordering::Acquire) < readers {
+            thread::sleep(Duration::from_millis(5));
+        }
+        release.store(true, Ordering::Release);
+    });
+    let refused = refused.into_inner().unwrap();
+    assert!(!refused.is_empty());
+    assert!(refused.iter().all(|error| matches!(error, Error::Database { .. })), "{refused:?}");
+    store.append(vec![block(vec![1])]).unwrap();
+    // A table of readers that was full once is no reason to refuse a process that opens now.
+    let mut child = Child::start("read", directory.path());
+    assert_eq!(child.ask("head"), "1");
+    child.end();
+}
+
+#[test]
+#[expect(unsafe_code, reason = "a fork is what this is about")]
+fn a_handle_refuses_to_work_after_a_fork() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = LmdbStore::create(directory.path()).unwrap();
+    store.append(vec![block(vec![1])]).unwrap();
+    // SAFETY: the child calls nothing that waits for a lock another thread may hold, and ends
+    // without running a destructor.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let forked = [
+            store.head().map(drop),
+            store.append(vec![block(vec![2])]),
+            store.append_names(0, &names(1, &[])).map(drop),
+        ];
+        let refused = forked.iter().all(|outcome| matches!(outcome, Err(Error::Forked)));
+        // SAFETY: see above.
+        unsafe { libc::_exit(i32::from(!refused)) }
+    }
+    let mut status = -1;
+    // SAFETY: `status` outlives the call.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0, "the child went on with its parent's handle");
+    store.append(vec![block(vec![3])]).unwrap();
+    assert_eq!(whole_log(&store).len(), 2);
+}
+
+/// What the child processes of the tests above do; started by them only.
+#[test]
+#[ignore = "a child process of other tests"]
+fn child() {
+    let Some((role, directory)) = Child::role() else { return };
+    let alone = match &*role {
+        "fill" => Some(space::fill_the_disk as fn(&Path)),
+        "limit" => Some(space::reach_the_limit as fn(&Path)),
+        _ => None,
+    };
+    if let Some(work) = alone {
+        Child::serve(|_| {
+            work(&directory);
+            "done".to_owned()
+        });
+        return;
+    }
+    let store = LmdbStore::open(&directory).unwrap();
+    Child::serve(|order| match order {
+        "head" => store.head().unwrap().to_string(),
+        "follow" => whole_log(&store).len().to_string(),
+        "append" => {
+            (0..3).for_each(|number| store.append(vec![large_block(2, number)]).unwrap());
+            "done".to_owned()
+        }
+        _ => {
+            // Says so from inside the transaction, and stays there until it is killed.
+            let held: Result<()> = store.env.read("hold a reader", |txn| {
+                store.tables.head(txn)?;
+                Child::answer("held");
+                loop {
+                    thread::park();
+                }
+            });
+            format!("{held:?}")
+        }
+    });
+}

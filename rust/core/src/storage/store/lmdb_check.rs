@@ -1,0 +1,299 @@
+//! Whether an LMDB file can be used without harm.
+//!
+//! LMDB trusts its pages: a damaged one sends it beyond its map, and that ends the process, with it
+//! every tenant's requests. So before a file is used, each page of its trees is looked at, through
+//! reads of the file and not through the map. What the trees hold is sealed and checked when it is
+//! read.
+
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+
+use super::lmdb_file::{
+    BRANCH, CORRUPT, FREE_TREE_AT, HEADER_BYTES, IS_TREE, KINDS, LAST_PAGE_AT, LEAF, MAIN_TREE_AT,
+    NO_ROOT, NODE_BYTES, ON_OVERFLOW_PAGES, OVERFLOW, ROOT_AT, TRANSACTION_AT, TREE_BYTES,
+    bytes_at, u16_at, u64_at,
+};
+use crate::model::error::{Error, Result};
+
+/// LMDB keeps the path to a page in an array of this length.
+const DEPTH_MAX: usize = 32;
+
+/// Looks at every page of every tree as of `transaction`, of which the caller holds a snapshot, and
+/// which says of itself that it has no page after `last_page_max`.
+///
+/// # Errors
+/// [`Error::Stale`] where its head page was written over, [`Error::Corrupt`], [`Error::Io`].
+pub(super) fn check(
+    file: &File,
+    page_bytes: usize,
+    transaction: u64,
+    last_page_max: u64,
+) -> Result<()> {
+    let mut walk = Walk { file, page_bytes, last_page: 1, seen: Vec::new() };
+    let head = walk.read(transaction % 2, page_bytes)?;
+    if u64_at(&head, TRANSACTION_AT)? != transaction {
+        return Err(Error::Stale);
+    }
+    walk.last_page = u64_at(&head, LAST_PAGE_AT)?;
+    if walk.last_page > last_page_max {
+        return Err(CORRUPT);
+    }
+    walk.seen = vec![0; usize::try_from(walk.last_page / 64 + 1).map_err(|_| CORRUPT)?];
+    walk.tree(bytes_at(&head, MAIN_TREE_AT, TREE_BYTES)?, &mut Walk::named_tree)?;
+    walk.tree(bytes_at(&head, FREE_TREE_AT, TREE_BYTES)?, &mut Walk::free_pages)
+}
+
+/// What is done with the value of a leaf: its flags and bytes, those on overflow pages left out.
+type Visit<'v, 'f> = &'v mut dyn FnMut(&mut Walk<'f>, Value<'_>) -> Result<()>;
+
+#[derive(Clone, Copy)]
+struct Value<'a> {
+    is_tree: bool,
+    bytes: &'a [u8],
+    /// First page and length of a value on overflow pages.
+    overflow: Option<(u64, usize)>,
+}
+
+struct Walk<'f> {
+    file: &'f File,
+    page_bytes: usize,
+    last_page: u64,
+    /// A bit for each page that something leads to.
+    seen: Vec<u64>,
+}
+
+impl<'f> Walk<'f> {
+    fn tree(&mut self, record: &[u8], visit: Visit<'_, 'f>) -> Result<()> {
+        match u64_at(record, ROOT_AT)? {
+            NO_ROOT => Ok(()),
+            root => self.page(root, 1, visit),
+        }
+    }
+
+    fn page(&mut self, number: u64, depth: usize, visit: Visit<'_, 'f>) -> Result<()> {
+        self.mark(number)?;
+        let page = self.read(number, self.page_bytes)?;
+        let kind = u16_at(&page, 10)? & KINDS;
+        let (lower, upper) = (usize::from(u16_at(&page, 12)?), usize::from(u16_at(&page, 14)?));
+        let sound = u64_at(&page, 0)? == number
+            && matches!(kind, BRANCH | LEAF)
+            && (HEADER_BYTES..=upper).contains(&lower)
+            && upper <= self.page_bytes
+            && depth <= DEPTH_MAX;
+        let node_count = lower.saturating_sub(HEADER_BYTES) / 2;
+        // A branch leads somewhere else than its only child would.
+        if !sound || node_count < if kind == BRANCH { 2 } else { 1 } {
+            return Err(CORRUPT);
+        }
+        for index in 0..node_count {
+            let at = usize::from(u16_at(&page, HEADER_BYTES + 2 * index)?);
+            let header = bytes_at(&page, at, NODE_BYTES)?;
+            let low = u64::from(u16_at(header, 0)?) | u64::from(u16_at(header, 2)?) << 16;
+            let flags = u16_at(header, 4)?;
+            let value_at = at + NODE_BYTES + usize::from(u16_at(header, 6)?);
+            if at < upper || value_at > self.page_bytes {
+                return Err(CORRUPT);
+            }
+            if kind == BRANCH {
+                self.page(low | u64::from(flags) << 32, depth + 1, visit)?;
+                continue;
+            }
+            let length = usize::try_from(low).map_err(|_| CORRUPT)?;
+            let value = match flags {
+                ON_OVERFLOW_PAGES => {
+                    let first = u64_at(&page, value_at)?;
+                    self.overflow(first, length)?;
+                    Value { is_tree: false, bytes: &[], overflow: Some((first, length)) }
+                }
+                0 | IS_TREE => {
+                    let bytes = bytes_at(&page, value_at, length)?;
+                    Value { is_tree: flags == IS_TREE, bytes, overflow: None }
+                }
+                _ => return Err(CORRUPT),
+            };
+            visit(self, value)?;
+        }
+        Ok(())
+    }
+
+    fn overflow(&mut self, first: u64, length: usize) -> Result<()> {
+        let header = self.read(first, HEADER_BYTES)?;
+        let pages = (HEADER_BYTES + length).div_ceil(self.page_bytes) as u64;
+        let claimed = u64::from(u16_at(&header, 12)?) | u64::from(u16_at(&header, 14)?) << 16;
+        let kind = u16_at(&header, 10)? & KINDS;
+        if u64_at(&header, 0)? != first || kind != OVERFLOW || claimed < pages {
+            return Err(CORRUPT);
+        }
+        (first..first.saturating_add(claimed)).try_for_each(|page| self.mark(page))
+    }
+
+    /// A value of the main tree: a named tree.
+    fn named_tree(&mut self, value: Value<'_>) -> Result<()> {
+        if !value.is_tree || value.bytes.len() != TREE_BYTES || u16_at(value.bytes, 4)? != 0 {
+            return Err(CORRUPT);
+        }
+        self.tree(value.bytes, &mut |_, value| if value.is_tree { Err(CORRUPT) } else { Ok(()) })
+    }
+
+    /// A value of the free tree: how many pages, then each. None may be in use.
+    fn free_pages(&mut self, value: Value<'_>) -> Result<()> {
+        let stored;
+        let list = match value.overflow {
+            Some((first, length)) => {
+                stored = self.read(first, HEADER_BYTES + length)?;
+                bytes_at(&stored, HEADER_BYTES, length)?
+            }
+            None => value.bytes,
+        };
+        let count = usize::try_from(u64_at(list, 0)?).map_err(|_| CORRUPT)?;
+        if count.checked_add(1).and_then(|words| words.checked_mul(8)) > Some(list.len()) {
+            return Err(CORRUPT);
+        }
+        (1..=count).try_for_each(|index| self.mark(u64_at(list, 8 * index)?))
+    }
+
+    /// Notes that something leads to a page; no page has two such things.
+    fn mark(&mut self, page: u64) -> Result<()> {
+        if page < 2 || page > self.last_page {
+            return Err(CORRUPT);
+        }
+        let word = usize::try_from(page / 64).map_err(|_| CORRUPT)?;
+        let bits = self.seen.get_mut(word).ok_or(CORRUPT)?;
+        let bit = 1 << (page % 64);
+        if *bits & bit != 0 {
+            return Err(CORRUPT);
+        }
+        *bits |= bit;
+        Ok(())
+    }
+
+    fn read(&self, page: u64, length: usize) -> Result<Vec<u8>> {
+        let end = (self.last_page + 1).saturating_mul(self.page_bytes as u64);
+        let at = page.saturating_mul(self.page_bytes as u64);
+        if at.saturating_add(length as u64) > end {
+            return Err(CORRUPT);
+        }
+        let mut bytes = vec![0; length];
+        let failed = |source: io::Error| match source.kind() {
+            ErrorKind::UnexpectedEof => CORRUPT,
+            _ => Error::Io { what: "read the store's database".to_owned(), source },
+        };
+        self.file.read_exact_at(&mut bytes, at).map_err(failed)?;
+        Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{LmdbStore, NewBlock, NewNames, Store};
+    use super::*;
+    use std::path::{Path, PathBuf};
+
+    /// A folder that goes with the test.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let name = format!("fleetcast-check-{name}-{}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            std::fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            drop(std::fs::remove_dir_all(&self.0));
+        }
+    }
+
+    /// Small values, values on overflow pages, trees of two levels, freed pages.
+    fn fill(folder: &Path) {
+        let store = LmdbStore::create(folder).unwrap();
+        for number in 0..120_u16 {
+            let names = NewNames { series: 1, sealed_names: vec![1; 40], fields: Vec::new() };
+            store.append_names(number.into(), &names).unwrap();
+            let sealed = vec![7; if number % 3 == 0 { 9_000 } else { 100 }];
+            store.append(vec![NewBlock { sealed, ..Default::default() }]).unwrap();
+        }
+    }
+
+    fn checked(file: &Path) -> Result<()> {
+        let pages = std::fs::metadata(file).unwrap().len() / 4096;
+        let file = File::open(file).unwrap();
+        let newest = newest(&file);
+        check(&file, 4096, newest, 2 * pages)
+    }
+
+    /// The last transaction.
+    fn newest(file: &File) -> u64 {
+        let number = |page: u64| {
+            let mut bytes = [0; 8];
+            file.read_exact_at(&mut bytes, page * 4096 + TRANSACTION_AT as u64).unwrap();
+            u64::from_le_bytes(bytes)
+        };
+        number(0).max(number(1))
+    }
+
+    #[test]
+    fn a_sound_file_passes_and_no_damage_of_it_panics() {
+        let folder = Folder::new("damage");
+        fill(&folder.0);
+        let file = folder.0.join("plane.mdb");
+        checked(&file).unwrap();
+        let whole = std::fs::read(&file).unwrap();
+        let damaged = folder.0.join("damaged.mdb");
+        let mut found = 0;
+        // A prime stride meets every part of a page sooner or later.
+        for at in (0..whole.len()).step_by(613) {
+            for value in [0x00, 0xff, whole[at] ^ 0x01] {
+                let mut bytes = whole.clone();
+                bytes[at] = value;
+                std::fs::write(&damaged, &bytes).unwrap();
+                found += u32::from(checked(&damaged).is_err());
+            }
+        }
+        assert!(found > 0);
+    }
+
+    #[test]
+    fn a_page_of_noise_or_zeros_in_a_tree_is_found() {
+        let folder = Folder::new("pages");
+        fill(&folder.0);
+        let file = folder.0.join("plane.mdb");
+        let whole = std::fs::read(&file).unwrap();
+        for (number, page) in whole.chunks(4096).enumerate().skip(2) {
+            // Freed pages keep their old bytes, and nothing leads to them.
+            let kind = u16_at(page, 10).unwrap() & KINDS;
+            if u64_at(page, 0).unwrap() != number as u64 || !matches!(kind, BRANCH | LEAF) {
+                continue;
+            }
+            for fill in [0x00, 0xa5] {
+                let mut bytes = whole.clone();
+                bytes[number * 4096..][..4096].fill(fill);
+                let damaged = folder.0.join("damaged.mdb");
+                std::fs::write(&damaged, &bytes).unwrap();
+                let outcome = checked(&damaged);
+                assert!(outcome.is_err() || is_free(&whole, number as u64), "page {number}");
+            }
+        }
+    }
+
+    /// Whether damage to a page may go unnoticed: only where the sound file never leads to it.
+    fn is_free(whole: &[u8], page: u64) -> bool {
+        let folder = Folder::new("free");
+        let path = folder.0.join("whole.mdb");
+        std::fs::write(&path, whole).unwrap();
+        let file = File::open(&path).unwrap();
+        let last_page = whole.len() as u64 / 4096 - 1;
+        let seen = vec![0; 1 + usize::try_from(last_page / 64).unwrap()];
+        let mut walk = Walk { file: &file, page_bytes: 4096, last_page, seen };
+        let heads = [walk.read(0, 4096).unwrap(), walk.read(1, 4096).unwrap()];
+        let head = heads.iter().max_by_key(|head| u64_at(head, TRANSACTION_AT).unwrap()).unwrap();
+        walk.tree(bytes_at(head, MAIN_TREE_AT, TREE_BYTES).unwrap(), &mut Walk::named_tree)
+            .unwrap();
+        let root = u64_at(head, FREE_TREE_AT + ROOT_AT).unwrap();
+        walk.seen[usize::try_from(page / 64).unwrap()] >> (page % 64) & 1 == 0 && page != root
+    }
+}

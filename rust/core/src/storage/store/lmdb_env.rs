@@ -1,0 +1,425 @@
+//! An LMDB environment that grows by itself, never survives a fork, and frees stale readers.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{PoisonError, RwLock};
+
+use heed::{
+    CommitOrAbort, DatabaseOpener, Env, EnvFlags, EnvOpenOptions, MdbError, OnCommit, RoTxn, RwTxn,
+    WithoutTls,
+};
+
+use super::claim::Claim;
+use super::commit_marks::CommitMarks;
+use super::lmdb_check;
+use crate::model::error::{Error, Result, is_disk_full};
+
+/// Map of a new environment, bytes. The map is address space, not memory or disk.
+const MAP_BYTES_MIN: usize = 64 << 20;
+
+/// Reader slots: one per thread that reads at the same moment, over all processes.
+const READERS_MAX: u32 = 1_024;
+
+/// Commits between two looks for readers whose process is gone: bounds the pages they pin.
+pub(super) const COMMITS_PER_CHECK: u32 = 256;
+
+/// Bytes by which a file must be able to grow if a write that LMDB could not finish is not to be
+/// put down to a full disk.
+const ROOM_BYTES_MIN: u64 = 1 << 20;
+
+/// Snapshots tried for one whose head page is not written over before it is read, which takes two
+/// commits.
+const CHECKS_MAX: u32 = 16;
+
+pub(super) struct Environment {
+    env: Env<WithoutTls>,
+    /// Closed after `env`, never before: the system drops every lock a process has on a file as soon
+    /// as it closes any descriptor of it, and with its locks this process would pass for dead.
+    commits: CommitMarks,
+    path: PathBuf,
+    /// Held shared by every transaction and exclusively while the map is resized, which LMDB
+    /// allows only while this process has no transaction open.
+    resize_gate: RwLock<()>,
+    process_id: u32,
+    /// Write transactions begun.
+    writes: AtomicU32,
+    /// Given up last, when no descriptor of the lock file is left to be closed.
+    claim: Claim,
+}
+
+impl Environment {
+    /// Opens or makes the environment at `path`, a file beside its lock file.
+    pub(super) fn open(path: &Path, tables: u32) -> Result<Self> {
+        let claim = Claim::on(path)?;
+        let stored = std::fs::metadata(path).map_or(0, |meta| meta.len());
+        let map_bytes = map_bytes_for(usize::try_from(stored).unwrap_or(usize::MAX));
+        // Without thread-local slots: a key of those for each environment, and a process has 1,024.
+        let mut options = EnvOpenOptions::new().read_txn_without_tls();
+        options.map_size(map_bytes).max_readers(READERS_MAX).max_dbs(tables);
+        // NO_MEM_INIT is left out on purpose: it would let freed heap bytes, plaintext among
+        // them, reach the disk. NO_SUB_DIR only names the file.
+        //
+        // SAFETY: the file is ours alone: it lives in a directory of mode 0700, every process
+        // opens it through this function, with locking on, and no process truncates it. The claim
+        // keeps this process from opening it twice.
+        #[expect(unsafe_code, reason = "a memory-mapped file cannot be opened safely")]
+        let env = unsafe { options.flags(EnvFlags::NO_SUB_DIR).open(path) };
+        let env = env.map_err(|error| open_error(path, error))?;
+        let lock_file = reserve_lock_file(path)?;
+        let opened = Self {
+            env,
+            commits: CommitMarks::on(lock_file),
+            path: path.to_owned(),
+            resize_gate: RwLock::new(()),
+            process_id: std::process::id(),
+            writes: AtomicU32::new(0),
+            claim,
+        };
+        opened.make_safe()?;
+        opened.free_stale_readers()?;
+        Ok(opened)
+    }
+
+    /// Lets no transaction begin any more. The file can be opened anew once this is dropped.
+    pub(super) fn close(&self) {
+        self.claim.close();
+    }
+
+    /// # Errors
+    /// [`Error::Closed`].
+    pub(super) fn check_open(&self) -> Result<()> {
+        if self.claim.is_closed() { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    /// Makes sure that using the file cannot end the process: every page of its trees is sound, and
+    /// the file is as long as its own head says, since a mapped page that no file stands behind
+    /// must not be touched. LMDB leaves free pages at the end unwritten now and then.
+    ///
+    /// And that what this process sees is what is on disk. When LMDB cannot write its head page for
+    /// sure, it puts the old one back, unsynced: the new one may be on disk still, and would lead to
+    /// the pages of the next commit if power failed before that is complete.
+    fn make_safe(&self) -> Result<()> {
+        let failed = |error| open_error(&self.path, error);
+        let io_failed = |error| Error::io("make sure of", &self.path, error);
+        let page_bytes = self.env.unnamed_database_stat().page_size as usize;
+        let file = self.env.try_clone_inner_file().map_err(failed)?;
+        file.sync_data().map_err(io_failed)?;
+        let bytes_needed = || (self.env.info().last_page_number as u64 + 1) * page_bytes as u64;
+        let length = || Ok(file.metadata().map_err(io_failed)?.len());
+        let bytes_max = length()?.saturating_mul(2).saturating_add(MAP_BYTES_MIN as u64);
+        if bytes_needed() > bytes_max {
+            return Err(Error::Corrupt { what: "the store's database" });
+        }
+        let last_page_max = bytes_max / page_bytes as u64;
+        // The snapshot keeps its pages from being written over, so no writer has to wait for this.
+        let check = |txn: &RoTxn<'_, WithoutTls>| {
+            let transaction = txn.id() as u64;
+            Ok(lmdb_check::check(&file, page_bytes, transaction, last_page_max)?)
+        };
+        let mut outcome = Err(Error::Stale);
+        for _ in 0..CHECKS_MAX {
+            outcome = self.read("check the store", check);
+            if !matches!(outcome, Err(Error::Stale)) {
+                break;
+            }
+        }
+        match outcome {
+            Err(Error::Stale) => return Err(Error::Corrupt { what: "the store's database" }),
+            outcome => outcome?,
+        }
+        // Not before: others who have mapped a file that was cut short tell so by its length.
+        if length()? < bytes_needed() {
+            // Only a writer makes the file longer, so nobody does while this transaction lives.
+            let _txn = self.env.write_txn().map_err(failed)?;
+            let bytes = bytes_needed();
+            if length()? < bytes {
+                file.set_len(bytes).map_err(io_failed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether nothing was ever committed.
+    pub(super) fn is_new(&self) -> bool {
+        self.env.info().last_txn_id == 0
+    }
+
+    /// Makes the named tables that `make` asks for.
+    pub(super) fn create_tables<'e, D: OnCommit + 'e>(
+        &'e self,
+        make: impl FnOnce(&DatabaseOpener<'e, WithoutTls>, &mut RwTxn<'e>) -> heed::Result<D>,
+    ) -> Result<D::Committed> {
+        let failed = |error| open_error(&self.path, error);
+        let txn = self.env.write_txn().map_err(failed)?;
+        committed(
+            self.env.create_databases_and_commit(txn, |opener, txn| {
+                make(opener, txn).map(CommitOrAbort::Commit)
+            }),
+            failed,
+        )
+    }
+
+    /// Opens the named tables that `open` asks for. It waits for no writer.
+    pub(super) fn open_tables<'e, D: OnCommit + 'e>(
+        &'e self,
+        open: impl FnOnce(&DatabaseOpener<'e, WithoutTls>, &RoTxn<'e, WithoutTls>) -> heed::Result<D>,
+    ) -> Result<D::Committed> {
+        let failed = |error| open_error(&self.path, error);
+        let txn = self.env.read_txn().map_err(failed)?;
+        committed(
+            self.env.open_databases_and_commit(txn, |opener, txn| {
+                open(opener, txn).map(CommitOrAbort::Commit)
+            }),
+            failed,
+        )
+    }
+
+    /// Runs `work` on one snapshot. It must not open another transaction of this environment.
+    pub(super) fn read<R>(
+        &self,
+        what: &'static str,
+        work: impl Fn(&RoTxn<'_, WithoutTls>) -> TxnResult<R>,
+    ) -> Result<R> {
+        self.retrying(what, || work(&self.read_txn()?))
+    }
+
+    /// A snapshot of the last commit, also of one whose process was killed before LMDB published it.
+    ///
+    /// LMDB writes its head page, then the number of the transaction that readers begin with. A
+    /// commit cut off in between would be absent from every read until somebody's next write.
+    fn read_txn(&self) -> TxnResult<RoTxn<'_, WithoutTls>> {
+        let newest = || self.env.info().last_txn_id;
+        let txn = self.env.read_txn()?;
+        let written = newest();
+        if written <= txn.id() || self.commits.is_under_way(written)? {
+            return Ok(txn);
+        }
+        drop(txn);
+        // The mark goes after the number was published, so this snapshot has it unless its process died.
+        let txn = self.env.read_txn()?;
+        if written <= txn.id() {
+            return Ok(txn);
+        }
+        drop(txn);
+        // Its pages were synced before its head page; the head page perhaps was not, and a power
+        // cut must not take back what reads have shown.
+        self.env.try_clone_inner_file()?.sync_data()?;
+        // LMDB publishes what a dead writer left when the next one takes its lock.
+        drop(self.env.write_txn()?);
+        Ok(self.env.read_txn()?)
+    }
+
+    /// Runs `work` in a write transaction and commits it durably; nothing of it stays otherwise.
+    /// `work` runs again when the map had to grow.
+    pub(super) fn write<R>(
+        &self,
+        what: &'static str,
+        work: impl Fn(&mut RwTxn<'_>) -> TxnResult<R>,
+    ) -> Result<R> {
+        self.retrying(what, || {
+            let written = self.writes.fetch_add(1, Ordering::Relaxed);
+            if written % COMMITS_PER_CHECK == COMMITS_PER_CHECK - 1 {
+                self.free_stale_readers()?;
+            }
+            let mut txn = self.env.write_txn()?;
+            let result = work(&mut txn)?;
+            let _mark = self.commits.mark(txn.id())?;
+            txn.commit().map_err(|error| self.commit_error(what, error))?;
+            Ok(result)
+        })
+    }
+
+    /// A commit that failed on LMDB's head page, its last write, may have taken effect on disk, and
+    /// LMDB refuses all work from then on. A full disk explains none of this.
+    fn commit_error(&self, what: &'static str, error: heed::Error) -> TxnError {
+        match (error, self.env.read_txn()) {
+            (heed::Error::Io(source), Err(heed::Error::Mdb(MdbError::Panic))) => {
+                TxnError::Engine(Error::Io { what: what.to_owned(), source })
+            }
+            (error, _) => TxnError::Lmdb(error),
+        }
+    }
+
+    fn retrying<R>(&self, what: &'static str, attempt: impl Fn() -> TxnResult<R>) -> Result<R> {
+        if std::process::id() != self.process_id {
+            return Err(Error::Forked);
+        }
+        loop {
+            self.check_open()?;
+            let gate = self.resize_gate.read().unwrap_or_else(PoisonError::into_inner);
+            let outcome = attempt();
+            drop(gate);
+            match outcome {
+                Ok(result) => return Ok(result),
+                Err(TxnError::Engine(error)) => return Err(error),
+                Err(TxnError::Lmdb(heed::Error::Mdb(MdbError::MapFull))) => self.grow(true)?,
+                Err(TxnError::Lmdb(heed::Error::Mdb(MdbError::MapResized))) => self.grow(false)?,
+                Err(TxnError::Lmdb(heed::Error::Mdb(MdbError::ReadersFull))) => {
+                    if self.free_stale_readers()? == 0 {
+                        let message = format!("more than {READERS_MAX} threads read at once");
+                        return Err(Error::Database { what, message });
+                    }
+                }
+                // What LMDB makes of a write that the system cut short. Should it be a device
+                // fault on a full disk after all, then the old state still stands: LMDB commits by
+                // a page that it writes last, and refuses all work when that one fails.
+                Err(TxnError::Lmdb(heed::Error::Io(error)))
+                    if error.raw_os_error() == Some(libc::EIO) && self.has_no_room() =>
+                {
+                    return Err(Error::DiskFull);
+                }
+                Err(TxnError::Lmdb(error)) => return Err(database_error(what, error)),
+            }
+        }
+    }
+
+    /// Doubles the map where `double`, else follows the size another process gave it.
+    fn grow(&self, double: bool) -> Result<()> {
+        let _gate = self.resize_gate.write().unwrap_or_else(PoisonError::into_inner);
+        if double && self.free_stale_readers()? > 0 {
+            // The pages they pinned may be enough.
+            return Ok(());
+        }
+        let size = if double { map_bytes_for(self.env.info().map_size) } else { 0 };
+        // SAFETY: the gate is held exclusively, so this process has no transaction open.
+        #[expect(unsafe_code, reason = "LMDB cannot check that no transaction is open")]
+        let resized = unsafe { self.env.resize(size) };
+        resized.map_err(|error| database_error("grow the store's map", error))
+    }
+
+    /// Frees the slots of readers whose process is gone; returns how many there were.
+    fn free_stale_readers(&self) -> Result<usize> {
+        let freed = self.env.clear_stale_readers();
+        freed.map_err(|error| database_error("free stale readers", error))
+    }
+
+    /// Whether the file cannot get longer.
+    fn has_no_room(&self) -> bool {
+        let length = || {
+            let file = self.env.try_clone_inner_file().ok()?;
+            Some((file.metadata().ok()?.len(), file))
+        };
+        length().is_some_and(|(length, file)| {
+            let reserved = reserve(&file, libc::FALLOC_FL_KEEP_SIZE, length, ROOM_BYTES_MIN);
+            let is_at_limit = length.saturating_add(ROOM_BYTES_MIN) > file_bytes_max();
+            is_at_limit || reserved.is_err_and(|error| is_disk_full(&error))
+        })
+    }
+
+    /// What LMDB says of itself.
+    #[cfg(test)]
+    pub(super) fn info(&self) -> heed::EnvInfo {
+        self.env.info()
+    }
+
+    /// Bytes of the file.
+    pub(super) fn file_bytes(&self) -> Result<u64> {
+        let size = self.env.real_disk_size();
+        size.map_err(|error| database_error("read the size of the store", error))
+    }
+}
+
+fn committed<C>(
+    outcome: heed::Result<CommitOrAbort<C, ()>>,
+    failed: impl Fn(heed::Error) -> Error,
+) -> Result<C> {
+    match outcome.map_err(failed)? {
+        CommitOrAbort::Commit(tables) => Ok(tables),
+        CommitOrAbort::Abort(()) => Err(Error::Corrupt { what: "the store's table list" }),
+    }
+}
+
+/// Gives every byte of the lock file its place on disk. LMDB leaves holes in it and writes through
+/// a map, which on a full disk would end the process.
+fn reserve_lock_file(path: &Path) -> Result<File> {
+    let mut lock_path = path.as_os_str().to_owned();
+    lock_path.push("-lock");
+    let lock_path = PathBuf::from(lock_path);
+    let opened = || {
+        let file = File::options().read(true).write(true).open(&lock_path)?;
+        reserve(&file, 0, 0, file.metadata()?.len())?;
+        Ok(file)
+    };
+    opened().map_err(|error| Error::io("reserve space for", &lock_path, error))
+}
+
+/// Gives `bytes` of `file` from `first` on their place on disk, where the file system can.
+fn reserve(file: &File, mode: libc::c_int, first: u64, bytes: u64) -> io::Result<()> {
+    let offset = |bytes| libc::off_t::try_from(bytes).map_err(io::Error::other);
+    let (first, bytes) = (offset(first)?, offset(bytes)?);
+    // SAFETY: the descriptor is open, and the call touches no memory of ours.
+    #[expect(unsafe_code, reason = "the standard library cannot reserve space")]
+    let reserved = unsafe { libc::fallocate(file.as_raw_fd(), mode, first, bytes) } == 0;
+    match io::Error::last_os_error() {
+        error if !reserved && error.raw_os_error() != Some(libc::EOPNOTSUPP) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The limit on the size of files that this process runs under; reserving space does not meet it.
+fn file_bytes_max() -> u64 {
+    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the call writes to `limit` and nowhere else.
+    #[expect(unsafe_code, reason = "the standard library knows no limits of a process")]
+    unsafe {
+        libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit)
+    };
+    limit.rlim_cur
+}
+
+/// Twice `used`, a multiple of every page size, at least [`MAP_BYTES_MIN`].
+fn map_bytes_for(used: usize) -> usize {
+    used.saturating_mul(2).max(MAP_BYTES_MIN) / MAP_BYTES_MIN * MAP_BYTES_MIN
+}
+
+/// What stops a transaction: LMDB, or what the engine found in it.
+pub(super) enum TxnError {
+    Lmdb(heed::Error),
+    Engine(Error),
+}
+
+pub(super) type TxnResult<R> = std::result::Result<R, TxnError>;
+
+impl From<heed::Error> for TxnError {
+    fn from(error: heed::Error) -> Self {
+        Self::Lmdb(error)
+    }
+}
+
+impl From<io::Error> for TxnError {
+    fn from(error: io::Error) -> Self {
+        Self::Lmdb(error.into())
+    }
+}
+
+impl From<Error> for TxnError {
+    fn from(error: Error) -> Self {
+        Self::Engine(error)
+    }
+}
+
+/// The engine's word for what LMDB answered while doing `what`.
+fn database_error(what: &'static str, error: heed::Error) -> Error {
+    match error {
+        heed::Error::Io(source) if is_disk_full(&source) => Error::DiskFull,
+        heed::Error::Io(source) => Error::Io { what: what.to_owned(), source },
+        heed::Error::Mdb(
+            MdbError::Corrupted
+            | MdbError::PageNotFound
+            | MdbError::Invalid
+            | MdbError::VersionMismatch,
+        ) => Error::Corrupt { what: "the store's database" },
+        heed::Error::Mdb(MdbError::Panic) => Error::Poisoned,
+        other => Error::Database { what, message: other.to_string() },
+    }
+}
+
+fn open_error(path: &Path, error: heed::Error) -> Error {
+    match error {
+        heed::Error::Io(source) => Error::io("open", path, source),
+        other => database_error("open the store", other),
+    }
+}

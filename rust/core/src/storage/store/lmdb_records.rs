@@ -1,0 +1,253 @@
+//! The small records of `plane.mdb`, byte by byte as in `docs/format.md`.
+//!
+//! Each ends in a checksum of its key and itself. Blocks and names are sealed and need none.
+
+use super::{Counts, FirstIds, NamesPage, NewNames};
+use crate::model::batch::{FieldId, FieldType};
+use crate::model::error::{Error, Result};
+
+/// Version of the environment's layout.
+const FORMAT_VERSION: u32 = 2;
+/// The version before: it looked names up in tables of their own, and did not count them.
+const VERSION_WITH_TABLES: u32 = 1;
+const CORRUPT_HEAD: Error = Error::Corrupt { what: "the store's head record" };
+const CORRUPT_NAMES: Error = Error::Corrupt { what: "a page of names" };
+
+/// The key of [`Head`].
+pub(super) const HEAD: &[u8] = b"head";
+/// The key of the sealed manifest.
+pub(super) const MANIFEST: &[u8] = b"manifest";
+
+/// `record` and the checksum that ties it to `key`.
+fn checked(key: &[u8], mut record: Vec<u8>) -> Vec<u8> {
+    let sum = checksum(key, &record);
+    record.extend(sum);
+    record
+}
+
+/// The manifest as it is stored.
+pub(super) fn encode_manifest(sealed: &[u8]) -> Vec<u8> {
+    checked(MANIFEST, sealed.to_vec())
+}
+
+/// The sealed manifest that [`encode_manifest`] stored.
+pub(super) fn decode_manifest(bytes: &[u8]) -> Result<Vec<u8>> {
+    let sealed = verified(MANIFEST, bytes);
+    Ok(sealed.ok_or(Error::Corrupt { what: "the manifest" })?.to_vec())
+}
+
+/// The record that [`checked`] made for `key`.
+fn verified<'a>(key: &[u8], bytes: &'a [u8]) -> Option<&'a [u8]> {
+    let (record, sum) = bytes.split_last_chunk::<4>()?;
+    (checksum(key, record) == *sum).then_some(record)
+}
+
+fn checksum(key: &[u8], record: &[u8]) -> [u8; 4] {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(key);
+    hasher.update(record);
+    hasher.finalize().to_le_bytes()
+}
+
+/// The record every commit rewrites: format version, last log position, counters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) log_last: u64,
+    pub(super) counts: Counts,
+    pub(super) compacted: u64,
+    pub(super) generation: u64,
+    pub(super) retention_seconds: u64,
+    /// Ids that names get next; `None` in version 1.
+    pub(super) next_ids: Option<FirstIds>,
+}
+
+impl Head {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let counts = &self.counts;
+        let numbers = [
+            self.log_last,
+            counts.rows,
+            counts.values,
+            counts.rejected,
+            counts.batches,
+            counts.log_bytes,
+            self.compacted,
+            self.generation,
+            self.retention_seconds,
+        ];
+        let next = self.next_ids.unwrap_or_default();
+        let mut bytes = FORMAT_VERSION.to_le_bytes().to_vec();
+        bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+        bytes.extend([next.series, next.field].iter().flat_map(|id| id.to_le_bytes()));
+        checked(HEAD, bytes)
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self> {
+        let bytes = verified(HEAD, bytes).ok_or(CORRUPT_HEAD)?;
+        let (version, rest) = bytes.split_first_chunk::<4>().ok_or(CORRUPT_HEAD)?;
+        let (rest, next_ids) = match u32::from_le_bytes(*version) {
+            VERSION_WITH_TABLES => (rest, None),
+            FORMAT_VERSION => {
+                let (rest, field) = rest.split_last_chunk().ok_or(CORRUPT_HEAD)?;
+                let (rest, series) = rest.split_last_chunk().ok_or(CORRUPT_HEAD)?;
+                let (series, field) = (u32::from_le_bytes(*series), u32::from_le_bytes(*field));
+                (rest, Some(FirstIds { series, field }))
+            }
+            _ => return Err(CORRUPT_HEAD),
+        };
+        let (numbers, []) = rest.as_chunks::<8>() else {
+            return Err(CORRUPT_HEAD);
+        };
+        let numbers: Vec<u64> = numbers.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+        let [log_last, rows, values, rejected, batches, log_bytes, rest @ ..] = &*numbers else {
+            return Err(CORRUPT_HEAD);
+        };
+        let [compacted, generation, retention_seconds] = *rest else {
+            return Err(CORRUPT_HEAD);
+        };
+        let (log_last, rows, values) = (*log_last, *rows, *values);
+        let (rejected, batches, log_bytes) = (*rejected, *batches, *log_bytes);
+        let counts = Counts { rows, values, rejected, batches, log_bytes };
+        if compacted > log_last {
+            return Err(CORRUPT_HEAD);
+        }
+        Ok(Self { log_last, counts, compacted, generation, retention_seconds, next_ids })
+    }
+}
+
+pub(super) fn encode_names(sequence: u64, first: FirstIds, names: &NewNames) -> Vec<u8> {
+    let fields = u32::try_from(names.fields.len()).expect("a batch has fewer than 2^32 fields");
+    let ids_len = 4 * to_usize(names.series) + 5 * names.fields.len();
+    let mut bytes = Vec::with_capacity(12 + ids_len + names.sealed_names.len());
+    bytes.extend(names.series.to_le_bytes());
+    bytes.extend(fields.to_le_bytes());
+    bytes.extend((0..names.series).flat_map(|at| (first.series + at).to_le_bytes()));
+    for (id, field_type) in (first.field..).zip(&names.fields) {
+        bytes.extend(id.to_le_bytes());
+        bytes.push(field_type.code());
+    }
+    bytes.extend_from_slice(&names.sealed_names);
+    checked(&names_key(sequence), bytes)
+}
+
+/// The key of a page of names.
+#[expect(clippy::big_endian_bytes, reason = "LMDB sorts keys by their bytes")]
+fn names_key(sequence: u64) -> [u8; 8] {
+    sequence.to_be_bytes()
+}
+
+pub(super) fn decode_names(sequence: u64, bytes: &[u8]) -> Result<NamesPage> {
+    let page = verified(&names_key(sequence), bytes).and_then(|bytes| parse_names(sequence, bytes));
+    page.ok_or(CORRUPT_NAMES)
+}
+
+fn parse_names(sequence: u64, bytes: &[u8]) -> Option<NamesPage> {
+    let (counts, rest) = bytes.split_first_chunk::<8>()?;
+    let (series_count, field_count) = counts.split_at(4);
+    let (series, rest) = rest.split_at_checked(4 * to_usize(number(series_count)?))?;
+    let (fields, sealed_names) = rest.split_at_checked(5 * to_usize(number(field_count)?))?;
+    Some(NamesPage {
+        sequence,
+        series: series.chunks_exact(4).map(number).collect::<Option<_>>()?,
+        fields: fields.chunks_exact(5).map(of_typed).collect::<Option<_>>()?,
+        sealed_names: sealed_names.to_vec(),
+    })
+}
+
+/// A field's id and the code of its type.
+fn of_typed(bytes: &[u8]) -> Option<(FieldId, FieldType)> {
+    let (&code, id) = bytes.split_last()?;
+    Some((number(id)?, FieldType::of_code(code)?))
+}
+
+fn number(bytes: &[u8]) -> Option<u32> {
+    Some(u32::from_le_bytes(bytes.try_into().ok()?))
+}
+
+fn to_usize(count: u32) -> usize {
+    usize::try_from(count).expect("usize has at least 32 bits")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every shortening and every bit flipped.
+    fn damaged(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+        let shorter = (0..bytes.len()).map(|length| bytes[..length].to_vec());
+        let flipped = (0..8 * bytes.len()).map(|bit| {
+            let mut flipped = bytes.to_vec();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            flipped
+        });
+        shorter.chain(flipped)
+    }
+
+    #[test]
+    fn every_record_reads_back_and_no_damaged_one_does() {
+        let counts = Counts { rows: 1, values: 2, rejected: 3, batches: 4, log_bytes: 5 };
+        let next_ids = Some(FirstIds { series: 10, field: 11 });
+        let (log_last, retention_seconds) = (u64::MAX, 9);
+        let head =
+            Head { log_last, counts, compacted: 7, generation: 8, retention_seconds, next_ids };
+        assert_eq!(Head::decode(&head.encode()).unwrap(), head);
+        assert!(damaged(&head.encode()).all(|bytes| Head::decode(&bytes).is_err()));
+
+        let names = NewNames {
+            series: 3,
+            fields: vec![FieldType::Text, FieldType::Bool],
+            sealed_names: b"sealed".to_vec(),
+        };
+        let first = FirstIds { series: 1, field: 7 };
+        let bytes = encode_names(9, first, &names);
+        assert_eq!(decode_names(9, &bytes).unwrap(), NamesPage::new(9, first, &names));
+        assert!(damaged(&bytes).all(|bytes| decode_names(9, &bytes).is_err()));
+    }
+
+    #[test]
+    fn a_record_under_another_key_is_refused() {
+        let page = encode_names(9, FirstIds::default(), &NewNames::default());
+        assert!(decode_names(9, &page).is_ok() && decode_names(8, &page).is_err());
+    }
+
+    #[test]
+    fn the_records_are_those_of_the_format_text() {
+        let counts = Counts { rows: 2, values: 3, rejected: 4, batches: 5, log_bytes: 6 };
+        let next_ids = Some(FirstIds { series: 9, field: 10 });
+        let (log_last, retention_seconds) = (1, 8);
+        let head =
+            Head { log_last, counts, compacted: 1, generation: 7, retention_seconds, next_ids };
+        let head = head.encode();
+        let words = [1_u64, 2, 3, 4, 5, 6, 1, 7, 8].iter().flat_map(|word| word.to_le_bytes());
+        let body: Vec<u8> = [2, 0, 0, 0].into_iter().chain(words).collect();
+        let body = [body.as_slice(), &[9, 0, 0, 0, 10, 0, 0, 0]].concat();
+        let sum = crc32fast::hash(&[b"head".as_slice(), &body].concat());
+        assert_eq!(head, [body, sum.to_le_bytes().to_vec()].concat());
+
+        let fields = vec![FieldType::Text];
+        let names = NewNames { series: 1, fields, sealed_names: b"sealed".to_vec() };
+        let page = encode_names(0x0102, FirstIds { series: 3, field: 4 }, &names);
+        let body = [&[1, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 2], b"sealed".as_slice()];
+        let body = body.concat();
+        let sum = crc32fast::hash(&[&[0, 0, 0, 0, 0, 0, 1, 2], body.as_slice()].concat());
+        assert_eq!(page, [body, sum.to_le_bytes().to_vec()].concat());
+    }
+
+    /// What 0.1.0 wrote: the same numbers, and no ids behind them.
+    #[test]
+    fn a_head_of_version_1_is_read() {
+        let head = Head { log_last: 7, compacted: 7, ..Head::default() };
+        let mut bytes = head.encode();
+        bytes.truncate(bytes.len() - 12);
+        bytes[0] = 1;
+        assert_eq!(Head::decode(&checked(HEAD, bytes)).unwrap(), head);
+    }
+
+    #[test]
+    fn a_head_of_another_format_version_is_refused() {
+        let mut bytes = Head::default().encode();
+        bytes.truncate(bytes.len() - 4);
+        bytes[0] = 3;
+        assert!(Head::decode(&checked(HEAD, bytes)).is_err());
+    }
+}

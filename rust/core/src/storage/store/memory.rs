@@ -1,0 +1,229 @@
+//! The in-memory twin: the promises of [`Store`] in their simplest form, for tests to compare with.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::{
+    CompactionLock, Counts, FirstIds, LogEntry, NamesPage, NewBlock, NewNames, NewSegment,
+    READ_BYTES_MAX, SegmentId, Store, View,
+};
+use crate::model::error::{Error, Result};
+
+/// A store that lives and dies with the process.
+#[derive(Default)]
+pub struct MemoryStore {
+    state: Mutex<State>,
+    segments: Segments,
+    is_compacting: Arc<AtomicBool>,
+    is_closed: AtomicBool,
+}
+
+type Segments = Arc<Mutex<HashMap<SegmentId, Vec<u8>>>>;
+
+struct Lock(Arc<AtomicBool>);
+
+impl CompactionLock for Lock {}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
+}
+
+/// Bytes that become a segment when they are finished.
+struct Pending {
+    id: SegmentId,
+    bytes: Vec<u8>,
+    segments: Segments,
+}
+
+impl NewSegment for Pending {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        lock(&self.segments).insert(self.id, self.bytes);
+        Ok(())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Every change below is complete before anything can panic, so a poisoned lock is sound.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[derive(Default)]
+struct State {
+    next: FirstIds,
+    names: Vec<NamesPage>,
+    /// Blocks from `compacted + 1` on.
+    log: Vec<Vec<u8>>,
+    counts: Counts,
+    compacted: u64,
+    generation: u64,
+    manifest: Option<Vec<u8>>,
+    retention_seconds: u64,
+}
+
+impl State {
+    fn last(&self) -> u64 {
+        self.compacted + self.log.len() as u64
+    }
+
+    fn log_after(&self, after: u64) -> Vec<LogEntry> {
+        let mut bytes = 0;
+        let entries = (self.compacted + 1..).zip(&self.log);
+        let entries = entries.filter(|(sequence, _)| *sequence > after);
+        let chunk = entries.take_while(|(_, sealed)| {
+            let fits = bytes < READ_BYTES_MAX;
+            bytes += sealed.len();
+            fits
+        });
+        chunk.map(|(sequence, sealed)| LogEntry { sequence, sealed: sealed.clone() }).collect()
+    }
+}
+
+impl MemoryStore {
+    fn state(&self) -> Result<MutexGuard<'_, State>> {
+        self.check_open()?;
+        Ok(lock(&self.state))
+    }
+
+    fn segment_bytes(&self) -> Result<MutexGuard<'_, HashMap<SegmentId, Vec<u8>>>> {
+        self.check_open()?;
+        Ok(lock(&self.segments))
+    }
+}
+
+impl Store for MemoryStore {
+    fn append_names(&self, after: u64, names: &NewNames) -> Result<Option<FirstIds>> {
+        let mut state = self.state()?;
+        if after != state.names.len() as u64 {
+            return Ok(None);
+        }
+        let first = state.next;
+        state.next = first.behind(names)?;
+        state.names.push(NamesPage::new(after + 1, first, names));
+        Ok(Some(first))
+    }
+
+    fn names_after(&self, after: u64) -> Result<Vec<NamesPage>> {
+        Ok(self.state()?.names.iter().filter(|page| page.sequence > after).cloned().collect())
+    }
+
+    fn append(&self, blocks: Vec<NewBlock>) -> Result<()> {
+        let mut state = self.state()?;
+        for block in blocks {
+            let log_bytes = block.sealed.len() as u64;
+            state.counts.add(&Counts { log_bytes, ..block.counts });
+            if !block.sealed.is_empty() {
+                state.log.push(block.sealed);
+            }
+        }
+        Ok(())
+    }
+
+    fn view(&self, after: u64, generation: u64) -> Result<View> {
+        let state = self.state()?;
+        let known = generation == state.generation;
+        Ok(View {
+            generation: state.generation,
+            manifest: if known { None } else { state.manifest.clone() },
+            compacted: state.compacted,
+            retention_seconds: state.retention_seconds,
+            entries: state.log_after(after),
+        })
+    }
+
+    fn log_after(&self, after: u64) -> Result<Vec<LogEntry>> {
+        Ok(self.state()?.log_after(after))
+    }
+
+    fn log_get(&self, sequences: &[u64]) -> Result<Vec<LogEntry>> {
+        let state = self.state()?;
+        let get = |&sequence: &u64| {
+            if (1..=state.compacted).contains(&sequence) {
+                return Err(Error::Stale);
+            }
+            let index = sequence.checked_sub(state.compacted + 1);
+            let index = index.and_then(|at| usize::try_from(at).ok());
+            let sealed = index.and_then(|at| state.log.get(at)).cloned();
+            let sealed = sealed.ok_or(Error::Corrupt { what: "the log" })?;
+            Ok(LogEntry { sequence, sealed })
+        };
+        sequences.iter().map(get).collect()
+    }
+
+    fn head(&self) -> Result<u64> {
+        Ok(self.state()?.last())
+    }
+
+    fn counts(&self) -> Result<Counts> {
+        Ok(self.state()?.counts)
+    }
+
+    fn lock_compaction(&self) -> Result<Option<Box<dyn CompactionLock>>> {
+        self.check_open()?;
+        let taken = self.is_compacting.swap(true, Ordering::AcqRel);
+        Ok((!taken).then(|| Box::new(Lock(Arc::clone(&self.is_compacting))) as _))
+    }
+
+    fn create_segment(&self, id: &SegmentId) -> Result<Box<dyn NewSegment>> {
+        self.check_open()?;
+        let segments = Arc::clone(&self.segments);
+        Ok(Box::new(Pending { id: *id, bytes: Vec::new(), segments }))
+    }
+
+    fn read_segment(&self, id: &SegmentId, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let segments = self.segment_bytes()?;
+        let bytes = segments.get(id).ok_or(Error::Stale)?;
+        let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..));
+        let part = rest.and_then(|rest| rest.get(..length));
+        Ok(part.ok_or(Error::Corrupt { what: "a segment" })?.to_vec())
+    }
+
+    fn segments(&self) -> Result<Vec<SegmentId>> {
+        Ok(self.segment_bytes()?.keys().copied().collect())
+    }
+
+    fn remove_segment(&self, id: &SegmentId) -> Result<()> {
+        self.segment_bytes()?.remove(id);
+        Ok(())
+    }
+
+    fn replace_manifest(&self, generation: u64, manifest: &[u8], compacted: u64) -> Result<bool> {
+        let mut state = self.state()?;
+        if state.generation != generation {
+            return Ok(false);
+        }
+        let gone = compacted.saturating_sub(state.compacted);
+        let gone = usize::try_from(gone).unwrap_or(usize::MAX).min(state.log.len());
+        let bytes: usize = state.log.drain(..gone).map(|sealed| sealed.len()).sum();
+        state.counts.log_bytes -= bytes as u64;
+        state.compacted += gone as u64;
+        state.generation += 1;
+        state.manifest = Some(manifest.to_vec());
+        Ok(true)
+    }
+
+    fn set_retention(&self, seconds: u64) -> Result<()> {
+        self.state()?.retention_seconds = seconds;
+        Ok(())
+    }
+
+    fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+    }
+
+    fn check_open(&self) -> Result<()> {
+        if self.is_closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
+    }
+
+    fn stored_bytes(&self) -> Result<u64> {
+        let segments: usize = self.segment_bytes()?.values().map(Vec::len).sum();
+        Ok(self.state()?.counts.log_bytes + segments as u64)
+    }
+}

@@ -1,0 +1,197 @@
+//! Segments of the embedded store: a file each in `segments/`, and the lock of their compactor.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::{CompactionLock, NewSegment, SegmentId};
+use crate::model::error::{Error, Result};
+
+const LOCK_FILE: &str = "compaction.lock";
+
+/// The segment files of one plane.
+pub(super) struct SegmentFiles {
+    plane: PathBuf,
+    directory: PathBuf,
+}
+
+/// The lock is the open file's: it goes with it, and with the process.
+struct Lock(#[expect(dead_code, reason = "held, never read")] File);
+
+impl CompactionLock for Lock {}
+
+/// A file that is removed again unless it is finished.
+struct NewFile {
+    file: File,
+    path: PathBuf,
+    directories: [PathBuf; 2],
+    is_finished: bool,
+}
+
+impl SegmentFiles {
+    pub(super) fn of(plane: &Path) -> Self {
+        Self { plane: plane.to_owned(), directory: plane.join("segments") }
+    }
+
+    fn path(&self, id: &SegmentId) -> PathBuf {
+        self.directory.join(name_of(id))
+    }
+
+    pub(super) fn lock(&self) -> Result<Option<Box<dyn CompactionLock>>> {
+        let path = self.plane.join(LOCK_FILE);
+        let mut options = OpenOptions::new();
+        let opened = options.create(true).truncate(false).write(true).mode(0o600).open(&path);
+        let file = opened.map_err(|error| Error::io("open", &path, error))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Box::new(Lock(file)))),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(Error::io("lock", &path, error)),
+        }
+    }
+
+    pub(super) fn create(&self, id: &SegmentId) -> Result<Box<dyn NewSegment>> {
+        let made = DirBuilder::new().mode(0o700).create(&self.directory);
+        if let Err(error) = made.or_else(|error| match error.kind() {
+            ErrorKind::AlreadyExists => Ok(()),
+            _ => Err(error),
+        }) {
+            return Err(Error::io("make", &self.directory, error));
+        }
+        let path = self.path(id);
+        let opened = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&path);
+        let file = opened.map_err(|error| Error::io("make", &path, error))?;
+        let directories = [self.directory.clone(), self.plane.clone()];
+        Ok(Box::new(NewFile { file, path, directories, is_finished: false }))
+    }
+
+    pub(super) fn read(&self, id: &SegmentId, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let path = self.path(id);
+        let file = File::open(&path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Error::Stale,
+            _ => Error::io("open", &path, error),
+        })?;
+        // Nobody has vouched for the length yet.
+        let stored = file.metadata().map_err(|error| Error::io("read", &path, error))?.len();
+        if offset.checked_add(length as u64).is_none_or(|end| end > stored) {
+            return Err(Error::Corrupt { what: "a segment" });
+        }
+        let mut bytes = vec![0; length];
+        file.read_exact_at(&mut bytes, offset).map_err(|error| Error::io("read", &path, error))?;
+        Ok(bytes)
+    }
+
+    /// Ids and lengths of all files here that are named as segments are.
+    pub(super) fn list(&self) -> Result<Vec<(SegmentId, u64)>> {
+        let failed = |error| Error::io("list", &self.directory, error);
+        let entries = match std::fs::read_dir(&self.directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(failed(error)),
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(failed)?;
+            let Some(id) = entry.file_name().to_str().and_then(id_of) else { continue };
+            match entry.metadata() {
+                Ok(meta) => found.push((id, meta.len())),
+                // Removed since.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Length of a file.
+    pub(super) fn bytes(&self, id: &SegmentId) -> Result<u64> {
+        let path = self.path(id);
+        match path.metadata() {
+            Ok(meta) => Ok(meta.len()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Err(Error::Stale),
+            Err(error) => Err(Error::io("read", &path, error)),
+        }
+    }
+
+    pub(super) fn remove(&self, id: &SegmentId) -> Result<()> {
+        let path = self.path(id);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(Error::io("remove", &path, error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl NewSegment for NewFile {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.file.write_all(bytes).map_err(|error| Error::io("write", &self.path, error))
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        self.file.sync_all().map_err(|error| Error::io("sync", &self.path, error))?;
+        for directory in &self.directories {
+            let synced = File::open(directory).and_then(|directory| directory.sync_all());
+            synced.map_err(|error| Error::io("sync", directory, error))?;
+        }
+        self.is_finished = true;
+        Ok(())
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            // Where this fails, the next compaction does it.
+            drop(std::fs::remove_file(&self.path));
+        }
+    }
+}
+
+fn name_of(id: &SegmentId) -> String {
+    id.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(hex).collect()
+}
+
+fn hex(nibble: u8) -> char {
+    char::from_digit(u32::from(nibble), 16).unwrap_or('0')
+}
+
+fn id_of(name: &str) -> Option<SegmentId> {
+    let id = u128::from_str_radix(name, 16).ok()?.to_be_bytes();
+    (name_of(&id) == name).then_some(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_named_as_segments_are_listed() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = SegmentFiles::of(directory.path());
+        assert_eq!(files.list().unwrap(), []);
+        let id = [0xa5; 16];
+        let mut new = files.create(&id).unwrap();
+        new.append(b"abc").unwrap();
+        new.finish().unwrap();
+        drop(files.create(&[1; 16]).unwrap());
+        for stranger in ["readme", "+5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5", "A5".repeat(16).as_str()] {
+            std::fs::write(directory.path().join("segments").join(stranger), "").unwrap();
+        }
+        assert_eq!(files.list().unwrap(), [(id, 3)]);
+        assert_eq!(files.read(&id, 1, 2).unwrap(), b"bc");
+        assert!(matches!(files.read(&id, 2, 2), Err(Error::Corrupt { .. })));
+        assert!(matches!(files.read(&[1; 16], 0, 1), Err(Error::Stale)));
+    }
+
+    #[test]
+    fn one_compactor_at_a_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = SegmentFiles::of(directory.path());
+        let held = files.lock().unwrap();
+        assert!(held.is_some() && files.lock().unwrap().is_none());
+        drop(held);
+        assert!(files.lock().unwrap().is_some());
+    }
+}
