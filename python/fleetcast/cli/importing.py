@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from fleetcast.cli.common import Run, with_run
-from fleetcast.telemetry.importing import Importer, Report
-from fleetcast.telemetry.sources import CsvColumns, read_csv, read_jsonl
+from fleetcast.importer.reading import CsvColumns, read_csv, read_jsonl
+from fleetcast.importer.writing import Importer, Report
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from fleetcast.telemetry.sources import Line
+    from fleetcast.importer.reading import Line
 
 _SHOWN_MAX = 20
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from fleetcast.config.sections import Limits
     from fleetcast.engine import Plane
-    from fleetcast.telemetry.sources import Line
+    from fleetcast.importer.reading import Line
 
 BATCH_RECORDS_MAX = 1000
 BATCH_BYTES_MAX = 8_388_608  # bounds memory where records are long
