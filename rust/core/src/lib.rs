@@ -15,8 +15,6 @@ pub mod query;
 
 pub mod plane;
 
-pub mod limiter;
-
 pub mod frame;
 
 pub mod arrow;

@@ -4,21 +4,21 @@ use std::path::Path;
 
 use pyo3::prelude::*;
 
-use fleetcast_core::limiter::{self, Client, RetryAfter, Rules};
-use fleetcast_core::model::error::Result;
+use fleetcast_core::model::error::Error;
+use fleetcast_limiter::{self as shared, Client, RetryAfter, Rules};
 
 use crate::door::leave;
 
 #[pyclass(frozen, module = "fleetcast._core")]
-pub(crate) struct Limiter(limiter::Limiter);
+pub(crate) struct Limiter(shared::Limiter);
 
 impl Limiter {
     fn detached<R: Send>(
         &self,
         py: Python<'_>,
-        work: impl FnOnce(&limiter::Limiter) -> Result<R> + Send,
+        work: impl FnOnce(&shared::Limiter) -> shared::Result<R> + Send,
     ) -> PyResult<R> {
-        leave(py, || work(&self.0))
+        leave(py, || work(&self.0).map_err(engine_error))
     }
 }
 
@@ -47,7 +47,7 @@ impl Limiter {
             lockout_window_seconds,
             lockout_seconds,
         };
-        leave(py, || limiter::Limiter::open(Path::new(path), rules)).map(Self)
+        leave(py, || Ok(Self(shared::Limiter::open(Path::new(path), rules).map_err(engine_error)?)))
     }
 
     #[pyo3(signature = (address, *, now_ns=None))]
@@ -73,5 +73,13 @@ impl Limiter {
     #[getter]
     fn clients_max(&self) -> u64 {
         self.0.clients_max()
+    }
+}
+
+/// The error of the engine for one of the limiter, so that one table makes exceptions of both.
+fn engine_error(error: shared::Error) -> Error {
+    match error {
+        shared::Error::Io { operation, path, source } => Error::io(operation, &path, source),
+        shared::Error::Forked => Error::Forked,
     }
 }

@@ -10,6 +10,7 @@
 
 mod client;
 mod clock;
+mod error;
 mod file;
 mod ring;
 mod table;
@@ -20,8 +21,8 @@ use std::num::NonZeroU64;
 use std::path::Path;
 
 pub use client::Client;
+pub use error::{Error, Result};
 
-use crate::model::error::{Error, Result};
 use file::Shared;
 use table::Table;
 
@@ -59,7 +60,7 @@ impl Limiter {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] and [`Error::DiskFull`] as the operating system has them.
+    /// [`Error::Io`] as the operating system has it.
     pub fn open(path: &Path, rules: Rules) -> Result<Self> {
         let shared = Shared::open(path, rules)?;
         Ok(Self { rules, shared })
@@ -71,7 +72,7 @@ impl Limiter {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`], [`Error::DiskFull`]; [`Error::Forked`] where another process opened this.
+    /// [`Error::Io`]; [`Error::Forked`] where another process opened this.
     pub fn admit(&self, client: Client, now_ns: Option<u64>) -> Result<Option<RetryAfter>> {
         if self.rules.requests_per_minute == 0 {
             return Ok(None);

@@ -9,7 +9,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group};
-use fleetcast_core::limiter::{Client, Limiter, Rules};
+use fleetcast_limiter::{Client, Limiter, Rules};
 
 const RULES: Rules = Rules {
     requests_per_minute: 30,

@@ -13,9 +13,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Rules;
 use super::clock::{BOOT_BYTES, boot};
+use super::error::{Error, Result};
 use super::ring::INSTANT_BYTES;
 use super::table::{HEAD_BYTES, WAYS};
-use crate::model::error::{Error, Result};
 
 const MAGIC: [u8; 8] = *b"FCLIMIT1";
 const HEADER_BYTES: usize = 80;
