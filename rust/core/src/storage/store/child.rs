@@ -9,7 +9,8 @@ use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 const ROLE: &str = "FLEETCAST_TEST_ROLE";
 const DIRECTORY: &str = "FLEETCAST_TEST_DIRECTORY";
 const MARK: &str = "answer: ";
-const TEST: [&str; 4] = ["--exact", "storage::store::lmdb::tests::child", "--ignored", "--nocapture"];
+const TEST: [&str; 4] =
+    ["--exact", "storage::store::lmdb::tests::child", "--ignored", "--nocapture"];
 
 /// A child, as its parent sees it.
 pub(super) struct Child {
