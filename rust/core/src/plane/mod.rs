@@ -3,35 +3,26 @@
 //! Any number of processes may have the same plane open. Each learns what the others committed by
 //! following the log at the start of a read, so every read sees every write acknowledged before.
 
-mod arrange;
-mod buffer;
-mod cache;
 mod caches;
-mod compact;
-mod follow;
-mod history;
-mod read;
-mod reading;
-mod recent;
-mod register;
+mod compactor;
+mod follower;
+mod reader;
+mod registry;
 mod segments;
-mod series;
-mod upcoming;
 mod verify;
-mod write;
+mod writer;
 
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-pub use compact::{Compacted, Due};
-pub use read::LatestView;
-pub use upcoming::Upcoming;
+pub use compactor::{Compacted, Due, Upcoming};
+pub use reader::LatestView;
 pub use verify::Verified;
-pub use write::{Acknowledge, WriteError, Written};
+pub use writer::{Acknowledge, WriteError, Written};
 
-use self::buffer::Buffer;
 use self::caches::Caches;
+use self::writer::buffer::Buffer;
 use crate::model::batch::Table;
 use crate::model::catalog::Catalog;
 use crate::model::error::{Error, Result};

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Plane;
-use super::cache::Cache;
+use super::caches::cache::Cache;
 use crate::codec::{BlockReader, decode_block};
 use crate::model::batch::Table;
 use crate::model::catalog::{Catalog, MeasurementIndex};

@@ -9,7 +9,7 @@ use crate::model::limits::RECENT_BYTES_MAX;
 
 /// The newest blocks, in write order, at most [`RECENT_BYTES_MAX`] of them.
 #[derive(Default)]
-pub(super) struct RecentBlocks {
+pub(in crate::plane) struct RecentBlocks {
     blocks: VecDeque<RecentBlock>,
     bytes: usize,
 }
@@ -22,9 +22,9 @@ struct RecentBlock {
 
 /// A block of the log that may be in use in several places.
 #[derive(Clone)]
-pub(super) struct DecodedBlock {
-    pub(super) ingest_ns: i64,
-    pub(super) tables: Arc<[Table]>,
+pub(in crate::plane) struct DecodedBlock {
+    pub(in crate::plane) ingest_ns: i64,
+    pub(in crate::plane) tables: Arc<[Table]>,
 }
 
 impl From<Block> for DecodedBlock {
@@ -36,7 +36,7 @@ impl From<Block> for DecodedBlock {
 impl RecentBlocks {
     /// Adds the block at `sequence`, which is greater than all before, and drops the oldest where
     /// there are too many bytes.
-    pub(super) fn push(&mut self, sequence: u64, block: Block) {
+    pub(in crate::plane) fn push(&mut self, sequence: u64, block: Block) {
         let bytes = block.tables.iter().map(table_bytes).sum();
         self.bytes += bytes;
         self.blocks.push_back(RecentBlock { sequence, bytes, block: block.into() });
@@ -47,25 +47,25 @@ impl RecentBlocks {
     }
 
     /// Bytes of the blocks.
-    pub(super) fn bytes(&self) -> usize {
+    pub(in crate::plane) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Drops the blocks up to `sequence`.
-    pub(super) fn forget_until(&mut self, sequence: u64) {
+    pub(in crate::plane) fn forget_until(&mut self, sequence: u64) {
         while let Some(oldest) = self.blocks.pop_front_if(|block| block.sequence <= sequence) {
             self.bytes -= oldest.bytes;
         }
     }
 
     /// The block at `sequence`, if it is here.
-    pub(super) fn get(&self, sequence: u64) -> Option<DecodedBlock> {
+    pub(in crate::plane) fn get(&self, sequence: u64) -> Option<DecodedBlock> {
         let at = self.blocks.binary_search_by_key(&sequence, |block| block.sequence).ok()?;
         Some(self.blocks.get(at)?.block.clone())
     }
 
     /// The tables of those of `sequences`, which ascend, that are here: they are the last ones.
-    pub(super) fn newest_of(&self, sequences: &[u64]) -> Vec<Arc<[Table]>> {
+    pub(in crate::plane) fn newest_of(&self, sequences: &[u64]) -> Vec<Arc<[Table]>> {
         let Some(first) = self.blocks.front() else { return Vec::new() };
         let start = sequences.partition_point(|sequence| *sequence < first.sequence);
         let mut blocks = self.blocks.iter();

@@ -1,15 +1,17 @@
 //! The write path: parse, name, group by entity, encode, seal, commit.
 
+mod arrange;
+pub(super) mod buffer;
+
 use std::time::{Duration, Instant};
 
 use super::Plane;
-use super::register::Ids;
+use super::registry::Ids;
 use crate::codec::encode_block;
 use crate::model::batch::{Batch, Block, NEW_SERIES_BASE};
 use crate::model::error::Error;
 use crate::model::fault::Refusal;
 use crate::model::limits::WriteLimits;
-use crate::plane::arrange;
 use crate::storage::seal::Kind;
 use crate::storage::store::{Counts, NewBlock};
 use crate::wire::Format;

@@ -6,7 +6,7 @@
 
 use hashbrown::HashTable;
 
-use super::write::WriteResult;
+use super::writer::WriteResult;
 use super::{Names, Plane};
 use crate::model::batch::{Batch, CellPosition, FieldId, NEW_SERIES_BASE, NewSeries, SeriesId};
 use crate::model::error::Result;

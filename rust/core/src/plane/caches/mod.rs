@@ -1,12 +1,15 @@
 //! What a plane keeps in memory to be quick and can do without, within one bound for all planes of
 //! the process: beyond it the planes used longest ago give up theirs.
 
+pub(super) mod cache;
+pub(super) mod recent;
+
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak,
 };
 
-use super::recent::RecentBlocks;
+use self::recent::RecentBlocks;
 use super::segments::SegmentCache;
 use crate::model::limits::CACHES_BYTES_MAX;
 use crate::model::spelling::SpellingCache;

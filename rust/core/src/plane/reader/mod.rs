@@ -1,5 +1,9 @@
 //! What all reads share, and newest samples, which are in memory.
 
+mod history;
+mod processors;
+mod series;
+
 use std::ops::Range;
 use std::sync::Arc;
 

@@ -3,11 +3,13 @@
 //! All work is done before the one short transaction that replaces the manifest, so writers wait
 //! for that at most. Whatever a compactor leaves that no manifest names is removed by the next.
 
+mod upcoming;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use super::recent::DecodedBlock;
+use super::caches::recent::DecodedBlock;
 use super::{ALWAYS_NS, Plane};
 use crate::model::batch::Table;
 use crate::model::error::{Error, Result};
@@ -18,6 +20,8 @@ use crate::storage::seal::Kind;
 use crate::storage::segment::{
     Leaders, SegmentWriter, Span, day_of, merge, newest, sorted, split_by_day,
 };
+
+pub use upcoming::Upcoming;
 
 /// What a compaction did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

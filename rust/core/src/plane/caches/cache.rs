@@ -5,7 +5,7 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Shared values under keys, up to a weight; the one used longest ago goes first.
-pub(super) struct Cache<K, V> {
+pub(in crate::plane) struct Cache<K, V> {
     weight_max: usize,
     state: Mutex<State<K, V>>,
 }
@@ -23,7 +23,7 @@ struct Entry<V> {
 }
 
 impl<K: Copy + Eq + Hash, V> Cache<K, V> {
-    pub(super) fn new(weight_max: usize) -> Self {
+    pub(in crate::plane) fn new(weight_max: usize) -> Self {
         let state = State { entries: HashMap::new(), weight: 0, uses: 0 };
         Self { weight_max, state: Mutex::new(state) }
     }
@@ -33,18 +33,18 @@ impl<K: Copy + Eq + Hash, V> Cache<K, V> {
     }
 
     /// Weight of what is kept.
-    pub(super) fn weight(&self) -> usize {
+    pub(in crate::plane) fn weight(&self) -> usize {
         self.lock().weight
     }
 
     /// Forgets everything.
-    pub(super) fn clear(&self) {
+    pub(in crate::plane) fn clear(&self) {
         let mut state = self.lock();
         state.entries = HashMap::new();
         state.weight = 0;
     }
 
-    pub(super) fn get(&self, key: &K) -> Option<Arc<V>> {
+    pub(in crate::plane) fn get(&self, key: &K) -> Option<Arc<V>> {
         let mut state = self.lock();
         state.uses += 1;
         let used = state.uses;
@@ -54,7 +54,7 @@ impl<K: Copy + Eq + Hash, V> Cache<K, V> {
     }
 
     /// Keeps `value` unless it is too heavy by itself.
-    pub(super) fn put(&self, key: K, value: V, weight: usize) -> Arc<V> {
+    pub(in crate::plane) fn put(&self, key: K, value: V, weight: usize) -> Arc<V> {
         let value = Arc::new(value);
         if weight > self.weight_max / 4 {
             return value;

@@ -1,8 +1,8 @@
 //! When a plane will need [`Plane::compact`] again, so that nobody has to open it to ask.
 
-use super::{Plane, SECOND_NS};
 use crate::model::error::Result;
 use crate::model::limits::LOG_BYTES_DUE;
+use crate::plane::{Plane, SECOND_NS};
 use crate::storage::manifest::Manifest;
 use crate::storage::segment::DAY_NS;
 

@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::panic::resume_unwind;
 use std::thread;
 
-use super::reading::Reading;
-use super::{Plane, Snapshot};
+use super::processors::Reading;
 use crate::codec::BlockReader;
 use crate::model::aggregate::Interval;
 use crate::model::error::Result;
+use crate::plane::{Plane, Snapshot};
 use crate::query::answer::{AnswerBounds, EntityRows, SeriesAnswer};
 use crate::query::collector::Collector;
 use crate::query::request::SeriesQuery;
