@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 from contextlib import contextmanager
 
-from fleetcast.http.limits import Limits
-from fleetcast.http.server import HttpServer
+from fleetcast.http.server.arbiter import HttpServer
+from fleetcast.http.server.limits import Limits
 
 
 def application(environ, start_response):

@@ -10,8 +10,8 @@ import sys
 from contextlib import contextmanager
 from urllib.parse import parse_qs
 
-from fleetcast.http.limits import Limits
-from fleetcast.http.server import HttpServer
+from fleetcast.http.server.arbiter import HttpServer
+from fleetcast.http.server.limits import Limits
 
 
 def application(environ, start_response):

@@ -8,7 +8,7 @@ from doubles import client
 from fleetcast.config import Settings
 from fleetcast.config.sections import Http, Limits
 from fleetcast.errors import Refused
-from fleetcast.http.guard import SharedGuard
+from fleetcast.http.limiter import SharedGuard
 from fleetcast.metrics import Counters
 
 FORWARDED = "x-forwarded-for"

@@ -6,9 +6,9 @@ from gunicorn.http.errors import NoMoreData, ParseException
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fleetcast.http.framing import ParserSettings, gunicorn_head
-from fleetcast.http.head import plain_head
-from fleetcast.http.server import _SETTINGS
+from fleetcast.http.server.arbiter import _SETTINGS
+from fleetcast.http.server.framing import ParserSettings, gunicorn_head
+from fleetcast.http.server.head import plain_head
 
 HEAD = (
     b"POST /telemetry?a=%20b&c=? HTTP/1.1\r\nHost: a:1\r\nX-Api-Key: k:1\r\n"

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fleetcast.errors import Refused
-from fleetcast.http.params import Query, check_characters
+from fleetcast.http.resources.params import Query, check_characters
 
 
 def faults(query):

@@ -10,11 +10,11 @@ import pytest
 from gunicorn.config import Config
 
 from client import PATIENCE_SECONDS, Client, serve
-from fleetcast.http.connection import Step
-from fleetcast.http.framing import ParserSettings
-from fleetcast.http.limits import Limits
-from fleetcast.http.loop import Loop
-from fleetcast.http.waiting import Waiting
+from fleetcast.http.server.connection import Step
+from fleetcast.http.server.framing import ParserSettings
+from fleetcast.http.server.limits import Limits
+from fleetcast.http.server.loop import Loop
+from fleetcast.http.server.waiting import Waiting
 
 LARGE_BYTES = 12_000_000  # more than the kernel takes off the server's hands
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fleetcast.errors import refused
 from fleetcast.grpc.answers import answer_to
 from fleetcast.grpc.call import Call
-from fleetcast.shares import Share
+from fleetcast.surface.shares import Share
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator

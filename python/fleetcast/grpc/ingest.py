@@ -19,7 +19,7 @@ from fleetcast.grpc.intake import Intake, OverShare
 from fleetcast.grpc.threads import Threads
 from fleetcast.metrics import Writes
 from fleetcast.protobuf import delimited, integer
-from fleetcast.shares import KeyOwners
+from fleetcast.surface.shares import KeyOwners
 
 if TYPE_CHECKING:
     from fleetcast.accounts import Identity

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fleetcast.errors import Refused
 from fleetcast.metrics import label
-from fleetcast.shares import Share
+from fleetcast.surface.shares import Share
 
 if TYPE_CHECKING:
     from fleetcast.metrics import Counters

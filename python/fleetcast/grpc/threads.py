@@ -10,7 +10,7 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fleetcast.turns import Lane, Turns
+from fleetcast.surface.turns import Lane, Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable

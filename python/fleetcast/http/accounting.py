@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fleetcast.accounts.key_text import read_key_text
 from fleetcast.errors import Refused
-from fleetcast.http.framing import HEAD_END
+from fleetcast.http.server.framing import HEAD_END
 from fleetcast.logs import Served, audit
 from fleetcast.metrics import Counters, Requests, Writes
 from fleetcast.metrics.surfaces import OTHER
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from fleetcast.accounts import Identity
     from fleetcast.http.call import Call
-    from fleetcast.http.framing import Malformed
+    from fleetcast.http.server.framing import Malformed
     from fleetcast.http.services import Guard, Services
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 import falcon
 
 from fleetcast.errors import StoreError, StoreFull
-from fleetcast.http.account import AccountState
 from fleetcast.http.accounting import Accounting, written_records
 from fleetcast.http.answers import Answer, answer_to
 from fleetcast.http.call import Call, Route
 from fleetcast.http.cors import Cors
 from fleetcast.http.headers import COMMON_HEADERS, CONTENT_TYPE, REQUEST_ID_HEADER, new_request_id
-from fleetcast.http.health import Liveness, Subsystem
 from fleetcast.http.pipeline import stages
-from fleetcast.http.predictions import Predictions
+from fleetcast.http.resources.account import AccountState
+from fleetcast.http.resources.health import Liveness, Subsystem
+from fleetcast.http.resources.predictions import Predictions
+from fleetcast.http.resources.telemetry import Telemetry
+from fleetcast.http.resources.topology import Latest, Series
 from fleetcast.http.services import Services
-from fleetcast.http.telemetry import Telemetry
-from fleetcast.http.topology import Latest, Series
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,8 +11,8 @@ from fleetcast.admin.app import AdminApp
 from fleetcast.admin.tenants import Tenant, TenantGauges
 from fleetcast.engine import peek
 from fleetcast.forecast.serving.store import PredictionStore
-from fleetcast.http.limits import Limits
-from fleetcast.http.server import HttpServer
+from fleetcast.http.server.arbiter import HttpServer
+from fleetcast.http.server.limits import Limits
 from fleetcast.logs import configure_logs, logging_config
 from fleetcast.metrics import Shared
 from fleetcast.wiring.board import Board, Live

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from fleetcast.http.accounting import Refusals
-from fleetcast.http.limits import Limits
-from fleetcast.http.server import HttpServer
+from fleetcast.http.server.arbiter import HttpServer
+from fleetcast.http.server.limits import Limits
 from fleetcast.logs import configure_logs, logging_config, write_served
 from fleetcast.metrics import Counters, Shared, sample
 from fleetcast.wiring.board import Board, Live

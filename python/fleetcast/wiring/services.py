@@ -10,7 +10,7 @@ from fleetcast.engine import Engine
 from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.grpc.services import Services as GrpcServices
 from fleetcast.http.app import Services, create_app
-from fleetcast.http.guard import SharedGuard
+from fleetcast.http.limiter import SharedGuard
 from fleetcast.logs import write_served
 from fleetcast.metrics import AccountRequests
 from fleetcast.wiring.board import Live

@@ -22,13 +22,13 @@ from gunicorn.http.errors import (  # type: ignore[import-untyped]
 from gunicorn.http.message import Request  # type: ignore[import-untyped]
 from gunicorn.http.unreader import IterUnreader  # type: ignore[import-untyped]
 
-from fleetcast.http.head import Told, joined, plain_head
 from fleetcast.http.headers import COMMON_HEADERS, CONTENT_TYPE, REQUEST_ID_HEADER, new_request_id
+from fleetcast.http.server.head import Told, joined, plain_head
 
 if TYPE_CHECKING:
     from gunicorn.config import Config  # type: ignore[import-untyped]
 
-    from fleetcast.http.limits import Limits
+    from fleetcast.http.server.limits import Limits
 
 HEAD_END = b"\r\n\r\n"
 METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 from fleetcast.engine import AGGREGATIONS, INTERVALS, parse_time
 from fleetcast.http.answers import encode
 from fleetcast.http.call import Call
-from fleetcast.http.params import Query, check_characters
+from fleetcast.http.resources.params import Query, check_characters
 
 if TYPE_CHECKING:
     import falcon

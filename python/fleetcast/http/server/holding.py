@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fleetcast.shares import Share
+    from fleetcast.surface.shares import Share
 
 
 class Holding:

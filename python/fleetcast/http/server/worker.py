@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from gunicorn.workers.base import Worker  # type: ignore[import-untyped]
 
-from fleetcast.http.connection import Connection, Step
-from fleetcast.http.exchange import Exchange, environ
-from fleetcast.http.framing import ParserSettings, whole_answer
 from fleetcast.http.headers import new_request_id
-from fleetcast.http.loop import Loop
-from fleetcast.http.waiting import Waiting
+from fleetcast.http.server.connection import Connection, Step
+from fleetcast.http.server.exchange import Exchange, environ
+from fleetcast.http.server.framing import ParserSettings, whole_answer
+from fleetcast.http.server.loop import Loop
+from fleetcast.http.server.waiting import Waiting
 from fleetcast.malloc import keep_large_buffers
 
 if TYPE_CHECKING:

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from wsgiref.types import WSGIApplication
 
-    from fleetcast.http.framing import Malformed
-    from fleetcast.http.limits import Limits
+    from fleetcast.http.server.framing import Malformed
+    from fleetcast.http.server.limits import Limits
 
     Serving = Callable[[], AbstractContextManager[WSGIApplication]]
 
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a heartbeat file, unlinked as soon as it is made
 
 _SETTINGS: Mapping[str, object] = {
-    "worker_class": "fleetcast.http.worker.LoopWorker",
+    "worker_class": "fleetcast.http.server.worker.LoopWorker",
     "limit_request_line": 8190,  # a hundred link ids are a legal request of about 4.6 kB
     "limit_request_fields": 100,
     "limit_request_field_size": 8190,

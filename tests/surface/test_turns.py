@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from fleetcast.shares import Share
-from fleetcast.turns import Lane, Turns
+from fleetcast.surface.shares import Share
+from fleetcast.surface.turns import Lane, Turns
 
 
 def taken(share, owner, most):

@@ -1,6 +1,6 @@
 """Requests of one worker that wait for a thread, and what their tenants hold of it.
 
-Owners take turns at the threads (`fleetcast.turns`). What is more than an owner's share is not
+Owners take turns at the threads (`surface/turns.py`). What is more than an owner's share is not
 dropped: it has a turn of its own, in which the application refuses it, with all that an answer
 needs.
 
@@ -15,16 +15,16 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from fleetcast.http.framing import METHODS_WITH_BODY
-from fleetcast.http.shares import Holding
-from fleetcast.shares import KeyOwners, Share
-from fleetcast.turns import Lane, Turns
+from fleetcast.http.server.framing import METHODS_WITH_BODY
+from fleetcast.http.server.holding import Holding
+from fleetcast.surface.shares import KeyOwners, Share
+from fleetcast.surface.turns import Lane, Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from fleetcast.http.connection import Connection
-    from fleetcast.http.limits import Limits
+    from fleetcast.http.server.connection import Connection
+    from fleetcast.http.server.limits import Limits
 
 _WRITE, _SMALL_READ, _LARGE_READ = "write", "small read", "large read"
 _OVER_SHARE = "over share"  # owns the turns in which requests are refused; no account, no address

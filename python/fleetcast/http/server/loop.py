@@ -21,15 +21,15 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING
 
-from fleetcast.http.connection import Connection, Phase, Step
+from fleetcast.http.server.connection import Connection, Phase, Step
 
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Sequence
 
-    from fleetcast.http.framing import Malformed, ParserSettings
-    from fleetcast.http.limits import Limits
-    from fleetcast.http.waiting import Waiting
+    from fleetcast.http.server.framing import Malformed, ParserSettings
+    from fleetcast.http.server.limits import Limits
+    from fleetcast.http.server.waiting import Waiting
 
 logger = logging.getLogger(__name__)
 

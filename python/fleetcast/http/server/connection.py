@@ -21,15 +21,15 @@ import struct
 import termios
 from typing import TYPE_CHECKING
 
-from fleetcast.http import framing
-from fleetcast.turns import Lane
+from fleetcast.http.server import framing
+from fleetcast.surface.turns import Lane
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fleetcast.http.framing import Head, Malformed, ParserSettings
-    from fleetcast.http.limits import Limits
-    from fleetcast.http.shares import Holding
+    from fleetcast.http.server.framing import Head, Malformed, ParserSettings
+    from fleetcast.http.server.holding import Holding
+    from fleetcast.http.server.limits import Limits
 
 _PEEK_BYTES = 16_384
 _DISCARD_BYTES = 65_536

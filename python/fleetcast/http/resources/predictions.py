@@ -9,7 +9,7 @@ from fleetcast.forecast.families import FAMILIES
 from fleetcast.forecast.serving.store import PredictionStoreUnavailable
 from fleetcast.http.answers import encode
 from fleetcast.http.call import Call
-from fleetcast.http.params import Query, is_text
+from fleetcast.http.resources.params import Query, is_text
 
 if TYPE_CHECKING:
     import falcon

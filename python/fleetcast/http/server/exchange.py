@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from wsgiref.types import WSGIApplication, WSGIEnvironment
 
-    from fleetcast.http.connection import Connection
+    from fleetcast.http.server.connection import Connection
 
     ExcInfo = tuple[type[BaseException], BaseException, TracebackType] | tuple[None, None, None]
 

@@ -12,7 +12,7 @@ from collections import deque
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from fleetcast.shares import Share
+from fleetcast.surface.shares import Share
 
 if TYPE_CHECKING:
     from collections.abc import Callable
