@@ -10,6 +10,7 @@ import pytest
 from openapi_spec_validator import validate
 
 from fleetcast.admin.openapi import document
+from fleetcast.config.sections import Limits
 from fleetcast.http.answers import STATUSES
 from fleetcast.http.app import ROUTES
 
@@ -20,7 +21,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture(scope="module")
 def described():
-    return document()
+    return document(Limits())
 
 
 def test_it_is_openapi(described):
@@ -61,6 +62,11 @@ def test_it_has_every_error_code_with_its_status(described):
     others = {*parser, "unsupported_transfer_coding", "internal_error"}
     assert {code: found.get(code) for code in expected} == expected
     assert set(found) == set(expected) | others
+
+
+def test_it_has_the_limits_in_force():
+    record = document(Limits(tags_max=3))["components"]["schemas"]["TelemetryRecord"]
+    assert record["properties"]["tags"]["maxProperties"] == 3
 
 
 def test_a_service_is_as_described(tmp_path):

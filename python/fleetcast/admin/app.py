@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
 
     from fleetcast.admin.tenants import TenantGauges
+    from fleetcast.config.sections import Limits
     from fleetcast.metrics import Shared
 
 _JSON = "application/json"
@@ -43,16 +44,17 @@ class AdminApp:
         surfaces: tuple[str, ...],
         probes: Mapping[str, Callable[[], None]],
         gauges: TenantGauges,
+        limits: Callable[[], Limits],
     ) -> None:
         self._totals = Totals(shared, "fleetcast_")
         self._gauges = gauges
         self._readiness = Readiness(self._totals, surfaces, probes)
-        self._openapi = json.dumps(document(), separators=(",", ":")).encode()
+        self._limits = limits
         self._paths: Mapping[str, Callable[[], _Answer]] = {
             "/livez": lambda: _json(200, {"status": "ok"}),
             "/readyz": self._ready,
             "/metrics": self._metrics,
-            "/openapi.json": lambda: _Answer(200, self._openapi),
+            "/openapi.json": self._described,
         }
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
@@ -85,6 +87,11 @@ class AdminApp:
         """200 while every surface serves, the stores answer and upkeep goes on."""
         ready, content = self._readiness.look()
         return _json(200 if ready else 503, content)
+
+    def _described(self) -> _Answer:
+        """The public API with the limits in force."""
+        described = document(self._limits())
+        return _Answer(200, json.dumps(described, separators=(",", ":")).encode())
 
     def _metrics(self) -> _Answer:
         """All counters, and what the stores and the system know."""

@@ -55,13 +55,16 @@ def admin_application(brief: Brief) -> Iterator[WSGIApplication]:
     directory = DataDirectory(brief.data)
     store = ControlStore(directory.control)
     predictions = PredictionStore(directory.forecast)
-    families = Live(Board(brief.board_fd), lambda settings: settings.forecast.families)
+    board = Board(brief.board_fd)
+    families = Live(board, lambda settings: settings.forecast.families)
+    limits = Live(board, lambda settings: settings.limits)
     try:
         yield AdminApp(
             shared=Shared(brief.counters_fd),
             surfaces=("http",) if brief.settings.grpc.address == "off" else ("http", "grpc"),
             probes=readiness_probes(directory, store, predictions, families.current),
             gauges=TenantGauges(partial(_tenants, directory, TenantList(store)), peek),
+            limits=limits.current,
         )
     finally:
         predictions.close()

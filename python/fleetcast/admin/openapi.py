@@ -1,0 +1,165 @@
+"""The description of the public API in OpenAPI 3.1: `openapi.json`, filled in.
+
+The file says what is particular to an operation, a response or a schema. Names in it that begin
+with `$`, but for `$ref`, are filled in here:
+
+    "$tags_max"    as a value: the limit in force, or a list of the engine's
+    "$responses"   answers that any request, or any with a key, may get: every operation has them
+    "$headers"     headers of a response, beside those that all have
+    "$body"        content in JSON: a schema, or a list of those it may have
+    "$codes"       the body of an error: one of these codes, and the members that stand beside it
+
+HEAD and OPTIONS follow from GET and POST.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import version
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from fleetcast.accounts.keys import SCOPES
+from fleetcast.config.sections import FAMILIES
+from fleetcast.engine import AGGREGATIONS, INTERVALS, MEASUREMENTS
+
+if TYPE_CHECKING:
+    from fleetcast.config.sections import Limits
+
+_YEAR = "(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])"
+_DAY = (
+    "(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])"
+    "|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)"
+    "|02-(?:0[1-9]|1[0-9]|2[0-8]))"
+)
+_LEAP_DAY = (
+    "(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:0[48]|[2468][048]|[13579][26])00)-02-29"
+)
+_CLOCK = "(?:[01][0-9]|2[0-3]):[0-5][0-9]"
+_OFFSET = "(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9])"
+_TIME_PATTERN = (
+    f"^(?:{_YEAR}-{_DAY}|{_LEAP_DAY})(?:[Tt ]{_CLOCK}(?::[0-5][0-9](?:[.,][0-9]+)?)?{_OFFSET}?)?$"
+)
+_ALL_HEADERS = ("X-Request-Id", "Cache-Control", "X-Content-Type-Options")
+_MIB = 1 << 20
+
+Object = dict[str, Any]
+
+
+def document(limits: Limits) -> Object:
+    """The whole document, with the limits in force."""
+    text = files("fleetcast.admin").joinpath("openapi.json").read_text("utf-8")
+    values = {
+        "version": version("fleetcast"),
+        "measurements": list(MEASUREMENTS),
+        "intervals": list(INTERVALS),
+        "intervals_or_null": [*INTERVALS, None],
+        "aggregations": list(AGGREGATIONS),
+        "aggregations_or_null": [*AGGREGATIONS, None],
+        "scopes": list(SCOPES),
+        "families": list(FAMILIES),
+        "time_pattern": _TIME_PATTERN,
+        "plain_text_pattern": "^[^\\u0000-\\u001f\\u007f]*$",
+        "tags_max": limits.tags_max,
+        "fields_max": limits.fields_max,
+        "batch_records_max": limits.batch_records_max,
+        "link_ids_max": limits.link_ids_max,
+        "body_size": f"At most {limits.body_bytes_max / _MIB:g} MiB.",
+    }
+    filled: Object = _filled(json.loads(text), values)
+    common = filled.pop("$responses")
+    for path, operations in filled["paths"].items():
+        for operation in operations.values():
+            _complete(operation, common)
+        if "get" in operations:
+            operations["head"] = _head(operations["get"])
+        operations["options"] = _options(path, common["any"])
+    components = filled["components"]
+    components["responses"] = _responses(components["responses"])
+    return filled
+
+
+def _filled(part: Any, values: Object) -> Any:  # noqa: ANN401  any JSON
+    """The same with values in the place of their names, and the bodies of errors."""
+    if isinstance(part, str) and part.startswith("$"):
+        return values[part[1:]]
+    if isinstance(part, list):
+        return [_filled(item, values) for item in part]
+    if not isinstance(part, dict):
+        return part
+    whole = {name: _filled(value, values) for name, value in part.items()}
+    return _error(whole.pop("$codes"), whole) if "$codes" in whole else whole
+
+
+def _complete(operation: Object, common: Object) -> None:
+    """Adds what goes without saying: the key, the form of parameters, common responses."""
+    keyed = operation.setdefault("security", [{"apiKey": []}])
+    inherited = {**common["any"], **(common["keyed"] if keyed else {})}
+    operation["responses"] = _responses({**inherited, **operation["responses"]})
+    if "parameters" in operation:
+        operation["parameters"] = [_parameter(given) for given in operation["parameters"]]
+    if "requestBody" in operation:
+        operation["requestBody"] = _with_content(operation["requestBody"])
+
+
+def _responses(given: Object) -> Object:
+    """The responses with their headers and their content; references as they are."""
+    return {
+        name: response if "$ref" in response else _with_headers(_with_content(response))
+        for name, response in given.items()
+    }
+
+
+def _with_headers(given: Object) -> Object:
+    names = (*_ALL_HEADERS, *given.pop("$headers", ()))
+    return {**given, "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in names}}
+
+
+def _with_content(given: Object) -> Object:
+    body = given.pop("$body", None)
+    if body is None:
+        return given
+    schema = {"oneOf": body} if isinstance(body, list) else body
+    return {**given, "content": {"application/json": {"schema": schema}}}
+
+
+def _error(codes: list[str], members: Object) -> Object:
+    code = {"const": codes[0]} if len(codes) == 1 else {"enum": codes}
+    return {
+        "type": "object",
+        "required": ["error", *members],
+        "properties": {"error": {"type": "string", **code}, **members},
+        "additionalProperties": False,
+    }
+
+
+def _parameter(given: Object) -> Object:
+    """A parameter of the query; lists are written by repeating its name."""
+    repeated = {"style": "form", "explode": True} if given["schema"].get("type") == "array" else {}
+    return {"in": "query", "required": False, **repeated, **given}
+
+
+def _head(get: Object) -> Object:
+    """The same operation without bodies."""
+    responses = {
+        status: {"description": "As for GET, without its body."}
+        if "$ref" in response
+        else {name: part for name, part in response.items() if name != "content"}
+        for status, response in get["responses"].items()
+    }
+    return {
+        **get,
+        "operationId": f"{get['operationId']}Head",
+        "summary": f"{get['summary']} The head of the answer only.",
+        "responses": responses,
+    }
+
+
+def _options(path: str, responses: Object) -> Object:
+    return {
+        "operationId": "options" + "".join(part.capitalize() for part in path.split("/")),
+        "tags": [path.split("/")[1]],
+        "summary": "The methods of the path; needs no key.",
+        "security": [],
+        "responses": {"204": {"$ref": "#/components/responses/Options"}, **responses},
+    }
