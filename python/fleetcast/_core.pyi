@@ -16,6 +16,29 @@ INTERVALS: Final[tuple[str, ...]]
 """Aggregation windows, ascending."""
 AGGREGATIONS: Final[tuple[str, ...]]
 
+BATCH_RECORDS_MAX: Final[int]
+"""Records of one batch over HTTP. This limit and those below are the defaults of the calls of a
+plane and of the service's settings; `rust/core/src/model/limits.rs` says what each protects.
+"""
+CALL_RECORDS_MAX: Final[int]
+"""Records of one gRPC call."""
+TAGS_MAX: Final[int]
+"""Tags of one record, less those that the service stamps."""
+FIELDS_MAX: Final[int]
+"""Fields of one record."""
+TENANT_FIELDS_MAX: Final[int]
+"""Distinct fields of a tenant."""
+TENANT_SERIES_MAX: Final[int]
+"""Distinct series of a tenant."""
+POINTS_MAX: Final[int]
+"""Points (rows over all entities) of one series answer: the default of `point_budget`."""
+ANSWER_VALUES_MAX: Final[int]
+"""Values of one series answer, times and nulls included."""
+HISTORY_DAYS_MAX: Final[int]
+"""Days that a series read reaches back: the default of `history_horizon_days`."""
+RAW_SPAN_SECONDS_MAX: Final[int]
+"""Seconds that a raw series read spans: the default of `raw_span_seconds`."""
+
 class Refused(Exception):
     """A request the contract refuses. `args` is `(code, context)`.
 
@@ -253,11 +276,11 @@ class Plane:
         self,
         body: bytes,
         *,
-        batch_records_max: int = 1000,
-        tags_max: int = 64,
-        fields_max: int = 4096,
-        tenant_fields_max: int = 100_000,
-        tenant_series_max: int = 10_000_000,
+        batch_records_max: int = ...,
+        tags_max: int = ...,
+        fields_max: int = ...,
+        tenant_fields_max: int = ...,
+        tenant_series_max: int = ...,
         buffer_bytes_max: int | None = None,
         now_ns: int | None = None,
     ) -> WriteResult:
@@ -275,11 +298,11 @@ class Plane:
         self,
         body: bytes,
         *,
-        batch_records_max: int = 10_000,
-        tags_max: int = 64,
-        fields_max: int = 4096,
-        tenant_fields_max: int = 100_000,
-        tenant_series_max: int = 10_000_000,
+        batch_records_max: int = ...,
+        tags_max: int = ...,
+        fields_max: int = ...,
+        tenant_fields_max: int = ...,
+        tenant_series_max: int = ...,
         buffer_bytes_max: int | None = None,
         now_ns: int | None = None,
     ) -> WriteResult:
@@ -318,10 +341,10 @@ class Plane:
         fields: Sequence[str] | None = None,
         interval: Interval | None = None,
         agg: Aggregation | None = None,
-        point_budget: int = 10_000,
-        answer_values_max: int = 1_000_000,
-        history_horizon_days: int = 30,
-        raw_span_seconds: int = 3600,
+        point_budget: int = ...,
+        answer_values_max: int = ...,
+        history_horizon_days: int = ...,
+        raw_span_seconds: int = ...,
         now_ns: int | None = None,
     ) -> bytes:
         """The answer of `GET /topology/series`. `fields` of `None` or empty means all numeric ones.
@@ -343,10 +366,10 @@ class Plane:
         fields: Sequence[str] | None = None,
         interval: Interval | None = None,
         agg: Aggregation | None = None,
-        point_budget: int = 10_000,
-        answer_values_max: int = 1_000_000,
-        history_horizon_days: int = 30,
-        raw_span_seconds: int = 3600,
+        point_budget: int = ...,
+        answer_values_max: int = ...,
+        history_horizon_days: int = ...,
+        raw_span_seconds: int = ...,
         now_ns: int | None = None,
     ) -> list[bytes]:
         """The pieces of `series_json`, of about a mebibyte: joining them would copy."""

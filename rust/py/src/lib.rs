@@ -8,6 +8,7 @@ mod arrow;
 mod door;
 mod errors;
 mod limiter;
+mod limits;
 mod plane;
 mod results;
 
@@ -50,5 +51,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<results::Upcoming>()?;
     module.add_class::<results::Verified>()?;
     module.add_class::<arrow::ArrowStream>()?;
+    limits::add_to(module)?;
     errors::add_to(module)
 }

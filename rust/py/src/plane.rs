@@ -11,7 +11,10 @@ use pyo3::types::PyBytes;
 use fleetcast_core::frame::Frame;
 use fleetcast_core::model::aggregate::{Aggregation, Interval};
 use fleetcast_core::model::error::{Error, Result};
-use fleetcast_core::model::limits::WriteLimits;
+use fleetcast_core::model::limits::{
+    ANSWER_VALUES_MAX, BATCH_RECORDS_MAX, CALL_RECORDS_MAX, FIELDS_MAX, HISTORY_DAYS_MAX,
+    POINTS_MAX, RAW_SPAN_SECONDS_MAX, TAGS_MAX, TENANT_FIELDS_MAX, TENANT_SERIES_MAX, WriteLimits,
+};
 use fleetcast_core::plane::{self, Acknowledge, Due};
 use fleetcast_core::query;
 use fleetcast_core::query::answer::AnswerBounds;
@@ -147,8 +150,9 @@ impl Plane {
     }
 
     #[pyo3(signature = (
-        body, *, batch_records_max=1000, tags_max=64, fields_max=4096, tenant_fields_max=100_000,
-        tenant_series_max=10_000_000, buffer_bytes_max=None, now_ns=None,
+        body, *, batch_records_max=BATCH_RECORDS_MAX, tags_max=TAGS_MAX, fields_max=FIELDS_MAX,
+        tenant_fields_max=TENANT_FIELDS_MAX, tenant_series_max=TENANT_SERIES_MAX,
+        buffer_bytes_max=None, now_ns=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn write_json(
@@ -174,8 +178,9 @@ impl Plane {
     }
 
     #[pyo3(signature = (
-        body, *, batch_records_max=10_000, tags_max=64, fields_max=4096, tenant_fields_max=100_000,
-        tenant_series_max=10_000_000, buffer_bytes_max=None, now_ns=None,
+        body, *, batch_records_max=CALL_RECORDS_MAX, tags_max=TAGS_MAX, fields_max=FIELDS_MAX,
+        tenant_fields_max=TENANT_FIELDS_MAX, tenant_series_max=TENANT_SERIES_MAX,
+        buffer_bytes_max=None, now_ns=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn write_protobuf(
@@ -228,8 +233,8 @@ impl Plane {
 
     #[pyo3(signature = (
         *, entity_ids, start_ns, end_ns=None, measurement="telemetry", fields=None, interval=None,
-        agg=None, point_budget=10_000, answer_values_max=1_000_000, history_horizon_days=30,
-        raw_span_seconds=3600, now_ns=None,
+        agg=None, point_budget=POINTS_MAX, answer_values_max=ANSWER_VALUES_MAX,
+        history_horizon_days=HISTORY_DAYS_MAX, raw_span_seconds=RAW_SPAN_SECONDS_MAX, now_ns=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn series_json<'py>(
@@ -260,8 +265,8 @@ impl Plane {
 
     #[pyo3(signature = (
         *, entity_ids, start_ns, end_ns=None, measurement="telemetry", fields=None, interval=None,
-        agg=None, point_budget=10_000, answer_values_max=1_000_000, history_horizon_days=30,
-        raw_span_seconds=3600, now_ns=None,
+        agg=None, point_budget=POINTS_MAX, answer_values_max=ANSWER_VALUES_MAX,
+        history_horizon_days=HISTORY_DAYS_MAX, raw_span_seconds=RAW_SPAN_SECONDS_MAX, now_ns=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn series_json_chunks<'py>(

@@ -1,38 +1,67 @@
-//! Every bound of the write path in one place: its unit, and what it protects.
+//! Every bound of the engine in one place: its unit, and what it protects.
 //!
-//! The numbers are defaults; a deployment may change them (`docs/operations.md`).
+//! The first ten are the defaults of settings (`docs/operations.md`); `rust/py` exports them to Python,
+//! which takes them from here. The others are fixed.
+
+/// Records of one batch over HTTP: bounds the work of one request and the rows of its block.
+pub const BATCH_RECORDS_MAX: usize = 1_000;
+
+/// Records of one gRPC call, which comes from a gateway that collects for a whole fleet.
+pub const CALL_RECORDS_MAX: usize = 10_000;
+
+/// Tags of one record, less those that the service stamps: bounds the name of a series.
+pub const TAGS_MAX: usize = 64;
+
+/// Fields of one record: bounds its cost in every structure that has a slot per field.
+pub const FIELDS_MAX: usize = 4_096;
+
+/// Distinct fields of a tenant: every process that serves the tenant holds their names in memory.
+pub const TENANT_FIELDS_MAX: usize = 100_000;
+
+/// Distinct series of a tenant, for the same reason.
+pub const TENANT_SERIES_MAX: usize = 10_000_000;
+
+/// Points, i.e. rows over all entities, in the answer of one series read.
+pub const POINTS_MAX: u64 = 10_000;
+
+/// Values in the answer of one series read, times and nulls included: bounds an answer of wide rows.
+pub const ANSWER_VALUES_MAX: u64 = 1_000_000;
+
+/// Days that a series read reaches back from now.
+pub const HISTORY_DAYS_MAX: u32 = 30;
+
+/// Seconds that a series read without windows spans.
+pub const RAW_SPAN_SECONDS_MAX: u32 = 3_600;
 
 /// Bounds on one batch, and on what it may add to its tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteLimits {
-    /// Records in one batch: 1,000 over HTTP, 10,000 over gRPC.
+    /// Records of the batch.
     pub batch_records_max: usize,
-    /// Tags on one record: 64.
+    /// Tags of one record.
     pub tags_max: usize,
-    /// Fields of one record: bounds what one record costs in every structure that
-    /// has a place per field.
+    /// Fields of one record.
     pub fields_max: usize,
-    /// Distinct fields of a tenant: every process that serves the tenant has their
-    /// names in memory.
+    /// Distinct fields of the tenant, those of the batch included.
     pub tenant_fields_max: usize,
-    /// Distinct series of a tenant, for the same reason.
+    /// Distinct series of the tenant, those of the batch included.
     pub tenant_series_max: usize,
 }
 
 impl Default for WriteLimits {
     fn default() -> Self {
         Self {
-            batch_records_max: 1_000,
-            tags_max: 64,
-            fields_max: 4_096,
-            tenant_fields_max: 100_000,
-            tenant_series_max: 10_000_000,
+            batch_records_max: BATCH_RECORDS_MAX,
+            tags_max: TAGS_MAX,
+            fields_max: FIELDS_MAX,
+            tenant_fields_max: TENANT_FIELDS_MAX,
+            tenant_series_max: TENANT_SERIES_MAX,
         }
     }
 }
 
 /// Bytes of a name that count as one name against the bounds of a tenant (N2); a longer one counts as
-/// several. So the bounds are also some on memory, in which every name lies; 64 tags fit one.
+/// several. So the bounds are also some on memory, in which every name lies. [`TAGS_MAX`] tags fit one.
 pub const NAME_BYTES: usize = 4 << 10;
 
 /// Nesting of JSON values, the outer array counted: protects the stack.
@@ -43,6 +72,7 @@ pub const FAULTS_MAX: usize = 100;
 
 /// Rows a stored block may claim: bounds what a decoder allocates for hostile bytes.
 pub const BLOCK_ROWS_MAX: usize = 1 << 20;
+const _: () = assert!(BATCH_RECORDS_MAX <= BLOCK_ROWS_MAX && CALL_RECORDS_MAX <= BLOCK_ROWS_MAX);
 
 /// Values a stored block may claim in all its columns: bounds the same where constant columns,
 /// which take a few bytes each, could claim any number (128 MiB of doubles).
@@ -73,13 +103,3 @@ pub const LOG_BYTES_DUE: u64 = 4 << 20;
 
 /// Values that one round of compaction decodes, unless a single block has more: bounds its memory.
 pub const ROUND_VALUES_MAX: usize = 1 << 22;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_whole_batch_fits_one_block() {
-        assert!(WriteLimits::default().batch_records_max <= BLOCK_ROWS_MAX);
-    }
-}

@@ -3,6 +3,7 @@
 use super::MEASUREMENTS;
 use super::answer::AnswerBounds;
 use crate::model::aggregate::{Aggregation, Interval};
+use crate::model::limits::{ANSWER_VALUES_MAX, HISTORY_DAYS_MAX, POINTS_MAX, RAW_SPAN_SECONDS_MAX};
 use crate::query::budget;
 
 const SECOND_NS: i64 = 1_000_000_000;
@@ -27,10 +28,10 @@ pub struct SeriesLimits {
 impl Default for SeriesLimits {
     fn default() -> Self {
         Self {
-            points_max: 10_000,
-            values_max: 1_000_000,
-            horizon_days: 30,
-            raw_span_seconds: 3_600,
+            points_max: POINTS_MAX,
+            values_max: ANSWER_VALUES_MAX,
+            horizon_days: HISTORY_DAYS_MAX,
+            raw_span_seconds: RAW_SPAN_SECONDS_MAX,
         }
     }
 }
