@@ -2,7 +2,7 @@
 
 use super::{BlockEntry, CORRUPT, HEAD_LEN};
 use crate::codec::bytes::{Cursor, put_len};
-use crate::codec::integers;
+use crate::codec::integer;
 use crate::model::batch::NEW_SERIES_BASE;
 use crate::model::error::Result;
 use crate::model::limits::BLOCK_ROWS_MAX;
@@ -18,7 +18,7 @@ pub(super) fn encode(blocks: &[BlockEntry]) -> Vec<u8> {
     put_len(&mut out, blocks.len());
     for sequence in 0..SEQUENCES {
         let numbers: Vec<i64> = blocks.iter().map(|block| numbers_of(block)[sequence]).collect();
-        integers::encode_run(&numbers, &mut out);
+        integer::encode_run(&numbers, &mut out);
     }
     out
 }
@@ -48,7 +48,7 @@ pub(super) fn decode(bytes: &[u8], index_at: u64) -> Result<Vec<BlockEntry>> {
     let count = input.len(blocks_max)?;
     let mut numbers = vec![[0; SEQUENCES]; count];
     for sequence in 0..SEQUENCES {
-        let decoded = integers::decode_long_run(&mut input, count)?;
+        let decoded = integer::decode_long_run(&mut input, count)?;
         for (numbers, number) in numbers.iter_mut().zip(decoded) {
             numbers[sequence] = number;
         }

@@ -1,8 +1,8 @@
 //! Numbers along a line: instants of a clock that ticks evenly, but for a little.
 
-use super::numbers::{Number, Numbers};
-use super::survey::{Step, Survey, above};
-use super::vector::{mapped, vectorised};
+use super::number::{Number, Numbers};
+use super::profile::{Step, Survey, above};
+use crate::codec::simd::{mapped, vectorised};
 
 /// A run must have so many numbers for a line to be laid through it.
 const LENGTH_MIN: usize = 16;

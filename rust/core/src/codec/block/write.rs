@@ -1,9 +1,10 @@
 //! Writing a block.
 
-use super::bytes::put_len;
 use super::head::{ColumnHead, FloatBounds, TableHead, TimeBounds};
-use super::runs::Runs;
-use super::{bools, floats, integers, rows, texts};
+use super::run_lengths::Runs;
+use super::{bools, rows, texts};
+use crate::codec::bytes::put_len;
+use crate::codec::{float, integer};
 use crate::model::batch::{Block, Column, NEW_SERIES_BASE, Rows, Table, Values};
 use crate::model::error::{Error, Result};
 use crate::model::limits::{BLOCK_CELLS_MAX, BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES_MAX};
@@ -74,7 +75,7 @@ fn encode_table(table: &Table, ingest_ns: i64, heads: &mut Vec<u8>, bodies: &mut
     let start = bodies.len();
     runs.encode(bodies);
     let times_start = bodies.len();
-    integers::encode_times(&table.times_ns, runs.lengths(), bodies);
+    integer::encode_times(&table.times_ns, runs.lengths(), bodies);
     let times_end = bodies.len();
     let mut column_heads = Vec::new();
     let columns = table
@@ -117,7 +118,7 @@ fn encode_column(
     let mut exponent: Option<Option<usize>> = None;
     match &column.values {
         Values::Float(values) => {
-            (bounds, exponent) = floats::encode(values, &lengths, bodies).unzip();
+            (bounds, exponent) = float::encode(values, &lengths, bodies).unzip();
             // In the total order infinities and what is no number lie outside of all others.
             let finite = |bounds: FloatBounds| bounds.min.is_finite() && bounds.max.is_finite();
             assert!(bounds.is_none_or(finite), "doubles are finite");

@@ -1,10 +1,11 @@
 //! Reading a block, whole or by columns.
 
-use super::block::{CHECKSUM_LEN, VERSION};
-use super::bytes::Cursor;
 use super::head::{ColumnHead, TableHead, TimeBounds};
-use super::runs::Runs;
-use super::{bools, floats, integers, rows, texts};
+use super::run_lengths::Runs;
+use super::write::{CHECKSUM_LEN, VERSION};
+use super::{bools, rows, texts};
+use crate::codec::bytes::Cursor;
+use crate::codec::{float, integer};
 use crate::model::batch::{Block, Column, FieldType, Table, Values};
 use crate::model::error::Result;
 use crate::model::limits::{BLOCK_CELLS_MAX, BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES_MAX};
@@ -143,7 +144,7 @@ impl TableReader<'_> {
     /// [`crate::model::error::Error::Corrupt`] if they are not what the format says.
     pub fn times_ns(&self) -> Result<Vec<i64>> {
         let mut input = Cursor::new(self.times, "the times of a block");
-        let times = integers::decode(&mut input, self.head.row_count, self.runs.lengths())?.widen();
+        let times = integer::decode(&mut input, self.head.row_count, self.runs.lengths())?.widen();
         input.end()?;
         input.check(self.head.times == TimeBounds::of(&times))?;
         Ok(times)
@@ -172,7 +173,7 @@ impl TableReader<'_> {
         let mut input = Cursor::new(values, "the values of a column");
         let values = match head.field_type {
             FieldType::Float => {
-                Values::Float(floats::decode(&mut input, head.count, &lengths, head.bounds)?)
+                Values::Float(float::decode(&mut input, head.count, &lengths, head.bounds)?)
             }
             FieldType::Bool => Values::Bool(bools::decode(&mut input, head.count)?),
             FieldType::Text => {

@@ -2,8 +2,8 @@
 
 use hashbrown::HashMap;
 
-use super::bytes::{Cursor, put_len};
-use super::integers;
+use crate::codec::bytes::{Cursor, put_len};
+use crate::codec::integer;
 use crate::model::error::Result;
 
 pub(super) fn encode(values: &[Box<str>], run_lengths: &[u32], out: &mut Vec<u8>) {
@@ -23,9 +23,9 @@ pub(super) fn encode(values: &[Box<str>], run_lengths: &[u32], out: &mut Vec<u8>
         }));
     }
     put_len(out, lengths.len());
-    integers::encode_run(&lengths, out);
+    integer::encode_run(&lengths, out);
     out.extend_from_slice(&strings);
-    integers::encode(&ids, run_lengths, out);
+    integer::encode(&ids, run_lengths, out);
 }
 
 /// Reads `count` strings of at most `bytes_left` bytes in all, and takes them off `bytes_left`.
@@ -39,14 +39,14 @@ pub(super) fn decode(
         return Ok(Vec::new());
     }
     let distinct_count = input.len(count)?;
-    let lengths = integers::decode_run(input, distinct_count, u32::MAX)?;
+    let lengths = integer::decode_run(input, distinct_count, u32::MAX)?;
     // What is claimed may be as long as the bytes that are left, but no longer.
     let mut strings = Vec::with_capacity(distinct_count);
     for &length in &lengths {
         let bytes = input.take(length as usize)?;
         strings.push(std::str::from_utf8(bytes).map_err(|_| input.corrupt())?);
     }
-    let ids = integers::decode(input, count, run_lengths)?.widen();
+    let ids = integer::decode(input, count, run_lengths)?.widen();
     let place = |id: &i64| usize::try_from(*id).ok().and_then(|at| strings.get(at).copied());
     let mut values = Vec::with_capacity(count);
     for id in &ids {

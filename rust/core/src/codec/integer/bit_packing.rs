@@ -1,24 +1,24 @@
 //! Groups of numbers of one width, side by side in a stream of bits.
 
 /// Numbers that share a width: enough to spread its byte thin, few enough to keep outliers local.
-pub(super) const GROUP: usize = 128;
+pub(crate) const GROUP: usize = 128;
 
 /// Widest number that one unaligned load of eight bytes always covers: 56 bits and 7 of offset.
 const LOADABLE_BITS_MAX: u32 = 56;
 
 /// Bits kept for numbers up to `max`.
-pub(super) const fn width_of(max: u64) -> u32 {
+pub(crate) const fn width_of(max: u64) -> u32 {
     let bits = 64 - max.leading_zeros();
     if bits > LOADABLE_BITS_MAX { 64 } else { bits }
 }
 
 /// Whether [`width_of`] can give `width`.
-pub(super) const fn is_width(width: u32) -> bool {
+pub(crate) const fn is_width(width: u32) -> bool {
     width <= LOADABLE_BITS_MAX || width == 64
 }
 
 /// Bytes that `count` numbers of `width` bits take.
-pub(super) const fn packed_len(count: usize, width: u32) -> usize {
+pub(crate) const fn packed_len(count: usize, width: u32) -> usize {
     (count * width as usize).div_ceil(8)
 }
 
@@ -44,7 +44,7 @@ macro_rules! of_width {
 }
 
 /// Appends `values`, each below `2^width`.
-pub(super) fn pack(values: &[u64], width: u32, out: &mut Vec<u8>) {
+pub(crate) fn pack(values: &[u64], width: u32, out: &mut Vec<u8>) {
     debug_assert!(is_width(width) && values.iter().all(|value| width_of(*value) <= width));
     out.reserve(packed_len(values.len(), width));
     of_width!(width, pack_width(values, out));
@@ -81,7 +81,7 @@ fn packed_eight<const WIDTH: usize>(values: &[u64; WHOLE]) -> [[u8; 8]; WHOLE] {
 /// # Panics
 ///
 /// If there are more than [`GROUP`] numbers, or `bytes` has another length.
-pub(super) fn unpack(bytes: &[u8], width: u32, out: &mut [u64]) {
+pub(crate) fn unpack(bytes: &[u8], width: u32, out: &mut [u64]) {
     assert!(out.len() <= GROUP && bytes.len() == packed_len(out.len(), width));
     if width == 64 {
         for (value, word) in out.iter_mut().zip(bytes.as_chunks::<8>().0) {

@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::bytes::{Cursor, put_len};
-use super::integers;
-use super::vector::vectorised;
+use crate::codec::bytes::{Cursor, put_len};
+use crate::codec::integer;
+use crate::codec::simd::vectorised;
 use crate::model::batch::{NEW_SERIES_BASE, Rows};
 use crate::model::error::Result;
 
@@ -134,15 +134,15 @@ impl Runs {
         let widen =
             |values: &[u32]| values.iter().map(|value| i64::from(*value)).collect::<Vec<_>>();
         put_len(out, self.len());
-        integers::encode_run(&widen(&self.series), out);
-        integers::encode_run(&widen(&self.lengths), out);
+        integer::encode_run(&widen(&self.series), out);
+        integer::encode_run(&widen(&self.lengths), out);
     }
 
     /// Reads the series of `row_count` rows.
     pub(super) fn decode(input: &mut Cursor<'_>, row_count: usize) -> Result<Self> {
         let run_count = input.len(row_count)?;
-        let series = integers::decode_run(input, run_count, NEW_SERIES_BASE)?;
-        let lengths = integers::decode_run(input, run_count, u32::MAX)?;
+        let series = integer::decode_run(input, run_count, NEW_SERIES_BASE)?;
+        let lengths = integer::decode_run(input, run_count, u32::MAX)?;
         input.check(are_unlike(&series, series.get(1..).unwrap_or_default()))?;
         input.check(covered(&lengths) == Some(row_count as u64))?;
         Ok(Self { series, lengths, row_count, ..Self::default() })

@@ -3,9 +3,9 @@
 //! A word is the fraction `0.d1 d2 d3 …` in that radix, rounded up to its last bit. Multiplying it by
 //! the radix moves the first digit in front of the point, so a digit costs one multiplication.
 
-use super::bitpack::{self, GROUP, packed_len};
-use super::lanes::{self, LANES, Row};
-use super::vector::vectorised;
+use super::bit_packing::{self, GROUP, packed_len};
+use crate::codec::simd::kernels::{self, LANES, Row};
+use crate::codec::simd::vectorised;
 
 /// Radices are smaller than this, so that a digit times a radix fits 64 bits.
 pub(super) const RADIX_END: u64 = 1 << 31;
@@ -45,7 +45,7 @@ impl Words {
         let power = radix.checked_pow(digits)?;
         let width = bits_of(power.checked_sub(1)?);
         let radix = u32::try_from(radix).ok().filter(|_| radix < RADIX_END)?;
-        bitpack::is_width(width).then_some(Self { radix, digits, power, width })
+        bit_packing::is_width(width).then_some(Self { radix, digits, power, width })
     }
 
     /// The words in which `count` digits below `radix` are shortest; wide ones, which are slower to
@@ -62,7 +62,7 @@ impl Words {
             let Some(next) = power.checked_mul(radix).filter(|_| radix > 1) else { break };
             power = next;
             let words = Self { digits, power, width: bits_of(power - 1), ..best };
-            if !bitpack::is_width(words.width) {
+            if !bit_packing::is_width(words.width) {
                 continue;
             }
             let len = words.len(count);
@@ -106,7 +106,7 @@ impl Words {
             for first in (0..words).step_by(GROUP) {
                 let wide = &mut wide[..GROUP.min(words - first)];
                 self.gather_wide(digits, words, first, wide);
-                bitpack::pack(wide, self.width, out);
+                bit_packing::pack(wide, self.width, out);
             }
             return;
         }
@@ -121,7 +121,7 @@ impl Words {
             for some in narrow.chunks(GROUP) {
                 let wide = &mut wide[..some.len()];
                 wide.iter_mut().zip(some).for_each(|(wide, narrow)| *wide = u64::from(*narrow));
-                bitpack::pack(wide, self.width, out);
+                bit_packing::pack(wide, self.width, out);
             }
         }
     }
@@ -189,14 +189,14 @@ impl Words {
             }
             let digits = &mut digits[first..];
             let whole = &rows[..len / LANES];
-            lanes::scatter(whole, self.radix, self.digits as usize, low, digits, words);
+            kernels::scatter(whole, self.radix, self.digits as usize, low, digits, words);
             for (at, word) in
                 rows.as_flattened().iter().enumerate().take(len).skip(whole.len() * LANES)
             {
                 let mut word = *word;
                 for out in digits[at..].iter_mut().step_by(words) {
                     let digit;
-                    (digit, word) = lanes::next_digit(word, self.radix);
+                    (digit, word) = kernels::next_digit(word, self.radix);
                     *out = low.wrapping_add(digit);
                 }
             }
@@ -210,7 +210,7 @@ impl Words {
             let wide = &mut wide[..GROUP.min(words - first)];
             let taken;
             (taken, rest) = rest.split_at(packed_len(wide.len(), self.width));
-            bitpack::unpack(taken, self.width, wide);
+            bit_packing::unpack(taken, self.width, wide);
             scatter_wide(*self, wide, low, &mut digits[first..], words);
         }
     }
@@ -267,7 +267,7 @@ vectorised! {
 }
 
 vectorised! {
-    /// As [`lanes::scatter`], of words that are fractions of `2^width`, above 32 bits.
+    /// As [`kernels::scatter`], of words that are fractions of `2^width`, above 32 bits.
     fn scatter_wide(of: Words, words: &mut [u64], least: u32, digits: &mut [u32], stride: usize) {
         let radix = u64::from(of.radix);
         let half = u64::from(u32::MAX);
@@ -335,7 +335,7 @@ fn unpack_some(bytes: &[u8], width: u32, out: &mut [u32]) {
     out.fill(0);
     for (some, taken) in out.chunks_mut(GROUP).zip(bytes.chunks(packed_len(GROUP, width).max(1))) {
         let wide = &mut wide[..some.len()];
-        bitpack::unpack(taken, width, wide);
+        bit_packing::unpack(taken, width, wide);
         for (word, wide) in some.iter_mut().zip(wide) {
             *word = low(*wide << (NARROW_BITS - width));
         }
@@ -346,8 +346,8 @@ fn unpack_some(bytes: &[u8], width: u32, out: &mut [u32]) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::vector::tests::everywhere;
     use super::*;
+    use crate::codec::simd::everywhere;
 
     fn comes_back(words: Words, digits: &[u32]) {
         let bytes = everywhere(|| {

@@ -1,8 +1,8 @@
 //! What every way of packing numbers wants to know of them first.
 
-use super::bitpack::GROUP;
-use super::numbers::Number;
-use super::vector::vectorised;
+use super::bit_packing::GROUP;
+use super::number::Number;
+use crate::codec::simd::vectorised;
 
 /// Numbers that a first guess at their step is made from.
 const SAMPLE: usize = 64;
@@ -52,7 +52,7 @@ pub(super) const fn above(value: i64, low: i64) -> u64 {
 
 /// A positive number that others are known to be multiples of: dividing is multiplying then.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
+pub(crate) struct Step {
     pub(super) size: u64,
     /// Twos in it.
     shift: u32,

@@ -1,15 +1,15 @@
 //! Doubles: as decimal integers where telemetry was made of decimals, else as bits.
 
-use super::bitpack::GROUP;
-use super::bytes::{Cursor, put_len, put_varint, put_zigzag};
-use super::decimals::{
+use super::decimal::{
     POWERS_OF_TEN, Power, STRANGER, choose_exponent, is_outside, scale, scale_all, scale_narrow,
     unscale, unscale_all,
 };
-use super::head::FloatBounds;
-use super::integers;
-use super::numbers::{self, Number};
-use super::vector::vectorised;
+use crate::codec::FloatBounds;
+use crate::codec::bytes::{Cursor, put_len, put_varint, put_zigzag};
+use crate::codec::integer;
+use crate::codec::integer::bit_packing::GROUP;
+use crate::codec::integer::number::{self, Number};
+use crate::codec::simd::vectorised;
 use crate::model::error::Result;
 
 const SCALED: u8 = 0;
@@ -20,7 +20,7 @@ const BITS: u8 = 2;
 const EXCEPTION_LEN: usize = 10;
 
 /// Appends `values` and gives their bounds, and the exponent that served, if one did.
-pub(super) fn encode(
+pub(crate) fn encode(
     values: &[f64],
     run_lengths: &[u32],
     out: &mut Vec<u8>,
@@ -39,7 +39,7 @@ pub(super) fn encode(
     }
     out.push(BITS);
     let bits: Vec<i64> = values.iter().map(|value| value.to_bits().cast_signed()).collect();
-    integers::encode(&bits, run_lengths, out);
+    integer::encode(&bits, run_lengths, out);
     bounds_of(values).map(|bounds| (bounds, None))
 }
 
@@ -53,7 +53,7 @@ fn encode_scaled(
     let power = Power::of(exponent);
     let (integers, others) = scale_narrow(values, power);
     if others == 0 {
-        let (low, high) = numbers::range(&integers);
+        let (low, high) = number::range(&integers);
         Scaled { exponent, integers, exceptions: Vec::new() }.write(values, run_lengths, out);
         // Decimals that come back exactly are in the order of their integers.
         let value = |integer: i32| unscale(integer.into(), power.of_ten);
@@ -144,18 +144,18 @@ impl<T: Number> Scaled<T> {
         out.push(self.exponent.to_le_bytes()[0]);
         if !self.exceptions.is_empty() {
             put_len(out, self.exceptions.len());
-            integers::encode_run(&self.exceptions, out);
+            integer::encode_run(&self.exceptions, out);
             for &position in &self.exceptions {
                 let at = usize::try_from(position).expect("positions are indices");
                 out.extend_from_slice(&values[at].to_le_bytes());
             }
         }
-        integers::encode(&self.integers, run_lengths, out);
+        integer::encode(&self.integers, run_lengths, out);
     }
 }
 
 /// Reads `count` doubles that lie within `bounds`, which are there if there is a value.
-pub(super) fn decode(
+pub(crate) fn decode(
     input: &mut Cursor<'_>,
     count: usize,
     run_lengths: &[u32],
@@ -169,7 +169,7 @@ pub(super) fn decode(
             let power = Power::of(read_exponent(input)?);
             let exceptions =
                 if form == PATCHED { read_exceptions(input, count)? } else { Vec::new() };
-            let integers = integers::decode(input, count, run_lengths)?;
+            let integers = integer::decode(input, count, run_lengths)?;
             let (mut values, is_within) = unscale_all(integers, power, bounds);
             let mut outside = u64::from(!is_within);
             for &(at, value) in &exceptions {
@@ -184,7 +184,7 @@ pub(super) fn decode(
             values
         }
         BITS => {
-            let bits = integers::decode(input, count, run_lengths)?;
+            let bits = integer::decode(input, count, run_lengths)?;
             bits.widen().into_iter().map(|bits| f64::from_bits(bits.cast_unsigned())).collect()
         }
         _ => return Err(input.corrupt()),
@@ -204,7 +204,7 @@ fn read_exceptions(input: &mut Cursor<'_>, count: usize) -> Result<Vec<(u32, f64
     let end = u32::try_from(count).map_err(|_| input.corrupt())?;
     // Each has eight bytes of its own.
     let exception_count = input.len(count.min(input.remaining() / 8))?;
-    let positions = integers::decode_run(input, exception_count, end)?;
+    let positions = integer::decode_run(input, exception_count, end)?;
     input.check(positions.is_sorted_by(|a, b| a < b))?;
     positions.into_iter().map(|at| Ok((at, f64::from_le_bytes(input.array()?)))).collect()
 }
@@ -247,7 +247,7 @@ vectorised! {
 }
 
 /// Appends bounds, scaled with `exponent` if that keeps them exact; says whether it did.
-pub(super) fn encode_bounds(
+pub(crate) fn encode_bounds(
     bounds: FloatBounds,
     exponent: Option<usize>,
     out: &mut Vec<u8>,
@@ -268,7 +268,7 @@ pub(super) fn encode_bounds(
 }
 
 /// Reads what [`encode_bounds`] wrote.
-pub(super) fn decode_bounds(input: &mut Cursor<'_>, scaled: bool) -> Result<FloatBounds> {
+pub(crate) fn decode_bounds(input: &mut Cursor<'_>, scaled: bool) -> Result<FloatBounds> {
     let (min, max) = if scaled {
         let power = POWERS_OF_TEN[read_exponent(input)?];
         let min = input.zigzag()?;
@@ -283,7 +283,7 @@ pub(super) fn decode_bounds(input: &mut Cursor<'_>, scaled: bool) -> Result<Floa
 
 #[cfg(test)]
 mod tests {
-    use super::super::decimals::SCALED_END;
+    use super::super::decimal::SCALED_END;
     use super::*;
 
     fn form_of(values: &[f64]) -> u8 {

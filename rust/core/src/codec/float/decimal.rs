@@ -1,8 +1,8 @@
 //! Doubles that are decimals: integers over a power of ten.
 
-use super::head::FloatBounds;
-use super::numbers::{Number, Numbers};
-use super::vector::{mapped, vectorised};
+use crate::codec::FloatBounds;
+use crate::codec::integer::number::{Number, Numbers};
+use crate::codec::simd::{mapped, vectorised};
 
 /// Powers of ten that a double holds exactly.
 pub(super) const POWERS_OF_TEN: [f64; 23] = [
@@ -292,8 +292,8 @@ fn sum_scaled(values: &[f64], power: Power) -> Option<i64> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::vector::tests::everywhere;
     use super::*;
+    use crate::codec::simd::everywhere;
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(512))]

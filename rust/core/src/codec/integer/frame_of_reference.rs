@@ -1,9 +1,9 @@
 //! Frame of reference: numbers as steps above the smallest, bit-packed in groups.
 
-use super::bitpack::{self, GROUP};
-use super::bytes::{Cursor, put_varint, put_zigzag, varint_len, zigzag_len};
-use super::numbers::Number;
-use super::survey::{Step, Survey, above};
+use super::bit_packing::{self, GROUP};
+use super::number::Number;
+use super::profile::{Step, Survey, above};
+use crate::codec::bytes::{Cursor, put_varint, put_zigzag, varint_len, zigzag_len};
 use crate::model::error::Result;
 
 const BASE_FLAG: u8 = 0x80;
@@ -32,10 +32,10 @@ pub(super) fn plan(count: usize, survey: &Survey) -> Plan {
         let group_len = GROUP.min(count - at * GROUP);
         let (low, high) =
             (step.steps_of(above(low, reference)), step.steps_of(above(high, reference)));
-        let plain = Group { base: 0, width: bitpack::width_of(high) };
-        let based = Group { base: low, width: bitpack::width_of(high - low) };
-        let plain_len = bitpack::packed_len(group_len, plain.width);
-        let based_len = bitpack::packed_len(group_len, based.width) + varint_len(low);
+        let plain = Group { base: 0, width: bit_packing::width_of(high) };
+        let based = Group { base: low, width: bit_packing::width_of(high - low) };
+        let plain_len = bit_packing::packed_len(group_len, plain.width);
+        let based_len = bit_packing::packed_len(group_len, based.width) + varint_len(low);
         len += 1 + plain_len.min(based_len);
         groups.push(if based_len < plain_len { based } else { plain });
     }
@@ -59,7 +59,7 @@ pub(super) fn write<T: Number>(values: &[T], plan: &Plan, out: &mut Vec<u8>) {
             let steps = plan.step.steps_of(above((*value).into(), plan.reference));
             *offset = steps.wrapping_sub(group.base);
         }
-        bitpack::pack(offsets, group.width, out);
+        bit_packing::pack(offsets, group.width, out);
     }
 }
 
@@ -75,12 +75,12 @@ pub(super) fn read(input: &mut Cursor<'_>, count: usize) -> Result<Vec<i64>> {
     for values in values.chunks_mut(GROUP) {
         let head = input.byte()?;
         let width = u32::from(head & !BASE_FLAG);
-        input.check(bitpack::is_width(width))?;
+        input.check(bit_packing::is_width(width))?;
         let base = if head & BASE_FLAG == 0 { 0 } else { input.varint()? };
         let start = reference.cast_unsigned().wrapping_add(base.wrapping_mul(step));
-        let bytes = input.take(bitpack::packed_len(values.len(), width))?;
+        let bytes = input.take(bit_packing::packed_len(values.len(), width))?;
         let offsets = &mut offsets[..values.len()];
-        bitpack::unpack(bytes, width, offsets);
+        bit_packing::unpack(bytes, width, offsets);
         // As for writing: a multiplication of 64 bits has no vector form on every machine.
         if step == 1 {
             for (value, offset) in values.iter_mut().zip(offsets) {

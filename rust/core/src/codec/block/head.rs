@@ -1,8 +1,9 @@
 //! Heads of tables and columns: what a query learns of a block before it decodes anything.
 
-use super::bytes::{Cursor, put_len, put_varint, put_zigzag};
-use super::vector::vectorised;
-use super::{floats, rows};
+use super::rows;
+use crate::codec::bytes::{Cursor, put_len, put_varint, put_zigzag};
+use crate::codec::float;
+use crate::codec::simd::vectorised;
 use crate::model::batch::FieldType;
 use crate::model::error::Result;
 
@@ -75,7 +76,7 @@ impl ColumnHead {
             put_len(out, self.count);
         }
         if let Some(bounds) = self.bounds
-            && floats::encode_bounds(bounds, exponent, out)
+            && float::encode_bounds(bounds, exponent, out)
         {
             out[shape_at] |= SCALED_BOUNDS;
         }
@@ -94,7 +95,7 @@ impl ColumnHead {
         let count = if rows == rows::Form::All { row_count } else { input.len(row_count)? };
         let has_bounds = field_type == FieldType::Float && count > 0;
         input.check(shape >> 5 == 0 && (has_bounds || !scaled))?;
-        let bounds = has_bounds.then(|| floats::decode_bounds(input, scaled)).transpose()?;
+        let bounds = has_bounds.then(|| float::decode_bounds(input, scaled)).transpose()?;
         let rows_len = if rows == rows::Form::All { 0 } else { input.len(usize::MAX)? };
         let values_len = input.len(usize::MAX)?;
         Ok(Self { field, field_type, count, bounds, rows, rows_len, values_len })

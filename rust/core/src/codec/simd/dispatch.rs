@@ -16,7 +16,7 @@ macro_rules! vectorised {
 
             #[cfg(target_arch = "x86_64")]
             {
-                use $crate::codec::vector::Machine;
+                use $crate::codec::simd::Machine;
 
                 #[target_feature(enable = "avx2,bmi1,bmi2,fma")]
                 fn wide$(<$generic: $bound>)?($($argument: $type),*) $(-> $out)? {
@@ -41,12 +41,12 @@ macro_rules! vectorised {
     };
 }
 
-pub(super) use vectorised;
+pub(crate) use vectorised;
 
 /// Collects what `map` makes of each, in the body of something [`vectorised`].
 #[expect(clippy::inline_always, reason = "where it lands says which instructions there are")]
 #[inline(always)]
-pub(super) fn mapped<T: Copy, U>(numbers: &[T], mut map: impl FnMut(T) -> U) -> Vec<U> {
+pub(crate) fn mapped<T: Copy, U>(numbers: &[T], mut map: impl FnMut(T) -> U) -> Vec<U> {
     let mut made = Vec::with_capacity(numbers.len());
     for (place, number) in made.spare_capacity_mut().iter_mut().zip(numbers) {
         place.write(map(*number));
@@ -62,7 +62,7 @@ pub(super) fn mapped<T: Copy, U>(numbers: &[T], mut map: impl FnMut(T) -> U) -> 
 /// Kinds of machine that [`vectorised`] compiles for.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Machine {
+pub(crate) enum Machine {
     Any,
     /// AVX2 and FMA.
     Wide,
@@ -74,7 +74,7 @@ pub(super) enum Machine {
 impl Machine {
     /// What this machine is.
     #[inline]
-    pub(super) fn here() -> Self {
+    pub(crate) fn here() -> Self {
         static FOUND: OnceLock<Machine> = OnceLock::new();
         let found = *FOUND.get_or_init(Self::found);
         #[cfg(test)]
@@ -102,7 +102,7 @@ impl Machine {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use std::fmt::Debug;
 
     #[cfg(target_arch = "x86_64")]
@@ -111,13 +111,13 @@ pub(super) mod tests {
     #[cfg(target_arch = "x86_64")]
     thread_local! {
         /// What this thread takes its machine for, at most.
-        pub(super) static MOST: std::cell::Cell<Machine> =
+        pub(crate) static MOST: std::cell::Cell<Machine> =
             const { std::cell::Cell::new(Machine::Widest) };
     }
 
     /// What `run` gives, which is the same on every kind of machine that this one can stand for.
     #[cfg(target_arch = "x86_64")]
-    pub(in crate::codec) fn everywhere<T: PartialEq + Debug>(run: impl Fn() -> T) -> T {
+    pub(crate) fn everywhere<T: PartialEq + Debug>(run: impl Fn() -> T) -> T {
         let [any, wide, widest] = [Machine::Any, Machine::Wide, Machine::Widest].map(|most| {
             MOST.set(most);
             run()
@@ -128,7 +128,7 @@ pub(super) mod tests {
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    pub(in crate::codec) fn everywhere<T: PartialEq + Debug>(run: impl Fn() -> T) -> T {
+    pub(crate) fn everywhere<T: PartialEq + Debug>(run: impl Fn() -> T) -> T {
         run()
     }
 }

@@ -1,12 +1,12 @@
 //! Numbers that lie in one range, in fractions of a bit, and the few that do not.
 
-use super::bitpack::GROUP;
-use super::bytes::{Cursor, put_len, put_varint, put_zigzag, varint_len, zigzag_len};
-use super::lanes;
-use super::numbers::{Number, Numbers};
-use super::radix::{RADIX_END, Words};
-use super::survey::{Step, Survey};
-use super::vector::{mapped, vectorised};
+use super::bit_packing::GROUP;
+use super::number::{Number, Numbers};
+use super::profile::{Step, Survey};
+use super::radix_packing::{RADIX_END, Words};
+use crate::codec::bytes::{Cursor, put_len, put_varint, put_zigzag, varint_len, zigzag_len};
+use crate::codec::simd::kernels;
+use crate::codec::simd::{mapped, vectorised};
 use crate::model::error::Result;
 
 /// Bits that an exception is taken to cost while a range is chosen: its position, its value, and
@@ -308,7 +308,7 @@ fn narrow_sums(heads: &[i64], mut values: Vec<i32>, run_lengths: &[u32]) -> Vec<
         } else {
             values.copy_within(start..end, to + 1);
             values[to] = head;
-            lanes::add_up(&mut values[to..to + length as usize]);
+            kernels::add_up(&mut values[to..to + length as usize]);
             to += length as usize;
         }
         from = end;

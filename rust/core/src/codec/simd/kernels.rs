@@ -1,13 +1,13 @@
 //! Eight numbers of 32 bits at a time: what compilers do not make vectors of by themselves.
 
 #[cfg(target_arch = "x86_64")]
-use super::vector::Machine;
+use super::Machine;
 
 /// Numbers that are worked on side by side.
-pub(super) const LANES: usize = 8;
+pub(crate) const LANES: usize = 8;
 
 /// One number of each lane.
-pub(super) type Row = [u32; LANES];
+pub(crate) type Row = [u32; LANES];
 
 /// The digits of words that are fractions of 2^32. Digit `d` of word `i`, and `low`, become
 /// `digits[d * stride + i]`, modulo 2^32.
@@ -15,7 +15,7 @@ pub(super) type Row = [u32; LANES];
 /// # Panics
 ///
 /// If `digits` ends before the last digit.
-pub(super) fn scatter(
+pub(crate) fn scatter(
     words: &[Row],
     radix: u32,
     count: usize,
@@ -48,7 +48,7 @@ pub(super) fn scatter(
 
 /// The first digit of a word, and the word that is left.
 #[inline]
-pub(super) fn next_digit(word: u32, radix: u32) -> (u32, u32) {
+pub(crate) fn next_digit(word: u32, radix: u32) -> (u32, u32) {
     let product = u64::from(word) * u64::from(radix);
     #[expect(clippy::cast_possible_truncation, reason = "one half each")]
     let halves = ((product >> 32) as u32, product as u32);
@@ -56,7 +56,7 @@ pub(super) fn next_digit(word: u32, radix: u32) -> (u32, u32) {
 }
 
 /// Turns numbers into what those up to each add up to, modulo 2^32.
-pub(super) fn add_up(numbers: &mut [i32]) {
+pub(crate) fn add_up(numbers: &mut [i32]) {
     let (rows, rest) = numbers.as_chunks_mut();
     add_up_each(add_up_rows(rows), rest);
 }
@@ -119,7 +119,7 @@ mod avx2 {
 
     /// A multiplication takes every other number to 64 bits, so these are kept apart.
     #[target_feature(enable = "avx2")]
-    pub(super) fn scatter(
+    pub(crate) fn scatter(
         words: &[Row],
         radix: u32,
         count: usize,
@@ -146,7 +146,7 @@ mod avx2 {
 
     /// Sums within halves of a row first, then the lower half's sum goes to the upper half.
     #[target_feature(enable = "avx2")]
-    pub(super) fn add_up_rows(rows: &mut [[i32; LANES]]) -> i32 {
+    pub(crate) fn add_up_rows(rows: &mut [[i32; LANES]]) -> i32 {
         let last = _mm256_set1_epi32(7);
         let mut before = _mm256_setzero_si256();
         for row in rows {
@@ -166,7 +166,7 @@ mod avx2 {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::vector::tests::everywhere;
+    use super::super::everywhere;
     use super::*;
 
     proptest! {

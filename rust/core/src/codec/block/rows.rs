@@ -1,7 +1,7 @@
 //! Which rows of a table have a value in a column.
 
-use super::bytes::Cursor;
-use super::integers;
+use crate::codec::bytes::Cursor;
+use crate::codec::integer;
 use crate::model::batch::Rows;
 use crate::model::error::Result;
 
@@ -31,7 +31,7 @@ pub(super) fn encode(rows: &Rows, row_count: usize, out: &mut Vec<u8>) -> Form {
     };
     let mut list = Vec::new();
     let widened: Vec<i64> = rows.iter().map(|row| i64::from(*row)).collect();
-    integers::encode_run(&widened, &mut list);
+    integer::encode_run(&widened, &mut list);
     let bitmap_len = row_count.div_ceil(8);
     if list.len() < bitmap_len {
         out.append(&mut list);
@@ -55,7 +55,7 @@ pub(super) fn decode(
     let end = u32::try_from(row_count).map_err(|_| input.corrupt())?;
     let rows = match form {
         Form::All => return Ok(Rows::All),
-        Form::List => integers::decode_run(input, count, end)?,
+        Form::List => integer::decode_run(input, count, end)?,
         Form::Bitmap => {
             let bitmap = input.take(row_count.div_ceil(8))?;
             let set: u32 = bitmap.iter().map(|byte| byte.count_ones()).sum();

@@ -1,6 +1,6 @@
 //! Booleans: nothing where all are alike, else a bit each.
 
-use super::bytes::Cursor;
+use crate::codec::bytes::Cursor;
 use crate::model::error::Result;
 
 const ALL_FALSE: u8 = 0;

@@ -1,11 +1,11 @@
 //! Columns of signed numbers: constant, packed, differences within runs, or heights above lines.
 
-use super::bytes::{Cursor, put_varint, put_zigzag, varint_len};
-use super::lines::{self, Lines, Slope};
-use super::numbers::{Number, Numbers};
-use super::packed;
-use super::ranged::{self, Ranged};
-use super::survey::Survey;
+use super::frame_of_reference;
+use super::linear_prediction::{self, Lines, Slope};
+use super::number::{Number, Numbers};
+use super::patched_frame_of_reference::{self, Ranged};
+use super::profile::Survey;
+use crate::codec::bytes::{Cursor, put_varint, put_zigzag, varint_len};
 use crate::model::error::Result;
 
 const CONSTANT: u8 = 0;
@@ -18,18 +18,18 @@ const LINES: u8 = 6;
 
 /// Numbers in the shorter of two ways.
 enum Plan {
-    Packed(packed::Plan),
-    Ranged(ranged::Plan),
+    Packed(frame_of_reference::Plan),
+    Ranged(patched_frame_of_reference::Plan),
 }
 
 impl Plan {
     fn of<T: Number>(values: &[T], survey: &Survey) -> Self {
-        Self::shorter(packed::plan(values.len(), survey), values, survey)
+        Self::shorter(frame_of_reference::plan(values.len(), survey), values, survey)
     }
 
     /// This one or, if it is shorter, a ranged one.
-    fn shorter<T: Number>(packed: packed::Plan, values: &[T], survey: &Survey) -> Self {
-        match ranged::plan(values, survey) {
+    fn shorter<T: Number>(packed: frame_of_reference::Plan, values: &[T], survey: &Survey) -> Self {
+        match patched_frame_of_reference::plan(values, survey) {
             Some(ranged) if ranged.len < packed.len => Self::Ranged(ranged),
             _ => Self::Packed(packed),
         }
@@ -52,8 +52,8 @@ impl Plan {
 
     fn write<T: Number>(&self, values: &[T], out: &mut Vec<u8>) {
         match self {
-            Self::Packed(plan) => packed::write(values, plan, out),
-            Self::Ranged(plan) => ranged::write(values, plan, out),
+            Self::Packed(plan) => frame_of_reference::write(values, plan, out),
+            Self::Ranged(plan) => patched_frame_of_reference::write(values, plan, out),
         }
     }
 }
@@ -66,8 +66,8 @@ enum Shape<T> {
     Lines {
         form: u8,
         lines: Lines,
-        bases: packed::Plan,
-        heights: ranged::Plan,
+        bases: frame_of_reference::Plan,
+        heights: patched_frame_of_reference::Plan,
     },
 }
 
@@ -76,7 +76,7 @@ enum Shape<T> {
 /// # Panics
 ///
 /// If the lengths do not add up to the number of values.
-pub(super) fn encode<T: Number>(values: &[T], run_lengths: &[u32], out: &mut Vec<u8>) {
+pub(crate) fn encode<T: Number>(values: &[T], run_lengths: &[u32], out: &mut Vec<u8>) {
     if !encode_constant(values, out) {
         let (_, shape) = shape_of(values, run_lengths, &Survey::of(values));
         shape.write(values, out);
@@ -84,7 +84,7 @@ pub(super) fn encode<T: Number>(values: &[T], run_lengths: &[u32], out: &mut Vec
 }
 
 /// [`encode`] of instants, which may lie along lines.
-pub(super) fn encode_times(values: &[i64], run_lengths: &[u32], out: &mut Vec<u8>) {
+pub(crate) fn encode_times(values: &[i64], run_lengths: &[u32], out: &mut Vec<u8>) {
     if encode_constant(values, out) {
         return;
     }
@@ -112,10 +112,10 @@ fn encode_constant<T: Number>(values: &[T], out: &mut Vec<u8>) -> bool {
 
 /// The shorter of the numbers and their differences, and how long that is.
 fn shape_of<T: Number>(values: &[T], run_lengths: &[u32], survey: &Survey) -> (usize, Shape<T>) {
-    let packed = packed::plan(values.len(), survey);
+    let packed = frame_of_reference::plan(values.len(), survey);
     let mut delta = differences(values, run_lengths, packed.len);
     // Most often the differences are so much shorter that no range of the numbers needs to be chosen.
-    let floor = packed.len.min(ranged::len_floor(values.len(), survey));
+    let floor = packed.len.min(patched_frame_of_reference::len_floor(values.len(), survey));
     if let Some(delta) = delta.take_if(|(len, _)| *len < floor) {
         return delta;
     }
@@ -135,7 +135,7 @@ fn differences<T: Number>(
         return None;
     }
     let (heads, tails) = split(values, run_lengths);
-    let head_plan = packed::plan(heads.len(), &Survey::of(&heads));
+    let head_plan = frame_of_reference::plan(heads.len(), &Survey::of(&heads));
     // Only where the tails have a chance are they looked at.
     if head_plan.len >= len_max {
         return None;
@@ -154,10 +154,12 @@ fn lines_through(
     survey: &Survey,
 ) -> Option<(usize, Shape<i64>)> {
     let lines = Lines::through(values, run_lengths, survey)?;
-    let bases = packed::plan(lines.bases.len(), &Survey::of(&lines.bases));
+    let bases = frame_of_reference::plan(lines.bases.len(), &Survey::of(&lines.bases));
     let heights = match &lines.heights {
-        Numbers::Narrow(heights) => ranged::plan(heights, &Survey::of(heights))?,
-        Numbers::Wide(heights) => ranged::plan(heights, &Survey::of(heights))?,
+        Numbers::Narrow(heights) => {
+            patched_frame_of_reference::plan(heights, &Survey::of(heights))?
+        }
+        Numbers::Wide(heights) => patched_frame_of_reference::plan(heights, &Survey::of(heights))?,
     };
     let slope_len = varint_len(lines.slope.whole) + varint_len(lines.slope.fraction.into());
     let len = varint_len(lines.step.size) + slope_len + bases.len + heights.len;
@@ -181,10 +183,14 @@ impl<T: Number> Shape<T> {
                 put_varint(out, lines.step.size);
                 put_varint(out, lines.slope.whole);
                 put_varint(out, lines.slope.fraction.into());
-                packed::write(&lines.bases, bases, out);
+                frame_of_reference::write(&lines.bases, bases, out);
                 match &lines.heights {
-                    Numbers::Narrow(numbers) => ranged::write(numbers, heights, out),
-                    Numbers::Wide(numbers) => ranged::write(numbers, heights, out),
+                    Numbers::Narrow(numbers) => {
+                        patched_frame_of_reference::write(numbers, heights, out)
+                    }
+                    Numbers::Wide(numbers) => {
+                        patched_frame_of_reference::write(numbers, heights, out)
+                    }
                 }
             }
         }
@@ -209,7 +215,7 @@ fn split<T: Number>(values: &[T], run_lengths: &[u32]) -> (Vec<T>, Vec<T>) {
 /// Reads `count` numbers; `run_lengths` are positive and add up to `count`.
 ///
 /// A constant column has as many numbers as its few bytes claim: the caller bounds `count`.
-pub(super) fn decode(input: &mut Cursor<'_>, count: usize, run_lengths: &[u32]) -> Result<Numbers> {
+pub(crate) fn decode(input: &mut Cursor<'_>, count: usize, run_lengths: &[u32]) -> Result<Numbers> {
     if count == 0 {
         return Ok(Numbers::Narrow(Vec::new()));
     }
@@ -221,16 +227,16 @@ pub(super) fn decode(input: &mut Cursor<'_>, count: usize, run_lengths: &[u32]) 
                 |number| Numbers::Narrow(vec![number; count]),
             ))
         }
-        PACKED => packed::read(input, count).map(Numbers::Wide),
+        PACKED => frame_of_reference::read(input, count).map(Numbers::Wide),
         RANGED => Ok(Ranged::read(input, count)?.numbers()),
         form @ (DELTA | DELTA_RANGED) => {
-            let heads = packed::read(input, run_lengths.len())?;
+            let heads = frame_of_reference::read(input, run_lengths.len())?;
             let tail_count = count - run_lengths.len();
             if form == DELTA_RANGED {
                 return Ok(Ranged::read(input, tail_count)?.sums(&heads, run_lengths));
             }
-            let tails = packed::read(input, tail_count)?;
-            Ok(Numbers::Wide(ranged::sums(&heads, &tails, run_lengths)))
+            let tails = frame_of_reference::read(input, tail_count)?;
+            Ok(Numbers::Wide(patched_frame_of_reference::sums(&heads, &tails, run_lengths)))
         }
         LINE => {
             let length = u32::try_from(count).map_err(|_| input.corrupt())?;
@@ -246,10 +252,16 @@ fn read_lines(input: &mut Cursor<'_>, run_lengths: &[u32]) -> Result<Numbers> {
     let step = input.varint()?;
     let whole = input.varint()?;
     let fraction = u32::try_from(input.varint()?).map_err(|_| input.corrupt())?;
-    let bases = packed::read(input, run_lengths.len())?;
+    let bases = frame_of_reference::read(input, run_lengths.len())?;
     let count = run_lengths.iter().map(|length| *length as usize).sum();
     let heights = Ranged::read(input, count)?.numbers();
-    Ok(Numbers::Wide(lines::raise(&heights, &bases, run_lengths, step, Slope { whole, fraction })))
+    Ok(Numbers::Wide(linear_prediction::raise(
+        &heights,
+        &bases,
+        run_lengths,
+        step,
+        Slope { whole, fraction },
+    )))
 }
 
 /// Appends numbers that are one run.
@@ -269,7 +281,7 @@ pub(crate) fn decode_long_run(input: &mut Cursor<'_>, count: usize) -> Result<Ve
 }
 
 /// Reads `count` numbers that are one run and each fit a `u32` below `end`.
-pub(super) fn decode_run(input: &mut Cursor<'_>, count: usize, end: u32) -> Result<Vec<u32>> {
+pub(crate) fn decode_run(input: &mut Cursor<'_>, count: usize, end: u32) -> Result<Vec<u32>> {
     let length = u32::try_from(count).map_err(|_| input.corrupt())?;
     decode(input, count, &[length])?.below(end).ok_or_else(|| input.corrupt())
 }
@@ -278,8 +290,8 @@ pub(super) fn decode_run(input: &mut Cursor<'_>, count: usize, end: u32) -> Resu
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::vector::tests::everywhere;
     use super::*;
+    use crate::codec::simd::everywhere;
 
     fn round_trip(values: &[i64], run_lengths: &[u32]) -> (u8, usize) {
         written_by(encode, values, run_lengths)

@@ -1,10 +1,10 @@
 //! Numbers in 32 bits, which hold most of them, or in 64: of the former, twice as many fit a vector.
 
-use super::survey::Step;
-use super::vector::{mapped, vectorised};
+use super::profile::Step;
+use crate::codec::simd::{mapped, vectorised};
 
 /// A signed number.
-pub(super) trait Number: Copy + Ord + Into<i64> {
+pub(crate) trait Number: Copy + Ord + Into<i64> {
     /// A number that is known to fit.
     fn of(number: i64) -> Self;
 
@@ -53,14 +53,14 @@ impl Number for i64 {
 
 /// Signed numbers, in 32 bits each where it is known beforehand that these do.
 #[derive(Debug)]
-pub(super) enum Numbers {
+pub(crate) enum Numbers {
     Narrow(Vec<i32>),
     Wide(Vec<i64>),
 }
 
 impl Numbers {
     /// Numbers from 0 to `max`.
-    pub(super) fn of(numbers: Vec<i64>, max: i64) -> Self {
+    pub(crate) fn of(numbers: Vec<i64>, max: i64) -> Self {
         if i32::try_from(max).is_ok() {
             Self::Narrow(narrow(&numbers))
         } else {
@@ -69,7 +69,7 @@ impl Numbers {
     }
 
     /// The numbers in 64 bits.
-    pub(super) fn widen(self) -> Vec<i64> {
+    pub(crate) fn widen(self) -> Vec<i64> {
         match self {
             Self::Narrow(numbers) => widen(&numbers),
             Self::Wide(numbers) => numbers,
@@ -77,7 +77,7 @@ impl Numbers {
     }
 
     /// The numbers, if each is one below `end`.
-    pub(super) fn below(self, end: u32) -> Option<Vec<u32>> {
+    pub(crate) fn below(self, end: u32) -> Option<Vec<u32>> {
         match self {
             Self::Narrow(numbers) => {
                 let (low, high) = range(&numbers);
@@ -106,7 +106,7 @@ vectorised! {
 
 vectorised! {
     /// Smallest and largest, 0 where there is none.
-    pub(super) fn range(numbers: &[i32]) -> (i32, i32) {
+    pub(crate) fn range(numbers: &[i32]) -> (i32, i32) {
         let first = numbers.first().copied().unwrap_or(0);
         let (mut low, mut high) = (first, first);
         for number in numbers {
