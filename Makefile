@@ -53,7 +53,7 @@ check: $(VENV)/engine $(VENV)/dev ## format, lints, types, layers, licences
 bench: $(VENV)/engine $(VENV)/dev ## measure; figures of this machine only; GOALS="--markdown FILE" writes the table
 	cargo bench --workspace --locked
 	$(BIN)/python -m pytest --benchmark-enable --benchmark-only -q benches
-	$(BIN)/python benches/goals.py $(GOALS)
+	$(BIN)/python -m benches.goals $(GOALS)
 
 long: $(VENV)/engine $(VENV)/dev ## the tests that draw their input, 5,000 examples each; a quarter of an hour
 	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest --numprocesses 2 -m hypothesis
@@ -66,7 +66,7 @@ fuzz: ## hostile bytes for every reader; FUZZ="--seconds 600 json" takes longer,
 	RUSTFLAGS="$(COVERAGE)" cargo run --quiet --release --locked --target $(HOST) --target-dir target/coverage -p fleetcast-fuzz -- $(FUZZ)
 
 forecasts: $(VENV)/engine $(VENV)/forecasts/made ## judge the forecast models on real sets, DATA=DIR; writes docs/forecasts.md
-	PYTHONPATH=python $(VENV)/forecasts/bin/python benches/forecasts.py --data $(DATA)
+	PYTHONPATH=python $(VENV)/forecasts/bin/python -m benches.forecast --data $(DATA)
 
 fmt: $(VENV)/dev ## format, and mend what the linters can mend
 	cargo fmt --all

@@ -1,6 +1,6 @@
 """What hostile and slow clients send: forms that must be refused, and connections that only hold.
 
-The tests show that nobody is harmed; `benches/hostile.py` measures by how much others wait.
+The tests show that nobody is harmed; `benches/service/hostile.py` measures by how much others wait.
 """
 
 from __future__ import annotations

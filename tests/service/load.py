@@ -1,6 +1,6 @@
 """Clients that write and read at full speed, and go on when a worker is killed under them.
 
-Used by a short test and by `benches/load.py`, which goes on for a minute.
+Used by a short test and by `benches/service/load.py`, which goes on for a minute.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def stored_numbers(service: Service, writer: str) -> Counter[int]:
 
 
 def verdict(service: Service, clients: Sequence[Client], kills: Sequence[float]) -> dict[str, int]:
-    """Counts, each of which has a meaning that `benches/load.py` prints."""
+    """Counts, each of which has a meaning that `benches/service/load.py` prints."""
     statuses: Counter[int] = sum((client.tally.statuses for client in clients), Counter())
     resets = [moment for client in clients for moment in client.tally.resets]
     lost = doubled = uncertain = stored = acknowledged = 0

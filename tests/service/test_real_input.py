@@ -1,4 +1,4 @@
-"""`benches/real_input.py` on a small folder of the same shape as the real one."""
+"""`benches.service.real_input` on a small folder of the same shape as the real one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-SCRIPT = Path(__file__).parents[2] / "benches" / "real_input.py"
+ROOT = Path(__file__).parents[2]
 
 
 def make_input(folder: Path) -> None:
@@ -40,8 +40,8 @@ def make_input(folder: Path) -> None:
 
 def test_every_value_of_a_small_input_comes_back(tmp_path: Path) -> None:
     make_input(tmp_path)
-    command = [sys.executable, SCRIPT, tmp_path, "--links", "2"]
-    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "benches.service.real_input", tmp_path, "--links", "2"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     lines = [line.split() for line in run.stdout.splitlines()]
     counts = {line[0]: line[1:3] for line in lines[2:5]}

@@ -36,7 +36,7 @@ fn round(value: f64, decimals: i32) -> f64 {
     (value * power).round() / power
 }
 
-/// The walk of one entity, as `benches/fleet.py` and `benches/month.py` have it.
+/// The walk of one entity, as `benches/inputs/fleet.py` and `benches/inputs/month.py` have it.
 struct Walk([f64; FIELDS.len()]);
 
 impl Walk {

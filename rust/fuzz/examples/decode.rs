@@ -1,5 +1,5 @@
 //! Messages to columns beside `prost` on the same bytes: `decode FILE...` prints records per second
-//! of processor time of both, for `benches/goal_grpc.py`.
+//! of processor time of both, for `benches/goals/grpc.py`.
 
 use std::hint::black_box;
 use std::io::Write;

@@ -1,0 +1,1 @@
+"""The engine alone, beside the same work in Python."""

@@ -1,0 +1,1 @@
+"""Forecast models judged on real sets, and the endpoint that serves them."""

@@ -1,0 +1,296 @@
+"""The figures and pictures of docs/forecasts.md.
+
+    python -m benches.forecast --data DIR [--docs DIR]
+
+DIR holds the sets (links/, pools/). Everything between the markers of docs/forecasts.md is written
+anew; needs what requirements/train.txt pins. Some ten minutes on one core, a family a process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import repeat
+from pathlib import Path
+
+import numpy as np
+
+from benches.forecast import plots
+from benches.forecast.classical import classical, sample
+from benches.forecast.trees import BATCH, Trees
+from benches.harness.paths import ROOT
+from fleetcast.forecast.families import DEMAND, FAMILIES, SNR
+from fleetcast.forecast.features import demand, reduce, snr, view
+from fleetcast.forecast.model import Forecaster
+from fleetcast.forecast.onnx import Model
+from fleetcast.forecast.scores import Score, pinball
+from fleetcast.forecast.training.arrays import ArrayFunctions
+from fleetcast.forecast.training.export import exported
+from fleetcast.forecast.training.learn import RECIPES, fitted
+from fleetcast.forecast.training.material import Material, collected
+from fleetcast.forecast.training.scaling import scaled
+from fleetcast.forecast.training.sets import sets_of
+
+BEGIN, END = "<!-- figures: written by benches/forecast -->\n", "<!-- end of figures -->\n"
+DAY_NS = 86_400_000_000_000
+RESAMPLED = 1000
+ACTIVE_DB = 1.0
+TIES = 0.005
+MODELS = ("model", "last_value", "same_time")
+MAIN = {"snr": ("last_value", "mean pinball"), "demand": ("same_time", "weighted quantile loss")}
+
+
+def say(line):
+    print(line, file=sys.stderr, flush=True)
+
+
+@dataclass
+class Judged:
+    """One test set: its samples, and answers [samples, horizons, quantiles] by who gave them."""
+
+    name: str
+    samples: object
+    rows: list
+    answers: dict
+
+    def score(self, family, who):
+        score = Score(family.quantiles, len(family.horizons_minutes))
+        score.add(self.samples.truth, self.answers[who])
+        return score
+
+
+def seasonal_naive(family, samples, rows):
+    """The same time yesterday, with its errors on the six days before."""
+    answers = np.full((*samples.truth.shape, 3), np.nan)
+    of_day = snr.same_time if family is SNR else demand.same_time
+    for place in np.unique(samples.entity):
+        mine = samples.entity == place
+        days = of_day(rows[place], samples.issued_ns[mine])
+        errors = reduce.quantiles(days[..., :-1] - days[..., 1:], family.quantiles)
+        answers[mine] = days[..., :1] + np.nan_to_num(errors)
+    if family is DEMAND:
+        answers = np.maximum(answers, 0)
+    return np.where(np.isnan(answers), samples.same_time, answers)
+
+
+def table(family, judged):
+    names = family.quantile_names
+    head = ["minutes", "forecast", *(f"pinball {n}" for n in names), "mean", "WQL", "per series"]
+    head += [f"covers {n}" for n in names] + ["width"]
+    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
+    truth = judged.samples.truth
+    for h, horizon in enumerate(family.horizons_minutes):
+        known = ~np.isnan(truth[:, h])
+        y, entity = truth[known, h], judged.samples.entity[known]
+        for who, answer in judged.answers.items():
+            q = answer[known, h]
+            loss = pinball(y, q, family.quantiles)
+            each = np.bincount(entity, loss.mean(1)) / np.maximum(np.bincount(entity), 1)
+            size = np.bincount(entity, np.abs(y)) / np.maximum(np.bincount(entity), 1)
+            used = size > 0
+            cells = [f"{x:.4g}" for x in loss.mean(0)]
+            cells += [f"{loss.mean():.4g}", f"{(2 * loss.sum(0) / np.abs(y).sum()).mean():.4f}"]
+            cells.append(f"{np.median(2 * each[used] / size[used]):.4f}")
+            cells += coverage(y, q)
+            cells.append(f"{np.median(q[:, -1] - q[:, 0]):.4g}")
+            lines.append(f"| {horizon} | {who} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def coverage(y, q):
+    """Shares at or below each quantile; in brackets strictly below, where ties matter."""
+    at_most, below = (y[:, None] <= q).mean(0), (y[:, None] < q).mean(0)
+    return [
+        f"{most:.3f}" if most - less < TIES else f"{most:.3f} ({less:.3f})"
+        for most, less in zip(at_most, below, strict=True)
+    ]
+
+
+def gain(family, samples, answer, reference):
+    """By how much the main measure, mean over horizons, is below the reference's.
+
+    With the 5th and 95th percentile when days are drawn anew.
+    """
+    days, day = np.unique(samples.issued_ns // DAY_NS, return_inverse=True)
+    ours, theirs, sizes = (np.zeros((len(days), 4)) for _ in range(3))
+    for h in range(4):
+        known = ~np.isnan(samples.truth[:, h])
+        y = samples.truth[known, h]
+        for total, q in ((ours, answer), (theirs, reference)):
+            loss = pinball(y, q[known, h], family.quantiles).mean(1)
+            total[:, h] = np.bincount(day[known], loss, minlength=len(days))
+        size = np.abs(y) if family is DEMAND else np.ones(len(y))
+        sizes[:, h] = np.bincount(day[known], size, minlength=len(days))
+
+    def of(chosen):
+        weight = sizes[chosen].sum(0)
+        mean = [np.mean(total[chosen].sum(0) / weight) for total in (ours, theirs)]
+        return 1 - mean[0] / mean[1]
+
+    dice = np.random.default_rng(0)
+    drawn = [of(dice.integers(0, len(days), len(days))) for _ in range(RESAMPLED)]
+    low, high = np.quantile(drawn, (0.05, 0.95))
+    return f"{of(np.arange(len(days))):.1%} ({low:.1%} to {high:.1%})"
+
+
+def active(family, judged):
+    """Loss where the level moved by more than 1 dB since it was last seen."""
+    samples = judged.samples
+    last = samples.matrix[:, view(family).index("last")]
+    moved = np.abs(samples.truth - last[:, None]) > ACTIVE_DB
+    cells = []
+    for who in MODELS:
+        loss = pinball(samples.truth, judged.answers[who], family.quantiles).mean(-1)
+        cells.append(f"{who} {np.nanmean(np.where(moved, loss, np.nan)):.3f}")
+    known = ~np.isnan(samples.truth)
+    share = moved[known].mean()
+    return f"Where the level moved by more than 1 dB ({share:.1%} of the truths): " + ", ".join(
+        cells
+    )
+
+
+def without(family, material, name):
+    """What a model says of a set that it was trained without."""
+
+    def kept(parts):
+        return [part for part in parts if part.name.split(",")[0] != name]
+
+    less = Material(kept(material.learn), kept(material.calibrate), material.test)
+    trained = fitted(family, less, RECIPES[family], 0, "-", say)
+    return Model(exported(trained), family, view(family))
+
+
+def compared(family, judged):
+    """Classical models on a sample, beside the model on the same."""
+    places = sample(judged.samples)
+    told = classical(family, judged.rows.__getitem__, judged.samples, places)
+    truth = judged.samples.truth[places]
+    rows = {who: (judged.answers[who][places], None) for who in MODELS}
+    count = len(np.unique(judged.samples.entity[places]))
+    lines = [
+        f"A sample of {count} series, {len(places)} origins:",
+        "",
+        "| forecast | "
+        + " | ".join(f"mean pinball {h}" for h in family.horizons_minutes)
+        + " | ms of CPU a series |",
+        "|---|" + "---|" * (len(family.horizons_minutes) + 1),
+    ]
+    for who, (answer, seconds) in {**rows, **told}.items():
+        loss = np.nanmean(pinball(truth, answer, family.quantiles).mean(-1), axis=0)
+        cost = "-" if seconds is None else f"{seconds * 1000:.0f}"
+        lines.append(f"| {who} | " + " | ".join(f"{x:.4g}" for x in loss) + f" | {cost} |")
+    return lines
+
+
+def family_lines(name, data, pictures):
+    family = FAMILIES[name]
+    material = collected(family, data, 0, say)
+    forecaster = Forecaster(family)
+    model = forecaster._model
+    say("training trees")
+    trees = Trees(family, material, lambda x: scaled(family, ArrayFunctions(), x))
+    lines = [f"## {family.name}", "", f"Model `{forecaster.metadata.model_version}`.", ""]
+    by_set, sets = {}, {one.name: one for one in sets_of(family)}
+    for part in material.test:
+        say(f"judging on {part.name}")
+        samples, rows = part.samples, list(sets[part.name].rows(data).values())
+        answers = {
+            "model": model.quantiles(samples.matrix),
+            "trees": trees.quantiles(samples.matrix),
+            "last_value": samples.last_value,
+            "same_time": samples.same_time,
+            "seasonal_naive": seasonal_naive(family, samples, rows),
+        }
+        judged = Judged(part.name, samples, rows, answers)
+        by_set[part.name] = {who: judged.score(family, who) for who in answers}
+        lines += set_lines(family, judged, sets[part.name], material)
+        if part.name in ("satellite", "hosting"):
+            entity = np.bincount(samples.entity).argmax()
+            plots.bands(family, samples, answers["model"], entity, pictures / f"{part.name}.png")
+            lines += [f"![bands](forecasts/{part.name}.png)", ""]
+    plots.calibration(family, by_set, pictures / f"{family.name}-calibration.png")
+    plots.errors(family, by_set, pictures / f"{family.name}-errors.png")
+    lines += [f"![error by horizon](forecasts/{family.name}-errors.png)", ""]
+    lines += [f"![calibration](forecasts/{family.name}-calibration.png)", ""]
+    return [*lines, *cost_lines(family, model, trees, material), ""]
+
+
+def set_lines(family, judged, one, material):
+    samples, (reference, measure) = judged.samples, MAIN[family.name]
+    days = len(np.unique(samples.issued_ns // DAY_NS))
+    lines = [
+        f"### {judged.name}",
+        "",
+        (
+            f"{one.origin}. {len(samples):,} origins, {len(np.unique(samples.entity))} entities,"
+            f" {days} days."
+        ),
+        "",
+        *table(family, judged),
+        "",
+        (
+            f"{measure[0].upper()}{measure[1:]}, mean over horizons, below that of {reference}"
+            " (90 % of draws of days): "
+            + ", ".join(
+                f"{who} {gain(family, samples, judged.answers[who], judged.answers[reference])}"
+                for who in ("model", "trees")
+            )
+            + "."
+        ),
+    ]
+    if one.learned:
+        apart = without(family, material, judged.name).quantiles(samples.matrix)
+        score = Score(family.quantiles, 4)
+        score.add(samples.truth, apart)
+        worst = [
+            max(abs(score.coverage(h)[k] - level) for h in range(4))
+            for k, level in enumerate(family.quantiles)
+        ]
+        lines.append(
+            f"A model trained without this set:"
+            f" {gain(family, samples, apart, judged.answers[reference])}; coverage off by at most"
+            f" {', '.join(f'{w:.3f}' for w in worst)} for {', '.join(family.quantile_names)}."
+        )
+    if family is SNR:
+        lines += ["", active(family, judged) + "."]
+    return [*lines, "", *compared(family, judged), ""]
+
+
+def cost_lines(family, model, trees, material):
+    matrix = material.test[0].samples.matrix[:BATCH]
+    taken = []
+    for _ in range(200):
+        start = time.perf_counter()
+        model.quantiles(matrix)
+        taken.append(time.perf_counter() - start)
+    inputs = scaled(family, ArrayFunctions(), matrix).inputs
+    size, seconds = trees.as_onnx(inputs)
+    return [
+        (
+            f"{BATCH} entities on one core: model {np.median(taken) * 1000:.2f} ms; trees, as 12"
+            f" ONNX files of {size / 1e6:.1f} MB in all, {seconds * 1000:.1f} ms."
+        )
+    ]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs")
+    options = parser.parse_args()
+    pictures = options.docs / "forecasts"
+    pictures.mkdir(exist_ok=True)
+    with ProcessPoolExecutor(len(FAMILIES)) as processes:
+        told = processes.map(family_lines, FAMILIES, repeat(options.data), repeat(pictures))
+        lines = [line for lines in told for line in lines]
+    page = options.docs / "forecasts.md"
+    before, _, rest = page.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    page.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + after)
+
+
+if __name__ == "__main__":
+    main()

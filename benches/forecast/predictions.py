@@ -1,0 +1,130 @@
+"""How long `GET /predictions` takes for 100 entities at all horizons, computed and cached.
+
+    python -m benches.forecast.predictions [--requests 30]
+
+A real service with two workers; a week of every link at a row a minute, or of every pool at a row
+a window. *Reading* is the engine's part of a computed answer, *features* and *inference* the rest
+of what is computed, each measured alone on the same store in this process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shutil
+import statistics
+import time
+
+import numpy as np
+
+from benches.harness.paths import DATA
+from benches.harness.servers import Getter, service
+from fleetcast.engine import Engine, format_time
+from fleetcast.forecast.families import FAMILIES, MINUTE_NS
+from fleetcast.forecast.features import features
+from fleetcast.forecast.model import Forecaster
+from fleetcast.forecast.serving.inputs import rows_before
+
+FOLDER = DATA / "predictions"
+ENTITIES = 100
+FRESH_SECONDS = 1
+STEPS = {"snr": MINUTE_NS, "demand": 15 * MINUTE_NS}
+WEEK_NS = 7 * 1440 * MINUTE_NS
+
+
+def rows(family, end_ns):
+    """A week before `end_ns`, all entities at one instant after the other."""
+    step_ns = STEPS[family.name]
+    end_ns -= end_ns % step_ns
+    for time_ns in range(end_ns - WEEK_NS - 4 * step_ns, end_ns, step_ns):
+        angle = time_ns / (1440 * MINUTE_NS) * 2 * math.pi
+        for entity in range(ENTITIES):
+            level = math.sin(angle + entity) + math.sin(time_ns / step_ns * 1.7 + entity) / 8
+            value = 12 + 3 * level if family.name == "snr" else 1e9 * (3 + level)
+            yield {
+                "measurement": family.measurement,
+                "time": format_time(time_ns),
+                "tags": {"entity_id": f"e{entity}"},
+                "fields": {family.target: round(value, 3)},
+            }
+
+
+def fill(running, key, family):
+    batch = []
+    for row in rows(family, time.time_ns()):
+        batch.append(row)
+        if len(batch) == 1000:
+            assert running.post(batch, key=key).status == 202
+            batch.clear()
+    if batch:
+        assert running.post(batch, key=key).status == 202
+
+
+def milliseconds(seconds):
+    ordered = sorted(seconds)
+    p99 = ordered[math.ceil(0.99 * len(ordered)) - 1]
+    return f"p50 {statistics.median(ordered) * 1e3:7.2f} ms   p99 {p99 * 1e3:7.2f} ms"
+
+
+def asked(getter, family, requests, pause_seconds):
+    link_ids = [f"e{entity}" for entity in range(ENTITIES)]
+    seconds = []
+    for _ in range(requests):
+        time.sleep(pause_seconds)
+        seconds.append(getter.get("/predictions", link_ids=link_ids, model_family=family.name))
+        document = json.loads(bytes(getter.body))
+        assert len(document["items"]) == ENTITIES * 4, document["entity_errors"][:3]
+    return seconds
+
+
+def parts(family, account, master_key):
+    """Medians of what a computed answer is made of, in milliseconds."""
+    engine = Engine(FOLDER / "planes", master_key)
+    plane = engine.plane(account, "bench")
+    forecaster = Forecaster(family)
+    issued_ns = family.issued(time.time_ns())
+    taken = {"reading": [], "features": [], "inference": []}
+    for _ in range(10):
+        start = time.perf_counter()
+        entities = rows_before(plane, family, [f"e{n}" for n in range(ENTITIES)], issued_ns)
+        read = time.perf_counter()
+        made_of = features(family, list(entities.values()), np.array([issued_ns]))
+        made = time.perf_counter()
+        forecaster.predict(made_of)
+        end = time.perf_counter()
+        for name, span in zip(taken, (read - start, made - read, end - made), strict=True):
+            taken[name].append(span * 1e3)
+    engine.close()
+    return {name: statistics.median(spans) for name, spans in taken.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--requests", type=int, default=30)
+    requests = parser.parse_args().requests
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir(parents=True)
+    key = service.prepare(FOLDER, "bench")
+    options = ["--set", f"forecast.fresh_seconds={FRESH_SECONDS}"]
+    running = service.start(FOLDER, key, *options)
+    account = service.command(FOLDER, "tenant", "show", "bench")["account_id"]
+    master_key = bytes.fromhex((FOLDER / "master.key").read_text().strip())
+    try:
+        for family in FAMILIES.values():
+            fill(running, key, family)
+            getter = Getter(running.address, key)
+            asked(getter, family, 3, 0)  # loads libraries and models
+            computed = asked(getter, family, requests, FRESH_SECONDS)
+            cached = asked(getter, family, 1, FRESH_SECONDS) and asked(getter, family, 20, 0)
+            print(f"{family.name:7} computed   {milliseconds(computed)}")
+            print(f"{family.name:7} cached     {milliseconds(cached)}")
+            for name, span in parts(family, account, master_key).items():
+                print(f"{family.name:7} {name:10} p50 {span:7.2f} ms")
+            getter.close()
+    finally:
+        running.stop()
+
+
+if __name__ == "__main__":
+    main()

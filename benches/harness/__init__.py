@@ -1,0 +1,1 @@
+"""Processes under test, the clients that drive them, and clocks."""

@@ -1,0 +1,1 @@
+"""One tenant's latency while another does its worst."""

@@ -1,0 +1,1 @@
+"""The same rows into fleetcast and into QuestDB."""

@@ -1,0 +1,1 @@
+"""The running service: many channels, many tenants, kills, hostile clients, real telemetry."""
