@@ -22,7 +22,7 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 # LLVM's counters of branches; a stable compiler takes them as well. With --target, build scripts go without.
 COVERAGE := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=3 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters
 CARGO_TEST := cargo test --workspace --locked
-ENGINE := Cargo.toml Cargo.lock pyproject.toml $(shell find rust/core rust/limiter rust/py -name '*.rs' -o -name Cargo.toml)
+ENGINE := Cargo.toml Cargo.lock pyproject.toml $(shell find rust/arrow rust/core rust/limiter rust/py -name '*.rs' -o -name Cargo.toml)
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 10

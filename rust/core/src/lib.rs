@@ -14,7 +14,3 @@ pub mod storage;
 pub mod query;
 
 pub mod plane;
-
-pub mod frame;
-
-pub mod arrow;

@@ -6,8 +6,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use fleetcast_core::arrow::ArrowArrayStream;
-use fleetcast_core::frame::Frame;
+use fleetcast_arrow::ArrowArrayStream;
+use fleetcast_core::query::Frame;
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct ArrowStream {

@@ -8,7 +8,6 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use fleetcast_core::frame::Frame;
 use fleetcast_core::model::aggregate::{Aggregation, Interval};
 use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::model::limits::{
@@ -16,9 +15,10 @@ use fleetcast_core::model::limits::{
     POINTS_MAX, RAW_SPAN_SECONDS_MAX, TAGS_MAX, TENANT_FIELDS_MAX, TENANT_SERIES_MAX, WriteLimits,
 };
 use fleetcast_core::plane::{self, Acknowledge, Due};
-use fleetcast_core::query;
 use fleetcast_core::query::answer::AnswerBounds;
+use fleetcast_core::query::latest::LatestView;
 use fleetcast_core::query::request::{QueryRefusal, SeriesLimits, SeriesRequest};
+use fleetcast_core::query::{self, Frame};
 use fleetcast_core::wire::Format;
 
 use crate::arrow::ArrowStream;
@@ -313,9 +313,8 @@ impl Plane {
         self.detached(py, move |plane| {
             let as_of_ns = instant(plane, as_of_ns, now_ns)?;
             let (entity_ids, fields) = (entity_ids.as_deref(), fields.as_deref());
-            let frame = |view: plane::LatestView<'_>| {
-                Frame::of_latest(&view, measurement, entity_ids, fields)
-            };
+            let frame =
+                |view: LatestView<'_>| Frame::of_latest(&view, measurement, entity_ids, fields);
             plane.with_latest(as_of_ns, freshness_ns, Some(measurement), clock_ns(now_ns), frame)?
         })
         .map(ArrowStream::from)

@@ -17,7 +17,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub use compactor::{Compacted, Due, Upcoming};
-pub use reader::LatestView;
 pub use verify::Verified;
 pub use writer::{Acknowledge, WriteError, Written};
 

@@ -5,6 +5,7 @@ mod budget;
 mod by_field;
 pub mod collector;
 mod cut;
+mod frame;
 pub mod latest;
 mod raw;
 pub mod request;
@@ -12,6 +13,7 @@ pub mod select;
 mod windows;
 
 pub use cut::cut;
+pub use frame::{Frame, FrameColumn};
 pub use raw::RawRows;
 pub use windows::WindowRows;
 

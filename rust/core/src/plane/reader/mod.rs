@@ -9,10 +9,9 @@ use std::sync::Arc;
 
 use super::caches::Caches;
 use super::{MISSING, Plane, SECOND_NS, Snapshot, State, VIEWS_MAX};
-use crate::model::catalog::{Catalog, MeasurementIndex};
 use crate::model::error::{Error, Result};
 use crate::model::json::{self, Chunks};
-use crate::query::latest::Latest;
+use crate::query::latest::{Latest, LatestView};
 use crate::storage::seal::Kind;
 
 /// Blocks read in one go: bounds memory and the time a read transaction stays open.
@@ -21,16 +20,6 @@ const BLOCKS_PER_READ: usize = 256;
 /// How far an ingest instant may lie ahead of the clock for reads to follow it: a clock that is set
 /// right steps back by no more, and one that was wrong must not decide for long what is now.
 const LEAD_FOLLOWED_NS: i64 = 5 * SECOND_NS;
-
-/// What [`Plane::with_latest`] lends.
-pub struct LatestView<'a> {
-    /// Newest samples; those within `range_ns` answer the read.
-    pub latest: &'a Latest,
-    /// The names behind them.
-    pub catalog: &'a Catalog,
-    /// The window of the read.
-    pub range_ns: Range<i64>,
-}
 
 impl Plane {
     /// The instant a read is made at: `clock_ns`, or after every commit that it sees where the last
@@ -162,17 +151,6 @@ impl Plane {
             }
         }
         Ok(())
-    }
-}
-
-impl LatestView<'_> {
-    /// The measurements to answer with, in byte order: the one asked for, or all.
-    #[must_use]
-    pub fn measurements(&self, measurement: Option<&str>) -> Vec<MeasurementIndex> {
-        match measurement {
-            Some(name) => self.catalog.measurement(name).into_iter().collect(),
-            None => self.catalog.measurements_by_name(),
-        }
     }
 }
 

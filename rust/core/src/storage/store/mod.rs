@@ -4,18 +4,11 @@
 //! for a replicated store behind a network: names and blocks are only ever appended, names by
 //! compare-and-swap, and no call needs a transaction across another.
 
-#[cfg(test)]
-mod child;
-mod claim;
-mod commit_marks;
 mod group;
-mod lmdb;
-mod lmdb_check;
-mod lmdb_env;
-mod lmdb_file;
-mod lmdb_records;
 mod memory;
 mod segment_files;
+
+mod lmdb;
 
 pub use lmdb::{LmdbStore, Peeked};
 pub use memory::MemoryStore;

@@ -6,13 +6,14 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::super::lmdb_file::{
+use super::super::Counts;
+use super::super::segment_files::SegmentFiles;
+use super::file::{
     CORRUPT, ENTRIES_AT, FREE_TREE_AT, IS_TREE, MAIN_TREE_AT, NO_ROOT, ROOT_AT, TRANSACTION_AT,
     TREE_BYTES, bytes_at, leaf_entry, u16_at, u64_at,
 };
-use super::super::segment_files::SegmentFiles;
-use super::super::{Counts, lmdb_records as records};
-use super::{LmdbStore, plane_path};
+use super::records;
+use super::store::{LmdbStore, plane_path};
 use crate::model::error::{Error, Result};
 
 /// Snapshots that are tried: each takes microseconds, and two commits meanwhile spoil it.

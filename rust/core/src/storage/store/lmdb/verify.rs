@@ -2,7 +2,8 @@
 
 use heed::RoTxn;
 
-use super::{LmdbStore, Sequenced, TxnResult};
+use super::environment::TxnResult;
+use super::store::{LmdbStore, Sequenced};
 use crate::model::error::Result;
 
 impl LmdbStore {

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 
-use super::lmdb_file::{
+use super::file::{
     BRANCH, CORRUPT, FREE_TREE_AT, HEADER_BYTES, IS_TREE, KINDS, LAST_PAGE_AT, LEAF, MAIN_TREE_AT,
     NO_ROOT, NODE_BYTES, ON_OVERFLOW_PAGES, OVERFLOW, ROOT_AT, TRANSACTION_AT, TREE_BYTES,
     bytes_at, u16_at, u64_at,
@@ -186,8 +186,9 @@ impl<'f> Walk<'f> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{LmdbStore, NewBlock, NewNames, Store};
+    use super::super::LmdbStore;
     use super::*;
+    use crate::storage::store::{NewBlock, NewNames, Store};
     use std::path::{Path, PathBuf};
 
     /// A folder that goes with the test.

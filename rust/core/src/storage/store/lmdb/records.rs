@@ -2,7 +2,7 @@
 //!
 //! Each ends in a checksum of its key and itself. Blocks and names are sealed and need none.
 
-use super::{Counts, FirstIds, NamesPage, NewNames};
+use super::super::{Counts, FirstIds, NamesPage, NewNames};
 use crate::model::batch::{FieldId, FieldType};
 use crate::model::error::{Error, Result};
 

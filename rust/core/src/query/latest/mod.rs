@@ -10,6 +10,7 @@ mod table_rows;
 #[cfg(test)]
 mod tests;
 mod value;
+mod view;
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -17,6 +18,7 @@ use std::ops::Range;
 use foldhash::fast::RandomState;
 
 pub use self::value::ValueRef;
+pub use self::view::LatestView;
 
 use self::instant::Instant;
 use self::order::Order;

@@ -6,13 +6,18 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use heed::RwTxn;
+use heed::types::Bytes;
 use proptest::prelude::*;
 
-use super::super::MemoryStore;
-use super::super::child::Child;
-use super::*;
+use self::child::Child;
+use super::store::plane_path;
+use super::{LmdbStore, Peeked, environment, records};
 use crate::model::batch::FieldType;
+use crate::model::error::{Error, Result};
+use crate::storage::store::{Counts, FirstIds, LogEntry, MemoryStore, NewBlock, NewNames, Store};
 
+mod child;
 mod space;
 
 fn block(sealed: Vec<u8>) -> NewBlock {
@@ -455,7 +460,7 @@ fn a_reader_that_was_killed_does_not_stop_the_reuse_of_space() {
     commit(40);
     assert!(pages_used(&store) > before, "the reader pins nothing: this test shows nothing");
     child.kill();
-    commit(super::super::lmdb_env::COMMITS_PER_CHECK);
+    commit(environment::COMMITS_PER_CHECK);
     let freed = pages_used(&store);
     commit(100);
     assert!(pages_used(&store) <= freed + 4, "{freed} then {}", pages_used(&store));
@@ -532,7 +537,7 @@ fn a_handle_refuses_to_work_after_a_fork() {
 /// What the child processes of the tests above do; started by them only.
 #[test]
 #[ignore = "a child process of other tests"]
-fn child() {
+fn child_process() {
     let Some((role, directory)) = Child::role() else { return };
     let alone = match &*role {
         "fill" => Some(space::fill_the_disk as fn(&Path)),

@@ -1,7 +1,4 @@
-//! The embedded store: one LMDB environment per tenant, `plane.mdb` (layout in `docs/format.md`).
-//!
-//! Transactions are short: a read copies out what it needs and ends before anything is decoded, a
-//! write holds the lock for one group of blocks. LMDB's own lock orders the processes.
+//! The promises of a store, kept by an LMDB environment and files of segments.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,37 +7,38 @@ use heed::byteorder::BigEndian;
 use heed::types::{Bytes, U64};
 use heed::{Database, PutFlags, RoTxn, RwTxn};
 
-use super::group::GroupCommit;
-use super::lmdb_env::{Environment, TxnResult};
-use super::segment_files::SegmentFiles;
-use super::{
+use super::super::group::GroupCommit;
+use super::super::segment_files::SegmentFiles;
+use super::super::{
     CompactionLock, Counts, FirstIds, LogEntry, NamesPage, NewBlock, NewNames, NewSegment,
-    READ_BYTES_MAX, SegmentId, Store, View, lmdb_records as records,
+    READ_BYTES_MAX, SegmentId, Store, View,
 };
+use super::environment::{Environment, TxnResult};
+use super::records;
 use crate::model::error::{Error, Result};
 
-type Sequenced = Database<'static, U64<BigEndian>, Bytes>;
+pub(super) type Sequenced = Database<'static, U64<BigEndian>, Bytes>;
 type Plain = Database<'static, Bytes, Bytes>;
 
 /// A store in `DIRECTORY/plane.mdb`. Several processes may have it open at once, each once.
 pub struct LmdbStore {
-    env: Environment,
-    tables: Tables,
+    pub(super) env: Environment,
+    pub(super) tables: Tables,
     segments: SegmentFiles,
     group: GroupCommit<Vec<NewBlock>>,
     poisoned: AtomicBool,
 }
 
-struct Tables {
+pub(super) struct Tables {
     /// `"head"` -> [`records::Head`].
-    meta: Plain,
+    pub(super) meta: Plain,
     /// Page number -> ids and sealed names.
-    names: Sequenced,
+    pub(super) names: Sequenced,
     /// Position -> sealed block.
-    log: Sequenced,
+    pub(super) log: Sequenced,
     /// An entry for each series and for each field: only version 1 had them, to look names up. The
     /// first write empties them.
-    version_1: [Option<Plain>; 2],
+    pub(super) version_1: [Option<Plain>; 2],
 }
 
 const TABLE_COUNT: u32 = 5;
@@ -300,7 +298,7 @@ impl Store for LmdbStore {
 }
 
 impl Tables {
-    fn head(&self, txn: &RoTxn<'_>) -> TxnResult<records::Head> {
+    pub(super) fn head(&self, txn: &RoTxn<'_>) -> TxnResult<records::Head> {
         match self.meta.get(txn, records::HEAD)? {
             Some(bytes) => Ok(records::Head::decode(bytes)?),
             None => Ok(records::Head::default()),
@@ -332,7 +330,7 @@ impl Tables {
     }
 }
 
-fn plane_path(directory: &Path) -> PathBuf {
+pub(super) fn plane_path(directory: &Path) -> PathBuf {
     directory.join("plane.mdb")
 }
 
@@ -359,11 +357,3 @@ fn copy_after(table: Sequenced, txn: &RoTxn<'_>, after: u64) -> TxnResult<Vec<(u
     }
     Ok(copied)
 }
-
-pub use peek::Peeked;
-
-mod peek;
-mod verify;
-
-#[cfg(test)]
-mod tests;

@@ -10,7 +10,7 @@ const ROLE: &str = "FLEETCAST_TEST_ROLE";
 const DIRECTORY: &str = "FLEETCAST_TEST_DIRECTORY";
 const MARK: &str = "answer: ";
 const TEST: [&str; 4] =
-    ["--exact", "storage::store::lmdb::tests::child", "--ignored", "--nocapture"];
+    ["--exact", "storage::store::lmdb::tests::child_process", "--ignored", "--nocapture"];
 
 /// A child, as its parent sees it.
 pub(super) struct Child {

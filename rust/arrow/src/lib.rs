@@ -8,7 +8,7 @@
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
 
-use crate::frame::{Frame, FrameColumn};
+use fleetcast_core::query::{Frame, FrameColumn};
 
 const FLAG_NULLABLE: i64 = 2;
 

@@ -12,9 +12,9 @@ use heed::{
     WithoutTls,
 };
 
+use super::check;
 use super::claim::Claim;
 use super::commit_marks::CommitMarks;
-use super::lmdb_check;
 use crate::model::error::{Error, Result, is_disk_full};
 
 /// Map of a new environment, bytes. The map is address space, not memory or disk.
@@ -117,7 +117,7 @@ impl Environment {
         // The snapshot keeps its pages from being written over, so no writer has to wait for this.
         let check = |txn: &RoTxn<'_, WithoutTls>| {
             let transaction = txn.id() as u64;
-            Ok(lmdb_check::check(&file, page_bytes, transaction, last_page_max)?)
+            Ok(check::check(&file, page_bytes, transaction, last_page_max)?)
         };
         let mut outcome = Err(Error::Stale);
         for _ in 0..CHECKS_MAX {

@@ -1,0 +1,24 @@
+//! The embedded store: one LMDB environment per tenant, `plane.mdb` (layout in `docs/format.md`).
+//!
+//! Transactions are short: a read copies out what it needs and ends before anything is decoded, a
+//! write holds the lock for one group of blocks. LMDB's own lock orders the processes.
+
+mod claim;
+mod commit_marks;
+mod file;
+
+mod check;
+
+mod environment;
+
+mod records;
+mod store;
+
+mod peek;
+mod verify;
+
+#[cfg(test)]
+mod tests;
+
+pub use peek::Peeked;
+pub use store::LmdbStore;
