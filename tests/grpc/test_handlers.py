@@ -21,7 +21,7 @@ from fleetcast.grpc.health import Vitals
 from fleetcast.grpc.ingest import Ingest
 from fleetcast.grpc.intake import Intake
 from fleetcast.grpc.services import Services
-from fleetcast.metrics import AccountRequests, Counters
+from fleetcast.metrics import AccountRequests, Counters, Totals
 from fleetcast.protobuf import delimited, fields, integer
 from tests.http.doubles import Keys, identity
 
@@ -107,7 +107,7 @@ def write(ingest, body):
 
 def accepted(parts):
     name = 'fleetcast_records_accepted_total{tenant="acme",transport="grpc"}'
-    return parts.counters.shared.total(name)
+    return Totals(parts.counters.shared).of(name)
 
 
 def test_what_is_under_way_is_bounded_in_bytes():  # L19, F10
@@ -174,7 +174,7 @@ def test_n6_calls_that_send_nothing_take_their_own_share_and_no_more(monkeypatch
     error, passed, again = asyncio.run(run())
     assert error.args == ("ingest_buffer_full", {})
     assert (dict(fields(passed))[2], dict(fields(again))[2]) == (4, 3)
-    totals = parts.counters.shared.totals()
+    totals = Totals(parts.counters.shared).all()
     assert totals['fleetcast_refused_over_share_total{surface="grpc"}'] == 1
 
 
@@ -388,7 +388,7 @@ def test_every_call_is_counted_and_logged():
         ("UNAUTHENTICATED", "auth_failed", None, 0),
         ("CANCELLED", None, "acme", 0),
     ]
-    totals = parts.counters.shared.totals()
+    totals = Totals(parts.counters.shared).all()
     assert totals["fleetcast_grpc_requests_in_flight"] == 0
     assert totals['fleetcast_grpc_refused_total{code="auth_failed"}'] == 1
     assert AccountRequests(parts.counters.shared).all() == {"a1": 3}

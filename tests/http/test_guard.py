@@ -9,7 +9,7 @@ from fleetcast.config import Settings
 from fleetcast.config.sections import Http, Limits
 from fleetcast.errors import Refused
 from fleetcast.http.limiter import SharedGuard
-from fleetcast.metrics import Counters
+from fleetcast.metrics import Counters, Totals
 
 FORWARDED = "x-forwarded-for"
 
@@ -108,7 +108,7 @@ def test_a_broken_file_lets_requests_pass_and_says_so(tmp_path, caplog):
     guard = SharedGuard(tmp_path / "run" / "limiter", limits, counters, lambda: now[0])
 
     def failed_open():
-        return counters.shared.total("fleetcast_limiter_failed_open_total")
+        return Totals(counters.shared).of("fleetcast_limiter_failed_open_total")
 
     with caplog.at_level(logging.ERROR):
         for _ in range(3):

@@ -7,7 +7,7 @@ from fleetcast.config import Settings
 from fleetcast.config.sections import Http
 from fleetcast.errors import StoreFull, StoreMissing, StoreUnavailable, refused
 from fleetcast.http.app import ROUTES
-from fleetcast.metrics import Counters
+from fleetcast.metrics import Counters, Totals
 
 BODY = b"[]"
 SERIES = "/topology/series?entity_id=a&start=2026-01-01"
@@ -113,7 +113,7 @@ def test_n6_what_is_over_a_share_is_refused_before_a_store_is_asked(path, method
     result = made.simulate_request(method, path, extras={"fleetcast.over_share": True})
     assert (result.status_code, result.json) == (503, body)
     assert result.headers["Retry-After"] == str(body["retry_after_seconds"])
-    totals = counters.shared.totals()
+    totals = Totals(counters.shared).all()
     assert totals['fleetcast_refused_over_share_total{surface="http"}'] == 1
     health = made.simulate_get("/health", extras={"fleetcast.over_share": True})
     assert health.status_code == 200
@@ -126,10 +126,10 @@ def test_n9_a_body_that_is_due_is_asked_for_when_all_else_is_well():
     length = {"Content-Length": "2"}
     asked = made.simulate_post("/telemetry", headers=length, extras={"fleetcast.body_due": True})
     assert (asked.status_code, plane.asked, log, guard.admitted) == (100, {}, [], 1)
-    assert counters.shared.totals()["fleetcast_http_requests_in_flight"] == 0
+    assert Totals(counters.shared).all()["fleetcast_http_requests_in_flight"] == 0
     done = post(made, extras={"fleetcast.admitted": True})
     assert (done.status_code, plane.asked["body"], len(log), guard.admitted) == (202, BODY, 1, 1)
-    assert counters.shared.totals()["fleetcast_http_requests_in_flight"] == 0
+    assert Totals(counters.shared).all()["fleetcast_http_requests_in_flight"] == 0
 
 
 def test_options_need_no_key_but_count():

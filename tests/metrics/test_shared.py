@@ -12,6 +12,7 @@ from fleetcast.metrics import (
     Counters,
     Requests,
     Shared,
+    Totals,
     Writes,
     exposition,
     label,
@@ -53,23 +54,23 @@ def descriptor():
 
 
 def test_counters_outlive_a_kill_and_gauges_do_not(descriptor):
-    shared = Shared(descriptor)
+    totals = Totals(Shared(descriptor))
     children = [Child(descriptor), Child(descriptor)]
-    assert dict(shared.totals()) == {"made_total": 6, "held": 2}
+    assert dict(totals.all()) == {"made_total": 6, "held": 2}
     children[0].end()
-    assert dict(shared.totals()) == {"made_total": 6, "held": 1}
+    assert dict(totals.all()) == {"made_total": 6, "held": 1}
     children[1].end(signal.SIGTERM)
-    assert dict(shared.totals()) == {"made_total": 6}
+    assert dict(totals.all()) == {"made_total": 6}
 
 
 def test_who_comes_next_goes_on_where_the_dead_ended(descriptor):
-    shared = Shared(descriptor)
+    totals = Totals(Shared(descriptor))
     seen = []
     for _ in range(6):  # more than there are rows
         child = Child(descriptor)
         assert child.row == 0
-        seen.append(shared.total("made_total"))
-        assert shared.total("held") == 1
+        seen.append(totals.of("made_total"))
+        assert totals.of("held") == 1
         child.end()
     assert seen == [3, 6, 9, 12, 15, 18]
 
@@ -80,10 +81,11 @@ def test_a_half_written_name_is_not_there(descriptor):
     child.end()
     shared = Shared(descriptor)
     shared.memory[2 * 256 + 16 : 2 * 256 + 20] = b"half"
-    assert dict(shared.totals()) == {"made_total": 3}
+    totals = Totals(shared)
+    assert dict(totals.all()) == {"made_total": 3}
     counters = Counters(shared)
     counters.add(counters.counter("other_total"))
-    assert dict(shared.totals()) == {"made_total": 3, "held": 0, "other_total": 1}
+    assert dict(totals.all()) == {"made_total": 3, "held": 0, "other_total": 1}
 
 
 def test_what_finds_no_room_in_any_row_is_counted_as_lost():
@@ -92,46 +94,48 @@ def test_what_finds_no_room_in_any_row_is_counted_as_lost():
     for number in range(ROW_SLOTS + 2):
         counters.add(counters.counter(f"n{number}"))
     counters.add(first, 7)
-    assert counters.shared.total("first_total") == 7
-    assert counters.shared.total("n0") == 1
-    assert len(counters.shared.totals()) == ROW_SLOTS - 1
-    assert counters.shared.total("fleetcast_series_lost_total") == 5
+    totals = Totals(counters.shared)
+    assert totals.of("first_total") == 7
+    assert totals.of("n0") == 1
+    assert len(totals.all()) == ROW_SLOTS - 1
+    assert totals.of("fleetcast_series_lost_total") == 5
 
 
 def test_a_process_with_more_names_than_a_row_takes_another(descriptor):
     """Usage stood still beyond 4,086 tenants, four names each, a process."""
     tenants = 4_100
-    counters, reader = Counters(Shared(descriptor)), Shared(descriptor)
+    counters, shared = Counters(Shared(descriptor)), Shared(descriptor)
+    reader = Totals(shared)
     surface, writes = Requests(counters, "http"), Writes(counters, "http")
     for number in range(tenants):
         for _ in range(2):
             surface.began()
             surface.ended("POST", "/telemetry", 202, 0.001, account_id=f"a{number}")
         writes.stored(f"t{number}", accepted=3, rejected=0, clamped=0, commit_seconds=0.001)
-    requests = AccountRequests(reader)
+    requests = AccountRequests(shared)
     assert requests.all() == {f"a{number}": 2 for number in range(tenants)}
     assert requests.of(f"a{tenants - 1}") == 2
     assert requests.of("nobody") == 0
     name = label("fleetcast_records_accepted_total", tenant=f"t{tenants - 1}", transport="http")
-    assert reader.total(name) == 3
+    assert reader.of(name) == 3
     child = Child(descriptor)  # finds a row of its own behind those two
     assert child.row == 2
-    assert reader.total("made_total") == 3
+    assert reader.of("made_total") == 3
     child.end()
-    assert reader.totals()[name] == 3
+    assert reader.all()[name] == 3
 
 
 def test_a_reader_sees_names_and_rows_that_come_later(descriptor):
-    reader = Shared(descriptor)
-    assert reader.totals() == {}
+    reader = Totals(Shared(descriptor))
+    assert reader.all() == {}
     counters = Counters(Shared(descriptor))
     for number in range(3):
         counters.add(counters.counter(f"n{number}"), number + 1)
-        assert reader.total(f"n{number}") == number + 1
+        assert reader.of(f"n{number}") == number + 1
     child = Child(descriptor)
-    assert reader.totals() == {"n0": 1, "n1": 2, "n2": 3, "made_total": 3, "held": 1}
+    assert reader.all() == {"n0": 1, "n1": 2, "n2": 3, "made_total": 3, "held": 1}
     child.end()
-    assert reader.totals() == {"n0": 1, "n1": 2, "n2": 3, "made_total": 3}
+    assert reader.all() == {"n0": 1, "n1": 2, "n2": 3, "made_total": 3}
 
 
 def test_label_values_are_escaped():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fleetcast.engine import encode_records, format_time
 from fleetcast.forecast.serving.clock import Clock
 from fleetcast.forecast.serving.predictions import Predictions
-from fleetcast.metrics import Counters
+from fleetcast.metrics import Counters, Totals
 
 MINUTE_NS = 60_000_000_000
 START_NS = 1_790_000_000_000_000_000 // MINUTE_NS * MINUTE_NS
@@ -72,5 +72,5 @@ def kept(store):
 
 def counted(counters, name):
     """The sum of all series of a counter."""
-    totals = counters.shared.totals()
+    totals = Totals(counters.shared).all()
     return sum(value for series, value in totals.items() if series.partition("{")[0] == name)

@@ -17,7 +17,7 @@ from fleetcast.forecast.serving.records import LEASE_NS
 from fleetcast.forecast.serving.releases import Releases
 from fleetcast.forecast.serving.rollouts import Role
 from fleetcast.forecast.serving.scoring import Scoring
-from fleetcast.metrics import Counters
+from fleetcast.metrics import Counters, Totals
 
 from .serving import MINUTE_NS, MovedClock, answer, codes, kept, serving, write
 
@@ -211,7 +211,7 @@ def test_a_canary_answers_for_its_share_and_keeps_its_entities(store, releases, 
 def totals(counters, name):
     """By role and quantile, where the counter has one."""
     found = Counter()
-    for series, value in counters.shared.totals().items():
+    for series, value in Totals(counters.shared).all().items():
         if series.startswith(name):
             labels = dict(
                 pair.split("=") for pair in series.partition("{")[2].rstrip("}").split(",")

@@ -8,7 +8,7 @@ import pytest
 
 from fleetcast.config.sections import Ingest
 from fleetcast.engine import Engine, encode_records
-from fleetcast.metrics import Counters, sample
+from fleetcast.metrics import Counters, Totals, sample
 from fleetcast.wiring.flushing import Flusher
 
 from .stopped_writer import stopped_writer
@@ -44,7 +44,7 @@ def test_a_store_that_hangs_delays_no_other(engine, tmp_path):
         until(lambda: set(engine.waiting()) == {names[0]})
         gauge = sample("fleetcast_ingest_buffer_bytes")
         ((_, waiting),) = engine.waiting().values()
-        until(lambda: counters.shared.total(gauge) == waiting)
+        until(lambda: Totals(counters.shared).of(gauge) == waiting)
         # What comes meanwhile is flushed as well.
         engine.plane(names[1], "acme").write_json(BODY, buffer_bytes_max=1 << 20)
         until(lambda: set(engine.waiting()) == {names[0]})

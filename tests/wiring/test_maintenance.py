@@ -16,7 +16,7 @@ import pytest
 
 from fleetcast.accounts import ControlStore, Tenants
 from fleetcast.engine import Engine, encode_records
-from fleetcast.metrics import Counters, sample
+from fleetcast.metrics import Counters, Totals, sample
 from fleetcast.wiring.maintenance import Maintenance
 from fleetcast.wiring.under_way import UnderWay
 
@@ -99,7 +99,7 @@ class House:
         }
 
     def shown(self, family, name):
-        return self.counters.shared.total(sample(family, tenant=name))
+        return Totals(self.counters.shared).of(sample(family, tenant=name))
 
     def close(self):
         self.maintenance.close()
@@ -179,9 +179,9 @@ def test_a_failing_tenant_backs_off_and_its_retries_stay_bounded(house):
     tried_at = []
     for second in range(2_000):
         house.now = start + second
-        before = house.counters.shared.total(failed)
+        before = Totals(house.counters.shared).of(failed)
         house.look()
-        if house.counters.shared.total(failed) > before:
+        if Totals(house.counters.shared).of(failed) > before:
             tried_at.append(second)
     waits = [after - before for before, after in pairwise(tried_at)]
     assert waits[:4] == [1, 2, 4, 8]

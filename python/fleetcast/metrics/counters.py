@@ -1,4 +1,4 @@
-"""What one process counts: a thin hand on its row of the shared memory."""
+"""Counters of one process: names that stand for indexes in its row of the shared memory."""
 
 from __future__ import annotations
 
@@ -35,34 +35,34 @@ class Counters:
         return Counters(Shared(make_shared_memory(rows=1)))
 
     def counter(self, name: str) -> int:
-        """The place of a series that only grows."""
-        return self._row.place(name)
+        """Index of a series that only grows."""
+        return self._row.index(name)
 
     def gauge(self, name: str) -> int:
-        """The place of a series that goes up and down, and ends with this process."""
-        return self._row.place(name, GAUGE)
+        """Index of a series that goes up and down, and ends with this process."""
+        return self._row.index(name, GAUGE)
 
-    def add(self, place: int, amount: int = 1) -> None:
+    def add(self, index: int, amount: int = 1) -> None:
         """Adds to a counter, or to a gauge, which must not fall below 0."""
         row = self._row
         with row.lock:
-            row.values[place] += amount
+            row.values[index] += amount
 
     def add_all(self, changes: Iterable[tuple[int, int]]) -> None:
         """Adds to several at once."""
         row = self._row
         with row.lock:
             values = row.values
-            for place, amount in changes:
-                values[place] += amount
+            for index, amount in changes:
+                values[index] += amount
 
-    def put(self, place: int, value: int) -> None:
+    def put(self, index: int, value: int) -> None:
         """Sets a gauge that only one thread sets."""
-        self._row.values[place] = value
+        self._row.values[index] = value
 
 
 class Histogram:
-    """How often something took how long."""
+    """Durations of one kind, counted by upper bound."""
 
     def __init__(self, counters: Counters, name: str, **labels: object) -> None:
         bounds = [f"{bound:g}" for bound in BUCKETS_SECONDS] + ["+Inf"]
@@ -72,6 +72,6 @@ class Histogram:
         self._sum = counters.counter(label(f"{name}_sum", **labels))
 
     def changes(self, seconds: float) -> tuple[tuple[int, int], tuple[int, int]]:
-        """What one observation adds, for `Counters.add_all`."""
+        """Indexes and amounts that one observation adds, for `Counters.add_all`."""
         bucket = self._buckets[bisect_left(BUCKETS_SECONDS, seconds)]
         return (bucket, 1), (self._sum, int(seconds * 1e9))

@@ -30,7 +30,7 @@ _BOUNDS = [f"{bound:g}" for bound in BUCKETS_SECONDS] + ["+Inf"]
 
 
 def sample(name: str, **labels: object) -> str:
-    """The name of a series, which must be of a known family."""
+    """Name of a series, which must be of a known family."""
     assert name in _KINDS, f"{name} has no line in families.py"  # noqa: S101
     return label(name, **labels)
 
@@ -38,7 +38,7 @@ def sample(name: str, **labels: object) -> str:
 def exposition(
     values: Mapping[str, float], ready: Mapping[str, Sequence[str]] | None = None
 ) -> str:
-    """One text of all series, by family; what belongs to none is left out.
+    """One text of all series, by family; a series without a family is left out.
 
     `ready` holds lines of more series by family, as they are to appear.
     """

@@ -1,6 +1,6 @@
-"""Every metric: name, kind and meaning. A new one is a line here and a call where it happens.
+"""All metrics: name, kind and meaning. A new one is a line here and a call where it happens.
 
-A counter ends in `_total`. Histograms are counted in nanoseconds and told in seconds.
+A counter ends in `_total`. Histograms are counted in nanoseconds and shown in seconds.
 """
 
 from __future__ import annotations

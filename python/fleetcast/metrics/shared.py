@@ -23,10 +23,7 @@ import struct
 import threading
 from typing import TYPE_CHECKING
 
-from fleetcast.metrics.totals import Totals
-
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Iterator
 
 SLOT_BYTES = 256
@@ -45,14 +42,14 @@ _TAIL_BYTES = mmap.PAGESIZE
 
 
 def make_shared_memory(rows: int = ROWS) -> int:
-    """A descriptor of fresh shared memory, to be passed on to every process that counts."""
+    """A descriptor of new shared memory, to be passed on to every process that counts."""
     descriptor = os.memfd_create("fleetcast-counters")
     os.ftruncate(descriptor, rows * ROW_BYTES + _TAIL_BYTES)
     return descriptor
 
 
 class Shared:
-    """The rows behind a descriptor, for reading. Keep one for the life of a process.
+    """The rows of shared memory. Keep one for the life of a process.
 
     Closing it would let go of the locks on the rows that this process owns.
     """
@@ -63,15 +60,6 @@ class Shared:
         self.words = memoryview(self.memory).cast("Q")
         self.rows = len(self.memory) // ROW_BYTES
         self.own: set[int] = set()
-        self._totals = Totals(self)
-
-    def totals(self) -> Counter[str]:
-        """Every name and its sum; gauges of processes that are gone do not count."""
-        return self._totals.all()
-
-    def total(self, name: str) -> int:
-        """The sum of one name; 0 where nobody has counted it."""
-        return self._totals.of(name)
 
     @property
     def rows_taken(self) -> int:
@@ -89,7 +77,7 @@ class Shared:
             yield name.decode(errors="replace"), offset // 8, kind
 
     def is_owned(self, row: int) -> bool:
-        """Whether a living process counts in the row."""
+        """True while a living process counts in the row."""
         if row in self.own:
             return True
         if not _lock(self.descriptor, row):
@@ -119,25 +107,25 @@ class Shared:
 class Row:
     """The rows of this process: take them after a fork, never before. Safe between threads.
 
-    `values[place] += n` is for callers that hold `lock`.
+    `values[index] += n` is for callers that hold `lock`.
     """
 
     def __init__(self, shared: Shared) -> None:
         self.lock = threading.Lock()
         self.values = shared.words
         self._shared = shared
-        self._places: dict[str, int] = {}
+        self._indexes: dict[str, int] = {}
         if not self._extend():
             message = f"more than {shared.rows} processes count"
             raise RuntimeError(message)
 
-    def place(self, name: str, kind: int = 0) -> int:
+    def index(self, name: str, kind: int = 0) -> int:
         """Index of a name's value, made on first use; what finds no room is counted nowhere."""
         with self.lock:
-            place = self._places.get(name)
-            if place is None:
-                place = self._places[name] = self._find_room(name.encode()[:NAME_BYTES_MAX], kind)
-            return place
+            index = self._indexes.get(name)
+            if index is None:
+                index = self._indexes[name] = self._find_room(name.encode()[:NAME_BYTES_MAX], kind)
+            return index
 
     def _extend(self) -> bool:
         """Takes a row, with the names of the process that had it before; false without one."""
@@ -146,11 +134,11 @@ class Row:
             return False
         self._start = number * ROW_BYTES
         self._used = 0
-        for name, place, kind in self._shared.slots(number):
-            self._places.setdefault(name, place)
+        for name, index, kind in self._shared.slots(number):
+            self._indexes.setdefault(name, index)
             self._used += 1
             if kind == GAUGE:
-                self.values[place] = 0
+                self.values[index] = 0
         return True
 
     def _find_room(self, name: bytes, kind: int) -> int:
@@ -162,9 +150,9 @@ class Row:
 
     def _lost(self) -> int:
         """The slot without a name; that one more name has to do with it is counted."""
-        lost = self._places.get(LOST)
+        lost = self._indexes.get(LOST)
         if lost is None:
-            lost = self._places[LOST] = self._make(LOST.encode(), 0)
+            lost = self._indexes[LOST] = self._make(LOST.encode(), 0)
         self.values[lost] += 1
         return (self._start + (ROW_SLOTS - 1) * SLOT_BYTES) // 8
 

@@ -1,4 +1,4 @@
-"""What the HTTP and gRPC surfaces count, each with one call where a request ends."""
+"""Counters of requests and records over HTTP and gRPC, each with one call where a request ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _USAGE = "usage "  # no metric: names of metrics hold no space
 OTHER = "other"
-"""The label of what has no name of its own, so that clients cannot invent label values."""
+"""The label of requests without a known route, so that clients cannot invent label values."""
 _BOUNDS = {"fields": "tenant_fields_max", "tags": "tenant_series_max"}
 
 logger = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class Requests:
         self._counters.add(self._in_flight)
 
     def interrupted(self) -> None:
-        """What began is no request yet."""
+        """Takes `began` back: the connection ended before a request was there."""
         self._counters.add(self._in_flight, -1)
 
     def ended(
@@ -50,9 +50,9 @@ class Requests:
         code: str | None = None,
         account_id: str | None = None,
     ) -> None:
-        """It has its answer; `code` is that of the error, if it is one.
+        """A request has its answer; `code` is that of the error, if it is one.
 
-        `account_id` is whose usage it counts for, if a valid key came with it.
+        It counts for the usage of `account_id`, if a valid key came with it.
         """
         total = self._total(method, route, status)
         histogram = self._seconds.get(route)
@@ -67,7 +67,7 @@ class Requests:
         self._counters.add_all(changes)
 
     def refused(self, method: str, route: str, status: object, code: str) -> None:
-        """One was refused before it was a request, so it took no time and never was in flight."""
+        """A refusal before there was a request: it took no time and never was in flight."""
         total = self._total(method, route, status)
         self._counters.add_all(((total, 1), (self._refused(code), 1)))
 
@@ -89,41 +89,41 @@ class Requests:
         return refused
 
     def _usage(self, account_id: str) -> int:
-        place = self._accounts.get(account_id)
-        if place is None:
-            place = self._accounts[account_id] = self._counters.counter(_USAGE + account_id)
-        return place
+        index = self._accounts.get(account_id)
+        if index is None:
+            index = self._accounts[account_id] = self._counters.counter(_USAGE + account_id)
+        return index
 
 
 class Writes:
-    """The records that came in by one transport, `http` or `grpc`."""
+    """Records that came in by one transport, `http` or `grpc`."""
 
     def __init__(self, counters: Counters, transport: str) -> None:
         self._counters = counters
         self._transport = transport
         self._commit = Histogram(counters, "fleetcast_commit_seconds")
-        self._places: dict[str, tuple[int, int, int]] = {}
+        self._indexes: dict[str, tuple[int, int, int]] = {}
 
     def stored(
         self, tenant: str, *, accepted: int, rejected: int, clamped: int, commit_seconds: float
     ) -> None:
         """A batch was committed."""
-        places = self._places.get(tenant)
-        if places is None:
+        indexes = self._indexes.get(tenant)
+        if indexes is None:
             accepted_at, rejected_at, clamped_at = (
                 self._counters.counter(
                     label(
-                        f"fleetcast_records_{what}_total",
+                        f"fleetcast_records_{outcome}_total",
                         tenant=tenant,
                         transport=self._transport,
                     )
                 )
-                for what in ("accepted", "rejected", "clamped")
+                for outcome in ("accepted", "rejected", "clamped")
             )
-            places = self._places[tenant] = (accepted_at, rejected_at, clamped_at)
+            indexes = self._indexes[tenant] = (accepted_at, rejected_at, clamped_at)
         amounts = (accepted, rejected, clamped)
         self._counters.add_all(
-            (*zip(places, amounts, strict=True), *self._commit.changes(commit_seconds))
+            (*zip(indexes, amounts, strict=True), *self._commit.changes(commit_seconds))
         )
 
     def tenant_full(self, tenant: str, refusal: TenantFull) -> None:
@@ -136,15 +136,15 @@ class Writes:
 
 
 class AccountRequests:
-    """What came with a valid key in this run of the service, by account."""
+    """Requests with a valid key in this run of the service, by account."""
 
     def __init__(self, shared: Shared) -> None:
         self._totals = Totals(shared, _USAGE)
 
     def of(self, account_id: str) -> int:
-        """Of one account; costs the same however many there are."""
+        """Requests of one account; costs the same however many there are."""
         return self._totals.of(_USAGE + account_id)
 
     def all(self) -> dict[str, int]:
-        """Of every account that sent any."""
+        """Requests of all accounts that sent any."""
         return {name.removeprefix(_USAGE): count for name, count in self._totals.all().items()}

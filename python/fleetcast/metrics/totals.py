@@ -1,7 +1,7 @@
 """Sums over all rows of the shared memory, without reading a name twice.
 
-A slot never changes its name, and slots are only added, so a reader remembers at which places each
-name counts and reads names anew only where some have been added.
+A slot never changes its name, and slots are only added, so a reader remembers the indexes of each
+name and reads names anew only where some have been added.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from fleetcast.metrics.shared import GAUGE
+
 if TYPE_CHECKING:
     from fleetcast.metrics.shared import Shared
-
-_GAUGE = 1
 
 
 class Totals:
@@ -32,32 +32,32 @@ class Totals:
         with self._lock:
             self._read_new_names()
             words = self._shared.words
-            total = sum([words[place] for place in self._counters.get(name, ())])
-            for row, place in self._gauges.get(name, ()):
+            total = sum([words[index] for index in self._counters.get(name, ())])
+            for row, index in self._gauges.get(name, ()):
                 if self._shared.is_owned(row):
-                    total += words[place]
+                    total += words[index]
             return total
 
     def all(self) -> Counter[str]:
-        """Every name and its sum; gauges of processes that are gone do not count."""
+        """All names and their sums; gauges of processes that are gone do not count."""
         with self._lock:
             self._read_new_names()
             words = self._shared.words
             totals = Counter(
                 {
-                    name: words[places[0]]
-                    if len(places) == 1
-                    else sum([words[place] for place in places])
-                    for name, places in self._counters.items()
+                    name: words[indexes[0]]
+                    if len(indexes) == 1
+                    else sum([words[index] for index in indexes])
+                    for name, indexes in self._counters.items()
                 }
             )
             owned = {
                 row
-                for row in {row for places in self._gauges.values() for row, _ in places}
+                for row in {row for indexes in self._gauges.values() for row, _ in indexes}
                 if self._shared.is_owned(row)
             }
-            for name, places in self._gauges.items():
-                living = [words[place] for row, place in places if row in owned]
+            for name, indexes in self._gauges.items():
+                living = [words[index] for row, index in indexes if row in owned]
                 if living:
                     totals[name] += sum(living)
             return totals
@@ -66,11 +66,11 @@ class Totals:
         missing = self._shared.rows_taken - len(self._slots_read)
         self._slots_read += [0] * missing
         for row, read in enumerate(self._slots_read):
-            for name, place, kind in self._shared.slots(row, read):
+            for name, index, kind in self._shared.slots(row, read):
                 self._slots_read[row] += 1
                 if not name.startswith(self._prefix):
                     continue
-                if kind == _GAUGE:
-                    self._gauges[name] = (*self._gauges.get(name, ()), (row, place))
+                if kind == GAUGE:
+                    self._gauges[name] = (*self._gauges.get(name, ()), (row, index))
                 else:
-                    self._counters[name] = (*self._counters.get(name, ()), place)
+                    self._counters[name] = (*self._counters.get(name, ()), index)
