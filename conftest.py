@@ -30,7 +30,16 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 TESTS = Path(__file__).parent / "tests"
 # What takes long goes first, so that no process is still at it when the other has nothing left.
-LONG_FIRST = ("predictions", "cli", "service", "grpc", "client", "wiring", "conformance", "engine")
+LONG_FIRST = (
+    "predictions",
+    "cli",
+    "service",
+    "grpc",
+    "client",
+    "composition",
+    "conformance",
+    "engine",
+)
 # Folders whose files share a service for the whole run: it is started once, not in each process.
 SHARED = frozenset({"predictions", "conformance", "http"})
 

@@ -32,7 +32,7 @@ from benches.harness.measure import cpu_seconds_of
 from benches.harness.paths import TARGET
 from fleetcast.accounts import SCOPES
 from fleetcast.engine import encode_records
-from fleetcast.wiring.directory import DataDirectory, opened
+from fleetcast.installation.directory import DataDirectory, opened
 from tests.service.service import Service, ask, start
 
 if TYPE_CHECKING:
@@ -178,8 +178,8 @@ def names(service: Service) -> dict[int, str]:
     found = {}
     for pid in service.processes():
         command = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
-        module = next((part for part in command if part.startswith("fleetcast.wiring.")), "")
-        kind = module.removeprefix("fleetcast.wiring.").removesuffix("_child") or "supervisor"
+        module = next((part for part in command if part.startswith("fleetcast.supervisor.")), "")
+        kind = module.removeprefix("fleetcast.supervisor.").removesuffix("_child") or "supervisor"
         found[pid] = kind
     return found
 

@@ -9,7 +9,7 @@ import pytest
 
 from fleetcast.admin.tenants import Tenant, TenantGauges
 from fleetcast.engine import Engine, encode_records, peek
-from tests.wiring.stopped_writer import stopped_writer
+from tests.composition.stopped_writer import stopped_writer
 
 MASTER_KEY = bytes(32)
 BODY = encode_records([{"measurement": "link", "time": "2026-01-01", "fields": {"a": 1.0}}])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fleetcast.errors import OperatorError
-from fleetcast.wiring.listening import exclusive
+from fleetcast.supervisor.listening import exclusive
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 

@@ -105,7 +105,7 @@ def grpc_processes(service):
     found = []
     for pid in service.processes():
         with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123
-            if b"fleetcast.wiring.grpc_child" in file.read():
+            if b"fleetcast.supervisor.grpc_child" in file.read():
                 found.append(pid)
     return found
 

@@ -9,12 +9,12 @@ import time
 import pytest
 
 from fleetcast.accounts import ControlStore, Tenants
+from fleetcast.composition.forecasting import Forecasting, Housekeeping
 from fleetcast.config.sections import Forecast
 from fleetcast.engine import Engine, encode_records
 from fleetcast.forecast.serving.releases import Releases
 from fleetcast.forecast.serving.tables import due
 from fleetcast.metrics import Counters
-from fleetcast.wiring.forecasting import Forecasting, Housekeeping
 
 from .conftest import link_rows
 from .serving import counted, kept
@@ -42,7 +42,7 @@ def until(holds):
 
 def test_forecasts_are_scored_and_cleared_away_beside_the_requests(tenant, store, monkeypatch):
     """By the maintenance process, which knows nothing of the requests."""
-    monkeypatch.setattr("fleetcast.wiring.forecasting._ROUND_SECONDS", 0.01)
+    monkeypatch.setattr("fleetcast.composition.forecasting._ROUND_SECONDS", 0.01)
     accounts, engine, acme = tenant
     Releases(store).promote("snr")
     plane = engine.plane(acme.account_id, "acme")
@@ -68,7 +68,7 @@ from fleetcast.config.sections import Forecast
 from fleetcast.engine import Plane
 from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.metrics import Counters
-from fleetcast.wiring.forecasting import Forecasting
+from fleetcast.composition.forecasting import Forecasting
 
 library, key, taken = ctypes.CDLL(None), ctypes.c_uint(), []
 while not library.pthread_key_create(ctypes.byref(key), None):

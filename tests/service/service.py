@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
-from fleetcast.wiring.directory import DataDirectory, opened
+from fleetcast.installation.directory import DataDirectory, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -125,7 +125,7 @@ class Service:
             for pid in children(self.process.pid):
                 with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                     command = Path(f"/proc/{pid}/cmdline").read_text()
-                    if f"fleetcast.wiring.{child}_child" in command:
+                    if f"fleetcast.supervisor.{child}_child" in command:
                         return pid
             time.sleep(0.02)
         raise LookupError(child)

@@ -14,13 +14,13 @@ import click
 
 from fleetcast.durations import parse_duration
 from fleetcast.engine import parse_time
-from fleetcast.wiring.directory import DataDirectory, opened
+from fleetcast.installation.directory import DataDirectory, opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
-    from fleetcast.wiring.directory import Installation
+    from fleetcast.installation.directory import Installation
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -7,7 +7,7 @@ import os
 import click
 
 from fleetcast.cli.common import Run, with_run
-from fleetcast.wiring.diagnosis import diagnose
+from fleetcast.installation.diagnosis import diagnose
 
 
 @click.command()

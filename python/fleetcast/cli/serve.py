@@ -10,7 +10,7 @@ import click
 from fleetcast.cli.common import Run, with_run
 from fleetcast.cli.settings import SET_OPTION, read_assignments
 from fleetcast.config import Override
-from fleetcast.wiring.supervisor import serve as run_service
+from fleetcast.supervisor.supervisor import serve as run_service
 
 if TYPE_CHECKING:
     from fleetcast.config import Settings

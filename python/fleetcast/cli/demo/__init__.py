@@ -18,7 +18,7 @@ from fleetcast.cli.demo.sample import sampled_fleet
 from fleetcast.cli.demo.service import running_service
 from fleetcast.cli.demo.tour import Answer, Client, Gateway, load, read_paths
 from fleetcast.errors import OperatorError
-from fleetcast.wiring.directory import DataDirectory, opened
+from fleetcast.installation.directory import DataDirectory, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

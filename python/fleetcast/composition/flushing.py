@@ -11,9 +11,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from fleetcast.composition.background import background
 from fleetcast.errors import StoreError
 from fleetcast.metrics import sample
-from fleetcast.wiring.background import background
 
 if TYPE_CHECKING:
     import threading

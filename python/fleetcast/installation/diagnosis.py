@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fleetcast.config import Settings
-    from fleetcast.wiring.directory import DataDirectory
+    from fleetcast.installation.directory import DataDirectory
 
 _OTHERS_MAY = 0o077
 

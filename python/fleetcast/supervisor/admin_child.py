@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 from fleetcast.accounts import ControlStore, TenantList
 from fleetcast.admin.app import AdminApp
 from fleetcast.admin.tenants import Tenant, TenantGauges
+from fleetcast.composition.probes import readiness_probes
+from fleetcast.composition.shared_settings import Board, Live
 from fleetcast.engine import peek
 from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.http.server.arbiter import HttpServer
 from fleetcast.http.server.limits import Limits
+from fleetcast.installation.directory import DataDirectory
 from fleetcast.logs import configure_logs, logging_config
 from fleetcast.metrics import Shared
-from fleetcast.wiring.board import Board, Live
-from fleetcast.wiring.child import end_with_supervisor, read_brief, report_ready
-from fleetcast.wiring.directory import DataDirectory
-from fleetcast.wiring.probes import readiness_probes
+from fleetcast.supervisor.child import end_with_supervisor, read_brief, report_ready
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from wsgiref.types import WSGIApplication
 
-    from fleetcast.wiring.child import Brief
+    from fleetcast.supervisor.child import Brief
 
 _THREADS = 4
 

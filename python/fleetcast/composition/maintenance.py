@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING
 import structlog
 
 from fleetcast.accounts import ControlStoreUnavailable, TenantList
+from fleetcast.composition.upkeep import Upkeep
 from fleetcast.metrics import sample
-from fleetcast.wiring.upkeep import Upkeep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fleetcast.accounts import ControlStore, Tenant
+    from fleetcast.composition.under_way import UnderWay
     from fleetcast.engine import Engine, Plane, Upcoming
     from fleetcast.metrics import Counters
-    from fleetcast.wiring.under_way import UnderWay
 
 _AT_ONCE = 2
 # A start with thousands of tenants neither reads the heads of all stores at once nor opens them.

@@ -6,10 +6,10 @@ import time
 
 import pytest
 
+from fleetcast.composition.flushing import Flusher
 from fleetcast.config.sections import Ingest
 from fleetcast.engine import Engine, encode_records
 from fleetcast.metrics import Counters, Totals, sample
-from fleetcast.wiring.flushing import Flusher
 
 from .stopped_writer import stopped_writer
 

@@ -6,28 +6,28 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.accounts import Authenticator, ControlStore, Usage, key_pepper
+from fleetcast.composition.closing import closing_unused
+from fleetcast.composition.flushing import Flusher
+from fleetcast.composition.forecasting import Forecasting, simulated
+from fleetcast.composition.probes import http_probes, telemetry_probes
+from fleetcast.composition.shared_settings import Live
 from fleetcast.engine import Engine
 from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.grpc.services import Services as GrpcServices
 from fleetcast.http.app import Services, create_app
 from fleetcast.http.limiter import SharedGuard
+from fleetcast.installation.directory import DataDirectory
 from fleetcast.logs import write_served
 from fleetcast.metrics import AccountRequests
-from fleetcast.wiring.board import Live
-from fleetcast.wiring.closing import closing_unused
-from fleetcast.wiring.directory import DataDirectory
-from fleetcast.wiring.flushing import Flusher
-from fleetcast.wiring.forecasting import Forecasting, simulated
-from fleetcast.wiring.probes import http_probes, telemetry_probes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
+    from fleetcast.composition.shared_settings import Board
     from fleetcast.config import Settings
     from fleetcast.metrics import Counters
-    from fleetcast.wiring.board import Board
-    from fleetcast.wiring.child import Brief
+    from fleetcast.supervisor.child import Brief
 
 
 @contextmanager

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from fleetcast.accounts import ControlStore, Tenants
+from fleetcast.composition.maintenance import Maintenance
+from fleetcast.composition.under_way import UnderWay
 from fleetcast.engine import Engine, encode_records
 from fleetcast.metrics import Counters, Totals, sample
-from fleetcast.wiring.maintenance import Maintenance
-from fleetcast.wiring.under_way import UnderWay
 
 from .stopped_writer import stopped_writer
 
@@ -135,7 +135,7 @@ def test_tenants_behind_one_that_fails_are_compacted(house, failure):
 ENDING = """
 import os, sys
 from pathlib import Path
-from tests.wiring.test_maintenance import House
+from tests.composition.test_maintenance import House
 
 def end(account_id):
     if account_id == house.accounts["alpha"]:

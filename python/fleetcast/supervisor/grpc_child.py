@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import socket
 
+from fleetcast.composition.services import grpc_services
+from fleetcast.composition.shared_settings import Board
 from fleetcast.grpc.server import Listener, serve
 from fleetcast.logs import configure_logs
 from fleetcast.malloc import keep_large_buffers
 from fleetcast.metrics import Counters, Shared, sample
-from fleetcast.wiring.board import Board
-from fleetcast.wiring.child import end_with_supervisor, read_brief, report_ready
-from fleetcast.wiring.listening import bound_address
-from fleetcast.wiring.services import grpc_services
+from fleetcast.supervisor.child import end_with_supervisor, read_brief, report_ready
+from fleetcast.supervisor.listening import bound_address
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from fleetcast.accounts import ControlStore, ControlStoreUnavailable, Keys, Tena
 from fleetcast.config import SETTINGS_FILE, Override, resolve
 from fleetcast.engine import Engine
 from fleetcast.errors import OperatorError
+from fleetcast.installation.audit_log import Trail
 from fleetcast.security.certificate import create_certificate
 from fleetcast.security.master_key import (
     create_master_key,
@@ -19,7 +20,6 @@ from fleetcast.security.master_key import (
     sync_folder,
     write_private,
 )
-from fleetcast.wiring.trail import Trail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

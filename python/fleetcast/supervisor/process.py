@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from fleetcast.wiring.child import Brief
+from fleetcast.supervisor.child import Brief
 
 if TYPE_CHECKING:
     import socket

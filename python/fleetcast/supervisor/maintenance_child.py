@@ -8,17 +8,17 @@ import threading
 import time
 
 from fleetcast.accounts import ControlStore
+from fleetcast.composition.closing import closing_unused
+from fleetcast.composition.forecasting import Housekeeping
+from fleetcast.composition.maintenance import Maintenance
+from fleetcast.composition.shared_settings import Board, Live
+from fleetcast.composition.under_way import UnderWay
 from fleetcast.engine import Engine
 from fleetcast.forecast.serving.store import PredictionStore
+from fleetcast.installation.directory import DataDirectory
 from fleetcast.logs import configure_logs
 from fleetcast.metrics import Counters, Shared, sample
-from fleetcast.wiring.board import Board, Live
-from fleetcast.wiring.child import end_with_supervisor, read_brief, report_ready
-from fleetcast.wiring.closing import closing_unused
-from fleetcast.wiring.directory import DataDirectory
-from fleetcast.wiring.forecasting import Housekeeping
-from fleetcast.wiring.maintenance import Maintenance
-from fleetcast.wiring.under_way import UnderWay
+from fleetcast.supervisor.child import end_with_supervisor, read_brief, report_ready
 
 _EVERY_SECONDS = 1.0
 _LOOKING_SHARE = 0.02  # of a core, for the question whether anything is due

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from fleetcast.wiring.background import background
+from fleetcast.composition.background import background
 
 if TYPE_CHECKING:
     import threading

@@ -5,14 +5,14 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from fleetcast.composition.services import http_application
+from fleetcast.composition.shared_settings import Board, Live
 from fleetcast.http.accounting import Refusals
 from fleetcast.http.server.arbiter import HttpServer
 from fleetcast.http.server.limits import Limits
 from fleetcast.logs import configure_logs, logging_config, write_served
 from fleetcast.metrics import Counters, Shared, sample
-from fleetcast.wiring.board import Board, Live
-from fleetcast.wiring.child import end_with_supervisor, read_brief, report_ready
-from fleetcast.wiring.services import http_application
+from fleetcast.supervisor.child import end_with_supervisor, read_brief, report_ready
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

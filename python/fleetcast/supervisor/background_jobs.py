@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 import structlog
 
 from fleetcast.accounts import ControlStoreUnavailable, Usage
+from fleetcast.composition.background import background
+from fleetcast.installation.audit_log import Follower
 from fleetcast.metrics import AccountRequests
-from fleetcast.wiring.background import background
-from fleetcast.wiring.trail import Follower
 
 if TYPE_CHECKING:
     import threading
     from contextlib import AbstractContextManager
 
     from fleetcast.accounts import ControlStore
+    from fleetcast.installation.directory import DataDirectory
     from fleetcast.metrics import Shared
-    from fleetcast.wiring.directory import DataDirectory
 
 _EVERY_SECONDS = 1.0
 _PATIENCE_SECONDS = 10.0

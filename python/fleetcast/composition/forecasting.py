@@ -11,12 +11,12 @@ import threading
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts import ControlStoreUnavailable
+from fleetcast.composition.background import background
 from fleetcast.config.sections import FAMILIES
 from fleetcast.errors import OperatorError
 from fleetcast.forecast.serving.clock import Clock
 from fleetcast.forecast.serving.store import PredictionStore, PredictionStoreUnavailable
 from fleetcast.forecast.serving.sweeping import Sweeping
-from fleetcast.wiring.background import background
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -16,23 +16,23 @@ from typing import TYPE_CHECKING, NamedTuple
 import structlog
 
 from fleetcast.accounts import ControlStore
+from fleetcast.composition.forecasting import provide_models
+from fleetcast.composition.shared_settings import Board
 from fleetcast.config import SETTINGS_FILE
 from fleetcast.errors import OperatorError
 from fleetcast.logs import configure_logs
 from fleetcast.metrics import Counters, Shared, make_shared_memory, sample
 from fleetcast.security.master_key import load_master_key
-from fleetcast.wiring.board import Board
-from fleetcast.wiring.chores import Chores
-from fleetcast.wiring.forecasting import provide_models
-from fleetcast.wiring.listening import bound_address, exclusive, listen, reserve
-from fleetcast.wiring.process import ChildSpec, Orders, Process
-from fleetcast.wiring.reloading import Reloading
+from fleetcast.supervisor.background_jobs import Chores
+from fleetcast.supervisor.listening import bound_address, exclusive, listen, reserve
+from fleetcast.supervisor.process import ChildSpec, Orders, Process
+from fleetcast.supervisor.reloading import Reloading
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from fleetcast.config import Settings
-    from fleetcast.wiring.directory import DataDirectory
+    from fleetcast.installation.directory import DataDirectory
 
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _STOP_SECONDS = 45.0  # longer than any child takes to finish its requests
@@ -72,14 +72,14 @@ def serve(
         table = [
             ChildSpec(
                 name="http",
-                module="fleetcast.wiring.http_child",
+                module="fleetcast.supervisor.http_child",
                 listener=http,
                 processes=settings.http.workers,
             ),
             *grpc.children,
             ChildSpec(
                 name="maintenance",
-                module="fleetcast.wiring.maintenance_child",
+                module="fleetcast.supervisor.maintenance_child",
                 listener=None,
                 processes=1,
             ),
@@ -88,7 +88,7 @@ def serve(
             table.append(
                 ChildSpec(
                     name="admin",
-                    module="fleetcast.wiring.admin_child",
+                    module="fleetcast.supervisor.admin_child",
                     listener=admin,
                     processes=1,
                 )
@@ -147,7 +147,7 @@ def _grpc(directory: DataDirectory, settings: Settings, *, crashed: bool) -> _Gr
     authority = directory.grpc_authority(settings)
     count = settings.grpc.processes
     port = reserve(settings.grpc.address, shared=count > 1, after_crash=crashed)
-    child = "fleetcast.wiring.grpc_child"
+    child = "fleetcast.supervisor.grpc_child"
     children = [
         ChildSpec(name="grpc", module=child, listener=port, processes=1) for _ in range(count)
     ]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from fleetcast.accounts import ControlStore
     from fleetcast.forecast.serving.store import PredictionStore
-    from fleetcast.wiring.directory import DataDirectory
+    from fleetcast.installation.directory import DataDirectory
 
 _PROBE_BYTES = 65_536  # LMDB needs some pages to commit anything
 

@@ -1,0 +1,1 @@
+"""Puts services together for a process, and the work beside the requests."""

@@ -1,1 +1,0 @@
-"""Puts the parts together: settings, stores, and the processes of the service."""
