@@ -1,4 +1,4 @@
-"""What a worker opens after its fork, and a gRPC process when it starts."""
+"""Services of a process: opened by an HTTP worker after its fork, by a gRPC process at start."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.grpc.services import Services as GrpcServices
 from fleetcast.http.app import Services, create_app
 from fleetcast.http.limiter import SharedGuard
-from fleetcast.installation.directory import DataDirectory
 from fleetcast.logs import write_served
 from fleetcast.metrics import AccountRequests
 
@@ -24,29 +23,38 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-    from fleetcast.composition.shared_settings import Board
+    from fleetcast.composition.shared_settings import SharedSettings
     from fleetcast.config import Settings
+    from fleetcast.installation.directory import DataDirectory
     from fleetcast.metrics import Counters
-    from fleetcast.supervisor.child import Brief
 
 
 @contextmanager
-def http_application(brief: Brief, board: Board, counters: Counters) -> Iterator[WSGIApplication]:
-    """The WSGI application of one worker, and the stores it stands on.
+def http_application(
+    directory: DataDirectory,
+    master_key: bytes,
+    shared_settings: SharedSettings,
+    counters: Counters,
+    run: str,
+) -> Iterator[WSGIApplication]:
+    """The WSGI application of one worker, and the stores it stands on; `run` names the service's.
 
-    This is where HTTP is plugged in. It is entered in every worker after the fork, never before:
+    HTTP is plugged in here. It is entered in every worker after the fork, never before:
     LMDB environments do not survive one. Changed settings make a new application on the same
     stores; each request is served by the one that was current when it began.
     """
-    with _opened(brief, board, counters) as (directory, store, engine, authenticator):
-        usage = Usage(store, AccountRequests(counters.shared), brief.run)
+    with _opened(directory, master_key, shared_settings, counters) as (
+        store,
+        engine,
+        authenticator,
+    ):
+        usage = Usage(store, AccountRequests(counters.shared), run)
         predictions = PredictionStore(directory.forecast)
-        forecast = Live(board, lambda settings: settings.forecast)
+        forecast = Live(shared_settings, lambda settings: settings.forecast)
         forecasting = Forecasting(predictions, forecast.current, counters)
-
         simulate = simulated(directory.simulation)
 
-        def made(settings: Settings) -> WSGIApplication:
+        def build(settings: Settings) -> WSGIApplication:
             return create_app(
                 Services(
                     settings=settings,
@@ -62,7 +70,7 @@ def http_application(brief: Brief, board: Board, counters: Counters) -> Iterator
                 )
             )
 
-        live = Live(board, made)
+        live = Live(shared_settings, build)
 
         def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
             return live.current()(environ, start_response)
@@ -74,12 +82,17 @@ def http_application(brief: Brief, board: Board, counters: Counters) -> Iterator
 
 
 @contextmanager
-def grpc_services(brief: Brief, board: Board, counters: Counters) -> Iterator[GrpcServices]:
-    """What one gRPC process stands on. This is where gRPC is plugged in."""
-    with _opened(brief, board, counters) as (directory, store, engine, authenticator):
-        live = Live(board, lambda settings: settings)
+def grpc_services(
+    directory: DataDirectory, master_key: bytes, shared_settings: SharedSettings, counters: Counters
+) -> Iterator[GrpcServices]:
+    """The services of one gRPC process. gRPC is plugged in here."""
+    with _opened(directory, master_key, shared_settings, counters) as (
+        store,
+        engine,
+        authenticator,
+    ):
         yield GrpcServices(
-            settings=live.current,
+            settings=Live(shared_settings, lambda settings: settings).current,
             authenticator=authenticator,
             engine=engine,
             probes=telemetry_probes(directory, store),
@@ -89,23 +102,23 @@ def grpc_services(brief: Brief, board: Board, counters: Counters) -> Iterator[Gr
 
 
 class _Opened(NamedTuple):
-    directory: DataDirectory
     store: ControlStore
     engine: Engine
     authenticator: Authenticator
 
 
 @contextmanager
-def _opened(brief: Brief, board: Board, counters: Counters) -> Iterator[_Opened]:
-    directory = DataDirectory(brief.data)
+def _opened(
+    directory: DataDirectory, master_key: bytes, shared_settings: SharedSettings, counters: Counters
+) -> Iterator[_Opened]:
     store = ControlStore(directory.control)
-    engine = Engine(directory.planes, brief.master_key)
-    pepper = key_pepper(brief.master_key)
-    authenticator = Authenticator(store, pepper, brief.settings.service.environment)
-    ingest = Live(board, lambda settings: settings.ingest)
+    engine = Engine(directory.planes, master_key)
+    environment = shared_settings.read().service.environment
+    authenticator = Authenticator(store, key_pepper(master_key), environment)
+    ingest = Live(shared_settings, lambda settings: settings.ingest)
     try:
         with Flusher(engine, ingest.current, counters).running(), closing_unused(engine):
-            yield _Opened(directory, store, engine, authenticator)
+            yield _Opened(store, engine, authenticator)
     finally:
         engine.close()
         store.close()

@@ -1,9 +1,9 @@
-"""Where the supervisor pins up the settings in force, and every child reads them.
+"""Settings in force, written by the supervisor and read by every child.
 
 Anonymous shared memory: a version, and two halves of which the version says which one counts. The
 supervisor alone writes, always into the other half, so a reader that finds the version unchanged
-has read a whole text. Asking whether there is news costs one read of memory, so children ask at
-every request, and what was pinned up is in force for all that begin after it.
+has read a whole text. Asking for the version costs one read of memory, so children ask at every
+request, and settings are in force for all requests that begin after they were published.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _HEAD_BYTES = 4096
 logger = structlog.get_logger(__name__)
 
 
-class Board:
-    """One text in shared memory."""
+class SharedSettings:
+    """Settings in the shared memory behind `descriptor`."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
@@ -39,21 +39,21 @@ class Board:
         self._words = memoryview(self._memory).cast("Q")
 
     @staticmethod
-    def made(settings: Settings) -> Board:
-        """A new board with its first text."""
+    def create(settings: Settings) -> SharedSettings:
+        """Makes new memory with its first settings."""
         descriptor = os.memfd_create("fleetcast-settings")
         os.ftruncate(descriptor, _HEAD_BYTES + 2 * _HALF_BYTES)
-        board = Board(descriptor)
-        board.publish(settings)
-        return board
+        shared = SharedSettings(descriptor)
+        shared.publish(settings)
+        return shared
 
     @property
     def version(self) -> int:
-        """Grows with every text."""
+        """Grows with every publication."""
         return self._words[0]
 
     def publish(self, settings: Settings) -> None:
-        """Pins up new settings; for the supervisor. Raises `ValueError` for a text too long."""
+        """Puts settings in force; for the supervisor. Raises `ValueError` for a text too long."""
         text = settings_to_json(settings).encode()
         if len(text) > _HALF_BYTES:
             message = f"settings of {len(text)} bytes"
@@ -64,8 +64,12 @@ class Board:
         self._words[1 + version % 2] = len(text)
         self._words[0] = version
 
-    def read(self) -> tuple[int, Settings]:
-        """The text that counts, and its version."""
+    def read(self) -> Settings:
+        """The settings in force."""
+        return self.read_versioned()[1]
+
+    def read_versioned(self) -> tuple[int, Settings]:
+        """The settings in force, and their version."""
         while True:
             version = self.version
             start = _start(version)
@@ -75,27 +79,27 @@ class Board:
 
 
 class Live(Generic[T]):
-    """Something made of the settings, and made anew when they change. Safe between threads."""
+    """An object built from the settings, and built anew when they change. Safe between threads."""
 
-    def __init__(self, board: Board, make: Callable[[Settings], T]) -> None:
-        self._board = board
-        self._make = make
+    def __init__(self, shared: SharedSettings, build: Callable[[Settings], T]) -> None:
+        self._shared = shared
+        self._build = build
         self._lock = threading.Lock()
-        self._version, settings = board.read()
-        self._made = make(settings)
+        self._version, settings = shared.read_versioned()
+        self._built = build(settings)
 
     def current(self) -> T:
-        """As the settings have it now."""
-        if self._board.version != self._version:
+        """The object for the settings in force."""
+        if self._shared.version != self._version:
             with self._lock:
-                if self._board.version != self._version:
+                if self._shared.version != self._version:
                     self._renew()
-        return self._made
+        return self._built
 
     def _renew(self) -> None:
-        version, settings = self._board.read()
+        version, settings = self._shared.read_versioned()
         try:
-            self._made = self._make(settings)
+            self._built = self._build(settings)
         except Exception:
             logger.exception("changed settings could not be taken over")
         self._version = version

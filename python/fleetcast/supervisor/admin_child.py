@@ -10,7 +10,7 @@ from fleetcast.accounts import ControlStore, TenantList
 from fleetcast.admin.app import AdminApp
 from fleetcast.admin.tenants import Tenant, TenantGauges
 from fleetcast.composition.probes import readiness_probes
-from fleetcast.composition.shared_settings import Board, Live
+from fleetcast.composition.shared_settings import Live, SharedSettings
 from fleetcast.engine import peek
 from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.http.server.arbiter import HttpServer
@@ -18,50 +18,53 @@ from fleetcast.http.server.limits import Limits
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.logs import configure_logs, logging_config
 from fleetcast.metrics import Shared
-from fleetcast.supervisor.child import end_with_supervisor, read_brief, report_ready
+from fleetcast.supervisor.child import end_with_supervisor, report_ready
+from fleetcast.supervisor.child_configuration import read_configuration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from wsgiref.types import WSGIApplication
 
-    from fleetcast.supervisor.child import Brief
+    from fleetcast.supervisor.child_configuration import ChildConfiguration
 
 _THREADS = 4
 
 
 def main() -> None:
     """Serves until SIGTERM, or until the supervisor is gone."""
-    brief = read_brief()
+    configuration = read_configuration()
     configure_logs("admin")
     end_with_supervisor()
     server = HttpServer(
-        lambda: admin_application(brief),
+        lambda: admin_application(configuration),
         limits=Limits,
         settings={
-            "bind": f"fd://{brief.listener_fd}",
+            "bind": f"fd://{configuration.listener_fd}",
             "workers": 1,
             "threads": _THREADS,
             "logconfig_dict": logging_config(),
             "post_fork": lambda _arbiter, _worker: end_with_supervisor(),
-            "post_worker_init": lambda _worker: report_ready(brief),
+            "post_worker_init": lambda _worker: report_ready(configuration),
         },
     )
     server.run()
 
 
 @contextmanager
-def admin_application(brief: Brief) -> Iterator[WSGIApplication]:
+def admin_application(configuration: ChildConfiguration) -> Iterator[WSGIApplication]:
     """The WSGI application of the private listener, and what it looks at."""
-    directory = DataDirectory(brief.data)
+    directory = DataDirectory(configuration.data)
     store = ControlStore(directory.control)
+    shared_settings = SharedSettings(configuration.settings_fd)
     predictions = PredictionStore(directory.forecast)
-    board = Board(brief.board_fd)
-    families = Live(board, lambda settings: settings.forecast.families)
-    limits = Live(board, lambda settings: settings.limits)
+    families = Live(shared_settings, lambda settings: settings.forecast.families)
+    limits = Live(shared_settings, lambda settings: settings.limits)
     try:
         yield AdminApp(
-            shared=Shared(brief.counters_fd),
-            surfaces=("http",) if brief.settings.grpc.address == "off" else ("http", "grpc"),
+            shared=Shared(configuration.counters_fd),
+            surfaces=("http",)
+            if shared_settings.read().grpc.address == "off"
+            else ("http", "grpc"),
             probes=readiness_probes(directory, store, predictions, families.current),
             gauges=TenantGauges(partial(_tenants, directory, TenantList(store)), peek),
             limits=limits.current,

@@ -6,38 +6,44 @@ import asyncio
 import socket
 
 from fleetcast.composition.services import grpc_services
-from fleetcast.composition.shared_settings import Board
+from fleetcast.composition.shared_settings import SharedSettings
 from fleetcast.grpc.server import Listener, serve
+from fleetcast.installation.directory import DataDirectory
 from fleetcast.logs import configure_logs
 from fleetcast.malloc import keep_large_buffers
 from fleetcast.metrics import Counters, Shared, sample
-from fleetcast.supervisor.child import end_with_supervisor, read_brief, report_ready
+from fleetcast.supervisor.child import end_with_supervisor, report_ready
+from fleetcast.supervisor.child_configuration import read_configuration
 from fleetcast.supervisor.listening import bound_address
 
 
 def main() -> None:
     """Serves until SIGTERM, or until the supervisor is gone."""
-    brief = read_brief()
+    configuration = read_configuration()
     configure_logs("grpc")
     end_with_supervisor()
     keep_large_buffers()
-    settings = brief.settings.grpc
+    directory = DataDirectory(configuration.data)
+    shared_settings = SharedSettings(configuration.settings_fd)
+    settings = shared_settings.read().grpc
     # The supervisor's socket holds the port; it never listens, and so it gets no connections.
-    with socket.socket(fileno=brief.listener_fd) as held:
+    with socket.socket(fileno=configuration.listener_fd) as held:
         listener = Listener(
             address=str(bound_address(held)),
-            certificate=(brief.data / settings.certificate).read_bytes(),
-            private_key=(brief.data / settings.private_key).read_bytes(),
+            certificate=(directory.root / settings.certificate).read_bytes(),
+            private_key=(directory.root / settings.private_key).read_bytes(),
             shared=settings.processes > 1,
         )
-        counters = Counters(Shared(brief.counters_fd))
+        counters = Counters(Shared(configuration.counters_fd))
         serving = counters.gauge(sample("fleetcast_processes_ready", surface="grpc"))
 
         def ready() -> None:
             counters.put(serving, 1)
-            report_ready(brief)
+            report_ready(configuration)
 
-        with grpc_services(brief, Board(brief.board_fd), counters) as services:
+        with grpc_services(
+            directory, configuration.master_key, shared_settings, counters
+        ) as services:
             asyncio.run(serve(services, listener, ready))
 
 

@@ -6,13 +6,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from fleetcast.composition.services import http_application
-from fleetcast.composition.shared_settings import Board, Live
+from fleetcast.composition.shared_settings import Live, SharedSettings
 from fleetcast.http.accounting import Refusals
 from fleetcast.http.server.arbiter import HttpServer
 from fleetcast.http.server.limits import Limits
+from fleetcast.installation.directory import DataDirectory
 from fleetcast.logs import configure_logs, logging_config, write_served
 from fleetcast.metrics import Counters, Shared, sample
-from fleetcast.supervisor.child import end_with_supervisor, read_brief, report_ready
+from fleetcast.supervisor.child import end_with_supervisor, report_ready
+from fleetcast.supervisor.child_configuration import read_configuration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,14 +25,15 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Serves until SIGTERM, or until the supervisor is gone."""
-    brief = read_brief()
+    configuration = read_configuration()
     configure_logs("http")
     end_with_supervisor()
-    board = Board(brief.board_fd)
+    shared_settings = SharedSettings(configuration.settings_fd)
+    directory = DataDirectory(configuration.data)
 
     @contextmanager
     def serving() -> Iterator[WSGIApplication]:
-        counters = Counters(Shared(brief.counters_fd))
+        counters = Counters(Shared(configuration.counters_fd))
         ready = counters.gauge(sample("fleetcast_processes_ready", surface="http"))
         connections = counters.gauge(sample("fleetcast_http_connections"))
         queue = counters.gauge(sample("fleetcast_http_queue_length"))
@@ -43,22 +46,24 @@ def main() -> None:
 
         server.observe = observe
         server.malformed = Refusals(counters, write_served).note
-        with http_application(brief, board, counters) as application:
+        with http_application(
+            directory, configuration.master_key, shared_settings, counters, configuration.run
+        ) as application:
             counters.put(ready, 1)
             yield application
             counters.put(ready, 0)
 
-    http = brief.settings.http
+    http = shared_settings.read().http
     server = HttpServer(
         serving,
-        limits=Live(board, _limits).current,
+        limits=Live(shared_settings, _limits).current,
         settings={
-            "bind": f"fd://{brief.listener_fd}",
+            "bind": f"fd://{configuration.listener_fd}",
             "workers": http.workers,
             "threads": http.threads,
             "logconfig_dict": logging_config(),
             "post_fork": lambda _arbiter, _worker: end_with_supervisor(),
-            "post_worker_init": lambda _worker: report_ready(brief),
+            "post_worker_init": lambda _worker: report_ready(configuration),
         },
     )
     server.run()

@@ -11,14 +11,15 @@ from fleetcast.accounts import ControlStore
 from fleetcast.composition.closing import closing_unused
 from fleetcast.composition.forecasting import Housekeeping
 from fleetcast.composition.maintenance import Maintenance
-from fleetcast.composition.shared_settings import Board, Live
+from fleetcast.composition.shared_settings import Live, SharedSettings
 from fleetcast.composition.under_way import UnderWay
 from fleetcast.engine import Engine
 from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.logs import configure_logs
 from fleetcast.metrics import Counters, Shared, sample
-from fleetcast.supervisor.child import end_with_supervisor, read_brief, report_ready
+from fleetcast.supervisor.child import end_with_supervisor, report_ready
+from fleetcast.supervisor.child_configuration import read_configuration
 
 _EVERY_SECONDS = 1.0
 _LOOKING_SHARE = 0.02  # of a core, for the question whether anything is due
@@ -27,26 +28,26 @@ _NICENESS = 10  # requests go first
 
 def main() -> None:
     """Maintains until SIGTERM, or until the supervisor is gone; what is under way is finished."""
-    brief = read_brief()
+    configuration = read_configuration()
     configure_logs("maintenance")
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda _number, _frame: stopped.set())
     end_with_supervisor()
     os.nice(_NICENESS)
-    directory = DataDirectory(brief.data)
+    directory = DataDirectory(configuration.data)
     store = ControlStore(directory.control)
-    engine = Engine(directory.planes, brief.master_key)
-    counters = Counters(Shared(brief.counters_fd))
-    board = Board(brief.board_fd)
-    live = Live(board, lambda settings: settings.store.compact_after_seconds)
+    engine = Engine(directory.planes, configuration.master_key)
+    counters = Counters(Shared(configuration.counters_fd))
+    shared_settings = SharedSettings(configuration.settings_fd)
+    live = Live(shared_settings, lambda settings: settings.store.compact_after_seconds)
     under_way = UnderWay(directory.upkeep)
     maintenance = Maintenance(store, engine, counters, live.current, under_way)
     predictions = PredictionStore(directory.forecast)
-    forecast = Live(board, lambda settings: settings.forecast)
+    forecast = Live(shared_settings, lambda settings: settings.forecast)
     housekeeping = Housekeeping(predictions, forecast.current, store, engine, counters)
     serving = counters.gauge(sample("fleetcast_processes_ready", surface="maintenance"))
     counters.put(serving, 1)
-    report_ready(brief)
+    report_ready(configuration)
     try:
         with closing_unused(engine), housekeeping.running():
             seconds = 0.0

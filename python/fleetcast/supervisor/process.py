@@ -8,18 +8,15 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
 
-from fleetcast.supervisor.child import Brief
-
 if TYPE_CHECKING:
     import socket
-    from pathlib import Path
 
-    from fleetcast.config import Settings
+    from fleetcast.supervisor.child_configuration import ChildConfiguration
 
 _BACKOFF_FIRST_SECONDS = 0.1
 _BACKOFF_MAX_SECONDS = 10.0
@@ -38,25 +35,13 @@ class ChildSpec:
     processes: int
 
 
-@dataclass(kw_only=True)
-class Orders:
-    """What every child is told; `settings` are those in force when it is started."""
-
-    data: Path
-    settings: Settings
-    master_key: bytes
-    counters_fd: int
-    board_fd: int
-    run: str
-
-
 class Process:
     """A child that is to be kept running."""
 
-    def __init__(self, spec: ChildSpec, orders: Orders) -> None:
+    def __init__(self, spec: ChildSpec, configuration: ChildConfiguration) -> None:
         self.spec = spec
         self.restart_at: float | None = None
-        self._orders = orders
+        self._configuration = configuration
         self._failures = 0
         self._to_be_ready = spec.processes
         self._start()
@@ -123,18 +108,10 @@ class Process:
     def _start(self) -> None:
         self._ready_fd, ready_fd = os.pipe()
         listener = self.spec.listener
-        passed = [ready_fd, self._orders.counters_fd, self._orders.board_fd]
-        if listener is not None:
-            passed.append(listener.fileno())
-        brief = Brief(
-            data=self._orders.data,
-            settings=self._orders.settings,
-            master_key=self._orders.master_key,
+        configuration = replace(
+            self._configuration,
             listener_fd=None if listener is None else listener.fileno(),
             ready_fd=ready_fd,
-            counters_fd=self._orders.counters_fd,
-            board_fd=self._orders.board_fd,
-            run=self._orders.run,
         )
         self._started = time.monotonic()
         # A group of its own, so that Ctrl-C in a terminal reaches the supervisor alone, and that
@@ -142,13 +119,13 @@ class Process:
         self._popen = subprocess.Popen(  # noqa: S603  our own module
             [sys.executable, "-m", self.spec.module],
             stdin=subprocess.PIPE,
-            pass_fds=passed,
+            pass_fds=configuration.descriptors,
             process_group=0,
         )
         os.close(ready_fd)
         assert self._popen.stdin is not None  # noqa: S101  it is a pipe
         with contextlib.suppress(BrokenPipeError):
-            self._popen.stdin.write(brief.encode())
+            self._popen.stdin.write(configuration.encode())
             self._popen.stdin.flush()
 
     def _let_go(self) -> None:

@@ -17,15 +17,16 @@ import structlog
 
 from fleetcast.accounts import ControlStore
 from fleetcast.composition.forecasting import provide_models
-from fleetcast.composition.shared_settings import Board
+from fleetcast.composition.shared_settings import SharedSettings
 from fleetcast.config import SETTINGS_FILE
 from fleetcast.errors import OperatorError
 from fleetcast.logs import configure_logs
 from fleetcast.metrics import Counters, Shared, make_shared_memory, sample
 from fleetcast.security.master_key import load_master_key
 from fleetcast.supervisor.background_jobs import Chores
+from fleetcast.supervisor.child_configuration import ChildConfiguration
 from fleetcast.supervisor.listening import bound_address, exclusive, listen, reserve
-from fleetcast.supervisor.process import ChildSpec, Orders, Process
+from fleetcast.supervisor.process import ChildSpec, Process
 from fleetcast.supervisor.reloading import Reloading
 
 if TYPE_CHECKING:
@@ -100,23 +101,22 @@ def serve(
             "grpc_ca": grpc.authority,
             "admin": None if admin is None else f"http://{bound_address(admin)}",
         }
-        board = Board.made(settings)
-        orders = Orders(
+        shared_settings = SharedSettings.create(settings)
+        configuration = ChildConfiguration(
             data=directory.root,
-            settings=settings,
             master_key=master_key,
             counters_fd=make_shared_memory(),
-            board_fd=board.descriptor,
+            settings_fd=shared_settings.descriptor,
             run=str(uuid.uuid4()),
         )
-        counters = Counters(Shared(orders.counters_fd))
-        stack.enter_context(Chores(directory, store, counters.shared, orders.run).running())
+        counters = Counters(Shared(configuration.counters_fd))
+        stack.enter_context(Chores(directory, store, counters.shared, configuration.run).running())
         processes: list[Process] = []
         try:
-            processes.extend(Process(spec, orders) for spec in table)
+            processes.extend(Process(spec, configuration) for spec in table)
             if _all_ready(processes, signals):
                 announce(json.dumps(ready, separators=(",", ":")))
-                reload = partial(_reload, reloading, board, orders)
+                reload = partial(reloading.reload, shared_settings.publish)
                 _keep_running(processes, signals, reloading, reload, counters)
         finally:
             _stop(processes, signals)
@@ -235,14 +235,6 @@ def _keep_running(
             counters.put(gauge, sum(mine))
         due = [each.restart_at for each in processes if each.restart_at is not None]
         signals.wait(min(max(min(due, default=now + _LOOK_SECONDS) - now, 0.0), _LOOK_SECONDS))
-
-
-def _reload(reloading: Reloading, board: Board, orders: Orders) -> None:
-    def apply(settings: Settings) -> None:
-        board.publish(settings)
-        orders.settings = settings
-
-    reloading.reload(apply)
 
 
 def _stop(processes: list[Process], signals: _Signals) -> None:

@@ -1,0 +1,71 @@
+"""Configuration of a child process: one line of JSON on the child's standard input.
+
+Settings are not in it: a child reads those in force from the memory behind `settings_fd`.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+STDIN = 0
+_CHUNK_BYTES = 65_536
+_SWITCH_SECONDS = 0.0005  # how long a thread that computes in Python keeps another one waiting
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChildConfiguration:
+    """Everything a child needs to know. The descriptors in it are inherited."""
+
+    data: Path
+    master_key: bytes = field(repr=False)
+    counters_fd: int
+    """Memory of the shared counters."""
+    settings_fd: int
+    """Memory of the shared settings."""
+    run: str
+    """Names this run of the service."""
+    listener_fd: int | None = None
+    """A bound socket, or `None` for no listener; set for each child."""
+    ready_fd: int = -1
+    """A pipe for one byte per process that serves; set for each start of a child."""
+
+    @property
+    def descriptors(self) -> list[int]:
+        """The descriptors that the child inherits."""
+        descriptors = [self.counters_fd, self.settings_fd, self.ready_fd]
+        return descriptors if self.listener_fd is None else [*descriptors, self.listener_fd]
+
+    def encode(self) -> bytes:
+        """One line."""
+        document = asdict(self) | {"data": str(self.data), "master_key": self.master_key.hex()}
+        return json.dumps(document).encode() + b"\n"
+
+    @staticmethod
+    def decode(line: bytes) -> ChildConfiguration:
+        """Reads the line that `encode` wrote."""
+        document = json.loads(line)
+        document["data"] = Path(document["data"])
+        document["master_key"] = bytes.fromhex(document["master_key"])
+        return ChildConfiguration(**document)
+
+
+def read_configuration() -> ChildConfiguration:
+    """Reads the configuration. Raises `EOFError` where the supervisor is gone already.
+
+    Every child begins so: modules imported by now live as long as the process does, and are taken
+    out of the collector's sight. Otherwise each full collection, and the end, visits all of them.
+    """
+    gc.freeze()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    line = b""
+    while not line.endswith(b"\n"):
+        chunk = os.read(STDIN, _CHUNK_BYTES)
+        if not chunk:
+            raise EOFError
+        line += chunk
+    return ChildConfiguration.decode(line)
