@@ -6,12 +6,7 @@
 use std::ops::Range;
 
 use crate::model::fault::Refusal;
-pub use crate::model::names::SeriesName;
-
-/// Stored id of a series (measurement and tag set) within one tenant.
-pub type SeriesId = u32;
-/// Stored id of a field (measurement and field name) within one tenant.
-pub type FieldId = u32;
+use crate::model::names::SeriesName;
 
 /// Series numbers from here on are indices into [`Batch::new_series`], not stored ids.
 pub const NEW_SERIES_BASE: u32 = 1 << 31;
@@ -137,7 +132,7 @@ impl Rows {
 /// One field of one measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
-    /// Index into [`Batch::fields`] while parsing, stored [`FieldId`] in a block.
+    /// Index into [`Batch::fields`] while parsing, stored [`crate::model::names::FieldId`] in a block.
     pub field: u32,
     /// Rows that have a value; as many as there are values.
     pub rows: Rows,

@@ -9,9 +9,10 @@ use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 
-use crate::model::batch::{FieldId, FieldType, SeriesId, SeriesName};
+use crate::model::batch::FieldType;
 use crate::model::json;
 use crate::model::names;
+use crate::model::names::{FieldId, SeriesId, SeriesName};
 
 /// Dense number of a measurement within one process.
 pub type MeasurementIndex = u32;

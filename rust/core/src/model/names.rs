@@ -3,6 +3,11 @@
 use crate::model::error::{Error, Result};
 use crate::model::limits::NAME_BYTES;
 
+/// Stored id of a series (measurement and tag set) within one tenant.
+pub type SeriesId = u32;
+/// Stored id of a field (measurement and field name) within one tenant.
+pub type FieldId = u32;
+
 const CORRUPT: Error = Error::Corrupt { what: "a page of names" };
 
 /// Stands for a length where a measurement is that of the field before: one long name must not be

@@ -5,7 +5,7 @@ use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 use std::hash::{BuildHasher, Hasher};
 
-use crate::model::batch::SeriesId;
+use crate::model::names::SeriesId;
 
 /// Bytes of remembered spellings above which the cache starts over: protects memory against
 /// clients that spell the same tags in ever new ways.

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use foldhash::fast::RandomState;
 
 use super::request::SeriesQuery;
-use crate::model::batch::{FieldId, Rows};
+use crate::model::batch::Rows;
 use crate::model::json::{self, Chunks};
+use crate::model::names::FieldId;
 
 /// Numbers appended to an answer at a time.
 const STRETCH: usize = 1024;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
-use crate::model::batch::FieldId;
+use crate::model::names::FieldId;
 
 /// Entries by field, made when they are first asked for.
 pub(super) struct ByField<T> {

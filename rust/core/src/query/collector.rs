@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use crate::model::aggregate::{Aggregation, Fold};
-use crate::model::batch::{FieldId, Rows};
+use crate::model::batch::Rows;
+use crate::model::names::FieldId;
 
 /// Consecutive rows of a table that belong to one entity.
 #[derive(Clone, Debug, PartialEq, Eq)]

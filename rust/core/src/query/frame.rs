@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::answer::{Channel, SeriesAnswer};
 use super::latest::{LatestTable, LatestView, ValueRef};
-use crate::model::batch::FieldId;
 use crate::model::error::{Error, Result};
+use crate::model::names::FieldId;
 
 /// Cells that a frame may have whatever is in them, and beyond them so many for each value: a frame
 /// of wide records must not take rows times columns.

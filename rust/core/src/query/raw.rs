@@ -3,7 +3,8 @@
 use super::answer::{Channel, EntityRows};
 use super::by_field::ByField;
 use super::collector::{Cells, Collector, Picked, Run};
-use crate::model::batch::{FieldId, Rows};
+use crate::model::batch::Rows;
+use crate::model::names::FieldId;
 
 /// No row.
 const NONE: u32 = u32::MAX;

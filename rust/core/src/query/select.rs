@@ -7,9 +7,10 @@ use super::collector::{Cells, Collector, Picked, Run};
 use super::request::SeriesQuery;
 use crate::codec::{BlockReader, TableHead, TableReader, TimeBounds};
 use crate::model::aggregate::{Aggregation, Fold, Statistic};
-use crate::model::batch::{Column, FieldId, FieldType, SeriesId, Table, Values};
+use crate::model::batch::{Column, FieldType, Table, Values};
 use crate::model::catalog::{Catalog, MeasurementIndex};
 use crate::model::error::Result;
+use crate::model::names::{FieldId, SeriesId};
 use crate::storage::segment::statistics;
 
 /// Which numeric fields of the measurement a query wants.

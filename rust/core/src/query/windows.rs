@@ -9,7 +9,8 @@ use super::answer::{Channel, EntityRows};
 use super::by_field::ByField;
 use super::collector::{Cells, Collector, Picked, Run, Stretch};
 use crate::model::aggregate::{Aggregation, Fold, Interval};
-use crate::model::batch::{FieldId, Rows};
+use crate::model::batch::Rows;
+use crate::model::names::FieldId;
 
 /// Folds records into epoch windows as they come.
 pub struct WindowRows {

@@ -6,9 +6,10 @@
 
 use super::Format;
 use super::protobuf::encode::{Record, Sent, delimited, encode, entry, integer};
-use crate::model::batch::{Batch, NEW_SERIES_BASE, ParseResult, Rows, SeriesName, Values};
+use crate::model::batch::{Batch, NEW_SERIES_BASE, ParseResult, Rows, Values};
 use crate::model::fault::{FaultCode, Refusal};
 use crate::model::limits::WriteLimits;
+use crate::model::names::SeriesName;
 use crate::model::spelling::SpellingCache;
 use crate::model::time::{SECOND_NS, YEAR_2000_NS, write_rfc3339};
 

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::model::batch::SeriesName;
 use crate::model::limits::WriteLimits;
+use crate::model::names::SeriesName;
 use crate::model::time::YEAR_2000_NS;
 
 /// Keys and values of tags.

@@ -3,7 +3,8 @@
 use hashbrown::HashTable;
 
 use super::prefix::Prefix;
-use crate::model::batch::{NEW_SERIES_BASE, NewSeries, SeriesName};
+use crate::model::batch::{NEW_SERIES_BASE, NewSeries};
+use crate::model::names::SeriesName;
 use crate::model::spelling::SpellingCache;
 
 /// Finds the series of records: those that the cache knows, and those that are new in the batch.

@@ -1,6 +1,6 @@
 //! Pages of names and the manifest, as they are after the seal is off.
 
-use fleetcast_core::model::batch::SeriesName;
+use fleetcast_core::model::names::SeriesName;
 use fleetcast_core::model::names::{NameReader, put_field};
 use fleetcast_core::storage::manifest::Manifest;
 

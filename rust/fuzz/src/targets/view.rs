@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use fleetcast_core::model::batch::{Batch, NEW_SERIES_BASE, ParseResult, Rows, SeriesName, Values};
+use fleetcast_core::model::batch::{Batch, NEW_SERIES_BASE, ParseResult, Rows, Values};
 use fleetcast_core::model::fault::{FaultCode, Refusal};
 use fleetcast_core::model::limits::{FAULTS_MAX, WriteLimits};
+use fleetcast_core::model::names::SeriesName;
 use fleetcast_core::model::spelling::SpellingCache;
 use fleetcast_core::model::time::SECOND_NS;
 use fleetcast_core::wire::Format;

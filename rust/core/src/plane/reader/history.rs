@@ -4,9 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use crate::codec::decode_block;
-use crate::model::batch::SeriesId;
 use crate::model::catalog::{Catalog, MeasurementIndex};
 use crate::model::error::Result;
+use crate::model::names::SeriesId;
 use crate::plane::{Plane, Snapshot};
 use crate::query::latest::Latest;
 use crate::storage::manifest::SegmentEntry;

@@ -8,11 +8,12 @@ use hashbrown::HashTable;
 
 use super::writer::WriteResult;
 use super::{Names, Plane};
-use crate::model::batch::{Batch, CellPosition, FieldId, NEW_SERIES_BASE, NewSeries, SeriesId};
+use crate::model::batch::{Batch, CellPosition, NEW_SERIES_BASE, NewSeries};
 use crate::model::error::Result;
 use crate::model::fault::Refusal;
 use crate::model::limits::WriteLimits;
 use crate::model::names;
+use crate::model::names::{FieldId, SeriesId};
 use crate::storage::seal::Kind;
 use crate::storage::store::{FirstIds, NewNames};
 

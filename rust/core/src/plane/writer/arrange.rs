@@ -3,8 +3,9 @@
 //! Neighbours of one entity pack far better than neighbours in arrival order, and nothing is lost:
 //! write order matters between the rows of one entity only (F4, F6, H27).
 
-use crate::model::batch::{Rows, SeriesId, Table, Values};
+use crate::model::batch::{Rows, Table, Values};
 use crate::model::catalog::Catalog;
+use crate::model::names::SeriesId;
 
 /// Rows for each value from which on a column costs its values alone.
 const ROWS_PER_VALUE_MAX: usize = 8;
@@ -72,7 +73,8 @@ fn gather<T: Clone>(items: &[T], order: &[usize]) -> Vec<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::batch::{Column, SeriesName};
+    use crate::model::batch::Column;
+    use crate::model::names::SeriesName;
 
     fn catalog() -> Catalog {
         let mut catalog = Catalog::default();

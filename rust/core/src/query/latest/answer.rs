@@ -9,9 +9,9 @@ use super::LatestTable;
 use super::instant::Instant;
 use super::samples::Shape;
 use super::value::ValueRef;
-use crate::model::batch::FieldId;
 use crate::model::catalog::Catalog;
 use crate::model::json::{self, Chunks};
+use crate::model::names::FieldId;
 
 /// Bytes of keys that are kept for the rows that follow: few fleets have more.
 const KEYS_BYTES_MAX: usize = 1 << 20;

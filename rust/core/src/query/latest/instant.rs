@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::value::{Value, ValueRef};
-use crate::model::batch::{FieldId, SeriesId};
+use crate::model::names::{FieldId, SeriesId};
 
 /// Bytes of values, and of tags, from which on a sample takes no earlier row.
 pub(super) const SAMPLE_BYTES_MAX: usize = 1 << 20;

@@ -24,8 +24,9 @@ use self::instant::Instant;
 use self::order::Order;
 use self::samples::Samples;
 use self::table_rows::{Cells, TableRows};
-use crate::model::batch::{FieldId, SeriesId, Table};
+use crate::model::batch::Table;
 use crate::model::catalog::{Catalog, EntityIndex, MeasurementIndex};
+use crate::model::names::{FieldId, SeriesId};
 
 /// No slot, or no series.
 const NONE: u32 = u32::MAX;

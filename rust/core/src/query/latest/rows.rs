@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::instant::SAMPLE_BYTES_MAX;
 use super::{Latest, LatestTable, NONE, ValueRef};
-use crate::model::batch::{Column, FieldId, Rows, SeriesId, Table, Values};
+use crate::model::batch::{Column, Rows, Table, Values};
 use crate::model::catalog::Catalog;
+use crate::model::names::{FieldId, SeriesId};
 
 /// A table that grows by rows.
 #[derive(Default)]

@@ -9,8 +9,9 @@ use hashbrown::HashTable;
 
 use super::table_rows::{Cells, RowValues};
 use super::value::{Value, ValueRef};
-use crate::model::batch::{Column, FieldId, FieldType, Values};
+use crate::model::batch::{Column, FieldType, Values};
 use crate::model::catalog::Catalog;
+use crate::model::names::FieldId;
 
 /// No shape.
 const NONE: u32 = u32::MAX;

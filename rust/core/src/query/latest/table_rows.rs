@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::samples::rank;
 use super::value::Value;
-use crate::model::batch::{Column, FieldId, Rows, Table, Values};
+use crate::model::batch::{Column, Rows, Table, Values};
+use crate::model::names::FieldId;
 
 /// Gives the cells of a table's rows. Making it and walking it takes what the table's values take.
 pub(super) struct TableRows<'t> {

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 
 use super::value::Value;
 use super::*;
-use crate::model::batch::{Column, FieldType, Rows, SeriesName, Values};
+use crate::model::batch::{Column, FieldType, Rows, Values};
+use crate::model::names::SeriesName;
 
 const ALWAYS_NS: Range<i64> = i64::MIN..i64::MAX;
 const ENTITIES: u32 = 6;

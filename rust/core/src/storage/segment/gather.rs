@@ -6,7 +6,8 @@ use std::cell::OnceCell;
 use std::ops::Range;
 
 use super::rows::Span;
-use crate::model::batch::{Column, Rows, SeriesId, Table, Values};
+use crate::model::batch::{Column, Rows, Table, Values};
+use crate::model::names::SeriesId;
 
 /// Rows for each value from which on a column is gathered value by value, which has to sort them.
 const ROWS_PER_VALUE_MAX: usize = 16;

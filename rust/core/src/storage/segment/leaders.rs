@@ -1,8 +1,9 @@
 //! Where the rows of each series belong.
 
-use crate::model::batch::{SeriesId, Table};
+use crate::model::batch::Table;
 use crate::model::catalog::{Catalog, Series};
 use crate::model::error::{Error, Result};
+use crate::model::names::SeriesId;
 
 /// Where the rows of each series belong, as the catalog has it.
 pub struct Leaders {

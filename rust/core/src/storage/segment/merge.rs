@@ -2,8 +2,9 @@
 
 use super::rows::Span;
 use super::{Leaders, Segment, SegmentWriter};
-use crate::model::batch::{SeriesId, Table};
+use crate::model::batch::Table;
 use crate::model::error::Result;
+use crate::model::names::SeriesId;
 use crate::storage::store::Store;
 
 /// One segment on its way into the merged one.

@@ -22,8 +22,9 @@ pub use rows::{Span, newest, sorted, split_by_day};
 pub use writer::{SegmentWriter, Written};
 
 use crate::codec::decode_block;
-use crate::model::batch::{Block, SeriesId};
+use crate::model::batch::Block;
 use crate::model::error::{Error, Result};
+use crate::model::names::SeriesId;
 use crate::storage::seal::{Sealer, SegmentSealer};
 use crate::storage::store::{SegmentId, Store};
 

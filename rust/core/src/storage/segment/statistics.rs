@@ -6,8 +6,9 @@ use std::ops::Range;
 use super::{HOUR_NS, Leaders, hour_of};
 use crate::codec::{decimal_sum, float_bounds};
 use crate::model::aggregate::{Fold, Statistic};
-use crate::model::batch::{Column, FieldId, Rows, SeriesId, Table, Values};
+use crate::model::batch::{Column, Rows, Table, Values};
 use crate::model::error::Result;
+use crate::model::names::{FieldId, SeriesId};
 
 /// A block has statistics if its hours have so many rows on average.
 const ROWS_PER_HOUR_MIN: usize = 24;

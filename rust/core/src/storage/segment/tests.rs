@@ -6,8 +6,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::model::aggregate::{Aggregation, Fold, Statistic};
-use crate::model::batch::{Column, Rows, SeriesName, Table, Values};
+use crate::model::batch::{Column, Rows, Table, Values};
 use crate::model::catalog::Catalog;
+use crate::model::names::SeriesName;
 use crate::query::latest::Latest;
 use crate::storage::seal::DataKey;
 use crate::storage::store::MemoryStore;

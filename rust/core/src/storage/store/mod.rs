@@ -13,8 +13,9 @@ mod lmdb;
 pub use lmdb::{LmdbStore, Peeked};
 pub use memory::MemoryStore;
 
-use crate::model::batch::{FieldId, FieldType, NEW_SERIES_BASE, SeriesId};
+use crate::model::batch::{FieldType, NEW_SERIES_BASE};
 use crate::model::error::{Error, Result};
+use crate::model::names::{FieldId, SeriesId};
 
 /// Id of a segment, drawn at random for each.
 pub type SegmentId = [u8; 16];

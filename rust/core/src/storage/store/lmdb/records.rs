@@ -3,8 +3,9 @@
 //! Each ends in a checksum of its key and itself. Blocks and names are sealed and need none.
 
 use super::super::{Counts, FirstIds, NamesPage, NewNames};
-use crate::model::batch::{FieldId, FieldType};
+use crate::model::batch::FieldType;
 use crate::model::error::{Error, Result};
+use crate::model::names::FieldId;
 
 /// Version of the environment's layout.
 const FORMAT_VERSION: u32 = 2;

@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
-use crate::model::batch::{CellPosition, Conflict, NEW_SERIES_BASE, Rows, SeriesName};
+use crate::model::batch::{CellPosition, Conflict, NEW_SERIES_BASE, Rows};
+use crate::model::names::SeriesName;
 use crate::model::time::write_rfc3339;
 
 #[derive(Clone, Debug, PartialEq)]
