@@ -8,7 +8,7 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use fleetcast_core::model::batch::{Batch, NEW_SERIES_BASE};
 use fleetcast_core::model::limits::WriteLimits;
-use fleetcast_core::model::spelling::SpellingCache;
+use fleetcast_core::model::raw_keys::RawKeyCache;
 use fleetcast_core::model::time::{SECOND_NS, YEAR_2000_NS, write_rfc3339};
 use fleetcast_core::wire::{parse_json, parse_protobuf};
 
@@ -87,16 +87,16 @@ impl Body {
     }
 }
 
-fn parse(body: &[u8], names: &SpellingCache) -> Batch {
+fn parse(body: &[u8], names: &RawKeyCache) -> Batch {
     let ingest_ns = START_NS + 3_600 * SECOND_NS;
     parse_json(body, names, &WriteLimits::default(), "acme", ingest_ns).expect("a valid body")
 }
 
 /// A cache that knows every series of `body`.
-fn known(body: &[u8]) -> SpellingCache {
-    let mut names = SpellingCache::default();
+fn known(body: &[u8]) -> RawKeyCache {
+    let mut names = RawKeyCache::default();
     for (series, new) in (0..).zip(parse(body, &names).new_series) {
-        names.insert(new.spelling, series);
+        names.insert(new.raw_key, series);
     }
     let series = &parse(body, &names).tables[0].series;
     assert!(series.iter().all(|&series| series < NEW_SERIES_BASE));
@@ -148,7 +148,7 @@ fn delimited(number: u8, content: &[u8]) -> Vec<u8> {
     [&[number << 3 | 2][..], &varint(content.len() as u64), content].concat()
 }
 
-fn read(body: &[u8], names: &SpellingCache) -> Batch {
+fn read(body: &[u8], names: &RawKeyCache) -> Batch {
     let ingest_ns = START_NS + 3_600 * SECOND_NS;
     let limits = WriteLimits { batch_records_max: 10_000, ..WriteLimits::default() };
     parse_protobuf(body, names, &limits, "acme", ingest_ns).expect("a valid message")
@@ -162,10 +162,10 @@ fn protobuf(c: &mut Criterion) {
         let path = std::path::Path::new(&folder).join("1000_entities.binpb");
         std::fs::write(path, &body).expect("a folder for bodies");
     }
-    let cold = SpellingCache::default();
-    let mut warm = SpellingCache::default();
+    let cold = RawKeyCache::default();
+    let mut warm = RawKeyCache::default();
     for (series, new) in (0..).zip(read(&body, &cold).new_series) {
-        warm.insert(new.spelling, series);
+        warm.insert(new.raw_key, series);
     }
     group.bench_function("warm", |b| b.iter(|| read(black_box(&body), &warm)));
     group.bench_function("cold", |b| b.iter(|| read(black_box(&body), &cold)));
@@ -181,7 +181,7 @@ fn benches(c: &mut Criterion) {
             let path = std::path::Path::new(&folder).join(body.name).with_extension("json");
             std::fs::write(path, &bytes).expect("a folder for bodies");
         }
-        let (warm, cold) = (known(&bytes), SpellingCache::default());
+        let (warm, cold) = (known(&bytes), RawKeyCache::default());
         group.bench_function(BenchmarkId::new("warm", body.name), |b| {
             b.iter(|| parse(black_box(&bytes), &warm));
         });

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::io::Write;
 
 use fleetcast_core::model::limits::WriteLimits;
-use fleetcast_core::model::spelling::SpellingCache;
+use fleetcast_core::model::raw_keys::RawKeyCache;
 use fleetcast_core::wire::parse_protobuf;
 use fleetcast_fuzz::messages::WriteRequest;
 use prost::Message;
@@ -16,14 +16,14 @@ const LEAST_NS: u64 = 400_000_000;
 fn main() -> std::io::Result<()> {
     let bodies = std::env::args_os().skip(1).map(std::fs::read).collect::<Result<Vec<_>, _>>()?;
     let limits = WriteLimits { batch_records_max: 10_000, ..WriteLimits::default() };
-    let mut names = SpellingCache::default();
-    let columns = |body: &[u8], names: &SpellingCache| {
+    let mut names = RawKeyCache::default();
+    let columns = |body: &[u8], names: &RawKeyCache| {
         parse_protobuf(body, names, &limits, "bench", i64::MAX).expect("a valid message")
     };
     let decode = |body: &[u8]| WriteRequest::decode(body).expect("a valid message");
     for body in &bodies {
         for (series, new) in (0..).zip(columns(body, &names).new_series) {
-            names.insert(new.spelling, series);
+            names.insert(new.raw_key, series);
         }
         assert_eq!(columns(body, &names).accepted_count as usize, decode(body).records.len());
     }

@@ -173,8 +173,8 @@ pub struct Block {
 pub struct NewSeries {
     /// Its name, tags sorted, tenant tags already stamped.
     pub name: SeriesName,
-    /// The bytes that named it in this batch, for [`crate::model::spelling::SpellingCache::insert`].
-    pub spelling: Box<[u8]>,
+    /// The bytes that named it in this batch, for the cache of raw keys.
+    pub raw_key: Box<[u8]>,
 }
 
 /// Place of a field cell: in array order of the records, then in key order.

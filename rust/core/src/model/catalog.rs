@@ -11,8 +11,7 @@ use hashbrown::hash_table::Entry;
 
 use crate::model::batch::FieldType;
 use crate::model::json;
-use crate::model::names;
-use crate::model::names::{FieldId, SeriesId, SeriesName};
+use crate::model::names::{self, FieldId, SeriesId, SeriesName};
 
 /// Dense number of a measurement within one process.
 pub type MeasurementIndex = u32;

@@ -11,7 +11,7 @@ pub mod fault;
 pub mod names;
 
 pub mod batch;
-pub mod spelling;
+pub mod raw_keys;
 
 pub mod aggregate;
 

@@ -10,7 +10,7 @@ use crate::model::batch::{Batch, NEW_SERIES_BASE, ParseResult, Rows, Values};
 use crate::model::fault::{FaultCode, Refusal};
 use crate::model::limits::WriteLimits;
 use crate::model::names::SeriesName;
-use crate::model::spelling::SpellingCache;
+use crate::model::raw_keys::RawKeyCache;
 use crate::model::time::{SECOND_NS, YEAR_2000_NS, write_rfc3339};
 
 const NOW_NS: i64 = YEAR_2000_NS + 823_176_000 * SECOND_NS;
@@ -26,7 +26,7 @@ fn protobuf_message(records: &[&[u8]]) -> Vec<u8> {
     records.iter().flat_map(|record| delimited(1, record)).collect()
 }
 
-fn parse(format: Format, body: &[u8], names: &SpellingCache) -> ParseResult {
+fn parse(format: Format, body: &[u8], names: &RawKeyCache) -> ParseResult {
     format.parse(body, names, &WriteLimits::default(), "acme", NOW_NS)
 }
 
@@ -87,16 +87,16 @@ fn rows(batch: &Batch, known: &[SeriesName]) -> Vec<String> {
 
 /// Checks each of `changed` behind `like`.
 fn check(format: Format, join: Join, like: [&[u8]; 3], changed: &[Vec<u8>]) {
-    let all = parse(format, &join(&like), &SpellingCache::default()).unwrap();
+    let all = parse(format, &join(&like), &RawKeyCache::default()).unwrap();
     assert_eq!((all.accepted_count, all.conflict), (3, None));
     let known: Vec<_> = all.new_series.iter().map(|new| new.name.clone()).collect();
-    let mut warm = SpellingCache::default();
+    let mut warm = RawKeyCache::default();
     for (series, new) in (0..).zip(all.new_series) {
-        warm.insert(new.spelling, series);
+        warm.insert(new.raw_key, series);
     }
     let mut accepted_count = 0;
     for record in changed {
-        for names in [&SpellingCache::default(), &warm] {
+        for names in [&RawKeyCache::default(), &warm] {
             let first = parse(format, &join(&[record, like[0], like[1]]), names);
             let last = parse(format, &join(&[like[0], like[1], record]), names);
             accepted_count += usize::from(last.is_ok());
@@ -149,7 +149,7 @@ fn a_batch_takes_memory_by_its_values_and_not_by_rows_times_columns() {
         for (format, body) in
             [(Format::Json, json_array(&texts)), (Format::Protobuf, encode(&records))]
         {
-            let batch = parse(format, &body, &SpellingCache::default()).unwrap();
+            let batch = parse(format, &body, &RawKeyCache::default()).unwrap();
             let stored: usize =
                 batch.tables[0].columns.iter().map(|column| column.values.len()).sum();
             assert_eq!(stored, value_count);
@@ -320,7 +320,7 @@ fn a_message_that_ends_anywhere_else_than_behind_a_record_is_malformed() {
     let body = protobuf_message(&[&records[0], &records[1], &records[2]]);
     let one = body.len() / 3;
     for end in 0..=body.len() {
-        let answer = parse(Format::Protobuf, &body[..end], &SpellingCache::default());
+        let answer = parse(Format::Protobuf, &body[..end], &RawKeyCache::default());
         if end % one == 0 {
             assert_eq!(answer.map(|batch| batch.accepted_count as usize), Ok(end / one));
         } else {

@@ -16,12 +16,12 @@ mod rules;
 mod series;
 mod shape;
 
-pub use json::{SPELLING_FORMAT as JSON_SPELLING_FORMAT, parse_json};
-pub use protobuf::{SPELLING_FORMAT as PROTOBUF_SPELLING_FORMAT, parse_protobuf};
+pub use json::{RAW_KEY_FORMAT as JSON_RAW_KEY_FORMAT, parse_json};
+pub use protobuf::{RAW_KEY_FORMAT as PROTOBUF_RAW_KEY_FORMAT, parse_protobuf};
 
 use crate::model::batch::ParseResult;
 use crate::model::limits::WriteLimits;
-use crate::model::spelling::SpellingCache;
+use crate::model::raw_keys::RawKeyCache;
 
 /// How the bytes of a batch spell its records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,14 +43,14 @@ impl Format {
     pub fn parse(
         self,
         body: &[u8],
-        names: &SpellingCache,
+        raw_keys: &RawKeyCache,
         limits: &WriteLimits,
         tenant_key: &str,
         ingest_ns: i64,
     ) -> ParseResult {
         match self {
-            Self::Json => parse_json(body, names, limits, tenant_key, ingest_ns),
-            Self::Protobuf => parse_protobuf(body, names, limits, tenant_key, ingest_ns),
+            Self::Json => parse_json(body, raw_keys, limits, tenant_key, ingest_ns),
+            Self::Protobuf => parse_protobuf(body, raw_keys, limits, tenant_key, ingest_ns),
         }
     }
 }

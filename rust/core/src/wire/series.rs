@@ -5,16 +5,16 @@ use hashbrown::HashTable;
 use super::prefix::Prefix;
 use crate::model::batch::{NEW_SERIES_BASE, NewSeries};
 use crate::model::names::SeriesName;
-use crate::model::spelling::SpellingCache;
+use crate::model::raw_keys::RawKeyCache;
 
 /// Finds the series of records: those that the cache knows, and those that are new in the batch.
 pub(super) struct SeriesFinder<'c> {
     format: u8,
-    names: &'c SpellingCache,
-    /// Series that `names` does not know, in the order in which they came; and their indices.
+    raw_keys: &'c RawKeyCache,
+    /// Series that the cache does not know, in the order in which they came; and their indices.
     fresh: Vec<Fresh>,
     fresh_places: HashTable<usize>,
-    /// Where in `names` and in `fresh` the series of the next record probably stands.
+    /// Index in `raw_keys` and in `fresh` of the series that the next record probably has.
     next: usize,
     next_fresh: usize,
 }
@@ -24,61 +24,61 @@ struct Fresh {
     series: NewSeries,
 }
 
-/// The hash of a spelling that no series is known by.
+/// Hash of a raw key under which no series is known.
 #[derive(Clone, Copy)]
 pub(super) struct Unknown(u64);
 
 impl<'c> SeriesFinder<'c> {
-    pub(super) fn new(format: u8, names: &'c SpellingCache) -> Self {
+    pub(super) fn new(format: u8, raw_keys: &'c RawKeyCache) -> Self {
         let (fresh, fresh_places) = (Vec::new(), HashTable::new());
-        Self { format, names, fresh, fresh_places, next: 0, next_fresh: 0 }
+        Self { format, raw_keys, fresh, fresh_places, next: 0, next_fresh: 0 }
     }
 
-    /// The series of `measurement` whose tags are spelled like this.
+    /// The series of `measurement` whose tags are these bytes.
     pub(super) fn find(&mut self, measurement: &str, tags: &[u8]) -> Result<u32, Unknown> {
-        let hash = self.names.hash(self.format, measurement.as_bytes(), tags);
-        let known = self.names.find(hash, self.format, measurement.as_bytes(), tags);
+        let hash = self.raw_keys.hash(self.format, measurement.as_bytes(), tags);
+        let known = self.raw_keys.find(hash, self.format, measurement.as_bytes(), tags);
         if let Some((place, series)) = known {
             self.next = place + 1;
             return Ok(series);
         }
-        let spells = |&at: &usize| {
+        let is_same = |&at: &usize| {
             self.fresh.get(at).is_some_and(|Fresh { hash: other, series }| {
-                let (spelling, measurement) = (&series.spelling, measurement.as_bytes());
-                hash == *other && SpellingCache::spells(spelling, self.format, measurement, tags)
+                let (raw_key, measurement) = (&series.raw_key, measurement.as_bytes());
+                hash == *other && RawKeyCache::is_key_of(raw_key, self.format, measurement, tags)
             })
         };
-        let &at = self.fresh_places.find(hash, spells).ok_or(Unknown(hash))?;
+        let &at = self.fresh_places.find(hash, is_same).ok_or(Unknown(hash))?;
         self.next_fresh = at + 1;
         Ok(number(at))
     }
 
-    /// What every spelling of `measurement` begins with, for [`Self::find_next`].
+    /// Beginning of every raw key of `measurement`, for [`Self::find_next`].
     pub(super) fn head(&self, measurement: &str) -> Prefix {
-        Prefix::new(&SpellingCache::spell(self.format, measurement.as_bytes(), b""))
+        Prefix::new(&RawKeyCache::key_of(self.format, measurement.as_bytes(), b""))
     }
 
     /// The series of the measurement with this head, and the length of its tags, if `text` begins
     /// with the tags of the series that stands behind the one found before.
     #[inline]
     pub(super) fn find_next(&mut self, head: &Prefix, text: &[u8]) -> Option<(u32, usize)> {
-        let tags_len = |spelling: &[u8]| {
-            let tags = spelling.get(head.length_in(spelling)?..)?;
+        let tags_len = |raw_key: &[u8]| {
+            let tags = raw_key.get(head.length_in(raw_key)?..)?;
             text.starts_with(tags).then_some(tags.len())
         };
-        if let Some((spelling, series)) = self.names.at(self.next)
-            && let Some(length) = tags_len(spelling)
+        if let Some((raw_key, series)) = self.raw_keys.get(self.next)
+            && let Some(length) = tags_len(raw_key)
         {
             self.next += 1;
             return Some((series, length));
         }
         let at = self.next_fresh;
-        let length = tags_len(&self.fresh.get(at)?.series.spelling)?;
+        let length = tags_len(&self.fresh.get(at)?.series.raw_key)?;
         self.next_fresh += 1;
         Some((number(at), length))
     }
 
-    /// Adds a new series, to be found under this spelling, which is unknown; its number.
+    /// Adds a new series, to be found under this raw key, which is unknown; its number.
     ///
     /// # Panics
     /// When there are more new series than a batch can have records.
@@ -90,11 +90,11 @@ impl<'c> SeriesFinder<'c> {
         tags: &[u8],
     ) -> u32 {
         let at = self.fresh.len();
-        let spelling = SpellingCache::spell(self.format, measurement.as_bytes(), tags);
+        let raw_key = RawKeyCache::key_of(self.format, measurement.as_bytes(), tags);
         let Self { fresh, fresh_places, .. } = self;
         let rehash = |&at: &usize| fresh.get(at).map_or(0, |fresh| fresh.hash);
         fresh_places.insert_unique(hash, at, rehash);
-        fresh.push(Fresh { hash, series: NewSeries { name, spelling } });
+        fresh.push(Fresh { hash, series: NewSeries { name, raw_key } });
         number(at)
     }
 

@@ -5,7 +5,7 @@
 use fleetcast_core::model::batch::ParseResult;
 use fleetcast_core::model::fault::{FaultCode, Refusal};
 use fleetcast_core::model::limits::{FAULTS_MAX, JSON_DEPTH_MAX};
-use fleetcast_core::model::spelling::SpellingCache;
+use fleetcast_core::model::raw_keys::RawKeyCache;
 use fleetcast_core::wire::Format;
 
 use super::Target;
@@ -69,7 +69,7 @@ fn seeds() -> Vec<Vec<u8>> {
 
 fn run(body: &[u8]) {
     let text = body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body);
-    let ours = parse(Format::Json, body, &SpellingCache::default());
+    let ours = parse(Format::Json, body, &RawKeyCache::default());
     let theirs = serde_json::from_slice::<serde_json::Value>(text);
     if text.is_empty() {
         assert!(ours.is_err());

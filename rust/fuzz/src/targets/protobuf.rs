@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::messages::{FieldValue, Kind, TelemetryRecord, Timestamp, WriteRequest};
 use fleetcast_core::model::fault::Refusal;
-use fleetcast_core::model::spelling::SpellingCache;
+use fleetcast_core::model::raw_keys::RawKeyCache;
 use fleetcast_core::wire::Format;
 use prost::Message;
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
@@ -79,7 +79,7 @@ fn seeds() -> Vec<Vec<u8>> {
 }
 
 fn run(body: &[u8]) {
-    let ours = parse(Format::Protobuf, body, &SpellingCache::default());
+    let ours = parse(Format::Protobuf, body, &RawKeyCache::default());
     let seen = view_of(Format::Protobuf, body);
     if is_odd(body, &REQUEST) {
         return;

@@ -6,7 +6,7 @@ use fleetcast_core::model::batch::{Batch, NEW_SERIES_BASE, ParseResult, Rows, Va
 use fleetcast_core::model::fault::{FaultCode, Refusal};
 use fleetcast_core::model::limits::{FAULTS_MAX, WriteLimits};
 use fleetcast_core::model::names::SeriesName;
-use fleetcast_core::model::spelling::SpellingCache;
+use fleetcast_core::model::raw_keys::RawKeyCache;
 use fleetcast_core::model::time::SECOND_NS;
 use fleetcast_core::wire::Format;
 
@@ -55,16 +55,16 @@ pub(super) enum View {
     },
 }
 
-pub(super) fn parse(format: Format, body: &[u8], names: &SpellingCache) -> ParseResult {
+pub(super) fn parse(format: Format, body: &[u8], names: &RawKeyCache) -> ParseResult {
     format.parse(body, names, &LIMITS, "acme", NOW_NS)
 }
 
 /// A cache with some or all of the series that a batch brought, and their names by id.
-pub(super) fn cache_of(batch: &Batch, every: usize) -> (SpellingCache, Vec<SeriesName>) {
-    let mut cache = SpellingCache::default();
+pub(super) fn cache_of(batch: &Batch, every: usize) -> (RawKeyCache, Vec<SeriesName>) {
+    let mut cache = RawKeyCache::default();
     let mut names = Vec::new();
     for (id, new) in (0..).zip(batch.new_series.iter().step_by(every)) {
-        cache.insert(new.spelling.clone(), id);
+        cache.insert(new.raw_key.clone(), id);
         names.push(new.name.clone());
     }
     (cache, names)
@@ -72,7 +72,7 @@ pub(super) fn cache_of(batch: &Batch, every: usize) -> (SpellingCache, Vec<Serie
 
 /// Reads `body` with a cold, a half warm and a warm cache: all must say the same.
 pub(super) fn view_of(format: Format, body: &[u8]) -> View {
-    let cold = parse(format, body, &SpellingCache::default());
+    let cold = parse(format, body, &RawKeyCache::default());
     let seen = view(&cold, &[]);
     if let Ok(batch) = &cold {
         for every in [1, 2] {

@@ -12,7 +12,7 @@ use std::sync::{
 use self::recent::RecentBlocks;
 use super::segments::SegmentCache;
 use crate::model::limits::CACHES_BYTES_MAX;
-use crate::model::spelling::SpellingCache;
+use crate::model::raw_keys::RawKeyCache;
 
 /// The caches of a process, and what they weigh together.
 pub(super) struct Budget {
@@ -29,7 +29,7 @@ static PROCESS: Budget = Budget::new(CACHES_BYTES_MAX);
 pub(super) struct Caches {
     pub(super) segments: SegmentCache,
     recent: Mutex<RecentBlocks>,
-    spellings: RwLock<SpellingCache>,
+    raw_keys: RwLock<RawKeyCache>,
     budget: &'static Budget,
     /// Bytes that the budget knows of.
     charged: AtomicUsize,
@@ -69,7 +69,7 @@ impl Caches {
         let caches = Arc::new(Self {
             segments: SegmentCache::default(),
             recent: Mutex::default(),
-            spellings: RwLock::default(),
+            raw_keys: RwLock::default(),
             budget,
             charged: AtomicUsize::new(0),
             used: AtomicU64::new(0),
@@ -83,12 +83,12 @@ impl Caches {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn spellings(&self) -> RwLockReadGuard<'_, SpellingCache> {
-        self.spellings.read().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn raw_keys(&self) -> RwLockReadGuard<'_, RawKeyCache> {
+        self.raw_keys.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn spellings_mut(&self) -> RwLockWriteGuard<'_, SpellingCache> {
-        self.spellings.write().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn raw_keys_mut(&self) -> RwLockWriteGuard<'_, RawKeyCache> {
+        self.raw_keys.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Counts what a call added, as the last use, and makes room where it is too much. The caller
@@ -102,7 +102,7 @@ impl Caches {
     }
 
     fn charge(&self) {
-        let bytes = self.recent().bytes() + self.spellings().bytes() + self.segments.bytes();
+        let bytes = self.recent().bytes() + self.raw_keys().bytes() + self.segments.bytes();
         let before = self.charged.swap(bytes, Ordering::Relaxed);
         // The sum wraps around on the way where another thread charges the same caches.
         self.budget.bytes.fetch_add(bytes.wrapping_sub(before), Ordering::Relaxed);
@@ -110,7 +110,7 @@ impl Caches {
 
     fn clear(&self) {
         *self.recent() = RecentBlocks::default();
-        *self.spellings_mut() = SpellingCache::default();
+        *self.raw_keys_mut() = RawKeyCache::default();
         self.segments.clear();
         self.charge();
     }
@@ -158,10 +158,9 @@ mod tests {
     #[test]
     fn a_plane_alone_has_all_that_its_own_bounds_allow() {
         use crate::model::limits::{
-            RECENT_BYTES_MAX, SEGMENT_INDEX_BYTES_MAX, SEGMENT_PARTS_BYTES_MAX,
+            RAW_KEY_BYTES_MAX, RECENT_BYTES_MAX, SEGMENT_INDEX_BYTES_MAX, SEGMENT_PARTS_BYTES_MAX,
         };
-        use crate::model::spelling::SPELLING_BYTES_MAX;
         let segments = SEGMENT_INDEX_BYTES_MAX + SEGMENT_PARTS_BYTES_MAX;
-        assert!(RECENT_BYTES_MAX + segments + SPELLING_BYTES_MAX <= CACHES_BYTES_MAX);
+        assert!(RECENT_BYTES_MAX + segments + RAW_KEY_BYTES_MAX <= CACHES_BYTES_MAX);
     }
 }

@@ -12,8 +12,7 @@ use crate::model::batch::{Batch, CellPosition, NEW_SERIES_BASE, NewSeries};
 use crate::model::error::Result;
 use crate::model::fault::Refusal;
 use crate::model::limits::WriteLimits;
-use crate::model::names;
-use crate::model::names::{FieldId, SeriesId};
+use crate::model::names::{self, FieldId, SeriesId};
 use crate::storage::seal::Kind;
 use crate::storage::store::{FirstIds, NewNames};
 
@@ -71,7 +70,7 @@ impl Plane {
         Ok(ids)
     }
 
-    /// Notes names and spellings that were not known here.
+    /// Notes names and raw_keys that were not known here.
     fn note(&self, batch: &mut Batch, ids: Ids) -> Ids {
         let mut names = self.names_mut();
         let measurements: Vec<_> =
@@ -80,10 +79,10 @@ impl Plane {
             let measurement = measurements[field.table as usize];
             names.catalog.insert_field(*id, measurement, &field.name, field.field_type);
         }
-        let mut spellings = self.caches.spellings_mut();
+        let mut raw_keys = self.caches.raw_keys_mut();
         for (series, id) in std::mem::take(&mut batch.new_series).into_iter().zip(&ids.series) {
             names.catalog.insert_series(*id, series.name);
-            spellings.insert(series.spelling, *id);
+            raw_keys.insert(series.raw_key, *id);
         }
         ids
     }
@@ -192,11 +191,11 @@ impl Found {
             let hash = names.catalog.hash_of(&series.name);
             let known = names.catalog.find_series(hash, &series.name);
             self.series.push(known.unwrap_or_else(|| {
-                let spells = |(other, number): &(u64, u32)| {
+                let is_same = |(other, number): &(u64, u32)| {
                     hash == *other && wanted[self.new_series[*number as usize]].name == series.name
                 };
                 let (_, number) = *new
-                    .entry(hash, spells, |(hash, _)| *hash)
+                    .entry(hash, is_same, |(hash, _)| *hash)
                     .or_insert_with(|| {
                         let number = u32::try_from(self.new_series.len());
                         self.new_series.push(at);

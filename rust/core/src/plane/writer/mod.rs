@@ -84,8 +84,8 @@ impl Plane {
             let field_count = self.names().catalog.field_count();
             let tenant_fields_max = limits.tenant_fields_max.max(field_count);
             let limits = WriteLimits { tenant_fields_max, ..*limits };
-            let spellings = self.caches.spellings();
-            format.parse(body, &spellings, &limits, &self.tenant_key, ingest_ns)
+            let raw_keys = self.caches.raw_keys();
+            format.parse(body, &raw_keys, &limits, &self.tenant_key, ingest_ns)
         };
         let mut batch = parsed?;
         let ids = self.resolve(&mut batch, limits)?;

@@ -4,12 +4,12 @@ use super::faults::Faults;
 use super::scan::{Scan, Scanner, Syntax};
 use std::str::Utf8Error;
 
-use super::SPELLING_FORMAT;
+use super::RAW_KEY_FORMAT;
 use super::shape::Part;
 use crate::model::batch::ParseResult;
 use crate::model::fault::{Fault, FaultCode, Refusal, Step};
 use crate::model::limits::{BLOCK_ROWS_MAX, WriteLimits};
-use crate::model::spelling::SpellingCache;
+use crate::model::raw_keys::RawKeyCache;
 use crate::model::time::TimeReader;
 use crate::wire::columns::{Cell, Columns};
 use crate::wire::keys::KeySet;
@@ -49,7 +49,7 @@ pub(super) struct Parser<'a, 'c> {
 
 /// Reads the JSON document `body` into a batch.
 ///
-/// `names` holds the tenant's known series, under spellings that earlier batches of this tenant
+/// `raw_keys` holds the tenant's known series, under raw keys that earlier batches of this tenant
 /// returned; tags that name the tenant are stamped with `tenant_key`. Times after
 /// `ingest_ns` are clamped to it.
 ///
@@ -63,7 +63,7 @@ pub(super) struct Parser<'a, 'c> {
 /// When `limits.batch_records_max` exceeds [`BLOCK_ROWS_MAX`].
 pub fn parse_json(
     body: &[u8],
-    names: &SpellingCache,
+    raw_keys: &RawKeyCache,
     limits: &WriteLimits,
     tenant_key: &str,
     ingest_ns: i64,
@@ -85,7 +85,7 @@ pub fn parse_json(
         slots: Vec::new(),
         shapes: Shapes::default(),
         values: Values::default(),
-        series: SeriesFinder::new(SPELLING_FORMAT, names),
+        series: SeriesFinder::new(RAW_KEY_FORMAT, raw_keys),
         faults: Faults::default(),
         tags_refused: false,
         fields_refused: false,

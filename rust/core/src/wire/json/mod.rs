@@ -24,5 +24,5 @@ mod tests;
 
 pub use array::parse_json;
 
-/// First byte of every spelling of a series in JSON, for [`crate::model::spelling::SpellingCache`].
-pub const SPELLING_FORMAT: u8 = b'j';
+/// First byte of every spelling of a series in JSON, for [`crate::model::raw_keys::RawKeyCache`].
+pub const RAW_KEY_FORMAT: u8 = b'j';

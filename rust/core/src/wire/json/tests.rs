@@ -7,13 +7,13 @@ mod syntax;
 use crate::model::batch::{Batch, ParseResult, Values};
 use crate::model::fault::{Fault, FaultCode, Refusal, Step};
 use crate::model::limits::WriteLimits;
-use crate::model::spelling::SpellingCache;
+use crate::model::raw_keys::RawKeyCache;
 use crate::model::time::{SECOND_NS, YEAR_2000_NS};
 
 /// 2026-01-31T12:00:00Z.
 const INGEST_NS: i64 = YEAR_2000_NS + 823_176_000 * SECOND_NS;
 
-fn parse_with(names: &SpellingCache, body: &[u8]) -> ParseResult {
+fn parse_with(names: &RawKeyCache, body: &[u8]) -> ParseResult {
     let result = super::parse_json(body, names, &WriteLimits::default(), "acme", INGEST_NS);
     if let Ok(batch) = &result {
         check_batch(batch);
@@ -22,7 +22,7 @@ fn parse_with(names: &SpellingCache, body: &[u8]) -> ParseResult {
 }
 
 fn parse(body: &str) -> ParseResult {
-    parse_with(&SpellingCache::default(), body.as_bytes())
+    parse_with(&RawKeyCache::default(), body.as_bytes())
 }
 
 fn accepted(body: &str) -> Batch {
@@ -58,10 +58,10 @@ fn is_json_invalid(result: &ParseResult) -> bool {
 }
 
 /// The series of a batch's `new_series` enter a cache, numbered from 0.
-fn cache_of(batch: Batch) -> SpellingCache {
-    let mut names = SpellingCache::default();
+fn cache_of(batch: Batch) -> RawKeyCache {
+    let mut names = RawKeyCache::default();
     for (series, new) in (0..).zip(batch.new_series) {
-        names.insert(new.spelling, series);
+        names.insert(new.raw_key, series);
     }
     names
 }

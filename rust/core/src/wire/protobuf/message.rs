@@ -1,13 +1,13 @@
 //! The whole message: a list of records.
 
-use super::SPELLING_FORMAT;
+use super::RAW_KEY_FORMAT;
 use super::field::FieldsState;
 use super::scan::{Reader, Scan, delimited};
 use super::shape::Part;
 use crate::model::batch::ParseResult;
 use crate::model::fault::Refusal;
 use crate::model::limits::{BLOCK_ROWS_MAX, WriteLimits};
-use crate::model::spelling::SpellingCache;
+use crate::model::raw_keys::RawKeyCache;
 use crate::wire::columns::{Cell, Columns};
 use crate::wire::keys::KeySet;
 use crate::wire::series::SeriesFinder;
@@ -51,7 +51,7 @@ pub(super) struct Parser<'a, 'c> {
 /// When `limits.batch_records_max` exceeds [`BLOCK_ROWS_MAX`].
 pub fn parse_protobuf(
     body: &[u8],
-    names: &SpellingCache,
+    raw_keys: &RawKeyCache,
     limits: &WriteLimits,
     tenant_key: &str,
     ingest_ns: i64,
@@ -68,7 +68,7 @@ pub fn parse_protobuf(
         slots: Vec::new(),
         shapes: Shapes::default(),
         values: Values::default(),
-        series: SeriesFinder::new(SPELLING_FORMAT, names),
+        series: SeriesFinder::new(RAW_KEY_FORMAT, raw_keys),
         received: 0,
         fault: None,
     };

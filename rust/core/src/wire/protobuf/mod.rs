@@ -21,5 +21,5 @@ mod tests;
 
 pub use message::parse_protobuf;
 
-/// First byte of every spelling of a series in protobuf, for [`crate::model::spelling::SpellingCache`].
-pub const SPELLING_FORMAT: u8 = b'p';
+/// First byte of every spelling of a series in protobuf, for [`crate::model::raw_keys::RawKeyCache`].
+pub const RAW_KEY_FORMAT: u8 = b'p';

@@ -3,11 +3,11 @@ use std::fmt::Write;
 use proptest::prelude::*;
 
 use super::encode::{Record, Sent, delimited, encode, entry, integer, varint};
-use super::{SPELLING_FORMAT, parse_protobuf};
+use super::{RAW_KEY_FORMAT, parse_protobuf};
 use crate::model::batch::{Batch, NewSeries, ParseResult, Values};
 use crate::model::fault::Refusal;
 use crate::model::limits::WriteLimits;
-use crate::model::spelling::SpellingCache;
+use crate::model::raw_keys::RawKeyCache;
 use crate::model::time::{SECOND_NS, YEAR_2000_NS, write_rfc3339};
 use crate::wire::parse_json;
 
@@ -21,7 +21,7 @@ const LIMITS: WriteLimits = WriteLimits {
 };
 
 fn parse(body: &[u8]) -> ParseResult {
-    parse_protobuf(body, &SpellingCache::default(), &LIMITS, "acme", NOW_NS)
+    parse_protobuf(body, &RawKeyCache::default(), &LIMITS, "acme", NOW_NS)
 }
 
 fn refusal(records: &[Record]) -> Option<&'static str> {
@@ -70,7 +70,7 @@ fn only_value(batch: &Batch) -> &Values {
 /// The batch without the bytes that spelled it, which no two formats share.
 fn unspelled(mut batch: Batch) -> Batch {
     for series in &mut batch.new_series {
-        series.spelling = Box::default();
+        series.raw_key = Box::default();
     }
     batch
 }
@@ -208,7 +208,7 @@ fn integers_become_doubles() {
         let sent = [fields(&[("n", Sent::Int(value))])];
         let batch = parse(&encode(&sent)).unwrap();
         let expected =
-            parse_json(json(&sent).as_bytes(), &SpellingCache::default(), &LIMITS, "acme", NOW_NS);
+            parse_json(json(&sent).as_bytes(), &RawKeyCache::default(), &LIMITS, "acme", NOW_NS);
         assert_eq!(only_value(&batch), only_value(&expected.unwrap()), "L2, C6: {value}");
     }
 }
@@ -317,17 +317,17 @@ fn bytes_that_are_no_message() {
 
 #[test]
 fn a_known_spelling_finds_its_series_and_no_other_does() {
-    let mut names = SpellingCache::default();
+    let mut names = RawKeyCache::default();
     let tags = entry(3, "entity_id", b"a");
-    names.insert(SpellingCache::spell(SPELLING_FORMAT, b"link", &tags), 7);
-    names.insert(SpellingCache::spell(b'j', b"satellite", &tags), 8);
+    names.insert(RawKeyCache::key_of(RAW_KEY_FORMAT, b"link", &tags), 7);
+    names.insert(RawKeyCache::key_of(b'j', b"satellite", &tags), 8);
     let other = Record { measurement: "satellite".to_owned(), ..record() };
     let body = encode(&[record(), other.clone(), other]);
     let batch = parse_protobuf(&body, &names, &LIMITS, "acme", NOW_NS).unwrap();
     assert_eq!(batch.tables[0].series, [7]);
-    let [NewSeries { name, spelling }] = &batch.new_series[..] else { panic!("{batch:?}") };
+    let [NewSeries { name, raw_key }] = &batch.new_series[..] else { panic!("{batch:?}") };
     assert_eq!(name.measurement(), "satellite");
-    assert_eq!(*spelling, SpellingCache::spell(SPELLING_FORMAT, b"satellite", &tags));
+    assert_eq!(*raw_key, RawKeyCache::key_of(RAW_KEY_FORMAT, b"satellite", &tags));
     assert_eq!(batch.tables[1].series[0], batch.tables[1].series[1]);
 }
 
@@ -396,7 +396,7 @@ proptest! {
     #[test]
     fn protobuf_and_json_are_parsed_to_equal_batches(records in records()) {
         let limits = WriteLimits { tags_max: 64, ..LIMITS };
-        let names = SpellingCache::default();
+        let names = RawKeyCache::default();
         let (message, document) = (encode(&records), json(&records));
         let ours = parse_protobuf(&message, &names, &limits, "acme", NOW_NS).unwrap();
         let theirs = parse_json(document.as_bytes(), &names, &limits, "acme", NOW_NS).unwrap();

@@ -335,7 +335,7 @@ proptest! {
         if cut {
             body.truncate(end.index(body.len()));
         }
-        let cold = parse_with(&SpellingCache::default(), &body);
+        let cold = parse_with(&RawKeyCache::default(), &body);
         let warm = parse_with(&names, &body);
         prop_assert_eq!(cold.is_ok(), warm.is_ok(), "{}", String::from_utf8_lossy(&body));
         if let (Err(cold), Err(warm)) = (cold, warm) {

@@ -1,0 +1,170 @@
+//! Cache from raw bytes to series: fleets resend the same tags, so a series is found by the very
+//! bytes of its measurement and tags, and only a miss is parsed, sorted and looked up by name.
+
+use foldhash::quality::RandomState;
+use hashbrown::HashTable;
+use std::hash::{BuildHasher, Hasher};
+
+use crate::model::limits::RAW_KEY_BYTES_MAX;
+use crate::model::names::SeriesId;
+
+/// Bytes that an entry takes beside its raw key, its share of the table and of the heap included.
+const ENTRY_BYTES: usize = size_of::<Entry>() + 32;
+
+struct Entry {
+    hash: u64,
+    raw_key: Box<[u8]>,
+    series: SeriesId,
+}
+
+/// Map from raw key to stored series. A raw key is made of whatever bytes a wire format has for a
+/// measurement and its tags, as long as equal bytes always mean the same series of one tenant.
+#[derive(Default)]
+pub struct RawKeyCache {
+    hasher: RandomState,
+    /// In order of insertion, which is that of some batch: producers send their series in one order,
+    /// so the entry after the one just found is probably the next to be asked for.
+    entries: Vec<Entry>,
+    /// Indices into `entries`.
+    index: HashTable<usize>,
+    bytes: usize,
+}
+
+impl RawKeyCache {
+    /// Bytes that the raw keys take, with what is kept to find them.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Hash of the raw key of `format`, `measurement` and `tags`, for [`Self::find`].
+    ///
+    /// `format` tells wire formats apart, so that their raw keys never meet.
+    #[must_use]
+    pub fn hash(&self, format: u8, measurement: &[u8], tags: &[u8]) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write(measurement);
+        hasher.write(tags);
+        hasher.write_usize(measurement.len() << 8 | usize::from(format));
+        hasher.finish()
+    }
+
+    /// The series that was inserted under exactly this raw key, and its index for [`Self::get`].
+    #[must_use]
+    pub fn find(
+        &self,
+        hash: u64,
+        format: u8,
+        measurement: &[u8],
+        tags: &[u8],
+    ) -> Option<(usize, SeriesId)> {
+        let is_same = |entry: &Entry| {
+            entry.hash == hash && Self::is_key_of(&entry.raw_key, format, measurement, tags)
+        };
+        let &at = self.index.find(hash, |&at| is_same(&self.entries[at]))?;
+        Some((at, self.entries[at].series))
+    }
+
+    /// The raw key, as [`Self::key_of`] makes it, and the series of the entry at an index. Indices
+    /// count from 0; none outlives the next [`Self::insert`].
+    #[inline]
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<(&[u8], SeriesId)> {
+        self.entries.get(index).map(|entry| (&*entry.raw_key, entry.series))
+    }
+
+    /// The bytes to hand to [`Self::insert`] once the series has its id.
+    #[must_use]
+    pub fn key_of(format: u8, measurement: &[u8], tags: &[u8]) -> Box<[u8]> {
+        let mut raw_key = Vec::with_capacity(9 + measurement.len() + tags.len());
+        raw_key.push(format);
+        raw_key.extend_from_slice(&(measurement.len() as u64).to_le_bytes());
+        raw_key.extend_from_slice(measurement);
+        raw_key.extend_from_slice(tags);
+        raw_key.into_boxed_slice()
+    }
+
+    /// Tells whether [`Self::key_of`] made `raw_key` of these.
+    #[must_use]
+    pub fn is_key_of(raw_key: &[u8], format: u8, measurement: &[u8], tags: &[u8]) -> bool {
+        parts_of(raw_key) == Some((format, measurement, tags))
+    }
+
+    /// Remembers a series under a raw key made by [`Self::key_of`].
+    ///
+    /// # Panics
+    /// When `raw_key` was not made by [`Self::key_of`].
+    pub fn insert(&mut self, raw_key: Box<[u8]>, series: SeriesId) {
+        let (format, measurement, tags) = parts_of(&raw_key).expect("a raw key of key_of()");
+        let hash = self.hash(format, measurement, tags);
+        if self.find(hash, format, measurement, tags).is_some() {
+            return;
+        }
+        let bytes = raw_key.len() + ENTRY_BYTES;
+        if self.bytes + bytes > RAW_KEY_BYTES_MAX {
+            self.entries.clear();
+            self.index.clear();
+            self.bytes = 0;
+        }
+        self.bytes += bytes;
+        let Self { entries, index, .. } = self;
+        index.insert_unique(hash, entries.len(), |&at| entries[at].hash);
+        entries.push(Entry { hash, raw_key, series });
+    }
+}
+
+/// Format, measurement and tags of a raw key.
+fn parts_of(raw_key: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (&format, rest) = raw_key.split_first()?;
+    let (length, rest) = rest.split_first_chunk::<8>()?;
+    let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+    let (measurement, tags) = rest.split_at_checked(length)?;
+    Some((format, measurement, tags))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(cache: &RawKeyCache, format: u8, measurement: &[u8], tags: &[u8]) -> Option<u32> {
+        let (at, series) =
+            cache.find(cache.hash(format, measurement, tags), format, measurement, tags)?;
+        let raw_key = RawKeyCache::key_of(format, measurement, tags);
+        assert_eq!(cache.get(at), Some((&*raw_key, series)));
+        Some(series)
+    }
+
+    #[test]
+    fn a_series_is_found_only_by_its_very_bytes() {
+        let mut cache = RawKeyCache::default();
+        cache.insert(RawKeyCache::key_of(b'j', b"link", br#"{"a":"1"}"#), 7);
+        assert_eq!(find(&cache, b'j', b"link", br#"{"a":"1"}"#), Some(7));
+        assert_eq!(find(&cache, b'j', b"link", br#"{"a": "1"}"#), None);
+        assert_eq!(find(&cache, b'j', b"lin", br#"k{"a":"1"}"#), None);
+        assert_eq!(find(&cache, b'p', b"link", br#"{"a":"1"}"#), None);
+    }
+
+    #[test]
+    fn entries_stand_in_the_order_of_their_insertion() {
+        let mut cache = RawKeyCache::default();
+        let raw_key = |series: u8| RawKeyCache::key_of(b'j', b"link", &[series]);
+        for series in [3, 1, 3, 2, 1] {
+            cache.insert(raw_key(series), u32::from(series));
+        }
+        let stand = (0..).map_while(|at| cache.get(at)).map(|(_, series)| series);
+        assert_eq!(stand.collect::<Vec<_>>(), [3, 1, 2]);
+        assert_eq!(cache.get(1), Some((&*raw_key(1), 1)));
+    }
+
+    #[test]
+    fn the_cache_starts_over_instead_of_growing_without_bound() {
+        let mut cache = RawKeyCache::default();
+        let tags = vec![b'x'; RAW_KEY_BYTES_MAX / 4];
+        for series in 0..8 {
+            cache.insert(RawKeyCache::key_of(b'j', &[series], &tags), u32::from(series));
+        }
+        assert!(cache.bytes <= RAW_KEY_BYTES_MAX);
+        assert_eq!(cache.entries.len(), cache.index.len());
+        assert_eq!(find(&cache, b'j', &[7], &tags), Some(7));
+    }
+}
