@@ -3,11 +3,12 @@
 import pytest
 
 from fleetcast.errors import StoreDamaged, StoreFull, StoreUnavailable, refused
-from fleetcast.http.answers import STATUSES, answer_to
+from fleetcast.http.answers import error_response
+from fleetcast.surface.error_codes import ERROR_CODES
 
 
 def answer(error):
-    return answer_to(error, backend="embedded", request_id="r1")
+    return error_response(error, backend="embedded", request_id="r1")
 
 
 @pytest.mark.parametrize(
@@ -26,7 +27,7 @@ def answer(error):
 )
 def test_what_the_engine_refuses_keeps_its_context(code, context):
     made = answer(refused(code, **context))
-    assert made.status == STATUSES[code]
+    assert made.status == ERROR_CODES[code].http
     assert made.content == {"error": code, **context}
     assert made.headers == []
 
@@ -37,14 +38,14 @@ def test_schema_faults_are_a_bare_list():
     assert (made.status, made.content) == (422, {"detail": faults})
 
 
-@pytest.mark.parametrize("code", [code for code, status in STATUSES.items() if status == 429])
+@pytest.mark.parametrize("code", [code for code, row in ERROR_CODES.items() if row.http == 429])
 def test_429_says_when_in_the_header_alone(code):
     made = answer(refused(code, retry_after_seconds=12))
     assert made.content == {"error": code}
     assert made.headers == [("Retry-After", "12")]
 
 
-@pytest.mark.parametrize("code", [code for code, status in STATUSES.items() if status == 503])
+@pytest.mark.parametrize("code", [code for code, row in ERROR_CODES.items() if row.http == 503])
 def test_503_says_when_twice(code):  # J8
     made = answer(refused(code))
     seconds = 1 if code == "ingest_buffer_full" else 5

@@ -1,50 +1,22 @@
-"""One table from refusal codes to gRPC statuses; the only place that knows both.
+"""Statuses of errors: whatever is raised below becomes one, by the table of error codes.
 
 The details of a status are the code, for two of them with the field: `invalid_input:entity_id`.
-What may be sent again says so and when, as `google.rpc.RetryInfo` in `grpc-status-details-bin`;
-what must not be says nothing.
+A call that may be sent again is told when, as `google.rpc.RetryInfo` in `grpc-status-details-bin`;
+one that must not is told nothing.
 """
 
 from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import grpc
 
 from fleetcast.accounts import ControlStoreUnavailable
-from fleetcast.errors import Refused, StoreError, refused
+from fleetcast.errors import StoreError
 from fleetcast.protobuf import delimited, integer
+from fleetcast.surface.error_codes import ERROR_CODES, refusal_of
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-STATUSES: Mapping[str, grpc.StatusCode] = {
-    "invalid_input": grpc.StatusCode.INVALID_ARGUMENT,
-    "auth_failed": grpc.StatusCode.UNAUTHENTICATED,
-    "insufficient_scope": grpc.StatusCode.PERMISSION_DENIED,
-    "live_ingest_not_entitled": grpc.StatusCode.PERMISSION_DENIED,
-    "tenant_disabled": grpc.StatusCode.PERMISSION_DENIED,
-    "tenant_unknown": grpc.StatusCode.PERMISSION_DENIED,
-    "batch_too_large": grpc.StatusCode.RESOURCE_EXHAUSTED,
-    "ingest_buffer_full": grpc.StatusCode.RESOURCE_EXHAUSTED,
-    "entitlement_unavailable": grpc.StatusCode.UNAVAILABLE,
-    "telemetry_unavailable": grpc.StatusCode.UNAVAILABLE,
-    "tenant_unavailable": grpc.StatusCode.UNAVAILABLE,
-    "field_type_conflict": grpc.StatusCode.INTERNAL,
-    "read_deadline_exceeded": grpc.StatusCode.DEADLINE_EXCEEDED,
-    "too_many_calls": grpc.StatusCode.RESOURCE_EXHAUSTED,
-    "unknown_service": grpc.StatusCode.NOT_FOUND,
-}
-"""Every code a status can carry, but `internal`."""
-
-_RETRY_SECONDS: Mapping[str, int] = {
-    "ingest_buffer_full": 1,
-    "entitlement_unavailable": 5,
-    "telemetry_unavailable": 5,
-    "tenant_unavailable": 5,
-}
 _RETRY_INFO = "type.googleapis.com/google.rpc.RetryInfo"
 _FIELD_CHARACTERS_MAX = 1000  # trailers share one bounded block; a name may have a megabyte
 
@@ -52,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Answer:
+class ErrorStatus:
     """A status that is not OK."""
 
     status: grpc.StatusCode
@@ -73,22 +45,22 @@ class Answer:
         return (("grpc-status-details-bin", status),)
 
 
-def answer_to(error: BaseException) -> Answer:
-    """The answer to anything raised while a call was served.
+def error_status(error: BaseException) -> ErrorStatus:
+    """The status of anything raised while a call was served.
 
-    What nobody foresaw is logged, and tells the client nothing.
+    An exception that nobody foresaw is logged, and tells the client nothing.
     """
     if isinstance(error, StoreError):
         logger.error("store unavailable: %s", error)
-        error = refused("telemetry_unavailable")
     elif isinstance(error, ControlStoreUnavailable):
         logger.error("keys cannot be checked: %s", error)
-        error = refused("entitlement_unavailable")
-    if isinstance(error, Refused):
-        code, context = error.args
-        if code in STATUSES:
+    refusal = refusal_of(error, ingest=True)
+    if refusal is not None:
+        code, context = refusal.args
+        row = ERROR_CODES.get(code)
+        if row is not None and row.grpc:
             field = context.get("field")
             details = code if field is None else f"{code}:{str(field)[:_FIELD_CHARACTERS_MAX]}"
-            return Answer(STATUSES[code], details, _RETRY_SECONDS.get(code))
+            return ErrorStatus(grpc.StatusCode[row.grpc], details, row.retry_seconds)
     logger.error("unexpected error", exc_info=error)
-    return Answer(grpc.StatusCode.INTERNAL, "internal")
+    return ErrorStatus(grpc.StatusCode.INTERNAL, "internal")

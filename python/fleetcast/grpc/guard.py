@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fleetcast.errors import refused
-from fleetcast.grpc.answers import answer_to
+from fleetcast.grpc.answers import error_status
 from fleetcast.grpc.call import Call
 from fleetcast.surface.shares import Share
 
@@ -87,6 +87,6 @@ class Guard:
         if isinstance(error, _CANCELLED):
             self._accounting.end(began, call, "CANCELLED", "", 0)
         else:  # also a panic of the engine, which is no `Exception`
-            answer = answer_to(error)
+            answer = error_status(error)
             self._accounting.end(began, call, answer.status.name, answer.details, 0)
             await call.context.abort(answer.status, answer.details, answer.trailers)

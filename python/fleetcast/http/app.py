@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import falcon
 
-from fleetcast.errors import StoreError, StoreFull
+from fleetcast.errors import StoreError, StoreFull, refused
 from fleetcast.http.accounting import Accounting, written_records
-from fleetcast.http.answers import Answer, answer_to
+from fleetcast.http.answers import encode, error_response
 from fleetcast.http.call import Call, Route
 from fleetcast.http.cors import Cors
 from fleetcast.http.headers import COMMON_HEADERS, CONTENT_TYPE, REQUEST_ID_HEADER, new_request_id
@@ -22,6 +22,8 @@ from fleetcast.http.services import Services
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from fleetcast.http.answers import ErrorResponse
 
 __all__ = ["ROUTES", "Services", "create_app"]
 
@@ -68,19 +70,17 @@ def create_app(services: Services) -> falcon.App[falcon.Request, falcon.Response
         request_id = new_request_id() if call is None else call.request_id
         if call is not None and isinstance(error, StoreError):
             _release(services, call, error)
-        answer = answer_to(error, backend=backend, request_id=request_id)
+        ingest = call is not None and call.route.ingest
+        answer = error_response(error, backend=backend, request_id=request_id, ingest=ingest)
         if call is not None:
             call.code = answer.code
         _send(response, answer)
 
     def handle_falcon(
-        _request: falcon.Request,
-        response: falcon.Response,
-        _error: falcon.HTTPError,
-        _params: object,
+        request: falcon.Request, response: falcon.Response, _error: falcon.HTTPError, params: object
     ) -> None:
         # Falcon refuses only method names that it keeps for itself, before the pipeline runs.
-        _send(response, Answer(405, {"error": "method_not_allowed"}, [("Allow", "GET, POST")]))
+        handle(request, response, refused("method_not_allowed", allow="GET, POST"), params)
 
     app.add_error_handler(Exception, handle)
     app.add_error_handler(falcon.HTTPError, handle_falcon)
@@ -134,8 +134,8 @@ def _release(services: Services, call: Call, error: StoreError) -> None:
         services.engine.release(call.identity.account_id, call.plane)
 
 
-def _send(response: falcon.Response, answer: Answer) -> None:
+def _send(response: falcon.Response, answer: ErrorResponse) -> None:
     response.status = answer.status
-    response.data = answer.body
+    response.data = encode(answer.content)
     for name, value in answer.headers:
         response.set_header(name, value)

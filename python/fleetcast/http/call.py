@@ -42,7 +42,7 @@ class Call:
     address: str
     """Where the client speaks from, as far as the limits care. Set by `RateLimit`."""
     path: str
-    route: Route
+    route: Route = Route(methods=())
     """Set by `Routing`: the route, and how it is written."""
     code: str | None = None
     """Of the error that the answer tells of, if it does."""

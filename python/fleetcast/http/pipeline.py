@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Protocol
 
-from fleetcast.accounts import ControlStoreUnavailable, InvalidKey
+from fleetcast.accounts import InvalidKey
 from fleetcast.errors import StoreError, refused
 from fleetcast.http import body
 from fleetcast.http.accounting import audit_failure
@@ -113,7 +113,7 @@ class Key:
         self._guard = guard
 
     def __call__(self, call: Call) -> None:
-        """Raises `Refused` (401; 403 and 404 for the tenant; 503 where keys cannot be read)."""
+        """Raises `Refused` (401; 403 and 404 for the tenant), `ControlStoreUnavailable`."""
         if not call.route.authenticated:
             return
         try:
@@ -122,9 +122,6 @@ class Key:
             self._guard.record_failure(call.address)
             audit_failure(call, self._guard)
             raise
-        except ControlStoreUnavailable as error:
-            code = "entitlement_unavailable" if call.route.ingest else "auth_unavailable"
-            raise refused(code) from error
 
 
 class OverShare:

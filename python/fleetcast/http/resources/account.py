@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleetcast.accounts import ControlStoreUnavailable
 from fleetcast.engine import format_time
-from fleetcast.errors import refused
 from fleetcast.http.answers import encode
 from fleetcast.http.call import Call
 
@@ -26,16 +24,13 @@ class AccountState:
         self._services = services
 
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
-        """Raises `StoreError`, `Refused` (`auth_unavailable`)."""
+        """Raises `StoreError`, `ControlStoreUnavailable`."""
         call = Call.of(request)
         identity = call.identity
         limits = self._services.settings.limits
         stats = call.plane.stats()
         created_at = identity.created_at
-        try:
-            requests_total = self._services.requests_total(identity.account_id)
-        except ControlStoreUnavailable as error:
-            raise refused("auth_unavailable") from error
+        requests_total = self._services.requests_total(identity.account_id)
         response.data = encode(
             {
                 "tenant_key": identity.tenant_key,

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from fleetcast.http.answers import encode
+from fleetcast.surface.error_codes import RETRY_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +49,7 @@ class Subsystem:
         healthy = all(check["ok"] for check in checks.values())
         response.status = 200 if healthy else 503
         if not healthy:
-            response.set_header("Retry-After", "5")
+            response.set_header("Retry-After", str(RETRY_SECONDS))
         response.data = encode({"status": "ok" if healthy else "degraded", "checks": checks})
 
     on_head = on_get

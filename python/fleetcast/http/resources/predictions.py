@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from fleetcast.errors import refused
 from fleetcast.forecast.families import FAMILIES
-from fleetcast.forecast.serving.store import PredictionStoreUnavailable
 from fleetcast.http.answers import encode
 from fleetcast.http.call import Call
 from fleetcast.http.resources.params import Query, is_text
@@ -29,7 +28,7 @@ class Predictions:
         self._predictor = services.predictor
 
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
-        """Raises `Refused`, `StoreError`."""
+        """Raises `Refused`, `StoreError`, `PredictionStoreUnavailable`."""
         call = Call.of(request)
         query = Query(request.query_string)
         self._check_enabled(query)
@@ -40,12 +39,9 @@ class Predictions:
         entity_ids = self._entity_ids(query)
         family, horizon = self._values(query)
         assert self._predictor is not None  # noqa: S101 - a family is enabled
-        try:
-            document = self._predictor.answer(
-                call.plane, call.identity.account_id, family, entity_ids, horizon
-            )
-        except PredictionStoreUnavailable as error:
-            raise refused("prediction_store_unavailable") from error
+        document = self._predictor.answer(
+            call.plane, call.identity.account_id, family, entity_ids, horizon
+        )
         response.data = encode(document)
 
     on_head = on_get

@@ -24,6 +24,7 @@ from gunicorn.http.unreader import IterUnreader  # type: ignore[import-untyped]
 
 from fleetcast.http.headers import COMMON_HEADERS, CONTENT_TYPE, REQUEST_ID_HEADER, new_request_id
 from fleetcast.http.server.head import Told, joined, plain_head
+from fleetcast.surface.error_codes import ERROR_CODES
 
 if TYPE_CHECKING:
     from gunicorn.config import Config  # type: ignore[import-untyped]
@@ -34,11 +35,11 @@ HEAD_END = b"\r\n\r\n"
 METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _NOBODY = ("", 0)  # whom the parser hears: no peer may say more than its request
 
-_CODES: tuple[tuple[type[Exception], int, str], ...] = (
-    (LimitRequestLine, 414, "uri_too_long"),
-    (LimitRequestHeaders, 431, "headers_too_large"),
-    (ExpectationFailed, 417, "expectation_failed"),
-    (UnsupportedTransferCoding, 501, "unsupported_transfer_coding"),
+_CODES: tuple[tuple[type[Exception], str], ...] = (
+    (LimitRequestLine, "uri_too_long"),
+    (LimitRequestHeaders, "headers_too_large"),
+    (ExpectationFailed, "expectation_failed"),
+    (UnsupportedTransferCoding, "unsupported_transfer_coding"),
 )
 
 
@@ -63,9 +64,10 @@ class Malformed(Exception):
 
     def __init__(self, cause: Exception) -> None:
         super().__init__(str(cause))
-        self.status, self.code = _status_and_code(cause)
+        self.code = _code(cause)
+        self.status = ERROR_CODES[self.code].http
         self.request_id = new_request_id()
-        self.answer = whole_answer(self.status, {"error": self.code}, self.request_id)
+        self.answer = whole_answer(self.code, self.request_id)
 
 
 class Head(NamedTuple):
@@ -152,18 +154,16 @@ def _judge(told: Told, limits: Limits) -> Head:
     return Head(told, body_bytes, buffered, reusable, oversized)
 
 
-def _status_and_code(cause: Exception) -> tuple[int, str]:
+def _code(cause: Exception) -> str:
     if isinstance(cause, InvalidHeader) and cause.hdr == "CONTENT-LENGTH":
-        return 400, "invalid_content_length"
-    for kind, status, code in _CODES:
-        if isinstance(cause, kind):
-            return status, code
-    return 400, "bad_request"
+        return "invalid_content_length"
+    return next((code for kind, code in _CODES if isinstance(cause, kind)), "bad_request")
 
 
-def whole_answer(status: int, content: dict[str, object], request_id: str) -> bytes:
+def whole_answer(code: str, request_id: str, /, **context: str) -> bytes:
     """A response in bytes that ends its connection, for what no application answers."""
-    body = json.dumps(content).encode()
+    status = HTTPStatus(ERROR_CODES[code].http)
+    body = json.dumps({"error": code, **context}).encode()
     fields = [
         ("Content-Type", CONTENT_TYPE),
         *COMMON_HEADERS,
@@ -172,4 +172,4 @@ def whole_answer(status: int, content: dict[str, object], request_id: str) -> by
         ("Connection", "close"),
     ]
     lines = "".join(f"{name}: {value}\r\n" for name, value in fields)
-    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n{lines}\r\n".encode() + body
+    return f"HTTP/1.1 {status} {status.phrase}\r\n{lines}\r\n".encode() + body

@@ -129,8 +129,8 @@ class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
         except BaseException:  # a panic of the engine is no Exception, and must not end the thread
             request_id = new_request_id()
             logger.exception("the application failed", extra={"request_id": request_id})
-            content: dict[str, object] = {"error": "internal_error", "request_id": request_id}
-            parts, keep = [whole_answer(500, content, request_id)], False
+            parts = [whole_answer("internal_error", request_id, request_id=request_id)]
+            keep = False
         self._waiting.note_size(connection, sum(map(len, parts)))
         step = connection.answer(parts, keep=keep, now=time.monotonic())
         self._waiting.hold_unsent(connection)

@@ -1,0 +1,110 @@
+"""The one table of error codes: status over HTTP, status over gRPC, and when to come back.
+
+HTTP, gRPC and the description of the API read it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from fleetcast.accounts import ControlStoreUnavailable
+from fleetcast.errors import Refused, StoreError, refused
+from fleetcast.forecast.serving.store import PredictionStoreUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+RETRY_SECONDS = 5
+"""Delay before the next attempt where nothing better is known."""
+
+
+class ErrorCode(NamedTuple):
+    """How one code is sent."""
+
+    http: int = 0
+    """HTTP status; 0 where it is never sent over HTTP."""
+    grpc: str = ""
+    """Name of the gRPC status; empty where it is never sent over gRPC."""
+    retry_seconds: int | None = None
+    """Delay before the next attempt, unless the refusal has its own; `None` for no attempt."""
+    headers: tuple[tuple[str, str | None], ...] = ()
+    """HTTP headers; `None` for a value that the refusal brings, under the name in lower case."""
+
+    @property
+    def header_names(self) -> tuple[str, ...]:
+        """Names of all headers that an HTTP response with this code has of its own."""
+        names = tuple(name for name, _ in self.headers)
+        return names if self.retry_seconds is None else (*names, "Retry-After")
+
+
+ERROR_CODES: Mapping[str, ErrorCode] = {
+    # A head that is no HTTP.
+    "bad_request": ErrorCode(400),
+    "uri_too_long": ErrorCode(414),
+    "expectation_failed": ErrorCode(417),
+    "headers_too_large": ErrorCode(431),
+    "unsupported_transfer_coding": ErrorCode(501),
+    # A path, a method, a service.
+    "not_found": ErrorCode(404),
+    "unknown_service": ErrorCode(grpc="NOT_FOUND"),
+    "method_not_allowed": ErrorCode(405, headers=(("Allow", None),)),
+    # Who sends, and what they may do.
+    "rate_limited": ErrorCode(429, retry_seconds=RETRY_SECONDS),
+    "auth_lockout": ErrorCode(429, retry_seconds=RETRY_SECONDS),
+    "too_many_calls": ErrorCode(grpc="RESOURCE_EXHAUSTED"),
+    "auth_failed": ErrorCode(
+        401, "UNAUTHENTICATED", headers=(("WWW-Authenticate", 'ApiKey realm="fleet-telemetry"'),)
+    ),
+    "tenant_disabled": ErrorCode(403, "PERMISSION_DENIED"),
+    "tenant_unknown": ErrorCode(404, "PERMISSION_DENIED"),
+    "insufficient_scope": ErrorCode(403, "PERMISSION_DENIED"),
+    "live_ingest_not_entitled": ErrorCode(403, "PERMISSION_DENIED"),
+    "predictions_not_enabled": ErrorCode(404),
+    # A body, and a batch in it.
+    "length_required": ErrorCode(411),
+    "invalid_content_length": ErrorCode(400),
+    "request_too_large": ErrorCode(413),
+    "unsupported_content_encoding": ErrorCode(415, headers=(("Accept-Encoding", "identity"),)),
+    "read_deadline_exceeded": ErrorCode(grpc="DEADLINE_EXCEEDED"),
+    "schema_faults": ErrorCode(422),
+    "invalid_input": ErrorCode(400, "INVALID_ARGUMENT"),
+    "batch_too_large": ErrorCode(413, "RESOURCE_EXHAUSTED"),
+    "field_type_conflict": ErrorCode(400, "INTERNAL"),
+    # A query.
+    "missing_link_ids": ErrorCode(400),
+    "too_many_link_ids": ErrorCode(400),
+    "invalid_query_parameter": ErrorCode(400),
+    "unknown_query_parameter": ErrorCode(400),
+    "unknown_measurement": ErrorCode(422),
+    "agg_requires_interval": ErrorCode(422),
+    "invalid_range": ErrorCode(422),
+    "history_horizon_exceeded": ErrorCode(422),
+    "interval_required": ErrorCode(422),
+    "interval_too_fine": ErrorCode(422),
+    # The service cannot do it now.
+    "ingest_buffer_full": ErrorCode(503, "RESOURCE_EXHAUSTED", 1),
+    "auth_unavailable": ErrorCode(503, retry_seconds=RETRY_SECONDS),
+    "entitlement_unavailable": ErrorCode(503, "UNAVAILABLE", RETRY_SECONDS),
+    "tenant_unavailable": ErrorCode(503, "UNAVAILABLE", RETRY_SECONDS),
+    "telemetry_unavailable": ErrorCode(503, "UNAVAILABLE", RETRY_SECONDS),
+    "prediction_store_unavailable": ErrorCode(503, retry_seconds=RETRY_SECONDS),
+    # A bug.
+    "internal_error": ErrorCode(500),
+    "internal": ErrorCode(grpc="INTERNAL"),
+}
+
+
+def refusal_of(error: BaseException, *, ingest: bool) -> Refused | None:
+    """The refusal that an exception stands for, `None` for one that nobody foresaw.
+
+    `ingest` tells whether the request is a write.
+    """
+    if isinstance(error, Refused):
+        return error
+    if isinstance(error, StoreError):
+        return refused("telemetry_unavailable")
+    if isinstance(error, ControlStoreUnavailable):
+        return refused("entitlement_unavailable" if ingest else "auth_unavailable")
+    if isinstance(error, PredictionStoreUnavailable):
+        return refused("prediction_store_unavailable")
+    return None

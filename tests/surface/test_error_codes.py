@@ -1,0 +1,49 @@
+"""Every error that a request may end with has a row in the table of codes."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import fleetcast
+from fleetcast import errors
+from fleetcast.accounts import ControlStoreUnavailable, InvalidKey
+from fleetcast.errors import OperatorError, Refused
+from fleetcast.forecast.serving.store import PredictionStoreUnavailable
+from fleetcast.surface.error_codes import ERROR_CODES, refusal_of
+
+ROOT = Path(__file__).parent.parent.parent
+DOMAIN_ERRORS = [
+    *(kind for kind in vars(errors).values() if isinstance(kind, type)),
+    *(ControlStoreUnavailable, InvalidKey, PredictionStoreUnavailable),
+]
+
+
+def raised_codes():
+    """Codes of the refusals that Python raises, and of those that the engine raises."""
+    for path in Path(fleetcast.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "refused":
+                parts = ast.walk(node.args[0])
+                yield from (part.value for part in parts if isinstance(part, ast.Constant))
+    door = (ROOT / "rust" / "py" / "src" / "errors.rs").read_text()
+    for found in re.finditer(r'(?:^ +|=> |\(\()"(\w+)"', door, re.MULTILINE):
+        yield found[1]
+
+
+def test_every_code_that_is_raised_has_a_row():
+    raised = set(raised_codes())
+    assert {"rate_limited", "auth_unavailable", "batch_too_large", "interval_too_fine"} <= raised
+    assert raised <= set(ERROR_CODES)
+
+
+@pytest.mark.parametrize("kind", [k for k in DOMAIN_ERRORS if not issubclass(k, OperatorError)])
+def test_every_domain_error_has_a_row(kind):
+    error = kind("invalid_input", {}) if kind in (Refused, errors.TenantFull) else kind()
+    for ingest in (False, True):
+        assert refusal_of(error, ingest=ingest).args[0] in ERROR_CODES
+
+
+def test_every_row_is_sent_somewhere():
+    assert [code for code, row in ERROR_CODES.items() if not (row.http or row.grpc)] == []
