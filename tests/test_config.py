@@ -1,3 +1,8 @@
+import json
+import re
+from dataclasses import fields
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -5,12 +10,15 @@ from hypothesis import strategies as st
 from fleetcast.config import (
     SETTINGS_FILE,
     Override,
+    Settings,
     parse_address,
     resolve,
     settings_from_json,
     settings_to_json,
 )
 from fleetcast.errors import SettingsError
+
+OPERATIONS = Path(__file__).parent.parent / "docs" / "operations.md"
 
 
 def settings(tmp_path, *assignments, environ=None):
@@ -148,3 +156,17 @@ def test_addresses_read_back_as_written_or_not_at_all(text):
     except ValueError:
         return
     assert parse_address(str(address)) == address
+
+
+def test_the_manual_has_every_setting_with_its_default():
+    rows = re.findall(
+        r"^\| `(\w+\.\w+)` \| (.+) \| (at .+) \|$", OPERATIONS.read_text(), re.MULTILINE
+    )
+    expected = []
+    for section in fields(Settings):
+        for item in fields(section.default_factory):
+            default = f"`{json.dumps(item.default)}`"
+            shown = "as the environment has it" if item.default is None else default
+            when = "at the next start" if item.metadata["cold"] else "at once"
+            expected.append((f"{section.name}.{item.name}", shown, when))
+    assert rows == expected

@@ -12,6 +12,7 @@ from fleetcast.client.checks import check_record
 from fleetcast.client.records import Record, decode_records, encode_record, split
 from fleetcast.client.spool import Spool, SpoolFull
 from fleetcast.client.transport import Channel, Outcome, Transport, Verdict
+from fleetcast.engine import FIELDS_MAX, TAGS_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,8 +72,8 @@ class Options:
     memory_bytes_max: int = 8_388_608
     spool_bytes_max: int = 268_435_456
     resend_uncertain: bool = True
-    tags_max: int = 64
-    fields_max: int = 4096
+    tags_max: int = TAGS_MAX
+    fields_max: int = FIELDS_MAX
 
 
 class GatewayWriter:

@@ -1,5 +1,6 @@
-"""Every setting: one line each, with its default, its bounds and its unit in its name.
+"""All settings: one line each, with its default, its bounds and its unit in its name.
 
+Defaults that the engine has as well are the engine's; `docs/operations.md` has the table.
 Paths are relative to the data directory unless absolute.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from fleetcast import engine
 from fleetcast.config import checks
 from fleetcast.config.checks import between
 
@@ -60,7 +62,7 @@ class Grpc:
     certificate: str = setting("tls/server.pem", checks.not_empty, cold=True)
     private_key: str = setting("tls/server.key", checks.not_empty, cold=True)
     processes: int = setting(1, between(1, 64), cold=True)
-    records_per_call_max: int = setting(10_000, between(1, 1_000_000))
+    records_per_call_max: int = setting(engine.CALL_RECORDS_MAX, between(1, 1_000_000))
     message_bytes_max: int = setting(16_777_216, between(1024, _BATCH_BYTES_MAX), cold=True)
     reflection: bool | None = setting(None, cold=True)
 
@@ -80,19 +82,20 @@ class Limits:
     lockout_failures: int = setting(10, between(0, 1_000_000))
     lockout_window_seconds: int = setting(300, between(1, _DAY_SECONDS))
     lockout_seconds: int = setting(300, between(1, _DAY_SECONDS))
-    batch_records_max: int = setting(1000, between(1, 1_000_000))
+    batch_records_max: int = setting(engine.BATCH_RECORDS_MAX, between(1, 1_000_000))
     body_bytes_max: int = setting(1_048_576, between(1024, _BATCH_BYTES_MAX))
-    tags_max: int = setting(64, between(1, 1024))
-    point_budget: int = setting(10_000, between(16, 100_000_000))  # 16 guarantees progress
-    history_horizon_days: int = setting(30, between(1, 36_500))
-    raw_span_seconds: int = setting(3600, between(1, 36_500 * _DAY_SECONDS))
+    tags_max: int = setting(engine.TAGS_MAX, between(1, 1024))
+    # One row of each of 16 entities fits, so that every page of an answer goes further.
+    point_budget: int = setting(engine.POINTS_MAX, between(16, 100_000_000))
+    history_horizon_days: int = setting(engine.HISTORY_DAYS_MAX, between(1, 36_500))
+    raw_span_seconds: int = setting(engine.RAW_SPAN_SECONDS_MAX, between(1, 36_500 * _DAY_SECONDS))
     # Kept by how the newest sample is found, whatever its value (docs/operations.md).
     series_row_limit: int = setting(50_000, between(1, 1_000_000_000))
     link_ids_max: int = setting(100, between(1, 10_000))
-    fields_max: int = setting(4096, between(1, 65_536))
-    tenant_fields_max: int = setting(100_000, between(1, 10_000_000))
-    tenant_series_max: int = setting(10_000_000, between(1, 100_000_000))
-    answer_values_max: int = setting(1_000_000, between(1000, 100_000_000))
+    fields_max: int = setting(engine.FIELDS_MAX, between(1, 65_536))
+    tenant_fields_max: int = setting(engine.TENANT_FIELDS_MAX, between(1, 10_000_000))
+    tenant_series_max: int = setting(engine.TENANT_SERIES_MAX, between(1, 100_000_000))
+    answer_values_max: int = setting(engine.ANSWER_VALUES_MAX, between(1000, 100_000_000))
     exempt: tuple[str, ...] = setting((), checks.networks)
 
     @property

@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from fleetcast.config.sections import Limits
 from fleetcast.errors import OperatorError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO, TextIO
 
-LINE_BYTES_MAX = 1_048_576  # what one record may be over the network, too
+LINE_BYTES_MAX = Limits.body_bytes_max  # as long as a record over HTTP by default
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _FLAGS = {"true": True, "false": False}
 

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from fleetcast.engine import BATCH_RECORDS_MAX
 from fleetcast.errors import Refused, TenantFull
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from fleetcast.engine import Plane
     from fleetcast.importer.reading import Line
 
-BATCH_RECORDS_MAX = 1000
 BATCH_BYTES_MAX = 8_388_608  # bounds memory where records are long
 _REJECTIONS_KEPT_MAX = 100
 _INVALID = {
