@@ -5,9 +5,10 @@ with `$`, but for `$ref`, are filled in here:
 
     "$tags_max"    as a value: the limit in force, or a list of the engine's
     "$responses"   answers that any request, or any with a key, may get: every operation has them
-    "$headers"     headers of a response, beside those that all have
+    "$headers"     headers of a response, beside those that all have and those of its error codes
     "$body"        content in JSON: a schema, or a list of those it may have
-    "$codes"       the body of an error: one of these codes, and the members that stand beside it
+    "$codes"       the body of an error: one of these codes, and the members that stand beside it;
+                   `surface/error_codes.py` says which headers and which delay come with a code
 
 HEAD and OPTIONS follow from GET and POST.
 """
@@ -15,6 +16,7 @@ HEAD and OPTIONS follow from GET and POST.
 from __future__ import annotations
 
 import json
+from http import HTTPStatus
 from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -22,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from fleetcast.accounts.keys import SCOPES
 from fleetcast.config.sections import FAMILIES
 from fleetcast.engine import AGGREGATIONS, INTERVALS, MEASUREMENTS
+from fleetcast.surface.error_codes import ERROR_CODES
 
 if TYPE_CHECKING:
     from fleetcast.config.sections import Limits
@@ -49,7 +52,22 @@ Object = dict[str, Any]
 def document(limits: Limits) -> Object:
     """The whole document, with the limits in force."""
     text = files("fleetcast.admin").joinpath("openapi.json").read_text("utf-8")
-    values = {
+    whole: Object = json.loads(text)
+    common = whole.pop("$responses")
+    for path, operations in whole["paths"].items():
+        for operation in operations.values():
+            _complete(operation, common)
+        if "get" in operations:
+            operations["head"] = _head(operations["get"])
+        operations["options"] = _options(path, common["any"])
+    components = whole["components"]
+    components["responses"] = _responses(components["responses"])
+    filled: Object = _filled(whole, _values(limits))
+    return filled
+
+
+def _values(limits: Limits) -> Object:
+    return {
         "version": version("fleetcast"),
         "measurements": list(MEASUREMENTS),
         "intervals": list(INTERVALS),
@@ -65,18 +83,11 @@ def document(limits: Limits) -> Object:
         "batch_records_max": limits.batch_records_max,
         "link_ids_max": limits.link_ids_max,
         "body_size": f"At most {limits.body_bytes_max / _MIB:g} MiB.",
+        "www_authenticate": dict(ERROR_CODES["auth_failed"].headers)["WWW-Authenticate"],
+        "accept_encoding": dict(ERROR_CODES["unsupported_content_encoding"].headers)[
+            "Accept-Encoding"
+        ],
     }
-    filled: Object = _filled(json.loads(text), values)
-    common = filled.pop("$responses")
-    for path, operations in filled["paths"].items():
-        for operation in operations.values():
-            _complete(operation, common)
-        if "get" in operations:
-            operations["head"] = _head(operations["get"])
-        operations["options"] = _options(path, common["any"])
-    components = filled["components"]
-    components["responses"] = _responses(components["responses"])
-    return filled
 
 
 def _filled(part: Any, values: Object) -> Any:  # noqa: ANN401  any JSON
@@ -89,6 +100,18 @@ def _filled(part: Any, values: Object) -> Any:  # noqa: ANN401  any JSON
         return part
     whole = {name: _filled(value, values) for name, value in part.items()}
     return _error(whole.pop("$codes"), whole) if "$codes" in whole else whole
+
+
+def _error(codes: list[str], members: Object) -> Object:
+    code = {"const": codes[0]} if len(codes) == 1 else {"enum": codes}
+    if ERROR_CODES[codes[0]].http == HTTPStatus.SERVICE_UNAVAILABLE:
+        members["retry_after_seconds"] = {"type": "integer", "minimum": 1}
+    return {
+        "type": "object",
+        "required": ["error", *members],
+        "properties": {"error": {"type": "string", **code}, **members},
+        "additionalProperties": False,
+    }
 
 
 def _complete(operation: Object, common: Object) -> None:
@@ -105,13 +128,21 @@ def _complete(operation: Object, common: Object) -> None:
 def _responses(given: Object) -> Object:
     """The responses with their headers and their content; references as they are."""
     return {
-        name: response if "$ref" in response else _with_headers(_with_content(response))
+        name: response if "$ref" in response else _with_content(_with_headers(response))
         for name, response in given.items()
     }
 
 
 def _with_headers(given: Object) -> Object:
-    names = (*_ALL_HEADERS, *given.pop("$headers", ()))
+    body = given.get("$body", [])
+    parts = body if isinstance(body, list) else [body]
+    names = [*_ALL_HEADERS, *given.pop("$headers", ())]
+    names += [
+        name
+        for part in parts
+        for code in part.get("$codes", ())
+        for name in ERROR_CODES[code].header_names
+    ]
     return {**given, "headers": {name: {"$ref": f"#/components/headers/{name}"} for name in names}}
 
 
@@ -121,16 +152,6 @@ def _with_content(given: Object) -> Object:
         return given
     schema = {"oneOf": body} if isinstance(body, list) else body
     return {**given, "content": {"application/json": {"schema": schema}}}
-
-
-def _error(codes: list[str], members: Object) -> Object:
-    code = {"const": codes[0]} if len(codes) == 1 else {"enum": codes}
-    return {
-        "type": "object",
-        "required": ["error", *members],
-        "properties": {"error": {"type": "string", **code}, **members},
-        "additionalProperties": False,
-    }
 
 
 def _parameter(given: Object) -> Object:
