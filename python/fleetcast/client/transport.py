@@ -8,9 +8,12 @@ from typing import Protocol
 
 import grpc
 
-from fleetcast.protobuf import fields
+from fleetcast.protobuf import fields, messages, texts
 
 _METHOD = "/fleet.telemetry.v1.TelemetryIngest/Write"
+_RETRY_INFO = "google.rpc.RetryInfo"
+# Fields of google.rpc.Status, google.protobuf.Any and RetryInfo.
+_STATUS_DETAILS, _ANY_TYPE_URL, _ANY_VALUE, _RETRY_DELAY = 3, 1, 2, 1
 _MESSAGE_BYTES_MAX = -1  # the server has the say
 _OPTIONS = (
     ("grpc.max_send_message_length", _MESSAGE_BYTES_MAX),
@@ -125,19 +128,14 @@ def _retry_seconds(status: bytes | str | None) -> float | None:
     if not isinstance(status, bytes):
         return None
     try:
-        for number, detail in fields(status):
-            if number == 3 and isinstance(detail, bytes):  # noqa: PLR2004  Status.details
-                content = dict(fields(detail))
-                if str(content.get(1)).endswith("google.rpc.RetryInfo'"):
-                    info = dict(fields(_message(content.get(2))))
-                    delay = dict(fields(_message(info.get(1))))
-                    seconds, nanos = delay.get(1, 0), delay.get(2, 0)
-                    if isinstance(seconds, int) and isinstance(nanos, int):
-                        return seconds + nanos / 1e9
-    except ValueError:
+        for detail in messages(status, _STATUS_DETAILS):
+            type_url = "".join(texts(detail, _ANY_TYPE_URL)[-1:])
+            if type_url.rpartition("/")[2] == _RETRY_INFO:
+                info = messages(detail, _ANY_VALUE)[-1]
+                delay = dict(fields(messages(info, _RETRY_DELAY)[-1]))
+                seconds, nanos = delay.get(1, 0), delay.get(2, 0)
+                if isinstance(seconds, int) and isinstance(nanos, int):
+                    return seconds + nanos / 1e9
+    except (ValueError, IndexError):  # no message, or one without the fields
         return None
     return None
-
-
-def _message(value: bytes | int | None) -> bytes:
-    return value if isinstance(value, bytes) else b""
