@@ -10,7 +10,7 @@ import sys
 from contextlib import contextmanager
 
 from fleetcast.http.server.arbiter import HttpServer
-from fleetcast.http.server.limits import Limits
+from fleetcast.http.server.limits import ConnectionLimits
 
 
 def application(environ, start_response):
@@ -30,7 +30,7 @@ def serving():
 def main():
     fd, workers, threads = sys.argv[1:]
     settings = {"bind": f"fd://{fd}", "workers": int(workers), "threads": int(threads)}
-    HttpServer(serving, limits=Limits, settings=settings).run()
+    HttpServer(serving, limits=ConnectionLimits, settings=settings).run()
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from urllib.parse import parse_qs
 
 from fleetcast.http.server.arbiter import HttpServer
-from fleetcast.http.server.limits import Limits
+from fleetcast.http.server.limits import ConnectionLimits
 
 
 def application(environ, start_response):
@@ -61,7 +61,7 @@ def serving():
 
 def main():
     fd, limits, settings = int(sys.argv[1]), json.loads(sys.argv[2]), json.loads(sys.argv[3])
-    made = Limits(**limits)
+    made = ConnectionLimits(**limits)
     HttpServer(serving, limits=lambda: made, settings={"bind": f"fd://{fd}", **settings}).run()
 
 

@@ -12,7 +12,7 @@ from gunicorn.config import Config
 from client import PATIENCE_SECONDS, Client, serve
 from fleetcast.http.server.connection import Step
 from fleetcast.http.server.framing import ParserSettings
-from fleetcast.http.server.limits import Limits
+from fleetcast.http.server.limits import ConnectionLimits
 from fleetcast.http.server.loop import Loop
 from fleetcast.http.server.waiting import Waiting
 
@@ -205,7 +205,7 @@ def from_address(address, port):
 @pytest.fixture
 def loop_and_listener():
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        limits = Limits(connections_max=1)
+        limits = ConnectionLimits(connections_max=1)
         loop = Loop(
             [listener],
             ParserSettings(Config()),

@@ -14,7 +14,7 @@ from fleetcast.composition.shared_settings import Live, SharedSettings
 from fleetcast.engine import peek
 from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.http.server.arbiter import HttpServer
-from fleetcast.http.server.limits import Limits
+from fleetcast.http.server.limits import ConnectionLimits
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.logs import configure_logs, logging_config
 from fleetcast.metrics import Shared
@@ -37,7 +37,7 @@ def main() -> None:
     end_with_supervisor()
     server = HttpServer(
         lambda: admin_application(configuration),
-        limits=Limits,
+        limits=ConnectionLimits,
         settings={
             "bind": f"fd://{configuration.listener_fd}",
             "workers": 1,

@@ -9,7 +9,7 @@ from fleetcast.composition.services import http_application
 from fleetcast.composition.shared_settings import Live, SharedSettings
 from fleetcast.http.accounting import Refusals
 from fleetcast.http.server.arbiter import HttpServer
-from fleetcast.http.server.limits import Limits
+from fleetcast.http.server.limits import ConnectionLimits
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.logs import configure_logs, logging_config, write_served
 from fleetcast.metrics import Counters, Shared, sample
@@ -69,8 +69,8 @@ def main() -> None:
     server.run()
 
 
-def _limits(settings: Settings) -> Limits:
-    return Limits(
+def _limits(settings: Settings) -> ConnectionLimits:
+    return ConnectionLimits(
         body_bytes_max=settings.limits.body_bytes_max,
         read_deadline_seconds=settings.http.read_deadline_seconds,
         request_deadline_seconds=settings.http.request_deadline_seconds,

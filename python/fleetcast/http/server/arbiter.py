@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
 
     from fleetcast.http.server.framing import Malformed
-    from fleetcast.http.server.limits import Limits
+    from fleetcast.http.server.limits import ConnectionLimits
 
     Serving = Callable[[], AbstractContextManager[WSGIApplication]]
 
@@ -54,7 +54,11 @@ class HttpServer(BaseApplication):  # type: ignore[misc] # gunicorn has no types
     """
 
     def __init__(
-        self, serving: Serving, *, limits: Callable[[], Limits], settings: Mapping[str, object]
+        self,
+        serving: Serving,
+        *,
+        limits: Callable[[], ConnectionLimits],
+        settings: Mapping[str, object],
     ) -> None:
         self.limits = limits
         self.observe: Callable[[int, int, int], None] = _ignore

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from fleetcast.http.server.framing import Head, Malformed, ParserSettings
     from fleetcast.http.server.holding import Holding
-    from fleetcast.http.server.limits import Limits
+    from fleetcast.http.server.limits import ConnectionLimits
 
 _PEEK_BYTES = 16_384
 _DISCARD_BYTES = 65_536
@@ -67,7 +67,7 @@ class Connection:
         sock: socket.socket,
         peer: object,
         settings: ParserSettings,
-        limits: Callable[[], Limits],
+        limits: Callable[[], ConnectionLimits],
         malformed: Callable[[object, Malformed], None],
         now: float,
     ) -> None:

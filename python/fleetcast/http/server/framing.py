@@ -29,7 +29,7 @@ from fleetcast.surface.error_codes import ERROR_CODES
 if TYPE_CHECKING:
     from gunicorn.config import Config  # type: ignore[import-untyped]
 
-    from fleetcast.http.server.limits import Limits
+    from fleetcast.http.server.limits import ConnectionLimits
 
 HEAD_END = b"\r\n\r\n"
 METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
@@ -91,7 +91,7 @@ def head_bytes(held: bytearray, fresh: bytes) -> int:
     return len(fresh) if found < 0 else found + len(HEAD_END) - len(overlap)
 
 
-def parse(settings: ParserSettings, held: bytearray, limits: Limits) -> Head | None:
+def parse(settings: ParserSettings, held: bytearray, limits: ConnectionLimits) -> Head | None:
     """The head in `held`, or `None` while it is incomplete.
 
     Raises `Malformed`, also for a beginning that no continuation can mend.
@@ -132,7 +132,7 @@ def gunicorn_head(settings: ParserSettings, held: bytearray) -> Told:
     )
 
 
-def _beyond_repair(held: bytearray, settings: ParserSettings, limits: Limits) -> bool:
+def _beyond_repair(held: bytearray, settings: ParserSettings, limits: ConnectionLimits) -> bool:
     line_end = held.find(b"\r\n", 2)
     return (
         len(held) > limits.head_bytes_max
@@ -141,7 +141,7 @@ def _beyond_repair(held: bytearray, settings: ParserSettings, limits: Limits) ->
     )
 
 
-def _judge(told: Told, limits: Limits) -> Head:
+def _judge(told: Told, limits: ConnectionLimits) -> Head:
     body_bytes = int(told.fields.get("CONTENT_LENGTH", 0))
     writes = told.method in METHODS_WITH_BODY
     oversized = writes and body_bytes > limits.body_bytes_max

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ConnectionLimits:
     """Bounds of a connection in bytes and seconds. The defaults are the contract's."""
 
     body_bytes_max: int = 1_048_576

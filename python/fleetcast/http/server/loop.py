@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fleetcast.http.server.framing import Malformed, ParserSettings
-    from fleetcast.http.server.limits import Limits
+    from fleetcast.http.server.limits import ConnectionLimits
     from fleetcast.http.server.waiting import Waiting
 
 logger = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ class Loop:
         self,
         listeners: Sequence[socket.socket],
         settings: ParserSettings,
-        limits: Callable[[], Limits],
+        limits: Callable[[], ConnectionLimits],
         waiting: Waiting,
         malformed: Callable[[object, Malformed], None],
     ) -> None:

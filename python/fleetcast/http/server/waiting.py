@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from fleetcast.http.server.connection import Connection
-    from fleetcast.http.server.limits import Limits
+    from fleetcast.http.server.limits import ConnectionLimits
 
 _WRITE, _SMALL_READ, _LARGE_READ = "write", "small read", "large read"
 _OVER_SHARE = "over share"  # owns the turns in which requests are refused; no account, no address
@@ -36,7 +36,7 @@ _SIZES_MAX = 65_536  # answers whose size is remembered
 class Waiting:
     """The queue between the loop and `2 * threads` threads. Safe to share between threads."""
 
-    def __init__(self, threads: int, limits: Callable[[], Limits]) -> None:
+    def __init__(self, threads: int, limits: Callable[[], ConnectionLimits]) -> None:
         self._limits = limits
         self._owners = KeyOwners()
         self._requests = Share()

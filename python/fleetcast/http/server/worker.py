@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
-    """Serves an `HttpServer`'s application; that is where its `Limits` come from."""
+    """Serves an `HttpServer`'s application; that is where its `ConnectionLimits` come from."""
 
     alive: bool
 
