@@ -4,10 +4,9 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{
-    CompactionLock, Counts, FirstIds, LogEntry, NamesPage, NewBlock, NewNames, NewSegment,
-    READ_BYTES_MAX, SegmentId, Store, View,
-};
+use super::interface::{CompactionLock, NewSegment, SegmentId, Store};
+use super::log::{Counts, LogEntry, NewBlock, READ_BYTES_MAX, View};
+use super::names::{FirstIds, NamesPage, NewNames};
 use crate::model::error::{Error, Result};
 
 /// A store that lives and dies with the process.
@@ -105,7 +104,7 @@ impl Store for MemoryStore {
             return Ok(None);
         }
         let first = state.next;
-        state.next = first.behind(names)?;
+        state.next = first.after(names)?;
         state.names.push(NamesPage::new(after + 1, first, names));
         Ok(Some(first))
     }

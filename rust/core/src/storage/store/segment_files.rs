@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::{CompactionLock, NewSegment, SegmentId};
+use super::interface::{CompactionLock, NewSegment, SegmentId};
 use crate::model::error::{Error, Result};
 
 const LOCK_FILE: &str = "compaction.lock";

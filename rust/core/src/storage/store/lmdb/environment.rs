@@ -1,8 +1,5 @@
 //! An LMDB environment that grows by itself, never survives a fork, and frees stale readers.
 
-use std::fs::File;
-use std::io;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{PoisonError, RwLock};
@@ -15,7 +12,9 @@ use heed::{
 use super::check;
 use super::claim::Claim;
 use super::commit_marks::CommitMarks;
-use crate::model::error::{Error, Result, is_disk_full};
+use super::disk_space::{can_grow, open_lock_file};
+use super::errors::{TxnError, TxnResult, database_error, open_error};
+use crate::model::error::{Error, Result};
 
 /// Map of a new environment, bytes. The map is address space, not memory or disk.
 const MAP_BYTES_MIN: usize = 64 << 20;
@@ -25,10 +24,6 @@ const READERS_MAX: u32 = 1_024;
 
 /// Commits between two looks for readers whose process is gone: bounds the pages they pin.
 pub(super) const COMMITS_PER_CHECK: u32 = 256;
-
-/// Bytes by which a file must be able to grow if a write that LMDB could not finish is not to be
-/// put down to a full disk.
-const ROOM_BYTES_MIN: u64 = 1 << 20;
 
 /// Snapshots tried for one whose head page is not written over before it is read, which takes two
 /// commits.
@@ -68,7 +63,7 @@ impl Environment {
         #[expect(unsafe_code, reason = "a memory-mapped file cannot be opened safely")]
         let env = unsafe { options.flags(EnvFlags::NO_SUB_DIR).open(path) };
         let env = env.map_err(|error| open_error(path, error))?;
-        let lock_file = reserve_lock_file(path)?;
+        let lock_file = open_lock_file(path)?;
         let opened = Self {
             env,
             commits: CommitMarks::on(lock_file),
@@ -267,7 +262,7 @@ impl Environment {
                 // fault on a full disk after all, then the old state still stands: LMDB commits by
                 // a page that it writes last, and refuses all work when that one fails.
                 Err(TxnError::Lmdb(heed::Error::Io(error)))
-                    if error.raw_os_error() == Some(libc::EIO) && self.has_no_room() =>
+                    if error.raw_os_error() == Some(libc::EIO) && self.is_disk_full() =>
                 {
                     return Err(Error::DiskFull);
                 }
@@ -297,16 +292,8 @@ impl Environment {
     }
 
     /// Whether the file cannot get longer.
-    fn has_no_room(&self) -> bool {
-        let length = || {
-            let file = self.env.try_clone_inner_file().ok()?;
-            Some((file.metadata().ok()?.len(), file))
-        };
-        length().is_some_and(|(length, file)| {
-            let reserved = reserve(&file, libc::FALLOC_FL_KEEP_SIZE, length, ROOM_BYTES_MIN);
-            let is_at_limit = length.saturating_add(ROOM_BYTES_MIN) > file_bytes_max();
-            is_at_limit || reserved.is_err_and(|error| is_disk_full(&error))
-        })
+    fn is_disk_full(&self) -> bool {
+        self.env.try_clone_inner_file().is_ok_and(|file| !can_grow(&file))
     }
 
     /// What LMDB says of itself.
@@ -332,94 +319,7 @@ fn committed<C>(
     }
 }
 
-/// Gives every byte of the lock file its place on disk. LMDB leaves holes in it and writes through
-/// a map, which on a full disk would end the process.
-fn reserve_lock_file(path: &Path) -> Result<File> {
-    let mut lock_path = path.as_os_str().to_owned();
-    lock_path.push("-lock");
-    let lock_path = PathBuf::from(lock_path);
-    let opened = || {
-        let file = File::options().read(true).write(true).open(&lock_path)?;
-        reserve(&file, 0, 0, file.metadata()?.len())?;
-        Ok(file)
-    };
-    opened().map_err(|error| Error::io("reserve space for", &lock_path, error))
-}
-
-/// Gives `bytes` of `file` from `first` on their place on disk, where the file system can.
-fn reserve(file: &File, mode: libc::c_int, first: u64, bytes: u64) -> io::Result<()> {
-    let offset = |bytes| libc::off_t::try_from(bytes).map_err(io::Error::other);
-    let (first, bytes) = (offset(first)?, offset(bytes)?);
-    // SAFETY: the descriptor is open, and the call touches no memory of ours.
-    #[expect(unsafe_code, reason = "the standard library cannot reserve space")]
-    let reserved = unsafe { libc::fallocate(file.as_raw_fd(), mode, first, bytes) } == 0;
-    match io::Error::last_os_error() {
-        error if !reserved && error.raw_os_error() != Some(libc::EOPNOTSUPP) => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// The limit on the size of files that this process runs under; reserving space does not meet it.
-fn file_bytes_max() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: the call writes to `limit` and nowhere else.
-    #[expect(unsafe_code, reason = "the standard library knows no limits of a process")]
-    unsafe {
-        libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit)
-    };
-    limit.rlim_cur
-}
-
 /// Twice `used`, a multiple of every page size, at least [`MAP_BYTES_MIN`].
 fn map_bytes_for(used: usize) -> usize {
     used.saturating_mul(2).max(MAP_BYTES_MIN) / MAP_BYTES_MIN * MAP_BYTES_MIN
-}
-
-/// What stops a transaction: LMDB, or what the engine found in it.
-pub(super) enum TxnError {
-    Lmdb(heed::Error),
-    Engine(Error),
-}
-
-pub(super) type TxnResult<R> = std::result::Result<R, TxnError>;
-
-impl From<heed::Error> for TxnError {
-    fn from(error: heed::Error) -> Self {
-        Self::Lmdb(error)
-    }
-}
-
-impl From<io::Error> for TxnError {
-    fn from(error: io::Error) -> Self {
-        Self::Lmdb(error.into())
-    }
-}
-
-impl From<Error> for TxnError {
-    fn from(error: Error) -> Self {
-        Self::Engine(error)
-    }
-}
-
-/// The engine's word for what LMDB answered while doing `what`.
-fn database_error(what: &'static str, error: heed::Error) -> Error {
-    match error {
-        heed::Error::Io(source) if is_disk_full(&source) => Error::DiskFull,
-        heed::Error::Io(source) => Error::Io { what: what.to_owned(), source },
-        heed::Error::Mdb(
-            MdbError::Corrupted
-            | MdbError::PageNotFound
-            | MdbError::Invalid
-            | MdbError::VersionMismatch,
-        ) => Error::Corrupt { what: "the store's database" },
-        heed::Error::Mdb(MdbError::Panic) => Error::Poisoned,
-        other => Error::Database { what, message: other.to_string() },
-    }
-}
-
-fn open_error(path: &Path, error: heed::Error) -> Error {
-    match error {
-        heed::Error::Io(source) => Error::io("open", path, source),
-        other => database_error("open the store", other),
-    }
 }

@@ -5,13 +5,17 @@
 
 mod claim;
 mod commit_marks;
+mod disk_space;
+mod errors;
 mod file;
+mod records;
 
 mod check;
 
 mod environment;
 
-mod records;
+mod tables;
+
 mod store;
 
 mod peek;

@@ -6,8 +6,6 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use super::super::Counts;
-use super::super::segment_files::SegmentFiles;
 use super::file::{
     CORRUPT, ENTRIES_AT, FREE_TREE_AT, IS_TREE, MAIN_TREE_AT, NO_ROOT, ROOT_AT, TRANSACTION_AT,
     TREE_BYTES, bytes_at, leaf_entry, u16_at, u64_at,
@@ -15,6 +13,8 @@ use super::file::{
 use super::records;
 use super::store::{LmdbStore, plane_path};
 use crate::model::error::{Error, Result};
+use crate::storage::store::log::Counts;
+use crate::storage::store::segment_files::SegmentFiles;
 
 /// Snapshots that are tried: each takes microseconds, and two commits meanwhile spoil it.
 const SNAPSHOTS_MAX: u32 = 32;

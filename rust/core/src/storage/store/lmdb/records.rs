@@ -2,10 +2,11 @@
 //!
 //! Each ends in a checksum of its key and itself. Blocks and names are sealed and need none.
 
-use super::super::{Counts, FirstIds, NamesPage, NewNames};
 use crate::model::batch::FieldType;
 use crate::model::error::{Error, Result};
 use crate::model::names::FieldId;
+use crate::storage::store::log::Counts;
+use crate::storage::store::names::{FirstIds, NamesPage, NewNames};
 
 /// Version of the environment's layout.
 const FORMAT_VERSION: u32 = 2;

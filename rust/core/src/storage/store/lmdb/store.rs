@@ -3,22 +3,19 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use heed::byteorder::BigEndian;
-use heed::types::{Bytes, U64};
-use heed::{Database, PutFlags, RoTxn, RwTxn};
+use heed::types::Bytes;
+use heed::{PutFlags, RwTxn};
 
-use super::super::group::GroupCommit;
-use super::super::segment_files::SegmentFiles;
-use super::super::{
-    CompactionLock, Counts, FirstIds, LogEntry, NamesPage, NewBlock, NewNames, NewSegment,
-    READ_BYTES_MAX, SegmentId, Store, View,
-};
-use super::environment::{Environment, TxnResult};
+use super::environment::Environment;
+use super::errors::TxnResult;
 use super::records;
+use super::tables::{Tables, copy_after};
 use crate::model::error::{Error, Result};
-
-pub(super) type Sequenced = Database<'static, U64<BigEndian>, Bytes>;
-type Plain = Database<'static, Bytes, Bytes>;
+use crate::storage::store::group_commit::GroupCommit;
+use crate::storage::store::interface::{CompactionLock, NewSegment, SegmentId, Store};
+use crate::storage::store::log::{Counts, LogEntry, NewBlock, View};
+use crate::storage::store::names::{FirstIds, NamesPage, NewNames};
+use crate::storage::store::segment_files::SegmentFiles;
 
 /// A store in `DIRECTORY/plane.mdb`. Several processes may have it open at once, each once.
 pub struct LmdbStore {
@@ -27,18 +24,6 @@ pub struct LmdbStore {
     segments: SegmentFiles,
     group: GroupCommit<Vec<NewBlock>>,
     poisoned: AtomicBool,
-}
-
-pub(super) struct Tables {
-    /// `"head"` -> [`records::Head`].
-    pub(super) meta: Plain,
-    /// Page number -> ids and sealed names.
-    pub(super) names: Sequenced,
-    /// Position -> sealed block.
-    pub(super) log: Sequenced,
-    /// An entry for each series and for each field: only version 1 had them, to look names up. The
-    /// first write empties them.
-    pub(super) version_1: [Option<Plain>; 2],
 }
 
 const TABLE_COUNT: u32 = 5;
@@ -166,7 +151,7 @@ impl Store for LmdbStore {
             }
             let mut head = self.tables.head(txn)?;
             let first = self.tables.next_ids(txn, &head)?;
-            head.next_ids = Some(first.behind(names)?);
+            head.next_ids = Some(first.after(names)?);
             let page = records::encode_names(last + 1, first, names);
             self.tables.names.put_with_flags(txn, PutFlags::APPEND, &(last + 1), &page)?;
             self.tables.put_head(txn, head)?;
@@ -297,63 +282,10 @@ impl Store for LmdbStore {
     }
 }
 
-impl Tables {
-    pub(super) fn head(&self, txn: &RoTxn<'_>) -> TxnResult<records::Head> {
-        match self.meta.get(txn, records::HEAD)? {
-            Some(bytes) => Ok(records::Head::decode(bytes)?),
-            None => Ok(records::Head::default()),
-        }
-    }
-
-    fn put_head(&self, txn: &mut RwTxn<'_>, mut head: records::Head) -> TxnResult<()> {
-        head.next_ids = Some(self.next_ids(txn, &head)?);
-        for table in self.version_1.iter().flatten() {
-            if !table.is_empty(txn)? {
-                table.clear(txn)?;
-            }
-        }
-        Ok(self.meta.put(txn, records::HEAD, &head.encode())?)
-    }
-
-    /// What the names of the next page get as ids.
-    fn next_ids(&self, txn: &RoTxn<'_>, head: &records::Head) -> TxnResult<FirstIds> {
-        if let Some(next) = head.next_ids {
-            return Ok(next);
-        }
-        // Names were never removed, so their number was the next id.
-        let next = |table: Option<Plain>| -> TxnResult<u32> {
-            let number = table.map_or(Ok(0), |table| table.len(txn))?;
-            Ok(u32::try_from(number).map_err(|_| Error::Corrupt { what: "a catalog entry" })?)
-        };
-        let [series, fields] = self.version_1;
-        Ok(FirstIds { series: next(series)?, field: next(fields)? })
-    }
-}
-
 pub(super) fn plane_path(directory: &Path) -> PathBuf {
     directory.join("plane.mdb")
 }
 
 fn log_entries(copied: Vec<(u64, Vec<u8>)>) -> Vec<LogEntry> {
     copied.into_iter().map(|(sequence, sealed)| LogEntry { sequence, sealed }).collect()
-}
-
-fn copy_after(table: Sequenced, txn: &RoTxn<'_>, after: u64) -> TxnResult<Vec<(u64, Vec<u8>)>> {
-    let mut copied = Vec::new();
-    let mut bytes = 0;
-    let range = (std::ops::Bound::Excluded(after), std::ops::Bound::Unbounded);
-    for item in table.range(txn, &range)? {
-        let (key, value) = item?;
-        // Positions have no gaps, so a damaged key shows.
-        let before = copied.last().map_or(after, |(key, _): &(u64, _)| *key);
-        if before.checked_add(1) != Some(key) {
-            return Err(Error::Corrupt { what: "the order of the store's records" }.into());
-        }
-        bytes += value.len();
-        copied.push((key, value.to_vec()));
-        if bytes >= READ_BYTES_MAX {
-            break;
-        }
-    }
-    Ok(copied)
 }

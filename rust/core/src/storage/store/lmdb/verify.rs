@@ -2,8 +2,9 @@
 
 use heed::RoTxn;
 
-use super::environment::TxnResult;
-use super::store::{LmdbStore, Sequenced};
+use super::errors::TxnResult;
+use super::store::LmdbStore;
+use super::tables::Sequenced;
 use crate::model::error::Result;
 
 impl LmdbStore {

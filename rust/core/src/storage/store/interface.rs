@@ -1,0 +1,153 @@
+//! The promises of every store of a tenant, whatever keeps the bytes.
+//!
+//! A store sees only sealed bytes; what they mean is known above it. The promises are weak enough
+//! for a replicated store behind a network: names and blocks are only ever appended, names by
+//! compare-and-swap, and no call needs a transaction across another.
+
+use super::log::{Counts, LogEntry, NewBlock, View};
+use super::names::{FirstIds, NamesPage, NewNames};
+use crate::model::error::Result;
+
+/// Id of a segment, drawn at random for each.
+pub type SegmentId = [u8; 16];
+
+/// A segment that is being written. Dropped before [`Self::finish`], nothing of it counts.
+pub trait NewSegment {
+    /// Appends bytes.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn append(&mut self, bytes: &[u8]) -> Result<()>;
+
+    /// Makes the segment durable, its name as well.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn finish(self: Box<Self>) -> Result<()>;
+}
+
+/// Held by the one compactor of a store, over all processes; freed with the process at the latest.
+pub trait CompactionLock: Send {}
+
+/// The bytes of one tenant. Every method may be called from any thread.
+///
+/// # Errors
+/// Every method returns the errors of [`crate::model::error::Error`] that the machine causes; none of
+/// them means that part of a call took effect, except [`crate::model::error::Error::Poisoned`] and
+/// [`crate::model::error::Error::Io`] out of [`Self::append`]: then the block may or may not be stored.
+pub trait Store: Send + Sync {
+    /// Appends a page of names under ids that no name has yet. `None`, and nothing is stored, where
+    /// `after` is not the last page: the caller has to look at the others first, since the names
+    /// may have their ids by now.
+    ///
+    /// # Errors
+    /// See [`Store`]; after [`crate::model::error::Error::Io`] the page may be stored.
+    fn append_names(&self, after: u64, names: &NewNames) -> Result<Option<FirstIds>>;
+
+    /// Pages of names registered after page `after`, oldest first, at least one if there is any.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn names_after(&self, after: u64) -> Result<Vec<NamesPage>>;
+
+    /// Appends blocks and their counts, all or none of them. On return they are durable, and every
+    /// later [`Self::log_after`] of any process shows them, in order and side by side.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn append(&self, blocks: Vec<NewBlock>) -> Result<()>;
+
+    /// What a reader needs that has applied everything up to position `after` and holds the
+    /// manifest of `generation`.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn view(&self, after: u64, generation: u64) -> Result<View>;
+
+    /// Blocks after position `after` that are not compacted, oldest first; some, not necessarily
+    /// all: empty means none.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn log_after(&self, after: u64) -> Result<Vec<LogEntry>>;
+
+    /// The blocks at these positions, ascending, in order.
+    ///
+    /// # Errors
+    /// See [`Store`]; [`crate::model::error::Error::Stale`] for a position that was compacted, and
+    /// [`crate::model::error::Error::Corrupt`] for one that never was.
+    fn log_get(&self, sequences: &[u64]) -> Result<Vec<LogEntry>>;
+
+    /// The last position of the log, 0 where it is empty.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn head(&self) -> Result<u64>;
+
+    /// Counters since the store was made.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn counts(&self) -> Result<Counts>;
+
+    /// Takes the lock of the one compactor, `None` where another holds it. Whatever earlier holders
+    /// committed is read from then on, even where they died of it.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn lock_compaction(&self) -> Result<Option<Box<dyn CompactionLock>>>;
+
+    /// Begins a segment. Nobody sees it before a manifest names it.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn create_segment(&self, id: &SegmentId) -> Result<Box<dyn NewSegment>>;
+
+    /// `length` bytes of a segment from `offset` on.
+    ///
+    /// # Errors
+    /// See [`Store`]; [`crate::model::error::Error::Stale`] where the segment is gone,
+    /// [`crate::model::error::Error::Corrupt`] where it ends before.
+    fn read_segment(&self, id: &SegmentId, offset: u64, length: usize) -> Result<Vec<u8>>;
+
+    /// Every segment there is, named by a manifest or not.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn segments(&self) -> Result<Vec<SegmentId>>;
+
+    /// Removes a segment that no manifest names any more.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn remove_segment(&self, id: &SegmentId) -> Result<()>;
+
+    /// Replaces the manifest of `generation` by the next and, in the same commit, removes the log
+    /// up to position `compacted`. False, and nothing is changed, where it is another by now.
+    ///
+    /// # Errors
+    /// See [`Store`]; after [`crate::model::error::Error::Io`] it may have been replaced.
+    fn replace_manifest(&self, generation: u64, manifest: &[u8], compacted: u64) -> Result<bool>;
+
+    /// Sets how many seconds rows are kept, 0 for ever.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn set_retention(&self, seconds: u64) -> Result<()>;
+
+    /// Bytes that the store occupies on disk, its own overhead included.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn stored_bytes(&self) -> Result<u64>;
+
+    /// Ends the work of this handle: every later call fails with [`crate::model::error::Error::Closed`],
+    /// also where a longer piece of work that is under way makes it.
+    fn close(&self);
+
+    /// Whether [`Self::close`] was called, for work that needs nothing of the store.
+    ///
+    /// # Errors
+    /// [`crate::model::error::Error::Closed`].
+    fn check_open(&self) -> Result<()>;
+}

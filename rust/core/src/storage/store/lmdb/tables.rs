@@ -1,0 +1,85 @@
+//! The named tables of the environment, and the records that are read in every transaction.
+
+use heed::byteorder::BigEndian;
+use heed::types::{Bytes, U64};
+use heed::{Database, RoTxn, RwTxn};
+
+use super::errors::TxnResult;
+use super::records;
+use crate::model::error::Error;
+use crate::storage::store::log::READ_BYTES_MAX;
+use crate::storage::store::names::FirstIds;
+
+pub(super) type Sequenced = Database<'static, U64<BigEndian>, Bytes>;
+type Plain = Database<'static, Bytes, Bytes>;
+
+/// Tables of a store.
+pub(super) struct Tables {
+    /// `"head"` -> [`records::Head`].
+    pub(super) meta: Plain,
+    /// Page number -> ids and sealed names.
+    pub(super) names: Sequenced,
+    /// Position -> sealed block.
+    pub(super) log: Sequenced,
+    /// An entry for each series and for each field: only version 1 had them, to look names up. The
+    /// first write empties them.
+    pub(super) version_1: [Option<Plain>; 2],
+}
+
+impl Tables {
+    pub(super) fn head(&self, txn: &RoTxn<'_>) -> TxnResult<records::Head> {
+        match self.meta.get(txn, records::HEAD)? {
+            Some(bytes) => Ok(records::Head::decode(bytes)?),
+            None => Ok(records::Head::default()),
+        }
+    }
+
+    pub(super) fn put_head(&self, txn: &mut RwTxn<'_>, mut head: records::Head) -> TxnResult<()> {
+        head.next_ids = Some(self.next_ids(txn, &head)?);
+        for table in self.version_1.iter().flatten() {
+            if !table.is_empty(txn)? {
+                table.clear(txn)?;
+            }
+        }
+        Ok(self.meta.put(txn, records::HEAD, &head.encode())?)
+    }
+
+    /// Ids of the first names of the next page.
+    pub(super) fn next_ids(&self, txn: &RoTxn<'_>, head: &records::Head) -> TxnResult<FirstIds> {
+        if let Some(next) = head.next_ids {
+            return Ok(next);
+        }
+        // Names were never removed, so their number was the next id.
+        let next = |table: Option<Plain>| -> TxnResult<u32> {
+            let number = table.map_or(Ok(0), |table| table.len(txn))?;
+            Ok(u32::try_from(number).map_err(|_| Error::Corrupt { what: "a catalog entry" })?)
+        };
+        let [series, fields] = self.version_1;
+        Ok(FirstIds { series: next(series)?, field: next(fields)? })
+    }
+}
+
+/// Copies the records with keys greater than `after`, the first ones up to a bound in bytes.
+pub(super) fn copy_after(
+    table: Sequenced,
+    txn: &RoTxn<'_>,
+    after: u64,
+) -> TxnResult<Vec<(u64, Vec<u8>)>> {
+    let mut copied = Vec::new();
+    let mut bytes = 0;
+    let range = (std::ops::Bound::Excluded(after), std::ops::Bound::Unbounded);
+    for item in table.range(txn, &range)? {
+        let (key, value) = item?;
+        // Positions have no gaps, so a damaged key shows.
+        let before = copied.last().map_or(after, |(key, _): &(u64, _)| *key);
+        if before.checked_add(1) != Some(key) {
+            return Err(Error::Corrupt { what: "the order of the store's records" }.into());
+        }
+        bytes += value.len();
+        copied.push((key, value.to_vec()));
+        if bytes >= READ_BYTES_MAX {
+            break;
+        }
+    }
+    Ok(copied)
+}
