@@ -1,81 +1,23 @@
-//! Sealing: everything a tenant stores is encrypted and authenticated under that tenant's own key.
-//!
-//! The layout stands in `docs/format.md`, "Sealed blob" and "Key file". Each blob has an AES key of
-//! its own, derived from the tenant's data key and a random id, so no nonce can ever repeat: not
-//! after a crash, not between processes, not when a counter goes back.
+//! Sealing of blobs.
 
 use std::fmt;
-use std::mem::MaybeUninit;
-use std::ops::Deref;
 
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, Tag, UnboundKey};
-use ring::rand::{SecureRandom, SystemRandom};
 use ring::{hkdf, hmac};
-use zeroize::{Zeroize, Zeroizing};
 
+use super::key::DataKey;
+use super::random::{PLANE_ID_LEN, fill_random};
+use super::secret::Secret;
+use super::segment::{ID_LEN, SegmentSealer, TAG_LEN};
 use crate::model::error::{Error, Result};
-
-/// Bytes of a plane's id.
-pub const PLANE_ID_LEN: usize = 16;
 
 /// Bytes by which a sealed blob is longer than what it holds.
 pub const SEAL_OVERHEAD: usize = HEAD_LEN + TAG_LEN;
 
 const VERSION: u8 = 1;
-const ID_LEN: usize = 16;
 const HEAD_LEN: usize = 2 + ID_LEN;
-const TAG_LEN: usize = 16;
 
-const KEY_FILE_MAGIC: &[u8; 8] = b"fleetkey";
-const KEY_FILE_VERSION: u8 = 1;
-
-/// The key a tenant's bytes are sealed under; erased from memory when dropped.
-pub struct DataKey(Zeroizing<[u8; 32]>);
-
-impl DataKey {
-    /// A new random key.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Io`] if the system has no random bytes.
-    pub fn random() -> Result<Self> {
-        let mut key = Zeroizing::new([0; 32]);
-        fill_random(&mut *key)?;
-        Ok(Self(key))
-    }
-
-    /// A key of known bytes.
-    #[must_use]
-    pub fn from_bytes(bytes: &[u8; 32]) -> Self {
-        Self(Zeroizing::new(*bytes))
-    }
-}
-
-impl fmt::Debug for DataKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("DataKey(..)")
-    }
-}
-
-/// A new random plane id.
-///
-/// # Errors
-///
-/// [`Error::Io`] if the system has no random bytes.
-pub fn random_plane_id() -> Result<[u8; PLANE_ID_LEN]> {
-    let mut id = [0; PLANE_ID_LEN];
-    fill_random(&mut id)?;
-    Ok(id)
-}
-
-pub(crate) fn fill_random(bytes: &mut [u8]) -> Result<()> {
-    SystemRandom::new().fill(bytes).map_err(|ring::error::Unspecified| Error::Io {
-        what: "draw random bytes".to_owned(),
-        source: std::io::Error::other("the system's source of randomness failed"),
-    })
-}
-
-/// What a blob holds: part of what is authenticated, so one kind cannot pass for another.
+/// Kind of content of a blob: part of what is authenticated, so one kind cannot pass for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A block of the log.
@@ -100,48 +42,6 @@ impl Kind {
             Self::Beside => "a sealed value",
         }
     }
-}
-
-/// A key whose memory is overwritten when it is dropped, which ring does not do.
-struct Secret<K>(Box<MaybeUninit<K>>);
-
-impl<K> Secret<K> {
-    fn new(key: K) -> Self {
-        Self(Box::new(MaybeUninit::new(key)))
-    }
-}
-
-impl<K> Deref for Secret<K> {
-    type Target = K;
-
-    fn deref(&self) -> &K {
-        // SAFETY: it was initialized by `new`, and only `drop` erases it.
-        #[expect(unsafe_code, reason = "what is erased can hold no value afterwards")]
-        unsafe {
-            self.0.assume_init_ref()
-        }
-    }
-}
-
-impl<K> Drop for Secret<K> {
-    fn drop(&mut self) {
-        // SAFETY: it was initialized by `new`, and nobody uses it again.
-        #[expect(unsafe_code, reason = "what is erased can hold no value afterwards")]
-        unsafe {
-            erase(&mut self.0);
-        }
-    }
-}
-
-/// Drops what `slot` holds and writes zeros over it.
-///
-/// # Safety
-/// `slot` is initialized, and nobody takes it for that afterwards.
-#[expect(unsafe_code, reason = "what is erased can hold no value afterwards")]
-unsafe fn erase<K>(slot: &mut MaybeUninit<K>) {
-    // SAFETY: the caller's promise.
-    unsafe { slot.assume_init_drop() };
-    std::slice::from_mut(slot).zeroize();
 }
 
 /// Seals and opens blobs of one plane. Its keys are erased from memory when it is dropped.
@@ -195,7 +95,7 @@ impl Sealer {
         self.open_parts(kind, sealed).ok_or(Error::Corrupt { what: kind.what() })
     }
 
-    fn open_parts(&self, kind: Kind, sealed: &[u8]) -> Option<Vec<u8>> {
+    pub(super) fn open_parts(&self, kind: Kind, sealed: &[u8]) -> Option<Vec<u8>> {
         let ([version, kind_code], rest) = sealed.split_first_chunk()?;
         let (id, rest) = rest.split_first_chunk()?;
         let (ciphertext, tag) = rest.split_last_chunk::<TAG_LEN>()?;
@@ -236,7 +136,7 @@ impl Sealer {
         LessSafeKey::new(derive::<_, UnboundKey>(&self.root, &[b"blob", id], &AES_256_GCM))
     }
 
-    /// What is authenticated beside the ciphertext.
+    /// Authenticated beside the ciphertext: version, kind, plane and blob.
     fn context(&self, kind: Kind, id: &[u8; ID_LEN]) -> Aad<[u8; 2 + PLANE_ID_LEN + ID_LEN]> {
         let mut context = [0; 2 + PLANE_ID_LEN + ID_LEN];
         context[0] = VERSION;
@@ -253,51 +153,6 @@ impl fmt::Debug for Sealer {
     }
 }
 
-/// Seals and opens the numbered parts of one segment, whose key no other segment has.
-pub struct SegmentSealer {
-    key: Secret<LessSafeKey>,
-    /// What is authenticated beside the ciphertext.
-    context: [u8; 1 + PLANE_ID_LEN + ID_LEN],
-}
-
-impl SegmentSealer {
-    /// Bytes by which a sealed part is longer than what it holds.
-    pub const OVERHEAD: usize = TAG_LEN;
-
-    /// Seals `plain` as the part `number`, of which a segment has one only.
-    ///
-    /// # Panics
-    ///
-    /// If `plain` is longer than AES-GCM allows, 64 GiB.
-    #[must_use]
-    pub fn seal(&self, number: u64, mut plain: Vec<u8>) -> Vec<u8> {
-        self.key
-            .seal_in_place_append_tag(part_nonce(number), Aad::from(self.context), &mut plain)
-            .expect("parts are shorter than 64 GiB");
-        plain
-    }
-
-    /// Opens what [`Self::seal`] made as the same part of the same segment.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Corrupt`] if it is anything else.
-    pub fn open(&self, number: u64, mut sealed: Vec<u8>) -> Result<Vec<u8>> {
-        let context = Aad::from(self.context);
-        let opened = self.key.open_in_place(part_nonce(number), context, &mut sealed);
-        let length = opened.map_err(|_| Error::Corrupt { what: "a part of a segment" })?.len();
-        sealed.truncate(length);
-        Ok(sealed)
-    }
-}
-
-/// The key serves one segment, which is written once, so the part's number tells parts apart.
-fn part_nonce(number: u64) -> Nonce {
-    let mut nonce = [0; 12];
-    nonce[..8].copy_from_slice(&number.to_le_bytes());
-    Nonce::assume_unique_for_key(nonce)
-}
-
 /// Constant: each key is drawn for one blob and seals nothing else.
 fn nonce() -> Nonce {
     Nonce::assume_unique_for_key([0; 12])
@@ -311,45 +166,11 @@ where
     K::from(root.expand(info, length).expect("one block of HKDF output"))
 }
 
-/// The contents of a key file: `data_key`, sealed under the master key.
-///
-/// # Errors
-///
-/// [`Error::Io`] if the system has no random bytes.
-pub fn wrap(
-    master_key: &[u8; 32],
-    plane_id: &[u8; PLANE_ID_LEN],
-    data_key: &DataKey,
-) -> Result<Vec<u8>> {
-    let sealer = Sealer::new(&DataKey::from_bytes(master_key), *plane_id);
-    let sealed = sealer.seal(Kind::Key, &*data_key.0)?;
-    Ok([KEY_FILE_MAGIC.as_slice(), &[KEY_FILE_VERSION], plane_id, &sealed].concat())
-}
-
-/// The plane id and data key of a key file.
-///
-/// # Errors
-///
-/// [`Error::Corrupt`] if the file is damaged or was sealed under another master key.
-pub fn unwrap(master_key: &[u8; 32], key_file: &[u8]) -> Result<([u8; PLANE_ID_LEN], DataKey)> {
-    unwrap_parts(master_key, key_file).ok_or(Error::Corrupt { what: "the key file" })
-}
-
-fn unwrap_parts(master_key: &[u8; 32], key_file: &[u8]) -> Option<([u8; PLANE_ID_LEN], DataKey)> {
-    let rest = key_file.strip_prefix(KEY_FILE_MAGIC)?.strip_prefix(&[KEY_FILE_VERSION])?;
-    let (plane_id, sealed) = rest.split_first_chunk::<PLANE_ID_LEN>()?;
-    let sealer = Sealer::new(&DataKey::from_bytes(master_key), *plane_id);
-    let mut plain = sealer.open_parts(Kind::Key, sealed)?;
-    let data_key = <&[u8; 32]>::try_from(plain.as_slice()).ok().map(DataKey::from_bytes);
-    plain.zeroize();
-    Some((*plane_id, data_key?))
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    const PLANE: [u8; 16] = [7; 16];
+    pub(in super::super) const PLANE: [u8; 16] = [7; 16];
     const PLAIN: &[u8] = b"names of a fleet and where it is";
 
     fn sealer() -> Sealer {
@@ -357,7 +178,7 @@ mod tests {
     }
 
     /// Every shorter beginning, every longer end and every single flipped bit.
-    fn damaged(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    pub(in super::super) fn damaged(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
         let cut = (0..bytes.len()).map(|len| bytes[..len].to_vec());
         let flipped = (0..bytes.len() * 8).map(|bit| {
             let mut bytes = bytes.to_vec();
@@ -392,12 +213,6 @@ mod tests {
             let error = sealer().open(Kind::LogBlock, &damaged).unwrap_err();
             assert!(matches!(error, Error::Corrupt { what: "a sealed log block" }));
         }
-        let key_file = wrap(&[2; 32], &PLANE, &DataKey::from_bytes(&[1; 32])).unwrap();
-        assert_eq!(key_file.len(), 8 + 1 + 16 + 32 + SEAL_OVERHEAD);
-        for damaged in damaged(&key_file) {
-            let error = unwrap(&[2; 32], &damaged).unwrap_err();
-            assert!(matches!(error, Error::Corrupt { what: "the key file" }));
-        }
     }
 
     #[test]
@@ -412,26 +227,6 @@ mod tests {
         let mut renamed = sealed;
         renamed[1] = Kind::Names as u8;
         assert!(sealer().open(Kind::Names, &renamed).is_err());
-    }
-
-    #[test]
-    fn a_key_file_gives_its_key_to_the_master_key_only() {
-        let data_key = DataKey::random().unwrap();
-        let key_file = wrap(&[2; 32], &PLANE, &data_key).unwrap();
-        let (plane_id, unwrapped) = unwrap(&[2; 32], &key_file).unwrap();
-        assert_eq!((plane_id, &*unwrapped.0), (PLANE, &*data_key.0));
-        assert!(unwrap(&[4; 32], &key_file).is_err());
-        assert_eq!(format!("{data_key:?}"), "DataKey(..)");
-    }
-
-    #[test]
-    #[expect(unsafe_code, reason = "memory is looked at behind the back of its type")]
-    fn an_erased_key_leaves_zeros() {
-        let mut slot = MaybeUninit::new([7_u8; 32]);
-        // SAFETY: it is initialized.
-        unsafe { erase(&mut slot) };
-        // SAFETY: any bytes are an array of bytes, and the slot has never been without some.
-        assert_eq!(unsafe { slot.assume_init() }, [0; 32]);
     }
 
     #[test]
