@@ -14,13 +14,13 @@ from fleetcast.accounts import ControlStoreUnavailable
 from fleetcast.config import Settings
 from fleetcast.errors import Refused, StoreDamaged, StoreFull, StoreUnavailable, refused
 from fleetcast.grpc.accounting import Accounting
+from fleetcast.grpc.admission import Admission
 from fleetcast.grpc.answers import error_status
+from fleetcast.grpc.boundary import CallBoundary
 from fleetcast.grpc.call import Call
-from fleetcast.grpc.guard import Guard
-from fleetcast.grpc.health import Vitals
-from fleetcast.grpc.ingest import Ingest
-from fleetcast.grpc.intake import Intake
-from fleetcast.grpc.services import Services
+from fleetcast.grpc.health import WriteReadiness
+from fleetcast.grpc.ingest import TelemetryIngest
+from fleetcast.grpc.services import GrpcServices
 from fleetcast.metrics import AccountRequests, Counters, Totals
 from fleetcast.protobuf import delimited, fields, integer
 from fleetcast.surface.error_codes import ERROR_CODES
@@ -94,7 +94,7 @@ class Planes:
 def services(plane, log=None, **keys):
     ingest = replace(Settings().ingest, buffer_bytes_max=1_048_576)
     settings = replace(Settings(), ingest=ingest)
-    return Services(
+    return GrpcServices(
         settings=lambda: settings,
         authenticator=Keys(**keys),
         engine=Planes(plane),
@@ -115,7 +115,7 @@ def test_what_is_under_way_is_bounded_in_bytes():  # L19, F10
     plane = Plane()
 
     async def run():
-        ingest = Ingest(services(plane), Vitals({}))
+        ingest = TelemetryIngest(services(plane), WriteReadiness({}))
         first = asyncio.create_task(write(ingest, bytes(1_000_000)))
         await asyncio.to_thread(plane.entered.acquire)
         with pytest.raises(Refused) as raised:
@@ -134,12 +134,12 @@ def test_what_is_under_way_is_bounded_in_bytes():  # L19, F10
 
 
 def test_one_that_alone_is_above_the_bound_passes():
-    intake = Intake(Counters.alone())
-    intake.enter("a", 11, 10)
+    admission = Admission(Counters.alone())
+    admission.enter("a", 11, 10)
     with pytest.raises(Refused):
-        intake.enter("b", 1, 10)
-    intake.leave("a", 11)
-    intake.enter("b", 10, 10)
+        admission.enter("b", 1, 10)
+    admission.leave("a", 11)
+    admission.enter("b", 10, 10)
 
 
 def test_n6_calls_that_send_nothing_take_their_own_share_and_no_more(monkeypatch):
@@ -152,7 +152,7 @@ def test_n6_calls_that_send_nothing_take_their_own_share_and_no_more(monkeypatch
     parts = services(plane, other=identity(account_id="b2", tenant_key="beta"))
 
     async def run():
-        ingest = Ingest(parts, Vitals({}))
+        ingest = TelemetryIngest(parts, WriteReadiness({}))
         held = []
         for _ in range(SHARE_OF_CALLS):
             context = Context(messages=(SILENCE,))
@@ -187,7 +187,7 @@ def test_n6_writes_that_do_not_end_leave_threads_to_other_tenants():
     parts.engine.by_account["b2"] = free
 
     async def run():
-        ingest = Ingest(parts, Vitals({}))
+        ingest = TelemetryIngest(parts, WriteReadiness({}))
         held = [asyncio.create_task(write(ingest, b"a")) for _ in range(64)]
         for _ in range(32):
             await asyncio.to_thread(stuck.entered.acquire)
@@ -212,7 +212,7 @@ def test_a_key_that_takes_long_to_check_stops_no_other_call(monkeypatch):
     parts = replace(parts, authenticator=SimpleNamespace(authenticate=lambda _key: ends.wait()))
 
     async def run():
-        ingest = Ingest(parts, Vitals({}))
+        ingest = TelemetryIngest(parts, WriteReadiness({}))
         call = asyncio.create_task(write(ingest, b"a"))
         health = await ingest.health(None, Call(Context(), "TelemetryIngest/Health"))
         done = call.done()
@@ -230,7 +230,7 @@ def test_l28_calls_without_records_may_be_under_way_together():
     parts = services(plane)
 
     async def run():
-        ingest = Ingest(parts, Vitals({}))
+        ingest = TelemetryIngest(parts, WriteReadiness({}))
         calls = [asyncio.create_task(write(ingest, b"")) for _ in range(8)]
         for _ in calls:
             await asyncio.to_thread(plane.entered.acquire)
@@ -252,9 +252,9 @@ def test_l18_a_panic_of_the_engine_is_internal_and_says_nothing():
     context = Context(messages=(b"a",))
 
     async def run():
-        ingest = Ingest(parts, Vitals({}))
+        ingest = TelemetryIngest(parts, WriteReadiness({}))
         with pytest.raises(grpc.aio.AbortError):
-            await Guard(Accounting(parts)).unary("A/Write", ingest.write)(None, context)
+            await CallBoundary(Accounting(parts)).unary("A/Write", ingest.write)(None, context)
         ingest.close()
 
     asyncio.run(run())
@@ -266,7 +266,7 @@ def test_a_write_goes_on_when_its_client_has_left():  # L27, F8
     parts = services(plane)
 
     async def run():
-        ingest = Ingest(parts, Vitals({}))
+        ingest = TelemetryIngest(parts, WriteReadiness({}))
         call = asyncio.create_task(write(ingest, bytes(1_000_000)))
         await asyncio.to_thread(plane.entered.acquire)
         call.cancel()
@@ -292,7 +292,7 @@ def test_a_store_that_fails(error, released):  # F9, F12
 
     async def run():
         with pytest.raises(type(error)) as raised:
-            await write(Ingest(parts, Vitals({})), b"")
+            await write(TelemetryIngest(parts, WriteReadiness({})), b"")
         return raised.value
 
     answer = error_status(asyncio.run(run()))
@@ -305,7 +305,7 @@ def test_keys_that_cannot_be_checked():  # B23
 
     async def run():
         with pytest.raises(ControlStoreUnavailable) as raised:
-            await write(Ingest(parts, Vitals({})), b"")
+            await write(TelemetryIngest(parts, WriteReadiness({})), b"")
         return raised.value
 
     answer = error_status(asyncio.run(run()))
@@ -338,12 +338,12 @@ def test_nothing_of_an_exception_is_told(error):  # L18
         raise error
 
     async def run():
-        guard = Guard(Accounting(services(Plane(), log)))
+        boundary = CallBoundary(Accounting(services(Plane(), log)))
         with pytest.raises(grpc.aio.AbortError):
-            await guard.unary("A/Write", unary)(b"", context)
+            await boundary.unary("A/Write", unary)(b"", context)
         one = context.ended
         with pytest.raises(grpc.aio.AbortError):
-            async for _ in guard.stream("A/Watch", stream)(b"", context):
+            async for _ in boundary.stream("A/Watch", stream)(b"", context):
                 pass
         return one, context.ended
 
@@ -360,17 +360,17 @@ def test_every_call_is_counted_and_logged():
     parts = services(plane, log, poor=identity(live_ingest=False))
 
     async def run():
-        ingest = Ingest(parts, Vitals({}))
-        guarded = Guard(Accounting(parts)).unary("TelemetryIngest/Write", ingest.write)
-        await guarded(None, Context(messages=(b"abc",)))
+        ingest = TelemetryIngest(parts, WriteReadiness({}))
+        outermost = CallBoundary(Accounting(parts)).unary("TelemetryIngest/Write", ingest.write)
+        await outermost(None, Context(messages=(b"abc",)))
         ended = []
         for key in ("poor", "bad"):
             context = Context((("x-api-key", key),))
             with pytest.raises(grpc.aio.AbortError):
-                await guarded(None, context)
+                await outermost(None, context)
             ended.append(context.ended[:2])
         silent = Context(messages=(SILENCE,))
-        call = asyncio.create_task(guarded(None, silent))
+        call = asyncio.create_task(outermost(None, silent))
         await silent.reading.wait()
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -400,7 +400,7 @@ def test_a_dependency_that_hangs_is_not_well(monkeypatch):
     ends = threading.Event()
 
     async def run():
-        return await Vitals({"store": ends.wait}).are_good()
+        return await WriteReadiness({"store": ends.wait}).is_ready()
 
     try:
         assert asyncio.run(run()) is False
@@ -410,9 +410,9 @@ def test_a_dependency_that_hangs_is_not_well(monkeypatch):
 
 def test_it_is_not_well_when_it_is_about_to_leave():  # L22
     async def run():
-        vitals = Vitals({})
-        before = await vitals.are_good()
-        vitals.leaving.set()
-        return before, await vitals.are_good()
+        readiness = WriteReadiness({})
+        before = await readiness.is_ready()
+        readiness.leaving.set()
+        return before, await readiness.is_ready()
 
     assert asyncio.run(run()) == (True, False)

@@ -8,7 +8,8 @@ from falcon.testing import TestClient
 from fleetcast.accounts import ControlStoreUnavailable, Identity, InvalidKey
 from fleetcast.config import Settings
 from fleetcast.errors import refused
-from fleetcast.http.app import Services, create_app
+from fleetcast.http.app import create_app
+from fleetcast.http.services import HttpServices
 
 ALL_SCOPES = frozenset({"telemetry:write", "topology:read", "predictions:read"})
 
@@ -93,8 +94,17 @@ class Planes:
         self.released.append((account_id, plane))
 
 
+class Open:
+    """A limiter that lets everything pass."""
+
+    def admit(self, address):
+        pass
+
+    check_lockout = record_failure = admit
+
+
 class Counter:
-    """A guard that counts, and refuses what it is told to."""
+    """A limiter that counts, and refuses what it is told to."""
 
     def __init__(self, refuse=None):
         self.refuse, self.admitted, self.failures = refuse, 0, 0
@@ -115,11 +125,14 @@ class Counter:
         self.failures += 1
 
 
-def client(*, plane=None, plane_error=None, planes=None, keys=None, settings=None, **services):
-    made = Services(
+def client(
+    *, plane=None, plane_error=None, planes=None, keys=None, settings=None, limiter=None, **services
+):
+    made = HttpServices(
         settings=settings or Settings(),
         authenticator=keys or Keys(down=ControlStoreUnavailable("gone")),
         engine=planes or Planes(plane or Plane(), plane_error),
+        limiter=limiter or Open(),
         clock=lambda: 0,
         **services,
     )

@@ -32,12 +32,12 @@ def test_stage_by_stage_the_earlier_refusal_wins():
     headers = {"x-api-key": "bad", "Content-Encoding": "gzip", "Content-Type": "text/plain"}
     broken = StoreMissing("gone")
 
-    def answer(guard=None, plane_error=None, path="/telemetry", size="2000000", **changed):
+    def answer(limiter=None, plane_error=None, path="/telemetry", size="2000000", **changed):
         made = client(
             keys=keys,
             plane_error=plane_error,
             plane=Plane(error=refused("batch_too_large", max=1000, received=1001)),
-            **({} if guard is None else {"guard": Counter(guard)}),
+            **({} if limiter is None else {"limiter": Counter(limiter)}),
         )
         sent = {**headers, **{name.replace("_", "-"): value for name, value in changed.items()}}
         sent = {name: value for name, value in sent.items() if value is not None}
@@ -121,24 +121,24 @@ def test_n6_what_is_over_a_share_is_refused_before_a_store_is_asked(path, method
 
 def test_n9_a_body_that_is_due_is_asked_for_when_all_else_is_well():
     """Twice asked, a request counts once, in the limit and in what is kept of it."""
-    plane, guard, log, counters = Plane(), Counter(), [], Counters.alone()
-    made = client(plane=plane, guard=guard, access_log=log.append, counters=counters)
+    plane, limiter, log, counters = Plane(), Counter(), [], Counters.alone()
+    made = client(plane=plane, limiter=limiter, access_log=log.append, counters=counters)
     length = {"Content-Length": "2"}
     asked = made.simulate_post("/telemetry", headers=length, extras={"fleetcast.body_due": True})
-    assert (asked.status_code, plane.asked, log, guard.admitted) == (100, {}, [], 1)
+    assert (asked.status_code, plane.asked, log, limiter.admitted) == (100, {}, [], 1)
     assert Totals(counters.shared).all()["fleetcast_http_requests_in_flight"] == 0
     done = post(made, extras={"fleetcast.admitted": True})
-    assert (done.status_code, plane.asked["body"], len(log), guard.admitted) == (202, BODY, 1, 1)
+    assert (done.status_code, plane.asked["body"], len(log), limiter.admitted) == (202, BODY, 1, 1)
     assert Totals(counters.shared).all()["fleetcast_http_requests_in_flight"] == 0
 
 
 def test_options_need_no_key_but_count():
-    guard = Counter()
-    result = client(guard=guard).simulate_options("/telemetry", **key("bad"))
+    limiter = Counter()
+    result = client(limiter=limiter).simulate_options("/telemetry", **key("bad"))
     assert (result.status_code, result.content) == (204, b"")
     assert result.headers["Allow"] == "POST, OPTIONS"
     assert not [name for name in result.headers if name.startswith("access-control")]
-    assert (guard.admitted, guard.failures) == (1, 0)
+    assert (limiter.admitted, limiter.failures) == (1, 0)
 
 
 def test_head_is_get_without_a_body():
@@ -160,14 +160,14 @@ def test_every_answer_carries_the_common_headers():
 
 
 def test_only_a_key_that_was_sent_and_is_no_good_counts():
-    guard = Counter()
+    limiter = Counter()
     keys = Keys(off=refused("tenant_disabled"), none=identity(scopes=frozenset()))
-    made = client(guard=guard, keys=keys)
+    made = client(limiter=limiter, keys=keys)
     for text in ("off", "none", "good"):
         made.simulate_get("/topology", **key(text))
-    assert guard.failures == 0
+    assert limiter.failures == 0
     assert made.simulate_get("/topology", **key("bad")).status_code == 401
-    assert guard.failures == 1
+    assert limiter.failures == 1
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_content_types(content_type, accepted):
 
 def test_cors_grants_what_is_on_the_list_and_nothing_else():
     settings = Settings(http=Http(cors_origins=("https://a.example",)))
-    made = client(settings=settings, guard=Counter("auth_lockout"))
+    made = client(settings=settings, limiter=Counter("auth_lockout"))
     for method in ("GET", "OPTIONS"):
         for path in ("/topology", "/nowhere"):
             ours = {"Origin": "https://a.example"}

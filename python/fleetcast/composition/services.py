@@ -13,9 +13,10 @@ from fleetcast.composition.probes import http_probes, telemetry_probes
 from fleetcast.composition.shared_settings import Live
 from fleetcast.engine import Engine
 from fleetcast.forecast.serving.store import PredictionStore
-from fleetcast.grpc.services import Services as GrpcServices
-from fleetcast.http.app import Services, create_app
-from fleetcast.http.limiter import SharedGuard
+from fleetcast.grpc.services import GrpcServices
+from fleetcast.http.app import create_app
+from fleetcast.http.client_limiter import ClientLimiter
+from fleetcast.http.services import HttpServices
 from fleetcast.logs import write_served
 from fleetcast.metrics import AccountRequests
 
@@ -56,11 +57,11 @@ def http_application(
 
         def build(settings: Settings) -> WSGIApplication:
             return create_app(
-                Services(
+                HttpServices(
                     settings=settings,
                     authenticator=authenticator,
                     engine=engine,
-                    guard=SharedGuard(directory.limiter, settings.limits, counters),
+                    limiter=ClientLimiter(directory.limiter, settings.limits, counters),
                     probes=http_probes(directory, store, predictions),
                     counters=counters,
                     predictor=forecasting,

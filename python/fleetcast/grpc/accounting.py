@@ -11,13 +11,13 @@ from fleetcast.metrics import Requests
 
 if TYPE_CHECKING:
     from fleetcast.grpc.call import Call
-    from fleetcast.grpc.services import Services
+    from fleetcast.grpc.services import GrpcServices
 
 
 class Accounting:
     """Begins and ends with every call."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: GrpcServices) -> None:
         self._log = services.access_log
         self._requests = Requests(services.counters, "grpc")
 

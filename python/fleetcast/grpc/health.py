@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from fleetcast.grpc.call import Call
-    from fleetcast.grpc.services import Probe
+    from fleetcast.surface.services import Probe
 
 _PING_SECONDS = 1.0
 _PROBE_THREADS = 4  # a probe that hangs keeps its thread; the others must not wait behind it
@@ -27,7 +27,7 @@ _SERVING, _NOT_SERVING, _SERVICE_UNKNOWN = 1, 2, 3
 logger = logging.getLogger(__name__)
 
 
-class Vitals:
+class WriteReadiness:
     """Asks the dependencies anew whenever it is asked, for one second at most."""
 
     def __init__(self, probes: Mapping[str, Probe]) -> None:
@@ -36,7 +36,7 @@ class Vitals:
         self.leaving = asyncio.Event()
         """Set when the server is about to stop."""
 
-    async def are_good(self) -> bool:
+    async def is_ready(self) -> bool:
         """Whether every dependency answers in time. What is wrong goes to the log only."""
         if self.leaving.is_set():
             return False
@@ -57,8 +57,8 @@ class Vitals:
 class Health:
     """The standard protocol; the empty name is the whole server."""
 
-    def __init__(self, vitals: Vitals) -> None:
-        self._vitals = vitals
+    def __init__(self, readiness: WriteReadiness) -> None:
+        self._vitals = readiness
 
     async def check(self, _requests: object, call: Call) -> bytes:
         """The status of one service now."""
@@ -83,7 +83,7 @@ class Health:
             await self._pause()
 
     async def _status(self) -> bytes:
-        return integer(1, _SERVING if await self._vitals.are_good() else _NOT_SERVING)
+        return integer(1, _SERVING if await self._vitals.is_ready() else _NOT_SERVING)
 
     async def _pause(self) -> None:
         try:

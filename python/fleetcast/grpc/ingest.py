@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from fleetcast.accounts import ControlStoreUnavailable, InvalidKey
 from fleetcast.errors import StoreError, StoreFull, TenantFull, refused
 from fleetcast.grpc.accounting import audit_failure
-from fleetcast.grpc.intake import Intake, OverShare
+from fleetcast.grpc.admission import Admission, OverShare
 from fleetcast.grpc.threads import Threads
 from fleetcast.metrics import Writes
 from fleetcast.protobuf import delimited, integer
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from fleetcast.accounts import Identity
     from fleetcast.engine import WriteResult
     from fleetcast.grpc.call import Call
-    from fleetcast.grpc.health import Vitals
-    from fleetcast.grpc.services import Services
+    from fleetcast.grpc.health import WriteReadiness
+    from fleetcast.grpc.services import GrpcServices
 
 _SCOPE = "telemetry:write"
 _WRITES_MAX = 32  # of one tenant: as many batches can share a commit
@@ -40,17 +40,17 @@ _OK = integer(1, 1)
 logger = logging.getLogger(__name__)
 
 
-class Ingest:
+class TelemetryIngest:
     """The two methods of the service."""
 
-    def __init__(self, services: Services, vitals: Vitals) -> None:
+    def __init__(self, services: GrpcServices, readiness: WriteReadiness) -> None:
         self._services = services
-        self._vitals = vitals
+        self._vitals = readiness
         self._writes = Writes(services.counters, "grpc")
         self._owners = KeyOwners()
-        self._arriving = Intake(services.counters)
-        self._calls = Intake(services.counters)
-        self._bytes = Intake(services.counters)
+        self._arriving = Admission(services.counters)
+        self._calls = Admission(services.counters)
+        self._bytes = Admission(services.counters)
         self._key_threads = Threads("key", _KEY_CHECKS_MAX)
         self._write_threads = Threads("write", _WRITES_MAX)
 
@@ -80,7 +80,7 @@ class Ingest:
 
     async def health(self, _requests: object, _call: Call) -> bytes:
         """OK, or UNAVAILABLE: the field of the answer says nothing."""
-        if not await self._vitals.are_good():
+        if not await self._vitals.is_ready():
             raise refused("telemetry_unavailable")
         return _OK
 

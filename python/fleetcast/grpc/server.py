@@ -11,9 +11,9 @@ import grpc
 import grpc.aio
 
 from fleetcast.grpc.accounting import Accounting
-from fleetcast.grpc.guard import Guard
-from fleetcast.grpc.health import Health, Vitals
-from fleetcast.grpc.ingest import Ingest
+from fleetcast.grpc.boundary import CallBoundary
+from fleetcast.grpc.health import Health, WriteReadiness
+from fleetcast.grpc.ingest import TelemetryIngest
 from fleetcast.grpc.names import HEALTH, INGEST, INGEST_BARE, REFLECTION
 from fleetcast.grpc.reflection import Reflection
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fleetcast.config import Settings
-    from fleetcast.grpc.services import Services
+    from fleetcast.grpc.services import GrpcServices
 
     _Methods = dict[str, grpc.RpcMethodHandler[Any, Any]]
 
@@ -43,15 +43,15 @@ class Listener:
     """Whether other processes of this service listen on the same port."""
 
 
-async def serve(services: Services, listener: Listener, ready: Callable[[], None]) -> None:
+async def serve(services: GrpcServices, listener: Listener, ready: Callable[[], None]) -> None:
     """Serves until SIGTERM or SIGINT, then until what is under way has ended.
 
     Raises `RuntimeError` where it cannot listen.
     """
-    vitals = Vitals(services.probes)
-    ingest = Ingest(services, vitals)
+    readiness = WriteReadiness(services.probes)
+    ingest = TelemetryIngest(services, readiness)
     server = grpc.aio.server(options=_options(services.settings(), shared=listener.shared))
-    server.add_generic_rpc_handlers(_handlers(services, ingest, vitals))
+    server.add_generic_rpc_handlers(_handlers(services, ingest, readiness))
     pair = (listener.private_key, listener.certificate)
     server.add_secure_port(listener.address, grpc.ssl_server_credentials([pair]))
     told_to_stop = asyncio.Event()
@@ -60,28 +60,28 @@ async def serve(services: Services, listener: Listener, ready: Callable[[], None
     await server.start()
     ready()
     await told_to_stop.wait()
-    vitals.leaving.set()
+    readiness.leaving.set()
     await server.stop(_STOP_SECONDS)
     ingest.close()
 
 
 def _handlers(
-    services: Services, ingest: Ingest, vitals: Vitals
+    services: GrpcServices, ingest: TelemetryIngest, readiness: WriteReadiness
 ) -> tuple[grpc.GenericRpcHandler, ...]:
     """All on raw bytes, and as streams of requests, which are the same on the wire.
 
     Nothing is decoded before the key is checked, and a call that sends no message is under a
     handler's deadline, not in the library's hands.
     """
-    guard = Guard(Accounting(services))
+    boundary = CallBoundary(Accounting(services))
     settings = services.settings()
-    health = Health(vitals)
+    health = Health(readiness)
     methods: _Methods = {
         "Write": grpc.stream_unary_rpc_method_handler(
-            guard.unary("TelemetryIngest/Write", ingest.write)
+            boundary.unary("TelemetryIngest/Write", ingest.write)
         ),
         "Health": grpc.stream_unary_rpc_method_handler(
-            guard.unary("TelemetryIngest/Health", ingest.health, keyless=True)
+            boundary.unary("TelemetryIngest/Health", ingest.health, keyless=True)
         ),
     }
     handlers = [
@@ -89,13 +89,15 @@ def _handlers(
     ]
     checks: _Methods = {
         "Check": grpc.stream_unary_rpc_method_handler(
-            guard.unary("Health/Check", health.check, keyless=True)
+            boundary.unary("Health/Check", health.check, keyless=True)
         ),
-        "Watch": grpc.stream_stream_rpc_method_handler(guard.stream("Health/Watch", health.watch)),
+        "Watch": grpc.stream_stream_rpc_method_handler(
+            boundary.stream("Health/Watch", health.watch)
+        ),
     }
     handlers.append(grpc.method_handlers_generic_handler(HEALTH, checks))
     if _reflects(settings):
-        info = guard.stream("ServerReflection/ServerReflectionInfo", Reflection().info)
+        info = boundary.stream("ServerReflection/ServerReflectionInfo", Reflection().info)
         reflect: _Methods = {"ServerReflectionInfo": grpc.stream_stream_rpc_method_handler(info)}
         handlers += [grpc.method_handlers_generic_handler(name, reflect) for name in REFLECTION]
     return tuple(handlers)

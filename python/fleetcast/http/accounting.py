@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 
     from fleetcast.accounts import Identity
     from fleetcast.http.call import Call
+    from fleetcast.http.client_limiter import ClientLimiter
     from fleetcast.http.server.framing import Malformed
-    from fleetcast.http.services import Guard, Services
+    from fleetcast.http.services import HttpServices
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _PROCESS = "http"
@@ -29,7 +30,7 @@ _PROCESS = "http"
 class Accounting:
     """Begins and ends with every request that reaches the application."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: HttpServices) -> None:
         self._log = services.access_log
         self._requests = Requests(services.counters, "http")
 
@@ -110,12 +111,12 @@ def _body_bytes(response: falcon.Response) -> int:
     return sum(map(len, pieces))
 
 
-def written_records(services: Services) -> Writes:
+def written_records(services: HttpServices) -> Writes:
     """Where the records that come in over HTTP are counted."""
     return Writes(services.counters, "http")
 
 
-def audit_failure(call: Call, guard: Guard) -> None:
+def audit_failure(call: Call, limiter: ClientLimiter) -> None:
     """Notes a key that was sent and is no good, by its id alone, and a lockout that it began."""
     text = read_key_text(call.request.get_header("X-Api-Key") or "")
     about = {
@@ -126,6 +127,6 @@ def audit_failure(call: Call, guard: Guard) -> None:
     }
     audit("authentication failed", **about)
     try:
-        guard.check_lockout(call.address)
+        limiter.check_lockout(call.address)
     except Refused:
         audit("client locked out", **about)

@@ -18,14 +18,12 @@ from fleetcast.http.resources.health import Liveness, Subsystem
 from fleetcast.http.resources.predictions import Predictions
 from fleetcast.http.resources.telemetry import Telemetry
 from fleetcast.http.resources.topology import Latest, Series
-from fleetcast.http.services import Services
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fleetcast.http.answers import ErrorResponse
-
-__all__ = ["ROUTES", "Services", "create_app"]
+    from fleetcast.http.services import HttpServices
 
 _CONTINUE = 100
 _OPEN = Route(methods=("GET",))
@@ -46,7 +44,7 @@ ROUTES: Mapping[str, Route] = {
 """Every path of the public listener; all others are 404."""
 
 
-def create_app(services: Services) -> falcon.App[falcon.Request, falcon.Response]:
+def create_app(services: HttpServices) -> falcon.App[falcon.Request, falcon.Response]:
     """The WSGI application on top of what a worker has opened."""
     app = falcon.App(media_type=CONTENT_TYPE, middleware=[_Pipeline(services)])
     handlers = {
@@ -90,7 +88,7 @@ def create_app(services: Services) -> falcon.App[falcon.Request, falcon.Response
 class _Pipeline:
     """Runs the stages before a handler, and dresses every answer."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: HttpServices) -> None:
         self._accounting = Accounting(services)
         self._stages = stages(services, ROUTES)
         self._cors = Cors(services.settings.http.cors_origins)
@@ -128,7 +126,7 @@ class _Pipeline:
         request.context.call = None
 
 
-def _release(services: Services, call: Call, error: StoreError) -> None:
+def _release(services: HttpServices, call: Call, error: StoreError) -> None:
     """Has a store that failed opened anew by the next request; a full disk needs no such thing."""
     if not isinstance(error, StoreFull):
         services.engine.release(call.identity.account_id, call.plane)

@@ -18,8 +18,11 @@ from fleetcast.metrics import label
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from fleetcast.accounts import Authenticator
+    from fleetcast.engine import Engine
     from fleetcast.http.call import Call, Route
-    from fleetcast.http.services import Authenticator, Guard, Planes, Services
+    from fleetcast.http.client_limiter import ClientLimiter
+    from fleetcast.http.services import HttpServices
 
 logger = logging.getLogger(__name__)
 
@@ -31,14 +34,14 @@ class Stage(Protocol):
         """Raises `Refused`."""
 
 
-def stages(services: Services, routes: Mapping[str, Route]) -> Sequence[Stage]:
+def stages(services: HttpServices, routes: Mapping[str, Route]) -> Sequence[Stage]:
     """The order is the contract; most questions of precedence are answered by it."""
     return (
-        RateLimit(services.guard, ClientAddress(services.settings.http.trusted_proxies)),
+        RateLimit(services.limiter, ClientAddress(services.settings.http.trusted_proxies)),
         Routing(routes),
         Options(),
-        Lockout(services.guard),
-        Key(services.authenticator, services.guard),
+        Lockout(services.limiter),
+        Key(services.authenticator, services.limiter),
         OverShare(services),
         Tenant(services.engine),
         Scope(),
@@ -50,8 +53,8 @@ def stages(services: Services, routes: Mapping[str, Route]) -> Sequence[Stage]:
 class RateLimit:
     """Every request counts, whatever becomes of it."""
 
-    def __init__(self, guard: Guard, addresses: ClientAddress) -> None:
-        self._guard = guard
+    def __init__(self, limiter: ClientLimiter, addresses: ClientAddress) -> None:
+        self._limiter = limiter
         self._addresses = addresses
 
     def __call__(self, call: Call) -> None:
@@ -61,7 +64,7 @@ class RateLimit:
             request.remote_addr, request.get_header("X-Forwarded-For")
         )
         if not request.env.get("fleetcast.admitted", False):  # else it was counted with its head
-            self._guard.admit(call.address)
+            self._limiter.admit(call.address)
 
 
 class Routing:
@@ -96,21 +99,21 @@ class Options:
 class Lockout:
     """While it lasts, a valid key is refused as well."""
 
-    def __init__(self, guard: Guard) -> None:
-        self._guard = guard
+    def __init__(self, limiter: ClientLimiter) -> None:
+        self._limiter = limiter
 
     def __call__(self, call: Call) -> None:
         """Raises `Refused` (`auth_lockout`)."""
         if call.route.authenticated:
-            self._guard.check_lockout(call.address)
+            self._limiter.check_lockout(call.address)
 
 
 class Key:
     """Key and tenant record; only a key that was sent and is no good counts as failure."""
 
-    def __init__(self, authenticator: Authenticator, guard: Guard) -> None:
+    def __init__(self, authenticator: Authenticator, limiter: ClientLimiter) -> None:
         self._authenticator = authenticator
-        self._guard = guard
+        self._limiter = limiter
 
     def __call__(self, call: Call) -> None:
         """Raises `Refused` (401; 403 and 404 for the tenant), `ControlStoreUnavailable`."""
@@ -119,15 +122,15 @@ class Key:
         try:
             call.identity = self._authenticator.authenticate(call.request.get_header("X-Api-Key"))
         except InvalidKey:
-            self._guard.record_failure(call.address)
-            audit_failure(call, self._guard)
+            self._limiter.record_failure(call.address)
+            audit_failure(call, self._limiter)
             raise
 
 
 class OverShare:
     """What is too much for its tenant gets no further; health is always told."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: HttpServices) -> None:
         self._counters = services.counters
         self._refused = self._counters.counter(
             label("fleetcast_refused_over_share_total", surface="http")
@@ -154,15 +157,15 @@ class OverShare:
 class Tenant:
     """Opens the tenant's own store."""
 
-    def __init__(self, planes: Planes) -> None:
-        self._planes = planes
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
 
     def __call__(self, call: Call) -> None:
         """Raises `Refused` (`tenant_unavailable`)."""
         if not call.route.authenticated:
             return
         try:
-            call.plane = self._planes.plane(call.identity.account_id, call.identity.tenant_key)
+            call.plane = self._engine.plane(call.identity.account_id, call.identity.tenant_key)
         except StoreError as error:
             # The log says what the client is not told.
             logger.error(  # noqa: TRY400 - the message says all

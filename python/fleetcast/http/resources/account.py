@@ -11,7 +11,7 @@ from fleetcast.http.call import Call
 if TYPE_CHECKING:
     import falcon
 
-    from fleetcast.http.services import Services
+    from fleetcast.http.services import HttpServices
 
 
 _NS_PER_SECOND = 1_000_000_000
@@ -20,7 +20,7 @@ _NS_PER_SECOND = 1_000_000_000
 class AccountState:
     """For any valid key."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: HttpServices) -> None:
         self._services = services
 
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:

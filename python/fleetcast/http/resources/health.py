@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import falcon
 
-    from fleetcast.http.services import Probe
+    from fleetcast.surface.services import Probe
 
 _PING_SECONDS = 1.0
 _PROBE_THREADS = 4  # a probe that hangs keeps its thread; the others must not wait behind it

@@ -13,7 +13,7 @@ from fleetcast.http.resources.params import Query, is_text
 if TYPE_CHECKING:
     import falcon
 
-    from fleetcast.http.services import Services
+    from fleetcast.http.services import HttpServices
 
 _PARAMETERS = ("model_family", "link_ids", "horizon_minutes")
 _DEFAULT_FAMILY = "snr"
@@ -22,7 +22,7 @@ _DEFAULT_FAMILY = "snr"
 class Predictions:
     """Forecasts of named links or pools."""
 
-    def __init__(self, services: Services) -> None:
+    def __init__(self, services: HttpServices) -> None:
         self._families = services.families
         self._link_ids_max = services.settings.limits.link_ids_max
         self._predictor = services.predictor

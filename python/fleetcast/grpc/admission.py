@@ -19,7 +19,7 @@ class OverShare(Refused):
         super().__init__("ingest_buffer_full", {})
 
 
-class Intake:
+class Admission:
     """Counts something by owner against a bound. Safe to share between threads.
 
     What is turned away is told to come back, before it has cost anything.

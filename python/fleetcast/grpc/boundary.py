@@ -24,7 +24,7 @@ _KEYLESS_CALLS_MAX = 512
 _CANCELLED = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit)
 
 
-class Guard:
+class CallBoundary:
     """Turns what handlers raise into statuses, and bounds the calls that need no key."""
 
     def __init__(self, accounting: Accounting) -> None:
@@ -34,7 +34,7 @@ class Guard:
     def unary(
         self, route: str, handler: Unary, *, keyless: bool = False
     ) -> Callable[[Any, Context], Awaitable[bytes]]:
-        """Guards a handler with one answer."""
+        """Wraps a handler with one answer."""
 
         async def serve(request: object, context: Context) -> bytes:
             call = Call(context, route)
@@ -51,7 +51,7 @@ class Guard:
         return serve
 
     def stream(self, route: str, handler: Stream) -> Callable[[Any, Context], AsyncIterator[bytes]]:
-        """Guards a handler with many answers, which needs no key."""
+        """Wraps a handler with many answers, which needs no key."""
 
         async def serve(request: object, context: Context) -> AsyncIterator[bytes]:
             call = Call(context, route)

@@ -24,8 +24,8 @@ _LOG_SECONDS = 10.0
 logger = logging.getLogger(__name__)
 
 
-class SharedGuard:
-    """The `Guard` of one process, on a file that all of them use.
+class ClientLimiter:
+    """Rate limit and lockout as one process sees them, in a file that all of them use.
 
     It protects the service, so its own faults let requests pass: each is counted, and the
     log has one line of them every ten seconds at most. After a fault the file is opened anew, so

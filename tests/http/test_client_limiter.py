@@ -8,7 +8,7 @@ from doubles import client
 from fleetcast.config import Settings
 from fleetcast.config.sections import Http, Limits
 from fleetcast.errors import Refused
-from fleetcast.http.limiter import SharedGuard
+from fleetcast.http.client_limiter import ClientLimiter
 from fleetcast.metrics import Counters, Totals
 
 FORWARDED = "x-forwarded-for"
@@ -16,7 +16,7 @@ FORWARDED = "x-forwarded-for"
 
 def served(path, *, limits=None, trusted_proxies=()):
     settings = Settings(limits=limits or Limits(), http=Http(trusted_proxies=trusted_proxies))
-    return client(settings=settings, guard=SharedGuard(path, settings.limits, Counters.alone()))
+    return client(settings=settings, limiter=ClientLimiter(path, settings.limits, Counters.alone()))
 
 
 def assert_refused(answer, code, longest_seconds):
@@ -105,23 +105,23 @@ def test_a_broken_file_lets_requests_pass_and_says_so(tmp_path, caplog):
     (tmp_path / "run").write_text("in the way")
     now = [0.0]
     counters, limits = Counters.alone(), Limits(requests_per_minute=1)
-    guard = SharedGuard(tmp_path / "run" / "limiter", limits, counters, lambda: now[0])
+    limiter = ClientLimiter(tmp_path / "run" / "limiter", limits, counters, lambda: now[0])
 
     def failed_open():
         return Totals(counters.shared).of("fleetcast_limiter_failed_open_total")
 
     with caplog.at_level(logging.ERROR):
         for _ in range(3):
-            guard.admit("10.0.0.1")
+            limiter.admit("10.0.0.1")
         now[0] = 10.0
-        guard.check_lockout("10.0.0.1")
-        guard.record_failure("10.0.0.1")
+        limiter.check_lockout("10.0.0.1")
+        limiter.record_failure("10.0.0.1")
     assert (failed_open(), len(caplog.records)) == (5, 2)
 
     (tmp_path / "run").unlink()
-    guard.admit("10.0.0.1")
+    limiter.admit("10.0.0.1")
     with pytest.raises(Refused):
-        guard.admit("10.0.0.1")
+        limiter.admit("10.0.0.1")
     (tmp_path / "run" / "limiter").write_bytes(b"cut short while open")
-    guard.admit("10.0.0.1")
+    limiter.admit("10.0.0.1")
     assert failed_open() == 6

@@ -1,0 +1,27 @@
+"""The parts that both surfaces stand on, for which tests have doubles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fleetcast.metrics import Counters
+
+if TYPE_CHECKING:
+    from fleetcast.accounts import Authenticator
+    from fleetcast.engine import Engine
+    from fleetcast.logs import Served
+
+Probe = Callable[[], None]
+"""Asks a dependency for a sign of life; any exception means that it is not well."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SurfaceServices:
+    """Stores and counters of one process, opened after its fork."""
+
+    authenticator: Authenticator
+    engine: Engine
+    counters: Counters = field(default_factory=Counters.alone)
+    access_log: Callable[[Served], None] = lambda _served: None
