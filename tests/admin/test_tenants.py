@@ -10,6 +10,7 @@ import pytest
 from fleetcast.admin.tenants import Tenant, TenantGauges
 from fleetcast.engine import Engine, encode_records, peek
 from tests.composition.stopped_writer import stopped_writer
+from tests.waiting import PATIENCE_SECONDS, until
 
 MASTER_KEY = bytes(32)
 BODY = encode_records([{"measurement": "link", "time": "2026-01-01", "fields": {"a": 1.0}}])
@@ -26,6 +27,12 @@ def engine(tmp_path):
 
 
 @pytest.fixture
+def patient(monkeypatch):
+    """A scrape waits for as long as the reading of the stores takes."""
+    monkeypatch.setattr("fleetcast.admin.tenants._PATIENCE_SECONDS", PATIENCE_SECONDS)
+
+
+@pytest.fixture
 def tenants(engine):
     return [Tenant(name, str(engine.folder(name))) for name in NAMES]
 
@@ -38,6 +45,7 @@ def line(tenant, count):
     return f'fleetcast_tenant_rows{{tenant="{tenant}"}} {count}'
 
 
+@pytest.mark.usefixtures("patient")
 def test_they_follow_the_stores(engine, tenants):
     gauges = TenantGauges(lambda: tenants, peek)
     assert rows(gauges) == [line(name, 0) for name in NAMES]
@@ -47,6 +55,7 @@ def test_they_follow_the_stores(engine, tenants):
     assert rows(gauges) == [line("beta", 1), line("gamma", 0)]
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_process_that_was_stopped_while_it_wrote_holds_up_no_scrape(engine, tenants):
     """Every scrape waited for the writer's lock of each store."""
     engine.plane("beta", "beta").write_json(BODY)
@@ -67,6 +76,7 @@ def test_a_disk_that_hangs_holds_up_no_scrape(tenants):
 
     gauges = TenantGauges(lambda: tenants, slow)
     try:
+        until(lambda: asked == list(NAMES))
         assert rows(gauges) == [line("alpha", 0), line("beta", 0)]
         assert rows(gauges) == [line("alpha", 0), line("beta", 0)]
         assert asked == list(NAMES)  # nobody else is made to wait for it
@@ -74,6 +84,7 @@ def test_a_disk_that_hangs_holds_up_no_scrape(tenants):
         answers.set()
 
 
+@pytest.mark.usefixtures("patient")
 def test_stores_that_have_not_changed_are_not_read_again(tenants, engine):
     asked = []
 

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from fleetcast.cli.main import run
+from tests.waiting import PATIENCE_SECONDS
 
-WAIT_SECONDS = 60
 OPTIONS = ("--http", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--admin", "127.0.0.1:0")
 
 
@@ -79,7 +79,9 @@ class Service:
 
     def get(self, path, key=None):
         place = urlsplit(self.ready["http"])
-        connection = http.client.HTTPConnection(place.hostname, place.port, timeout=WAIT_SECONDS)
+        connection = http.client.HTTPConnection(
+            place.hostname, place.port, timeout=PATIENCE_SECONDS
+        )
         try:
             connection.request("GET", path, headers={"x-api-key": key} if key else {})
             response = connection.getresponse()
@@ -89,7 +91,7 @@ class Service:
 
     def stop(self):
         self.process.terminate()
-        out, err = self.process.communicate(timeout=WAIT_SECONDS)
+        out, err = self.process.communicate(timeout=PATIENCE_SECONDS)
         return self.process.returncode, out, err
 
 
@@ -114,7 +116,7 @@ def serve(data):
 def wait_for_end():
     """Waits until all processes have ended; false where one lives on after `seconds`."""
 
-    def wait_for_end(pids, seconds):
+    def wait_for_end(pids, seconds=PATIENCE_SECONDS):
         watched = []
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):

@@ -4,6 +4,7 @@ import sys
 from datetime import UTC, datetime
 
 from fleetcast.cli.demo.fleet import generated_fleet
+from tests.waiting import PATIENCE_SECONDS
 
 NOW = datetime(2026, 1, 31, 12, 34, 56, tzinfo=UTC)
 
@@ -31,7 +32,7 @@ def test_the_tour_ends_well():
         [sys.executable, "-m", "fleetcast", "demo", "--once", "--json"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=5 * PATIENCE_SECONDS,
         check=False,
     )
     assert done.returncode == 0, done.stderr

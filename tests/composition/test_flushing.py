@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from fleetcast.composition.flushing import Flusher
 from fleetcast.config.sections import Ingest
 from fleetcast.engine import Engine, encode_records
 from fleetcast.metrics import Counters, Totals, sample
+from tests.waiting import until
 
 from .stopped_writer import stopped_writer
 
 MASTER_KEY = bytes(32)
 BODY = encode_records([{"measurement": "link", "time": "2026-01-01", "fields": {"a": 1.0}}])
-PATIENCE_SECONDS = 60.0
 
 
 @pytest.fixture
@@ -23,13 +21,6 @@ def engine(tmp_path):
     made = Engine(tmp_path / "planes", MASTER_KEY)
     yield made
     made.close()
-
-
-def until(holds):
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not holds():
-        assert time.monotonic() < end, "it does not come to be"
-        time.sleep(0.01)
 
 
 def test_a_store_that_hangs_delays_no_other(engine, tmp_path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -15,11 +14,10 @@ from fleetcast.engine import Engine, encode_records
 from fleetcast.forecast.serving.releases import Releases
 from fleetcast.forecast.serving.tables import due
 from fleetcast.metrics import Counters
+from tests.waiting import until
 
 from .conftest import link_rows
 from .serving import counted, kept
-
-SECONDS = 60
 
 
 @pytest.fixture
@@ -31,13 +29,6 @@ def tenant(tmp_path):
     yield accounts, engine, Tenants(accounts, engine).create("acme")
     engine.close()
     accounts.close()
-
-
-def until(holds):
-    end = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def test_forecasts_are_scored_and_cleared_away_beside_the_requests(tenant, store, monkeypatch):

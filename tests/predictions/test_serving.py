@@ -18,6 +18,7 @@ from fleetcast.forecast.serving.releases import Releases
 from fleetcast.forecast.serving.rollouts import Role
 from fleetcast.forecast.serving.scoring import Scoring
 from fleetcast.metrics import Counters, Totals
+from tests.waiting import PATIENCE_SECONDS
 
 from .serving import MINUTE_NS, MovedClock, answer, codes, kept, serving, write
 
@@ -31,7 +32,7 @@ class SlowReleases(Releases):
 
     def forecaster(self, family, release):
         self.asked.set()
-        assert self.let.wait(60)
+        assert self.let.wait(PATIENCE_SECONDS)
         return super().forecaster(family, release)
 
 
@@ -61,14 +62,14 @@ class Request(threading.Thread):
         self.document = answer(self.predictions, self.plane, "a", account=self.account)
 
     def result(self):
-        self.join(60)
+        self.join(PATIENCE_SECONDS)
         return self.document
 
 
 def test_one_computes_while_others_are_told_to_come_back(store, releases, slow, plane):
     write(plane, ["a"], range(-20, 0))
     first = Request(serving(store, slow, Forecast), plane)
-    assert slow.asked.wait(60)
+    assert slow.asked.wait(PATIENCE_SECONDS)
     others = serving(store, releases, Forecast)
     (error,) = answer(others, plane, "a")["entity_errors"]
     assert error["code"] == "prediction_unavailable"
@@ -81,7 +82,7 @@ def test_one_computes_while_others_are_told_to_come_back(store, releases, slow, 
 def test_an_answer_under_an_ended_lease_is_thrown_away(store, releases, slow, plane, clock):
     write(plane, ["a"], range(-20, 0))
     first = Request(serving(store, slow, Forecast), plane)
-    assert slow.asked.wait(60)
+    assert slow.asked.wait(PATIENCE_SECONDS)
     clock.advance(LEASE_NS)
     others = serving(store, releases, Forecast)
     items = answer(others, plane, "a")["items"]
@@ -94,12 +95,16 @@ def test_an_answer_under_an_ended_lease_is_thrown_away(store, releases, slow, pl
 
 
 @pytest.mark.usefixtures("releases")
-def test_requests_of_a_tenant_are_computed_one_after_the_other_and_once(slow, store, plane):
+def test_requests_of_a_tenant_are_computed_one_after_the_other_and_once(
+    slow, store, plane, monkeypatch
+):
     """N6: in one process; the second finds what the first has made."""
+    wait = "fleetcast.forecast.serving.computing.WAIT_SECONDS"
+    monkeypatch.setattr(wait, PATIENCE_SECONDS)
     write(plane, ["a"], range(-20, 0))
     predictions = serving(store, slow, Forecast)
     requests = [Request(predictions, plane) for _ in range(3)]
-    assert slow.asked.wait(60)
+    assert slow.asked.wait(PATIENCE_SECONDS)
     other = Request(predictions, plane, account="other")
     slow.let.set()
     documents = [request.result() for request in requests]
@@ -116,7 +121,7 @@ def test_a_tenant_that_waits_too_long_is_told_and_holds_up_nobody(slow, store, p
     write(plane, ["a"], range(-20, 0))
     predictions = serving(store, slow, Forecast)
     first = Request(predictions, plane)
-    assert slow.asked.wait(60)
+    assert slow.asked.wait(PATIENCE_SECONDS)
     assert codes(answer(predictions, plane, "a")) == {"a": "prediction_unavailable"}
     slow.let.set()
     assert first.result()["items"]
@@ -130,7 +135,7 @@ def test_a_clock_that_is_set_changes_no_lease_cooldown_or_freshness(
     write(plane, ["a"], range(-20, 0))
     write(plane, ["a"], range(step_minutes - 20, step_minutes))
     first = Request(serving(store, slow, Forecast), plane)
-    assert slow.asked.wait(60)
+    assert slow.asked.wait(PATIENCE_SECONDS)
     clock.step(step_minutes * MINUTE_NS)
     others = serving(store, releases, lambda: Forecast(cooldown_seconds=60))
     assert codes(answer(others, plane, "a")) == {"a": "prediction_unavailable"}

@@ -6,8 +6,6 @@ Used by a short test and by `benches/service/load.py`, which goes on for a minut
 from __future__ import annotations
 
 import http.client
-import os
-import signal
 import threading
 import time
 from collections import Counter
@@ -16,6 +14,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fleetcast.engine import format_time
+
+from .service import kill
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -128,7 +128,7 @@ def kill_a_worker(service: Service, turn: int) -> float:
     """kill -9 of one HTTP worker; returns when that was."""
     workers = service.workers("http")
     moment = time.monotonic()
-    os.kill(workers[turn % len(workers)], signal.SIGKILL)
+    kill(workers[turn % len(workers)])
     return moment
 
 

@@ -6,10 +6,10 @@ import contextlib
 import http.client
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
-import time
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
 from fleetcast.installation.directory import DataDirectory, opened
+from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -46,8 +47,22 @@ def create_key(data: Path, tenant: str, *options: str, scopes: Sequence[str] = A
 
 
 def children(pid: int) -> list[int]:
-    texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
-    return [int(child) for text in texts for child in text.split()]
+    found: list[int] = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # the thread has ended meanwhile
+            found += [int(child) for child in path.read_text().split()]
+    return found
+
+
+def kill(pid: int) -> None:
+    """kill -9 of a process; returns when it has ended."""
+    with contextlib.suppress(ProcessLookupError):
+        process = os.pidfd_open(pid)
+        try:
+            signal.pidfd_send_signal(process, signal.SIGKILL)
+            assert select.select([process], [], [], PATIENCE_SECONDS)[0]
+        finally:
+            os.close(process)
 
 
 @dataclass
@@ -74,7 +89,7 @@ class Service:
         self.address = urlsplit(self.ready["http"]).netloc
 
     def connect(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection(self.address, timeout=30)
+        return http.client.HTTPConnection(self.address, timeout=PATIENCE_SECONDS)
 
     def request(
         self,
@@ -111,27 +126,29 @@ class Service:
         """Every process of the service, the supervisor first."""
         found = [self.process.pid]
         for parent in found:
-            try:
-                for children in Path(f"/proc/{parent}/task").glob("*/children"):
-                    found += [int(pid) for pid in children.read_text().split()]
-            except OSError:
-                continue
+            found += children(parent)
         return found
 
     def arbiter(self, child: str) -> int:
         """The process of a child that started its workers; one killed is first started again."""
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
+
+        def look() -> int | None:
             for pid in children(self.process.pid):
-                with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                with contextlib.suppress(OSError):  # it has ended meanwhile
                     command = Path(f"/proc/{pid}/cmdline").read_text()
                     if f"fleetcast.supervisor.{child}_child" in command:
                         return pid
-            time.sleep(0.02)
-        raise LookupError(child)
+            return None
+
+        return until(look)
 
     def workers(self, child: str) -> list[int]:
-        return children(self.arbiter(child))
+        """Those that an arbiter has started; where all were killed, one is first started again."""
+        return until(lambda: children(self.arbiter(child)))
+
+    def kill_child(self, child: str) -> None:
+        """kill -9 of a child; returns when it has ended, so that the next one found is another."""
+        kill(self.arbiter(child))
 
     def kill(self) -> None:
         """kill -9 of everything, the supervisor first."""
@@ -148,14 +165,16 @@ class Service:
 
     def wait(self) -> int:
         """Waits for the supervisor's end; returns its exit code."""
-        code = self.process.wait(timeout=60)
+        code = self.process.wait(timeout=PATIENCE_SECONDS)
         self.process.stdout.close()
         return code
 
 
 def ask(service: Service, path: str, method: str = "GET") -> Answer:
     """One request to the private listener."""
-    wire = http.client.HTTPConnection(urlsplit(service.ready["admin"]).netloc, timeout=30)
+    wire = http.client.HTTPConnection(
+        urlsplit(service.ready["admin"]).netloc, timeout=PATIENCE_SECONDS
+    )
     with closing(wire):
         wire.request(method, path)
         response = wire.getresponse()

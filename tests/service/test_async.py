@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-import time
 
 import pytest
 
 from tests.conformance.api import HOUR_S, at, record, refusal
 from tests.grpc import messages
 from tests.grpc.station import Station
+from tests.waiting import until
 
 from .service import prepare, start
 
@@ -51,9 +51,7 @@ def random_fields():
 def test_f1_queued_batches_are_durable_soon(begin):
     service = begin(*QUEUED)
     assert service.post([record(at(1), "early")]).status == 202
-    deadline = time.monotonic() + 30
-    while entities(service) != {"early"}:
-        assert time.monotonic() < deadline, "the queue was never flushed"
+    until(lambda: entities(service) == {"early"})
     service.kill()
     assert entities(begin()) == {"early"}
 

@@ -15,6 +15,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from fleetcast.engine import Engine, format_time
+from tests.waiting import PATIENCE_SECONDS
 
 from .service import Service, command, prepare, start
 
@@ -107,13 +108,13 @@ def test_killed_while_writing_and_compacting(tmp_path) -> None:
         started = context.Event()
         compactor = context.Process(target=compact_for_ever, args=(data, started))
         compactor.start()
-        assert started.wait(60)
+        assert started.wait(PATIENCE_SECONDS)
         count = threading.Semaphore(0)
         writers = [Writer(service, entity, first, count) for entity, first in numbers.items()]
         for writer in writers:
             writer.start()
         for _ in range(5 + 3 * (round_number % 20)):
-            count.acquire()
+            assert count.acquire(timeout=PATIENCE_SECONDS)
         compactor.kill()
         service.kill()
         compactor.join()

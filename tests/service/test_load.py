@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from tests.waiting import until
 
 from .load import READERS, WRITERS, Writer, kill_a_worker, load, verdict
 from .service import running
@@ -18,8 +18,7 @@ def test_workers_killed_under_load_lose_nothing_acknowledged(tmp_path):
             writers = [client for client in clients if isinstance(client, Writer)]
 
             def written(count):
-                while min(writer.number for writer in writers) < count:
-                    threading.Event().wait(0.01)
+                until(lambda: min(writer.number for writer in writers) >= count)
 
             kills = []
             for turn in range(KILLS):

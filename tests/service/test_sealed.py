@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import stat
 import struct
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -73,7 +75,10 @@ def use(service: Service) -> None:
 def found_in(folder: Path) -> list[str]:
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert {path.name for path in files} >= {"plane.mdb", "plane.mdb-lock", "key", "serve.log"}
-    stored = {path: path.read_bytes() for path in files}
+    stored = {}
+    for path in files:
+        with contextlib.suppress(FileNotFoundError):  # such as a note of upkeep that has ended
+            stored[path] = path.read_bytes()
     return [
         f"{marker} in {path.relative_to(folder)}"
         for path, content in stored.items()
@@ -84,12 +89,14 @@ def found_in(folder: Path) -> list[str]:
 
 def open_to_others(folder: Path) -> dict[str, str]:
     """What is not 0700, or 0600 for a file."""
-    return {
-        path.relative_to(folder).as_posix(): oct(path.stat().st_mode)
-        for path in (folder, *folder.rglob("*"))
-        if path.name not in NOTHING_SECRET
-        and path.stat().st_mode & 0o777 != (0o700 if path.is_dir() else 0o600)
-    }
+    found = {}
+    for path in (folder, *folder.rglob("*")):
+        with contextlib.suppress(FileNotFoundError):  # as above
+            mode = path.stat().st_mode
+            expected = 0o700 if stat.S_ISDIR(mode) else 0o600
+            if path.name not in NOTHING_SECRET and mode & 0o777 != expected:
+                found[path.relative_to(folder).as_posix()] = oct(mode)
+    return found
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import select
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from http.client import HTTPConnection
@@ -14,10 +13,10 @@ import pytest
 from fleetcast.security.master_key import load_master_key
 from tests.composition.stopped_writer import stopped_writer
 from tests.conformance.api import RawClient, accounts_of, at, record
+from tests.waiting import PATIENCE_SECONDS, until
 
 from .service import prepare, running, start
 
-SECONDS = 60
 THREADS = 2
 RECORDS = 1_000
 TEXT = "x" * 900  # a record that comes back as a kilobyte
@@ -37,17 +36,11 @@ def raw(service, **options):
 
 
 def gauge(service, name):
-    wire = HTTPConnection(urlsplit(service.ready["admin"]).netloc, timeout=SECONDS)
+    wire = HTTPConnection(urlsplit(service.ready["admin"]).netloc, timeout=PATIENCE_SECONDS)
     wire.request("GET", "/metrics")
     lines = wire.getresponse().read().decode().splitlines()
     wire.close()
     return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
-
-
-def until(condition):
-    end = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < end
 
 
 def get(path, key):
