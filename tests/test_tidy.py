@@ -36,6 +36,7 @@ IMPORTERS = {
     "fleetcast._core": ("engine.py", "errors.py"),
     "falcon": ("http/",),
     "gunicorn": ("http/",),
+    "google.protobuf": ("client/",),
     "grpc": ("grpc/", "client/"),
     "onnxruntime": ("forecast/onnx.py",),
 }

@@ -1,12 +1,11 @@
 """Protobuf's wire format, for the small messages that Python reads and writes itself.
 
-Telemetry is decoded by the engine; what is left are answers, health, reflection, and the records
-of a client. Each is a few fields, so no generated classes are needed, and no runtime for them.
+The engine decodes telemetry; what is left are acknowledgments, health, reflection, and the records
+of a request, one by one. Each is a few fields, so that no process that serves loads a runtime.
 """
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,7 +15,6 @@ _VARINT, _FIXED64, _DELIMITED, _FIXED32 = 0, 1, 2, 5
 _LAST_BYTE_MAX = 0x7F
 _VARINT_BITS_MAX = 64
 _SIXTY_FOUR_BITS = (1 << 64) - 1
-_double = struct.Struct("<d")
 
 
 def varint(value: int) -> bytes:
@@ -33,11 +31,6 @@ def varint(value: int) -> bytes:
 def integer(number: int, value: int) -> bytes:
     """A field of an integer, a boolean or an enumeration, also where it is zero."""
     return varint(number << 3 | _VARINT) + varint(value)
-
-
-def double(number: int, value: float) -> bytes:
-    """A field of a double."""
-    return varint(number << 3 | _FIXED64) + _double.pack(value)
 
 
 def delimited(number: int, content: bytes | str) -> bytes:

@@ -7,7 +7,7 @@ from importlib.resources import files
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, timestamp_pb2
 
 SET = descriptor_pb2.FileDescriptorSet.FromString(
-    files("fleetcast.grpc").joinpath("descriptors.binpb").read_bytes()
+    files("fleetcast").joinpath("descriptors.binpb").read_bytes()
 )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import struct
+
 import grpc
 import pytest
 
-from fleetcast.protobuf import delimited, double, integer
+from fleetcast.protobuf import delimited, integer
 from tests.conformance.api import HOUR_S, at
 
 from .messages import SECOND_NS, encode, record
@@ -173,7 +175,7 @@ def test_no_message_at_all(station, tenant):
 
 
 def test_fields_in_any_order_repeated_and_unknown(station, tenant):
-    value = delimited(4, delimited(2, double(1, 2.5)) + delimited(1, "snr_db"))
+    value = delimited(4, delimited(2, b"\x09" + struct.pack("<d", 2.5)) + delimited(1, "snr_db"))
     parts = [
         value,
         delimited(9, b"unknown"),

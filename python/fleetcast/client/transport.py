@@ -8,6 +8,7 @@ from typing import Protocol
 
 import grpc
 
+from fleetcast.client.messages import WriteResponse
 from fleetcast.protobuf import fields, messages, texts
 
 _METHOD = "/fleet.telemetry.v1.TelemetryIngest/Write"
@@ -84,10 +85,8 @@ class Channel:
             return outcome
         except ValueError as error:  # the channel was closed before the call was made
             return Outcome(Verdict.AGAIN, grpc.StatusCode.CANCELLED.name, str(error))
-        counts = dict(fields(response))
-        accepted, rejected = counts.get(2, 0), counts.get(3, 0)
-        assert isinstance(accepted, int)  # noqa: S101  the contract of a response
-        assert isinstance(rejected, int)  # noqa: S101  see above
+        written = WriteResponse.FromString(response)
+        accepted, rejected = written.accepted_count, written.rejected_count
         return Outcome(Verdict.WRITTEN, accepted_count=accepted, rejected_count=rejected)
 
     def close(self) -> None:

@@ -40,7 +40,7 @@ class Reflection:
         self._files: dict[str, _File] = {}
         self._symbols: dict[str, str] = {}
         self._services: list[str] = []
-        descriptors = files("fleetcast.grpc").joinpath("descriptors.binpb").read_bytes()
+        descriptors = files("fleetcast").joinpath("descriptors.binpb").read_bytes()
         for data in messages(descriptors, 1):
             self._add(data)
 
