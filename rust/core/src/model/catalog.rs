@@ -41,7 +41,7 @@ pub struct Entity {
     /// Where its id, which is never empty, lies in the name of the first.
     id_place: (u32, u32),
     /// The smallest id among them: the same for every process that knows all of them.
-    pub leader: SeriesId,
+    pub representative: SeriesId,
 }
 
 /// One field of one measurement.
@@ -277,13 +277,18 @@ impl Catalog {
                 let known = known.get().of;
                 self.more_series.entry(known).or_default().push(series);
                 let entity = &mut entities[known as usize];
-                entity.leader = entity.leader.min(series);
+                entity.representative = entity.representative.min(series);
                 known
             }
             Entry::Vacant(free) => {
                 let fresh = index(entities.len());
                 free.insert(Hashed { half, of: fresh });
-                entities.push(Entity { measurement, first: series, id_place, leader: series });
+                entities.push(Entity {
+                    measurement,
+                    first: series,
+                    id_place,
+                    representative: series,
+                });
                 fresh
             }
         }

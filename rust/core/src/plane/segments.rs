@@ -126,7 +126,7 @@ impl Plane {
         let times_ns = selection.times_ns();
         let hours_ns = whole_hours(times_ns);
         for (at, block) in open.blocks(selection.measurement(), times_ns) {
-            if !selection.wants_leader_in(block.first.0..=block.last.0) {
+            if !selection.wants_representative_in(block.first.0..=block.last.0) {
                 continue;
             }
             if collector.is_full() {

@@ -12,7 +12,7 @@ use crate::model::names::NameReader;
 use crate::query::latest::Latest;
 use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::seal::{Kind, Sealer};
-use crate::storage::segment::{Leaders, Part, Segment, day_of, statistics};
+use crate::storage::segment::{Part, Representatives, Segment, day_of, statistics};
 use crate::storage::store::{LmdbStore, NamesPage, Store};
 
 /// What was looked at, and what is wrong.
@@ -192,13 +192,13 @@ impl Look {
     }
 
     fn segments(&mut self, manifest: &Manifest) -> Result<()> {
-        let leaders = Leaders::new(&self.catalog);
+        let representatives = Representatives::new(&self.catalog);
         let mut latest = Latest::default();
         let damages = self.found.damages.len();
         for entry in &manifest.segments {
             self.found.segments += 1;
             let place = format!("segment {}", name_of(entry));
-            let outcome = self.segment(&place, entry, &leaders, &mut latest);
+            let outcome = self.segment(&place, entry, &representatives, &mut latest);
             let outcome = self.missing(outcome, manifest)?;
             self.note(&place, outcome)?;
         }
@@ -207,7 +207,7 @@ impl Look {
         if manifest.checkpoint.bytes > 0 {
             let place = format!("checkpoint {}", name_of(&manifest.checkpoint));
             let entry = &manifest.checkpoint;
-            let outcome = self.segment(&place, entry, &leaders, &mut checkpoint);
+            let outcome = self.segment(&place, entry, &representatives, &mut checkpoint);
             let outcome = self.missing(outcome, manifest)?;
             self.note(&place, outcome)?;
         }
@@ -234,7 +234,7 @@ impl Look {
         &mut self,
         place: &str,
         entry: &SegmentEntry,
-        leaders: &Leaders,
+        representatives: &Representatives,
         latest: &mut Latest,
     ) -> Result<()> {
         if self.store.segment_bytes(&entry.id)? != entry.bytes {
@@ -252,9 +252,11 @@ impl Look {
             let Some(mut block) = self.note(&place, block)? else { continue };
             self.block(&place, &block);
             let table = block.tables.remove(0);
-            let rank = leaders.rank(&table)?;
+            let rank = representatives.rank(&table)?;
             let keys = table.series.iter().zip(&table.times_ns);
-            let keys = keys.map(|(series, time_ns)| Ok((rank, leaders.leader(*series)?, *time_ns)));
+            let keys = keys.map(|(series, time_ns)| {
+                Ok((rank, representatives.representative(*series)?, *time_ns))
+            });
             let keys: Vec<_> = keys.collect::<Result<_>>()?;
             let (Some(first), Some(last)) = (keys.first(), keys.last()) else {
                 self.damaged(format!("{place}: it has no row"));
@@ -274,7 +276,7 @@ impl Look {
             last_key = Some(*last);
             let (from, to) = times_ns.unwrap_or((min_ns, max_ns));
             times_ns = Some((from.min(min_ns), to.max(max_ns)));
-            self.statistics(&place, &segment, at, &table, leaders)?;
+            self.statistics(&place, &segment, at, &table, representatives)?;
             latest.apply(&table, &ALWAYS_NS, &self.catalog);
         }
         if damages < self.found.damages.len() {
@@ -298,7 +300,7 @@ impl Look {
         segment: &Segment,
         at: usize,
         table: &Table,
-        leaders: &Leaders,
+        representatives: &Representatives,
     ) -> Result<()> {
         let mut stored = None;
         if segment.blocks()[at].has_statistics() {
@@ -308,7 +310,7 @@ impl Look {
             let Some(block) = self.note(&place, block)? else { return Ok(()) };
             stored = Some(block.tables);
         }
-        if !statistics::agree(stored.as_deref(), table, leaders)? {
+        if !statistics::agree(stored.as_deref(), table, representatives)? {
             self.damaged(format!("{place}, statistics: they are not those of its rows"));
         }
         Ok(())

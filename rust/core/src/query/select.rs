@@ -31,8 +31,8 @@ pub struct Selection {
     times_ns: Range<i64>,
     measurement: Option<MeasurementIndex>,
     entity_count: usize,
-    /// Leaders of the entities, ascending, each with its entity.
-    leaders: Vec<(SeriesId, u32)>,
+    /// Representative series of the entities, ascending, each with its entity.
+    representatives: Vec<(SeriesId, u32)>,
 }
 
 impl Selection {
@@ -48,7 +48,7 @@ impl Selection {
         let mut selection = Self {
             measurement: None,
             entity_count: entity_ids.len(),
-            leaders: Vec::new(),
+            representatives: Vec::new(),
             entity_of_series: HashMap::new(),
             sorted: Vec::new(),
             wanted: Vec::new(),
@@ -61,7 +61,7 @@ impl Selection {
         selection.measurement = Some(measurement);
         for (position, id) in (0..).zip(entity_ids) {
             if let Some(entity) = catalog.find_entity(measurement, id) {
-                selection.leaders.push((catalog.entity(entity).leader, position));
+                selection.representatives.push((catalog.entity(entity).representative, position));
                 for series in catalog.series_of(entity) {
                     selection.want(series, position);
                 }
@@ -70,7 +70,7 @@ impl Selection {
         selection.sorted =
             selection.entity_of_series.iter().map(|(series, entity)| (*series, *entity)).collect();
         selection.sorted.sort_unstable();
-        selection.leaders.sort_unstable();
+        selection.representatives.sort_unstable();
         if !query.fields.is_empty() {
             let known =
                 query.fields.iter().filter_map(|name| catalog.find_field(measurement, name));
@@ -129,11 +129,15 @@ impl Selection {
         self.measurement
     }
 
-    /// Whether an entity with such a leader is wanted.
+    /// Whether an entity with such a representative series is wanted.
     #[must_use]
-    pub fn wants_leader_in(&self, leaders: RangeInclusive<SeriesId>) -> bool {
-        let at = self.leaders.partition_point(|(leader, _)| leader < leaders.start());
-        self.leaders.get(at).is_some_and(|(leader, _)| leader <= leaders.end())
+    pub fn wants_representative_in(&self, representatives: RangeInclusive<SeriesId>) -> bool {
+        let at = self
+            .representatives
+            .partition_point(|(representative, _)| representative < representatives.start());
+        self.representatives
+            .get(at)
+            .is_some_and(|(representative, _)| representative <= representatives.end())
     }
 
     /// Hands the rows of a block that match and lie in `times_ns` to `collector`, in write order
@@ -179,10 +183,12 @@ impl Selection {
             }
             let table = block.table(index)?;
             let mut picked: Vec<(usize, u32)> = Vec::new();
-            for (leader, rows) in table.runs().iter() {
-                let at = self.leaders.binary_search_by_key(&leader, |(leader, _)| *leader);
+            for (representative, rows) in table.runs().iter() {
+                let at = self
+                    .representatives
+                    .binary_search_by_key(&representative, |(representative, _)| *representative);
                 let Ok(at) = at else { continue };
-                picked.extend(rows.map(|row| (row, self.leaders[at].1)));
+                picked.extend(rows.map(|row| (row, self.representatives[at].1)));
             }
             if picked.is_empty() {
                 continue;

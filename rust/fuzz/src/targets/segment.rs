@@ -5,7 +5,7 @@
 
 use fleetcast_core::model::catalog::Catalog;
 use fleetcast_core::storage::seal::{DataKey, Sealer};
-use fleetcast_core::storage::segment::{Leaders, Part, Segment, SegmentWriter};
+use fleetcast_core::storage::segment::{Part, Representatives, Segment, SegmentWriter};
 use fleetcast_core::storage::store::{MemoryStore, SegmentId, Store};
 
 use super::Target;
@@ -29,8 +29,8 @@ fn sealer() -> Sealer {
 /// A segment without rows, as the writer makes it, under our id.
 fn empty_file() -> Vec<u8> {
     let store = MemoryStore::default();
-    let leaders = Leaders::new(&Catalog::default());
-    let writer = SegmentWriter::begin(&store, &sealer(), &leaders, 0).expect("memory");
+    let representatives = Representatives::new(&Catalog::default());
+    let writer = SegmentWriter::begin(&store, &sealer(), &representatives, 0).expect("memory");
     let written = writer.finish().expect("memory");
     let length = usize::try_from(written.bytes).expect("small");
     store.read_segment(&written.id, 0, length).expect("just written")

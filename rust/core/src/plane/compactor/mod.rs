@@ -18,7 +18,7 @@ use crate::query::latest::Latest;
 use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::seal::Kind;
 use crate::storage::segment::{
-    Leaders, SegmentWriter, Span, day_of, merge, newest, sorted, split_by_day,
+    Representatives, SegmentWriter, Span, day_of, merge, newest, sorted, split_by_day,
 };
 
 pub use upcoming::Upcoming;
@@ -120,14 +120,14 @@ impl Plane {
     fn compact_log(&self, done: &mut Compacted) -> Result<()> {
         let manifest = self.manifest();
         let round = self.take_round(manifest.compacted)?;
-        let leaders = Leaders::new(&self.names().catalog);
+        let representatives = Representatives::new(&self.names().catalog);
         let mut next = (*manifest).clone();
         next.compacted = round.last;
         let mut days = Days::default();
         for block in &round.blocks {
             next.last_ingest_ns = next.last_ingest_ns.max(block.ingest_ns);
             for table in &*block.tables {
-                let rank = leaders.rank(table)?;
+                let rank = representatives.rank(table)?;
                 for (day, table) in split_by_day(table) {
                     days.entry(day).or_default().entry(rank).or_default().push(table);
                 }
@@ -138,21 +138,21 @@ impl Plane {
         for (day, measurements) in days {
             let tables = measurements.into_values().map(|tables| {
                 let spans: Vec<_> = tables.iter().map(|table| Span::whole(table)).collect();
-                sorted(&spans, &leaders)
+                sorted(&spans, &representatives)
             });
             let tables = tables.collect::<Result<Vec<_>>>()?;
             for table in &tables {
                 // What is older than an entity's newest row changes nothing.
-                let newest = newest(table, &leaders)?;
+                let newest = newest(table, &representatives)?;
                 latest.apply(&newest, &ALWAYS_NS, &self.names().catalog);
             }
-            let entry = self.write_segment(day, &tables, &leaders, next.last_ingest_ns)?;
+            let entry = self.write_segment(day, &tables, &representatives, next.last_ingest_ns)?;
             next.rows += entry.rows;
             next.values += entry.values;
             done.bytes_written += entry.bytes;
             next.insert(entry);
         }
-        self.write_checkpoint(&latest, &mut next, &leaders, done)?;
+        self.write_checkpoint(&latest, &mut next, &representatives, done)?;
         self.replace(&manifest, next)
     }
 
@@ -191,14 +191,14 @@ impl Plane {
         &self,
         latest: &Latest,
         next: &mut Manifest,
-        leaders: &Leaders,
+        representatives: &Representatives,
         done: &mut Compacted,
     ) -> Result<()> {
         let days: HashSet<i64> = next.segments.iter().map(|entry| entry.day).collect();
         let mut measurements = BTreeMap::new();
         for (_, table) in latest.tables() {
             if let Some(series) = table.any_series() {
-                measurements.insert(leaders.rank_of(series)?, table);
+                measurements.insert(representatives.rank_of(series)?, table);
             }
         }
         let mut writer = None;
@@ -207,9 +207,11 @@ impl Plane {
             if rows.row_count() > 0 {
                 let writer = match &mut writer {
                     Some(writer) => writer,
-                    None => writer.insert(self.begin_segment(leaders, next.last_ingest_ns)?),
+                    None => {
+                        writer.insert(self.begin_segment(representatives, next.last_ingest_ns)?)
+                    }
                 };
-                writer.write_measurement(&sorted(&[Span::whole(&rows)], leaders)?)?;
+                writer.write_measurement(&sorted(&[Span::whole(&rows)], representatives)?)?;
             }
         }
         next.checkpoint = match writer {
@@ -225,10 +227,10 @@ impl Plane {
         &self,
         day: i64,
         tables: &[Table],
-        leaders: &Leaders,
+        representatives: &Representatives,
         ingest_ns: i64,
     ) -> Result<SegmentEntry> {
-        let mut writer = self.begin_segment(leaders, ingest_ns)?;
+        let mut writer = self.begin_segment(representatives, ingest_ns)?;
         for table in tables {
             writer.write_measurement(table)?;
         }
@@ -237,10 +239,10 @@ impl Plane {
 
     fn begin_segment<'l>(
         &'l self,
-        leaders: &'l Leaders,
+        representatives: &'l Representatives,
         ingest_ns: i64,
     ) -> Result<SegmentWriter<'l>> {
-        SegmentWriter::begin(&*self.store, &self.sealer, leaders, ingest_ns)
+        SegmentWriter::begin(&*self.store, &self.sealer, representatives, ingest_ns)
     }
 
     /// Removes the days whose newest row is no longer kept, from the checkpoint as well.
@@ -253,23 +255,24 @@ impl Plane {
         let mut next = (*manifest).clone();
         next.segments.retain(|entry| !expired.contains(&entry.day));
         done.expired += (manifest.segments.len() - next.segments.len()) as u64;
-        let leaders = Leaders::new(&self.names().catalog);
+        let representatives = Representatives::new(&self.names().catalog);
         let latest = self.load_checkpoint(&manifest)?;
-        self.write_checkpoint(&latest, &mut next, &leaders, done)?;
+        self.write_checkpoint(&latest, &mut next, &representatives, done)?;
         self.replace(&manifest, next)
     }
 
     fn merge_segments(&self, entries: &[SegmentEntry], done: &mut Compacted) -> Result<()> {
         let manifest = self.manifest();
         let names = self.names();
-        let leaders = Leaders::new(&names.catalog);
+        let representatives = Representatives::new(&names.catalog);
         let open = entries.iter().map(|entry| self.open_segment(entry, &names.catalog));
         let open = open.collect::<Result<Vec<_>>>()?;
         drop(names);
         let segments: Vec<_> = open.iter().map(|open| &open.segment).collect();
         let ingest_ns = manifest.last_ingest_ns;
-        let mut writer = SegmentWriter::begin(&*self.store, &self.sealer, &leaders, ingest_ns)?;
-        merge(&*self.store, &leaders, &segments, &mut writer)?;
+        let mut writer =
+            SegmentWriter::begin(&*self.store, &self.sealer, &representatives, ingest_ns)?;
+        merge(&*self.store, &representatives, &segments, &mut writer)?;
         let merged = SegmentEntry::new(entries[0].day, &writer.finish()?);
         done.bytes_written += merged.bytes;
         done.merged += entries.len() as u64;

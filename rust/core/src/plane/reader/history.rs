@@ -29,7 +29,7 @@ impl Plane {
             .entities()
             .iter()
             .filter(|entity| measurement.is_none_or(|wanted| wanted == entity.measurement))
-            .map(|entity| entity.leader)
+            .map(|entity| entity.representative)
             .collect();
         let mut days: Vec<&[SegmentEntry]> =
             snapshot.manifest.segments.chunk_by(|a, b| a.day == b.day).collect();
@@ -40,7 +40,7 @@ impl Plane {
                     self.apply_newest(entry, wanted, range_ns, catalog, &mut latest)?;
                 }
             }
-            missing.retain(|leader| !latest.has(*leader, range_ns, catalog));
+            missing.retain(|representative| !latest.has(*representative, range_ns, catalog));
         }
         self.visit_log(&snapshot.stored, |plain| {
             for table in decode_block(plain)?.tables {

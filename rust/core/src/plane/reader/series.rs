@@ -141,7 +141,7 @@ impl Plane {
                     let alone = block.first.0 == block.last.0;
                     if alone
                         && block.min_ns >= times_ns.start
-                        && part.wants_leader_in(block.first.0..=block.last.0)
+                        && part.wants_representative_in(block.first.0..=block.last.0)
                     {
                         blocks.push((block.max_ns, block.rows));
                     }

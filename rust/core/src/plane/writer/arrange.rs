@@ -13,13 +13,15 @@ const ROWS_PER_VALUE_MAX: usize = 8;
 /// Groups the rows of `table`, whose series are stored ids, by entity.
 pub(super) fn by_entity(table: &mut Table, catalog: &Catalog) {
     // Tag sets of one entity sort under the first of them.
-    let leader = |id: &SeriesId| {
+    let representative = |id: &SeriesId| {
         let entity = catalog.series(*id).and_then(|series| series.entity);
         entity.map_or(*id, |entity| catalog.entity(entity).first_series())
     };
-    // Leader and row number in one word: sorting it is a stable sort by leader.
-    let mut keys: Vec<u64> =
-        (0_u64..).zip(&table.series).map(|(row, id)| u64::from(leader(id)) << 32 | row).collect();
+    // Representative series and row number in one word: sorting it is a stable sort by the former.
+    let mut keys: Vec<u64> = (0_u64..)
+        .zip(&table.series)
+        .map(|(row, id)| u64::from(representative(id)) << 32 | row)
+        .collect();
     if keys.is_sorted() {
         return;
     }

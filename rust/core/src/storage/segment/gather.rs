@@ -18,7 +18,7 @@ const NONE: u32 = u32::MAX;
 /// Neighbouring rows of one span that stay side by side, all of one entity.
 #[derive(Clone, Copy)]
 pub(super) struct Run {
-    pub(super) leader: SeriesId,
+    pub(super) representative: SeriesId,
     /// Index of the span.
     pub(super) span: u32,
     /// Rows of its table.

@@ -61,9 +61,9 @@ pub(super) fn decode(bytes: &[u8], index_at: u64) -> Result<Vec<BlockEntry>> {
             let length = usize::try_from(number).ok();
             length.filter(|length| *length <= max).ok_or(CORRUPT)
         };
-        let leader = |number: i64| {
-            let leader = u32::try_from(number).ok();
-            leader.filter(|leader| *leader < NEW_SERIES_BASE).ok_or(CORRUPT)
+        let representative = |number: i64| {
+            let representative = u32::try_from(number).ok();
+            representative.filter(|representative| *representative < NEW_SERIES_BASE).ok_or(CORRUPT)
         };
         let left = usize::try_from(index_at.checked_sub(offset).ok_or(CORRUPT)?);
         let left = left.map_err(|_| CORRUPT)?;
@@ -72,8 +72,8 @@ pub(super) fn decode(bytes: &[u8], index_at: u64) -> Result<Vec<BlockEntry>> {
             sealed_len: length(sealed, left)?,
             statistics_len: length(statistics, left)?,
             rows: length(rows, BLOCK_ROWS_MAX)?,
-            first: (leader(first)?, first_ns),
-            last: (leader(last)?, last_ns),
+            first: (representative(first)?, first_ns),
+            last: (representative(last)?, last_ns),
             min_ns,
             max_ns,
         };

@@ -1,7 +1,7 @@
 //! Several segments into one, a block of each in memory at a time.
 
 use super::rows::Span;
-use super::{Leaders, Segment, SegmentWriter};
+use super::{Representatives, Segment, SegmentWriter};
 use crate::model::batch::Table;
 use crate::model::error::Result;
 use crate::model::names::SeriesId;
@@ -28,7 +28,7 @@ struct Current {
 /// As [`Segment::open`].
 pub fn merge(
     store: &dyn Store,
-    leaders: &Leaders,
+    representatives: &Representatives,
     segments: &[&Segment],
     writer: &mut SegmentWriter<'_>,
 ) -> Result<()> {
@@ -37,7 +37,7 @@ pub fn merge(
     let mut writing = None;
     loop {
         for input in &mut inputs {
-            input.fill(store, leaders)?;
+            input.fill(store, representatives)?;
         }
         let ranks = inputs.iter().filter_map(|input| Some(input.current.as_ref()?.rank));
         let Some(rank) = ranks.min() else { return Ok(()) };
@@ -47,7 +47,7 @@ pub fn merge(
         // What comes after the last row of a block is not known before its next block is here.
         let mut bound = None;
         for (order, input) in inputs.iter().enumerate() {
-            if let Some(last) = input.last_before_more(rank, leaders)? {
+            if let Some(last) = input.last_before_more(rank, representatives)? {
                 let last = (last.0, last.1, order);
                 bound = Some(bound.map_or(last, |bound: (SeriesId, i64, usize)| bound.min(last)));
             }
@@ -55,7 +55,7 @@ pub fn merge(
         let mut spans = Vec::new();
         let mut ends = Vec::new();
         for (order, input) in inputs.iter().enumerate() {
-            let span = input.upto(rank, order, bound, leaders)?;
+            let span = input.upto(rank, order, bound, representatives)?;
             ends.push(span.as_ref().map(|span| span.rows.end));
             spans.extend(span);
         }
@@ -67,22 +67,30 @@ pub fn merge(
 }
 
 impl Input<'_> {
-    fn fill(&mut self, store: &dyn Store, leaders: &Leaders) -> Result<()> {
+    fn fill(&mut self, store: &dyn Store, representatives: &Representatives) -> Result<()> {
         if self.current.is_none() && self.next < self.segment.blocks().len() {
             let table = self.segment.block(store, self.next)?.tables.remove(0);
             self.next += 1;
-            self.current = Some(Current { rank: leaders.rank(&table)?, table, start: 0 });
+            self.current = Some(Current { rank: representatives.rank(&table)?, table, start: 0 });
         }
         Ok(())
     }
 
-    /// Leader and time of the last row of the block, if it is of this measurement and not the last.
-    fn last_before_more(&self, rank: u32, leaders: &Leaders) -> Result<Option<(SeriesId, i64)>> {
+    /// Representative series and time of the last row of the block, if that is of this measurement and
+    /// not the last block.
+    fn last_before_more(
+        &self,
+        rank: u32,
+        representatives: &Representatives,
+    ) -> Result<Option<(SeriesId, i64)>> {
         let has_more = self.next < self.segment.blocks().len();
         match &self.current {
             Some(current) if has_more && current.rank == rank => {
                 let row = current.table.row_count() - 1;
-                Ok(Some((leaders.leader(current.table.series[row])?, current.table.times_ns[row])))
+                Ok(Some((
+                    representatives.representative(current.table.series[row])?,
+                    current.table.times_ns[row],
+                )))
             }
             _ => Ok(None),
         }
@@ -94,7 +102,7 @@ impl Input<'_> {
         rank: u32,
         order: usize,
         bound: Option<(SeriesId, i64, usize)>,
-        leaders: &Leaders,
+        representatives: &Representatives,
     ) -> Result<Option<Span<'_>>> {
         let Some(current) = self.current.as_ref().filter(|current| current.rank == rank) else {
             return Ok(None);
@@ -106,8 +114,8 @@ impl Input<'_> {
             // The rows are sorted: halves are enough.
             while found < rows.end {
                 let middle = found.midpoint(rows.end);
-                let leader = leaders.leader(table.series[middle])?;
-                if (leader, table.times_ns[middle], order) > bound {
+                let representative = representatives.representative(table.series[middle])?;
+                if (representative, table.times_ns[middle], order) > bound {
                     rows.end = middle;
                 } else {
                     found = middle + 1;

@@ -5,19 +5,24 @@
 
 mod cut;
 mod fill;
-mod gather;
 mod index;
-mod leaders;
-mod merge;
+mod representatives;
+
 mod rows;
+
+mod gather;
+
 pub mod statistics;
+
 mod writer;
+
+mod merge;
 
 #[cfg(test)]
 mod tests;
 
-pub use leaders::Leaders;
 pub use merge::merge;
+pub use representatives::Representatives;
 pub use rows::{Span, newest, sorted, split_by_day};
 pub use writer::{SegmentWriter, Written};
 
@@ -62,9 +67,9 @@ pub struct BlockEntry {
     statistics_len: usize,
     /// Number of rows.
     pub rows: usize,
-    /// Leader and time of the first row.
+    /// Representative series and time of the first row.
     pub first: (SeriesId, i64),
-    /// Leader and time of the last row.
+    /// Representative series and time of the last row.
     pub last: (SeriesId, i64),
     /// Smallest time.
     pub min_ns: i64,

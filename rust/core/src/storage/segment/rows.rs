@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::cut::Cuts;
 use super::gather::{self, Run};
-use super::{Leaders, day_of};
+use super::{Representatives, day_of};
 use crate::model::batch::Table;
 use crate::model::error::Result;
 
@@ -13,7 +13,7 @@ use crate::model::error::Result;
 /// has to stay in a core's cache: this many are, even where all begin at multiples of a page.
 const SPANS_MAX: usize = 64;
 
-/// Bits of a leader that runs are told apart by in one pass.
+/// Bits of a representative series that one pass of the radix sort looks at.
 const DIGIT_BITS: u32 = 12;
 
 /// Some neighbouring rows of a table.
@@ -36,18 +36,23 @@ impl<'t> Span<'t> {
             return self.table.clone();
         }
         let (start, end) = (row_number(self.rows.start), row_number(self.rows.end));
-        gather::table(std::slice::from_ref(self), &[Run { leader: 0, span: 0, start, end }])
+        gather::table(std::slice::from_ref(self), &[Run { representative: 0, span: 0, start, end }])
     }
 }
 
 /// The rows of some spans as runs of the same series.
-fn runs_of(spans: &[Span<'_>], leaders: &Leaders) -> Result<Vec<Run>> {
+fn runs_of(spans: &[Span<'_>], representatives: &Representatives) -> Result<Vec<Run>> {
     let mut runs = Vec::new();
     for (index, span) in (0..).zip(spans) {
         let mut start = row_number(span.rows.start);
         for series in span.table.series[span.rows.clone()].chunk_by(|a, b| a == b) {
             let end = start + row_number(series.len());
-            runs.push(Run { leader: leaders.leader(series[0])?, span: index, start, end });
+            runs.push(Run {
+                representative: representatives.representative(series[0])?,
+                span: index,
+                start,
+                end,
+            });
             start = end;
         }
     }
@@ -58,22 +63,22 @@ fn row_number(row: usize) -> u32 {
     u32::try_from(row).expect("a table has fewer than 2^32 rows")
 }
 
-/// The rows of some spans of one measurement, ordered by leader and time; rows alike in both stay
-/// in the order of the spans.
+/// The rows of some spans of one measurement, ordered by representative series and time; rows alike
+/// in both stay in the order of the spans.
 ///
 /// # Errors
 /// [`crate::model::error::Error::Corrupt`] for a series that has no name.
-pub fn sorted(spans: &[Span<'_>], leaders: &Leaders) -> Result<Table> {
+pub fn sorted(spans: &[Span<'_>], representatives: &Representatives) -> Result<Table> {
     if spans.len() > SPANS_MAX {
-        let parts = spans.chunks(SPANS_MAX).map(|spans| sorted(spans, leaders));
+        let parts = spans.chunks(SPANS_MAX).map(|spans| sorted(spans, representatives));
         let parts = parts.collect::<Result<Vec<_>>>()?;
-        return sorted(&parts.iter().map(Span::whole).collect::<Vec<_>>(), leaders);
+        return sorted(&parts.iter().map(Span::whole).collect::<Vec<_>>(), representatives);
     }
-    let mut runs = by_leader(runs_of(spans, leaders)?);
+    let mut runs = by_representative(runs_of(spans, representatives)?);
     let times_ns = gather::times_ns(spans, &runs);
     let entities = || {
         let mut times_ns = times_ns.as_slice();
-        runs.chunk_by(|a, b| a.leader == b.leader).map(move |runs| {
+        runs.chunk_by(|a, b| a.representative == b.representative).map(move |runs| {
             let rows = runs.iter().map(Run::len).sum();
             let (of_entity, behind) = times_ns.split_at(rows);
             times_ns = behind;
@@ -89,16 +94,18 @@ pub fn sorted(spans: &[Span<'_>], leaders: &Leaders) -> Result<Table> {
     }
 }
 
-/// The runs by leader, those of one leader in the order in which they are.
-fn by_leader(mut runs: Vec<Run>) -> Vec<Run> {
-    if runs.is_sorted_by_key(|run| run.leader) {
+/// Runs sorted by representative series; those of one stay in their order.
+fn by_representative(mut runs: Vec<Run>) -> Vec<Run> {
+    if runs.is_sorted_by_key(|run| run.representative) {
         return runs;
     }
-    let leaders = || runs.iter().map(|run| run.leader);
-    let (first, last) = (leaders().min().unwrap_or(0), leaders().max().unwrap_or(0));
+    let representatives = || runs.iter().map(|run| run.representative);
+    let (first, last) =
+        (representatives().min().unwrap_or(0), representatives().max().unwrap_or(0));
     let mut ordered = runs.clone();
     for shift in (0..u32::BITS - (last - first).leading_zeros()).step_by(DIGIT_BITS as usize) {
-        let digit = |run: &Run| ((run.leader - first) >> shift) as usize % (1 << DIGIT_BITS);
+        let digit =
+            |run: &Run| ((run.representative - first) >> shift) as usize % (1 << DIGIT_BITS);
         let mut places = [0_u32; 1 << DIGIT_BITS];
         for run in &runs {
             places[digit(run)] += 1;
@@ -139,7 +146,7 @@ pub fn split_by_day(table: &Table) -> Vec<(i64, Cow<'_, Table>)> {
     }
     let mut rows: Vec<(i64, u32)> = table.times_ns.iter().copied().map(day_of).zip(0..).collect();
     rows.sort_by_key(|(day, _)| *day);
-    let run = |(_, row): &(i64, u32)| Run { leader: 0, span: 0, start: *row, end: row + 1 };
+    let run = |(_, row): &(i64, u32)| Run { representative: 0, span: 0, start: *row, end: row + 1 };
     let runs: Vec<Run> = rows.iter().map(run).collect();
     let by_day = gather::table(&[Span::whole(table)], &runs);
     let (mut days, mut ends) = (Vec::new(), Vec::new());
@@ -154,10 +161,10 @@ pub fn split_by_day(table: &Table) -> Vec<(i64, Cow<'_, Table>)> {
 ///
 /// # Errors
 /// [`crate::model::error::Error::Corrupt`] for a series that has no name.
-pub fn newest(table: &Table, leaders: &Leaders) -> Result<Table> {
+pub fn newest(table: &Table, representatives: &Representatives) -> Result<Table> {
     let spans = [Span::whole(table)];
-    let runs = runs_of(&spans, leaders)?;
-    let newest = runs.chunk_by(|a, b| a.leader == b.leader).map(|runs| {
+    let runs = runs_of(&spans, representatives)?;
+    let newest = runs.chunk_by(|a, b| a.representative == b.representative).map(|runs| {
         let (mut run, end) = (runs[0], runs[runs.len() - 1].end);
         let times_ns = &table.times_ns[run.start as usize..end as usize];
         let older = times_ns.partition_point(|time_ns| Some(time_ns) < times_ns.last());

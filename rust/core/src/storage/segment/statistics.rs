@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::{HOUR_NS, Leaders, hour_of};
+use super::{HOUR_NS, Representatives, hour_of};
 use crate::codec::{decimal_sum, float_bounds};
 use crate::model::aggregate::{Fold, Statistic};
 use crate::model::batch::{Column, Rows, Table, Values};
@@ -34,19 +34,19 @@ pub fn of_column(column: FieldId) -> Option<(FieldId, Statistic)> {
 
 /// Rows of one entity in one hour.
 struct Hour {
-    leader: SeriesId,
+    representative: SeriesId,
     start_ns: i64,
     rows: Range<usize>,
 }
 
-/// The statistics of a table sorted by leader and time, as the tables of a block, if they pay: a row
-/// for each hour of an entity, and where there are any, the fields that have too few values as
-/// columns of no row.
+/// The statistics of a table sorted by representative series and time, as the tables of a block, if
+/// they pay: a row for each hour of an entity, and where there are any, the fields that have too few
+/// values as columns of no row.
 ///
 /// # Errors
 /// [`crate::model::error::Error::Corrupt`] for a series that has no name.
-pub fn of(table: &Table, leaders: &Leaders) -> Result<Option<Vec<Table>>> {
-    let hours = hours(table, leaders)?;
+pub fn of(table: &Table, representatives: &Representatives) -> Result<Option<Vec<Table>>> {
+    let hours = hours(table, representatives)?;
     if table.row_count() < ROWS_PER_HOUR_MIN * hours.len() {
         return Ok(None);
     }
@@ -61,11 +61,15 @@ pub fn of(table: &Table, leaders: &Leaders) -> Result<Option<Vec<Table>>> {
 ///
 /// # Errors
 /// As [`of`].
-pub fn agree(stored: Option<&[Table]>, table: &Table, leaders: &Leaders) -> Result<bool> {
-    let Some(stored) = stored else { return Ok(of(table, leaders)?.is_none()) };
+pub fn agree(
+    stored: Option<&[Table]>,
+    table: &Table,
+    representatives: &Representatives,
+) -> Result<bool> {
+    let Some(stored) = stored else { return Ok(of(table, representatives)?.is_none()) };
     let left_out = stored.iter().skip(1).flat_map(|table| &table.columns);
     let left_out: HashSet<FieldId> = left_out.map(|column| column.field).collect();
-    let hours = hours(table, leaders)?;
+    let hours = hours(table, representatives)?;
     Ok(stored == tables(table, &hours, |column, _| left_out.contains(&column.field)))
 }
 
@@ -75,7 +79,7 @@ fn tables(
     is_left_out: impl Fn(&Column, &[(u32, Fold)]) -> bool,
 ) -> Vec<Table> {
     let mut statistics = Table {
-        series: hours.iter().map(|hour| hour.leader).collect(),
+        series: hours.iter().map(|hour| hour.representative).collect(),
         times_ns: hours.iter().map(|hour| hour.start_ns).collect(),
         columns: Vec::new(),
     };
@@ -108,21 +112,24 @@ fn columns(field: FieldId, folds: &[(u32, Fold)], hours: usize) -> impl Iterator
     })
 }
 
-fn hours(table: &Table, leaders: &Leaders) -> Result<Vec<Hour>> {
+fn hours(table: &Table, representatives: &Representatives) -> Result<Vec<Hour>> {
     let mut hours: Vec<Hour> = Vec::new();
     let mut row = 0;
     for series in table.series.chunk_by(|a, b| a == b) {
-        let (leader, end) = (leaders.leader(series[0])?, row + series.len());
+        let (representative, end) =
+            (representatives.representative(series[0])?, row + series.len());
         while row < end {
             let start_ns = hour_of(table.times_ns[row]);
             let times_ns = &table.times_ns[row..end];
             let within = times_ns.partition_point(|time_ns| time_ns - start_ns < HOUR_NS);
             match hours.last_mut() {
                 // Another tag set of the same entity.
-                Some(hour) if (hour.leader, hour.start_ns) == (leader, start_ns) => {
+                Some(hour)
+                    if (hour.representative, hour.start_ns) == (representative, start_ns) =>
+                {
                     hour.rows.end = row + within;
                 }
-                _ => hours.push(Hour { leader, start_ns, rows: row..row + within }),
+                _ => hours.push(Hour { representative, start_ns, rows: row..row + within }),
             }
             row += within;
         }

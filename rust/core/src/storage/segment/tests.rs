@@ -101,17 +101,21 @@ fn whole_rows(table: &Table) -> Vec<Row> {
 }
 
 /// The order that segments have, of rows in write order.
-fn in_order(rows: &[Row], leaders: &Leaders) -> Vec<Row> {
+fn in_order(rows: &[Row], representatives: &Representatives) -> Vec<Row> {
     let mut rows = rows.to_vec();
-    rows.sort_by_key(|row| (row.0 % 2 == 0, leaders.leader(row.0).unwrap(), row.1));
+    rows.sort_by_key(|row| (row.0 % 2 == 0, representatives.representative(row.0).unwrap(), row.1));
     rows
 }
 
-fn write(store: &MemoryStore, leaders: &Leaders, written: &[Row]) -> (Segment, Written) {
-    let mut writer = SegmentWriter::begin(store, &sealer(), leaders, 5).unwrap();
+fn write(
+    store: &MemoryStore,
+    representatives: &Representatives,
+    written: &[Row],
+) -> (Segment, Written) {
+    let mut writer = SegmentWriter::begin(store, &sealer(), representatives, 5).unwrap();
     for parity in [1, 0] {
         let of: Vec<Row> = written.iter().copied().filter(|row| row.0 % 2 == parity).collect();
-        let of = sorted(&[Span::whole(&table(&of))], leaders).unwrap();
+        let of = sorted(&[Span::whole(&table(&of))], representatives).unwrap();
         writer.push(&[Span::whole(&of)]).unwrap();
         writer.end_measurement().unwrap();
     }
@@ -144,19 +148,19 @@ proptest! {
     fn rows_come_back_in_order_from_one_segment_and_from_a_merge(
         parts in proptest::collection::vec(written_rows(), 1..4),
     ) {
-        let leaders = Leaders::new(&catalog());
+        let representatives = Representatives::new(&catalog());
         let store = MemoryStore::default();
         let segments: Vec<Segment> =
-            parts.iter().map(|part| write(&store, &leaders, part).0).collect();
+            parts.iter().map(|part| write(&store, &representatives, part).0).collect();
         for (segment, part) in segments.iter().zip(&parts) {
-            prop_assert_eq!(read(&store, segment), in_order(part, &leaders));
+            prop_assert_eq!(read(&store, segment), in_order(part, &representatives));
         }
-        let mut writer = SegmentWriter::begin(&store, &sealer(), &leaders, 5).unwrap();
+        let mut writer = SegmentWriter::begin(&store, &sealer(), &representatives, 5).unwrap();
         let inputs: Vec<&Segment> = segments.iter().collect();
-        merge(&store, &leaders, &inputs, &mut writer).unwrap();
+        merge(&store, &representatives, &inputs, &mut writer).unwrap();
         let done = writer.finish().unwrap();
         let merged = Segment::open(&store, &sealer(), &done.id, done.bytes).unwrap();
-        prop_assert_eq!(read(&store, &merged), in_order(&parts.concat(), &leaders));
+        prop_assert_eq!(read(&store, &merged), in_order(&parts.concat(), &representatives));
         prop_assert_eq!(done.rows, parts.concat().len() as u64);
     }
 }
@@ -172,19 +176,19 @@ proptest! {
         cut in 1_usize..8,
     ) {
         let catalog = catalog();
-        let leaders = Leaders::new(&catalog);
+        let representatives = Representatives::new(&catalog);
         let written: Vec<Row> =
             parts.concat().into_iter().filter(|row| row.0 % 2 == 0).collect();
         let tables: Vec<Table> = written.chunks(cut).map(table).collect();
         let spans: Vec<Span<'_>> = tables.iter().map(Span::whole).collect();
-        let sorted = sorted(&spans, &leaders).unwrap();
-        prop_assert_eq!(whole_rows(&sorted), in_order(&written, &leaders));
+        let sorted = sorted(&spans, &representatives).unwrap();
+        prop_assert_eq!(whole_rows(&sorted), in_order(&written, &representatives));
 
         let (mut of_all, mut of_newest) = (Latest::default(), Latest::default());
         for table in &tables {
             of_all.apply(table, &(i64::MIN..i64::MAX), &catalog);
         }
-        let newest = newest(&sorted, &leaders).unwrap();
+        let newest = newest(&sorted, &representatives).unwrap();
         of_newest.apply(&newest, &(i64::MIN..i64::MAX), &catalog);
         let kept = |latest: &Latest| {
             let tables = latest.tables().map(|(_, table)| table.rows(|_| true));
@@ -232,17 +236,17 @@ fn many_rows(seed: f64) -> Vec<Row> {
 
 #[test]
 fn entities_that_span_blocks_merge_in_write_order() {
-    let leaders = Leaders::new(&catalog());
+    let representatives = Representatives::new(&catalog());
     let store = MemoryStore::default();
     let parts = [many_rows(0.0), many_rows(100_000.0)];
-    let segments = parts.each_ref().map(|part| write(&store, &leaders, part).0);
+    let segments = parts.each_ref().map(|part| write(&store, &representatives, part).0);
     assert!(segments[0].blocks().len() > 2);
-    let mut writer = SegmentWriter::begin(&store, &sealer(), &leaders, 5).unwrap();
-    merge(&store, &leaders, &segments.each_ref(), &mut writer).unwrap();
+    let mut writer = SegmentWriter::begin(&store, &sealer(), &representatives, 5).unwrap();
+    merge(&store, &representatives, &segments.each_ref(), &mut writer).unwrap();
     let done = writer.finish().unwrap();
     let merged = Segment::open(&store, &sealer(), &done.id, done.bytes).unwrap();
     assert!(merged.blocks().iter().all(|block| block.rows <= fill::BLOCK_ROWS_MAX));
-    assert!(read(&store, &merged) == in_order(&parts.concat(), &leaders));
+    assert!(read(&store, &merged) == in_order(&parts.concat(), &representatives));
 }
 
 /// N3: what is sorted, cut, counted and merged is values. Rows times columns are 1.6 thousand
@@ -250,7 +254,7 @@ fn entities_that_span_blocks_merge_in_write_order() {
 #[test]
 fn n3_rows_of_thousands_of_fields_cost_their_values() {
     const FIELDS: u32 = 80_000;
-    let leaders = Leaders::new(&catalog());
+    let representatives = Representatives::new(&catalog());
     let store = MemoryStore::default();
     let written = |first: u32| -> (Table, Segment) {
         let rows: Vec<Row> = (0..20_000_u32)
@@ -264,23 +268,24 @@ fn n3_rows_of_thousands_of_fields_cost_their_values() {
             rows: Rows::Some(vec![at / 4_000 * 1_000 + first]),
             values: Values::Float(vec![f64::from(at)]),
         }));
-        let table = sorted(&[Span::whole(&table)], &leaders).unwrap();
-        let mut writer = SegmentWriter::begin(&store, &sealer(), &leaders, 5).unwrap();
+        let table = sorted(&[Span::whole(&table)], &representatives).unwrap();
+        let mut writer = SegmentWriter::begin(&store, &sealer(), &representatives, 5).unwrap();
         writer.write_measurement(&table).unwrap();
         let done = writer.finish().unwrap();
         (table, Segment::open(&store, &sealer(), &done.id, done.bytes).unwrap())
     };
     let (parts, segments): (Vec<Table>, Vec<Segment>) = [0, 1].map(written).into_iter().unzip();
-    let mut writer = SegmentWriter::begin(&store, &sealer(), &leaders, 5).unwrap();
-    merge(&store, &leaders, &segments.iter().collect::<Vec<_>>(), &mut writer).unwrap();
+    let mut writer = SegmentWriter::begin(&store, &sealer(), &representatives, 5).unwrap();
+    merge(&store, &representatives, &segments.iter().collect::<Vec<_>>(), &mut writer).unwrap();
     let done = writer.finish().unwrap();
     assert_eq!((done.rows, done.values), (40_000, 40_000 + 2 * u64::from(FIELDS)));
     let merged = Segment::open(&store, &sealer(), &done.id, done.bytes).unwrap();
     let blocks = (0..merged.blocks().len()).map(|at| merged.block(&store, at).unwrap());
     let tables: Vec<Table> = blocks.flat_map(|block| block.tables).collect();
     let parts: Vec<_> = parts.iter().map(Span::whole).collect();
-    let expected = sorted(&parts, &leaders).unwrap();
-    let found = sorted(&tables.iter().map(Span::whole).collect::<Vec<_>>(), &leaders).unwrap();
+    let expected = sorted(&parts, &representatives).unwrap();
+    let found =
+        sorted(&tables.iter().map(Span::whole).collect::<Vec<_>>(), &representatives).unwrap();
     assert!(found == expected);
 }
 
@@ -312,9 +317,9 @@ fn n3_a_block_ends_by_what_its_rows_hold() {
 
 #[test]
 fn statistics_are_those_of_the_rows() {
-    let leaders = Leaders::new(&catalog());
+    let representatives = Representatives::new(&catalog());
     let store = MemoryStore::default();
-    let (segment, _) = write(&store, &leaders, &many_rows(0.0));
+    let (segment, _) = write(&store, &representatives, &many_rows(0.0));
     for at in 0..segment.blocks().len() {
         assert!(segment.blocks()[at].has_statistics());
         let block = segment.block(&store, at).unwrap();
@@ -322,9 +327,10 @@ fn statistics_are_those_of_the_rows() {
         let statistics = decode_block(&segment.read(&store, Part::Statistics(at)).unwrap());
         let statistics = statistics.unwrap().tables.remove(0);
         let hours = statistics.series.iter().zip(&statistics.times_ns);
-        for (hour, (leader, start_ns)) in hours.enumerate() {
+        for (hour, (representative, start_ns)) in hours.enumerate() {
             let within = rows.iter().filter(|row| {
-                leaders.leader(row.0).unwrap() == *leader && hour_of(row.1) == *start_ns
+                representatives.representative(row.0).unwrap() == *representative
+                    && hour_of(row.1) == *start_ns
             });
             let mut expected = Fold::default();
             within.clone().for_each(|row| expected.add(row.1, row.2.unwrap()));
@@ -346,7 +352,7 @@ fn statistics_are_those_of_the_rows() {
 
 #[test]
 fn a_field_of_few_values_has_no_statistics_and_is_named_for_it() {
-    let leaders = Leaders::new(&catalog());
+    let representatives = Representatives::new(&catalog());
     let rows: Vec<Row> =
         (0..60_u32).map(|at| (0, START_NS + i64::from(at), None, f64::from(at))).collect();
     let mut table = table(&rows);
@@ -357,30 +363,30 @@ fn a_field_of_few_values_has_no_statistics_and_is_named_for_it() {
     };
     table.columns.push(few(5, vec![7, 8, 9]));
     table.columns.push(few(6, vec![7, 8, 9, 10]));
-    let statistics = statistics::of(&table, &leaders).unwrap().unwrap();
+    let statistics = statistics::of(&table, &representatives).unwrap().unwrap();
     let fields =
         |table: &Table| -> Vec<u32> { table.columns.iter().map(|column| column.field).collect() };
     let [hours, left_out] = &statistics[..] else { panic!("{statistics:?}") };
     assert_eq!(hours.row_count(), 1);
     assert!(fields(hours).iter().all(|column| [2, 6].contains(&(column >> 3))));
     assert_eq!((left_out.row_count(), fields(left_out)), (0, vec![5]));
-    assert!(statistics::agree(Some(&statistics), &table, &leaders).unwrap());
+    assert!(statistics::agree(Some(&statistics), &table, &representatives).unwrap());
     // A writer may leave out others, none, or all; but what it keeps is right.
     table.columns.retain(|column| column.field != 5);
-    let whole = statistics::of(&table, &leaders).unwrap().unwrap();
+    let whole = statistics::of(&table, &representatives).unwrap().unwrap();
     assert_eq!(whole.len(), 1);
-    assert!(!statistics::agree(Some(&statistics), &table, &leaders).unwrap());
-    assert!(!statistics::agree(None, &table, &leaders).unwrap());
+    assert!(!statistics::agree(Some(&statistics), &table, &representatives).unwrap());
+    assert!(!statistics::agree(None, &table, &representatives).unwrap());
     table.columns = vec![few(5, vec![7, 8, 9])];
-    assert_eq!(statistics::of(&table, &leaders).unwrap(), None);
-    assert!(statistics::agree(None, &table, &leaders).unwrap());
+    assert_eq!(statistics::of(&table, &representatives).unwrap(), None);
+    assert!(statistics::agree(None, &table, &representatives).unwrap());
 }
 
 #[test]
 fn h28_an_hour_whose_sum_overflows_keeps_its_mean() {
-    let leaders = Leaders::new(&catalog());
+    let representatives = Representatives::new(&catalog());
     let huge: Vec<Row> = (0..30).map(|at| (0, START_NS + at, Some(f64::MAX), 0.5)).collect();
-    let statistics = &statistics::of(&table(&huge), &leaders).unwrap().unwrap()[0];
+    let statistics = &statistics::of(&table(&huge), &representatives).unwrap().unwrap()[0];
     let mut fold = Fold::default();
     for statistic in Statistic::of(Aggregation::Mean) {
         let field = statistics::column_of(1, *statistic);
@@ -395,10 +401,10 @@ fn h28_an_hour_whose_sum_overflows_keeps_its_mean() {
 
 #[test]
 fn any_damage_to_a_file_is_noticed() {
-    let leaders = Leaders::new(&catalog());
+    let representatives = Representatives::new(&catalog());
     let store = MemoryStore::default();
     let few: Vec<Row> = (0..60).map(|at| (at % 4, START_NS, Some(0.5), f64::from(at))).collect();
-    let (_, done) = write(&store, &leaders, &few);
+    let (_, done) = write(&store, &representatives, &few);
     let length = usize::try_from(done.bytes).unwrap();
     let bytes = store.read_segment(&done.id, 0, length).unwrap();
     let read_whole = |bytes: &[u8]| -> Result<()> {

@@ -4,8 +4,8 @@ use super::cut::Cuts;
 use super::fill::Fill;
 use super::rows::Span;
 use super::{
-    BlockEntry, HEAD_LEN, INDEX_PART, Leaders, Part, footer_checksum, head_of, index, index_len,
-    sorted, statistics,
+    BlockEntry, HEAD_LEN, INDEX_PART, Part, Representatives, footer_checksum, head_of, index,
+    index_len, sorted, statistics,
 };
 use crate::codec::encode_block;
 use crate::model::batch::{Block, Table};
@@ -32,7 +32,7 @@ pub struct Written {
 pub struct SegmentWriter<'a> {
     file: Box<dyn NewSegment>,
     sealer: SegmentSealer,
-    leaders: &'a Leaders,
+    representatives: &'a Representatives,
     ingest_ns: i64,
     blocks: Vec<BlockEntry>,
     written: Written,
@@ -48,7 +48,7 @@ impl<'a> SegmentWriter<'a> {
     pub fn begin(
         store: &dyn Store,
         sealer: &Sealer,
-        leaders: &'a Leaders,
+        representatives: &'a Representatives,
         ingest_ns: i64,
     ) -> Result<Self> {
         let mut id = SegmentId::default();
@@ -58,7 +58,7 @@ impl<'a> SegmentWriter<'a> {
         Ok(Self {
             file,
             sealer: sealer.segment(&id),
-            leaders,
+            representatives,
             ingest_ns,
             blocks: Vec::new(),
             written: Written { id, bytes: HEAD_LEN as u64, ..Written::default() },
@@ -75,10 +75,10 @@ impl<'a> SegmentWriter<'a> {
         let pending = std::mem::take(&mut self.pending);
         let table = match spans {
             _ if pending.row_count() > 0 => {
-                sorted(&[&[Span::whole(&pending)], spans].concat(), self.leaders)?
+                sorted(&[&[Span::whole(&pending)], spans].concat(), self.representatives)?
             }
             [span] => span.to_table(),
-            spans => sorted(spans, self.leaders)?,
+            spans => sorted(spans, self.representatives)?,
         };
         self.pending = self.write_full_blocks(&table)?;
         Ok(())
@@ -151,9 +151,9 @@ impl<'a> SegmentWriter<'a> {
         if start + full >= table.row_count() {
             return Ok(None);
         }
-        let leader = |row: usize| self.leaders.leader(table.series[row]);
+        let representative = |row: usize| self.representatives.representative(table.series[row]);
         for end in (start + full / 4 + 1..=start + full).rev() {
-            if leader(end)? != leader(end - 1)? {
+            if representative(end)? != representative(end - 1)? {
                 return Ok(Some(end));
             }
         }
@@ -161,7 +161,9 @@ impl<'a> SegmentWriter<'a> {
     }
 
     fn write_block(&mut self, table: Table) -> Result<()> {
-        let row = |row: usize| Ok((self.leaders.leader(table.series[row])?, table.times_ns[row]));
+        let row = |row: usize| {
+            Ok((self.representatives.representative(table.series[row])?, table.times_ns[row]))
+        };
         let times_ns = || table.times_ns.iter().copied();
         let (Some(min_ns), Some(max_ns)) = (times_ns().min(), times_ns().max()) else {
             return Ok(());
@@ -180,7 +182,7 @@ impl<'a> SegmentWriter<'a> {
         self.written.times_ns = Some((first_ns.min(min_ns), last_ns.max(max_ns)));
         self.written.rows += table.row_count() as u64;
         self.written.values += values_of(&table);
-        let statistics = statistics::of(&table, self.leaders)?;
+        let statistics = statistics::of(&table, self.representatives)?;
         let at = self.blocks.len();
         entry.sealed_len = self.write_part(Part::Block(at), vec![table])?;
         if let Some(statistics) = statistics {

@@ -1,18 +1,18 @@
-//! Where the rows of each series belong.
+//! The sort key of each series: the measurement and the representative series of its entity.
 
 use crate::model::batch::Table;
 use crate::model::catalog::{Catalog, Series};
 use crate::model::error::{Error, Result};
 use crate::model::names::SeriesId;
 
-/// Where the rows of each series belong, as the catalog has it.
-pub struct Leaders {
-    /// By series id: rank of its measurement among the names, and its entity's leader.
+/// Sort keys of the series that a catalog knows.
+pub struct Representatives {
+    /// By series id: rank of its measurement among the names, and representative series of its entity.
     of_series: Vec<Option<(u32, SeriesId)>>,
 }
 
-impl Leaders {
-    /// Those of every series known to `catalog`.
+impl Representatives {
+    /// Keys of every series known to `catalog`.
     #[must_use]
     pub fn new(catalog: &Catalog) -> Self {
         let order = catalog.measurements_by_name();
@@ -20,14 +20,15 @@ impl Leaders {
         for (rank, measurement) in (0..).zip(order) {
             ranks[measurement as usize] = rank;
         }
-        let place = |(id, series): (SeriesId, &Series)| {
-            let leader = series.entity.map_or(id, |entity| catalog.entity(entity).leader);
-            (id, (ranks[series.measurement as usize], leader))
+        let key = |(id, series): (SeriesId, &Series)| {
+            let representative =
+                series.entity.map_or(id, |entity| catalog.entity(entity).representative);
+            (id, (ranks[series.measurement as usize], representative))
         };
         let mut of_series = Vec::new();
-        for (id, place) in catalog.all_series().map(place) {
+        for (id, key) in catalog.all_series().map(key) {
             of_series.resize((id as usize + 1).max(of_series.len()), None);
-            of_series[id as usize] = Some(place);
+            of_series[id as usize] = Some(key);
         }
         Self { of_series }
     }
@@ -35,24 +36,24 @@ impl Leaders {
     #[inline]
     fn of(&self, series: SeriesId) -> Result<(u32, SeriesId)> {
         match self.of_series.get(series as usize) {
-            Some(Some(place)) => Ok(*place),
+            Some(Some(key)) => Ok(*key),
             _ => Err(Error::Corrupt { what: "a series without a name" }),
         }
     }
 
-    /// The leader of a series' entity.
+    /// The representative series of a series' entity.
     ///
     /// # Errors
     /// [`Error::Corrupt`] for a series that has no name.
     #[inline]
-    pub fn leader(&self, series: SeriesId) -> Result<SeriesId> {
+    pub fn representative(&self, series: SeriesId) -> Result<SeriesId> {
         Ok(self.of(series)?.1)
     }
 
     /// Rank of the measurement of a series.
     ///
     /// # Errors
-    /// As [`Self::leader`].
+    /// As [`Self::representative`].
     pub fn rank_of(&self, series: SeriesId) -> Result<u32> {
         Ok(self.of(series)?.0)
     }
@@ -60,7 +61,7 @@ impl Leaders {
     /// Rank of the measurement of a table, by its first row; 0 where there is none.
     ///
     /// # Errors
-    /// As [`Self::leader`].
+    /// As [`Self::representative`].
     pub fn rank(&self, table: &Table) -> Result<u32> {
         table.series.first().map_or(Ok(0), |series| self.rank_of(*series))
     }
