@@ -14,7 +14,7 @@ from fleetcast.http.server.connection import Step
 from fleetcast.http.server.framing import ParserSettings
 from fleetcast.http.server.limits import ConnectionLimits
 from fleetcast.http.server.loop import Loop
-from fleetcast.http.server.waiting import Waiting
+from fleetcast.http.server.request_queue import RequestQueue
 
 LARGE_BYTES = 12_000_000  # more than the kernel takes off the server's hands
 
@@ -210,7 +210,7 @@ def loop_and_listener():
             [listener],
             ParserSettings(Config()),
             lambda: limits,
-            Waiting(1, lambda: limits),
+            RequestQueue(1, lambda: limits),
             lambda _peer, _malformed: None,
         )
         yield loop, listener

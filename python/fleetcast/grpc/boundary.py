@@ -25,7 +25,7 @@ _CANCELLED = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemEx
 
 
 class CallBoundary:
-    """Turns what handlers raise into statuses, and bounds the calls that need no key."""
+    """FairQueue what handlers raise into statuses, and bounds the calls that need no key."""
 
     def __init__(self, accounting: Accounting) -> None:
         self._accounting = accounting

@@ -10,7 +10,7 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fleetcast.surface.turns import Lane, Turns
+from fleetcast.surface.fair_queue import FairQueue, Lane
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ class Threads:
 
     def __init__(self, name: str, owner_max: int) -> None:
         self._name = name
-        self._jobs: Turns[tuple[asyncio.Future[Any], Callable[[], Any]]] = Turns(owner_max)
+        self._jobs: FairQueue[tuple[asyncio.Future[Any], Callable[[], Any]]] = FairQueue(owner_max)
         self._threads: list[threading.Thread] = []
         self._under_way = 0
 

@@ -22,12 +22,12 @@ import termios
 from typing import TYPE_CHECKING
 
 from fleetcast.http.server import framing
-from fleetcast.surface.turns import Lane
+from fleetcast.surface.fair_queue import Lane
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fleetcast.http.server.framing import Head, Malformed, ParserSettings
+    from fleetcast.http.server.framing import FramedRequest, Malformed, ParserSettings
     from fleetcast.http.server.holding import Holding
     from fleetcast.http.server.limits import ConnectionLimits
 
@@ -78,7 +78,7 @@ class Connection:
         self.phase = Phase.IDLE
         self._limits = limits()
         self.deadline = now + self._limits.idle_seconds
-        self.head: Head | None = None
+        self.request: FramedRequest | None = None
         self.body = b""
         self.body_due = False
         """The body is not read, and the application has not said that it wants it."""
@@ -129,8 +129,8 @@ class Connection:
         self._unsent = [part for part in parts if part]
         self._keep = keep
         if self.body_due:
-            assert self.head is not None  # noqa: S101 - a body is due only after a head
-            self._unread = self.head.body_bytes
+            assert self.request is not None  # noqa: S101 - a body is due only after a head
+            self._unread = self.request.body_bytes
         self.forget_request()
         self.phase = Phase.SEND
         self.taken_at = self._answered_at = now
@@ -147,30 +147,30 @@ class Connection:
         """Reads a body that is due, if the whole of it has come. Raises `OSError`."""
         if not self.body_due:
             return
-        assert self.head is not None  # noqa: S101 - a body is due only after a head
+        assert self.request is not None  # noqa: S101 - a body is due only after a head
         come = bytearray(_INT.size)
         fcntl.ioctl(self.fd, termios.FIONREAD, come)
-        if _INT.unpack(come)[0] >= self.head.body_bytes:
-            self.body = self.sock.recv(self.head.body_bytes)
+        if _INT.unpack(come)[0] >= self.request.body_bytes:
+            self.body = self.sock.recv(self.request.body_bytes)
             self.body_due = False
 
     def await_body(self, now: float) -> Step:
         """Receives the body that is due. Raises `OSError` where the peer is gone."""
-        assert self.head is not None  # noqa: S101 - a body is due only after a head
+        assert self.request is not None  # noqa: S101 - a body is due only after a head
         self.body_due = False
         self.admitted = True
         self.phase = Phase.BODY
         self.deadline = now + self._limits.request_deadline_seconds
-        if self.head.told.expects_continue:
+        if self.request.head.expects_continue:
             self.sock.send(_CONTINUE)
         # The kernel wakes the loop once, when the whole body is there (or the peer is gone, or no
         # more fits); one read then gives `bytes` without a copy.
-        self._wake_at(self.head.body_bytes)
+        self._wake_at(self.request.body_bytes)
         return Step.READ
 
     def forget_request(self) -> None:
         """Lets go of the request, and of its part of what is shared."""
-        self.head = None
+        self.request = None
         self.body = b""
         self.body_due = self.admitted = self.over_share = False
         if self.body_held is not None:
@@ -186,36 +186,36 @@ class Connection:
             self.unsent_held = None
 
     def _read_head(self, now: float) -> Step:
-        fresh = self.sock.recv(_PEEK_BYTES, socket.MSG_PEEK)
-        if not fresh:
+        peeked = self.sock.recv(_PEEK_BYTES, socket.MSG_PEEK)
+        if not peeked:
             return Step.CLOSE
         if self.phase is Phase.IDLE:
             self.phase = Phase.HEAD
             self._limits = self._limits_now()
             self.deadline = now + self._limits.read_deadline_seconds
-        taken = framing.head_bytes(self._held, fresh)
+        taken = framing.head_bytes(self._held, peeked)
         self._held += self.sock.recv(taken)
         try:
-            head = framing.parse(self._settings, self._held, self._limits)
+            request = framing.parse(self._settings, self._held, self._limits)
         except framing.Malformed as error:
             self._held.clear()
             self._malformed(self.peer, error)
             return self.answer([error.answer], keep=False, now=now)
-        if head is None:
+        if request is None:
             return Step.READ
         self._held.clear()
-        self.head = head
-        if not head.buffered:
-            self._unread = head.body_bytes
-        elif len(fresh) - taken >= head.body_bytes:
-            self.body = self.sock.recv(head.body_bytes)
+        self.request = request
+        if not request.buffered:
+            self._unread = request.body_bytes
+        elif len(peeked) - taken >= request.body_bytes:
+            self.body = self.sock.recv(request.body_bytes)
         else:  # the application is asked first: a body is received for those alone who may send one
             self.body_due = True
         return self._serve()
 
     def _read_body(self) -> Step:
-        assert self.head is not None  # noqa: S101 - there is a body only after a head
-        wanted = self.head.body_bytes
+        assert self.request is not None  # noqa: S101 - there is a body only after a head
+        wanted = self.request.body_bytes
         if not self._partial:
             body = self.sock.recv(wanted)
             if not body or len(body) == wanted:

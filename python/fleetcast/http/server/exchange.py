@@ -44,27 +44,27 @@ def environ(
     refused, and so is one whose account, once it is known, does not get it by `claim`.
     Host, forwarding and script headers change nothing but their own `HTTP_` variables.
     """
-    head = connection.head
-    assert head is not None  # noqa: S101 - only whole requests are served
-    told = head.told
+    request = connection.request
+    assert request is not None  # noqa: S101 - only whole requests are served
+    head = request.head
     peer = connection.peer
     address, port = peer[:2] if isinstance(peer, tuple) else ("", 0)
-    path = told.path
+    path = head.path
     return {
-        **told.fields,
+        **head.fields,
         **_SAME_FOR_ALL,
-        "REQUEST_METHOD": told.method,
+        "REQUEST_METHOD": head.method,
         "PATH_INFO": unquote_to_bytes(path).decode("latin-1") if "%" in path else path,
         "RAW_PATH": path,
-        "QUERY_STRING": told.query,
+        "QUERY_STRING": head.query,
         "SERVER_NAME": server[0],
         "SERVER_PORT": str(server[1]),
-        "SERVER_PROTOCOL": told.version,
+        "SERVER_PROTOCOL": head.version,
         "REMOTE_ADDR": address,
         "REMOTE_PORT": str(port),
         "wsgi.input": io.BytesIO(connection.body),
         "wsgi.errors": sys.stderr,
-        "fleetcast.oversized": head.oversized,
+        "fleetcast.oversized": request.oversized,
         "fleetcast.body_due": connection.body_due,
         "fleetcast.admitted": connection.admitted,
         "fleetcast.over_share": connection.over_share,

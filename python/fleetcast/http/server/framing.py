@@ -23,7 +23,7 @@ from gunicorn.http.message import Request  # type: ignore[import-untyped]
 from gunicorn.http.unreader import IterUnreader  # type: ignore[import-untyped]
 
 from fleetcast.http.headers import COMMON_HEADERS, CONTENT_TYPE, REQUEST_ID_HEADER, new_request_id
-from fleetcast.http.server.head import Told, joined, plain_head
+from fleetcast.http.server.head import RequestHead, joined, plain_head
 from fleetcast.surface.error_codes import ERROR_CODES
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 HEAD_END = b"\r\n\r\n"
 METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
-_NOBODY = ("", 0)  # whom the parser hears: no peer may say more than its request
+_NO_PEER = ("", 0)  # for the parser: no peer may say more than its request
 
 _CODES: tuple[tuple[type[Exception], str], ...] = (
     (LimitRequestLine, "uri_too_long"),
@@ -70,12 +70,12 @@ class Malformed(Exception):
         self.answer = whole_answer(self.code, self.request_id)
 
 
-class Head(NamedTuple):
-    """A well-formed head: what it says, and how its body is to be treated."""
+class FramedRequest(NamedTuple):
+    """A well-formed head, and how the body behind it is to be treated."""
 
-    told: Told
+    head: RequestHead
     body_bytes: int
-    """What Content-Length says; 0 without one."""
+    """The value of Content-Length; 0 without one."""
     buffered: bool
     """The body is to be read before the request is served."""
     reusable: bool
@@ -84,14 +84,16 @@ class Head(NamedTuple):
     """The body is longer than was allowed when the head came, so nobody reads it."""
 
 
-def head_bytes(held: bytearray, fresh: bytes) -> int:
-    """How many of the `fresh` bytes belong to the head whose beginning is `held`."""
+def head_bytes(held: bytearray, peeked: bytes) -> int:
+    """Count of the `peeked` bytes that belong to the head whose beginning is `held`."""
     overlap = bytes(held[-3:])
-    found = (overlap + fresh).find(HEAD_END)
-    return len(fresh) if found < 0 else found + len(HEAD_END) - len(overlap)
+    found = (overlap + peeked).find(HEAD_END)
+    return len(peeked) if found < 0 else found + len(HEAD_END) - len(overlap)
 
 
-def parse(settings: ParserSettings, held: bytearray, limits: ConnectionLimits) -> Head | None:
+def parse(
+    settings: ParserSettings, held: bytearray, limits: ConnectionLimits
+) -> FramedRequest | None:
     """The head in `held`, or `None` while it is incomplete.
 
     Raises `Malformed`, also for a beginning that no continuation can mend.
@@ -102,14 +104,14 @@ def parse(settings: ParserSettings, held: bytearray, limits: ConnectionLimits) -
         if len(held) > limits.head_bytes_max:
             message = f"more than {limits.head_bytes_max} bytes"
             raise LimitRequestHeaders(message)
-        return _judge(_told(settings, held), limits)
+        return _judge(_read_head(settings, held), limits)
     except NoMoreData:
         return None
     except ParseException as error:
         raise Malformed(error) from error
 
 
-def _told(settings: ParserSettings, held: bytearray) -> Told:
+def _read_head(settings: ParserSettings, held: bytearray) -> RequestHead:
     # No line of so short a head can be too long.
     if len(held) <= min(settings.limit_request_line, settings.limit_request_field_size):
         plain = plain_head(held, settings.limit_request_fields)
@@ -118,10 +120,10 @@ def _told(settings: ParserSettings, held: bytearray) -> Told:
     return gunicorn_head(settings, held)
 
 
-def gunicorn_head(settings: ParserSettings, held: bytearray) -> Told:
-    """What a head says, by gunicorn's parser. Raises its `NoMoreData`, `ParseException`."""
-    request = Request(settings, IterUnreader([bytes(held)]), _NOBODY)
-    return Told(
+def gunicorn_head(settings: ParserSettings, held: bytearray) -> RequestHead:
+    """Reads a head with gunicorn's parser. Raises its `NoMoreData`, `ParseException`."""
+    request = Request(settings, IterUnreader([bytes(held)]), _NO_PEER)
+    return RequestHead(
         request.method,
         request.path,
         request.query,
@@ -141,17 +143,17 @@ def _beyond_repair(held: bytearray, settings: ParserSettings, limits: Connection
     )
 
 
-def _judge(told: Told, limits: ConnectionLimits) -> Head:
-    body_bytes = int(told.fields.get("CONTENT_LENGTH", 0))
-    writes = told.method in METHODS_WITH_BODY
+def _judge(head: RequestHead, limits: ConnectionLimits) -> FramedRequest:
+    body_bytes = int(head.fields.get("CONTENT_LENGTH", 0))
+    writes = head.method in METHODS_WITH_BODY
     oversized = writes and body_bytes > limits.body_bytes_max
     buffered = writes and body_bytes > 0 and not oversized
     skippable = buffered or body_bytes <= limits.drain_bytes_max
-    waiting = told.expects_continue and not buffered
+    waiting = head.expects_continue and not buffered
     # Chunks are never read, so nobody knows where the next request would start.
-    chunked = "HTTP_TRANSFER_ENCODING" in told.fields
-    reusable = not (chunked or oversized or waiting or not skippable or told.closes)
-    return Head(told, body_bytes, buffered, reusable, oversized)
+    chunked = "HTTP_TRANSFER_ENCODING" in head.fields
+    reusable = not (chunked or oversized or waiting or not skippable or head.closes)
+    return FramedRequest(head, body_bytes, buffered, reusable, oversized)
 
 
 def _code(cause: Exception) -> str:

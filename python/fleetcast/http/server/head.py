@@ -1,4 +1,4 @@
-"""What a request head says, and the plain form that nearly all of them have.
+"""Request heads as data, and the plain form that nearly all of them have.
 
 A plain head is read with one expression. Whatever is not plain in every byte (folded fields, names
 sent twice, transfer codings, tabs, an empty value …) goes to gunicorn's parser, which alone decides
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _CONTENT_LENGTH_DIGITS_MAX = 18
-_NAMES_MAX = 256  # of fields, remembered with what WSGI calls them
+_NAMES_MAX = 256  # field names remembered with their WSGI variables
 _PLAIN = re.compile(
     r"""([A-Z]++)\ (/(?!/)[!"$->@-~]*+)(?:\?([!"$-~]*+))?\ HTTP/1\.1\r\n  # no fragment
     ((?:[A-Za-z0-9-]++:\ [!-~][ -~]*+(?<!\ )\r\n)*+)\r\n""",
@@ -23,8 +23,8 @@ _PLAIN = re.compile(
 )
 
 
-class Told(NamedTuple):
-    """What a well-formed head says."""
+class RequestHead(NamedTuple):
+    """Content of a well-formed head."""
 
     method: str
     path: str
@@ -39,8 +39,8 @@ class Told(NamedTuple):
     """It waits for `100 Continue` before it sends the body."""
 
 
-def plain_head(held: bytearray, fields_max: int) -> Told | None:
-    """What `held` says, or `None` where it is not one whole plain head."""
+def plain_head(held: bytearray, fields_max: int) -> RequestHead | None:
+    """Reads `held`, or gives `None` where it is not one whole plain head."""
     match = _PLAIN.fullmatch(held.decode("latin-1"))
     if match is None:
         return None
@@ -63,11 +63,13 @@ def plain_head(held: bytearray, fields_max: int) -> Told | None:
     length = fields.get("CONTENT_LENGTH", "0")
     if not length.isdigit() or len(length) > _CONTENT_LENGTH_DIGITS_MAX:
         return None
-    return Told(method, path, query, "HTTP/1.1", fields, closes=False, expects_continue=False)
+    return RequestHead(
+        method, path, query, "HTTP/1.1", fields, closes=False, expects_continue=False
+    )
 
 
 def joined(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Fields as `Told` has them."""
+    """Fields as `RequestHead` has them."""
     fields: dict[str, str] = {}
     for name, value in pairs:
         variable = _variable(name)

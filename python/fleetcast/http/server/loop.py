@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from fleetcast.http.server.framing import Malformed, ParserSettings
     from fleetcast.http.server.limits import ConnectionLimits
-    from fleetcast.http.server.waiting import Waiting
+    from fleetcast.http.server.request_queue import RequestQueue
 
 logger = logging.getLogger(__name__)
 
@@ -45,9 +45,9 @@ _INTERRUPTIBLE = frozenset({Phase.IDLE, Phase.HEAD, Phase.BODY, Phase.SKIP, Phas
 class Loop:
     """Owns every socket of one worker.
 
-    Each connection with a whole request is `waiting` from the end of a turn on: the thread that
-    takes it needs the interpreter, which the loop lets go of when it waits. `malformed` is handed
-    the peer of each head that gets no further than the parser.
+    Each connection with a whole request waits in `requests` from the end of a turn on: the thread
+    that takes it needs the interpreter, which the loop lets go of when it waits. `malformed` is
+    handed the peer of each head that gets no further than the parser.
     """
 
     def __init__(
@@ -55,12 +55,12 @@ class Loop:
         listeners: Sequence[socket.socket],
         settings: ParserSettings,
         limits: Callable[[], ConnectionLimits],
-        waiting: Waiting,
+        requests: RequestQueue,
         malformed: Callable[[object, Malformed], None],
     ) -> None:
         self._settings = settings
         self._limits = limits
-        self._waiting = waiting
+        self._requests = requests
         self._lock = threading.Lock()
         self._malformed = malformed
         self._connections: dict[int, Connection] = {}
@@ -109,7 +109,7 @@ class Loop:
         if now >= self._next_sweep:
             self._sweep(now)
         for connection in self._whole:
-            self._waiting.put(connection)
+            self._requests.put(connection)
         self._whole.clear()
 
     def proceed(self, connection: Connection, step: Step) -> None:
@@ -213,7 +213,7 @@ class Loop:
                 self._close(connection)
             else:
                 self._due(deadline)
-        for connection in self._waiting.sweep(now, list(self._connections.values())):
+        for connection in self._requests.sweep(now, list(self._connections.values())):
             self._close(connection)
 
     def _stop_deadline(self, phase: Phase) -> float:

@@ -20,7 +20,7 @@ from fleetcast.http.server.connection import Connection, Step
 from fleetcast.http.server.exchange import Exchange, environ
 from fleetcast.http.server.framing import ParserSettings, whole_answer
 from fleetcast.http.server.loop import Loop
-from fleetcast.http.server.waiting import Waiting
+from fleetcast.http.server.request_queue import RequestQueue
 from fleetcast.malloc import keep_large_buffers
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
     def init_process(self) -> None:
         """Runs in the child, after the fork."""
         keep_large_buffers()
-        self._waiting = Waiting(self.cfg.threads, self.app.limits)
+        self._requests = RequestQueue(self.cfg.threads, self.app.limits)
         self._threads = [
             threading.Thread(target=self._work, name=f"http-{number}", daemon=True)
-            for number in range(self._waiting.threads_max)
+            for number in range(self._requests.threads_max)
         ]
         super().init_process()
 
@@ -60,7 +60,7 @@ class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
             [listener.sock for listener in self.sockets],
             ParserSettings(self.cfg),
             self.app.limits,
-            self._waiting,
+            self._requests,
             self.app.malformed,
         )
         self._loop.watch(self.PIPE[0])
@@ -82,7 +82,7 @@ class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
 
     def _beat(self) -> None:
         self.notify()
-        self.app.observe(len(self._loop), len(self._waiting), self._waiting.unsent_bytes)
+        self.app.observe(len(self._loop), len(self._requests), self._requests.unsent_bytes)
         if os.getppid() != self.ppid:
             self.alive = False
 
@@ -92,12 +92,12 @@ class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
         while len(self._loop) and time.monotonic() < until:
             self.notify()
             self._loop.turn()
-        self._waiting.close()
+        self._requests.close()
         for thread in self._threads:
             thread.join(timeout=max(until - time.monotonic(), 0.0))
 
     def _work(self) -> None:
-        while (connection := self._waiting.get()) is not None:
+        while (connection := self._requests.get()) is not None:
             step = Step.CLOSE
             try:
                 step = self._serve(connection)
@@ -105,37 +105,37 @@ class LoopWorker(Worker):  # type: ignore[misc] # gunicorn has no types
                 logger.debug("a client left before its answer")
             except Exception:
                 logger.exception("a connection failed")
-            self._waiting.done(connection)
+            self._requests.done(connection)
             self._loop.proceed(connection, step)
             del connection  # nothing is held while it waits
 
     def _serve(self, connection: Connection) -> Step:
         connection.take_body()
-        head = connection.head
-        assert head is not None  # noqa: S101 - only whole heads are queued
+        request = connection.request
+        assert request is not None  # noqa: S101 - only whole heads are queued
         try:
             exchange = self._asked(connection)
-            if exchange.wants_body and self._waiting.admit(connection):
+            if exchange.wants_body and self._requests.admit(connection):
                 return connection.await_body(time.monotonic())
             if exchange.wants_body:
                 connection.admitted = connection.over_share = True
                 exchange = self._asked(connection)
             if connection.body_due:
-                whole = not head.told.expects_continue  # else nobody knows whether it comes
+                whole = not request.head.expects_continue  # else nobody knows whether it comes
             else:
-                whole = not head.buffered or len(connection.body) == head.body_bytes
-            keep = head.reusable and whole and self.alive
+                whole = not request.buffered or len(connection.body) == request.body_bytes
+            keep = request.reusable and whole and self.alive
             parts = exchange.parts(keep=keep)
         except BaseException:  # a panic of the engine is no Exception, and must not end the thread
             request_id = new_request_id()
             logger.exception("the application failed", extra={"request_id": request_id})
             parts = [whole_answer("internal_error", request_id, request_id=request_id)]
             keep = False
-        self._waiting.note_size(connection, sum(map(len, parts)))
+        self._requests.note_size(connection, sum(map(len, parts)))
         step = connection.answer(parts, keep=keep, now=time.monotonic())
-        self._waiting.hold_unsent(connection)
+        self._requests.hold_unsent(connection)
         return step
 
     def _asked(self, connection: Connection) -> Exchange:
-        claim = partial(self._waiting.claim, connection)
+        claim = partial(self._requests.claim, connection)
         return Exchange(self.wsgi, environ(connection, self._server, claim))

@@ -1,7 +1,7 @@
 """Requests of one worker that wait for a thread, and what their tenants hold of it.
 
-Owners take turns at the threads (`surface/turns.py`). What is more than an owner's share is not
-dropped: it has a turn of its own, in which the application refuses it, with all that an answer
+Owners take turns at the threads (`surface/fair_queue.py`). A request beyond its owner's share is
+not dropped: it has a turn of its own, in which the application refuses it, with all that an answer
 needs.
 
 Answers that clients have not taken are bounded as well. A read waits as long as its answer would
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from fleetcast.http.server.framing import METHODS_WITH_BODY
 from fleetcast.http.server.holding import Holding
+from fleetcast.surface.fair_queue import FairQueue, Lane
 from fleetcast.surface.shares import KeyOwners, Share
-from fleetcast.surface.turns import Lane, Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -33,19 +33,19 @@ _SMALL_BYTES_MAX = 1_048_576
 _SIZES_MAX = 65_536  # answers whose size is remembered
 
 
-class Waiting:
+class RequestQueue:
     """The queue between the loop and `2 * threads` threads. Safe to share between threads."""
 
     def __init__(self, threads: int, limits: Callable[[], ConnectionLimits]) -> None:
         self._limits = limits
         self._owners = KeyOwners()
-        self._requests = Share()
+        self._under_way = Share()
         self._body_bytes = Share()
         self._unsent_bytes = Share()
         self._sizes: dict[int, int] = {}
-        self._turns: Turns[Connection] = Turns(threads, self._starts)
-        self.threads_max = self._turns.threads_max
-        self.close = self._turns.close
+        self._queue: FairQueue[Connection] = FairQueue(threads, self._starts)
+        self.threads_max = self._queue.threads_max
+        self.close = self._queue.close
 
     @property
     def unsent_bytes(self) -> int:
@@ -54,16 +54,16 @@ class Waiting:
 
     def __len__(self) -> int:
         """Requests that wait for a thread."""
-        return len(self._turns)
+        return len(self._queue)
 
     def put(self, connection: Connection) -> None:
         """Queues a request whose head is whole."""
         connection.queued_at = time.monotonic()
-        self._queue(connection)
+        self._enqueue(connection)
 
     def get(self) -> Connection | None:
         """Waits for the next connection to be served; `None` ends the thread."""
-        turn = self._turns.get()
+        turn = self._queue.get()
         if turn is None:
             return None
         lane, connection = turn
@@ -72,9 +72,9 @@ class Waiting:
 
     def done(self, connection: Connection) -> None:
         """Ends what `get` began."""
-        self._turns.done(connection.lane)
+        self._queue.done(connection.lane)
         if connection.lane.owner != _OVER_SHARE:
-            self._requests.give(connection.lane.owner, 1)
+            self._under_way.give(connection.lane.owner, 1)
 
     def claim(self, connection: Connection, account_id: str) -> bool:
         """Counts a request for the account that its key is of; false where that is too much.
@@ -87,13 +87,13 @@ class Waiting:
             return True
         if self._owners.learn(_key(connection), account_id):
             for kind in (_WRITE, _SMALL_READ, _LARGE_READ):
-                for each in self._turns.withdraw(Lane(lane.owner, kind), lambda _each: True):
-                    self._requests.give(lane.owner, 1)
-                    self._queue(each)
-        if not self._turns.move(lane, account_id):
+                for each in self._queue.withdraw(Lane(lane.owner, kind), lambda _each: True):
+                    self._under_way.give(lane.owner, 1)
+                    self._enqueue(each)
+        if not self._queue.move(lane, account_id):
             return False
-        self._requests.give(lane.owner, 1)
-        self._requests.add(account_id, 1)
+        self._under_way.give(lane.owner, 1)
+        self._under_way.add(account_id, 1)
         if connection.unsent_held is not None:
             connection.unsent_held.move(account_id)
         connection.lane = Lane(account_id, lane.kind)
@@ -101,8 +101,8 @@ class Waiting:
 
     def admit(self, connection: Connection) -> bool:
         """Whether the body that is due fits into the owner's share, which it then takes."""
-        assert connection.head is not None  # noqa: S101 - a body is due only after a head
-        amount = connection.head.body_bytes
+        assert connection.request is not None  # noqa: S101 - a body is due only after a head
+        amount = connection.request.body_bytes
         most = self._limits().body_bytes_under_way_max
         if not self._body_bytes.take(connection.owner, amount, most):
             return False
@@ -142,12 +142,12 @@ class Waiting:
         def overdue(connection: Connection) -> bool:
             return connection.queued_at <= since and not self._fits(connection.owner, connection)
 
-        for lane in self._turns.lanes():
+        for lane in self._queue.lanes():
             if lane.kind in {_SMALL_READ, _LARGE_READ}:
-                for each in self._turns.withdraw(lane, overdue):
-                    self._requests.give(lane.owner, 1)
+                for each in self._queue.withdraw(lane, overdue):
+                    self._under_way.give(lane.owner, 1)
                     self._refuse(each)
-        self._turns.retry()
+        self._queue.retry()
         return self._stalled(now, connections)
 
     def _stalled(self, now: float, connections: Iterable[Connection]) -> Iterator[Connection]:
@@ -172,20 +172,20 @@ class Waiting:
                 return
             yield each
 
-    def _queue(self, connection: Connection) -> None:
-        assert connection.head is not None  # noqa: S101 - only whole heads are queued
+    def _enqueue(self, connection: Connection) -> None:
+        assert connection.request is not None  # noqa: S101 - only whole heads are queued
         owner = connection.owner = self._owners.of(_key(connection), connection.address)
-        if not self._requests.take(owner, 1, self._limits().connections_max):
+        if not self._under_way.take(owner, 1, self._limits().connections_max):
             self._refuse(connection)
-        elif connection.head.told.method in METHODS_WITH_BODY:
-            self._turns.put(Lane(owner, _WRITE), connection)
+        elif connection.request.head.method in METHODS_WITH_BODY:
+            self._queue.put(Lane(owner, _WRITE), connection)
         else:
             small = self._expected_bytes(connection) <= _SMALL_BYTES_MAX
-            self._turns.put(Lane(owner, _SMALL_READ if small else _LARGE_READ), connection)
+            self._queue.put(Lane(owner, _SMALL_READ if small else _LARGE_READ), connection)
 
     def _refuse(self, connection: Connection) -> None:
         connection.over_share = True
-        self._turns.put(Lane(_OVER_SHARE, connection.owner), connection)
+        self._queue.put(Lane(_OVER_SHARE, connection.owner), connection)
 
     def _starts(self, lane: Lane, connection: Connection) -> bool:
         """Whether an answer may be made; a large one is counted from now on."""
@@ -209,15 +209,15 @@ class Waiting:
 
     def _held(self, owner: str, amount: int) -> Holding:
         self._unsent_bytes.add(owner, amount)
-        return Holding(self._unsent_bytes, owner, amount, self._turns.retry)
+        return Holding(self._unsent_bytes, owner, amount, self._queue.retry)
 
 
 def _key(connection: Connection) -> str | None:
-    assert connection.head is not None  # noqa: S101 - only whole heads are queued
-    return connection.head.told.fields.get("HTTP_X_API_KEY")
+    assert connection.request is not None  # noqa: S101 - only whole heads are queued
+    return connection.request.head.fields.get("HTTP_X_API_KEY")
 
 
 def _what(connection: Connection) -> int:
     """What is asked for, by whom; as a hash, for a path may be long."""
-    assert connection.head is not None  # noqa: S101 - only whole heads are queued
-    return hash((connection.owner, connection.head.told.path))
+    assert connection.request is not None  # noqa: S101 - only whole heads are queued
+    return hash((connection.owner, connection.request.head.path))

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
+from fleetcast.surface.fair_queue import FairQueue, Lane
 from fleetcast.surface.shares import Share
-from fleetcast.surface.turns import Lane, Turns
 
 
 def taken(share, owner, most):
@@ -55,7 +55,7 @@ def order(turns, count):
 
 
 def test_owners_take_turns_however_much_one_has_queued():
-    turns = Turns(1)
+    turns = FairQueue(1)
     for number in range(1_000):
         turns.put(Lane("a"), f"a{number}")
     for item in ("b0", "b1"):
@@ -65,7 +65,7 @@ def test_owners_take_turns_however_much_one_has_queued():
 
 
 def test_an_owner_holds_no_more_threads_than_it_leaves_to_others():
-    turns = Turns(4)
+    turns = FairQueue(4)
     for number in range(20):
         turns.put(Lane("a", str(number % 2)), number)  # lanes of one owner are one owner
     held = [turns.get() for _ in range(4)]
@@ -79,7 +79,7 @@ def test_an_owner_holds_no_more_threads_than_it_leaves_to_others():
 
 def test_a_lane_that_may_not_start_waits_until_it_may():
     shut = {Lane("a", "read")}
-    turns = Turns(2, lambda lane, _item: lane not in shut)
+    turns = FairQueue(2, lambda lane, _item: lane not in shut)
     for number in range(3):
         turns.put(Lane("a", "read"), f"read {number}")
     turns.put(Lane("a", "write"), "write")
@@ -96,7 +96,7 @@ def test_a_lane_that_may_not_start_waits_until_it_may():
 @pytest.mark.parametrize("threads", [1, 3, 8])
 def test_all_that_waits_is_done_before_the_threads_end(threads):
     """Also what could not start when the end was announced, since its owner held its share."""
-    turns, done, may_go_on = Turns(1), [], threading.Event()
+    turns, done, may_go_on = FairQueue(1), [], threading.Event()
 
     def work():
         while (task := turns.get()) is not None:
@@ -118,7 +118,7 @@ def test_all_that_waits_is_done_before_the_threads_end(threads):
 
 
 def test_many_threads_serve_every_item_once():
-    turns, done, lock = Turns(4), [], threading.Lock()
+    turns, done, lock = FairQueue(4), [], threading.Lock()
 
     def work():
         while (task := turns.get()) is not None:
@@ -140,7 +140,7 @@ def test_many_threads_serve_every_item_once():
 
 
 def test_lanes_are_served_in_order():
-    turns = Turns(1)
+    turns = FairQueue(1)
     for number in range(100):
         turns.put(Lane("ab"[number % 2]), number)
     assert order(turns, 100) == list(range(100))

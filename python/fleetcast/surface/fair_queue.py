@@ -31,7 +31,7 @@ def _always(_lane: Lane, _item: object) -> bool:
     return True
 
 
-class Turns(Generic[T]):
+class FairQueue(Generic[T]):
     """Items that wait for one of `2 * owner_max` threads, of which one owner gets `owner_max`.
 
     `starts` is the last question before an item is served; while it says no, its lane waits, and
