@@ -3,7 +3,7 @@
 use super::rows;
 use crate::codec::bytes::{Cursor, put_len, put_varint, put_zigzag};
 use crate::codec::float;
-use crate::codec::simd::vectorised;
+use crate::codec::simd::multiversioned;
 use crate::model::batch::FieldType;
 use crate::model::error::Result;
 
@@ -23,7 +23,7 @@ impl TimeBounds {
     }
 }
 
-vectorised! {
+multiversioned! {
     fn time_range(times_ns: &[i64]) -> TimeBounds {
         let (mut min_ns, mut max_ns) = (i64::MAX, i64::MIN);
         for time_ns in times_ns {

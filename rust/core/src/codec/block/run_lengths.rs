@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use crate::codec::bytes::{Cursor, put_len};
 use crate::codec::integer;
-use crate::codec::simd::vectorised;
+use crate::codec::simd::multiversioned;
 use crate::model::batch::{NEW_SERIES_BASE, Rows};
 use crate::model::error::Result;
 
@@ -156,7 +156,7 @@ fn leading(first: u32, series: &[u32]) -> usize {
     whole + series[whole..].iter().take_while(|id| **id == first).count()
 }
 
-vectorised! {
+multiversioned! {
     /// Whether each differs from its successor.
     fn are_unlike(series: &[u32], successors: &[u32]) -> bool {
         let mut alike = false;
@@ -167,7 +167,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+multiversioned! {
     /// What the lengths add up to, unless one is 0.
     fn covered(lengths: &[u32]) -> Option<u64> {
         let (mut sum, mut has_empty) = (0_u64, false);

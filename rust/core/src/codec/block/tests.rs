@@ -135,7 +135,7 @@ fn block() -> impl Strategy<Value = Block> {
         .prop_map(|(ingest_ns, tables)| Block { ingest_ns, tables })
 }
 
-/// A block with every form of every part, short enough to damage it everywhere.
+/// A block with every form of every part, short enough to damage it on_all_levels.
 fn varied_block() -> Block {
     let series: Vec<u32> = (0..60).map(|row| 3 + row / 6).collect();
     let times_ns: Vec<i64> =

@@ -2,7 +2,7 @@
 
 use crate::codec::FloatBounds;
 use crate::codec::integer::number::{Number, Numbers};
-use crate::codec::simd::{mapped, vectorised};
+use crate::codec::simd::{mapped, multiversioned};
 
 /// Powers of ten that a double holds exactly.
 pub(super) const POWERS_OF_TEN: [f64; 23] = [
@@ -126,7 +126,7 @@ pub(super) fn unscale_all(
     (integers.into_iter().map(|bits| f64::from_bits(bits.cast_unsigned())).collect(), is_within)
 }
 
-vectorised! {
+multiversioned! {
     /// [`unscale`] of all, and the smallest and the largest of these.
     fn unscale_narrow(integers: &[i32], power: Power) -> (Vec<f64>, i32, i32) {
         let (mut low, mut high) = (i32::MAX, i32::MIN);
@@ -145,14 +145,14 @@ pub(super) fn is_outside(value: f64, bounds: FloatBounds) -> u64 {
     u64::from(!(bounds.min..=bounds.max).contains(&value))
 }
 
-vectorised! {
+multiversioned! {
     /// All bits that differ from the sign of their number.
     fn largest_bits(integers: &[i64]) -> i64 {
         integers.iter().fold(0, |bits, &integer| bits | (integer ^ (integer >> 63)))
     }
 }
 
-vectorised! {
+multiversioned! {
     /// Turns integers below 2^51 into the bits of doubles; says whether all are within `bounds`.
     fn unscale_small(integers: &mut [i64], power: Power, bounds: FloatBounds) -> bool {
         let mut outside = 0_u64;
@@ -166,7 +166,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+multiversioned! {
     /// Scales all; gives the number of values that are no decimals.
     pub(super) fn scale_all(values: &[f64], power: Power, integers: &mut [i64]) -> u64 {
         let mut others = 0_u64;
@@ -179,7 +179,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+multiversioned! {
     /// Scales all to integers below 2^30, whose differences fit 32 bits as well; gives the number of
     /// values that are no such decimals, which become [`STRANGER`].
     pub(super) fn scale_narrow(values: &[f64], power: Power) -> (Vec<i32>, u64) {
@@ -293,7 +293,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::codec::simd::everywhere;
+    use crate::codec::simd::on_all_levels;
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(512))]
@@ -314,19 +314,19 @@ mod tests {
                     .collect();
                 let unscaled = || unscale_all(Numbers::Wide(integers.clone()), power, bounds).0;
                 let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
-                prop_assert_eq!(everywhere(|| bits(&unscaled())), &*divided);
+                prop_assert_eq!(on_all_levels(|| bits(&unscaled())), &*divided);
                 let narrow: Option<Vec<i32>> =
                     integers.iter().map(|integer| i32::try_from(*integer).ok()).collect();
                 if let Some(narrow) = narrow {
                     let unscaled = || unscale_all(Numbers::Narrow(narrow.clone()), power, bounds);
-                    prop_assert_eq!(everywhere(|| bits(&unscaled().0)), divided);
+                    prop_assert_eq!(on_all_levels(|| bits(&unscaled().0)), divided);
                 }
                 let values = unscaled();
-                let (others, scaled) = everywhere(|| {
+                let (others, scaled) = on_all_levels(|| {
                     let mut back = vec![0; values.len()];
                     (scale_all(&values, power, &mut back), back)
                 });
-                let (narrow, strangers) = everywhere(|| scale_narrow(&values, power));
+                let (narrow, strangers) = on_all_levels(|| scale_narrow(&values, power));
                 prop_assert!(others <= strangers);
                 for (scaled, narrow) in scaled.iter().zip(narrow) {
                     prop_assert!(narrow == STRANGER || *scaled == i64::from(narrow));

@@ -9,7 +9,7 @@ use crate::codec::bytes::{Cursor, put_len, put_varint, put_zigzag};
 use crate::codec::integer;
 use crate::codec::integer::bit_packing::GROUP;
 use crate::codec::integer::number::{self, Number};
-use crate::codec::simd::vectorised;
+use crate::codec::simd::multiversioned;
 use crate::model::error::Result;
 
 const SCALED: u8 = 0;
@@ -209,7 +209,7 @@ fn read_exceptions(input: &mut Cursor<'_>, count: usize) -> Result<Vec<(u32, f64
     positions.into_iter().map(|at| Ok((at, f64::from_le_bytes(input.array()?)))).collect()
 }
 
-vectorised! {
+multiversioned! {
     fn all_within(values: &[f64], bounds: FloatBounds) -> bool {
         let mut outside = 0_u64;
         for value in values {
@@ -231,7 +231,7 @@ pub(crate) fn bounds_of(values: &[f64]) -> Option<FloatBounds> {
     Some(FloatBounds { min: value(low), max: value(high) })
 }
 
-vectorised! {
+multiversioned! {
     /// Smallest and largest of the numbers that sort as doubles do.
     fn key_range(values: &[f64]) -> (i64, i64) {
         let (mut low, mut high) = (i64::MAX, i64::MIN);

@@ -291,7 +291,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::codec::simd::everywhere;
+    use crate::codec::simd::on_all_levels;
 
     fn round_trip(values: &[i64], run_lengths: &[u32]) -> (u8, usize) {
         written_by(encode, values, run_lengths)
@@ -302,12 +302,12 @@ mod tests {
         values: &[i64],
         run_lengths: &[u32],
     ) -> (u8, usize) {
-        let bytes = everywhere(|| {
+        let bytes = on_all_levels(|| {
             let mut bytes = Vec::new();
             encode(values, run_lengths, &mut bytes);
             bytes
         });
-        let back = everywhere(|| {
+        let back = on_all_levels(|| {
             let mut input = Cursor::new(&bytes, "numbers");
             let back = decode(&mut input, values.len(), run_lengths).unwrap().widen();
             input.end().unwrap();
@@ -425,7 +425,7 @@ mod tests {
                     bytes
                 };
                 let wide = bytes(&|out| encode(&numbers, &lengths, out));
-                prop_assert_eq!(everywhere(|| bytes(&|out| encode(&narrow, &lengths, out))), wide);
+                prop_assert_eq!(on_all_levels(|| bytes(&|out| encode(&narrow, &lengths, out))), wide);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::number::{Number, Numbers};
 use super::profile::{Step, Survey, above};
-use crate::codec::simd::{mapped, vectorised};
+use crate::codec::simd::{mapped, multiversioned};
 
 /// A run must have so many numbers for a line to be laid through it.
 const LENGTH_MIN: usize = 16;
@@ -94,13 +94,13 @@ fn slopes(run: &[i64], survey: &Survey) -> Option<[Option<Slope>; 2]> {
     Some([Some(round), Some(exact).filter(|exact| *exact != round)])
 }
 
-vectorised! {
+multiversioned! {
     fn sum_of_steps(values: &[i64], min: i64, step: Step) -> u64 {
         values.iter().fold(0_u64, |sum, value| sum.wrapping_add(step.steps_of(above(*value, min))))
     }
 }
 
-vectorised! {
+multiversioned! {
     /// Heights of a run above the line that touches it from below, whose beginning is returned in
     /// steps above `min`, with the largest height.
     fn heights_of(values: &[i64], min: i64, step: Step, slope: Slope, heights: &mut [i64]) -> (i64, i64) {
@@ -155,7 +155,7 @@ fn raise_runs<T: Number>(
     numbers
 }
 
-vectorised! {
+multiversioned! {
     /// Turns the heights of a run into its numbers.
     fn raise_run[T: Number](heights: &[T], base: i64, step: i64, slope: Slope) -> Vec<i64> {
         // What is added from one number to the next is added up; the rest takes a multiplication.

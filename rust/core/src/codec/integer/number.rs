@@ -1,7 +1,7 @@
 //! Numbers in 32 bits, which hold most of them, or in 64: of the former, twice as many fit a vector.
 
 use super::profile::Step;
-use crate::codec::simd::{mapped, vectorised};
+use crate::codec::simd::{mapped, multiversioned};
 
 /// A signed number.
 pub(crate) trait Number: Copy + Ord + Into<i64> {
@@ -92,19 +92,19 @@ impl Numbers {
     }
 }
 
-vectorised! {
+multiversioned! {
     fn narrow(numbers: &[i64]) -> Vec<i32> {
         mapped(numbers, i32::of)
     }
 }
 
-vectorised! {
+multiversioned! {
     fn widen(numbers: &[i32]) -> Vec<i64> {
         mapped(numbers, i64::from)
     }
 }
 
-vectorised! {
+multiversioned! {
     /// Smallest and largest, 0 where there is none.
     pub(crate) fn range(numbers: &[i32]) -> (i32, i32) {
         let first = numbers.first().copied().unwrap_or(0);

@@ -6,7 +6,7 @@ use super::profile::{Step, Survey};
 use super::radix_packing::{RADIX_END, Words};
 use crate::codec::bytes::{Cursor, put_len, put_varint, put_zigzag, varint_len, zigzag_len};
 use crate::codec::simd::kernels;
-use crate::codec::simd::{mapped, vectorised};
+use crate::codec::simd::{mapped, multiversioned};
 use crate::model::error::Result;
 
 /// Bits that an exception is taken to cost while a range is chosen: its position, its value, and
@@ -154,7 +154,7 @@ pub(super) fn write<T: Number>(values: &[T], plan: &Plan, out: &mut Vec<u8>) {
     plan.words.pack(&digits, out);
 }
 
-vectorised! {
+multiversioned! {
     /// Steps above `low`; 0 for those outside of the range.
     fn digits_of[T: Number](values: &[T], low: T, high: T, step: Step) -> Vec<u32> {
         mapped(values, |value| {
@@ -259,7 +259,7 @@ const fn low_half(number: i64) -> u32 {
     number as u32
 }
 
-vectorised! {
+multiversioned! {
     fn raise_narrow(digits: &mut [u32], low: u32, step: u32) {
         for digit in digits {
             *digit = low.wrapping_add(digit.wrapping_mul(step));
@@ -267,7 +267,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+multiversioned! {
     fn raise_wide(digits: &[u32], low: i64, step: i64) -> Vec<i64> {
         mapped(digits, |digit| low.wrapping_add(i64::from(digit).wrapping_mul(step)))
     }
@@ -308,7 +308,7 @@ fn narrow_sums(heads: &[i64], mut values: Vec<i32>, run_lengths: &[u32]) -> Vec<
         } else {
             values.copy_within(start..end, to + 1);
             values[to] = head;
-            kernels::add_up(&mut values[to..to + length as usize]);
+            kernels::prefix_sums(&mut values[to..to + length as usize]);
             to += length as usize;
         }
         from = end;

@@ -2,7 +2,7 @@
 
 use super::bit_packing::GROUP;
 use super::number::Number;
-use crate::codec::simd::vectorised;
+use crate::codec::simd::multiversioned;
 
 /// Numbers that a first guess at their step is made from.
 const SAMPLE: usize = 64;
@@ -32,7 +32,7 @@ impl Survey {
     }
 }
 
-vectorised! {
+multiversioned! {
     fn ranges_of[T: Number](values: &[T], ranges: &mut [(i64, i64)]) {
         for (range, group) in ranges.iter_mut().zip(values.chunks(GROUP)) {
             let (mut low, mut high) = (group[0], group[0]);
@@ -125,7 +125,7 @@ const fn gcd(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-vectorised! {
+multiversioned! {
     /// Whether a step divides all distances from `min`. Those that it does not divide become a
     /// number that is larger than any quotient can be.
     fn divides_all[T: Number](values: &[T], min: i64, max: i64, step: Step) -> bool {

@@ -5,7 +5,7 @@
 
 use super::bit_packing::{self, GROUP, packed_len};
 use crate::codec::simd::kernels::{self, LANES, Row};
-use crate::codec::simd::vectorised;
+use crate::codec::simd::multiversioned;
 
 /// Radices are smaller than this, so that a digit times a radix fits 64 bits.
 pub(super) const RADIX_END: u64 = 1 << 31;
@@ -189,7 +189,7 @@ impl Words {
             }
             let digits = &mut digits[first..];
             let whole = &rows[..len / LANES];
-            kernels::scatter(whole, self.radix, self.digits as usize, low, digits, words);
+            kernels::unpack_digits(whole, self.radix, self.digits as usize, low, digits, words);
             for (at, word) in
                 rows.as_flattened().iter().enumerate().take(len).skip(whole.len() * LANES)
             {
@@ -233,7 +233,7 @@ fn digits_of(digits: &[u32], words: usize, digit: usize, first: usize, len: usiz
     &digits[start..end]
 }
 
-vectorised! {
+multiversioned! {
     /// The narrow words from the one numbered `first` on.
     fn gather_narrow(of: Words, digits: &[u32], words: usize, first: usize, out: &mut [u32]) {
         out.fill(0);
@@ -266,8 +266,8 @@ vectorised! {
     }
 }
 
-vectorised! {
-    /// As [`kernels::scatter`], of words that are fractions of `2^width`, above 32 bits.
+multiversioned! {
+    /// As [`kernels::unpack_digits`], of words that are fractions of `2^width`, above 32 bits.
     fn scatter_wide(of: Words, words: &mut [u64], least: u32, digits: &mut [u32], stride: usize) {
         let radix = u64::from(of.radix);
         let half = u64::from(u32::MAX);
@@ -286,7 +286,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+multiversioned! {
     /// Appends a group: word `i` belongs to lane `i mod 8`, whose words fill its `width` numbers of
     /// 32 bits; these lie in turns.
     fn pack_lanes(words: &[u32; WORDS], width: u32, out: &mut Vec<u8>) {
@@ -306,7 +306,7 @@ vectorised! {
     }
 }
 
-vectorised! {
+multiversioned! {
     /// The inverse of [`pack_lanes`], but for that words become fractions of 2^32.
     fn unpack_lanes(bytes: &[u8], width: u32, out: &mut [Row; LANE_WORDS]) {
         if width == 0 {
@@ -347,17 +347,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::codec::simd::everywhere;
+    use crate::codec::simd::on_all_levels;
 
     fn comes_back(words: Words, digits: &[u32]) {
-        let bytes = everywhere(|| {
+        let bytes = on_all_levels(|| {
             let mut bytes = Vec::new();
             words.pack(digits, &mut bytes);
             bytes
         });
         assert_eq!(bytes.len(), words.len(digits.len()));
         for (low, gap) in [(0, 0), (u32::MAX - 3, 2)] {
-            let back = everywhere(|| words.unpack(&bytes, digits.len(), low, gap));
+            let back = on_all_levels(|| words.unpack(&bytes, digits.len(), low, gap));
             let expected = digits.iter().map(|digit| digit.wrapping_add(low));
             assert!(back[gap..].iter().copied().eq(expected), "{words:?}");
         }
@@ -392,7 +392,7 @@ mod tests {
         #[test]
         fn any_bytes_are_digits(radix in 1_u64..70_000, noise in prop::collection::vec(any::<u8>(), 4_000)) {
             let words = Words::densest(radix, 1_500);
-            let digits = everywhere(|| words.unpack(&noise[..words.len(1_500)], 1_500, 0, 0));
+            let digits = on_all_levels(|| words.unpack(&noise[..words.len(1_500)], 1_500, 0, 0));
             prop_assert!(digits.iter().all(|digit| u64::from(*digit) < radix));
         }
     }

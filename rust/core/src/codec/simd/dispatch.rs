@@ -1,39 +1,41 @@
-//! Loops compiled for several kinds of machine: any, those with AVX2 and FMA, those with AVX-512.
+//! Function multiversioning: loops compiled for scalar code, for AVX2 with FMA, and for AVX-512.
 
 #[cfg(target_arch = "x86_64")]
 use std::sync::OnceLock;
 
-/// Defines a function whose body the compiler turns into vector instructions of the machine it
-/// runs on. In the body, `FUSED` says whether `f64::mul_add` is an instruction; results must not
-/// depend on it.
-macro_rules! vectorised {
+/// Defines a function that is compiled once for each [`SimdLevel`], and of which a call takes the
+/// version for the highest level of this processor.
+///
+/// In the body, `FUSED` is true where `f64::mul_add` is one instruction. Results must not depend on
+/// it.
+macro_rules! multiversioned {
     ($(#[$meta:meta])* $vis:vis fn $name:ident$([$generic:ident: $bound:path])?($($argument:ident: $type:ty),* $(,)?) $(-> $out:ty)? $body:block) => {
         $(#[$meta])*
         $vis fn $name$(<$generic: $bound>)?($($argument: $type),*) $(-> $out)? {
-            // What it lands in says which instructions there are.
+            // Inlined, so that the caller's target features are the body's.
             #[inline(always)]
             fn body<const FUSED: bool $(, $generic: $bound)?>($($argument: $type),*) $(-> $out)? $body
 
             #[cfg(target_arch = "x86_64")]
             {
-                use $crate::codec::simd::Machine;
+                use $crate::codec::simd::SimdLevel;
 
                 #[target_feature(enable = "avx2,bmi1,bmi2,fma")]
-                fn wide$(<$generic: $bound>)?($($argument: $type),*) $(-> $out)? {
+                fn avx2$(<$generic: $bound>)?($($argument: $type),*) $(-> $out)? {
                     body::<true $(, $generic)?>($($argument),*)
                 }
                 #[target_feature(enable = "avx2,bmi1,bmi2,fma,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
-                fn widest$(<$generic: $bound>)?($($argument: $type),*) $(-> $out)? {
+                fn avx512$(<$generic: $bound>)?($($argument: $type),*) $(-> $out)? {
                     body::<true $(, $generic)?>($($argument),*)
                 }
-                match Machine::here() {
-                    Machine::Any => {}
-                    #[expect(unsafe_code, reason = "the features were asked for at run time")]
-                    // SAFETY: `here` has found every feature that `wide` is compiled for.
-                    Machine::Wide => return unsafe { wide($($argument),*) },
-                    #[expect(unsafe_code, reason = "the features were asked for at run time")]
-                    // SAFETY: `here` has found every feature that `widest` is compiled for.
-                    Machine::Widest => return unsafe { widest($($argument),*) },
+                match SimdLevel::detected() {
+                    SimdLevel::Scalar => {}
+                    #[expect(unsafe_code, reason = "the processor was asked for these features")]
+                    // SAFETY: `detected` has found every feature that `avx2` is compiled for.
+                    SimdLevel::Avx2 => return unsafe { avx2($($argument),*) },
+                    #[expect(unsafe_code, reason = "the processor was asked for these features")]
+                    // SAFETY: `detected` has found every feature that `avx512` is compiled for.
+                    SimdLevel::Avx512 => return unsafe { avx512($($argument),*) },
                 }
             }
             body::<false $(, $generic)?>($($argument),*)
@@ -41,62 +43,62 @@ macro_rules! vectorised {
     };
 }
 
-pub(crate) use vectorised;
+pub(crate) use multiversioned;
 
-/// Collects what `map` makes of each, in the body of something [`vectorised`].
-#[expect(clippy::inline_always, reason = "where it lands says which instructions there are")]
+/// Collects the results of `map`, in the body of a [`multiversioned`] function.
+#[expect(clippy::inline_always, reason = "the target features of the caller are wanted")]
 #[inline(always)]
 pub(crate) fn mapped<T: Copy, U>(numbers: &[T], mut map: impl FnMut(T) -> U) -> Vec<U> {
-    let mut made = Vec::with_capacity(numbers.len());
-    for (place, number) in made.spare_capacity_mut().iter_mut().zip(numbers) {
-        place.write(map(*number));
+    let mut results = Vec::with_capacity(numbers.len());
+    for (slot, number) in results.spare_capacity_mut().iter_mut().zip(numbers) {
+        slot.write(map(*number));
     }
     #[expect(unsafe_code, reason = "writing zeros first takes as long; an iterator is not inlined")]
     // SAFETY: there was room for as many as there are numbers, and so many were written.
     unsafe {
-        made.set_len(numbers.len());
+        results.set_len(numbers.len());
     }
-    made
+    results
 }
 
-/// Kinds of machine that [`vectorised`] compiles for.
+/// Instruction sets that [`multiversioned`] compiles for.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Machine {
-    Any,
-    /// AVX2 and FMA.
-    Wide,
-    /// AVX-512 as well.
-    Widest,
+pub(crate) enum SimdLevel {
+    Scalar,
+    /// AVX2, BMI and FMA.
+    Avx2,
+    /// AVX-512 (F, BW, CD, DQ, VL) as well.
+    Avx512,
 }
 
 #[cfg(target_arch = "x86_64")]
-impl Machine {
-    /// What this machine is.
+impl SimdLevel {
+    /// The highest level of this processor.
     #[inline]
-    pub(crate) fn here() -> Self {
-        static FOUND: OnceLock<Machine> = OnceLock::new();
-        let found = *FOUND.get_or_init(Self::found);
+    pub(crate) fn detected() -> Self {
+        static DETECTED: OnceLock<SimdLevel> = OnceLock::new();
+        let detected = *DETECTED.get_or_init(Self::detect);
         #[cfg(test)]
-        let found = tests::MOST.get().min(found);
-        found
+        let detected = tests::LEVEL_MAX.get().min(detected);
+        detected
     }
 
     #[cold]
-    fn found() -> Self {
-        let is_wide = is_x86_feature_detected!("avx2")
+    fn detect() -> Self {
+        let has_avx2 = is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("bmi1")
             && is_x86_feature_detected!("bmi2")
             && is_x86_feature_detected!("fma");
-        let is_widest = is_x86_feature_detected!("avx512f")
+        let has_avx512 = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512cd")
             && is_x86_feature_detected!("avx512dq")
             && is_x86_feature_detected!("avx512vl");
-        match (is_wide, is_widest) {
-            (true, true) => Self::Widest,
-            (true, false) => Self::Wide,
-            (false, _) => Self::Any,
+        match (has_avx2, has_avx512) {
+            (true, true) => Self::Avx512,
+            (true, false) => Self::Avx2,
+            (false, _) => Self::Scalar,
         }
     }
 }
@@ -106,29 +108,30 @@ pub(crate) mod tests {
     use std::fmt::Debug;
 
     #[cfg(target_arch = "x86_64")]
-    use super::Machine;
+    use super::SimdLevel;
 
     #[cfg(target_arch = "x86_64")]
     thread_local! {
-        /// What this thread takes its machine for, at most.
-        pub(crate) static MOST: std::cell::Cell<Machine> =
-            const { std::cell::Cell::new(Machine::Widest) };
+        /// The highest level that calls on this thread may take.
+        pub(crate) static LEVEL_MAX: std::cell::Cell<SimdLevel> =
+            const { std::cell::Cell::new(SimdLevel::Avx512) };
     }
 
-    /// What `run` gives, which is the same on every kind of machine that this one can stand for.
+    /// The result of `run`, which must be the same on every level of this processor.
     #[cfg(target_arch = "x86_64")]
-    pub(crate) fn everywhere<T: PartialEq + Debug>(run: impl Fn() -> T) -> T {
-        let [any, wide, widest] = [Machine::Any, Machine::Wide, Machine::Widest].map(|most| {
-            MOST.set(most);
+    pub(crate) fn on_all_levels<T: PartialEq + Debug>(run: impl Fn() -> T) -> T {
+        let levels = [SimdLevel::Scalar, SimdLevel::Avx2, SimdLevel::Avx512];
+        let [scalar, avx2, avx512] = levels.map(|level| {
+            LEVEL_MAX.set(level);
             run()
         });
-        assert_eq!(any, wide);
-        assert_eq!(any, widest);
-        any
+        assert_eq!(scalar, avx2);
+        assert_eq!(scalar, avx512);
+        scalar
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    pub(crate) fn everywhere<T: PartialEq + Debug>(run: impl Fn() -> T) -> T {
+    pub(crate) fn on_all_levels<T: PartialEq + Debug>(run: impl Fn() -> T) -> T {
         run()
     }
 }

@@ -1,21 +1,21 @@
-//! Eight numbers of 32 bits at a time: what compilers do not make vectors of by themselves.
+//! Loops over eight numbers of 32 bits that compilers do not vectorise by themselves.
 
 #[cfg(target_arch = "x86_64")]
-use super::Machine;
+use super::SimdLevel;
 
-/// Numbers that are worked on side by side.
+/// Numbers of 32 bits in a vector of 256.
 pub(crate) const LANES: usize = 8;
 
 /// One number of each lane.
 pub(crate) type Row = [u32; LANES];
 
-/// The digits of words that are fractions of 2^32. Digit `d` of word `i`, and `low`, become
-/// `digits[d * stride + i]`, modulo 2^32.
+/// Unpacks the digits of words that are fractions of 2^32: `digits[d * stride + i]` becomes digit `d`
+/// of word `i` plus `low`, modulo 2^32.
 ///
 /// # Panics
 ///
 /// If `digits` ends before the last digit.
-pub(crate) fn scatter(
+pub(crate) fn unpack_digits(
     words: &[Row],
     radix: u32,
     count: usize,
@@ -24,11 +24,11 @@ pub(crate) fn scatter(
     stride: usize,
 ) {
     #[cfg(target_arch = "x86_64")]
-    if Machine::here() >= Machine::Wide {
-        #[expect(unsafe_code, reason = "the features were asked for at run time")]
-        // SAFETY: a wide machine has every feature that this is compiled for.
+    if SimdLevel::detected() >= SimdLevel::Avx2 {
+        #[expect(unsafe_code, reason = "the processor was asked for these features")]
+        // SAFETY: `detected` has found every feature that this is compiled for.
         unsafe {
-            avx2::scatter(words, radix, count, low, digits, stride);
+            avx2::unpack_digits(words, radix, count, low, digits, stride);
         }
         return;
     }
@@ -46,7 +46,7 @@ pub(crate) fn scatter(
     }
 }
 
-/// The first digit of a word, and the word that is left.
+/// The first digit of a word, and the rest of the word.
 #[inline]
 pub(crate) fn next_digit(word: u32, radix: u32) -> (u32, u32) {
     let product = u64::from(word) * u64::from(radix);
@@ -55,24 +55,25 @@ pub(crate) fn next_digit(word: u32, radix: u32) -> (u32, u32) {
     halves
 }
 
-/// Turns numbers into what those up to each add up to, modulo 2^32.
-pub(crate) fn add_up(numbers: &mut [i32]) {
+/// Turns numbers into their prefix sums, modulo 2^32.
+pub(crate) fn prefix_sums(numbers: &mut [i32]) {
     let (rows, rest) = numbers.as_chunks_mut();
-    add_up_each(add_up_rows(rows), rest);
+    prefix_sums_scalar(prefix_sums_of_rows(rows), rest);
 }
 
-/// Gives the sum of all.
-fn add_up_rows(rows: &mut [[i32; LANES]]) -> i32 {
+/// Prefix sums of whole rows; returns the sum of all.
+fn prefix_sums_of_rows(rows: &mut [[i32; LANES]]) -> i32 {
     #[cfg(target_arch = "x86_64")]
-    if Machine::here() >= Machine::Wide {
-        #[expect(unsafe_code, reason = "the features were asked for at run time")]
-        // SAFETY: a wide machine has every feature that this is compiled for.
-        return unsafe { avx2::add_up_rows(rows) };
+    if SimdLevel::detected() >= SimdLevel::Avx2 {
+        #[expect(unsafe_code, reason = "the processor was asked for these features")]
+        // SAFETY: `detected` has found every feature that this is compiled for.
+        return unsafe { avx2::prefix_sums_of_rows(rows) };
     }
-    add_up_each(0, rows.as_flattened_mut())
+    prefix_sums_scalar(0, rows.as_flattened_mut())
 }
 
-fn add_up_each(start: i32, numbers: &mut [i32]) -> i32 {
+/// Prefix sums after `start`; returns the last.
+fn prefix_sums_scalar(start: i32, numbers: &mut [i32]) -> i32 {
     let mut sum = start;
     for number in numbers {
         sum = sum.wrapping_add(*number);
@@ -92,7 +93,7 @@ mod avx2 {
 
     use super::{LANES, Row};
 
-    /// Numbers of 32 bits, of which any bits are one.
+    /// Types of 32 bits that any bits are valid for.
     trait Lane {}
 
     impl Lane for u32 {}
@@ -117,9 +118,9 @@ mod avx2 {
         }
     }
 
-    /// A multiplication takes every other number to 64 bits, so these are kept apart.
+    /// Even and odd lanes are kept apart, as a multiplication widens every other lane to 64 bits.
     #[target_feature(enable = "avx2")]
-    pub(crate) fn scatter(
+    pub(crate) fn unpack_digits(
         words: &[Row],
         radix: u32,
         count: usize,
@@ -132,21 +133,21 @@ mod avx2 {
         for (row, start) in words.iter().zip((0..).step_by(LANES)) {
             let mut even = load(row);
             let mut odd = _mm256_srli_epi64::<32>(even);
-            let mut at = start;
+            let mut offset = start;
             for _ in 0..count {
                 even = _mm256_mul_epu32(even, radix);
                 odd = _mm256_mul_epu32(odd, radix);
-                let out = digits[at..].first_chunk_mut().expect("room for every digit");
+                let out = digits[offset..].first_chunk_mut().expect("room for every digit");
                 let upper = _mm256_blend_epi32::<0b1010_1010>(_mm256_srli_epi64::<32>(even), odd);
                 store::<u32>(_mm256_add_epi32(low, upper), out);
-                at = at.wrapping_add(stride);
+                offset = offset.wrapping_add(stride);
             }
         }
     }
 
-    /// Sums within halves of a row first, then the lower half's sum goes to the upper half.
+    /// Sums within the halves of a row come first; then the sum of the lower half goes to the upper.
     #[target_feature(enable = "avx2")]
-    pub(crate) fn add_up_rows(rows: &mut [[i32; LANES]]) -> i32 {
+    pub(crate) fn prefix_sums_of_rows(rows: &mut [[i32; LANES]]) -> i32 {
         let last = _mm256_set1_epi32(7);
         let mut before = _mm256_setzero_si256();
         for row in rows {
@@ -166,29 +167,29 @@ mod avx2 {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::everywhere;
+    use super::super::on_all_levels;
     use super::*;
 
     proptest! {
         #[test]
-        fn sums_wrap_and_are_the_same_in_vectors(numbers in prop::collection::vec(any::<i32>(), 0..100)) {
+        fn sums_wrap_and_are_the_same_on_all_levels(numbers in prop::collection::vec(any::<i32>(), 0..100)) {
             let mut sum = 0_i32;
             let add = |number: &i32| {
                 sum = sum.wrapping_add(*number);
                 sum
             };
-            let sums: Vec<i32> = numbers.iter().map(add).collect();
-            let added = everywhere(|| {
+            let expected: Vec<i32> = numbers.iter().map(add).collect();
+            let sums = on_all_levels(|| {
                 let mut numbers = numbers.clone();
-                add_up(&mut numbers);
+                prefix_sums(&mut numbers);
                 numbers
             });
-            prop_assert_eq!(added, sums);
+            prop_assert_eq!(sums, expected);
         }
 
-        /// Words and digits may be any; nothing but the digits is written.
+        /// Holds for any words and digits; nothing but the digits is written.
         #[test]
-        fn digits_are_the_same_in_vectors(
+        fn digits_are_the_same_on_all_levels(
             words in prop::collection::vec(any::<Row>(), 0..6),
             radix: u32,
             low: u32,
@@ -196,18 +197,18 @@ mod tests {
             apart in 0_usize..9,
         ) {
             let stride = words.len() * LANES + apart;
-            let digits = everywhere(|| {
+            let digits = on_all_levels(|| {
                 let mut digits = vec![7; stride * count + 3];
-                scatter(&words, radix, count, low, &mut digits, stride);
+                unpack_digits(&words, radix, count, low, &mut digits, stride);
                 digits
             });
             let mut expected = vec![7; stride * count + 3];
-            for (at, word) in words.as_flattened().iter().enumerate() {
+            for (index, word) in words.as_flattened().iter().enumerate() {
                 let mut word = *word;
                 for digit in 0..count {
                     let first;
                     (first, word) = next_digit(word, radix);
-                    expected[digit * stride + at] = low.wrapping_add(first);
+                    expected[digit * stride + index] = low.wrapping_add(first);
                 }
             }
             prop_assert_eq!(digits, expected);
@@ -217,6 +218,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "room for every digit")]
     fn digits_without_room_are_refused() {
-        scatter(&[[1; LANES]; 2], 10, 3, 0, &mut [0; 40], 16);
+        unpack_digits(&[[1; LANES]; 2], 10, 3, 0, &mut [0; 40], 16);
     }
 }

@@ -4,5 +4,5 @@ mod dispatch;
 pub(crate) mod kernels;
 
 #[cfg(test)]
-pub(crate) use dispatch::tests::everywhere;
-pub(crate) use dispatch::{Machine, mapped, vectorised};
+pub(crate) use dispatch::tests::on_all_levels;
+pub(crate) use dispatch::{SimdLevel, mapped, multiversioned};
