@@ -4,7 +4,7 @@ use super::frame_of_reference;
 use super::linear_prediction::{self, Lines, Slope};
 use super::number::{Number, Numbers};
 use super::patched_frame_of_reference::{self, Ranged};
-use super::profile::Survey;
+use super::profile::Profile;
 use crate::codec::bytes::{Cursor, put_varint, put_zigzag, varint_len};
 use crate::model::error::Result;
 
@@ -23,13 +23,17 @@ enum Plan {
 }
 
 impl Plan {
-    fn of<T: Number>(values: &[T], survey: &Survey) -> Self {
-        Self::shorter(frame_of_reference::plan(values.len(), survey), values, survey)
+    fn of<T: Number>(values: &[T], profile: &Profile) -> Self {
+        Self::shorter(frame_of_reference::plan(values.len(), profile), values, profile)
     }
 
     /// This one or, if it is shorter, a ranged one.
-    fn shorter<T: Number>(packed: frame_of_reference::Plan, values: &[T], survey: &Survey) -> Self {
-        match patched_frame_of_reference::plan(values, survey) {
+    fn shorter<T: Number>(
+        packed: frame_of_reference::Plan,
+        values: &[T],
+        profile: &Profile,
+    ) -> Self {
+        match patched_frame_of_reference::plan(values, profile) {
             Some(ranged) if ranged.len < packed.len => Self::Ranged(ranged),
             _ => Self::Packed(packed),
         }
@@ -78,7 +82,7 @@ enum Shape<T> {
 /// If the lengths do not add up to the number of values.
 pub(crate) fn encode<T: Number>(values: &[T], run_lengths: &[u32], out: &mut Vec<u8>) {
     if !encode_constant(values, out) {
-        let (_, shape) = shape_of(values, run_lengths, &Survey::of(values));
+        let (_, shape) = shape_of(values, run_lengths, &Profile::of(values));
         shape.write(values, out);
     }
 }
@@ -88,12 +92,12 @@ pub(crate) fn encode_times(values: &[i64], run_lengths: &[u32], out: &mut Vec<u8
     if encode_constant(values, out) {
         return;
     }
-    let survey = Survey::of(values);
+    let profile = Profile::of(values);
     let whole = [u32::try_from(values.len()).expect("a block has fewer rows")];
-    let lines = lines_through(values, &whole, LINE, &survey);
+    let lines = lines_through(values, &whole, LINE, &profile);
     let several = Some(run_lengths).filter(|lengths| lengths.len() > 1);
-    let several = several.and_then(|lengths| lines_through(values, lengths, LINES, &survey));
-    let shapes = [Some(shape_of(values, run_lengths, &survey)), lines, several];
+    let several = several.and_then(|lengths| lines_through(values, lengths, LINES, &profile));
+    let shapes = [Some(shape_of(values, run_lengths, &profile)), lines, several];
     if let Some((_, shape)) = shapes.into_iter().flatten().min_by_key(|(len, _)| *len) {
         shape.write(values, out);
     }
@@ -111,15 +115,15 @@ fn encode_constant<T: Number>(values: &[T], out: &mut Vec<u8>) -> bool {
 }
 
 /// The shorter of the numbers and their differences, and how long that is.
-fn shape_of<T: Number>(values: &[T], run_lengths: &[u32], survey: &Survey) -> (usize, Shape<T>) {
-    let packed = frame_of_reference::plan(values.len(), survey);
+fn shape_of<T: Number>(values: &[T], run_lengths: &[u32], profile: &Profile) -> (usize, Shape<T>) {
+    let packed = frame_of_reference::plan(values.len(), profile);
     let mut delta = differences(values, run_lengths, packed.len);
     // Most often the differences are so much shorter that no range of the numbers needs to be chosen.
-    let floor = packed.len.min(patched_frame_of_reference::len_floor(values.len(), survey));
+    let floor = packed.len.min(patched_frame_of_reference::len_floor(values.len(), profile));
     if let Some(delta) = delta.take_if(|(len, _)| *len < floor) {
         return delta;
     }
-    let whole = Plan::shorter(packed, values, survey);
+    let whole = Plan::shorter(packed, values, profile);
     let len = whole.len();
     delta.filter(|(delta_len, _)| *delta_len < len).unwrap_or((len, Shape::Whole(whole)))
 }
@@ -135,12 +139,12 @@ fn differences<T: Number>(
         return None;
     }
     let (heads, tails) = split(values, run_lengths);
-    let head_plan = frame_of_reference::plan(heads.len(), &Survey::of(&heads));
+    let head_plan = frame_of_reference::plan(heads.len(), &Profile::of(&heads));
     // Only where the tails have a chance are they looked at.
     if head_plan.len >= len_max {
         return None;
     }
-    let tail_plan = Plan::of(&tails, &Survey::of(&tails));
+    let tail_plan = Plan::of(&tails, &Profile::of(&tails));
     let len = head_plan.len + tail_plan.len();
     let parts = [(heads, Plan::Packed(head_plan)), (tails, tail_plan)];
     (len < len_max).then_some((len, Shape::Delta(parts)))
@@ -151,15 +155,15 @@ fn lines_through(
     values: &[i64],
     run_lengths: &[u32],
     form: u8,
-    survey: &Survey,
+    profile: &Profile,
 ) -> Option<(usize, Shape<i64>)> {
-    let lines = Lines::through(values, run_lengths, survey)?;
-    let bases = frame_of_reference::plan(lines.bases.len(), &Survey::of(&lines.bases));
+    let lines = Lines::through(values, run_lengths, profile)?;
+    let bases = frame_of_reference::plan(lines.bases.len(), &Profile::of(&lines.bases));
     let heights = match &lines.heights {
         Numbers::Narrow(heights) => {
-            patched_frame_of_reference::plan(heights, &Survey::of(heights))?
+            patched_frame_of_reference::plan(heights, &Profile::of(heights))?
         }
-        Numbers::Wide(heights) => patched_frame_of_reference::plan(heights, &Survey::of(heights))?,
+        Numbers::Wide(heights) => patched_frame_of_reference::plan(heights, &Profile::of(heights))?,
     };
     let slope_len = varint_len(lines.slope.whole) + varint_len(lines.slope.fraction.into());
     let len = varint_len(lines.step.size) + slope_len + bases.len + heights.len;

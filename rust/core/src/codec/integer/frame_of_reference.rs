@@ -2,7 +2,8 @@
 
 use super::bit_packing::{self, GROUP};
 use super::number::Number;
-use super::profile::{Step, Survey, above};
+use super::profile::{Profile, distance};
+use super::step::Step;
 use crate::codec::bytes::{Cursor, put_varint, put_zigzag, varint_len, zigzag_len};
 use crate::model::error::Result;
 
@@ -24,14 +25,14 @@ struct Group {
 }
 
 /// Chooses reference, step and widths for `count` numbers.
-pub(super) fn plan(count: usize, survey: &Survey) -> Plan {
-    let (reference, step) = (survey.min, survey.step);
+pub(super) fn plan(count: usize, profile: &Profile) -> Plan {
+    let (reference, step) = (profile.min, profile.step);
     let mut len = zigzag_len(reference) + varint_len(step.size);
-    let mut groups = Vec::with_capacity(survey.ranges.len());
-    for (at, &(low, high)) in survey.ranges.iter().enumerate() {
+    let mut groups = Vec::with_capacity(profile.ranges.len());
+    for (at, &(low, high)) in profile.ranges.iter().enumerate() {
         let group_len = GROUP.min(count - at * GROUP);
         let (low, high) =
-            (step.steps_of(above(low, reference)), step.steps_of(above(high, reference)));
+            (step.steps_of(distance(low, reference)), step.steps_of(distance(high, reference)));
         let plain = Group { base: 0, width: bit_packing::width_of(high) };
         let based = Group { base: low, width: bit_packing::width_of(high - low) };
         let plain_len = bit_packing::packed_len(group_len, plain.width);
@@ -56,7 +57,7 @@ pub(super) fn write<T: Number>(values: &[T], plan: &Plan, out: &mut Vec<u8>) {
         }
         let offsets = &mut offsets[..values.len()];
         for (offset, value) in offsets.iter_mut().zip(values) {
-            let steps = plan.step.steps_of(above((*value).into(), plan.reference));
+            let steps = plan.step.steps_of(distance((*value).into(), plan.reference));
             *offset = steps.wrapping_sub(group.base);
         }
         bit_packing::pack(offsets, group.width, out);

@@ -1,7 +1,8 @@
 //! Numbers along a line: instants of a clock that ticks evenly, but for a little.
 
 use super::number::{Number, Numbers};
-use super::profile::{Step, Survey, above};
+use super::profile::{Profile, distance};
+use super::step::Step;
 use crate::codec::simd::{mapped, multiversioned};
 
 /// A run must have so many numbers for a line to be laid through it.
@@ -30,8 +31,8 @@ pub(super) struct Lines {
 
 impl Lines {
     /// Lines through the runs, if there is a run that is long enough and does not fall.
-    pub(super) fn through(values: &[i64], run_lengths: &[u32], survey: &Survey) -> Option<Self> {
-        survey.max.checked_sub(survey.min)?;
+    pub(super) fn through(values: &[i64], run_lengths: &[u32], profile: &Profile) -> Option<Self> {
+        profile.max.checked_sub(profile.min)?;
         let mut end = 0;
         let runs = run_lengths.iter().map(|length| {
             let start = end;
@@ -40,11 +41,11 @@ impl Lines {
         });
         let longest =
             runs.max_by_key(ExactSizeIterator::len).filter(|run| run.len() >= LENGTH_MIN)?;
-        let slopes = slopes(&values[longest], survey)?;
+        let slopes = slopes(&values[longest], profile)?;
         let lines = slopes
             .into_iter()
             .flatten()
-            .map(|slope| Self::with_slope(values, run_lengths, survey, slope));
+            .map(|slope| Self::with_slope(values, run_lengths, profile, slope));
         lines.min_by_key(|(highest, _)| *highest).map(|(_, lines)| lines)
     }
 
@@ -52,7 +53,7 @@ impl Lines {
     fn with_slope(
         values: &[i64],
         run_lengths: &[u32],
-        survey: &Survey,
+        profile: &Profile,
         slope: Slope,
     ) -> (i64, Self) {
         let mut heights = vec![0; values.len()];
@@ -63,22 +64,23 @@ impl Lines {
             let (run, values);
             (run, rest) = rest.split_at_mut(*length as usize);
             (values, rest_of_values) = rest_of_values.split_at(*length as usize);
-            let (base, top) = heights_of(values, survey.min, survey.step, slope, run);
+            let (base, top) = heights_of(values, profile.min, profile.step, slope, run);
             highest = highest.max(top);
-            bases.push(survey.min.wrapping_add(base.wrapping_mul(survey.step.size.cast_signed())));
+            bases
+                .push(profile.min.wrapping_add(base.wrapping_mul(profile.step.size.cast_signed())));
         }
-        let heights = Numbers::of(heights, highest);
-        (highest, Self { step: survey.step, slope, bases, heights })
+        let heights = Numbers::up_to(heights, highest);
+        (highest, Self { step: profile.step, slope, bases, heights })
     }
 }
 
 /// Slopes that may fit a run: in whole steps, and as exact as can be told.
-fn slopes(run: &[i64], survey: &Survey) -> Option<[Option<Slope>; 2]> {
+fn slopes(run: &[i64], profile: &Profile) -> Option<[Option<Slope>; 2]> {
     let half = run.len() / 2;
-    let steps = survey.step.steps_of(above(survey.max, survey.min));
+    let steps = profile.step.steps_of(distance(profile.max, profile.min));
     steps.checked_mul(half as u64)?;
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    let mean = |values| sum_of_steps(values, survey.min, survey.step) as f64 / half as f64;
+    let mean = |values| sum_of_steps(values, profile.min, profile.step) as f64 / half as f64;
     #[expect(clippy::cast_precision_loss, reason = "a block has fewer rows")]
     let distance = (run.len() - half) as f64;
     let slope = (mean(&run[run.len() - half..]) - mean(&run[..half])) / distance;
@@ -96,7 +98,7 @@ fn slopes(run: &[i64], survey: &Survey) -> Option<[Option<Slope>; 2]> {
 
 multiversioned! {
     fn sum_of_steps(values: &[i64], min: i64, step: Step) -> u64 {
-        values.iter().fold(0_u64, |sum, value| sum.wrapping_add(step.steps_of(above(*value, min))))
+        values.iter().fold(0_u64, |sum, value| sum.wrapping_add(step.steps_of(distance(*value, min))))
     }
 }
 
@@ -108,7 +110,7 @@ multiversioned! {
         let (mut line, mut fraction) = (0_u64, 0_u64);
         for (height, value) in heights.iter_mut().zip(values) {
             let at = line.wrapping_add(fraction >> FRACTION_BITS).cast_signed();
-            *height = step.steps(value.wrapping_sub(min)).wrapping_sub(at);
+            *height = step.signed_steps(value.wrapping_sub(min)).wrapping_sub(at);
             base = base.min(*height);
             top = top.max(*height);
             line = line.wrapping_add(slope.whole);

@@ -1,17 +1,17 @@
-//! Numbers in 32 bits, which hold most of them, or in 64: of the former, twice as many fit a vector.
+//! Numbers of 32 bits where these hold all of a column, else of 64: a vector holds twice as many.
 
-use super::profile::Step;
+use super::step::Step;
 use crate::codec::simd::{mapped, multiversioned};
 
 /// A signed number.
 pub(crate) trait Number: Copy + Ord + Into<i64> {
-    /// A number that is known to fit.
+    /// Converts a number that is known to fit.
     fn of(number: i64) -> Self;
 
-    /// The difference, modulo as many as there are numbers.
+    /// Wrapping difference.
     fn minus(self, other: Self) -> Self;
 
-    /// Steps above a number that is not larger, modulo 2^32.
+    /// Number of steps above a smaller or equal number, modulo 2^32.
     fn steps_above(self, low: Self, step: Step) -> u32;
 }
 
@@ -47,11 +47,11 @@ impl Number for i64 {
     #[inline]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "modulo 2^32")]
     fn steps_above(self, low: Self, step: Step) -> u32 {
-        step.steps(self.wrapping_sub(low)) as u32
+        step.signed_steps(self.wrapping_sub(low)) as u32
     }
 }
 
-/// Signed numbers, in 32 bits each where it is known beforehand that these do.
+/// Signed numbers, of 32 bits each where these are known to hold all.
 #[derive(Debug)]
 pub(crate) enum Numbers {
     Narrow(Vec<i32>),
@@ -59,8 +59,8 @@ pub(crate) enum Numbers {
 }
 
 impl Numbers {
-    /// Numbers from 0 to `max`.
-    pub(crate) fn of(numbers: Vec<i64>, max: i64) -> Self {
+    /// Takes numbers from 0 to `max`.
+    pub(crate) fn up_to(numbers: Vec<i64>, max: i64) -> Self {
         if i32::try_from(max).is_ok() {
             Self::Narrow(narrow(&numbers))
         } else {
@@ -76,12 +76,12 @@ impl Numbers {
         }
     }
 
-    /// The numbers, if each is one below `end`.
+    /// The numbers, if each is from 0 to below `end`.
     pub(crate) fn below(self, end: u32) -> Option<Vec<u32>> {
         match self {
             Self::Narrow(numbers) => {
-                let (low, high) = range(&numbers);
-                let are_below = low >= 0 && high.cast_unsigned() < end;
+                let (min, max) = range(&numbers);
+                let are_below = min >= 0 && max.cast_unsigned() < end;
                 are_below.then(|| numbers.into_iter().map(i32::cast_unsigned).collect())
             }
             Self::Wide(numbers) => {
@@ -108,11 +108,11 @@ multiversioned! {
     /// Smallest and largest, 0 where there is none.
     pub(crate) fn range(numbers: &[i32]) -> (i32, i32) {
         let first = numbers.first().copied().unwrap_or(0);
-        let (mut low, mut high) = (first, first);
+        let (mut min, mut max) = (first, first);
         for number in numbers {
-            low = low.min(*number);
-            high = high.max(*number);
+            min = min.min(*number);
+            max = max.max(*number);
         }
-        (low, high)
+        (min, max)
     }
 }

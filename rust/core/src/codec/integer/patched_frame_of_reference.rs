@@ -2,8 +2,9 @@
 
 use super::bit_packing::GROUP;
 use super::number::{Number, Numbers};
-use super::profile::{Step, Survey};
+use super::profile::Profile;
 use super::radix_packing::{RADIX_END, Words};
+use super::step::Step;
 use crate::codec::bytes::{Cursor, put_len, put_varint, put_zigzag, varint_len, zigzag_len};
 use crate::codec::simd::kernels;
 use crate::codec::simd::{mapped, multiversioned};
@@ -34,34 +35,34 @@ pub(super) struct Plan {
 }
 
 /// Chooses a range for `values`, unless there is none that pays.
-pub(super) fn plan<T: Number>(values: &[T], survey: &Survey) -> Option<Plan> {
-    survey.max.checked_sub(survey.min).filter(|span| *span < SPAN_END)?;
-    let whole = words(values.len(), survey, (survey.min, survey.max));
-    let range = range(values.len(), survey);
-    if let Some(words) = words(values.len(), survey, range) {
+pub(super) fn plan<T: Number>(values: &[T], profile: &Profile) -> Option<Plan> {
+    profile.max.checked_sub(profile.min).filter(|span| *span < SPAN_END)?;
+    let whole = words(values.len(), profile, (profile.min, profile.max));
+    let range = range(values.len(), profile);
+    if let Some(words) = words(values.len(), profile, range) {
         // Whatever is saved, the exceptions may take.
         let whole_len = whole.map_or(values.len(), |whole| whole.len(values.len()));
         let left = whole_len.saturating_sub(words.len(values.len()));
-        if let Some(exceptions) = list_exceptions(values, survey, range, left) {
-            return Some(Plan::new(range.0, survey.step, words, exceptions, values.len()));
+        if let Some(exceptions) = list_exceptions(values, profile, range, left) {
+            return Some(Plan::new(range.0, profile.step, words, exceptions, values.len()));
         }
     }
-    Some(Plan::new(survey.min, survey.step, whole?, vec![0], values.len()))
+    Some(Plan::new(profile.min, profile.step, whole?, vec![0], values.len()))
 }
 
 /// Fewer bytes than any range takes: the writer leaves out half of the groups at most, and words
 /// are no shorter than what they tell.
-pub(super) fn len_floor(count: usize, survey: &Survey) -> usize {
-    let Some(_) = survey.max.checked_sub(survey.min).filter(|span| *span < SPAN_END) else {
+pub(super) fn len_floor(count: usize, profile: &Profile) -> usize {
+    let Some(_) = profile.max.checked_sub(profile.min).filter(|span| *span < SPAN_END) else {
         return usize::MAX;
     };
-    let half = survey.ranges.len() / 2;
-    let mut ends: Vec<i64> = survey.ranges.iter().map(|range| range.0).collect();
+    let half = profile.ranges.len() / 2;
+    let mut ends: Vec<i64> = profile.ranges.iter().map(|range| range.0).collect();
     let low = *ends.select_nth_unstable(half).1;
     ends.clear();
-    ends.extend(survey.ranges.iter().map(|range| range.1));
+    ends.extend(profile.ranges.iter().map(|range| range.1));
     let high = *ends.select_nth_unstable_by_key(half, |high| std::cmp::Reverse(*high)).1;
-    let steps = survey.step.steps(high.saturating_sub(low).max(0));
+    let steps = profile.step.signed_steps(high.saturating_sub(low).max(0));
     #[expect(clippy::cast_precision_loss, reason = "a bound that is not tight")]
     let bits = (steps as f64 + 1.0).log2() * count as f64;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounded down")]
@@ -70,8 +71,8 @@ pub(super) fn len_floor(count: usize, survey: &Survey) -> usize {
 }
 
 /// Words for the numbers in a range, if it is not too wide.
-fn words(count: usize, survey: &Survey, (low, high): (i64, i64)) -> Option<Words> {
-    let radix = survey.step.steps(high - low).cast_unsigned() + 1;
+fn words(count: usize, profile: &Profile, (low, high): (i64, i64)) -> Option<Words> {
+    let radix = profile.step.signed_steps(high - low).cast_unsigned() + 1;
     (radix < RADIX_END).then(|| Words::densest(radix, count))
 }
 
@@ -87,19 +88,19 @@ impl Plan {
 /// that takes more than `len_max` bytes.
 fn list_exceptions<T: Number>(
     values: &[T],
-    survey: &Survey,
+    profile: &Profile,
     (low, high): (i64, i64),
     len_max: usize,
 ) -> Option<Vec<u8>> {
     let (mut count, mut next, mut listed) = (0, 0, Vec::new());
-    let groups = values.chunks(GROUP).zip(&survey.ranges).zip((0..).step_by(GROUP));
+    let groups = values.chunks(GROUP).zip(&profile.ranges).zip((0..).step_by(GROUP));
     for ((group, _), first) in groups.filter(|((_, range), _)| range.0 < low || range.1 > high) {
         for (value, position) in group.iter().zip(first..) {
             let value: i64 = (*value).into();
             if !(low..=high).contains(&value) {
                 count += 1;
                 put_len(&mut listed, position - next);
-                put_zigzag(&mut listed, survey.step.steps(value - low));
+                put_zigzag(&mut listed, profile.step.signed_steps(value - low));
                 next = position + 1;
             }
         }
@@ -115,12 +116,12 @@ fn list_exceptions<T: Number>(
 
 /// The range that takes the fewest bits if what lies outside is kept aside: some groups' smallest
 /// numbers are left out, then some groups' largest.
-fn range(count: usize, survey: &Survey) -> (i64, i64) {
-    let mut lows: Vec<i64> = survey.ranges.iter().map(|range| range.0).collect();
-    let mut highs: Vec<i64> = survey.ranges.iter().map(|range| range.1).collect();
+fn range(count: usize, profile: &Profile) -> (i64, i64) {
+    let mut lows: Vec<i64> = profile.ranges.iter().map(|range| range.0).collect();
+    let mut highs: Vec<i64> = profile.ranges.iter().map(|range| range.1).collect();
     lows.sort_unstable();
     highs.sort_unstable_by_key(|high| std::cmp::Reverse(*high));
-    let low = cut(count, &lows, |low| survey.max - low);
+    let low = cut(count, &lows, |low| profile.max - low);
     let high = cut(count, &highs, |high| high - low);
     (low, high)
 }

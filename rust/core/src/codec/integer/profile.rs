@@ -1,14 +1,15 @@
-//! What every way of packing numbers wants to know of them first.
+//! Profile of a column: ranges and common divisor, which every integer encoding chooses from.
 
 use super::bit_packing::GROUP;
 use super::number::Number;
+use super::step::Step;
 use crate::codec::simd::multiversioned;
 
-/// Numbers that a first guess at their step is made from.
+/// Numbers in the sample that gives a first guess at the step.
 const SAMPLE: usize = 64;
 
-/// Ranges of groups of numbers, and what divides the distances between them.
-pub(super) struct Survey {
+/// Ranges of groups of numbers, and the common divisor of the distances between them.
+pub(super) struct Profile {
     /// Smallest and largest of each [`GROUP`].
     pub(super) ranges: Vec<(i64, i64)>,
     /// Smallest of all.
@@ -18,7 +19,7 @@ pub(super) struct Survey {
     pub(super) step: Step,
 }
 
-impl Survey {
+impl Profile {
     /// # Panics
     ///
     /// If `values` is empty.
@@ -35,63 +36,19 @@ impl Survey {
 multiversioned! {
     fn ranges_of[T: Number](values: &[T], ranges: &mut [(i64, i64)]) {
         for (range, group) in ranges.iter_mut().zip(values.chunks(GROUP)) {
-            let (mut low, mut high) = (group[0], group[0]);
+            let (mut min, mut max) = (group[0], group[0]);
             for value in group {
-                low = low.min(*value);
-                high = high.max(*value);
+                min = min.min(*value);
+                max = max.max(*value);
             }
-            *range = (low.into(), high.into());
+            *range = (min.into(), max.into());
         }
     }
 }
 
 /// Distance of a number from a smaller or equal one; it always fits.
-pub(super) const fn above(value: i64, low: i64) -> u64 {
-    value.wrapping_sub(low).cast_unsigned()
-}
-
-/// A positive number that others are known to be multiples of: dividing is multiplying then.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Step {
-    pub(super) size: u64,
-    /// Twos in it.
-    shift: u32,
-    /// The number that its odd part times makes 1, modulo 2^64.
-    inverse: u64,
-}
-
-impl Step {
-    pub(super) const fn new(size: u64) -> Self {
-        let shift = size.trailing_zeros();
-        let odd = size >> shift;
-        // Newton's iteration: right in its lowest 3 bits at first, in twice as many each time.
-        let mut inverse = odd;
-        let mut round = 0;
-        while round < 5 {
-            inverse = inverse.wrapping_mul(2_u64.wrapping_sub(odd.wrapping_mul(inverse)));
-            round += 1;
-        }
-        Self { size, shift, inverse }
-    }
-
-    /// `distance / size`, which leaves no rest.
-    #[inline]
-    pub(super) const fn steps_of(self, distance: u64) -> u64 {
-        (distance >> self.shift).wrapping_mul(self.inverse)
-    }
-
-    /// `distance / size`, which leaves no rest, where both fit 32 bits.
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "modulo 2^32 it is an inverse as well")]
-    pub(super) const fn narrow_steps(self, distance: u32) -> u32 {
-        distance.wrapping_shr(self.shift).wrapping_mul(self.inverse as u32)
-    }
-
-    /// `distance / size`, which leaves no rest; signed, as distances below a reference are.
-    #[inline]
-    pub(super) const fn steps(self, distance: i64) -> i64 {
-        (distance >> self.shift).wrapping_mul(self.inverse.cast_signed())
-    }
+pub(super) const fn distance(value: i64, min: i64) -> u64 {
+    value.wrapping_sub(min).cast_unsigned()
 }
 
 /// Greatest common divisor of all distances from `min`, at least 1.
@@ -107,7 +64,7 @@ fn common_step<T: Number>(values: &[T], min: i64, max: i64) -> Step {
 fn gcd_of<'a, T: Number + 'a>(values: impl Iterator<Item = &'a T>, min: i64) -> u64 {
     let mut step = 0;
     for value in values {
-        let distance = above((*value).into(), min);
+        let distance = distance((*value).into(), min);
         if !distance.is_multiple_of(step) {
             step = gcd(step, distance);
             if step == 1 {
@@ -126,19 +83,18 @@ const fn gcd(mut a: u64, mut b: u64) -> u64 {
 }
 
 multiversioned! {
-    /// Whether a step divides all distances from `min`. Those that it does not divide become a
-    /// number that is larger than any quotient can be.
+    /// Tells if a step divides all distances from `min`. The exact division of a distance that it
+    /// does not divide gives a number larger than any quotient.
     fn divides_all[T: Number](values: &[T], min: i64, max: i64, step: Step) -> bool {
-        let most = above(max, min) / step.size;
+        let steps_max = distance(max, min) / step.size;
         let low_bits = (1_u64 << step.shift).wrapping_sub(1);
-        let (mut low, mut misses) = (0, 0_u64);
+        let (mut remainders, mut misses) = (0, 0_u64);
         for value in values {
-            let distance = above((*value).into(), min);
-            low |= distance & low_bits;
-            let steps = step.steps_of(distance);
-            misses |= u64::from(steps > most);
+            let distance = distance((*value).into(), min);
+            remainders |= distance & low_bits;
+            misses |= u64::from(step.steps_of(distance) > steps_max);
         }
-        low | misses == 0
+        remainders | misses == 0
     }
 }
 
@@ -154,24 +110,24 @@ mod tests {
             step in prop_oneof![1_u64..2_000, Just(1_000_000), Just(3 << 40), Just(1 << 62)],
             mut numbers in prop::collection::vec(0_u64..3_000, 1..400),
             start: i64,
-            stranger: bool,
+            has_one_between: bool,
         ) {
-            if stranger {
+            if has_one_between {
                 numbers.push(1);
             }
-            let most = (u64::MAX / step).min(3_000);
-            let value = |number: &u64| start.wrapping_add_unsigned(number.min(&most) * step);
+            let steps_max = (u64::MAX / step).min(3_000);
+            let value = |number: &u64| start.wrapping_add_unsigned(number.min(&steps_max) * step);
             let values: Vec<i64> = numbers.iter().map(value).collect();
-            let survey = Survey::of(&values);
+            let profile = Profile::of(&values);
             let min = *values.iter().min().unwrap();
-            let expected = values.iter().fold(0, |step, value| gcd(step, above(*value, min)));
-            prop_assert_eq!(survey.step.size, expected.max(1));
-            prop_assert_eq!((survey.min, survey.max), (min, *values.iter().max().unwrap()));
+            let expected = values.iter().fold(0, |step, value| gcd(step, distance(*value, min)));
+            prop_assert_eq!(profile.step.size, expected.max(1));
+            prop_assert_eq!((profile.min, profile.max), (min, *values.iter().max().unwrap()));
             for value in &values {
-                let distance = above(*value, min);
+                let distance = distance(*value, min);
                 if distance < 1 << 63 {
-                    let steps = survey.step.steps(distance.cast_signed());
-                    prop_assert_eq!(steps.cast_unsigned(), distance / survey.step.size);
+                    let steps = profile.step.signed_steps(distance.cast_signed());
+                    prop_assert_eq!(steps.cast_unsigned(), distance / profile.step.size);
                 }
             }
         }
