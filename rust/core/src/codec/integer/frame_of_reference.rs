@@ -7,14 +7,15 @@ use super::step::Step;
 use crate::codec::bytes::{Cursor, put_varint, put_zigzag, varint_len, zigzag_len};
 use crate::model::error::Result;
 
+/// Bit of a group's width byte: a base follows.
 const BASE_FLAG: u8 = 0x80;
 
-/// How a slice of numbers will be packed, and how long that will be.
-pub(super) struct Plan {
+/// Layout of a column of numbers, and its length.
+pub(super) struct FrameOfReference {
     reference: i64,
     step: Step,
     groups: Vec<Group>,
-    /// Bytes that [`write`] will append.
+    /// Bytes that [`Self::write`] will append.
     pub(super) len: usize,
 }
 
@@ -24,43 +25,45 @@ struct Group {
     width: u32,
 }
 
-/// Chooses reference, step and widths for `count` numbers.
-pub(super) fn plan(count: usize, profile: &Profile) -> Plan {
-    let (reference, step) = (profile.min, profile.step);
-    let mut len = zigzag_len(reference) + varint_len(step.size);
-    let mut groups = Vec::with_capacity(profile.ranges.len());
-    for (at, &(low, high)) in profile.ranges.iter().enumerate() {
-        let group_len = GROUP.min(count - at * GROUP);
-        let (low, high) =
-            (step.steps_of(distance(low, reference)), step.steps_of(distance(high, reference)));
-        let plain = Group { base: 0, width: bit_packing::width_of(high) };
-        let based = Group { base: low, width: bit_packing::width_of(high - low) };
-        let plain_len = bit_packing::packed_len(group_len, plain.width);
-        let based_len = bit_packing::packed_len(group_len, based.width) + varint_len(low);
-        len += 1 + plain_len.min(based_len);
-        groups.push(if based_len < plain_len { based } else { plain });
+impl FrameOfReference {
+    /// Chooses reference, step and widths for `count` numbers.
+    pub(super) fn choose(count: usize, profile: &Profile) -> Self {
+        let (reference, step) = (profile.min, profile.step);
+        let mut len = zigzag_len(reference) + varint_len(step.size);
+        let mut groups = Vec::with_capacity(profile.ranges.len());
+        for (index, &(min, max)) in profile.ranges.iter().enumerate() {
+            let group_len = GROUP.min(count - index * GROUP);
+            let steps_of = |value| step.steps_of(distance(value, reference));
+            let (min, max) = (steps_of(min), steps_of(max));
+            let plain = Group { base: 0, width: bit_packing::width_of(max) };
+            let based = Group { base: min, width: bit_packing::width_of(max - min) };
+            let plain_len = bit_packing::packed_len(group_len, plain.width);
+            let based_len = bit_packing::packed_len(group_len, based.width) + varint_len(min);
+            len += 1 + plain_len.min(based_len);
+            groups.push(if based_len < plain_len { based } else { plain });
+        }
+        Self { reference, step, groups, len }
     }
-    Plan { reference, step, groups, len }
-}
 
-/// Appends `values` as `plan`, made of the same values, says.
-pub(super) fn write<T: Number>(values: &[T], plan: &Plan, out: &mut Vec<u8>) {
-    out.reserve(plan.len);
-    put_zigzag(out, plan.reference);
-    put_varint(out, plan.step.size);
-    let mut offsets = [0; GROUP];
-    for (values, group) in values.chunks(GROUP).zip(&plan.groups) {
-        let flag = if group.base == 0 { 0 } else { BASE_FLAG };
-        out.push(group.width.to_le_bytes()[0] | flag);
-        if group.base != 0 {
-            put_varint(out, group.base);
+    /// Appends `values`, the same that the layout was chosen for.
+    pub(super) fn write<T: Number>(&self, values: &[T], out: &mut Vec<u8>) {
+        out.reserve(self.len);
+        put_zigzag(out, self.reference);
+        put_varint(out, self.step.size);
+        let mut offsets = [0; GROUP];
+        for (values, group) in values.chunks(GROUP).zip(&self.groups) {
+            let flag = if group.base == 0 { 0 } else { BASE_FLAG };
+            out.push(group.width.to_le_bytes()[0] | flag);
+            if group.base != 0 {
+                put_varint(out, group.base);
+            }
+            let offsets = &mut offsets[..values.len()];
+            for (offset, value) in offsets.iter_mut().zip(values) {
+                let steps = self.step.steps_of(distance((*value).into(), self.reference));
+                *offset = steps.wrapping_sub(group.base);
+            }
+            bit_packing::pack(offsets, group.width, out);
         }
-        let offsets = &mut offsets[..values.len()];
-        for (offset, value) in offsets.iter_mut().zip(values) {
-            let steps = plan.step.steps_of(distance((*value).into(), plan.reference));
-            *offset = steps.wrapping_sub(group.base);
-        }
-        bit_packing::pack(offsets, group.width, out);
     }
 }
 
@@ -82,7 +85,7 @@ pub(super) fn read(input: &mut Cursor<'_>, count: usize) -> Result<Vec<i64>> {
         let bytes = input.take(bit_packing::packed_len(values.len(), width))?;
         let offsets = &mut offsets[..values.len()];
         bit_packing::unpack(bytes, width, offsets);
-        // As for writing: a multiplication of 64 bits has no vector form on every machine.
+        // A multiplication of 64 bits has no vector form on every machine.
         if step == 1 {
             for (value, offset) in values.iter_mut().zip(offsets) {
                 *value = start.wrapping_add(*offset).cast_signed();

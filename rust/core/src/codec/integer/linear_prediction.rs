@@ -1,14 +1,14 @@
-//! Numbers along a line: instants of a clock that ticks evenly, but for a little.
+//! Linear prediction: times of a clock that ticks evenly, as small residuals above a line.
 
 use super::number::{Number, Numbers};
 use super::profile::{Profile, distance};
 use super::step::Step;
 use crate::codec::simd::{mapped, multiversioned};
 
-/// A run must have so many numbers for a line to be laid through it.
+/// Numbers that a run needs for a line to be fitted to it.
 const LENGTH_MIN: usize = 16;
 
-/// Bits behind the point of a slope.
+/// Bits of the fraction of a slope.
 const FRACTION_BITS: u32 = 32;
 
 /// Steps from one number to the next.
@@ -19,19 +19,19 @@ pub(super) struct Slope {
     pub(super) fraction: u32,
 }
 
-/// Numbers as heights above lines of one slope, a line for each run.
-pub(super) struct Lines {
+/// Numbers as residuals above lines of one slope, a line for each run.
+pub(super) struct LinearPrediction {
     pub(super) step: Step,
     pub(super) slope: Slope,
-    /// Where each line begins, low enough that no number is below its line.
-    pub(super) bases: Vec<i64>,
+    /// Intercept of each line, low enough that no residual is negative.
+    pub(super) intercepts: Vec<i64>,
     /// In steps above the line.
-    pub(super) heights: Numbers,
+    pub(super) residuals: Numbers,
 }
 
-impl Lines {
-    /// Lines through the runs, if there is a run that is long enough and does not fall.
-    pub(super) fn through(values: &[i64], run_lengths: &[u32], profile: &Profile) -> Option<Self> {
+impl LinearPrediction {
+    /// Fits lines to the runs; `None` where the longest run is too short, or falls.
+    pub(super) fn fit(values: &[i64], run_lengths: &[u32], profile: &Profile) -> Option<Self> {
         profile.max.checked_sub(profile.min)?;
         let mut end = 0;
         let runs = run_lengths.iter().map(|length| {
@@ -41,40 +41,41 @@ impl Lines {
         });
         let longest =
             runs.max_by_key(ExactSizeIterator::len).filter(|run| run.len() >= LENGTH_MIN)?;
-        let slopes = slopes(&values[longest], profile)?;
-        let lines = slopes
+        slopes(&values[longest], profile)?
             .into_iter()
             .flatten()
-            .map(|slope| Self::with_slope(values, run_lengths, profile, slope));
-        lines.min_by_key(|(highest, _)| *highest).map(|(_, lines)| lines)
+            .map(|slope| Self::with_slope(values, run_lengths, profile, slope))
+            .min_by_key(|(residual_max, _)| *residual_max)
+            .map(|(_, prediction)| prediction)
     }
 
-    /// The lines, and the largest height above them.
+    /// The prediction with a given slope, after its largest residual.
     fn with_slope(
         values: &[i64],
         run_lengths: &[u32],
         profile: &Profile,
         slope: Slope,
     ) -> (i64, Self) {
-        let mut heights = vec![0; values.len()];
-        let mut bases = Vec::with_capacity(run_lengths.len());
-        let mut highest = 0;
-        let (mut rest, mut rest_of_values) = (heights.as_mut_slice(), values);
+        let step = profile.step;
+        let mut residuals = vec![0; values.len()];
+        let mut intercepts = Vec::with_capacity(run_lengths.len());
+        let mut residual_max = 0;
+        let (mut rest, mut rest_of_values) = (residuals.as_mut_slice(), values);
         for length in run_lengths {
             let (run, values);
             (run, rest) = rest.split_at_mut(*length as usize);
             (values, rest_of_values) = rest_of_values.split_at(*length as usize);
-            let (base, top) = heights_of(values, profile.min, profile.step, slope, run);
-            highest = highest.max(top);
-            bases
-                .push(profile.min.wrapping_add(base.wrapping_mul(profile.step.size.cast_signed())));
+            let (intercept, max) = residuals_of(values, profile.min, step, slope, run);
+            residual_max = residual_max.max(max);
+            let offset = intercept.wrapping_mul(step.size.cast_signed());
+            intercepts.push(profile.min.wrapping_add(offset));
         }
-        let heights = Numbers::up_to(heights, highest);
-        (highest, Self { step: profile.step, slope, bases, heights })
+        let residuals = Numbers::up_to(residuals, residual_max);
+        (residual_max, Self { step, slope, intercepts, residuals })
     }
 }
 
-/// Slopes that may fit a run: in whole steps, and as exact as can be told.
+/// Slopes that may fit a run: rounded to whole steps, and with a fraction where that differs.
 fn slopes(run: &[i64], profile: &Profile) -> Option<[Option<Slope>; 2]> {
     let half = run.len() / 2;
     let steps = profile.step.steps_of(distance(profile.max, profile.min));
@@ -82,8 +83,8 @@ fn slopes(run: &[i64], profile: &Profile) -> Option<[Option<Slope>; 2]> {
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     let mean = |values| sum_of_steps(values, profile.min, profile.step) as f64 / half as f64;
     #[expect(clippy::cast_precision_loss, reason = "a block has fewer rows")]
-    let distance = (run.len() - half) as f64;
-    let slope = (mean(&run[run.len() - half..]) - mean(&run[..half])) / distance;
+    let spacing = (run.len() - half) as f64;
+    let slope = (mean(&run[run.len() - half..]) - mean(&run[..half])) / spacing;
     if !(0.0..1e15).contains(&slope) {
         return None;
     }
@@ -103,68 +104,68 @@ multiversioned! {
 }
 
 multiversioned! {
-    /// Heights of a run above the line that touches it from below, whose beginning is returned in
-    /// steps above `min`, with the largest height.
-    fn heights_of(values: &[i64], min: i64, step: Step, slope: Slope, heights: &mut [i64]) -> (i64, i64) {
-        let (mut base, mut top) = (i64::MAX, i64::MIN);
+    /// Fills `residuals` with those of a run above the line that touches it from below. Returns the
+    /// intercept of that line, in steps above `min`, and the largest residual.
+    fn residuals_of(values: &[i64], min: i64, step: Step, slope: Slope, residuals: &mut [i64]) -> (i64, i64) {
+        let (mut intercept, mut max) = (i64::MAX, i64::MIN);
         let (mut line, mut fraction) = (0_u64, 0_u64);
-        for (height, value) in heights.iter_mut().zip(values) {
-            let at = line.wrapping_add(fraction >> FRACTION_BITS).cast_signed();
-            *height = step.signed_steps(value.wrapping_sub(min)).wrapping_sub(at);
-            base = base.min(*height);
-            top = top.max(*height);
+        for (residual, value) in residuals.iter_mut().zip(values) {
+            let predicted = line.wrapping_add(fraction >> FRACTION_BITS).cast_signed();
+            *residual = step.signed_steps(value.wrapping_sub(min)).wrapping_sub(predicted);
+            intercept = intercept.min(*residual);
+            max = max.max(*residual);
             line = line.wrapping_add(slope.whole);
             fraction = fraction.wrapping_add(slope.fraction.into());
         }
-        for height in heights {
-            *height = height.wrapping_sub(base);
+        for residual in residuals {
+            *residual = residual.wrapping_sub(intercept);
         }
-        (base, top.wrapping_sub(base))
+        (intercept, max.wrapping_sub(intercept))
     }
 }
 
-/// The numbers at these heights above the lines of the runs.
-pub(super) fn raise(
-    heights: &Numbers,
-    bases: &[i64],
+/// The numbers with these residuals above the lines of the runs.
+pub(super) fn numbers(
+    residuals: &Numbers,
+    intercepts: &[i64],
     run_lengths: &[u32],
     step: u64,
     slope: Slope,
 ) -> Vec<i64> {
-    match heights {
-        Numbers::Narrow(heights) => raise_runs(heights, bases, run_lengths, step, slope),
-        Numbers::Wide(heights) => raise_runs(heights, bases, run_lengths, step, slope),
+    match residuals {
+        Numbers::Narrow(residuals) => of_runs(residuals, intercepts, run_lengths, step, slope),
+        Numbers::Wide(residuals) => of_runs(residuals, intercepts, run_lengths, step, slope),
     }
 }
 
-fn raise_runs<T: Number>(
-    heights: &[T],
-    bases: &[i64],
+fn of_runs<T: Number>(
+    residuals: &[T],
+    intercepts: &[i64],
     run_lengths: &[u32],
     step: u64,
     slope: Slope,
 ) -> Vec<i64> {
-    if let [base] = bases {
-        return raise_run(heights, *base, step.cast_signed(), slope);
+    if let [intercept] = intercepts {
+        return of_run(residuals, *intercept, step.cast_signed(), slope);
     }
-    let mut numbers = Vec::with_capacity(heights.len());
-    let mut rest = heights;
-    for (base, length) in bases.iter().zip(run_lengths) {
+    let mut numbers = Vec::with_capacity(residuals.len());
+    let mut rest = residuals;
+    for (intercept, length) in intercepts.iter().zip(run_lengths) {
         let run;
         (run, rest) = rest.split_at(*length as usize);
-        numbers.append(&mut raise_run(run, *base, step.cast_signed(), slope));
+        numbers.append(&mut of_run(run, *intercept, step.cast_signed(), slope));
     }
     numbers
 }
 
 multiversioned! {
-    /// Turns the heights of a run into its numbers.
-    fn raise_run[T: Number](heights: &[T], base: i64, step: i64, slope: Slope) -> Vec<i64> {
-        // What is added from one number to the next is added up; the rest takes a multiplication.
+    /// The numbers of one run.
+    fn of_run[T: Number](residuals: &[T], intercept: i64, step: i64, slope: Slope) -> Vec<i64> {
+        // The whole part of the line is summed up; only the rest takes a multiplication.
         let rise = slope.whole.cast_signed().wrapping_mul(step);
-        let (mut line, mut fraction) = (base, 0_u64);
-        mapped(heights, |height| {
-            let steps = height.into().wrapping_add((fraction >> FRACTION_BITS).cast_signed());
+        let (mut line, mut fraction) = (intercept, 0_u64);
+        mapped(residuals, |residual| {
+            let steps = residual.into().wrapping_add((fraction >> FRACTION_BITS).cast_signed());
             let number = line.wrapping_add(steps.wrapping_mul(step));
             line = line.wrapping_add(rise);
             fraction = fraction.wrapping_add(slope.fraction.into());

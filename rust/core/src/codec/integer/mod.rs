@@ -1,14 +1,35 @@
-//! Columns of integers.
+//! Columns of integers, each in the shortest of seven forms.
+//!
+//! Each module uses only those listed before it.
 
-pub(crate) mod bit_packing;
-mod encode;
-mod frame_of_reference;
-mod linear_prediction;
-pub(crate) mod number;
-mod patched_frame_of_reference;
-mod profile;
-mod radix_packing;
 mod step;
 
-pub(crate) use encode::{decode, decode_run, encode, encode_times};
-pub(crate) use encode::{decode_long_run, encode_run};
+pub(super) mod bit_packing;
+
+mod radix_packing;
+
+pub(super) mod number;
+
+mod profile;
+
+mod frame_of_reference;
+
+mod delta;
+
+mod patched_frame_of_reference;
+
+mod linear_prediction;
+
+mod form;
+
+mod encode;
+
+mod decode;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use decode::decode_long_run;
+pub(super) use decode::{decode, decode_run};
+pub(crate) use encode::encode_run;
+pub(super) use encode::{encode, encode_times};

@@ -1,0 +1,73 @@
+//! Reading a column of any form.
+
+use super::delta;
+use super::form::{
+    CONSTANT, DELTA, DELTA_PATCHED, FRAME_OF_REFERENCE, LINEAR, LINEAR_RUNS, PATCHED,
+};
+use super::frame_of_reference;
+use super::linear_prediction::{self, Slope};
+use super::number::Numbers;
+use super::patched_frame_of_reference::PatchedReader;
+use crate::codec::bytes::Cursor;
+use crate::model::error::Result;
+
+/// Reads `count` numbers; `run_lengths` are positive and add up to `count`.
+///
+/// A constant column has as many numbers as its few bytes claim: the caller bounds `count`.
+pub(crate) fn decode(input: &mut Cursor<'_>, count: usize, run_lengths: &[u32]) -> Result<Numbers> {
+    if count == 0 {
+        return Ok(Numbers::Narrow(Vec::new()));
+    }
+    match input.byte()? {
+        CONSTANT => {
+            let number = input.zigzag()?;
+            Ok(i32::try_from(number).map_or_else(
+                |_| Numbers::Wide(vec![number; count]),
+                |number| Numbers::Narrow(vec![number; count]),
+            ))
+        }
+        FRAME_OF_REFERENCE => frame_of_reference::read(input, count).map(Numbers::Wide),
+        PATCHED => Ok(PatchedReader::open(input, count)?.numbers()),
+        form @ (DELTA | DELTA_PATCHED) => {
+            let firsts = frame_of_reference::read(input, run_lengths.len())?;
+            let difference_count = count - run_lengths.len();
+            if form == DELTA_PATCHED {
+                let differences = PatchedReader::open(input, difference_count)?;
+                return Ok(differences.joined(&firsts, run_lengths));
+            }
+            let differences = frame_of_reference::read(input, difference_count)?;
+            Ok(Numbers::Wide(delta::join(&firsts, &differences, run_lengths)))
+        }
+        LINEAR => {
+            let length = u32::try_from(count).map_err(|_| input.corrupt())?;
+            decode_linear(input, &[length])
+        }
+        LINEAR_RUNS => decode_linear(input, run_lengths),
+        _ => Err(input.corrupt()),
+    }
+}
+
+/// Reads numbers above lines, one for each of the runs.
+fn decode_linear(input: &mut Cursor<'_>, run_lengths: &[u32]) -> Result<Numbers> {
+    let step = input.varint()?;
+    let whole = input.varint()?;
+    let fraction = u32::try_from(input.varint()?).map_err(|_| input.corrupt())?;
+    let slope = Slope { whole, fraction };
+    let intercepts = frame_of_reference::read(input, run_lengths.len())?;
+    let count = run_lengths.iter().map(|length| *length as usize).sum();
+    let residuals = PatchedReader::open(input, count)?.numbers();
+    let numbers = linear_prediction::numbers(&residuals, &intercepts, run_lengths, step, slope);
+    Ok(Numbers::Wide(numbers))
+}
+
+/// Reads `count` numbers that are one run; see [`decode`] for `count`.
+pub(crate) fn decode_long_run(input: &mut Cursor<'_>, count: usize) -> Result<Vec<i64>> {
+    let length = u32::try_from(count).map_err(|_| input.corrupt())?;
+    Ok(decode(input, count, &[length])?.widen())
+}
+
+/// Reads `count` numbers that are one run and each fit a `u32` below `end`.
+pub(crate) fn decode_run(input: &mut Cursor<'_>, count: usize, end: u32) -> Result<Vec<u32>> {
+    let length = u32::try_from(count).map_err(|_| input.corrupt())?;
+    decode(input, count, &[length])?.below(end).ok_or_else(|| input.corrupt())
+}

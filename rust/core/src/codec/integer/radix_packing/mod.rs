@@ -1,0 +1,15 @@
+//! Radix packing: digits of one radix, several to a word; numbers below 41 take 5.4 bits instead of 6.
+//!
+//! A word is the fraction `0.d1 d2 d3 …` in that radix, rounded up to its last bit. Multiplying it by
+//! the radix moves the first digit in front of the point, so a digit costs one multiplication.
+//!
+//! Words of up to 32 bits are *narrow*: each 256 of them lie side by side in eight lanes.
+
+mod layout;
+mod pack;
+mod unpack;
+
+#[cfg(test)]
+mod tests;
+
+pub(super) use layout::{RADIX_END, WordLayout};

@@ -1,0 +1,154 @@
+//! Numbers come back from every form, and the shortest form is taken.
+
+use proptest::prelude::*;
+
+use super::form::{CONSTANT, DELTA_PATCHED, FRAME_OF_REFERENCE, LINEAR, LINEAR_RUNS, PATCHED};
+use super::{decode, encode, encode_times};
+use crate::codec::bytes::Cursor;
+use crate::codec::simd::on_all_levels;
+
+fn round_trip(values: &[i64], run_lengths: &[u32]) -> (u8, usize) {
+    written_by(encode, values, run_lengths)
+}
+
+fn written_by(
+    encode: impl Fn(&[i64], &[u32], &mut Vec<u8>),
+    values: &[i64],
+    run_lengths: &[u32],
+) -> (u8, usize) {
+    let bytes = on_all_levels(|| {
+        let mut bytes = Vec::new();
+        encode(values, run_lengths, &mut bytes);
+        bytes
+    });
+    let back = on_all_levels(|| {
+        let mut input = Cursor::new(&bytes, "numbers");
+        let back = decode(&mut input, values.len(), run_lengths).unwrap().widen();
+        input.end().unwrap();
+        back
+    });
+    assert_eq!(back, values);
+    (bytes[0], bytes.len())
+}
+
+#[test]
+fn the_shortest_form_is_taken() {
+    assert_eq!(round_trip(&[-7; 500], &[500]), (CONSTANT, 2));
+    // Steps of ten seconds cost nothing once the step is known.
+    let times: Vec<i64> =
+        (0..512).map(|at| 1_700_000_000_000_000_000 + at * 10_000_000_000).collect();
+    let (form, len) = round_trip(&times, &[512]);
+    assert_eq!(form, DELTA_PATCHED);
+    assert!(len < 40, "{len}");
+    // Jumps between runs do not widen the steps within them.
+    let walks: Vec<i64> = (0..1_000).map(|at| (at / 10) * 7_919 % 36_000 + at % 10).collect();
+    let (form, len) = round_trip(&walks, &[10; 100]);
+    assert_eq!(form, DELTA_PATCHED);
+    assert!(len < 100 * 2 + 30, "{len}");
+    assert_eq!(round_trip(&[3, 1, 2], &[1; 3]).0, FRAME_OF_REFERENCE);
+}
+
+/// Pseudo-random number below `end`, the same on every machine.
+fn random(end: i64, index: i64) -> i64 {
+    ((index + 1).wrapping_mul(0x5851_f42d_4c95_7f2d) >> 33 & 0x3fff_ffff) % end
+}
+
+#[test]
+fn a_range_takes_fractions_of_a_bit_and_few_exceptions_do_not_widen_it() {
+    let mut values: Vec<i64> = (0..6_000).map(|at| 500 + 3 * random(41, at)).collect();
+    let each = vec![1; values.len()];
+    let (form, len) = round_trip(&values, &each);
+    assert_eq!(form, PATCHED);
+    // log2(41) is 5.36; whole bits would take 6.
+    assert!(len < 6_000 * 55 / 80, "{len}");
+    for (index, exception) in [(0, -40_000), (17, 36_500), (3_000, 503 + 3 * 41), (5_999, 2)] {
+        values[index] = exception;
+    }
+    let (form, patched_len) = round_trip(&values, &each);
+    assert_eq!(form, PATCHED);
+    assert!(patched_len < len + 40, "{patched_len}");
+    // Where an angle wraps around, its difference is an exception.
+    let mut angle = 0;
+    let angles = (0..6_000).map(|at| {
+        angle += random(241, at) - 80;
+        angle % 36_000
+    });
+    let angles: Vec<i64> = angles.collect();
+    let (form, len) = round_trip(&angles, &[6_000]);
+    assert_eq!(form, DELTA_PATCHED);
+    assert!(len < 6_000 + 150, "{len}");
+    let groups: Vec<i64> = (0..6_000).map(|at| at / 128 * 100_000 + random(10, at)).collect();
+    assert_eq!(round_trip(&groups, &each).0, FRAME_OF_REFERENCE);
+}
+
+#[test]
+fn times_that_tick_evenly_cost_their_jitter() {
+    let time = |tick: i64, at: i64| {
+        1_700_000_000_000_000_000 + (at * tick / 100 + random(10, at)) * 1_000_000
+    };
+    for tick in [1_000_000, 999] {
+        let times: Vec<i64> = (0..2_000).map(|at| time(tick, at)).collect();
+        let (form, len) = written_by(encode_times, &times, &[1; 2_000]);
+        assert_eq!(form, LINEAR);
+        assert!(len < 2_000 * 37 / 80 + 40, "{tick}: {len}");
+    }
+    // Runs begin again.
+    let times: Vec<i64> = (0..2_000).map(|at| time(1_000_000, at % 400)).collect();
+    let (form, len) = written_by(encode_times, &times, &[400; 5]);
+    assert_eq!(form, LINEAR_RUNS);
+    assert!(len < 2_000 * 37 / 80 + 80, "{len}");
+    let extremes = [i64::MIN, i64::MAX, -1, 0].repeat(20);
+    written_by(encode_times, &extremes, &[80]);
+    written_by(encode_times, &[7; 40], &[40]);
+    let falling: Vec<i64> = (0..100).map(|at| -at * 7_000 + random(9, at)).collect();
+    assert_eq!(written_by(encode_times, &falling, &[100]).0, DELTA_PATCHED);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    /// Numbers near the ends of 32 bits and their prefix sums come back, in runs of any length.
+    #[test]
+    fn numbers_of_32_bits_and_a_few_more_come_back(
+        at_end: bool,
+        end in prop_oneof![Just(i64::from(i32::MAX)), Just(1_i64 << 30), Just(1_i64 << 40), Just(0_i64)],
+        below in prop_oneof![2_i64..300, 1_i64 << 20..1_i64 << 22],
+        step in prop_oneof![Just(1_i64), Just(5_i64), Just(1_000_i64)],
+        lengths in prop::collection::vec(1_u32..300, 1..6),
+        exception in prop::option::of(any::<prop::sample::Index>()),
+        seed: u16,
+    ) {
+        let count = i64::from(lengths.iter().sum::<u32>());
+        let start = if at_end { end - below * step * 2 } else { -end - 1 };
+        let number = |at: i64| start + step * random(below, at + i64::from(seed));
+        let mut numbers: Vec<i64> = (0..count).map(number).collect();
+        if let Some(exception) = exception {
+            let index = exception.index(numbers.len());
+            numbers[index] -= 1 << 31;
+        }
+        round_trip(&numbers, &lengths);
+        let mut sum = 0;
+        let sums: Vec<i64> = numbers.iter().map(|number| { sum += number - start; sum + start }).collect();
+        round_trip(&sums, &lengths);
+        written_by(encode_times, &sums, &lengths);
+        let narrow: Option<Vec<i32>> = numbers.iter().map(|number| i32::try_from(*number).ok()).collect();
+        if let Some(narrow) = narrow.filter(|numbers| numbers.iter().all(|number| number.unsigned_abs() < 1 << 30)) {
+            let bytes = |encode: &dyn Fn(&mut Vec<u8>)| {
+                let mut bytes = Vec::new();
+                encode(&mut bytes);
+                bytes
+            };
+            let wide = bytes(&|out| encode(&numbers, &lengths, out));
+            prop_assert_eq!(on_all_levels(|| bytes(&|out| encode(&narrow, &lengths, out))), wide);
+        }
+    }
+}
+
+#[test]
+fn the_whole_range_comes_back() {
+    let extremes = [i64::MIN, i64::MAX, -1, 0, i64::MAX, i64::MIN, 1];
+    round_trip(&extremes, &[7]);
+    round_trip(&extremes, &[3, 4]);
+    round_trip(&extremes, &[1; 7]);
+    round_trip(&[i64::MIN, i64::MAX].repeat(200), &[400]);
+}
