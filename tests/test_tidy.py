@@ -117,15 +117,11 @@ def test_the_service_opens_no_connections():
     assert found == []
 
 
-def test_the_table_of_security_names_tests_that_exist():
-    rows = [
-        line
-        for line in (ROOT / "docs" / "security.md").read_text().splitlines()
-        if line.startswith("| API")
-    ]
-    assert [row.split()[1] for row in rows] == [f"API{number}" for number in range(1, 11)]
-    for row in rows:
-        named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", row)
+def test_the_page_on_security_names_tests_that_exist():
+    sections = (ROOT / "docs" / "security.md").read_text().split("\n## ")[1:-1]
+    assert [text.split()[0] for text in sections] == [f"API{number}" for number in range(1, 11)]
+    for text in sections:
+        named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text)
         assert named
         missing = [t for f, t in named if f"\ndef {t}(" not in (ROOT / f).read_text()]
         assert missing == []
@@ -167,3 +163,15 @@ def test_prose_begins_with_a_noun_or_a_verb():
     found = prose.clauses()
     print(*found, sep="\n")
     assert len(found) <= CLAUSES, "no doc, comment or paragraph begins with What, Whether, Of, ..."
+
+
+def test_pages_are_wrapped():
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    long = [fault for path in pages for fault in prose.too_wide(path)]
+    assert long == []
+
+
+def test_the_glossary_is_sorted():
+    rows = re.findall(r"^\| (.+?) \|", (ROOT / "docs" / "glossary.md").read_text(), re.MULTILINE)
+    assert rows[0] == "word"
+    assert rows[1:] == sorted(rows[1:], key=str.lower)

@@ -1,4 +1,4 @@
-"""Openings of prose: the first word of each docstring, comment, paragraph, list item and cell."""
+"""Prose: openings of docstrings, comments, paragraphs, items and cells; width of pages."""
 
 from __future__ import annotations
 
@@ -13,10 +13,15 @@ from tests.tidy.files import files, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+
+WIDTH = 100
+CELL_LENGTH_MAX = 2 * WIDTH
 
 # A clause where the name of a thing or a verb should stand.
 CLAUSE = re.compile(r"[*_\"'(]*(?:What|Whether|Of|Where|Who)\b(?![^.:?!]*\?)")
 _RUST = re.compile(r"^(?P<code>.*?)(?<!:)//[/!]?(?P<text>.*)$")
+_FENCED = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 _MARK = re.compile(r"(?:[-*+]|\d+\.|#+|>)\s+")
 
 
@@ -66,10 +71,27 @@ def _paragraphs(first: int, lines: list[str]) -> Iterator[tuple[int, str]]:
 
 
 def _markdown(text: str) -> Iterator[tuple[int, str]]:
-    lines = re.sub(r"```.*?```", lambda m: "\n" * m[0].count("\n"), text, flags=re.DOTALL)
-    for n, line in _paragraphs(1, lines.splitlines()):
-        if not line.startswith("|"):
-            yield n, line
-    for n, line in enumerate(lines.splitlines(), 1):
+    lines = _without_code(text)
+    yield from (opening for opening in _paragraphs(1, lines) if not opening[1].startswith("|"))
+    for n, line in enumerate(lines, 1):
+        yield from ((n, cell) for cell in _cells(line))
+
+
+def _without_code(text: str) -> list[str]:
+    """The lines of a page; those of blocks of code are empty."""
+    return _FENCED.sub(lambda found: "\n" * found[0].count("\n"), text).splitlines()
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+
+
+def too_wide(page: Path) -> Iterator[str]:
+    """Lines of a page that are not wrapped, and cells of tables that take more than two."""
+    for n, line in enumerate(_without_code(page.read_text()), 1):
         if line.startswith("|"):
-            yield from ((n, cell.strip()) for cell in line.strip("|").split("|"))
+            wide = any(len(cell) > CELL_LENGTH_MAX for cell in _cells(line))
+        else:
+            wide = len(line) > WIDTH
+        if wide:
+            yield f"{short(page)}:{n}: {line}"
