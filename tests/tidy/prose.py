@@ -92,6 +92,6 @@ def too_wide(page: Path) -> Iterator[str]:
         if line.startswith("|"):
             wide = any(len(cell) > CELL_LENGTH_MAX for cell in _cells(line))
         else:
-            wide = len(line) > WIDTH
+            wide = len(line) > WIDTH and len(_MARK.sub("", line.strip()).split()) > 1
         if wide:
             yield f"{short(page)}:{n}: {line}"
