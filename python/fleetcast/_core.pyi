@@ -141,7 +141,7 @@ class Stats:
 
 @final
 class Compacted:
-    """What a compaction did."""
+    """Result of a compaction."""
 
     @property
     def blocks(self) -> int:
@@ -158,7 +158,7 @@ class Compacted:
 
 @final
 class Upcoming:
-    """What `Plane.compact` has left to do, and when, if nothing is written until then."""
+    """Work left for `Plane.compact`, and its time, if nothing is written until then."""
 
     @property
     def retention_seconds(self) -> int | None:
@@ -175,7 +175,7 @@ class Upcoming:
 
 @final
 class Verified:
-    """What a look at a whole store found."""
+    """Result of a look at a whole store."""
 
     @property
     def blocks(self) -> int:
@@ -417,14 +417,14 @@ class Plane:
     def follow(self) -> None:
         """Applies what other processes committed, so that the next read need not."""
     def knows_any(self, measurements: Sequence[str]) -> bool:
-        """Whether a row of one of these was ever written, by any process; also where deletion or
+        """True where a row of one of these was ever written, by any process; also where deletion or
         retention has hidden it since. Raises `StoreError`.
         """
     def stats(self) -> Stats: ...
     def seal(self, plain: bytes) -> bytes:
         """Seals bytes that are kept beside the plane, under its data key: they end with it."""
     def unseal(self, sealed: bytes) -> bytes:
-        """What `seal` sealed. Raises `StoreDamaged` for anything else."""
+        """Bytes that `seal` sealed. Raises `StoreDamaged` for anything else."""
     def name_hash(self, name: bytes) -> bytes:
         """A keyed hash of 16 bytes, to look up under what must not be written down."""
     def flush(self) -> None:
@@ -443,7 +443,7 @@ class Plane:
         where another process is at it. Raises `StoreError`; what is stored is as it was before.
         """
     def upcoming(self, *, after_seconds: int = 3600, now_ns: int | None = None) -> Upcoming:
-        """What is left to do, and when, so that nobody has to ask before. Raises `StoreError`."""
+        """Work left to do, and its time, so that nobody has to ask before. Raises `StoreError`."""
     def set_retention(self, seconds: int | None) -> None:
         """Sets how long rows are kept, `None` for ever: older ones vanish at once from the reads of
         every process, and from disk with a later `compact`.

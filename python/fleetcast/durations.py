@@ -28,7 +28,7 @@ def parse_duration(text: str) -> int:
 
 
 def format_duration(seconds: int) -> str:
-    """The shortest spelling that `parse_duration` reads back: `400d`, `90m`."""
+    """The shortest text that `parse_duration` reads back: `400d`, `90m`."""
     for unit in ("w", "d", "h", "m"):
         if seconds and seconds % _SECONDS[unit] == 0:
             return f"{seconds // _SECONDS[unit]}{unit}"

@@ -121,7 +121,7 @@ class Engine:
         self._slots: dict[str, Slot[Plane]] = {}
 
     def folder(self, account_id: str) -> Path:
-        """Where an account's plane lies."""
+        """Folder of an account's plane."""
         return self._directory / account_id
 
     def create_plane(self, account_id: str) -> None:

@@ -1,4 +1,4 @@
-"""Everything fleetcast raises on purpose.
+"""All exceptions that fleetcast raises on purpose.
 
 Exception
 ├── Refused             the contract refuses the request: code and context (from the engine)

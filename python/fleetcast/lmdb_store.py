@@ -1,4 +1,6 @@
-"""A small LMDB environment that survives what happens to its files, and grows with its content.
+"""LMDB for the control store and the prediction store: small environments of JSON records.
+
+An environment survives the loss or replacement of its files, and grows with its content.
 
 It is opened on first use, so make an `LmdbStore` before a fork if you like, but use it only after
 one, and only one of a directory in a process. Every read goes to LMDB, so what one process commits,
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from os import stat_result
     from pathlib import Path
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 _MAP_BYTES = 64 << 20  # of a new environment: address space, not disk
 _FILE_BYTES_MIN = 2 * mmap.PAGESIZE  # LMDB reads its two head pages before anything else
@@ -70,11 +72,11 @@ class _Open:
             raise
 
     def stands_on(self, file: stat_result) -> bool:
-        """Whether `file` is still the one that is mapped: a cut file must not be touched."""
+        """True while `file` is the one that is mapped: a cut file must not be touched."""
         return os.path.samestat(file, self.file) and file.st_size >= self.file.st_size
 
     def fills(self) -> bool:
-        """Whether more than half of the map is used: a write must find room in the rest."""
+        """True where more than half of the map is used: a write must find room in the rest."""
         info = self.environment.info()
         return 2 * (info["last_pgno"] + 1) * mmap.PAGESIZE > info["map_size"]
 
@@ -86,7 +88,7 @@ class _Open:
 
 
 class _Due(enum.Enum):
-    """What has to be done to the environment while no transaction of this process is open."""
+    """A change of the environment that waits until this process has no transaction open."""
 
     OPEN = enum.auto()
     GROW = enum.auto()
@@ -140,10 +142,10 @@ class LmdbStore:
         finally:
             self._leave()
 
-    def ask(self, question: Callable[[View], Answer]) -> Answer:
-        """What `question` finds in one consistent view.
+    def ask(self, question: Callable[[View], Result]) -> Result:
+        """Result of `question`, asked of one consistent view.
 
-        For what comes with every request: a context manager costs more than the transaction.
+        For reads of each request: a context manager costs more than the transaction.
         Raises `LmdbUnavailable`.
         """
         opened, begun = self._begin(write=False)
@@ -203,7 +205,7 @@ class LmdbStore:
         return LmdbUnavailable(str(error))
 
     def _found(self, *, write: bool) -> _Due | None:
-        """What a look at the files says has to be done first."""
+        """The change that the files as they are now ask for."""
         if self._open is None:
             return _Due.OPEN
         try:
@@ -217,7 +219,7 @@ class LmdbStore:
         return _Due.GROW if write and self._open.fills() else None
 
     def _do(self, due: _Due) -> None:
-        """Does it, which nobody else can at the same time. Raises `LmdbUnavailable`."""
+        """Makes the change, which nobody else can at the same time. Raises `LmdbUnavailable`."""
         self._due = None
         try:
             if due is _Due.OPEN or self._open is None:
@@ -268,10 +270,10 @@ def _check_format(environment: lmdb.Environment, directory: Path, content: bytes
 
 
 def _reserve_lock_file(path: Path) -> None:
-    """Gives every byte of the lock file its place on disk.
+    """Reserves disk space for all bytes of the lock file.
 
     LMDB leaves holes in it and writes through a map, which on a full disk would end the process.
-    A file that has its place is left alone: closing any descriptor of it drops the locks of this
+    A file that has it is left alone: closing any descriptor of it drops the locks of this
     process, and another environment of it may be open here.
     """
     with contextlib.suppress(FileNotFoundError):

@@ -72,7 +72,7 @@ def test_a_file_of_something_else_is_unavailable(tenants, tmp_path):
     path = tmp_path / "control" / "data.mdb"
     path.write_bytes(b"x" * 65_536)
     with pytest.raises(ControlStoreUnavailable):
-        tenants.every()
+        tenants.all()
 
 
 def test_a_damaged_record_is_unavailable(store, tenants, tmp_path):

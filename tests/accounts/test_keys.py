@@ -28,7 +28,7 @@ def test_a_rotated_key_stays_good_for_the_overlap(keys, issue, clock, authentica
 def test_rotation_never_prolongs_a_key(keys, issue, clock):
     _, old_id = issue(lifetime_seconds=30)
     keys.rotate(old_id, overlap_seconds=3600)
-    assert {key.expires_at for key in keys.every("acme")} == {int(clock.now) + 30}
+    assert {key.expires_at for key in keys.all("acme")} == {int(clock.now) + 30}
 
 
 def test_ended_keys_have_no_successor(keys, issue, clock):
@@ -60,7 +60,7 @@ def test_revoking_again_keeps_the_first_time(keys, issue, clock):
 def test_keys_of_nothing_for_nothing_are_refused(keys, tenant, scopes, environment):
     with pytest.raises(OperatorError):
         keys.create(tenant, scopes=scopes, environment=environment)
-    assert keys.every("acme") == []
+    assert keys.all("acme") == []
 
 
 @pytest.mark.parametrize("key_id", ["", "nope", "ä", "x" * 600])

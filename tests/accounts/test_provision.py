@@ -43,11 +43,11 @@ def test_it_makes_tenants_and_keys(provision, authenticator, tenants, tmp_path):
 
 def test_again_it_changes_nothing(provision, keys, tmp_path):
     provision(FILE)
-    before = keys.every("acme"), (tmp_path / "gateway.key").read_bytes()
+    before = keys.all("acme"), (tmp_path / "gateway.key").read_bytes()
     outcome = provision(FILE)
     assert [row["action"] for row in [*outcome.tenants, *outcome.keys]] == ["unchanged"] * 3
     assert outcome.warnings == []
-    assert (keys.every("acme"), (tmp_path / "gateway.key").read_bytes()) == before
+    assert (keys.all("acme"), (tmp_path / "gateway.key").read_bytes()) == before
 
 
 def test_changed_scopes_and_attributes_apply_and_absent_ones_stay(
@@ -67,11 +67,11 @@ def test_changed_scopes_and_attributes_apply_and_absent_ones_stay(
 
 def test_a_key_whose_file_is_gone_is_kept_with_a_warning(provision, keys, tmp_path):
     provision(FILE)
-    before = keys.every("acme")
+    before = keys.all("acme")
     (tmp_path / "gateway.key").unlink()
     outcome = provision(FILE)
     assert "gateway.key is gone" in outcome.warnings[0]
-    assert keys.every("acme") == before
+    assert keys.all("acme") == before
     assert not (tmp_path / "gateway.key").exists()
 
 
@@ -80,7 +80,7 @@ def test_a_file_of_another_key_is_not_overwritten(provision, keys, tmp_path):
     with pytest.raises(OperatorError, match="move it away"):
         provision(FILE)
     assert (tmp_path / "gateway.key").read_text() == "precious"
-    assert keys.every("acme") == []
+    assert keys.all("acme") == []
 
 
 @pytest.mark.parametrize("seconds", [0, 60, -60], ids=["one second", "later", "clock set back"])
@@ -95,21 +95,21 @@ def test_a_rotated_key_keeps_its_end(provision, keys, clock, seconds):
     clock.now += seconds
     rotated = {
         key.key_id: keys.rotate(key.key_id, overlap_seconds=3600).record.key_id
-        for key in keys.every("acme")
+        for key in keys.all("acme")
     }
-    before = keys.every("acme")
+    before = keys.all("acme")
     ends = {key.expires_at for key in before if key.key_id in rotated}
     assert ends == {int(clock.now) + 3600}
     outcome = provision(text)
     assert {row["key_id"]: row["action"] for row in outcome.keys} == dict.fromkeys(
         rotated.values(), "unchanged"
     )
-    assert keys.every("acme") == before
+    assert keys.all("acme") == before
 
 
 def test_a_key_of_which_the_successor_has_ended_is_told_of(provision, keys):
     provision(FILE)
-    for key in keys.every("acme"):
+    for key in keys.all("acme"):
         keys.revoke(keys.rotate(key.key_id, overlap_seconds=3600).record.key_id)
     outcome = provision(FILE)
     assert [warning.rsplit(" ", 1)[1] for warning in outcome.warnings] == ["revoked"] * 2
@@ -124,4 +124,4 @@ def test_all_faults_of_a_file_are_listed_and_nothing_is_done(provision, tenants)
             '[[tenant.key]]\nname = "k"\nscopes = ["topology:read"]\n'
         )
     assert len(caught.value.problems) == 6
-    assert tenants.every() == []
+    assert tenants.all() == []

@@ -20,7 +20,7 @@ def test_names_are_slugs(tenants, name):
 def test_other_names_are_refused(tenants, name, tmp_path):
     with pytest.raises(OperatorError, match="tenant name"):
         tenants.create(name)
-    assert tenants.every() == []
+    assert tenants.all() == []
     assert not (tmp_path / "planes").exists()
 
 
@@ -39,7 +39,7 @@ def test_no_record_without_a_plane(store, engine):
 
     with pytest.raises(StoreError):
         Tenants(store, Failing()).create("acme")
-    assert Tenants(store, engine).every() == []
+    assert Tenants(store, engine).all() == []
 
 
 def test_deleting_destroys_data_record_and_keys(tenants, issue, keys, engine, authenticator):  # B17
@@ -53,7 +53,7 @@ def test_deleting_destroys_data_record_and_keys(tenants, issue, keys, engine, au
         authenticator.authenticate(text)
     second = tenants.create("acme")
     assert second.account_id != first.account_id
-    assert keys.every("acme") == []
+    assert keys.all("acme") == []
     with pytest.raises(InvalidKey):
         authenticator.authenticate(text)
 
@@ -71,7 +71,7 @@ def test_an_interrupted_delete_refuses_requests_and_can_be_repeated(store, tenan
         Tenants(store, Interrupted()).delete("acme")
     assert tenants.get("acme").status == "disabled"
     assert tenants.delete("acme").account_id == made.account_id
-    assert tenants.every() == []
+    assert tenants.all() == []
 
 
 def test_unknown_tenants_and_attributes_are_refused(tenants):

@@ -65,10 +65,10 @@ class House:
         self.engine = FailingEngine(root / "planes", MASTER_KEY)
         self.counters = Counters.alone()
         self.tenants = Tenants(self.store, self.engine)
-        if not self.tenants.every():
+        if not self.tenants.all():
             for name in ("alpha", "beta", "gamma"):
                 self.tenants.create(name)
-        self.accounts = {tenant.name: tenant.account_id for tenant in self.tenants.every()}
+        self.accounts = {tenant.name: tenant.account_id for tenant in self.tenants.all()}
         self.maintenance = Maintenance(
             self.store,
             self.engine,

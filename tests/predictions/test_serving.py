@@ -269,10 +269,10 @@ def test_a_file_that_is_no_model_of_the_family_is_refused(store, releases, tmp_p
     with pytest.raises(OperatorError, match="not a model"):
         releases.promote("snr", nonsense)
     releases.promote("demand")
-    (demand,) = (release for _, release in releases.every("demand")[-1].roles())
+    (demand,) = (release for _, release in releases.all("demand")[-1].roles())
     with pytest.raises(OperatorError, match="family"):
         releases.promote("snr", store.models / f"{demand.sha256}.onnx")
-    assert len(releases.every("snr")) == 1
+    assert len(releases.all("snr")) == 1
 
 
 def test_a_canary_needs_a_primary_and_a_rollback_something_to_undo(store, clock):

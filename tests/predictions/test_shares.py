@@ -235,7 +235,7 @@ def test_a_store_of_version_1_keeps_its_releases_and_nothing_else(tmp_path, cloc
                 transaction.put(b"account/snr/x", b"{}", db=table)
     store.ensure()
     assert kept(store) == {}
-    assert Releases(store, clock).every("snr") == [rollout]
+    assert Releases(store, clock).all("snr") == [rollout]
     store.close()
     with lmdb.open(folder, max_dbs=8) as environment, environment.begin() as transaction:
         assert transaction.get(b"assignments") is None

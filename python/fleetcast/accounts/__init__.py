@@ -1,4 +1,4 @@
-"""Tenants, API keys, usage, and who a request comes from."""
+"""Tenants, API keys, usage, and the identity behind a request."""
 
 from fleetcast.accounts.authenticator import Authenticator, Identity, InvalidKey
 from fleetcast.accounts.keys import SCOPES, IssuedKey, Keys, key_pepper

@@ -1,4 +1,4 @@
-"""Who a request comes from: one read of the control store per request, nothing cached."""
+"""Identity behind a request: one read of the control store each time, nothing cached."""
 
 from __future__ import annotations
 

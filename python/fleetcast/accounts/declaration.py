@@ -30,7 +30,7 @@ class DeclaredKey:
     key_file: Path | None
 
     def differs(self, key: ApiKey) -> bool:
-        """Whether the issued key has other scopes, or another end than is declared."""
+        """True where the issued key has other scopes, or another end than is declared."""
         if self.lifetime_seconds is None:
             return self.scopes != key.scopes
         return (self.scopes, key.created_at + self.lifetime_seconds) != (key.scopes, key.expires_at)
@@ -143,6 +143,6 @@ class _Reader:
         unknown = sorted(set(table) - words)
         self._problems.extend(f"{where}: {word} is unknown" for word in unknown)
 
-    def _distinct(self, names: list[str], what: str) -> None:
+    def _distinct(self, names: list[str], kind: str) -> None:
         repeated = sorted({name for name in names if names.count(name) > 1})
-        self._problems.extend(f"{what} {name} is declared twice" for name in repeated)
+        self._problems.extend(f"{kind} {name} is declared twice" for name in repeated)

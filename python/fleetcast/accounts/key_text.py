@@ -33,7 +33,7 @@ class KeyText(NamedTuple):
 
 
 def new_key_text(environment: str) -> KeyText:
-    """A fresh id and a fresh secret."""
+    """A new id and a new secret."""
     return KeyText(environment, _random(_ID_BYTES), _random(_SECRET_BYTES))
 
 

@@ -1,4 +1,4 @@
-"""Issuing, changing and ending API keys."""
+"""Issue, change and end of API keys."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ class Keys:
             tables.put_key(issued.record)
         self._note("key created", issued.record)
 
-    def every(self, tenant: str) -> list[ApiKey]:
+    def all(self, tenant: str) -> list[ApiKey]:
         """A tenant's keys, oldest first. Raises `OperatorError`, `ControlStoreUnavailable`."""
         with self._store.read() as tables:
             known_tenant(tables, tenant)
@@ -177,7 +177,7 @@ class Keys:
 
 
 def key_pepper(master_key: bytes) -> bytes:
-    """What the hashes of secrets are keyed with."""
+    """Key of the hashes of secrets."""
     return derive(master_key, _PEPPER_LABEL)
 
 
@@ -197,8 +197,8 @@ def checked_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
     """The scopes once each, in the contract's order. Raises `OperatorError`."""
     unknown = [scope for scope in scopes if scope not in SCOPES]
     if unknown or not scopes:
-        what = f"scope {unknown[0]!r} is unknown" if unknown else "a key needs a scope"
-        message = f"{what}: choose out of {', '.join(SCOPES)}"
+        problem = f"scope {unknown[0]!r} is unknown" if unknown else "a key needs a scope"
+        message = f"{problem}: choose out of {', '.join(SCOPES)}"
         raise OperatorError(message)
     return tuple(scope for scope in SCOPES if scope in scopes)
 

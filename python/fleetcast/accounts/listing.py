@@ -1,4 +1,4 @@
-"""The list of all tenants, for those who need it again and again."""
+"""The list of all tenants, for callers that need it again and again."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Outcome:
-    """What was done: a line for each tenant and each key, and what needs a look."""
+class Provisioned:
+    """Result of a declaration: a row for each tenant and each key, and warnings to look at."""
 
     tenants: list[dict[str, object]] = field(default_factory=list)
     keys: list[dict[str, object]] = field(default_factory=list)
@@ -39,25 +39,25 @@ class Provisioner:
         self._keys = keys
         self._environment = environment
 
-    def apply(self, declared: Sequence[DeclaredTenant]) -> Outcome:
+    def apply(self, declared: Sequence[DeclaredTenant]) -> Provisioned:
         """Makes what is missing and changes what differs; what is not declared stays.
 
         Raises `OperatorError`, `StoreError`, `ControlStoreUnavailable`, `OSError`.
         """
-        outcome = Outcome()
-        existing = {tenant.name: tenant for tenant in self._tenants.every()}
+        result = Provisioned()
+        existing = {tenant.name: tenant for tenant in self._tenants.all()}
         for each in declared:
             tenant, action = self._tenant(each, existing.get(each.name))
-            outcome.tenants.append(
+            result.tenants.append(
                 {"tenant": tenant.name, "account_id": tenant.account_id, "action": action}
             )
-            # Of several the newest counts; one that was rotated ends when its overlap does.
+            # The newest of several counts; one that was rotated ends when its overlap does.
             issued = {
-                key.name: key for key in self._keys.every(tenant.name) if key.replaced_by is None
+                key.name: key for key in self._keys.all(tenant.name) if key.replaced_by is None
             }
             for key in each.keys:
-                self._key(tenant, key, issued.get(key.name), outcome)
-        return outcome
+                self._key(tenant, key, issued.get(key.name), result)
+        return result
 
     def _tenant(self, declared: DeclaredTenant, existing: Tenant | None) -> tuple[Tenant, str]:
         if existing is None:
@@ -67,17 +67,17 @@ class Provisioner:
         return self._tenants.change(declared.name, **declared.attributes), "changed"
 
     def _key(
-        self, tenant: Tenant, declared: DeclaredKey, existing: ApiKey | None, outcome: Outcome
+        self, tenant: Tenant, declared: DeclaredKey, existing: ApiKey | None, result: Provisioned
     ) -> None:
         row: dict[str, object] = {"tenant": tenant.name, "name": declared.name}
-        outcome.keys.append(row)
+        result.keys.append(row)
         if existing is None:
             row |= self._issue(tenant, declared)
             return
         row |= {"key_id": existing.key_id, "action": "unchanged"}
         ended = existing.ended(self._keys.now())
         if ended:
-            outcome.warnings.append(f"key {declared.name} of {tenant.name} is {ended}")
+            result.warnings.append(f"key {declared.name} of {tenant.name} is {ended}")
         elif declared.differs(existing):
             lifetime = declared.lifetime_seconds
             if lifetime is None and existing.expires_at is not None:
@@ -85,7 +85,7 @@ class Provisioner:
             self._keys.change(existing.key_id, scopes=declared.scopes, lifetime_seconds=lifetime)
             row["action"] = "changed"
         if declared.key_file is not None and not declared.key_file.exists():
-            outcome.warnings.append(
+            result.warnings.append(
                 f"key {declared.name} of {tenant.name} is kept, but {declared.key_file} is gone:"
                 f" rotate key {existing.key_id} if its text is lost"
             )

@@ -1,4 +1,4 @@
-"""What the control store holds: tenants, keys and usage.
+"""Records of the control store: tenants, keys and usage.
 
 Times are whole seconds since 1970 in UTC.
 """
@@ -40,7 +40,7 @@ class Tenant:
 class ApiKey:
     """A key as it is stored: of its secret only a keyed hash, in hexadecimal.
 
-    `replaced_by` is the id of the key that it was last rotated to. Times do not tell which of two
+    `replaced_by` is the id of the key that it was last rotated to. Times do not say which of two
     came later: both may be of one second, or a clock was set back in between.
     """
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from fleetcast.lmdb_store import View
 
-Answer = TypeVar("Answer")
+Result = TypeVar("Result")
 
 _FORMAT = b"fleetcast control 1"
 _TABLES = ("tenants", "keys", "usage")
@@ -54,10 +54,10 @@ class ControlStore:
         """One consistent view. Raises `ControlStoreUnavailable`."""
         return self._transaction(write=False)
 
-    def ask(self, question: Callable[[Tables], Answer]) -> Answer:
-        """As `read`, for what every request asks. Raises `ControlStoreUnavailable`."""
+    def ask(self, question: Callable[[Tables], Result]) -> Result:
+        """As `read`, for the question of each request. Raises `ControlStoreUnavailable`."""
 
-        def asked(view: View) -> Answer:
+        def asked(view: View) -> Result:
             return question(Tables(view.transaction, *view.tables.values()))
 
         try:

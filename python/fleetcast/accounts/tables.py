@@ -71,7 +71,7 @@ class Tables:
 
     def keys_of(self, tenant: str) -> list[ApiKey]:
         """A tenant's keys, oldest first."""
-        name = json.dumps(tenant).encode()  # as records spell it: few of many are decoded
+        name = json.dumps(tenant).encode()  # as written in records: few of many are decoded
         held = [bytes(data) for _, data in self._transaction.cursor(self._keys) if name in data]
         mine = [key for data in held if (key := _decoded(ApiKey, data)).tenant == tenant]
         return sorted(mine, key=lambda key: (key.created_at, key.key_id))

@@ -1,4 +1,4 @@
-"""Making, changing and ending tenants."""
+"""Creation, change and end of tenants."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Tenants:
         self._audit("tenant created", tenant=name, account_id=tenant.account_id, plan=plan)
         return tenant
 
-    def every(self) -> list[Tenant]:
+    def all(self) -> list[Tenant]:
         """All tenants by name. Raises `ControlStoreUnavailable`."""
         with self._store.read() as tables:
             return tables.tenants()

@@ -1,7 +1,7 @@
 """Requests per account over all runs of the service.
 
 The surfaces count in shared memory, which ends with the run. Once a second the supervisor adds to
-the control store what has come since. A record remembers how much of the present run it holds
+the control store all requests since. A record remembers how much of the present run it holds
 already, so its sum and the shared memory together are exact at any moment, and only a kill -9 of
 the supervisor loses what the last second brought.
 """
@@ -23,10 +23,10 @@ class Counted(Protocol):
     """Requests of the present run."""
 
     def of(self, account_id: str) -> int:
-        """Of one account."""
+        """Requests of one account."""
 
     def all(self) -> dict[str, int]:
-        """Of every account that sent any."""
+        """Requests of all accounts that sent any."""
 
 
 class Usage:
@@ -48,16 +48,16 @@ class Usage:
         return self._added(record, self._counted.of(account_id)).requests
 
     def flush(self) -> None:
-        """Makes durable what was counted; costs nothing where that is nothing.
+        """Makes new counts durable; costs nothing where there are none.
 
         Raises `ControlStoreUnavailable`; nothing is lost then.
         """
         counted = self._counted.all()
-        fresh = [name for name, count in counted.items() if self._flushed.get(name) != count]
-        if not fresh:
+        changed = [name for name, count in counted.items() if self._flushed.get(name) != count]
+        if not changed:
             return
         with self._store.write() as tables:
-            for account_id in fresh:
+            for account_id in changed:
                 record = tables.usage(account_id) or _NOTHING
                 tables.put_usage(account_id, self._added(record, counted[account_id]))
         self._flushed = counted

@@ -1,4 +1,4 @@
-"""What every command shares: `--data`, `--json`, durations, times and tables."""
+"""Options and forms of all commands: `--data`, `--json`, durations, times and tables."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fleetcast.engine import Compacted, Plane
 
 _PATIENCE_SECONDS = 60.0
-_EVERY_SECONDS = 0.1
+_RETRY_SECONDS = 0.1
 
 
 @click.command()
@@ -26,8 +26,8 @@ def compact(run: Run, names: tuple[str, ...]) -> int:
     """
     rows: list[dict[str, object]] = []
     with run.opened() as installation:
-        every = installation.tenants.every()
-        for tenant in [installation.tenants.get(name) for name in names] or every:
+        everyone = installation.tenants.all()
+        for tenant in [installation.tenants.get(name) for name in names] or everyone:
             plane = installation.engine.plane(tenant.account_id, tenant.name)
             done = _patiently(plane)
             row: dict[str, object] = {"tenant": tenant.name, "busy": done is None}
@@ -48,4 +48,4 @@ def _patiently(plane: Plane) -> Compacted | None:
         done = plane.compact(whole=True)
         if done is not None or time.monotonic() >= until:
             return done
-        time.sleep(_EVERY_SECONDS)
+        time.sleep(_RETRY_SECONDS)

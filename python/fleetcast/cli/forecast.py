@@ -59,7 +59,7 @@ def backtest_(
     elements: Path | None,
 ) -> None:
     """Answer at every origin as the service would have, from rows before it."""
-    # Not above: what these import would slow down every command.
+    # Imported here: at the top of the file they would slow down all commands.
     from fleetcast.forecast.backtest import backtest, origins  # noqa: PLC0415
     from fleetcast.forecast.history import read_history  # noqa: PLC0415
     from fleetcast.forecast.model import Forecaster  # noqa: PLC0415

@@ -20,11 +20,11 @@ def provision(run: Run, file: Path) -> None:
     with run.opened() as installation:
         environment = installation.settings.service.environment
         provisioner = Provisioner(installation.tenants, installation.keys, environment)
-        outcome = provisioner.apply(declared)
-    for warning in outcome.warnings:
+        result = provisioner.apply(declared)
+    for warning in result.warnings:
         click.echo(f"fleetcast: warning: {warning}", err=True)
-    lines = [f"tenant {row['tenant']}: {row['action']}" for row in outcome.tenants]
-    for row in outcome.keys:
+    lines = [f"tenant {row['tenant']}: {row['action']}" for row in result.tenants]
+    for row in result.keys:
         shown = row.get("key_file") or row.get("key") or ""
         lines.append(f"key {row['name']} of {row['tenant']}: {row['action']} {shown}".rstrip())
-    run.answer(outcome.document(), "\n".join(lines))
+    run.answer(result.document(), "\n".join(lines))

@@ -100,7 +100,7 @@ def _releases(run: Run) -> Iterator[Releases]:
 
 
 def _rows(family: str, releases: Releases) -> list[dict[str, object]]:
-    rollouts = releases.every(family)
+    rollouts = releases.all(family)
     return [
         {
             "family": family,
@@ -130,5 +130,5 @@ def _tell(run: Run, family: str, rollout: Rollout) -> None:
             for role, release in rollout.roles()
         ],
     }
-    told = ", ".join(f"{role} {release.model_version}" for role, release in rollout.roles())
-    run.answer(document, f"{family}: {told or 'no model answers'}.")
+    roles = ", ".join(f"{role} {release.model_version}" for role, release in rollout.roles())
+    run.answer(document, f"{family}: {roles or 'no model answers'}.")

@@ -13,7 +13,7 @@ def stats(run: Run) -> None:
     """Show what each tenant has stored."""
     rows: list[dict[str, object]] = []
     with run.opened() as installation:
-        for tenant in installation.tenants.every():
+        for tenant in installation.tenants.all():
             plane = installation.engine.plane(tenant.account_id, tenant.name)
             held = plane.stats()
             values = held.stored_values

@@ -46,11 +46,11 @@ def tenant() -> None:
 def create(run: Run, name: str, plan: str, no_live_ingest: bool, retention: int | None) -> None:
     """Make a tenant and its data plane."""
     with run.opened() as installation:
-        made = installation.tenants.create(
+        created = installation.tenants.create(
             name, plan=plan, live_ingest=not no_live_ingest, retention_seconds=retention
         )
-    document = {"tenant": made.name, "account_id": made.account_id}
-    run.answer(document, f"Made tenant {made.name}, account {made.account_id}.")
+    document = {"tenant": created.name, "account_id": created.account_id}
+    run.answer(document, f"Made tenant {created.name}, account {created.account_id}.")
 
 
 @tenant.command("list")
@@ -58,7 +58,7 @@ def create(run: Run, name: str, plan: str, no_live_ingest: bool, retention: int 
 def list_(run: Run) -> None:
     """List all tenants."""
     with run.opened() as installation:
-        rows = [_document(each) for each in installation.tenants.every()]
+        rows = [_document(each) for each in installation.tenants.all()]
     header = ("tenant", "status", "plan", "live_ingest", "retention", "created_at")
     run.answer({"tenants": rows}, table(header, [[row[name] for name in header] for row in rows]))
 
@@ -79,7 +79,11 @@ def show(run: Run, name: str) -> None:
 @click.option("--retention", type=Retention(), help='A duration, or "off" to keep all rows.')
 @with_run
 def set_(
-    run: Run, name: str, live_ingest: str | None, plan: str | None, retention: int | str | None
+    run: Run,
+    name: str,
+    live_ingest: str | None,
+    plan: str | None,
+    retention: int | str | None,
 ) -> None:
     """Change a tenant."""
     changes: dict[str, object] = {}

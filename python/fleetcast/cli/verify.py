@@ -23,8 +23,8 @@ def verify(run: Run, names: tuple[str, ...]) -> int:
     cells: list[list[object]] = []
     damaged: list[str] = []
     with run.opened() as installation:
-        every = installation.tenants.every()
-        for tenant in [installation.tenants.get(name) for name in names] or every:
+        everyone = installation.tenants.all()
+        for tenant in [installation.tenants.get(name) for name in names] or everyone:
             counts: dict[str, int | None] = dict.fromkeys(_COUNTS)
             try:
                 found = installation.engine.verify(tenant.account_id)

@@ -1,4 +1,4 @@
-"""What the service would refuse a whole batch for, found in the one record that has it."""
+"""Checks of one record for all that would make the service refuse its whole batch."""
 
 from __future__ import annotations
 

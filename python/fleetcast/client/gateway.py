@@ -49,7 +49,7 @@ class RefusedBatch:
 
 @dataclass(frozen=True)
 class Tally:
-    """What became of everything so far, in records; `resent_batches` counts sendings.
+    """Fate of all records written so far, by count; `resent_batches` counts sendings.
 
     `unreadable_batches` counts files of the spool that were set aside.
     """
@@ -136,7 +136,7 @@ class GatewayWriter:
 
     @property
     def tally(self) -> Tally:
-        """What became of everything so far."""
+        """Fate of all records written so far."""
         return replace(self._tally, unreadable_batches=self._spool.unreadable_count)
 
     def write(self, record: Record) -> None:
@@ -164,7 +164,7 @@ class GatewayWriter:
             self._changed.notify_all()
 
     def flush(self, timeout_seconds: float | None = None) -> bool:
-        """Waits until everything written so far is stored or handed back; false out of time."""
+        """Waits until all records written so far are stored or handed back; false out of time."""
         with self._changed:
             self._flushing += 1
             self._changed.notify_all()
@@ -203,7 +203,7 @@ class GatewayWriter:
 
     def _run(self) -> None:
         failures = 0
-        parts: list[bytes] = []  # what is left of the oldest batch, from the last to the first
+        parts: list[bytes] = []  # the rest of the oldest batch, from the last to the first
         while not self._closed.is_set():
             if not parts:
                 request = self._next()
@@ -228,7 +228,7 @@ class GatewayWriter:
             self._forget_all_but(parts)
 
     def _forget_all_but(self, parts: list[bytes]) -> None:
-        """Leaves of the oldest batch what is still to be sent."""
+        """Shortens the oldest batch to the parts that are still to be sent."""
         with self._changed:
             if not parts:
                 self._spool.drop_first()
@@ -282,7 +282,7 @@ def _halves(request: bytes) -> list[bytes]:
     return [b"".join(part) for part in (records[:middle], records[middle:])] if middle else []
 
 
-def _delay(failures: int, told_seconds: float | None) -> float:
-    """What the server said, or longer each time."""
+def _delay(failures: int, asked_seconds: float | None) -> float:
+    """Seconds before the next attempt: as the server asks, and longer each time."""
     own = min(_BACKOFF_FIRST_SECONDS * 2.0 ** min(failures - 1, 16), _BACKOFF_MAX_SECONDS)
-    return own if told_seconds is None else max(told_seconds, own)
+    return own if asked_seconds is None else max(asked_seconds, own)

@@ -45,15 +45,15 @@ class Client:
     """
 
     def __init__(self, base_url: str, key: str, *, timeout_seconds: float = 30.0) -> None:
-        place = urlsplit(base_url)
-        host = place.hostname or ""
-        self._prefix = place.path.rstrip("/")
+        url = urlsplit(base_url)
+        host = url.hostname or ""
+        self._prefix = url.path.rstrip("/")
         self._connection = (
             http.client.HTTPSConnection(
-                host, place.port, timeout=timeout_seconds, context=ssl.create_default_context()
+                host, url.port, timeout=timeout_seconds, context=ssl.create_default_context()
             )
-            if place.scheme == "https"
-            else http.client.HTTPConnection(host, place.port, timeout=timeout_seconds)
+            if url.scheme == "https"
+            else http.client.HTTPConnection(host, url.port, timeout=timeout_seconds)
         )
         self._headers = {"x-api-key": key}
 
@@ -78,7 +78,7 @@ class Client:
         return self._exchange("POST", "/telemetry", json.dumps(batch, allow_nan=False).encode())
 
     def was_stored(self, records: Iterable[Record]) -> bool:
-        """Whether a batch was stored of whose writing nobody knows how it ended.
+        """True where a batch was stored whose write ended without an answer.
 
         For a whole batch as it was sent, and only when its writer has given up: one that the
         service still works on is not seen, and in asynchronous mode none before it is flushed.
@@ -94,7 +94,7 @@ class Client:
         return any(holds(self._at_instant(record), record) for record in chosen)
 
     def _at_instant(self, record: Record) -> list[dict[str, Any]]:
-        """What the service shows of the second that ends with the record's instant."""
+        """Entities as of the second that ends with the record's instant."""
         just_after = time_text(time_ns(record["time"]) + 1)
         entities: list[dict[str, Any]] = self.topology(as_of=just_after, freshness_seconds=1)[
             "entities"
@@ -198,7 +198,7 @@ class Client:
         return self._get("/account/state", {})
 
     def health(self, subsystem: str | None = None) -> bool:
-        """Whether the service, or its `telemetry`, `topology` or `predictions`, is well."""
+        """True while the service, or its `telemetry`, `topology` or `predictions`, is well."""
         try:
             answer = self._get("/health" if subsystem is None else f"/health/{subsystem}", {})
         except ApiError as error:
@@ -262,7 +262,7 @@ class Client:
         return self._connection.getresponse()
 
     def _is_ended(self) -> bool:
-        """Whether a connection that rests has something to read: its end, or what nobody asked for.
+        """True where an idle connection has something to read: its end, or bytes nobody asked for.
 
         Nothing has been sent on it then, so even a write can go over another one.
         """

@@ -1,4 +1,4 @@
-"""Whether a batch was stored whose acknowledgement never came.
+"""Reconciliation of a batch whose acknowledgment never came: it is looked up.
 
 A batch is stored whole or not at all, so that a few of its records tell of all. They are looked up
 as the newest sample of their entity just after their instant, which shows every type of field and
@@ -38,7 +38,7 @@ def probes(records: Iterable[Record]) -> list[Record]:
 
 
 def holds(entities: Iterable[dict[str, Any]], record: Record) -> bool:
-    """Whether the entities of a `GET /topology` answer show the record."""
+    """True where the entities of a `GET /topology` answer show the record."""
     at_ns, fields = time_ns(record["time"]), record["fields"]
     return any(
         entity["measurement"] == record["measurement"]

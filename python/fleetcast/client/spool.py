@@ -28,7 +28,7 @@ class SpoolFull(Exception):
 
 
 class Batch(NamedTuple):
-    """A `WriteRequest` and its place in the order."""
+    """A `WriteRequest` and its number in the order."""
 
     number: int
     request: bytes
@@ -52,7 +52,7 @@ class Spool:
         if folder is not None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._disk.extend(_numbered(folder, _SUFFIX))
-            # What is set aside takes its part of the room until somebody has looked at it.
+            # A file that was set aside takes its part of the room until somebody removes it.
             found = [*self._disk, *_numbered(folder, _UNREADABLE_SUFFIX)]
             self._disk_bytes = sum(size for _, size in found)
         self._next = max((number for number, _ in found), default=0) + 1
@@ -92,7 +92,7 @@ class Spool:
         return self._memory[0] if self._memory else None
 
     def shorten_first(self, request: bytes) -> None:
-        """Puts what is left of the oldest batch in its place. Raises `OSError`: it is as before."""
+        """Replaces the oldest batch by what is left of it. Raises `OSError`: it is as before."""
         if self._memory:
             first = self._memory[0]
             self._memory[0] = first._replace(request=request)

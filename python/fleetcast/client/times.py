@@ -30,7 +30,7 @@ def time_ns(time: object) -> int:
 
 
 def time_text(time: object) -> str:
-    """What `time_ns` takes as text, to the nanosecond; a text as it is. Raises `TypeError`.
+    """ISO 8601 text, to the nanosecond, of a time as `time_ns` takes it; a text as it is.
 
     Raises `OverflowError` where the year has no four digits.
     """

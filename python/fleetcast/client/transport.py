@@ -1,4 +1,4 @@
-"""One call over the one channel, and what its outcome means: the contract's retry table."""
+"""One call over the one channel, and the meaning of its outcome: the contract's retry table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OPTIONS = (
 
 
 class Verdict(Enum):
-    """What to do with a batch."""
+    """Next step with a batch."""
 
     WRITTEN = "written"
     AGAIN = "again"
@@ -41,7 +41,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one call."""
+    """Result of one call."""
 
     verdict: Verdict
     status: str = "OK"
@@ -55,7 +55,7 @@ class Transport(Protocol):
     """Sends batches; replaced by a double in tests."""
 
     def send(self, request: bytes) -> Outcome:
-        """Sends one batch and waits for what becomes of it."""
+        """Sends one batch and waits for its outcome."""
 
     def close(self) -> None:
         """Ends the connection."""

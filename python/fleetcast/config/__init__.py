@@ -1,4 +1,4 @@
-"""Settings: what they are, what they may be, and their sources."""
+"""Settings: their sections, their checks and their sources."""
 
 from fleetcast.config.address import Address, parse_address
 from fleetcast.config.resolve import (

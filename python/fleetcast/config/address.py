@@ -8,7 +8,7 @@ PORT_MAX = 65_535
 
 
 class Address(NamedTuple):
-    """Where a listener listens; port 0 lets the system pick a free one."""
+    """Host and port of a listener; port 0 lets the system pick a free one."""
 
     host: str
     port: int

@@ -1,4 +1,4 @@
-"""What a value may be. A check returns what is wrong with the value, or nothing."""
+"""Checks of single values. A check returns the problem with a value, or nothing."""
 
 from __future__ import annotations
 

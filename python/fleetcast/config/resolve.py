@@ -1,7 +1,7 @@
 """Puts the settings together: `fleetcast.toml`, then the environment, then the command line.
 
-Every source is checked whole, a value that a later source replaces included, so that one run
-shows all that is wrong.
+All sources are checked whole, also values that a later source replaces, so that one run shows all
+problems.
 """
 
 from __future__ import annotations
@@ -106,10 +106,10 @@ def settings_from_json(text: str) -> Settings:
 
 
 def _built(values: Mapping[str, Mapping[str, object]]) -> Settings:
-    made: dict[str, Any] = {
+    sections: dict[str, Any] = {
         section: kind(**values.get(section, {})) for section, kind in _SECTIONS.items()
     }
-    settings = Settings(**made)
+    settings = Settings(**sections)
     if settings.grpc.reflection is None:
         reflection = settings.service.environment in _REFLECTING
         settings = replace(settings, grpc=replace(settings.grpc, reflection=reflection))

@@ -25,18 +25,18 @@ _BATCH_BYTES_MAX = 32 << 20  # a batch becomes one block, and the format bounds 
 
 
 def setting(default: T, *tests: Check, secret: bool = False, cold: bool = False) -> T:
-    """A field with a default and what its values must pass.
+    """A field with its default and the checks of its values.
 
     `config print` masks secret ones; cold ones take effect with the next start only.
     """
     metadata = {"checks": tests, "secret": secret, "cold": cold}
-    made: Any = field(default=default, metadata=metadata)
-    return made  # type: ignore[no-any-return]
+    item: Any = field(default=default, metadata=metadata)
+    return item  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    """What this installation is."""
+    """Identity of this installation."""
 
     environment: str = setting("sandbox", checks.environment, cold=True)
 
@@ -89,7 +89,7 @@ class Limits:
     point_budget: int = setting(engine.POINTS_MAX, between(16, 100_000_000))
     history_horizon_days: int = setting(engine.HISTORY_DAYS_MAX, between(1, 36_500))
     raw_span_seconds: int = setting(engine.RAW_SPAN_SECONDS_MAX, between(1, 36_500 * _DAY_SECONDS))
-    # Kept by how the newest sample is found, whatever its value (docs/operations.md).
+    # Any value will do: newest samples are found without a walk (docs/operations.md).
     series_row_limit: int = setting(50_000, between(1, 1_000_000_000))
     link_ids_max: int = setting(100, between(1, 10_000))
     fields_max: int = setting(engine.FIELDS_MAX, between(1, 65_536))
@@ -125,7 +125,7 @@ class Ingest:
 
 @dataclass(frozen=True, kw_only=True)
 class Store:
-    """Where telemetry is kept."""
+    """The store of telemetry."""
 
     backend: str = setting("embedded", checks.one_of("embedded"), cold=True)
     compact_after_seconds: int = setting(3600, between(1, _DAY_SECONDS))
@@ -150,7 +150,7 @@ class Forecast:
 
 @dataclass(frozen=True, kw_only=True)
 class Security:
-    """Where the master key is; a command, where there is one, goes before the file."""
+    """Source of the master key; a command, where there is one, goes before the file."""
 
     master_key_file: str = setting("master.key", checks.not_empty, cold=True)
     master_key_command: str = setting("", secret=True, cold=True)

@@ -1,1 +1,1 @@
-"""Telemetry in bulk: reading files, and writing them to a tenant's data plane."""
+"""Import of files: records out of their lines, in batches into a tenant's data plane."""

@@ -1,7 +1,7 @@
 """Records out of files, each with the line it begins on.
 
-A source gives the record as JSON text, or what is wrong with the line. Numbers keep the spelling
-that the file has; the engine alone decides what a record may hold.
+A reader gives the record as JSON text, or the problem with the line. Numbers keep the digits that
+the file has; the engine alone decides what a record may hold.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FLAGS = {"true": True, "false": False}
 
 
 class Line(NamedTuple):
-    """A record as JSON text, or else what is wrong with its line."""
+    """A record as JSON text, or the problem with its line."""
 
     number: int
     record: bytes
@@ -36,7 +36,7 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class CsvColumns:
-    """What the columns of a CSV file are: all others are fields."""
+    """Roles of the columns of a CSV file: all others are fields."""
 
     measurement: str | None
     tags: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Writes lines to a data plane in batches, and finds out which of them a refusal is about."""
+"""Writes lines to a data plane in batches, and finds the lines that a refusal is about."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INVALID = {
 
 @dataclass
 class Report:
-    """What became of the lines; `rejections` holds the first of them with file and line."""
+    """Fate of the lines; `rejections` holds the first rejected ones with file and line."""
 
     accepted: int = 0
     rejected: int = 0
@@ -61,7 +61,7 @@ class Importer:
         self._write(batch)
 
     def _write(self, lines: list[Line]) -> None:
-        """Writes what can be written: refusals that name records cost those, others are halved."""
+        """Writes all that can be: a refusal costs the records it names, or the batch is halved."""
         while lines:
             body = b"[" + b",".join(line.record for line in lines) + b"]"
             try:
@@ -94,7 +94,7 @@ class Importer:
 
 
 def _faults(refusal: Refused, count: int) -> dict[int, str]:
-    """The first fault of every record that a schema refusal names by its index."""
+    """The first fault of each record that a schema refusal names by its index."""
     faults: dict[int, str] = {}
     _, context = refusal.args
     detail = context.get("detail")
@@ -103,8 +103,8 @@ def _faults(refusal: Refused, count: int) -> dict[int, str]:
         if inside and isinstance(inside[0], int) and inside[0] < count:
             if fault["type"] == "json_invalid":
                 return {}  # its index is a position in the text
-            place = ".".join(str(part) for part in inside[1:])
-            faults.setdefault(inside[0], f"{place}: {fault['msg']}" if place else fault["msg"])
+            path = ".".join(str(part) for part in inside[1:])
+            faults.setdefault(inside[0], f"{path}: {fault['msg']}" if path else fault["msg"])
     return faults
 
 
@@ -120,6 +120,6 @@ def _reason(refusal: Refused) -> str:
 
 
 def _rejection(line: Line) -> str:
-    """Why the engine stores a sound record not: there are two reasons."""
+    """Reason that the engine rejects a sound record for: there are two."""
     record = json.loads(line.record)
     return "time: before 2000-01-01T00:00:00Z" if record.get("fields") else "fields: missing"

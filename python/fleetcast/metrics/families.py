@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 
-class Family(NamedTuple):
+class Metric(NamedTuple):
     """A metric and all its label sets."""
 
     name: str
@@ -17,127 +17,127 @@ class Family(NamedTuple):
 
 
 FAMILIES = (
-    Family("fleetcast_http_requests_total", "counter", "HTTP requests answered."),
-    Family("fleetcast_http_refused_total", "counter", "HTTP requests refused, by error code."),
-    Family("fleetcast_http_request_seconds", "histogram", "Time to answer an HTTP request."),
-    Family("fleetcast_http_requests_in_flight", "gauge", "HTTP requests being answered now."),
-    Family("fleetcast_http_connections", "gauge", "Open client connections."),
-    Family("fleetcast_http_queue_length", "gauge", "Requests that wait for a thread."),
-    Family("fleetcast_http_unsent_bytes", "gauge", "Bytes of answers that clients have not taken."),
-    Family("fleetcast_grpc_requests_total", "counter", "gRPC calls answered."),
-    Family("fleetcast_grpc_refused_total", "counter", "gRPC calls refused, by error code."),
-    Family("fleetcast_grpc_request_seconds", "histogram", "Time to answer a gRPC call."),
-    Family("fleetcast_grpc_requests_in_flight", "gauge", "gRPC calls being answered now."),
-    Family(
+    Metric("fleetcast_http_requests_total", "counter", "HTTP requests answered."),
+    Metric("fleetcast_http_refused_total", "counter", "HTTP requests refused, by error code."),
+    Metric("fleetcast_http_request_seconds", "histogram", "Time to answer an HTTP request."),
+    Metric("fleetcast_http_requests_in_flight", "gauge", "HTTP requests being answered now."),
+    Metric("fleetcast_http_connections", "gauge", "Open client connections."),
+    Metric("fleetcast_http_queue_length", "gauge", "Requests that wait for a thread."),
+    Metric("fleetcast_http_unsent_bytes", "gauge", "Bytes of answers that clients have not taken."),
+    Metric("fleetcast_grpc_requests_total", "counter", "gRPC calls answered."),
+    Metric("fleetcast_grpc_refused_total", "counter", "gRPC calls refused, by error code."),
+    Metric("fleetcast_grpc_request_seconds", "histogram", "Time to answer a gRPC call."),
+    Metric("fleetcast_grpc_requests_in_flight", "gauge", "gRPC calls being answered now."),
+    Metric(
         "fleetcast_refused_over_share_total",
         "counter",
         "Requests and calls refused because their tenant held its share already.",
     ),
-    Family("fleetcast_records_accepted_total", "counter", "Records accepted."),
-    Family("fleetcast_records_rejected_total", "counter", "Records rejected one by one."),
-    Family(
+    Metric("fleetcast_records_accepted_total", "counter", "Records accepted."),
+    Metric("fleetcast_records_rejected_total", "counter", "Records rejected one by one."),
+    Metric(
         "fleetcast_records_clamped_total",
         "counter",
         "Accepted records whose time lay in the future and became the ingest time.",
     ),
-    Family(
+    Metric(
         "fleetcast_tenant_full_total",
         "counter",
         "Batches refused because of a bound on the tenant's fields or series.",
     ),
-    Family(
+    Metric(
         "fleetcast_commit_seconds",
         "histogram",
         "Time from a sealed batch to its durable commit, group commit and fsync included.",
     ),
-    Family(
+    Metric(
         "fleetcast_ingest_buffer_bytes",
         "gauge",
         "Sealed bytes acknowledged and not yet durable, in asynchronous mode.",
     ),
-    Family(
+    Metric(
         "fleetcast_limiter_failed_open_total",
         "counter",
         "Requests let through because the rate limit could not be asked.",
     ),
-    Family("fleetcast_compaction_bytes_total", "counter", "Bytes written into segments."),
-    Family("fleetcast_compaction_failed_total", "counter", "Compactions of a store that failed."),
-    Family("fleetcast_upkeep_failing", "gauge", "Whether the upkeep of a tenant's store fails."),
-    Family(
+    Metric("fleetcast_compaction_bytes_total", "counter", "Bytes written into segments."),
+    Metric("fleetcast_compaction_failed_total", "counter", "Compactions of a store that failed."),
+    Metric("fleetcast_upkeep_failing", "gauge", "Whether the upkeep of a tenant's store fails."),
+    Metric(
         "fleetcast_upkeep_failing_since_time_seconds",
         "gauge",
         "Since when the upkeep of a tenant's store fails, Unix time; 0 where it does not.",
     ),
-    Family(
+    Metric(
         "fleetcast_upkeep_progress_time_seconds",
         "gauge",
         "When upkeep last did something or found nothing to do, Unix time.",
     ),
-    Family(
+    Metric(
         "fleetcast_forecast_release_failed_total",
         "counter",
         "Batches on which a released model did not load or run, by family, model and role.",
     ),
-    Family(
+    Metric(
         "fleetcast_forecast_batch_failed_total",
         "counter",
         "Batches whose input or truth could not be read or computed, by family.",
     ),
-    Family(
+    Metric(
         "fleetcast_forecast_unkept_total",
         "counter",
         "Forecasts answered and not kept, by family: their tenant's share is used up.",
     ),
-    Family(
+    Metric(
         "fleetcast_forecast_unscored_total",
         "counter",
         "Forecasts that are not scored, by family and reason.",
     ),
-    Family(
+    Metric(
         "fleetcast_forecast_scored_total",
         "counter",
         "Forecasts whose truth has come, by family, horizon, model and role.",
     ),
-    Family(
+    Metric(
         "fleetcast_forecast_covered_total",
         "counter",
         "Scored forecasts whose truth was not above the quantile.",
     ),
-    Family(
+    Metric(
         "fleetcast_forecast_snr_loss_millidecibels_total",
         "counter",
         "Pinball loss of scored SNR forecasts, all quantiles together.",
     ),
-    Family(
+    Metric(
         "fleetcast_forecast_demand_loss_bytes_total",
         "counter",
         "Pinball loss of scored demand forecasts, all quantiles together.",
     ),
-    Family(
+    Metric(
         "fleetcast_child_failures",
         "gauge",
         "How often in a row a child process ended by itself within 30 seconds of its start.",
     ),
-    Family("fleetcast_processes_ready", "gauge", "Processes that serve."),
-    Family("fleetcast_tenant_up", "gauge", "Whether the tenant's store could be read."),
-    Family("fleetcast_tenant_rows", "gauge", "Records in the tenant's store."),
-    Family("fleetcast_tenant_values", "gauge", "Field values in the tenant's store."),
-    Family("fleetcast_tenant_series", "gauge", "Distinct measurements with tag sets."),
-    Family("fleetcast_tenant_stored_bytes", "gauge", "Bytes on disk of the tenant's store."),
-    Family(
+    Metric("fleetcast_processes_ready", "gauge", "Processes that serve."),
+    Metric("fleetcast_tenant_up", "gauge", "Whether the tenant's store could be read."),
+    Metric("fleetcast_tenant_rows", "gauge", "Records in the tenant's store."),
+    Metric("fleetcast_tenant_values", "gauge", "Field values in the tenant's store."),
+    Metric("fleetcast_tenant_series", "gauge", "Distinct measurements with tag sets."),
+    Metric("fleetcast_tenant_stored_bytes", "gauge", "Bytes on disk of the tenant's store."),
+    Metric(
         "fleetcast_series_lost_total",
         "counter",
         "Series for which the counters' memory had no room: they are counted nowhere.",
     ),
-    Family(
+    Metric(
         "fleetcast_tenant_clock_lead_seconds",
         "gauge",
         "How far a write under a wrong clock lies ahead; 0 again once its time has come.",
     ),
-    Family("fleetcast_resident_memory_bytes", "gauge", "Memory of all processes of the service."),
-    Family("fleetcast_open_descriptors", "gauge", "Descriptors of all processes of the service."),
-    Family("fleetcast_start_time_seconds", "gauge", "When the service was started, Unix time."),
-    Family("fleetcast_build_info", "gauge", "Version of the service; the value is always 1."),
+    Metric("fleetcast_resident_memory_bytes", "gauge", "Memory of all processes of the service."),
+    Metric("fleetcast_open_descriptors", "gauge", "Descriptors of all processes of the service."),
+    Metric("fleetcast_start_time_seconds", "gauge", "When the service was started, Unix time."),
+    Metric("fleetcast_build_info", "gauge", "Version of the service; the value is always 1."),
 )
 
 BUCKETS_SECONDS = (

@@ -16,7 +16,7 @@ from fleetcast.cli.common import Run, with_run
 from fleetcast.cli.demo.fleet import generated_fleet
 from fleetcast.cli.demo.sample import sampled_fleet
 from fleetcast.cli.demo.service import running_service
-from fleetcast.cli.demo.tour import Answer, Client, Gateway, load, read_paths
+from fleetcast.cli.demo.tour import Asked, Gateway, HttpSession, load, read_paths
 from fleetcast.errors import OperatorError
 from fleetcast.installation.directory import DataDirectory, opened
 
@@ -59,7 +59,7 @@ def demo(run: Run, once: bool, sample: Path | None) -> None:
         try:
             with running_service(directory.root) as (process, ready):
                 base = str(ready["http"])
-                tour = _tour(Client(base, key), Gateway(ready, key), fleet, now)
+                tour = _tour(HttpSession(base, key), Gateway(ready, key), fleet, now)
                 _print_tour(run, base, key, list(tour))
                 if not once:
                     click.echo("The service stays up until Ctrl-C.", err=True)
@@ -80,9 +80,9 @@ def _provisioned(directory: DataDirectory) -> str:
 
 
 def _tour(
-    client: Client, gateway: Gateway, fleet: Iterator[Record], now: datetime
-) -> Iterator[Answer]:
-    """Every endpoint once, the writes first: links over gRPC, the rest over HTTP."""
+    client: HttpSession, gateway: Gateway, fleet: Iterator[Record], now: datetime
+) -> Iterator[Asked]:
+    """All endpoints once, the writes first: links over gRPC, the rest over HTTP."""
     links: dict[str, None] = {}
 
     def rest() -> Iterator[Record]:
@@ -108,7 +108,7 @@ def _tour(
     client.close()
 
 
-def _print_tour(run: Run, base: str, key: str, answers: list[Answer]) -> None:
+def _print_tour(run: Run, base: str, key: str, answers: list[Asked]) -> None:
     lines: list[str] = []
     for answer in answers:
         text = json.dumps(answer.body, indent=2)

@@ -84,8 +84,8 @@ def _satellite(time: datetime, minute: int, rank: int) -> Record:
 def _stations(time: datetime, minute: int, noise: random.Random) -> Iterator[Record]:
     for name, (latitude, longitude, altitude) in STATIONS.items():
         tags = {"entity_id": name, "entity_type": "ground_station"}
-        place: dict[str, object] = {"lat": latitude, "lon": longitude, "altitude_km": altitude}
-        yield _record("ground_station", time, tags, place | {"online": True})
+        position: dict[str, object] = {"lat": latitude, "lon": longitude, "altitude_km": altitude}
+        yield _record("ground_station", time, tags, position | {"online": True})
         rain = max(0.0, 4 * math.sin(minute / 40) + noise.gauss(0, 0.5))
         weather: dict[str, object] = {
             "rain_mm_h": round(rain, 2),

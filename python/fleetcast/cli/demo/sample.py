@@ -1,6 +1,6 @@
 """Real files of a development set as records, moved in time so that they end now.
 
-What is read, below the folder: `links/satellite_esno_30s.csv.gz`, `links/leo_pass_snr_1s.csv.gz`,
+Files below the folder: `links/satellite_esno_30s.csv.gz`, `links/leo_pass_snr_1s.csv.gz`,
 `links/microwave_*` (ten links), `geometry/ground_stations.csv`, and ten pools of
 `pools/hosting_pools_offered_bytes_15min.parquet`; the newest hours of links, nine days of pools.
 """

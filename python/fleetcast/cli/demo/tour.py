@@ -24,14 +24,14 @@ _BODY_BYTES_MAX = 1_048_576
 _TIMEOUT_SECONDS = 60.0
 
 
-class Answer(NamedTuple):
-    """What came back, and for what."""
+class Asked(NamedTuple):
+    """A request and its answer."""
 
     request: str
     status: int
     body: Any
 
-    def expect(self, *statuses: int) -> Answer:
+    def expect(self, *statuses: int) -> Asked:
         """Raises `OperatorError` where another status came back."""
         if self.status not in statuses:
             message = f"{self.request} answered {self.status}: {json.dumps(self.body)}"
@@ -39,21 +39,21 @@ class Answer(NamedTuple):
         return self
 
 
-class Client:
-    """A key's view of the service at `base_url`."""
+class HttpSession:
+    """A key's requests to the service at `base_url`: any status is an answer, none an error."""
 
     def __init__(self, base_url: str, key: str) -> None:
-        place = urlsplit(base_url)
+        url = urlsplit(base_url)
         self._connection = http.client.HTTPConnection(
-            place.hostname or "", place.port, timeout=_TIMEOUT_SECONDS
+            url.hostname or "", url.port, timeout=_TIMEOUT_SECONDS
         )
         self._headers = {"x-api-key": key}
 
-    def get(self, path: str) -> Answer:
+    def get(self, path: str) -> Asked:
         """Raises `OSError`, `OperatorError`."""
         return self._exchange("GET", path, None)
 
-    def write(self, body: bytes) -> Answer:
+    def write(self, body: bytes) -> Asked:
         """Writes one batch. Raises `OSError`, `OperatorError`."""
         return self._exchange("POST", "/telemetry", body)
 
@@ -61,7 +61,7 @@ class Client:
         """Ends the connection."""
         self._connection.close()
 
-    def _exchange(self, method: str, path: str, body: bytes | None) -> Answer:
+    def _exchange(self, method: str, path: str, body: bytes | None) -> Asked:
         headers = self._headers | ({"Content-Type": "application/json"} if body else {})
         try:
             self._connection.request(method, path, body, headers)
@@ -70,11 +70,11 @@ class Client:
         except (http.client.HTTPException, ValueError) as error:
             message = f"{method} {path} did not answer in JSON: {error}"
             raise OperatorError(message) from error
-        return Answer(f"{method} {path}", response.status, content)
+        return Asked(f"{method} {path}", response.status, content)
 
 
 class Gateway:
-    """What a ground station writes over gRPC with."""
+    """The writer of a ground station, over gRPC."""
 
     def __init__(self, ready: Mapping[str, str | None], key: str) -> None:
         self._refused: list[RefusedBatch] = []
@@ -89,7 +89,7 @@ class Gateway:
         """Takes one record."""
         self._writer.write(record)
 
-    def end(self) -> Answer:
+    def end(self) -> Asked:
         """Waits until all are stored. Raises `OperatorError` where some are not."""
         complete = self._writer.flush(_TIMEOUT_SECONDS)
         self._writer.close(0.0)
@@ -99,10 +99,10 @@ class Gateway:
             message = f"TelemetryIngest.Write: records were {why}"
             raise OperatorError(message)
         counts = {"accepted_count": tally.accepted, "rejected_count": tally.rejected}
-        return Answer("gRPC TelemetryIngest.Write", 0, counts)
+        return Asked("gRPC TelemetryIngest.Write", 0, counts)
 
 
-def load(client: Client, records: Iterable[Record]) -> tuple[int, Answer]:
+def load(client: HttpSession, records: Iterable[Record]) -> tuple[int, Asked]:
     """Writes all records and gives their number and the last acknowledgment.
 
     Raises `OSError`, `OperatorError`.

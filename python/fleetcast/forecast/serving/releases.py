@@ -51,7 +51,7 @@ class Releases:
         value = records.get("rollouts", rollout_key(family))
         return NO_ROLLOUT if value is None else Rollout.decode(value)
 
-    def every(self, family: str) -> list[Rollout]:
+    def all(self, family: str) -> list[Rollout]:
         """All rollouts, the oldest first. Raises `PredictionStoreUnavailable`."""
         with self._store.read() as records:
             found = [Rollout.decode(v) for _, v in records.under("rollouts", f"{family}/".encode())]

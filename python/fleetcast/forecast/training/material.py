@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fleetcast.forecast.families import DEMAND, MINUTE_NS, SNR
 from fleetcast.forecast.training.augment import variants
-from fleetcast.forecast.training.samples import Samples, drawn, every, sampled
+from fleetcast.forecast.training.samples import Samples, at_steps, drawn, sampled
 from fleetcast.forecast.training.sets import Span, sets_of
 from fleetcast.forecast.training.simulated import (
     bursty_pools,
@@ -79,13 +79,13 @@ def collected(family: Family, directory: Path, seed: int, say: Callable[[str], N
 def _add(material: Material, one: DataSet, entities: dict[str, Rows], seed: int) -> None:
     family, many = one.family, len(entities) > _MANY
     apart_ns = (60 if many else 5 if family is SNR else 45) * MINUTE_NS
-    test = sampled(family, entities, every(one.test, apart_ns))
+    test = sampled(family, entities, at_steps(one.test, apart_ns))
     material.test.append(Part(one.name, test, 1.0))
     if not one.learned:
         return
-    held = sampled(family, entities, every(one.calibrate, apart_ns))
+    held = sampled(family, entities, at_steps(one.calibrate, apart_ns))
     material.calibrate.append(Part(one.name, held, 1.0))
-    times = drawn(one.train, family.step_ns, 100, seed) if many else every(one.train, apart_ns)
+    times = drawn(one.train, family.step_ns, 100, seed) if many else at_steps(one.train, apart_ns)
     material.learn.append(Part(one.name, sampled(family, entities, times), 1.0))
     made = variants(family, list(entities.values()), 300 if many else 100, one.train.end_ns, seed)
     times = drawn(one.train, family.step_ns, 100 if many else 300, seed + 1)

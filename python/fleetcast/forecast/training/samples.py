@@ -44,7 +44,7 @@ class Samples:
         return Samples(*(getattr(self, one.name)[chosen] for one in dataclass_fields(Samples)))
 
 
-def every(span: Span, step_ns: int) -> Callable[[int], Instants]:
+def at_steps(span: Span, step_ns: int) -> Callable[[int], Instants]:
     """The same issue times for each entity."""
     times = np.arange(span.start_ns, span.end_ns, step_ns, dtype=np.int64)
     return lambda _: times
