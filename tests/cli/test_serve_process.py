@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fleetcast.errors import OperatorError
-from fleetcast.supervisor.listening import exclusive
+from fleetcast.installation.lock import exclusive
 from tests.waiting import PATIENCE_SECONDS, until
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h

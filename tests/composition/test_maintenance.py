@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from fleetcast.accounts import ControlStore, Tenants
+from fleetcast.composition.crash_notes import CrashNotes
 from fleetcast.composition.maintenance import Maintenance
-from fleetcast.composition.under_way import UnderWay
 from fleetcast.engine import Engine, encode_records
 from fleetcast.metrics import Counters, Totals, sample
 
@@ -74,7 +74,7 @@ class House:
             self.engine,
             self.counters,
             lambda: self.after_seconds,
-            UnderWay(root / "under-way"),
+            CrashNotes(root / "under-way"),
             lambda: self.now,
         )
 
@@ -88,7 +88,7 @@ class House:
 
     def look(self):
         """One look, and the end of all it has begun; raises what a thread let through."""
-        done, _ = wait(self.maintenance.look())
+        done, _ = wait(self.maintenance.begin_due())
         for future in done:
             future.result()
         return len(done)
@@ -192,11 +192,11 @@ def test_a_failing_tenant_backs_off_and_its_retries_stay_bounded(house):
 def test_a_store_that_hangs_delays_no_other(house, tmp_path):
     house.write()
     with stopped_writer(tmp_path / "planes" / house.accounts["alpha"], MASTER_KEY):
-        stuck, *others = house.maintenance.look()
+        stuck, *others = house.maintenance.begin_due()
         wait(others)
         assert house.segments("beta", "gamma") == {"beta": 1, "gamma": 1}
         assert not stuck.done()
-        assert house.maintenance.look() == []
+        assert house.maintenance.begin_due() == []
     stuck.result()
     assert house.segments("alpha") == {"alpha": 1}
 

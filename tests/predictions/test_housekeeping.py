@@ -1,4 +1,4 @@
-"""What goes on beside the requests, and what is looked at before libraries are loaded."""
+"""Upkeep of forecasts beside the requests, and checks before libraries are loaded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from fleetcast.accounts import ControlStore, Tenants
-from fleetcast.composition.forecasting import Forecasting, Housekeeping
+from fleetcast.composition.forecasting import Forecasting
+from fleetcast.composition.housekeeping import Housekeeping
 from fleetcast.config.sections import Forecast
 from fleetcast.engine import Engine, encode_records
 from fleetcast.forecast.serving.releases import Releases
@@ -33,7 +34,7 @@ def tenant(tmp_path):
 
 def test_forecasts_are_scored_and_cleared_away_beside_the_requests(tenant, store, monkeypatch):
     """By the maintenance process, which knows nothing of the requests."""
-    monkeypatch.setattr("fleetcast.composition.forecasting._ROUND_SECONDS", 0.01)
+    monkeypatch.setattr("fleetcast.composition.housekeeping._ROUND_SECONDS", 0.01)
     accounts, engine, acme = tenant
     Releases(store).promote("snr")
     plane = engine.plane(acme.account_id, "acme")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from wsgiref.types import StartResponse, WSGIEnvironment
 
-    from fleetcast.admin.tenants import TenantGauges
+    from fleetcast.admin.tenant_gauges import TenantGauges
     from fleetcast.config.sections import Limits
     from fleetcast.metrics import Shared
 
@@ -27,7 +27,7 @@ _METHODS = ("GET", "HEAD")
 logger = logging.getLogger(__name__)
 
 
-class _Answer(NamedTuple):
+class _Response(NamedTuple):
     status: int
     body: bytes
     kind: str = _JSON
@@ -50,7 +50,7 @@ class AdminApp:
         self._gauges = gauges
         self._readiness = Readiness(self._totals, surfaces, probes)
         self._limits = limits
-        self._paths: Mapping[str, Callable[[], _Answer]] = {
+        self._paths: Mapping[str, Callable[[], _Response]] = {
             "/livez": lambda: _json(200, {"status": "ok"}),
             "/readyz": self._ready,
             "/metrics": self._metrics,
@@ -70,7 +70,7 @@ class AdminApp:
         start_response(f"{answer.status} {HTTPStatus(answer.status).phrase}", fields)
         return [answer.body]
 
-    def _answer(self, path: str, method: str) -> _Answer:
+    def _answer(self, path: str, method: str) -> _Response:
         handler = self._paths.get(path)
         if handler is None:
             return _json(404, {"error": "not_found"})
@@ -83,24 +83,24 @@ class AdminApp:
             logger.exception("%s failed", path)
             return _json(500, {"error": "internal_error"})
 
-    def _ready(self) -> _Answer:
+    def _ready(self) -> _Response:
         """200 while every surface serves, the stores answer and upkeep goes on."""
         ready, content = self._readiness.look()
         return _json(200 if ready else 503, content)
 
-    def _described(self) -> _Answer:
+    def _described(self) -> _Response:
         """The public API with the limits in force."""
         described = document(self._limits())
-        return _Answer(200, json.dumps(described, separators=(",", ":")).encode())
+        return _Response(200, json.dumps(described, separators=(",", ":")).encode())
 
-    def _metrics(self) -> _Answer:
+    def _metrics(self) -> _Response:
         """All counters, and what the stores and the system know."""
         values: dict[str, float] = {**self._totals.all(), **process_values()}
         text = exposition(values, self._gauges.lines())
-        return _Answer(200, text.encode(), CONTENT_TYPE)
+        return _Response(200, text.encode(), CONTENT_TYPE)
 
 
 def _json(
     status: int, content: Mapping[str, object], headers: tuple[tuple[str, str], ...] = ()
-) -> _Answer:
-    return _Answer(status, json.dumps(content).encode(), headers=headers)
+) -> _Response:
+    return _Response(status, json.dumps(content).encode(), headers=headers)

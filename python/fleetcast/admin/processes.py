@@ -1,4 +1,4 @@
-"""What the system knows of the service's processes, read from /proc."""
+"""Memory, descriptors and start of the service's processes, read from /proc."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""`/readyz`: whether this machine should get requests, and what else is not well.
+"""Readiness of this machine for requests, as `/readyz` gives it.
 
-A tenant whose upkeep fails is named and changes nothing: the others are served, and taking the
-machine out of balance would hurt them. Upkeep that makes no progress for anyone does, as stores
-would grow and slow down until somebody looks.
+A tenant whose upkeep fails is named and changes nothing: the others are served, and they would be
+hurt if the machine got no requests. Upkeep that makes no progress for anyone does change it, as
+stores would grow and slow down until somebody looks.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Readiness:
         self._pool = ThreadPoolExecutor(2 * len(probes) + 2, thread_name_prefix="readyz")
 
     def look(self) -> tuple[bool, dict[str, object]]:
-        """Whether everything is well that all tenants share, and the document that says so."""
+        """True where everything is well that all tenants share, and the document that says so."""
         totals = self._totals.all()
         checks: dict[str, dict[str, object]] = {
             surface: {"ok": totals[sample("fleetcast_processes_ready", surface=surface)] > 0}
@@ -72,7 +72,7 @@ class Readiness:
 
 
 def _upkeep_goes_on(totals: Mapping[str, int], now: float) -> bool:
-    """Whether the maintenance process lives, does not end again and again, and gets on."""
+    """True where the maintenance process lives, does not end again and again, and gets on."""
     failures = totals[sample("fleetcast_child_failures", child="maintenance")]
     serving = totals[sample("fleetcast_processes_ready", surface="maintenance")]
     progress = totals[sample("fleetcast_upkeep_progress_time_seconds")]
@@ -84,7 +84,7 @@ def _upkeep_goes_on(totals: Mapping[str, int], now: float) -> bool:
 
 
 def _failing_upkeep(totals: Mapping[str, int]) -> dict[str, object]:
-    """How many tenants' upkeep fails, and since when: those that fail longest."""
+    """The number of tenants whose upkeep fails, and since when: those that fail longest."""
     begins = {}
     for name, since in totals.items():
         if since and name.startswith("fleetcast_upkeep_failing_since_time_seconds{"):

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from fleetcast.cli.common import Run, instant, table, with_run
-from fleetcast.composition.forecasting import provide_models
 from fleetcast.config.sections import FAMILIES
 from fleetcast.errors import OperatorError
 from fleetcast.forecast.serving.rollouts import Role
 from fleetcast.forecast.serving.store import PredictionStore, PredictionStoreUnavailable
+from fleetcast.installation.forecasts import provide_models
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

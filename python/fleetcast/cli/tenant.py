@@ -8,8 +8,8 @@ import click
 
 from fleetcast.accounts import PLANS
 from fleetcast.cli.common import Duration, Run, instant, table, with_run
-from fleetcast.composition.forecasting import forget_predictions
 from fleetcast.durations import format_duration
+from fleetcast.installation.forecasts import forget_predictions
 
 if TYPE_CHECKING:
     from fleetcast.accounts import Tenant

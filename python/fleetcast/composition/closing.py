@@ -1,4 +1,4 @@
-"""Planes that a process no longer needs: idle ones, and those of deleted tenants."""
+"""Closing of planes that a process no longer needs: idle ones, and those of deleted tenants."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 
     from fleetcast.engine import Engine
 
-_EVERY_SECONDS = 0.5  # a deleted tenant's key leaves memory within a second
+_ROUND_SECONDS = 0.5  # a deleted tenant's key leaves memory within a second
 
 logger = logging.getLogger(__name__)
 
 
 def closing_unused(engine: Engine) -> AbstractContextManager[None]:
-    """Closes what is not needed any more, until the end of the block."""
+    """Closes unused planes, until the end of the block."""
 
     def run(stopped: threading.Event) -> None:
-        while not stopped.wait(_EVERY_SECONDS):
+        while not stopped.wait(_ROUND_SECONDS):
             try:
                 engine.close_unused()
             except BaseException:  # a panic of the engine is no Exception, and must not end this

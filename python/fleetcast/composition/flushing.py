@@ -1,4 +1,4 @@
-"""Asynchronous mode: what was acknowledged early becomes durable every few milliseconds.
+"""Flushing in asynchronous mode: acknowledged batches become durable every few milliseconds.
 
 Each tenant's batches are flushed on their own, several tenants at once, and a round waits for none
 of them: a store whose disk hangs holds one of the threads, and delays nobody else's records.
@@ -40,7 +40,7 @@ class Flusher:
         self._counters = counters
         self._gauge = counters.gauge(sample("fleetcast_ingest_buffer_bytes"))
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="flush")
-        self._under_way: set[str] = set()
+        self._flushing: set[str] = set()
         self._logged_at = float("-inf")
 
     def running(self) -> AbstractContextManager[None]:
@@ -53,12 +53,12 @@ class Flusher:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def begin(self) -> None:
-        """Begins to flush every store with something to flush, but those that are at it."""
+        """Begins to flush all stores with batches that wait, but those being flushed already."""
         waiting = self._engine.waiting()
         self._counters.put(self._gauge, sum(waiting_bytes for _, waiting_bytes in waiting.values()))
         for account_id, (plane, _) in waiting.items():
-            if account_id not in self._under_way:
-                self._under_way.add(account_id)
+            if account_id not in self._flushing:
+                self._flushing.add(account_id)
                 self._pool.submit(self._flush, account_id, plane)
 
     def _flush(self, account_id: str, plane: Plane) -> None:
@@ -67,7 +67,7 @@ class Flusher:
         except StoreError as error:
             self._log(error)
         finally:
-            self._under_way.discard(account_id)
+            self._flushing.discard(account_id)
 
     def _seconds(self) -> float:
         ingest = self._ingest()

@@ -1,9 +1,9 @@
 """Compaction and retention of every tenant's store while it is served.
 
-Tenants are looked after independently of each other: whatever one store's upkeep raises, a panic
-of the engine or a lack of memory included, is that tenant's failure. It is logged and shown among
-the metrics and by `/readyz`, and tried again later each time, while the others go on. Two are
-looked after at once, so that a long compaction does not hold up all others.
+Tenants are independent of each other: an exception of one store's upkeep, a panic of the engine or
+a lack of memory included, is that tenant's failure. It is logged and shown among the metrics and by
+`/readyz`, and tried again later each time, while the others go on. Two are maintained at once, so
+that a long compaction does not hold up all others.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fleetcast.accounts import ControlStore, Tenant
-    from fleetcast.composition.under_way import UnderWay
+    from fleetcast.composition.crash_notes import CrashNotes
     from fleetcast.engine import Engine, Plane, Upcoming
     from fleetcast.metrics import Counters
 
 _AT_ONCE = 2
 # A start with thousands of tenants neither reads the heads of all stores at once nor opens them.
-_BEGUN_AT_A_LOOK = 200
-_UNREAD_AT_A_LOOK = 20
+_NEW_PER_ROUND_MAX = 200
+_UNREAD_PER_ROUND_MAX = 20
 _NS_PER_SECOND = 1_000_000_000
 
 logger = structlog.get_logger(__name__)
 
 
 class Maintenance:
-    """Looks after the stores of all tenants. `after_seconds` is how old the log may get.
+    """Upkeep of the stores of all tenants. `after_seconds` gives how old a log may get.
 
-    Close it to wait for what is under way.
+    Close it to wait for upkeep that is under way.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Maintenance:
         engine: Engine,
         counters: Counters,
         after_seconds: Callable[[], int],
-        under_way: UnderWay,
+        crash_notes: CrashNotes,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
@@ -56,7 +56,7 @@ class Maintenance:
         self._engine = engine
         self._counters = counters
         self._after_seconds = after_seconds
-        self._noted = under_way
+        self._crash_notes = crash_notes
         self._clock = clock
         self._written = counters.counter(sample("fleetcast_compaction_bytes_total"))
         self._failed = counters.counter(sample("fleetcast_compaction_failed_total"))
@@ -64,11 +64,11 @@ class Maintenance:
         self._pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="upkeep")
         self._lock = threading.Lock()
         self._known: dict[str, Upkeep] = {}
-        self._under_way: set[str] = set()
+        self._running: set[str] = set()
         self._progressed()
 
-    def look(self) -> list[Future[None]]:
-        """Hands what is due to the threads that do it, and returns it; what is under way stays."""
+    def begin_due(self) -> list[Future[None]]:
+        """Begins the upkeep that is due and not under way, and returns its futures."""
         try:
             tenants = self._tenants.read()
         except ControlStoreUnavailable as error:
@@ -76,65 +76,67 @@ class Maintenance:
             return []
         self._forget({tenant.account_id for tenant in tenants})
         now, after_seconds = self._clock(), self._after_seconds()
-        due, begun, unread = [], 0, 0
+        due, new, unread = [], 0, 0
         for tenant in tenants:
             upkeep = self._known.get(tenant.account_id)
             if upkeep is None:
-                if begun == _BEGUN_AT_A_LOOK:
+                if new == _NEW_PER_ROUND_MAX:
                     continue
-                begun += 1
-                upkeep = self._known[tenant.account_id] = self._begin(tenant, now)
-            if tenant.account_id in self._under_way:
+                new += 1
+                upkeep = self._known[tenant.account_id] = self._first_look(tenant, now)
+            if tenant.account_id in self._running:
                 continue
             if upkeep.is_due(tenant, now, after_seconds):
                 due.append(tenant)
-            elif upkeep.is_unread and unread < _UNREAD_AT_A_LOOK:
+            elif upkeep.is_unread and unread < _UNREAD_PER_ROUND_MAX:
                 unread += 1
                 due.append(tenant)
         due = self._one_suspect(due)
         with self._lock:
-            self._under_way |= {tenant.account_id for tenant in due}
-            idle = not self._under_way
+            self._running |= {tenant.account_id for tenant in due}
+            idle = not self._running
         if idle:
             self._progressed()
         return [self._pool.submit(self._maintain, tenant) for tenant in due]
 
+    def close(self) -> None:
+        """Begins nothing more, and waits for upkeep that is under way."""
+        self._pool.shutdown(cancel_futures=True)
+
     def _one_suspect(self, due: list[Tenant]) -> list[Tenant]:
-        """Those that may have ended the process come one at a time, the least suspect first.
+        """Leaves one of the tenants that may have ended the process, the least suspect.
 
         Else those that merely were under way beside the one that did would never be told apart.
         """
-        ends = {tenant.account_id: self._noted.ends(tenant.account_id) for tenant in due}
+        crashes = {
+            tenant.account_id: self._crash_notes.crashes(tenant.account_id) for tenant in due
+        }
         suspects = sorted(
-            (tenant for tenant in due if ends[tenant.account_id]),
-            key=lambda tenant: ends[tenant.account_id],
+            (tenant for tenant in due if crashes[tenant.account_id]),
+            key=lambda tenant: crashes[tenant.account_id],
         )
         with self._lock:
-            busy = any(self._noted.ends(account_id) for account_id in self._under_way)
-        others = [tenant for tenant in due if not ends[tenant.account_id]]
+            busy = any(self._crash_notes.crashes(account_id) for account_id in self._running)
+        others = [tenant for tenant in due if not crashes[tenant.account_id]]
         return others + suspects[: 0 if busy else 1]
-
-    def close(self) -> None:
-        """Begins nothing more, and waits for what is under way."""
-        self._pool.shutdown(cancel_futures=True)
 
     def _forget(self, known: set[str]) -> None:
         """Lets go of the tenants that are gone."""
-        for account_id in self._known.keys() - known - self._under_way:
+        for account_id in self._known.keys() - known - self._running:
             self._engine.release(account_id)
-            self._noted.forget(account_id)
+            self._crash_notes.forget(account_id)
             del self._known[account_id]
 
-    def _begin(self, tenant: Tenant, now: float) -> Upkeep:
+    def _first_look(self, tenant: Tenant, now: float) -> Upkeep:
         upkeep = Upkeep(self._engine.folder(tenant.account_id), tenant.retention_seconds)
-        ends = self._noted.ends(tenant.account_id)
-        if ends:
-            seconds = upkeep.failed(now, times=ends)
+        crashes = self._crash_notes.crashes(tenant.account_id)
+        if crashes:
+            seconds = upkeep.failed(now, times=crashes)
             self._show(tenant, upkeep)
             logger.warning(
                 "compaction ended the process",
                 tenant=tenant.name,
-                times=ends,
+                times=crashes,
                 retry_in_seconds=seconds,
             )
         return upkeep
@@ -142,8 +144,8 @@ class Maintenance:
     def _maintain(self, tenant: Tenant) -> None:
         upkeep = self._known[tenant.account_id]
         try:
-            with self._noted.noted(tenant.account_id):
-                upcoming = self._look_after(tenant, upkeep)
+            with self._crash_notes.noted(tenant.account_id):
+                upcoming = self._perform(tenant, upkeep)
         except BaseException as error:  # noqa: BLE001 - a panic of the engine is no Exception
             self._note_failure(tenant, upkeep, error)
         else:
@@ -152,10 +154,10 @@ class Maintenance:
                 logger.info("upkeep goes on", tenant=tenant.name)
         finally:
             with self._lock:
-                self._under_way.discard(tenant.account_id)
+                self._running.discard(tenant.account_id)
             self._progressed()
 
-    def _look_after(self, tenant: Tenant, upkeep: Upkeep) -> Upcoming:
+    def _perform(self, tenant: Tenant, upkeep: Upkeep) -> Upcoming:
         plane = self._engine.plane(tenant.account_id, tenant.name)
         after_seconds, now_ns = self._after_seconds(), int(self._clock() * _NS_PER_SECOND)
         if not self._mend_retention(tenant, plane):
@@ -210,7 +212,7 @@ class Maintenance:
         self._engine.release(tenant.account_id)
 
     def _show(self, tenant: Tenant, upkeep: Upkeep) -> None:
-        """Tells whoever reads the metrics."""
+        """Shows in the metrics since when it fails, or that it does not."""
         since = upkeep.failing_since
         failing = self._counters.gauge(sample("fleetcast_upkeep_failing", tenant=tenant.name))
         begin = self._counters.gauge(

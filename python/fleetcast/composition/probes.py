@@ -1,6 +1,6 @@
-"""Signs of life that the health endpoints ask for; an exception means that one is not well.
+"""Checks behind the health endpoints and `/readyz`; one that raises has failed.
 
-They look at what all tenants share: a health answer tells nobody about a single tenant.
+They cover what all tenants share: a health answer says nothing about a single tenant.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PROBE_BYTES = 65_536  # LMDB needs some pages to commit anything
 def http_probes(
     directory: DataDirectory, store: ControlStore, predictions: PredictionStore
 ) -> Mapping[str, Mapping[str, Callable[[], None]]]:
-    """By subsystem, then by dependency."""
+    """Checks by subsystem, then by dependency."""
 
     def reads() -> None:
         with os.scandir(directory.planes) as entries:  # one of them: there may be thousands
@@ -41,7 +41,7 @@ def readiness_probes(
     predictions: PredictionStore,
     families: Callable[[], Sequence[str]],
 ) -> Mapping[str, Callable[[], None]]:
-    """What must be well for the service to be ready, by dependency."""
+    """Checks that must pass for the service to be ready, by dependency."""
 
     def forecasts() -> None:
         if families():
@@ -53,10 +53,10 @@ def readiness_probes(
 def telemetry_probes(
     directory: DataDirectory, store: ControlStore
 ) -> Mapping[str, Callable[[], None]]:
-    """What must be well for writes to be accepted, by dependency."""
+    """Checks that must pass for writes to be accepted, by dependency."""
 
     def writes() -> None:
-        """A full disk stops writes, not reads."""
+        """Fails on a full disk, which stops writes but not reads."""
         with tempfile.TemporaryFile(dir=directory.planes) as file:
             os.posix_fallocate(file.fileno(), 0, _PROBE_BYTES)
 

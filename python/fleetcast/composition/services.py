@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from fleetcast.accounts import Authenticator, ControlStore, Usage, key_pepper
 from fleetcast.composition.closing import closing_unused
 from fleetcast.composition.flushing import Flusher
-from fleetcast.composition.forecasting import Forecasting, simulated
+from fleetcast.composition.forecasting import Forecasting
 from fleetcast.composition.probes import http_probes, telemetry_probes
 from fleetcast.composition.shared_settings import Live
+from fleetcast.composition.simulation import simulated
 from fleetcast.engine import Engine
 from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.grpc.services import GrpcServices

@@ -1,8 +1,8 @@
-"""When one tenant's store is looked after next, and since when that fails.
+"""Schedule of the upkeep of one tenant's store, and since when it fails.
 
 Most stores rest. One that has not changed since the last look, and has nothing due by itself, is
-not opened: whether it has changed is one look at its file, and how much was written to it is in
-its head, which is read without opening it. Times are seconds since 1970.
+not opened: a look at its file tells that it has not changed, and its head, which is read without
+opening it, how much was written to it. Times are seconds since 1970.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _RETRY_FIRST_SECONDS = 1.0
 _RETRY_MAX_SECONDS = 300.0
-_LEAD_LOGGED_EVERY_SECONDS = 60.0
+_LEAD_LOG_SECONDS = 60.0
 _LEAD_SECONDS = 5.0  # the file's own time tells of a clock that is ahead
 _DOUBLINGS_MAX = 16  # more than it takes to get there; a power without a bound would overflow
 _LOG_BYTES_DUE = 4 << 20  # until the store has said how much it is
@@ -29,7 +29,7 @@ _NS_PER_SECOND = 1e9
 
 
 class Upkeep:
-    """How the upkeep of the store in `folder` goes."""
+    """State of the upkeep of the store in `folder`."""
 
     __slots__ = (
         "_due_at",
@@ -66,7 +66,7 @@ class Upkeep:
         self._lead_noted_at: float | None = 0.0
 
     def is_due(self, tenant: Tenant, now: float, after_seconds: float) -> bool:
-        """Whether it is to be done now, with a log that may become `after_seconds` old."""
+        """True where it is to be done now, with a log that may become `after_seconds` old."""
         if self.failing_since is not None:
             return self._retry_at <= now
         if tenant.retention_seconds != self._retention_seconds:
@@ -74,7 +74,7 @@ class Upkeep:
         try:
             self._notice_change(now, after_seconds)
         except (OSError, StoreError):
-            return True  # what ails it shows, and is noted, when it is opened
+            return True  # the fault shows, and is noted, when it is opened
         return (
             self._log_bytes >= self._log_bytes_due
             or (self._log_since is not None and now - self._log_since >= after_seconds)
@@ -83,7 +83,7 @@ class Upkeep:
         )
 
     def failed(self, now: float, times: int = 1) -> float:
-        """It failed again, so often in a row; returns the seconds until it is tried again."""
+        """Notes failures in a row; returns the seconds until it is tried again."""
         self.is_unread = False
         if self.failing_since is None:
             self.failing_since = now
@@ -94,7 +94,7 @@ class Upkeep:
         return seconds
 
     def succeeded(self, upcoming: Upcoming) -> bool:
-        """It was done, and this is left; true where it failed before."""
+        """Notes that it was done, and when it is due next; true where it failed before."""
         recovered = self.failing_since is not None
         self.failing_since, self._failures, self.is_unread = None, 0, False
         self._retention_seconds = upcoming.retention_seconds
@@ -104,11 +104,11 @@ class Upkeep:
         return recovered
 
     def note_lead(self, seconds: int, now: float) -> bool:
-        """Its last write lies so far ahead of the clock; true where a line should say so again."""
+        """Notes how far its last write lies ahead of the clock; true where that is to be logged."""
         self.lead_seconds = seconds
         self._lead_noted_at = now
         logged_at = self._lead_logged_at
-        if not seconds or (logged_at is not None and now < logged_at + _LEAD_LOGGED_EVERY_SECONDS):
+        if not seconds or (logged_at is not None and now < logged_at + _LEAD_LOG_SECONDS):
             return False
         self._lead_logged_at = now
         return True
@@ -135,10 +135,10 @@ class Upkeep:
             self._lead_noted_at = None
 
     def _is_lead_due(self, now: float) -> bool:
-        """Whether somebody wrote under a wrong clock, or did and may be caught up with by now."""
+        """True where a write may be ahead of the clock, or was and the clock may have caught up."""
         if self._lead_noted_at is None:
             return True
-        return self.lead_seconds > 0 and now - self._lead_noted_at >= _LEAD_LOGGED_EVERY_SECONDS
+        return self.lead_seconds > 0 and now - self._lead_noted_at >= _LEAD_LOG_SECONDS
 
 
 def _seconds(time_ns: int | None) -> float | None:

@@ -1,7 +1,7 @@
-"""The audit trail of the command line: `audit.log` in the data directory, JSON, a line a change.
+"""Audit log of the command line: `audit.log` in the data directory, JSON, one line per change.
 
-A command ends with its terminal, so what it changed is written where it stays; a running service
-repeats each new line in its own log.
+A command ends with its terminal, so its changes are written to a file; a running service repeats
+each new line in its own log.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _CHUNK_BYTES = 1 << 20
 
 
-class Trail:
+class AuditLog:
     """The file, to be added to."""
 
     def __init__(self, path: Path) -> None:
@@ -51,29 +51,29 @@ class Trail:
             os.close(descriptor)
 
 
-class Follower:
-    """Repeats what others add from now on."""
+class AuditLogFollower:
+    """Repeats lines that others add from now on."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file, self._at = self._place()
+        self._file, self._offset = self._status()
 
     def follow(self) -> None:
         """Writes the new lines to the log. Raises `OSError`, `ValueError` for a line not ours."""
-        number, size = self._place()
-        if number != self._file or size < self._at:  # another file, moved here or begun
-            self._file, self._at = number, 0
-        if size == self._at:
+        file_number, size = self._status()
+        if file_number != self._file or size < self._offset:  # another file, moved here or begun
+            self._file, self._offset = file_number, 0
+        if size == self._offset:
             return
         with self._path.open("rb") as file:
-            file.seek(self._at)
+            file.seek(self._offset)
             data = file.read(_CHUNK_BYTES)
         whole = data[: data.rfind(b"\n") + 1]
-        self._at += len(whole)
+        self._offset += len(whole)
         for line in whole.splitlines():
             write_line(json.loads(line))
 
-    def _place(self) -> tuple[int, int]:
+    def _status(self) -> tuple[int, int]:
         """Number and size of the file; 0 where there is none."""
         try:
             status = self._path.stat()

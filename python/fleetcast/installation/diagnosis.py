@@ -1,4 +1,4 @@
-"""Is an installation sound: its directory, settings, keys, certificate and stores."""
+"""Diagnosis of an installation: its directory, settings, keys, certificate and stores."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OTHERS_MAY = 0o077
 
 
 class Finding(NamedTuple):
-    """One thing looked at."""
+    """Outcome of one check."""
 
     check: str
     ok: bool
@@ -31,7 +31,7 @@ class Finding(NamedTuple):
 
 
 def diagnose(directory: DataDirectory, environ: Mapping[str, str]) -> list[Finding]:
-    """Looks at everything that can be looked at; what rests on a failed check is left out."""
+    """Checks an installation; leaves out checks that rest on one that failed."""
     findings: list[Finding] = []
     try:
         settings = directory.settings(environ).settings

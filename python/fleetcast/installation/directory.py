@@ -1,4 +1,4 @@
-"""The data directory: what it holds, making one, and opening it for a command."""
+"""Data directory of an installation: its parts, making one, and opening it for a command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fleetcast.accounts import ControlStore, ControlStoreUnavailable, Keys, Tena
 from fleetcast.config import SETTINGS_FILE, Override, resolve
 from fleetcast.engine import Engine
 from fleetcast.errors import OperatorError
-from fleetcast.installation.audit_log import Trail
+from fleetcast.installation.audit_log import AuditLog
 from fleetcast.security.certificate import create_certificate
 from fleetcast.security.master_key import (
     create_master_key,
@@ -32,7 +32,7 @@ MASTER_KEY_FILE = "master.key"
 
 @dataclass(frozen=True)
 class DataDirectory:
-    """Where the parts of an installation lie."""
+    """Paths of the parts of an installation."""
 
     root: Path
 
@@ -48,12 +48,12 @@ class DataDirectory:
 
     @property
     def forecast(self) -> Path:
-        """Models, and what was predicted with them."""
+        """Models, and predictions made with them."""
         return self.root / "forecast"
 
     @property
     def simulation(self) -> Path:
-        """Elements and stations of a simulated topology, where an operator put some."""
+        """Elements and stations of a simulated topology, if an operator put some there."""
         return self.root / "simulation"
 
     @property
@@ -68,7 +68,7 @@ class DataDirectory:
 
     @property
     def limiter(self) -> Path:
-        """What the workers of a running service count together; of no use after it."""
+        """Counts that the workers of a running service share; of no use after it."""
         return self.root / "run" / "limiter"
 
     @property
@@ -78,7 +78,7 @@ class DataDirectory:
 
     @property
     def audit_log(self) -> Path:
-        """What commands have changed in accounts."""
+        """Changes that commands have made to accounts."""
         return self.root / "audit.log"
 
     def create(self, environment: str, environ: Mapping[str, str]) -> None:
@@ -100,7 +100,7 @@ class DataDirectory:
             ControlStore.create(self.control, master_key)
             # Last, because it is what makes the directory one of ours.
             write_private(self.root / SETTINGS_FILE, _SETTINGS_TEXT.format(environment).encode())
-            # What was acknowledged is worth nothing after a power cut without the key, and the key
+            # Acknowledged records are worth nothing after a power cut without the key, and the key
             # nothing without its name.
             for folder in (self.control, self.tls, self.root, *self.root.absolute().parents):
                 if os.access(folder, os.R_OK):
@@ -114,7 +114,7 @@ class DataDirectory:
             raise
 
     def _content(self) -> list[Path]:
-        """What lies here, less what a fresh file system brings."""
+        """The entries, less those that a fresh file system brings."""
         return [path for path in self.root.iterdir() if path.name != "lost+found"]
 
     def _clear(self) -> None:
@@ -125,7 +125,7 @@ class DataDirectory:
                 path.unlink(missing_ok=True)
 
     def grpc_authority(self, settings: Settings) -> Path | None:
-        """The certificate that clients trust for `init`'s own, `None` for another certificate.
+        """The authority that clients trust for `init`'s own certificate, `None` for another one.
 
         Raises `OperatorError` where the server's certificate or key cannot be read.
         """
@@ -169,7 +169,7 @@ def opened(directory: DataDirectory, environ: Mapping[str, str]) -> Iterator[Ins
     engine = Engine(directory.planes, master_key)
     try:
         store.verify_master_key(master_key)
-        audit = Trail(directory.audit_log).record
+        audit = AuditLog(directory.audit_log).record
         tenants = Tenants(store, engine, audit=audit)
         keys = Keys(store, key_pepper(master_key), audit=audit)
         yield Installation(settings, store, engine, tenants, keys)

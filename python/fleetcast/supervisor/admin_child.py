@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from fleetcast.accounts import ControlStore, TenantList
 from fleetcast.admin.app import AdminApp
-from fleetcast.admin.tenants import Tenant, TenantGauges
+from fleetcast.admin.tenant_gauges import TenantFolder, TenantGauges
 from fleetcast.composition.probes import readiness_probes
 from fleetcast.composition.shared_settings import Live, SharedSettings
 from fleetcast.engine import peek
@@ -74,10 +74,10 @@ def admin_application(configuration: ChildConfiguration) -> Iterator[WSGIApplica
         store.close()
 
 
-def _tenants(directory: DataDirectory, tenants: TenantList) -> list[Tenant]:
+def _tenants(directory: DataDirectory, tenants: TenantList) -> list[TenantFolder]:
     """Raises `ControlStoreUnavailable`."""
     planes = str(directory.planes)
-    return [Tenant(tenant.name, f"{planes}/{tenant.account_id}") for tenant in tenants.read()]
+    return [TenantFolder(tenant.name, f"{planes}/{tenant.account_id}") for tenant in tenants.read()]
 
 
 if __name__ == "__main__":

@@ -9,10 +9,10 @@ import time
 
 from fleetcast.accounts import ControlStore
 from fleetcast.composition.closing import closing_unused
-from fleetcast.composition.forecasting import Housekeeping
+from fleetcast.composition.crash_notes import CrashNotes
+from fleetcast.composition.housekeeping import Housekeeping
 from fleetcast.composition.maintenance import Maintenance
 from fleetcast.composition.shared_settings import Live, SharedSettings
-from fleetcast.composition.under_way import UnderWay
 from fleetcast.engine import Engine
 from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.installation.directory import DataDirectory
@@ -21,13 +21,13 @@ from fleetcast.metrics import Counters, Shared, sample
 from fleetcast.supervisor.child import end_with_supervisor, report_ready
 from fleetcast.supervisor.child_configuration import read_configuration
 
-_EVERY_SECONDS = 1.0
+_ROUND_SECONDS = 1.0
 _LOOKING_SHARE = 0.02  # of a core, for the question whether anything is due
 _NICENESS = 10  # requests go first
 
 
 def main() -> None:
-    """Maintains until SIGTERM, or until the supervisor is gone; what is under way is finished."""
+    """Maintains until SIGTERM, or until the supervisor is gone; finishes upkeep under way."""
     configuration = read_configuration()
     configure_logs("maintenance")
     stopped = threading.Event()
@@ -40,8 +40,7 @@ def main() -> None:
     counters = Counters(Shared(configuration.counters_fd))
     shared_settings = SharedSettings(configuration.settings_fd)
     live = Live(shared_settings, lambda settings: settings.store.compact_after_seconds)
-    under_way = UnderWay(directory.upkeep)
-    maintenance = Maintenance(store, engine, counters, live.current, under_way)
+    maintenance = Maintenance(store, engine, counters, live.current, CrashNotes(directory.upkeep))
     predictions = PredictionStore(directory.forecast)
     forecast = Live(shared_settings, lambda settings: settings.forecast)
     housekeeping = Housekeeping(predictions, forecast.current, store, engine, counters)
@@ -53,8 +52,8 @@ def main() -> None:
             seconds = 0.0
             while not stopped.wait(seconds):
                 began = time.thread_time()
-                maintenance.look()
-                seconds = max(_EVERY_SECONDS, (time.thread_time() - began) / _LOOKING_SHARE)
+                maintenance.begin_due()
+                seconds = max(_ROUND_SECONDS, (time.thread_time() - began) / _LOOKING_SHARE)
     finally:
         maintenance.close()
         predictions.close()

@@ -1,4 +1,4 @@
-"""One child process of the supervisor: started, watched, restarted, stopped."""
+"""A child process of the supervisor: started, watched, restarted, stopped."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import structlog
 
 if TYPE_CHECKING:
-    import socket
-
     from fleetcast.supervisor.child_configuration import ChildConfiguration
+    from fleetcast.supervisor.child_table import ChildSpec
 
 _BACKOFF_FIRST_SECONDS = 0.1
 _BACKOFF_MAX_SECONDS = 10.0
@@ -25,18 +24,8 @@ _STEADY_SECONDS = 30.0  # one that lived so long starts the backoff anew
 logger = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChildSpec:
-    """A row of the child table: the module to run, and how many of its processes get ready."""
-
-    name: str
-    module: str
-    listener: socket.socket | None
-    processes: int
-
-
 class Process:
-    """A child that is to be kept running."""
+    """A child that is kept running; `restart_at` is set from its end to its restart."""
 
     def __init__(self, spec: ChildSpec, configuration: ChildConfiguration) -> None:
         self.spec = spec
@@ -48,12 +37,12 @@ class Process:
 
     @property
     def ready(self) -> bool:
-        """Whether all its processes have served since the first start."""
+        """True once all its processes have served since the first start."""
         return self._to_be_ready <= 0
 
     @property
     def failures(self) -> int:
-        """How often in a row it ended by itself and soon; 0 once it has run steadily."""
+        """Number of times in a row that it ended by itself and soon; 0 once it runs steadily."""
         running = self.restart_at is None and self._popen.poll() is None
         steady = running and time.monotonic() - self._started >= _STEADY_SECONDS
         return 0 if steady else self._failures
@@ -69,10 +58,10 @@ class Process:
         self._to_be_ready -= len(arrived)
         return bool(arrived)
 
-    def ended(self) -> bool:
-        """Whether it has ended by itself; then a restart is due at `restart_at`."""
+    def note_end(self) -> None:
+        """Sets `restart_at` where it has ended by itself."""
         if self.restart_at is not None or self._popen.poll() is None:
-            return False
+            return
         now = time.monotonic()
         if now - self._started >= _STEADY_SECONDS:
             self._failures = 0
@@ -86,7 +75,6 @@ class Process:
             status=self._popen.returncode,
             restart_in_seconds=delay,
         )
-        return True
 
     def restart(self) -> None:
         """Starts it again."""
@@ -102,7 +90,7 @@ class Process:
         self._signal(signal.SIGKILL)
 
     def gone(self) -> bool:
-        """Whether it has ended, by itself or because it was told to."""
+        """True where it has ended, by itself or because it was asked to."""
         return self._popen.poll() is not None
 
     def _start(self) -> None:

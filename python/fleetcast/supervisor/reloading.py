@@ -18,7 +18,7 @@ logger = structlog.get_logger(__name__)
 
 
 class Change(NamedTuple):
-    """What is in force from now on, and the settings that need a restart to become so."""
+    """Settings in force from now on, names that changed, and names that need a restart."""
 
     settings: Settings
     changed: list[str]
@@ -26,7 +26,7 @@ class Change(NamedTuple):
 
 
 class Reloading:
-    """Reads the settings anew where there is a reason to."""
+    """Reads the settings anew, and keeps those in force."""
 
     def __init__(self, file: Path, read: Callable[[], Settings]) -> None:
         self._file = file
@@ -34,14 +34,14 @@ class Reloading:
         self._seen = self._signature()
         self.settings = read()
 
-    def due(self) -> bool:
-        """Whether the file is another than at the last look."""
+    def is_due(self) -> bool:
+        """True where the file is another than at the last look."""
         return self._signature() != self._seen
 
     def reload(self, apply: Callable[[Settings], None]) -> None:
         """Puts new settings in force by `apply`, which may raise `ValueError`, and logs it after.
 
-        What is wrong with them is one line in the log, and the old ones stay.
+        Faulty settings are one line in the log, and the old ones stay.
         """
         self._seen = self._signature()
         try:
@@ -68,7 +68,7 @@ class Reloading:
 
 
 def merged(old: Settings, new: Settings) -> Change:
-    """`new`, less what a running service cannot change."""
+    """The settings `new`, less those that a running service cannot change."""
     changed: list[str] = []
     pending: list[str] = []
     sections = {}

@@ -1,4 +1,4 @@
-"""What the stores of all tenants hold, for a scrape that no store can hold up.
+"""Gauges of the stores of all tenants, for a scrape that no store can hold up.
 
 A store is read only where its file has changed since, without its key and without a lock, by a
 thread of its own; a scrape waits for that thread a moment and then shows what is known. So ten
@@ -31,15 +31,15 @@ _SETTLED_NS = 10_000_000_000  # a compaction removes files shortly after it has 
 logger = logging.getLogger(__name__)
 
 
-class Tenant(NamedTuple):
-    """A tenant's slug and the folder of its store."""
+class TenantFolder(NamedTuple):
+    """Slug of a tenant, and the folder of its store."""
 
     name: str
     folder: str
 
 
 class _Known(NamedTuple):
-    """The lines of one tenant, and the file they were read from."""
+    """Lines of one tenant, and the file they were read from."""
 
     name: str
     file: Signature
@@ -52,7 +52,7 @@ class TenantGauges:
 
     def __init__(
         self,
-        tenants: Callable[[], Iterable[Tenant]],
+        tenants: Callable[[], Iterable[TenantFolder]],
         peek: Callable[[str], Stats],
         clock_ns: Callable[[], int] = time.time_ns,
     ) -> None:
@@ -64,7 +64,7 @@ class TenantGauges:
         self._reading: Future[None] = self._pool.submit(self._read)
 
     def lines(self) -> dict[str, list[str]]:
-        """Lines of the exposition by family; of stores that cannot be read now, the last ones."""
+        """Lines of the exposition by family; the last ones of stores that cannot be read now."""
         if self._reading.done():
             self._reading = self._pool.submit(self._read)
         try:
@@ -89,7 +89,7 @@ class TenantGauges:
             if known is None or known[:3] != (tenant.name, file, True):
                 self._known[tenant.folder] = self._ask(tenant, file)
 
-    def _ask(self, tenant: Tenant, file: Signature) -> _Known:
+    def _ask(self, tenant: TenantFolder, file: Signature) -> _Known:
         settled = file is None or self._clock_ns() - file[0] >= _SETTLED_NS
         try:
             values = _values(self._peek(tenant.folder))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fleetcast.admin.tenants import Tenant, TenantGauges
+from fleetcast.admin.tenant_gauges import TenantFolder, TenantGauges
 from fleetcast.engine import Engine, encode_records, peek
 from tests.composition.stopped_writer import stopped_writer
 from tests.waiting import PATIENCE_SECONDS, until
@@ -29,12 +29,12 @@ def engine(tmp_path):
 @pytest.fixture
 def patient(monkeypatch):
     """A scrape waits for as long as the reading of the stores takes."""
-    monkeypatch.setattr("fleetcast.admin.tenants._PATIENCE_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr("fleetcast.admin.tenant_gauges._PATIENCE_SECONDS", PATIENCE_SECONDS)
 
 
 @pytest.fixture
 def tenants(engine):
-    return [Tenant(name, str(engine.folder(name))) for name in NAMES]
+    return [TenantFolder(name, str(engine.folder(name))) for name in NAMES]
 
 
 def rows(gauges):

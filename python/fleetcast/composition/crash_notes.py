@@ -1,8 +1,8 @@
-"""Which tenants' upkeep is under way, noted on disk, so that one that ends the process is known.
+"""Notes on disk of the upkeep under way, so that a tenant that ends the process is known.
 
-A lack of memory may end a process without an exception. What is still noted at the next start was
-under way then: it is treated as failed, as often as that has happened in a row, or it would end the
-process again and again before the tenants behind it have had their turn.
+A lack of memory may end a process without an exception. Upkeep that is still noted at the next
+start was under way then. It is treated as failed, as often as that has happened in a row: else it
+would end the process again and again before the tenants behind it have had their turn.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class UnderWay:
+class CrashNotes:
     """A file in `folder` for each account whose upkeep is under way."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        for each in (folder.parent, folder):
-            each.mkdir(mode=0o700, exist_ok=True)
-        self._ends = {path.name: _count(path) for path in folder.iterdir()}
+        for path in (folder.parent, folder):
+            path.mkdir(mode=0o700, exist_ok=True)
+        self._crashes = {path.name: _count(path) for path in folder.iterdir()}
 
-    def ends(self, account_id: str) -> int:
-        """How often in a row the process ended during this account's upkeep."""
-        return self._ends.get(account_id, 0)
+    def crashes(self, account_id: str) -> int:
+        """Number of times in a row that the process ended during this account's upkeep."""
+        return self._crashes.get(account_id, 0)
 
     @contextmanager
     def noted(self, account_id: str) -> Iterator[None]:
@@ -35,15 +35,15 @@ class UnderWay:
         path = self._folder / account_id
         with contextlib.suppress(OSError):  # a full disk: upkeep may make room
             path.touch(mode=0o600)
-            path.write_text(str(self.ends(account_id) + 1))
+            path.write_text(str(self.crashes(account_id) + 1))
         try:
             yield
         finally:
             self.forget(account_id)
 
     def forget(self, account_id: str) -> None:
-        """It has not ended the process, or is gone."""
-        self._ends.pop(account_id, None)
+        """Removes the note of an account that did not end the process, or is gone."""
+        self._crashes.pop(account_id, None)
         with contextlib.suppress(OSError):
             (self._folder / account_id).unlink(missing_ok=True)
 

@@ -1,0 +1,43 @@
+"""Forecasts of an installation: the models it begins with, and those of a deleted tenant."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from fleetcast.config.sections import FAMILIES
+from fleetcast.forecast.serving.store import PredictionStore, PredictionStoreUnavailable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+logger = logging.getLogger(__name__)
+
+
+def forget_predictions(directory: Path, account_id: str) -> None:
+    """Deletes the forecasts of a deleted account, which nobody can read any more."""
+    store = PredictionStore(directory)
+    try:
+        store.forget(account_id)
+    except PredictionStoreUnavailable as error:
+        logger.warning("forecasts of %s stay on disk, sealed: %s", account_id, error)
+    finally:
+        store.close()
+
+
+def provide_models(directory: Path) -> None:
+    """Makes the prediction store, and releases this version's models where none ever was.
+
+    Raises `OperatorError`, `OSError`, `PredictionStoreUnavailable`.
+    """
+    store = PredictionStore(directory)
+    store.ensure()
+    try:
+        missing = [family for family in FAMILIES if store.lacks_release(family)]
+        if missing:
+            from fleetcast.forecast.serving.releases import Releases  # noqa: PLC0415
+
+            for family in missing:
+                Releases(store).promote(family)
+    finally:
+        store.close()

@@ -1,0 +1,75 @@
+"""Table of the children that a service has, with the sockets that outlive them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fleetcast.supervisor.listening import bound_address, listen, reserve
+
+if TYPE_CHECKING:
+    import socket
+    from pathlib import Path
+
+    from fleetcast.config import Settings
+    from fleetcast.installation.directory import DataDirectory
+
+_OFF = "off"
+
+
+@dataclass(frozen=True)
+class ChildSpec:
+    """A row of the table: the module to run, and how many of its processes get ready."""
+
+    name: str
+    listener: socket.socket | None = None
+    processes: int = 1
+
+    @property
+    def module(self) -> str:
+        """Name of the module that is the child's program."""
+        return f"fleetcast.supervisor.{self.name}_child"
+
+
+@dataclass(frozen=True)
+class ChildTable:
+    """Children in the order in which they are stopped, and the ready line of their addresses."""
+
+    children: list[ChildSpec]
+    ready: dict[str, str | None]
+
+
+def child_table(directory: DataDirectory, settings: Settings, *, after_crash: bool) -> ChildTable:
+    """Opens the sockets. Raises `OperatorError` for a port that is taken or a lost certificate."""
+    http = listen(settings.http.address, after_crash=after_crash)
+    grpc, authority = None, None
+    if settings.grpc.address != _OFF:
+        authority = directory.grpc_authority(settings)
+        is_shared = settings.grpc.processes > 1
+        grpc = reserve(settings.grpc.address, shared=is_shared, after_crash=after_crash)
+    admin = None
+    if settings.admin.address != _OFF:
+        admin = listen(settings.admin.address, after_crash=after_crash)
+
+    children = [ChildSpec("http", http, settings.http.workers)]
+    if grpc is not None:
+        children += [ChildSpec("grpc", grpc)] * settings.grpc.processes
+    children.append(ChildSpec("maintenance"))
+    if admin is not None:
+        children.append(ChildSpec("admin", admin))
+    ready = {
+        "event": "ready",
+        "http": _url(http),
+        "grpc": None if grpc is None else str(bound_address(grpc)),
+        "grpc_ca": _text(authority),
+        "admin": None if admin is None else _url(admin),
+    }
+    return ChildTable(children, ready)
+
+
+def _url(listener: socket.socket) -> str:
+    return f"http://{bound_address(listener)}"
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)
