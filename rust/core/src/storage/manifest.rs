@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::codec::bytes::{Cursor, put_len, put_varint, put_zigzag};
 use crate::model::error::Result;
-use crate::storage::segment::Written;
+use crate::storage::segment::SegmentSummary;
 use crate::storage::store::SegmentId;
 
 const VERSION: u8 = 1;
@@ -33,8 +33,8 @@ pub struct SegmentEntry {
 impl SegmentEntry {
     /// The entry of a segment that was written for a day.
     #[must_use]
-    pub fn new(day: i64, written: &Written) -> Self {
-        let Written { id, bytes, rows, values, times_ns } = *written;
+    pub fn new(day: i64, written: &SegmentSummary) -> Self {
+        let SegmentSummary { id, bytes, rows, values, times_ns } = *written;
         let (min_ns, max_ns) = times_ns.unwrap_or_default();
         Self { id, day, bytes, rows, values, min_ns, max_ns }
     }

@@ -5,7 +5,7 @@
 use std::cell::OnceCell;
 use std::ops::Range;
 
-use super::rows::Span;
+use super::span::{Run, Span, row_number};
 use crate::model::batch::{Column, Rows, Table, Values};
 use crate::model::names::SeriesId;
 
@@ -15,25 +15,13 @@ const ROWS_PER_VALUE_MAX: usize = 16;
 /// No row.
 const NONE: u32 = u32::MAX;
 
-/// Neighbouring rows of one span that stay side by side, all of one entity.
-#[derive(Clone, Copy)]
-pub(super) struct Run {
-    pub(super) representative: SeriesId,
-    /// Index of the span.
-    pub(super) span: u32,
-    /// Rows of its table.
-    pub(super) start: u32,
-    pub(super) end: u32,
-}
-
-impl Run {
-    pub(super) const fn rows(&self) -> Range<usize> {
-        self.start as usize..self.end as usize
+/// The rows of a span as a table; columns without a value there are left out.
+pub(super) fn span_table(span: &Span<'_>) -> Table {
+    if span.rows.len() == span.table.row_count() {
+        return span.table.clone();
     }
-
-    pub(super) const fn len(&self) -> usize {
-        (self.end - self.start) as usize
-    }
+    let (start, end) = (row_number(span.rows.start), row_number(span.rows.end));
+    table(std::slice::from_ref(span), &[Run { representative: 0, span: 0, start, end }])
 }
 
 /// The rows of `runs`, one run below the other.
@@ -155,28 +143,28 @@ impl Gather<'_> {
         sources: &[Source<'_>],
         typed: impl Fn(&Values) -> &[T],
     ) -> (Rows, Vec<T>) {
-        let mut of_span: Vec<Option<(&[T], Option<Places<'_>>)>> = Vec::new();
+        let mut of_span: Vec<Option<(&[T], Option<PresenceRanks<'_>>)>> = Vec::new();
         of_span.resize_with(self.spans.len(), || None);
         for Source { span, column } in sources {
-            let places = match &column.rows {
+            let ranks = match &column.rows {
                 Rows::All => None,
-                Rows::Some(present) => Some(Places::of(present, &self.spans[*span].rows)),
+                Rows::Some(present) => Some(PresenceRanks::of(present, &self.spans[*span].rows)),
             };
-            of_span[*span] = Some((typed(&column.values), places));
+            of_span[*span] = Some((typed(&column.values), ranks));
         }
         let (mut present, mut values) = (Vec::new(), Vec::new());
         let mut row = 0;
         for run in self.runs {
             let end = row + (run.end - run.start);
-            if let Some((all, places)) = &of_span[run.span as usize] {
-                let within = match places {
+            if let Some((all, ranks)) = &of_span[run.span as usize] {
+                let within = match ranks {
                     None => {
                         present.extend(row..end);
                         run.rows()
                     }
-                    Some(places) => {
-                        let within = places.within(run.rows());
-                        let rows = &places.present[within.clone()];
+                    Some(ranks) => {
+                        let within = ranks.within(run.rows());
+                        let rows = &ranks.present[within.clone()];
                         present.extend(rows.iter().map(|from| row + (from - run.start)));
                         within
                     }
@@ -198,10 +186,10 @@ impl Gather<'_> {
         let mut found: Vec<(u32, &T)> = Vec::new();
         for Source { span, column } in sources {
             let (rows, values) = (&self.spans[*span].rows, typed(&column.values));
-            for place in column.rows.within(rows) {
-                let target = targets[*span][column.rows.row_at(place) - rows.start];
+            for index in column.rows.within(rows) {
+                let target = targets[*span][column.rows.row_at(index) - rows.start];
                 if target != NONE {
-                    found.push((target, &values[place]));
+                    found.push((target, &values[index]));
                 }
             }
         }
@@ -228,29 +216,28 @@ impl Gather<'_> {
     }
 }
 
-/// Rows of a span that have a value.
-struct Places<'t> {
+/// Rows of a span that have a value, and how many of them come before each row.
+struct PresenceRanks<'t> {
     present: &'t [u32],
     /// First row of the span.
     start: usize,
-    /// For each row of the span and the one behind it: how many values of the table come before it.
+    /// For each row of the span and the one after it: how many values of the table come before it.
     before: Vec<u32>,
 }
 
-impl<'t> Places<'t> {
+impl<'t> PresenceRanks<'t> {
     fn of(present: &'t [u32], rows: &Range<usize>) -> Self {
-        let mut place = present.partition_point(|row| (*row as usize) < rows.start);
+        let mut rank = present.partition_point(|row| (*row as usize) < rows.start);
         let mut before = Vec::with_capacity(rows.len() + 1);
-        let number = |place: usize| u32::try_from(place).expect("a table has fewer than 2^32 rows");
-        before.push(number(place));
+        before.push(row_number(rank));
         for row in rows.clone() {
-            place += usize::from(present.get(place).is_some_and(|next| *next as usize == row));
-            before.push(number(place));
+            rank += usize::from(present.get(rank).is_some_and(|next| *next as usize == row));
+            before.push(row_number(rank));
         }
         Self { present, start: rows.start, before }
     }
 
-    /// Places of the values of some rows of the span.
+    /// PresenceRanks of the values of some rows of the span.
     fn within(&self, rows: Range<usize>) -> Range<usize> {
         let before = |row: usize| self.before[row - self.start] as usize;
         before(rows.start)..before(rows.end)

@@ -1,17 +1,50 @@
 //! The index of a segment as bytes.
 
-use super::{BlockEntry, CORRUPT, HEAD_LEN};
+use super::layout::{CORRUPT, HEAD_LEN};
 use crate::codec::bytes::{Cursor, put_len};
 use crate::codec::integer;
 use crate::model::batch::NEW_SERIES_BASE;
 use crate::model::error::Result;
 use crate::model::limits::BLOCK_ROWS_MAX;
+use crate::model::names::SeriesId;
 
 /// Version of the index: the one that is written, and the last one that is read.
 const VERSION: u8 = 3;
 
 /// Integers kept of a block.
 const SEQUENCES: usize = 9;
+
+/// Entry of a block in the index of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockEntry {
+    pub(super) offset: u64,
+    pub(super) sealed_len: usize,
+    pub(super) statistics_len: usize,
+    /// Number of rows.
+    pub rows: usize,
+    /// Representative series and time of the first row.
+    pub first: (SeriesId, i64),
+    /// Representative series and time of the last row.
+    pub last: (SeriesId, i64),
+    /// Smallest time.
+    pub min_ns: i64,
+    /// Greatest time.
+    pub max_ns: i64,
+}
+
+impl BlockEntry {
+    /// Whether the block has statistics.
+    #[must_use]
+    pub const fn has_statistics(&self) -> bool {
+        self.statistics_len > 0
+    }
+
+    /// Whether a row may lie in these times.
+    #[must_use]
+    pub const fn overlaps(&self, times_ns: &std::ops::Range<i64>) -> bool {
+        self.max_ns >= times_ns.start && self.min_ns < times_ns.end
+    }
+}
 
 pub(super) fn encode(blocks: &[BlockEntry]) -> Vec<u8> {
     let mut out = vec![VERSION];

@@ -1,7 +1,9 @@
 //! Several segments into one, a block of each in memory at a time.
 
-use super::rows::Span;
-use super::{Representatives, Segment, SegmentWriter};
+use super::reader::Segment;
+use super::representatives::Representatives;
+use super::span::Span;
+use super::writer::SegmentWriter;
 use crate::model::batch::Table;
 use crate::model::error::Result;
 use crate::model::names::SeriesId;

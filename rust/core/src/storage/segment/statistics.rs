@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::{HOUR_NS, Representatives, hour_of};
+use super::days::{HOUR_NS, hour_of};
+use super::representatives::Representatives;
 use crate::codec::{decimal_sum, float_bounds};
 use crate::model::aggregate::{Fold, Statistic};
 use crate::model::batch::{Column, Rows, Table, Values};

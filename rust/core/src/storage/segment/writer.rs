@@ -1,21 +1,23 @@
 //! Writing a segment, block by block.
 
-use super::cut::Cuts;
-use super::fill::Fill;
-use super::rows::Span;
-use super::{
-    BlockEntry, HEAD_LEN, INDEX_PART, Part, Representatives, footer_checksum, head_of, index,
-    index_len, sorted, statistics,
-};
+use super::block_size::RowSizes;
+use super::gather::span_table;
+use super::index::{self, BlockEntry};
+use super::layout::{HEAD_LEN, INDEX_PART, Part, footer_checksum, head_of, index_len};
+use super::representatives::Representatives;
+use super::slices::Slices;
+use super::sort::sorted;
+use super::span::Span;
+use super::statistics;
 use crate::codec::encode_block;
 use crate::model::batch::{Block, Table};
 use crate::model::error::Result;
 use crate::storage::seal::{Sealer, SegmentSealer, fill_random};
 use crate::storage::store::{NewSegment, SegmentId, Store};
 
-/// What was written.
+/// Id, size and bounds of a segment that was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Written {
+pub struct SegmentSummary {
     /// Id of the segment.
     pub id: SegmentId,
     /// Bytes of the file.
@@ -35,7 +37,7 @@ pub struct SegmentWriter<'a> {
     representatives: &'a Representatives,
     ingest_ns: i64,
     blocks: Vec<BlockEntry>,
-    written: Written,
+    written: SegmentSummary,
     /// Rows that have not filled a block yet.
     pending: Table,
 }
@@ -61,7 +63,7 @@ impl<'a> SegmentWriter<'a> {
             representatives,
             ingest_ns,
             blocks: Vec::new(),
-            written: Written { id, bytes: HEAD_LEN as u64, ..Written::default() },
+            written: SegmentSummary { id, bytes: HEAD_LEN as u64, ..SegmentSummary::default() },
             pending: Table::default(),
         })
     }
@@ -77,7 +79,7 @@ impl<'a> SegmentWriter<'a> {
             _ if pending.row_count() > 0 => {
                 sorted(&[&[Span::whole(&pending)], spans].concat(), self.representatives)?
             }
-            [span] => span.to_table(),
+            [span] => span_table(span),
             spans => sorted(spans, self.representatives)?,
         };
         self.pending = self.write_full_blocks(&table)?;
@@ -107,7 +109,7 @@ impl<'a> SegmentWriter<'a> {
     ///
     /// # Errors
     /// As [`Self::begin`].
-    pub fn finish(mut self) -> Result<Written> {
+    pub fn finish(mut self) -> Result<SegmentSummary> {
         self.end_measurement()?;
         let index = self.sealer.seal(INDEX_PART, index::encode(&self.blocks));
         let checksum = footer_checksum(&head_of(&self.written.id), &index);
@@ -122,11 +124,11 @@ impl<'a> SegmentWriter<'a> {
         self.file.append(bytes)
     }
 
-    /// Writes as many blocks as are full for sure; the rows behind them.
+    /// Writes as many blocks as are full for sure; the rows after them.
     fn write_full_blocks(&mut self, table: &Table) -> Result<Table> {
-        let fill = Fill::of(table);
+        let sizes = RowSizes::of(table);
         let (mut ends, mut start) = (Vec::new(), 0);
-        while let Some(end) = self.block_end(table, start, &fill)? {
+        while let Some(end) = self.block_end(table, start, &sizes)? {
             ends.push(end);
             start = end;
         }
@@ -134,8 +136,8 @@ impl<'a> SegmentWriter<'a> {
             return Ok(table.clone());
         }
         ends.push(table.row_count());
-        let cuts = Cuts::new(table, &ends);
-        let mut tables = cuts.tables();
+        let slices = Slices::new(table, &ends);
+        let mut tables = slices.tables();
         for _ in 1..ends.len() {
             if let Some(full) = tables.next() {
                 self.write_block(full)?;
@@ -146,8 +148,8 @@ impl<'a> SegmentWriter<'a> {
 
     /// Where the block that begins at row `start` ends, `None` where later rows may still join it:
     /// between two entities if that leaves it at least a quarter full, else where it is full.
-    fn block_end(&self, table: &Table, start: usize, fill: &Fill) -> Result<Option<usize>> {
-        let full = fill.rows_from(start);
+    fn block_end(&self, table: &Table, start: usize, sizes: &RowSizes) -> Result<Option<usize>> {
+        let full = sizes.rows_in_block(start);
         if start + full >= table.row_count() {
             return Ok(None);
         }

@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use super::block_size::{BLOCK_ROWS_MAX, RowSizes};
 use super::*;
+use crate::codec::decode_block;
 use crate::model::aggregate::{Aggregation, Fold, Statistic};
 use crate::model::batch::{Column, Rows, Table, Values};
 use crate::model::catalog::Catalog;
+use crate::model::error::Result;
 use crate::model::names::SeriesName;
 use crate::query::latest::Latest;
-use crate::storage::seal::DataKey;
-use crate::storage::store::MemoryStore;
+use crate::storage::seal::{DataKey, Sealer};
+use crate::storage::store::{MemoryStore, Store};
 
 const START_NS: i64 = 20_500 * DAY_NS;
 
@@ -111,7 +114,7 @@ fn write(
     store: &MemoryStore,
     representatives: &Representatives,
     written: &[Row],
-) -> (Segment, Written) {
+) -> (Segment, SegmentSummary) {
     let mut writer = SegmentWriter::begin(store, &sealer(), representatives, 5).unwrap();
     for parity in [1, 0] {
         let of: Vec<Row> = written.iter().copied().filter(|row| row.0 % 2 == parity).collect();
@@ -245,7 +248,7 @@ fn entities_that_span_blocks_merge_in_write_order() {
     merge(&store, &representatives, &segments.each_ref(), &mut writer).unwrap();
     let done = writer.finish().unwrap();
     let merged = Segment::open(&store, &sealer(), &done.id, done.bytes).unwrap();
-    assert!(merged.blocks().iter().all(|block| block.rows <= fill::BLOCK_ROWS_MAX));
+    assert!(merged.blocks().iter().all(|block| block.rows <= BLOCK_ROWS_MAX));
     assert!(read(&store, &merged) == in_order(&parts.concat(), &representatives));
 }
 
@@ -299,20 +302,20 @@ fn n3_a_block_ends_by_what_its_rows_hold() {
             columns: (0..fields).map(column).collect(),
         }
     };
-    assert_eq!(fill::Fill::of(&dense(5)).rows_from(2), 7);
-    assert_eq!(fill::Fill::of(&dense(1 << 16)).rows_from(2), 4);
-    assert_eq!(fill::Fill::of(&dense(1 << 19)).rows_from(2), 1);
+    assert_eq!(RowSizes::of(&dense(5)).rows_in_block(2), 7);
+    assert_eq!(RowSizes::of(&dense(1 << 16)).rows_in_block(2), 4);
+    assert_eq!(RowSizes::of(&dense(1 << 19)).rows_in_block(2), 1);
     let mut wide = dense(1 << 16);
     for column in &mut wide.columns {
         column.rows = Rows::Some(vec![3]);
         column.values = Values::Bool(vec![true]);
     }
-    assert_eq!(fill::Fill::of(&wide).rows_from(0), 9);
+    assert_eq!(RowSizes::of(&wide).rows_in_block(0), 9);
     let text = |length| Values::Text(vec!["x".repeat(length).into(), "y".into()]);
     let texts = Column { field: 1 << 20, rows: Rows::Some(vec![3, 4]), values: text(1 << 22) };
     wide.columns.push(texts);
-    assert_eq!(fill::Fill::of(&wide).rows_from(0), 4);
-    assert_eq!(fill::Fill::of(&wide).rows_from(4), 5);
+    assert_eq!(RowSizes::of(&wide).rows_in_block(0), 4);
+    assert_eq!(RowSizes::of(&wide).rows_in_block(4), 5);
 }
 
 #[test]

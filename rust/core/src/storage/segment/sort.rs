@@ -1,11 +1,12 @@
-//! Rows of a measurement put in order, taken apart and put together.
+//! Rows of a measurement ordered by entity and time, and split by day.
 
 use std::borrow::Cow;
-use std::ops::Range;
 
-use super::cut::Cuts;
-use super::gather::{self, Run};
-use super::{Representatives, day_of};
+use super::days::day_of;
+use super::gather;
+use super::representatives::Representatives;
+use super::slices::Slices;
+use super::span::{Run, Span, row_number};
 use crate::model::batch::Table;
 use crate::model::error::Result;
 
@@ -16,31 +17,7 @@ const SPANS_MAX: usize = 64;
 /// Bits of a representative series that one pass of the radix sort looks at.
 const DIGIT_BITS: u32 = 12;
 
-/// Some neighbouring rows of a table.
-#[derive(Clone)]
-pub struct Span<'t> {
-    pub(super) table: &'t Table,
-    pub(super) rows: Range<usize>,
-}
-
-impl<'t> Span<'t> {
-    /// All rows of `table`.
-    #[must_use]
-    pub fn whole(table: &'t Table) -> Self {
-        Self { table, rows: 0..table.row_count() }
-    }
-
-    /// These rows as a table; columns without a value here are left out.
-    pub(super) fn to_table(&self) -> Table {
-        if self.rows.len() == self.table.row_count() {
-            return self.table.clone();
-        }
-        let (start, end) = (row_number(self.rows.start), row_number(self.rows.end));
-        gather::table(std::slice::from_ref(self), &[Run { representative: 0, span: 0, start, end }])
-    }
-}
-
-/// The rows of some spans as runs of the same series.
+/// Rows of some spans as runs of one series each.
 fn runs_of(spans: &[Span<'_>], representatives: &Representatives) -> Result<Vec<Run>> {
     let mut runs = Vec::new();
     for (index, span) in (0..).zip(spans) {
@@ -57,10 +34,6 @@ fn runs_of(spans: &[Span<'_>], representatives: &Representatives) -> Result<Vec<
         }
     }
     Ok(runs)
-}
-
-fn row_number(row: usize) -> u32 {
-    u32::try_from(row).expect("a table has fewer than 2^32 rows")
 }
 
 /// The rows of some spans of one measurement, ordered by representative series and time; rows alike
@@ -80,8 +53,8 @@ pub fn sorted(spans: &[Span<'_>], representatives: &Representatives) -> Result<T
         let mut times_ns = times_ns.as_slice();
         runs.chunk_by(|a, b| a.representative == b.representative).map(move |runs| {
             let rows = runs.iter().map(Run::len).sum();
-            let (of_entity, behind) = times_ns.split_at(rows);
-            times_ns = behind;
+            let (of_entity, rest) = times_ns.split_at(rows);
+            times_ns = rest;
             (runs, of_entity)
         })
     };
@@ -89,7 +62,7 @@ pub fn sorted(spans: &[Span<'_>], representatives: &Representatives) -> Result<T
         runs = entities().flat_map(|(runs, times_ns)| by_time(runs, times_ns)).collect();
     }
     match spans {
-        [span] if runs.is_sorted_by_key(|run| run.start) => Ok(span.to_table()),
+        [span] if runs.is_sorted_by_key(|run| run.start) => Ok(gather::span_table(span)),
         _ => Ok(gather::table(spans, &runs)),
     }
 }
@@ -106,18 +79,19 @@ fn by_representative(mut runs: Vec<Run>) -> Vec<Run> {
     for shift in (0..u32::BITS - (last - first).leading_zeros()).step_by(DIGIT_BITS as usize) {
         let digit =
             |run: &Run| ((run.representative - first) >> shift) as usize % (1 << DIGIT_BITS);
-        let mut places = [0_u32; 1 << DIGIT_BITS];
+        // Counts of the digits, then the index that the next run of each digit goes to.
+        let mut targets = [0_u32; 1 << DIGIT_BITS];
         for run in &runs {
-            places[digit(run)] += 1;
+            targets[digit(run)] += 1;
         }
-        let mut place = 0;
-        for count in &mut places {
-            (*count, place) = (place, place + *count);
+        let mut next = 0;
+        for count in &mut targets {
+            (*count, next) = (next, next + *count);
         }
         for run in &runs {
-            let place = &mut places[digit(run)];
-            ordered[*place as usize] = *run;
-            *place += 1;
+            let target = &mut targets[digit(run)];
+            ordered[*target as usize] = *run;
+            *target += 1;
         }
         std::mem::swap(&mut runs, &mut ordered);
     }
@@ -154,7 +128,7 @@ pub fn split_by_day(table: &Table) -> Vec<(i64, Cow<'_, Table>)> {
         days.push(of_day[0].0);
         ends.push(ends.last().unwrap_or(&0) + of_day.len());
     }
-    days.into_iter().zip(Cuts::new(&by_day, &ends).tables().map(Cow::Owned)).collect()
+    days.into_iter().zip(Slices::new(&by_day, &ends).tables().map(Cow::Owned)).collect()
 }
 
 /// The rows of each entity's newest instant, of a table that is [`sorted`].

@@ -1,4 +1,4 @@
-//! How many rows fill a block: by what they hold, not by what they could.
+//! Number of rows in a block, by the values that they have, not by those that they could have.
 
 use crate::model::batch::{Rows, Table, Values};
 
@@ -9,8 +9,8 @@ const BLOCK_VALUES_MAX: usize = 1 << 18;
 /// Bytes of text in a block, unless it has a single row.
 const BLOCK_TEXT_BYTES_MAX: usize = 1 << 22;
 
-/// How much each row of a table holds.
-pub(super) struct Fill {
+/// Values and bytes of text in each row of a table.
+pub(super) struct RowSizes {
     row_count: usize,
     /// Values that every row has.
     dense: usize,
@@ -20,32 +20,32 @@ pub(super) struct Fill {
     text_bytes: Vec<usize>,
 }
 
-impl Fill {
+impl RowSizes {
     pub(super) fn of(table: &Table) -> Self {
         let row_count = table.row_count();
-        let mut fill = Self { row_count, dense: 0, sparse: Vec::new(), text_bytes: Vec::new() };
+        let mut sizes = Self { row_count, dense: 0, sparse: Vec::new(), text_bytes: Vec::new() };
         for column in &table.columns {
             match &column.rows {
-                Rows::All => fill.dense += 1,
+                Rows::All => sizes.dense += 1,
                 Rows::Some(present) => {
-                    fill.sparse.resize(row_count, 0);
+                    sizes.sparse.resize(row_count, 0);
                     for row in present {
-                        fill.sparse[*row as usize] += 1;
+                        sizes.sparse[*row as usize] += 1;
                     }
                 }
             }
             if let Values::Text(values) = &column.values {
-                fill.text_bytes.resize(row_count, 0);
-                for (place, value) in values.iter().enumerate() {
-                    fill.text_bytes[column.rows.row_at(place)] += value.len();
+                sizes.text_bytes.resize(row_count, 0);
+                for (index, value) in values.iter().enumerate() {
+                    sizes.text_bytes[column.rows.row_at(index)] += value.len();
                 }
             }
         }
-        fill
+        sizes
     }
 
-    /// Rows from `start` on that fit a block, at least one if there is one.
-    pub(super) fn rows_from(&self, start: usize) -> usize {
+    /// Number of rows from `start` on that fit a block, at least one if there is one.
+    pub(super) fn rows_in_block(&self, start: usize) -> usize {
         let end = self.row_count.min(start + BLOCK_ROWS_MAX);
         if self.sparse.is_empty() && self.text_bytes.is_empty() {
             return (end - start).min((BLOCK_VALUES_MAX / self.dense.max(1)).max(1));

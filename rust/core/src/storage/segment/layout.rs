@@ -1,0 +1,49 @@
+//! Head, footer and part numbers of a segment's file (`docs/format.md`, "Segment").
+
+use crate::model::error::Error;
+use crate::storage::store::SegmentId;
+
+const MAGIC: &[u8; 8] = b"fleetseg";
+const VERSION: u8 = 1;
+pub(super) const HEAD_LEN: usize = 8 + 1 + 16;
+/// Length and checksum of the index.
+pub(super) const TAIL_LEN: usize = 4 + 4;
+pub(super) const INDEX_PART: u64 = 0;
+
+pub(super) const CORRUPT: Error = Error::Corrupt { what: "a segment" };
+
+/// A sealed part of a segment other than its index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// The block at this position of the index.
+    Block(usize),
+    /// Its statistics.
+    Statistics(usize),
+}
+
+impl Part {
+    /// Number under which the part is sealed.
+    pub(super) const fn number(self) -> u64 {
+        match self {
+            Self::Block(at) => 2 * at as u64 + 1,
+            Self::Statistics(at) => 2 * at as u64 + 2,
+        }
+    }
+}
+
+pub(super) fn head_of(id: &SegmentId) -> Vec<u8> {
+    [MAGIC.as_slice(), &[VERSION], id].concat()
+}
+
+/// Checksum of the head, the sealed index and its length.
+pub(super) fn footer_checksum(head: &[u8], index: &[u8]) -> [u8; 4] {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(head);
+    hasher.update(index);
+    hasher.update(&index_len(index));
+    hasher.finalize().to_le_bytes()
+}
+
+pub(super) fn index_len(index: &[u8]) -> [u8; 4] {
+    u32::try_from(index.len()).expect("an index is far below 4 GiB").to_le_bytes()
+}

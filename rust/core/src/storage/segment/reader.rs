@@ -1,0 +1,78 @@
+//! A stored segment: its index, its blocks and their statistics.
+
+use super::index::{self, BlockEntry};
+use super::layout::{CORRUPT, HEAD_LEN, INDEX_PART, Part, TAIL_LEN, footer_checksum, head_of};
+use crate::codec::decode_block;
+use crate::model::batch::Block;
+use crate::model::error::Result;
+use crate::storage::seal::{Sealer, SegmentSealer};
+use crate::storage::store::{SegmentId, Store};
+
+/// A segment whose index was read.
+pub struct Segment {
+    id: SegmentId,
+    sealer: SegmentSealer,
+    blocks: Vec<BlockEntry>,
+}
+
+impl Segment {
+    /// Reads the index of the segment `id`, whose file has `bytes` bytes.
+    ///
+    /// # Errors
+    /// [`crate::model::error::Error::Stale`] where it is gone, [`crate::model::error::Error::Corrupt`], [`crate::model::error::Error::Io`].
+    pub fn open(store: &dyn Store, sealer: &Sealer, id: &SegmentId, bytes: u64) -> Result<Self> {
+        let tail_at = bytes.checked_sub(TAIL_LEN as u64).ok_or(CORRUPT)?;
+        let tail = store.read_segment(id, tail_at, TAIL_LEN)?;
+        let (length, checksum) = tail.split_first_chunk::<4>().ok_or(CORRUPT)?;
+        let index_len = u32::from_le_bytes(*length);
+        let index_at = tail_at.checked_sub(u64::from(index_len)).ok_or(CORRUPT)?;
+        let head = store.read_segment(id, 0, HEAD_LEN)?;
+        let index_len = usize::try_from(index_len).map_err(|_| CORRUPT)?;
+        let index = store.read_segment(id, index_at, index_len)?;
+        if checksum != footer_checksum(&head, &index) || head != head_of(id) {
+            return Err(CORRUPT);
+        }
+        let sealer = sealer.segment(id);
+        let blocks = index::decode(&sealer.open(INDEX_PART, index)?, index_at)?;
+        Ok(Self { id: *id, sealer, blocks })
+    }
+
+    /// The blocks, in the order of their rows.
+    #[must_use]
+    pub fn blocks(&self) -> &[BlockEntry] {
+        &self.blocks
+    }
+
+    /// Opens a part.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    ///
+    /// # Panics
+    /// If there is no such part.
+    pub fn read(&self, store: &dyn Store, part: Part) -> Result<Vec<u8>> {
+        let (offset, length) = match part {
+            Part::Block(at) => (self.blocks[at].offset, self.blocks[at].sealed_len),
+            Part::Statistics(at) => {
+                let block = &self.blocks[at];
+                (block.offset + block.sealed_len as u64, block.statistics_len)
+            }
+        };
+        self.sealer.open(part.number(), store.read_segment(&self.id, offset, length)?)
+    }
+
+    /// Decodes a block, which has one table.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    ///
+    /// # Panics
+    /// If there is no such block.
+    pub fn block(&self, store: &dyn Store, at: usize) -> Result<Block> {
+        let block = decode_block(&self.read(store, Part::Block(at))?)?;
+        match &*block.tables {
+            [table] if table.row_count() == self.blocks[at].rows => Ok(block),
+            _ => Err(CORRUPT),
+        }
+    }
+}
