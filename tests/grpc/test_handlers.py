@@ -13,7 +13,6 @@ import pytest
 from fleetcast.accounts import ControlStoreUnavailable
 from fleetcast.config import Settings
 from fleetcast.errors import Refused, StoreDamaged, StoreFull, StoreUnavailable, refused
-from fleetcast.grpc.accounting import Accounting
 from fleetcast.grpc.admission import Admission
 from fleetcast.grpc.answers import error_status
 from fleetcast.grpc.boundary import CallBoundary
@@ -254,7 +253,7 @@ def test_l18_a_panic_of_the_engine_is_internal_and_says_nothing():
     async def run():
         ingest = TelemetryIngest(parts, WriteReadiness({}))
         with pytest.raises(grpc.aio.AbortError):
-            await CallBoundary(Accounting(parts)).unary("A/Write", ingest.write)(None, context)
+            await CallBoundary(parts).unary("A/Write", ingest.write)(None, context)
         ingest.close()
 
     asyncio.run(run())
@@ -338,7 +337,7 @@ def test_nothing_of_an_exception_is_told(error):  # L18
         raise error
 
     async def run():
-        boundary = CallBoundary(Accounting(services(Plane(), log)))
+        boundary = CallBoundary(services(Plane(), log))
         with pytest.raises(grpc.aio.AbortError):
             await boundary.unary("A/Write", unary)(b"", context)
         one = context.ended
@@ -361,7 +360,7 @@ def test_every_call_is_counted_and_logged():
 
     async def run():
         ingest = TelemetryIngest(parts, WriteReadiness({}))
-        outermost = CallBoundary(Accounting(parts)).unary("TelemetryIngest/Write", ingest.write)
+        outermost = CallBoundary(parts).unary("TelemetryIngest/Write", ingest.write)
         await outermost(None, Context(messages=(b"abc",)))
         ended = []
         for key in ("poor", "bad"):

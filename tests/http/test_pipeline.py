@@ -6,7 +6,7 @@ from doubles import Counter, Keys, Plane, Planes, client, identity
 from fleetcast.config import Settings
 from fleetcast.config.sections import Http
 from fleetcast.errors import StoreFull, StoreMissing, StoreUnavailable, refused
-from fleetcast.http.app import ROUTES
+from fleetcast.http.routes import ROUTES
 from fleetcast.metrics import Counters, Totals
 
 BODY = b"[]"

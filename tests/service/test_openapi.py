@@ -11,7 +11,7 @@ from openapi_spec_validator import validate
 
 from fleetcast.admin.openapi import document
 from fleetcast.config.sections import Limits
-from fleetcast.http.app import ROUTES
+from fleetcast.http.routes import ROUTES
 from fleetcast.surface.error_codes import ERROR_CODES
 
 from .service import running

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fleetcast.errors import refused
 from fleetcast.grpc.answers import error_status
 from fleetcast.grpc.call import Call
+from fleetcast.logs import Served
+from fleetcast.surface.accounting import Accounting
 from fleetcast.surface.shares import Share
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
-    from fleetcast.grpc.accounting import Accounting
     from fleetcast.grpc.call import Context
+    from fleetcast.grpc.services import GrpcServices
 
     Unary = Callable[[Any, Call], Awaitable[bytes]]
     Stream = Callable[[Any, Call], AsyncIterator[bytes]]
@@ -25,10 +28,10 @@ _CANCELLED = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemEx
 
 
 class CallBoundary:
-    """FairQueue what handlers raise into statuses, and bounds the calls that need no key."""
+    """Makes statuses of what handlers raise, and bounds the calls that need no key."""
 
-    def __init__(self, accounting: Accounting) -> None:
-        self._accounting = accounting
+    def __init__(self, services: GrpcServices) -> None:
+        self._accounting = Accounting("grpc", services.counters, services.access_log)
         self._keyless = Share()
 
     def unary(
@@ -45,7 +48,7 @@ class CallBoundary:
             except BaseException as error:
                 await self._fail(error, call, began)
                 raise
-            self._accounting.end(began, call, "OK", "", len(response))
+            self._end(began, call, "OK", "", len(response))
             return response
 
         return serve
@@ -65,7 +68,7 @@ class CallBoundary:
             except BaseException as error:
                 await self._fail(error, call, began)
                 raise
-            self._accounting.end(began, call, "OK", "", sent_bytes)
+            self._end(began, call, "OK", "", sent_bytes)
 
         return serve
 
@@ -85,8 +88,27 @@ class CallBoundary:
     async def _fail(self, error: BaseException, call: Call, began: float) -> None:
         """Ends the call with the status of the error, which raises; a cancelled one has ended."""
         if isinstance(error, _CANCELLED):
-            self._accounting.end(began, call, "CANCELLED", "", 0)
+            self._end(began, call, "CANCELLED", "", 0)
         else:  # also a panic of the engine, which is no `Exception`
             answer = error_status(error)
-            self._accounting.end(began, call, answer.status.name, answer.details, 0)
+            self._end(began, call, answer.status.name, answer.details, 0)
             await call.context.abort(answer.status, answer.details, answer.trailers)
+
+    def _end(self, began: float, call: Call, status: str, details: str, sent_bytes: int) -> None:
+        """Accounts for a call that has its status; `details` are those of an error."""
+        identity = call.identity
+        served = Served(
+            call.request_id,
+            "grpc",
+            call.route,
+            status,
+            details.partition(":")[0] or None,
+            None if identity is None else identity.tenant_key,
+            None if identity is None else identity.key_id,
+            call.context.peer(),
+            time.perf_counter() - began,
+            bytes_in=call.received_bytes,
+            bytes_out=sent_bytes,
+            process="grpc",
+        )
+        self._accounting.end(served, None if identity is None else identity.account_id)

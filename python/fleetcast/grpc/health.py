@@ -1,15 +1,15 @@
-"""Whether writes would be accepted now, and `grpc.health.v1.Health`, which tells it."""
+"""Readiness for writes, and `grpc.health.v1.Health`, which reports it."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from fleetcast.errors import refused
 from fleetcast.grpc.names import SERVICES
 from fleetcast.protobuf import integer, texts
+from fleetcast.surface.readiness import Dependencies, well
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -18,40 +18,30 @@ if TYPE_CHECKING:
     from fleetcast.surface.services import Probe
 
 _PING_SECONDS = 1.0
-_PROBE_THREADS = 4  # a probe that hangs keeps its thread; the others must not wait behind it
 _WATCH_SECONDS = 5.0
 _READ_SECONDS = 15.0
 
 _SERVING, _NOT_SERVING, _SERVICE_UNKNOWN = 1, 2, 3
-
-logger = logging.getLogger(__name__)
 
 
 class WriteReadiness:
     """Asks the dependencies anew whenever it is asked, for one second at most."""
 
     def __init__(self, probes: Mapping[str, Probe]) -> None:
-        self._probes = probes
-        self._pool = ThreadPoolExecutor(_PROBE_THREADS, thread_name_prefix="health")
+        self._dependencies = Dependencies(probes)
         self.leaving = asyncio.Event()
         """Set when the server is about to stop."""
 
     async def is_ready(self) -> bool:
-        """Whether every dependency answers in time. What is wrong goes to the log only."""
+        """Tells whether every dependency answers in time, and the server goes on."""
         if self.leaving.is_set():
             return False
-        loop = asyncio.get_running_loop()
-        asked = [loop.run_in_executor(self._pool, probe) for probe in self._probes.values()]
-        try:
+        asked = self._dependencies.ask()
+        answers = map(asyncio.wrap_future, asked.values())
+        with suppress(TimeoutError):
             async with asyncio.timeout(_PING_SECONDS):
-                answers = await asyncio.gather(*asked, return_exceptions=True)
-        except TimeoutError:
-            logger.warning("a dependency does not answer in time")
-            return False
-        for name, answer in zip(self._probes, answers, strict=True):
-            if isinstance(answer, BaseException):
-                logger.warning("%s is not well: %s", name, answer)
-        return not any(isinstance(answer, BaseException) for answer in answers)
+                await asyncio.gather(*answers, return_exceptions=True)
+        return all(well(asked, 0.0).values())
 
 
 class Health:
@@ -70,13 +60,13 @@ class Health:
     async def watch(self, _requests: object, call: Call) -> AsyncIterator[bytes]:
         """The status of one service, and every change of it."""
         service = await _service(call)
-        told = b""
+        sent = b""
         while True:
             status = integer(1, _SERVICE_UNKNOWN)
             if service in SERVICES:
                 status = await self._status()
-            if status != told:
-                told = status
+            if status != sent:
+                sent = status
                 yield status
             if self._vitals.leaving.is_set():
                 return

@@ -8,18 +8,17 @@ more than what the transport lets through.
 from __future__ import annotations
 
 import asyncio
-import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts import ControlStoreUnavailable, InvalidKey
-from fleetcast.errors import StoreError, StoreFull, TenantFull, refused
-from fleetcast.grpc.accounting import audit_failure
+from fleetcast.errors import StoreError, refused
 from fleetcast.grpc.admission import Admission, OverShare
 from fleetcast.grpc.threads import Threads
-from fleetcast.metrics import Writes
 from fleetcast.protobuf import delimited, integer
+from fleetcast.surface.accounting import audit_key
 from fleetcast.surface.shares import KeyOwners
+from fleetcast.surface.stores import TenantStores
 
 if TYPE_CHECKING:
     from fleetcast.accounts import Identity
@@ -37,8 +36,6 @@ _REFUSAL_SECONDS = 1.0
 _READ_SECONDS = 120.0  # a full message takes that long over 1 Mbit/s
 _OK = integer(1, 1)
 
-logger = logging.getLogger(__name__)
-
 
 class TelemetryIngest:
     """The two methods of the service."""
@@ -46,7 +43,7 @@ class TelemetryIngest:
     def __init__(self, services: GrpcServices, readiness: WriteReadiness) -> None:
         self._services = services
         self._vitals = readiness
-        self._writes = Writes(services.counters, "grpc")
+        self._stores = TenantStores(services, "grpc")
         self._owners = KeyOwners()
         self._arriving = Admission(services.counters)
         self._calls = Admission(services.counters)
@@ -69,7 +66,7 @@ class TelemetryIngest:
         try:
             body = await call.message(_READ_SECONDS)
             call.received_bytes = len(body)
-            result = await self._store(identity, body)
+            result = await self._store(call, identity, body)
         finally:
             self._calls.leave(identity.account_id, 1)
         return (
@@ -100,7 +97,13 @@ class TelemetryIngest:
         try:
             identity = await self._authenticated(key, owner)
         except InvalidKey:
-            audit_failure(call, key or "")
+            audit_key(
+                "authentication failed",
+                key,
+                request_id=call.request_id,
+                client=call.context.peer(),
+                transport="grpc",
+            )
             raise
         finally:
             self._calls.leave(owner, 1)
@@ -129,47 +132,24 @@ class TelemetryIngest:
             raise ControlStoreUnavailable(message)
         return checked.result()
 
-    async def _store(self, identity: Identity, body: bytes) -> WriteResult:
+    async def _store(self, call: Call, identity: Identity, body: bytes) -> WriteResult:
         """Writes in a thread, to the end even when the client does not wait for it."""
         account = identity.account_id
         self._bytes.enter(account, len(body), self._services.settings().ingest.buffer_bytes_max)
-        return await self._write_threads.run(account, partial(self._write, identity, body))
+        job = partial(self._write, call.request_id, identity, body)
+        return await self._write_threads.run(account, job)
 
-    def _write(self, identity: Identity, body: bytes) -> WriteResult:
+    def _write(self, request_id: str, identity: Identity, body: bytes) -> WriteResult:
         try:
-            return self._written(identity, body)
+            plane = self._stores.open(identity, request_id)
+            settings = self._services.settings()
+            records_max = settings.grpc.records_per_call_max
+            try:
+                return self._stores.write(
+                    plane.write_protobuf, body, identity, settings, records_max=records_max
+                )
+            except StoreError as error:
+                self._stores.release(identity, plane, error)
+                raise
         finally:
             self._bytes.leave(identity.account_id, len(body))
-
-    def _written(self, identity: Identity, body: bytes) -> WriteResult:
-        try:
-            plane = self._services.engine.plane(identity.account_id, identity.tenant_key)
-        except StoreError as error:
-            # The log says what the client is not told; the message says all.
-            logger.error("store cannot be opened: %s", error)  # noqa: TRY400
-            raise refused("tenant_unavailable") from error
-        settings = self._services.settings()
-        try:
-            result = plane.write_protobuf(
-                body,
-                batch_records_max=settings.grpc.records_per_call_max,
-                buffer_bytes_max=settings.ingest.queue_bytes_max,
-                **settings.limits.of_batch,
-            )
-        except TenantFull as refusal:
-            self._writes.tenant_full(identity.tenant_key, refusal)
-            raise
-        except StoreFull:
-            raise
-        except StoreError:
-            # A store that failed is opened anew by the next call; a full disk needs no such thing.
-            self._services.engine.release(identity.account_id, plane)
-            raise
-        self._writes.stored(
-            identity.tenant_key,
-            accepted=result.accepted_count,
-            rejected=len(result.rejected_indices),
-            clamped=result.clamped_count,
-            commit_seconds=result.commit_seconds,
-        )
-        return result

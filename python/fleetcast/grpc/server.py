@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import grpc
 import grpc.aio
 
-from fleetcast.grpc.accounting import Accounting
 from fleetcast.grpc.boundary import CallBoundary
 from fleetcast.grpc.health import Health, WriteReadiness
 from fleetcast.grpc.ingest import TelemetryIngest
@@ -73,7 +72,7 @@ def _handlers(
     Nothing is decoded before the key is checked, and a call that sends no message is under a
     handler's deadline, not in the library's hands.
     """
-    boundary = CallBoundary(Accounting(services))
+    boundary = CallBoundary(services)
     settings = services.settings()
     health = Health(readiness)
     methods: _Methods = {

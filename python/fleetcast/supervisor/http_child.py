@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fleetcast.composition.services import http_application
 from fleetcast.composition.shared_settings import Live, SharedSettings
-from fleetcast.http.accounting import Refusals
+from fleetcast.http.malformed import MalformedRequests
 from fleetcast.http.server.arbiter import HttpServer
 from fleetcast.http.server.limits import ConnectionLimits
 from fleetcast.installation.directory import DataDirectory
@@ -45,7 +45,7 @@ def main() -> None:
             counters.put(unsent, unsent_bytes)
 
         server.observe = observe
-        server.malformed = Refusals(counters, write_served).note
+        server.malformed = MalformedRequests(counters, write_served).note
         with http_application(
             directory, configuration.master_key, shared_settings, counters, configuration.run
         ) as application:

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 from fleetcast.engine import format_time
 from fleetcast.http.answers import encode
-from fleetcast.http.call import Call
 
 if TYPE_CHECKING:
     import falcon
 
+    from fleetcast.http.request_state import RequestState
     from fleetcast.http.services import HttpServices
 
 
 _NS_PER_SECOND = 1_000_000_000
 
 
-class AccountState:
+class AccountResource:
     """For any valid key."""
 
     def __init__(self, services: HttpServices) -> None:
@@ -25,10 +25,10 @@ class AccountState:
 
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
         """Raises `StoreError`, `ControlStoreUnavailable`."""
-        call = Call.of(request)
-        identity = call.identity
+        state: RequestState = request.context.state
+        identity = state.identity
         limits = self._services.settings.limits
-        stats = call.plane.stats()
+        stats = state.plane.stats()
         created_at = identity.created_at
         requests_total = self._services.requests_total(identity.account_id)
         response.data = encode(

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 from fleetcast.errors import refused
 from fleetcast.forecast.families import FAMILIES
 from fleetcast.http.answers import encode
-from fleetcast.http.call import Call
 from fleetcast.http.resources.params import Query, is_text
 
 if TYPE_CHECKING:
     import falcon
 
+    from fleetcast.http.request_state import RequestState
     from fleetcast.http.services import HttpServices
 
 _PARAMETERS = ("model_family", "link_ids", "horizon_minutes")
 _DEFAULT_FAMILY = "snr"
 
 
-class Predictions:
+class PredictionsResource:
     """Forecasts of named links or pools."""
 
     def __init__(self, services: HttpServices) -> None:
@@ -29,7 +29,7 @@ class Predictions:
 
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
         """Raises `Refused`, `StoreError`, `PredictionStoreUnavailable`."""
-        call = Call.of(request)
+        state: RequestState = request.context.state
         query = Query(request.query_string)
         self._check_enabled(query)
         for name in query.names:
@@ -40,7 +40,7 @@ class Predictions:
         family, horizon = self._values(query)
         assert self._predictor is not None  # noqa: S101 - a family is enabled
         document = self._predictor.answer(
-            call.plane, call.identity.account_id, family, entity_ids, horizon
+            state.plane, state.identity.account_id, family, entity_ids, horizon
         )
         response.data = encode(document)
 

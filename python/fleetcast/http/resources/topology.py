@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, cast
 
 from fleetcast.engine import AGGREGATIONS, INTERVALS, parse_time
 from fleetcast.http.answers import encode
-from fleetcast.http.call import Call
 from fleetcast.http.resources.params import Query, check_characters
 
 if TYPE_CHECKING:
     import falcon
 
     from fleetcast.config import Settings
-    from fleetcast.engine import Aggregation, Interval
+    from fleetcast.engine import Aggregation, Interval, Plane
     from fleetcast.http.services import Simulate
 
 _NOTHING = b'"entities":[]}'
@@ -24,7 +23,7 @@ _ENTITY_IDS_MAX = 16
 _NS_PER_SECOND = 1_000_000_000
 
 
-class Latest:
+class LatestResource:
     """The newest sample of every entity in a window.
 
     `simulate` gives entities and the `simulation` object of an instant where nothing was observed,
@@ -48,7 +47,7 @@ class Latest:
         query.finish()
         if measurement is not None:
             check_characters("measurement", measurement)
-        plane = Call.of(request).plane
+        plane: Plane = request.context.state.plane
         chunks = plane.latest_json_chunks(
             as_of_ns=as_of_ns,
             freshness_ns=round(freshness * _NS_PER_SECOND),
@@ -67,7 +66,7 @@ class Latest:
     on_head = on_get
 
 
-class Series:
+class SeriesResource:
     """Channels of named entities over a window."""
 
     def __init__(self, settings: Settings) -> None:
@@ -90,7 +89,8 @@ class Series:
         check_characters("entity_id", *entity_ids)
         check_characters("measurement", measurement)
         check_characters("fields", *channels)
-        chunks = Call.of(request).plane.series_json_chunks(
+        plane: Plane = request.context.state.plane
+        chunks = plane.series_json_chunks(
             entity_ids=entity_ids,
             start_ns=start_ns,
             end_ns=end_ns,

@@ -1,0 +1,100 @@
+"""The Falcon middleware: runs the pipeline before a handler, and completes each answer."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from fleetcast.http.cors import Cors
+from fleetcast.http.headers import COMMON_HEADERS, REQUEST_ID_HEADER
+from fleetcast.http.request_state import RequestState
+from fleetcast.logs import Served
+from fleetcast.metrics.surfaces import OTHER
+from fleetcast.surface.accounting import Accounting
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import falcon
+
+    from fleetcast.accounts import Identity
+    from fleetcast.http.pipeline import Stage
+    from fleetcast.http.services import HttpServices
+
+_CONTINUE = 100
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class Middleware:
+    """`stages` are run in their order; one that completes the answer is the last."""
+
+    def __init__(self, services: HttpServices, stages: Sequence[Stage]) -> None:
+        self._accounting = Accounting("http", services.counters, services.access_log)
+        self._stages = stages
+        self._cors = Cors(services.settings.http.cors_origins)
+
+    def state(self, request: falcon.Request, response: falcon.Response) -> RequestState:
+        """The state of a request, which begins now where Falcon has refused it before."""
+        state = getattr(request.context, "state", None)
+        if state is None:
+            state = request.context.state = RequestState(
+                request, response, self._accounting.begin()
+            )
+        return state
+
+    def process_request(self, request: falcon.Request, response: falcon.Response) -> None:
+        """Raises what a stage raises."""
+        state = self.state(request, response)
+        for stage in self._stages:
+            stage(state)
+            if response.complete:
+                return
+
+    def process_response(
+        self,
+        request: falcon.Request,
+        response: falcon.Response,
+        _resource: object,
+        _succeeded: bool,  # noqa: FBT001 - Falcon's signature
+    ) -> None:
+        """Adds the headers that all answers have, and accounts for the request."""
+        state = self.state(request, response)
+        # They know each other; without this their bodies would wait for the garbage collector.
+        request.context.state = None
+        for name, value in COMMON_HEADERS:
+            response.set_header(name, value)
+        response.set_header(REQUEST_ID_HEADER, state.request_id)
+        self._cors.apply(request, response)
+        if response.status_code == _CONTINUE:
+            self._accounting.interrupt()
+        else:
+            self._account(state, request, response)
+
+    def _account(
+        self, state: RequestState, request: falcon.Request, response: falcon.Response
+    ) -> None:
+        seconds = time.perf_counter() - state.began
+        identity: Identity | None = getattr(state, "identity", None)
+        method = request.method
+        length = request.env.get("CONTENT_LENGTH") or "0"
+        served = Served(
+            state.request_id,
+            method if method in _METHODS else OTHER,
+            state.path,
+            response.status_code,
+            state.code,
+            None if identity is None else identity.tenant_key,
+            None if identity is None else identity.key_id,
+            getattr(state, "address", request.remote_addr),
+            seconds,
+            bytes_in=int(length) if length.isascii() and length.isdigit() else 0,
+            bytes_out=0 if method == "HEAD" else _body_bytes(response),
+            process="http",
+        )
+        self._accounting.end(served, None if identity is None else identity.account_id)
+
+
+def _body_bytes(response: falcon.Response) -> int:
+    """Length of the body: one piece of bytes, or a list of them."""
+    pieces = response.stream if isinstance(response.stream, list) else [response.data or b""]
+    return sum(map(len, pieces))

@@ -1,0 +1,64 @@
+"""Accounts of requests: counters, usage, the access log, and the audit log of bad keys."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from fleetcast.accounts.key_text import read_key_text
+from fleetcast.logs import audit
+from fleetcast.metrics import Requests
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fleetcast.logs import Served
+    from fleetcast.metrics import Counters
+
+
+class Accounting:
+    """Begins and ends with each request of one surface, `http` or `grpc`."""
+
+    def __init__(
+        self, surface: str, counters: Counters, access_log: Callable[[Served], None]
+    ) -> None:
+        self._requests = Requests(counters, surface)
+        self._log = access_log
+
+    def begin(self) -> float:
+        """Counts a request as under way, and gives the instant at which it began."""
+        self._requests.began()
+        return time.perf_counter()
+
+    def interrupt(self) -> None:
+        """Forgets a request that is not whole yet: it begins anew when it is."""
+        self._requests.interrupted()
+
+    def end(self, served: Served, account_id: str | None) -> None:
+        """Counts and logs a request that has its answer, for its account if it is known."""
+        self._requests.ended(
+            served.method,
+            served.route,
+            served.status,
+            served.seconds,
+            code=served.error,
+            account_id=account_id,
+        )
+        self._log(served)
+
+    def refuse(self, served: Served) -> None:
+        """Counts and logs one that was refused before it was a request."""
+        self._requests.refused(served.method, served.route, served.status, str(served.error))
+        self._log(served)
+
+
+def audit_key(event: str, key: str | None, *, request_id: str, client: str, transport: str) -> None:
+    """Notes in the audit log what happened to a key, of which it tells the id alone."""
+    text = read_key_text(key or "")
+    audit(
+        event,
+        request_id=request_id,
+        client=client,
+        key_id=None if text is None else text.key_id,
+        transport=transport,
+    )

@@ -1,0 +1,46 @@
+"""Signs of life of what a service depends on, asked for anew with each question."""
+
+from __future__ import annotations
+
+import logging
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from concurrent.futures import Future
+
+    from fleetcast.surface.services import Probe
+
+_THREADS = 4  # a probe that hangs keeps its thread; the others must not wait behind it
+
+logger = logging.getLogger(__name__)
+
+
+class Dependencies:
+    """Probes by the name of what they ask, each run in a thread."""
+
+    def __init__(self, probes: Mapping[str, Probe], threads: int = _THREADS) -> None:
+        self._probes = probes
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="probe")
+
+    def ask(self) -> dict[str, Future[None]]:
+        """Asks all of them at once."""
+        return {name: self._pool.submit(probe) for name, probe in self._probes.items()}
+
+
+def well(asked: Mapping[str, Future[None]], seconds: float) -> dict[str, bool]:
+    """Tells which dependencies answer in time. The log alone says what is wrong."""
+    until = time.monotonic() + seconds
+    return {name: _is_well(name, future, until) for name, future in asked.items()}
+
+
+def _is_well(name: str, future: Future[None], until: float) -> bool:
+    try:
+        future.result(timeout=max(until - time.monotonic(), 0.0))
+    except Exception as error:  # noqa: BLE001 - whatever it raises, it is not well
+        future.cancel()
+        logger.warning("dependency %s is not well: %r", name, error)
+        return False
+    return True

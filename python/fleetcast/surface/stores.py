@@ -1,0 +1,72 @@
+"""Stores of tenants as a surface uses them: opened, written to, opened anew after a failure."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from fleetcast.errors import StoreError, StoreFull, TenantFull, refused
+from fleetcast.metrics import Writes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fleetcast.accounts import Identity
+    from fleetcast.config import Settings
+    from fleetcast.engine import Plane, WriteResult
+    from fleetcast.surface.services import SurfaceServices
+
+logger = logging.getLogger(__name__)
+
+
+class TenantStores:
+    """The stores behind one surface; records that it writes are counted for its `transport`."""
+
+    def __init__(self, services: SurfaceServices, transport: str) -> None:
+        self._engine = services.engine
+        self._writes = Writes(services.counters, transport)
+
+    def open(self, identity: Identity, request_id: str) -> Plane:
+        """The open store of an account. Raises `Refused` (`tenant_unavailable`)."""
+        try:
+            return self._engine.plane(identity.account_id, identity.tenant_key)
+        except StoreError as error:
+            # The client learns nothing of this; the message says all.
+            logger.error(  # noqa: TRY400
+                "store cannot be opened: %s", error, extra={"request_id": request_id}
+            )
+            raise refused("tenant_unavailable") from error
+
+    def release(self, identity: Identity, plane: Plane, error: StoreError) -> None:
+        """Has a store that failed opened anew by the next request; a full disk needs no such."""
+        if not isinstance(error, StoreFull):
+            self._engine.release(identity.account_id, plane)
+
+    def write(
+        self,
+        write: Callable[..., WriteResult],
+        body: bytes,
+        identity: Identity,
+        settings: Settings,
+        *,
+        records_max: int,
+    ) -> WriteResult:
+        """Writes one batch by a method of its plane. Raises `Refused`, `StoreError`."""
+        try:
+            result = write(
+                body,
+                batch_records_max=records_max,
+                buffer_bytes_max=settings.ingest.queue_bytes_max,
+                **settings.limits.of_batch,
+            )
+        except TenantFull as refusal:
+            self._writes.tenant_full(identity.tenant_key, refusal)
+            raise
+        self._writes.stored(
+            identity.tenant_key,
+            accepted=result.accepted_count,
+            rejected=len(result.rejected_indices),
+            clamped=result.clamped_count,
+            commit_seconds=result.commit_seconds,
+        )
+        return result
