@@ -7,6 +7,7 @@ from collections import defaultdict
 import pytest
 
 from tests.tidy import prose, python, rust
+from tests.tidy.assertions import without_assertion
 from tests.tidy.files import ROOT, files
 from tests.tidy.graph import circles
 from tests.tidy.python import imports
@@ -175,3 +176,7 @@ def test_the_glossary_is_sorted():
     rows = re.findall(r"^\| (.+?) \|", (ROOT / "docs" / "glossary.md").read_text(), re.MULTILINE)
     assert rows[0] == "word"
     assert rows[1:] == sorted(rows[1:], key=str.lower)
+
+
+def test_every_test_asserts_something():
+    assert without_assertion() == []

@@ -188,6 +188,7 @@ def test_the_certificate_is_good_for_this_host(data):
                     done.append(side)
                 except ssl.SSLWantReadError:
                     continue
+        assert near.version() == far.version() is not None
 
 
 def test_compact_stats_and_verify_go_through_every_tenant(call, data, tmp_path):

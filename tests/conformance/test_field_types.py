@@ -33,8 +33,8 @@ def test_e1_another_measurement_may_have_another(tenant):
 
 def test_e1_another_tenant_may_have_another(tenant, accounts):
     other = accounts.tenant()
-    tenant.write(record(at(1), status="up"))
-    other.write(record(at(1), status=1))
+    assert tenant.write(record(at(1), status="up"))["accepted_count"] == 1
+    assert other.write(record(at(1), status=1))["accepted_count"] == 1
 
 
 def test_e1_another_entity_may_not(tenant):

@@ -340,6 +340,7 @@ def test_f11_a_full_disk(service, accounts, disk):
     finally:
         ballast.unlink()
     resumes(service, tenant, acknowledged)
+    assert acknowledged > 0
 
 
 def limit_files(service, size):
@@ -359,3 +360,4 @@ def test_f11_a_quota(service, accounts):
     finally:
         limit_files(service, resource.RLIM_INFINITY)
     resumes(service, tenant, 1000)
+    assert other.entities()[0]["fields"] == {"n": 5.0}
