@@ -12,8 +12,7 @@ use fleetcast_core::model::aggregate::{Aggregation, Interval};
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::model::time::{SECOND_NS, write_rfc3339};
 use fleetcast_core::plane::{Acknowledge, Due, Plane, Written};
-use fleetcast_core::query::answer::AnswerBounds;
-use fleetcast_core::query::request::{SeriesLimits, SeriesQuery};
+use fleetcast_core::query::{AnswerBounds, SeriesLimits, SeriesQuery};
 use fleetcast_core::wire::Format;
 
 const BODY_RECORDS: u32 = 1_000;

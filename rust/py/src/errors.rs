@@ -9,8 +9,7 @@ use fleetcast_core::model::aggregate::Interval;
 use fleetcast_core::model::error::Error;
 use fleetcast_core::model::fault::{Fault, Refusal, Step};
 use fleetcast_core::plane::WriteError;
-use fleetcast_core::query::MEASUREMENTS;
-use fleetcast_core::query::request::QueryRefusal;
+use fleetcast_core::query::{MEASUREMENTS, QueryRefusal};
 
 create_exception!(fleetcast._core, Refused, PyException);
 create_exception!(fleetcast._core, TenantFull, Refused);

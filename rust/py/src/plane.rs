@@ -15,10 +15,8 @@ use fleetcast_core::model::limits::{
     POINTS_MAX, RAW_SPAN_SECONDS_MAX, TAGS_MAX, TENANT_FIELDS_MAX, TENANT_SERIES_MAX, WriteLimits,
 };
 use fleetcast_core::plane::{self, Acknowledge, Due};
-use fleetcast_core::query::answer::AnswerBounds;
 use fleetcast_core::query::latest::LatestView;
-use fleetcast_core::query::request::{QueryRefusal, SeriesLimits, SeriesRequest};
-use fleetcast_core::query::{self, Frame};
+use fleetcast_core::query::{self, AnswerBounds, Frame, QueryRefusal, SeriesLimits, SeriesRequest};
 use fleetcast_core::wire::Format;
 
 use crate::arrow::ArrowStream;

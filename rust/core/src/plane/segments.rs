@@ -10,9 +10,8 @@ use crate::model::batch::Table;
 use crate::model::catalog::{Catalog, MeasurementIndex};
 use crate::model::error::{Error, Result};
 use crate::model::limits::{SEGMENT_INDEX_BYTES_MAX, SEGMENT_PARTS_BYTES_MAX};
-use crate::query::collector::Collector;
 use crate::query::latest::Latest;
-use crate::query::select::Selection;
+use crate::query::{Collector, Selection};
 use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::segment::{BlockEntry, HOUR_NS, Part, Segment, hour_of};
 use crate::storage::store::SegmentId;
@@ -135,7 +134,7 @@ impl Plane {
             let plain = |part| self.part(&entry.id, &open.segment, part);
             let mut decoded = vec![(times_ns.clone(), None)];
             let left_out;
-            if let Some(aggregation) = collector.takes_hours()
+            if let Some(aggregation) = collector.hourly_aggregation()
                 && block.has_statistics()
                 && block.overlaps(&hours_ns)
             {

@@ -1,36 +1,17 @@
-//! The answer of a series read: rows per entity, the common time cut, and its JSON.
+//! The answer of a series read, and its JSON.
 
 use std::collections::HashMap;
 
 use foldhash::fast::RandomState;
 
 use super::request::SeriesQuery;
+use super::rows::{Channel, EntityRows};
 use crate::model::batch::Rows;
 use crate::model::json::{self, Chunks};
 use crate::model::names::FieldId;
 
 /// Numbers appended to an answer at a time.
 const STRETCH: usize = 1024;
-
-/// Rows of one entity: ascending times, and the channels that have a value.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct EntityRows {
-    /// Time of each row.
-    pub times_ns: Vec<i64>,
-    /// The channels, each once and with a value at least.
-    pub channels: Vec<Channel>,
-}
-
-/// Values of one field in the rows of an entity.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Channel {
-    /// The field.
-    pub field: FieldId,
-    /// The rows that have a value.
-    pub rows: Rows,
-    /// The values, in the order of the rows.
-    pub values: Vec<f64>,
-}
 
 /// The whole answer.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,21 +24,6 @@ pub struct SeriesAnswer {
     pub names: HashMap<FieldId, Box<str>, RandomState>,
     /// Where to go on when a bound cut the answer short.
     pub next_start_ns: Option<i64>,
-}
-
-/// How much an answer may hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AnswerBounds {
-    /// Rows of all entities.
-    pub points_max: usize,
-    /// Values of all entities, times and nulls included: the rows of an entity times one more
-    /// than its channels.
-    pub values_max: usize,
-}
-
-impl AnswerBounds {
-    /// None, for callers inside the machine.
-    pub const NONE: Self = Self { points_max: usize::MAX, values_max: usize::MAX };
 }
 
 impl SeriesAnswer {
@@ -185,19 +151,6 @@ fn write_name(out: &mut Vec<u8>, name: Option<&str>) {
     match name {
         Some(name) => json::write_string(out, name),
         None => out.extend_from_slice(b"null"),
-    }
-}
-
-#[cfg(test)]
-impl EntityRows {
-    /// The value of a field in each row.
-    pub(super) fn cells(&self, field: FieldId) -> Vec<Option<f64>> {
-        let channel = self.channels.iter().find(|channel| channel.field == field);
-        let cell = |row: usize| {
-            let channel = channel?;
-            channel.values[channel.rows.within(&(row..row + 1))].first().copied()
-        };
-        (0..self.times_ns.len()).map(cell).collect()
     }
 }
 

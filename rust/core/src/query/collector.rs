@@ -8,7 +8,7 @@ use crate::model::names::FieldId;
 
 /// Consecutive rows of a table that belong to one entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct RowRun {
     /// Index of the entity in the request.
     pub entity: u32,
     /// The rows.
@@ -16,30 +16,30 @@ pub struct Run {
 }
 
 /// Consecutive rows of a table.
-pub trait Stretch {
+pub trait RowRange {
     /// The rows.
     fn rows(&self) -> &Range<usize>;
 }
 
-impl Stretch for Run {
+impl RowRange for RowRun {
     fn rows(&self) -> &Range<usize> {
         &self.rows
     }
 }
 
 /// The rows of a table that are wanted.
-pub struct Picked<'a> {
+pub struct SelectedRows<'a> {
     /// In write order within each entity.
-    pub runs: Vec<Run>,
+    pub runs: Vec<RowRun>,
     /// The times of all rows of the table.
     pub times_ns: &'a [i64],
 }
 
-impl<'a> Picked<'a> {
+impl<'a> SelectedRows<'a> {
     /// Those rows of `runs` whose time lies in `wanted_ns`.
-    pub(super) fn new(runs: &[Run], times_ns: &'a [i64], wanted_ns: &Range<i64>) -> Self {
-        let mut picked = Vec::with_capacity(runs.len());
-        for Run { entity, rows } in runs {
+    pub(super) fn new(runs: &[RowRun], times_ns: &'a [i64], wanted_ns: &Range<i64>) -> Self {
+        let mut selected = Vec::with_capacity(runs.len());
+        for RowRun { entity, rows } in runs {
             let mut start = rows.start;
             for stretch in times_ns[rows.clone()]
                 .chunk_by(|a, b| wanted_ns.contains(a) == wanted_ns.contains(b))
@@ -47,30 +47,30 @@ impl<'a> Picked<'a> {
                 let rows = start..start + stretch.len();
                 start = rows.end;
                 if wanted_ns.contains(&stretch[0]) {
-                    picked.push(Run { entity: *entity, rows });
+                    selected.push(RowRun { entity: *entity, rows });
                 }
             }
         }
-        Self { runs: picked, times_ns }
+        Self { runs: selected, times_ns }
     }
 }
 
 /// The values of a column of numbers, which some rows may lack.
-pub struct Cells<'a> {
+pub struct ColumnValues<'a> {
     rows: &'a Rows,
     values: &'a [f64],
 }
 
-impl<'a> Cells<'a> {
+impl<'a> ColumnValues<'a> {
     /// The `values` of a column in these `rows`.
     pub(super) const fn new(rows: &'a Rows, values: &'a [f64]) -> Self {
         Self { rows, values }
     }
 
     /// Visits those of `runs`, which ascend without overlapping, in which the column has values: its
-    /// index, the run itself, and the places of the values. Costs the values where they are few.
+    /// index, the run itself, and the indices of the values. Costs the values where they are few.
     #[inline]
-    pub fn each_within<R: Stretch>(
+    pub fn for_each_run<R: RowRange>(
         &self,
         runs: &[R],
         mut visit: impl FnMut(usize, &R, Range<usize>),
@@ -81,33 +81,33 @@ impl<'a> Cells<'a> {
             }
             return;
         };
-        let (mut at, mut place) = (0, 0);
-        while let Some(row) = present.get(place).map(|row| *row as usize) {
+        let (mut at, mut index) = (0, 0);
+        while let Some(row) = present.get(index).map(|row| *row as usize) {
             at += runs[at..].partition_point(|run| run.rows().end <= row);
             let Some(run) = runs.get(at) else { return };
             let rows = run.rows();
-            let rest = &present[place..];
-            let start = place + rest.partition_point(|row| (*row as usize) < rows.start);
+            let rest = &present[index..];
+            let start = index + rest.partition_point(|row| (*row as usize) < rows.start);
             // There are no more values than rows.
             let rest = &present[start..present.len().min(start + rows.len())];
-            place = start + rest.partition_point(|row| (*row as usize) < rows.end);
-            if start < place {
-                visit(at, run, start..place);
+            index = start + rest.partition_point(|row| (*row as usize) < rows.end);
+            if start < index {
+                visit(at, run, start..index);
                 at += 1;
             }
         }
     }
 
-    /// The values at some places.
+    /// The values at some indices.
     #[must_use]
-    pub fn values(&self, places: Range<usize>) -> &'a [f64] {
-        &self.values[places]
+    pub fn values(&self, indices: Range<usize>) -> &'a [f64] {
+        &self.values[indices]
     }
 
-    /// The row of the value at a place.
+    /// The row of the value at an index.
     #[must_use]
-    pub fn row_at(&self, place: usize) -> usize {
-        self.rows.row_at(place)
+    pub fn row_at(&self, index: usize) -> usize {
+        self.rows.row_at(index)
     }
 }
 
@@ -115,31 +115,31 @@ impl<'a> Cells<'a> {
 /// by column.
 pub trait Collector {
     /// Where the values of announced records go.
-    type Marks;
+    type Targets;
 
     /// Records of a table; the answer is handed back with each column of their values.
-    fn records(&mut self, picked: &Picked<'_>) -> Self::Marks;
+    fn records(&mut self, selected: &SelectedRows<'_>) -> Self::Targets;
 
     /// The values of those records in one field.
     fn values(
         &mut self,
-        picked: &Picked<'_>,
-        marks: &Self::Marks,
+        selected: &SelectedRows<'_>,
+        targets: &Self::Targets,
         field: FieldId,
-        cells: &Cells<'_>,
+        cells: &ColumnValues<'_>,
     );
 
     /// Whether so much is held that no more needs to be collected: the answer ends before.
     fn is_full(&self) -> bool;
 
     /// For which aggregation whole hours will do; `None` where records are wanted.
-    fn takes_hours(&self) -> Option<Aggregation> {
+    fn hourly_aggregation(&self) -> Option<Aggregation> {
         None
     }
 
     /// All samples of an entity's field in the hour from `start_ns` on that one block has; only
-    /// called where [`Self::takes_hours`] says for what.
-    fn hour(&mut self, _entity: u32, _start_ns: i64, _field: FieldId, _fold: &Fold) {}
+    /// called where [`Self::hourly_aggregation`] says for what.
+    fn add_hour(&mut self, _entity: u32, _start_ns: i64, _field: FieldId, _fold: &Fold) {}
 }
 
 /// Hands `collector` a table of rows of entity 0, each a time and a value or none in each field
@@ -150,14 +150,19 @@ pub(super) fn offer<const FIELDS: usize>(
     rows: &[(i64, [Option<f64>; FIELDS])],
 ) {
     let times_ns: Vec<i64> = rows.iter().map(|(time_ns, _)| *time_ns).collect();
-    let runs = [Run { entity: 0, rows: 0..rows.len() }];
-    let picked = Picked::new(&runs, &times_ns, &(i64::MIN..i64::MAX));
-    let marks = collector.records(&picked);
+    let runs = [RowRun { entity: 0, rows: 0..rows.len() }];
+    let selected = SelectedRows::new(&runs, &times_ns, &(i64::MIN..i64::MAX));
+    let targets = collector.records(&selected);
     for (field, at) in (0..).zip(0..FIELDS) {
         let present = (0..).zip(rows).filter_map(|(row, (_, cells))| Some((row, cells[at]?)));
         let (rows, values): (Vec<u32>, Vec<f64>) = present.unzip();
         let rows = if rows.len() == times_ns.len() { Rows::All } else { Rows::Some(rows) };
-        collector.values(&picked, &marks, field, &Cells { rows: &rows, values: &values });
+        collector.values(
+            &selected,
+            &targets,
+            field,
+            &ColumnValues { rows: &rows, values: &values },
+        );
     }
 }
 
@@ -167,16 +172,16 @@ mod tests {
 
     #[test]
     fn rows_outside_the_wanted_times_part_a_run() {
-        let runs = [Run { entity: 3, rows: 1..5 }, Run { entity: 1, rows: 5..6 }];
-        let picked = Picked::new(&runs, &[5, 5, 9, 4, 6, 7], &(4..7));
-        let [first, second] = &picked.runs[..] else { panic!("{:?}", picked.runs) };
-        assert_eq!(first, &Run { entity: 3, rows: 1..2 });
-        assert_eq!(second, &Run { entity: 3, rows: 3..5 });
+        let runs = [RowRun { entity: 3, rows: 1..5 }, RowRun { entity: 1, rows: 5..6 }];
+        let selected = SelectedRows::new(&runs, &[5, 5, 9, 4, 6, 7], &(4..7));
+        let [first, second] = &selected.runs[..] else { panic!("{:?}", selected.runs) };
+        assert_eq!(first, &RowRun { entity: 3, rows: 1..2 });
+        assert_eq!(second, &RowRun { entity: 3, rows: 3..5 });
     }
 
     #[test]
     fn cells_are_found_within_runs() {
-        let runs = [0..0, 1..3, 4..5, 5..9].map(|rows| Run { entity: 0, rows });
+        let runs = [0..0, 1..3, 4..5, 5..9].map(|rows| RowRun { entity: 0, rows });
         for (rows, values, expected) in [
             (Rows::All, 9, vec![(0, 0..0), (1, 1..3), (2, 4..5), (3, 5..9)]),
             (Rows::Some(vec![0, 2, 3, 5, 6, 9]), 6, vec![(1, 1..2), (3, 3..5)]),
@@ -185,9 +190,9 @@ mod tests {
             (Rows::Some(vec![]), 0, vec![]),
         ] {
             let values = vec![1.0; values];
-            let cells = Cells { rows: &rows, values: &values };
+            let cells = ColumnValues { rows: &rows, values: &values };
             let mut found = Vec::new();
-            cells.each_within(&runs, |at, _, places| found.push((at, places)));
+            cells.for_each_run(&runs, |at, _, indices| found.push((at, indices)));
             assert_eq!(found, expected, "{rows:?}");
         }
     }

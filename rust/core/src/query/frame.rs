@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::answer::{Channel, SeriesAnswer};
+use super::answer::SeriesAnswer;
 use super::latest::{LatestTable, LatestView, ValueRef};
+use super::rows::Channel;
 use crate::model::error::{Error, Result};
 use crate::model::names::FieldId;
 
@@ -63,8 +64,8 @@ impl Frame {
         for (name, parts) in channels {
             let mut values = vec![f64::NAN; row_count];
             for (first_row, channel) in parts {
-                for (place, value) in channel.values.iter().enumerate() {
-                    values[first_row + channel.rows.row_at(place)] = *value;
+                for (index, value) in channel.values.iter().enumerate() {
+                    values[first_row + channel.rows.row_at(index)] = *value;
                 }
             }
             columns.push((name.to_owned(), FrameColumn::Float(values)));

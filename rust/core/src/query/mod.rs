@@ -1,22 +1,30 @@
-//! What the read endpoints ask, when the contract refuses it, and how it is answered.
+//! Requests of the read endpoints, their checks, and their answers.
 
-pub mod answer;
 mod budget;
-mod by_field;
-pub mod collector;
-mod cut;
-mod frame;
-pub mod latest;
+mod field_map;
+mod limits;
+mod rows;
+
+mod collector;
+mod request;
+mod truncate;
+
 mod raw;
-pub mod request;
-pub mod select;
+mod selection;
 mod windows;
 
-pub use cut::cut;
-pub use frame::{Frame, FrameColumn};
-pub use raw::RawRows;
-pub use windows::WindowRows;
+mod answer;
+pub mod latest;
 
-/// The measurement names that the topology filter and the series read accept.
-pub const MEASUREMENTS: [&str; 6] =
-    ["link", "satellite", "ground_station", "weather", "attenuation", "telemetry"];
+mod frame;
+
+pub use answer::SeriesAnswer;
+pub use collector::Collector;
+pub use frame::{Frame, FrameColumn};
+pub use limits::{AnswerBounds, SeriesLimits};
+pub use raw::RawRows;
+pub use request::{MEASUREMENTS, QueryRefusal, SeriesQuery, SeriesRequest};
+pub use rows::{Channel, EntityRows};
+pub use selection::Selection;
+pub use truncate::truncate;
+pub use windows::WindowRows;

@@ -1,8 +1,8 @@
 //! Raw rows: records of one instant share a row while their channels are disjoint (F4).
 
-use super::answer::{Channel, EntityRows};
-use super::by_field::ByField;
-use super::collector::{Cells, Collector, Picked, Run};
+use super::collector::{Collector, ColumnValues, RowRun, SelectedRows};
+use super::field_map::FieldMap;
+use super::rows::{Channel, EntityRows};
 use crate::model::batch::Rows;
 use crate::model::names::FieldId;
 
@@ -20,7 +20,7 @@ pub struct RawRows {
 #[derive(Default)]
 struct Records {
     times_ns: Vec<i64>,
-    fields: ByField<Cell>,
+    fields: FieldMap<Cell>,
 }
 
 /// The values of one field.
@@ -47,34 +47,34 @@ impl RawRows {
 
 impl Collector for RawRows {
     /// By run: the index of its first record among those of its entity.
-    type Marks = Vec<usize>;
+    type Targets = Vec<usize>;
 
-    fn records(&mut self, picked: &Picked<'_>) -> Self::Marks {
-        let mut first_records = Vec::with_capacity(picked.runs.len());
-        for Run { entity, rows } in &picked.runs {
+    fn records(&mut self, selected: &SelectedRows<'_>) -> Self::Targets {
+        let mut first_records = Vec::with_capacity(selected.runs.len());
+        for RowRun { entity, rows } in &selected.runs {
             let records = &mut self.entities[*entity as usize];
             first_records.push(records.times_ns.len());
-            records.times_ns.extend_from_slice(&picked.times_ns[rows.clone()]);
+            records.times_ns.extend_from_slice(&selected.times_ns[rows.clone()]);
         }
         first_records
     }
 
     fn values(
         &mut self,
-        picked: &Picked<'_>,
-        marks: &Self::Marks,
+        selected: &SelectedRows<'_>,
+        targets: &Self::Targets,
         field: FieldId,
-        cells: &Cells<'_>,
+        cells: &ColumnValues<'_>,
     ) {
-        cells.each_within(&picked.runs, |at, Run { entity, rows }, places| {
-            let (first, records) = (marks[at], &mut self.entities[*entity as usize]);
+        cells.for_each_run(&selected.runs, |at, RowRun { entity, rows }, indices| {
+            let (first, records) = (targets[at], &mut self.entities[*entity as usize]);
             let cell = records.fields.get(field);
-            self.values += places.len();
-            if places.len() < rows.len() || !cell.is_dense_until(first) {
-                let record = |place| number(first + cells.row_at(place) - rows.start);
-                cell.list().extend(places.clone().map(record));
+            self.values += indices.len();
+            if indices.len() < rows.len() || !cell.is_dense_until(first) {
+                let record = |index| number(first + cells.row_at(index) - rows.start);
+                cell.list().extend(indices.clone().map(record));
             }
-            cell.values.extend_from_slice(cells.values(places));
+            cell.values.extend_from_slice(cells.values(indices));
         });
     }
 

@@ -1,10 +1,8 @@
 //! The checks of `GET /topology/series` in their order (H1) and its effective request.
 
-use super::MEASUREMENTS;
-use super::answer::AnswerBounds;
+use super::budget;
+use super::limits::SeriesLimits;
 use crate::model::aggregate::{Aggregation, Interval};
-use crate::model::limits::{ANSWER_VALUES_MAX, HISTORY_DAYS_MAX, POINTS_MAX, RAW_SPAN_SECONDS_MAX};
-use crate::query::budget;
 
 const SECOND_NS: i64 = 1_000_000_000;
 const DAY_NS: i64 = 86_400 * SECOND_NS;
@@ -12,38 +10,9 @@ const DAY_NS: i64 = 86_400 * SECOND_NS;
 /// Time a client may lose between reading its clock and being served.
 const GRACE_NS: i64 = 60 * SECOND_NS;
 
-/// Bounds on one series read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SeriesLimits {
-    /// Points, i.e. rows over all entities, in one answer; at least 16.
-    pub points_max: u64,
-    /// Values in one answer, times and nulls included.
-    pub values_max: u64,
-    /// Days that a read reaches back.
-    pub horizon_days: u32,
-    /// Span of a raw read, seconds.
-    pub raw_span_seconds: u32,
-}
-
-impl Default for SeriesLimits {
-    fn default() -> Self {
-        Self {
-            points_max: POINTS_MAX,
-            values_max: ANSWER_VALUES_MAX,
-            horizon_days: HISTORY_DAYS_MAX,
-            raw_span_seconds: RAW_SPAN_SECONDS_MAX,
-        }
-    }
-}
-
-impl SeriesLimits {
-    /// How much an answer may hold.
-    #[must_use]
-    pub fn bounds(&self) -> AnswerBounds {
-        let count = |max: u64| usize::try_from(max).unwrap_or(usize::MAX);
-        AnswerBounds { points_max: count(self.points_max), values_max: count(self.values_max) }
-    }
-}
+/// The measurement names that the topology filter and the series read accept.
+pub const MEASUREMENTS: [&str; 6] =
+    ["link", "satellite", "ground_station", "weather", "attenuation", "telemetry"];
 
 /// A series read as asked, its parameters well-formed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,7 +50,7 @@ pub struct SeriesQuery {
     pub windows: Option<(Interval, Aggregation)>,
 }
 
-/// Why a read is refused, in the order the checks are made.
+/// Reason that a read is refused, in the order of the checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QueryRefusal {
     /// 400 `invalid_input`: refused characters, or a topology filter outside the six.

@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use foldhash::fast::RandomState;
 
-use super::answer::{Channel, EntityRows};
-use super::by_field::ByField;
-use super::collector::{Cells, Collector, Picked, Run, Stretch};
+use super::collector::{Collector, ColumnValues, RowRange, RowRun, SelectedRows};
+use super::field_map::FieldMap;
+use super::rows::{Channel, EntityRows};
 use crate::model::aggregate::{Aggregation, Fold, Interval};
 use crate::model::batch::Rows;
 use crate::model::names::FieldId;
@@ -16,7 +16,7 @@ use crate::model::names::FieldId;
 pub struct WindowRows {
     interval_ns: i64,
     aggregation: Aggregation,
-    entities: Vec<ByField<Windows>>,
+    entities: Vec<FieldMap<Windows>>,
     folds: usize,
     folds_max: usize,
 }
@@ -40,7 +40,7 @@ impl WindowRows {
         aggregation: Aggregation,
         folds_max: usize,
     ) -> Self {
-        let entities = std::iter::repeat_with(ByField::default).take(entities).collect();
+        let entities = std::iter::repeat_with(FieldMap::default).take(entities).collect();
         let interval_ns = interval.ns();
         Self { interval_ns, aggregation, entities, folds: 0, folds_max }
     }
@@ -64,25 +64,25 @@ pub struct Piece {
     rows: Range<usize>,
 }
 
-impl Stretch for Piece {
+impl RowRange for Piece {
     fn rows(&self) -> &Range<usize> {
         &self.rows
     }
 }
 
 impl Collector for WindowRows {
-    type Marks = Vec<Piece>;
+    type Targets = Vec<Piece>;
 
-    fn records(&mut self, picked: &Picked<'_>) -> Self::Marks {
-        let mut pieces = Vec::with_capacity(picked.runs.len());
-        for Run { entity, rows } in &picked.runs {
+    fn records(&mut self, selected: &SelectedRows<'_>) -> Self::Targets {
+        let mut pieces = Vec::with_capacity(selected.runs.len());
+        for RowRun { entity, rows } in &selected.runs {
             let mut start = rows.start;
             while start < rows.end {
-                let window = picked.times_ns[start].div_euclid(self.interval_ns);
+                let window = selected.times_ns[start].div_euclid(self.interval_ns);
                 let start_ns = window.saturating_mul(self.interval_ns);
                 let window_ns = start_ns..start_ns.saturating_add(self.interval_ns);
                 let within = |time_ns: &&i64| window_ns.contains(time_ns);
-                let more = picked.times_ns[start + 1..rows.end].iter().take_while(within).count();
+                let more = selected.times_ns[start + 1..rows.end].iter().take_while(within).count();
                 pieces.push(Piece { entity: *entity, window, rows: start..start + 1 + more });
                 start += 1 + more;
             }
@@ -92,16 +92,16 @@ impl Collector for WindowRows {
 
     fn values(
         &mut self,
-        picked: &Picked<'_>,
-        marks: &Self::Marks,
+        selected: &SelectedRows<'_>,
+        targets: &Self::Targets,
         field: FieldId,
-        cells: &Cells<'_>,
+        cells: &ColumnValues<'_>,
     ) {
         let aggregation = self.aggregation;
-        cells.each_within(marks, |_, piece, places| {
+        cells.for_each_run(targets, |_, piece, indices| {
             let fold = self.fold(piece.entity, field, piece.window);
-            let time_ns = |at: usize| picked.times_ns[cells.row_at(places.start + at)];
-            fold.add_for(aggregation, cells.values(places.clone()), time_ns);
+            let time_ns = |at: usize| selected.times_ns[cells.row_at(indices.start + at)];
+            fold.add_for(aggregation, cells.values(indices.clone()), time_ns);
         });
     }
 
@@ -109,17 +109,17 @@ impl Collector for WindowRows {
         if self.folds <= self.folds_max {
             return false;
         }
-        let fields = self.entities.iter().flat_map(ByField::entries);
+        let fields = self.entities.iter().flat_map(FieldMap::entries);
         let mut windows = fields.flat_map(|(_, windows)| windows.numbers());
         let first = windows.next();
         windows.any(|other| Some(other) != first)
     }
 
-    fn takes_hours(&self) -> Option<Aggregation> {
+    fn hourly_aggregation(&self) -> Option<Aggregation> {
         (self.interval_ns == Interval::OneHour.ns()).then_some(self.aggregation)
     }
 
-    fn hour(&mut self, entity: u32, start_ns: i64, field: FieldId, fold: &Fold) {
+    fn add_hour(&mut self, entity: u32, start_ns: i64, field: FieldId, fold: &Fold) {
         let window = start_ns.div_euclid(self.interval_ns);
         self.fold(entity, field, window).merge(fold);
     }
@@ -174,7 +174,7 @@ impl Windows {
     }
 }
 
-fn rows_of(fields: ByField<Windows>, interval_ns: i64, aggregation: Aggregation) -> EntityRows {
+fn rows_of(fields: FieldMap<Windows>, interval_ns: i64, aggregation: Aggregation) -> EntityRows {
     let fields = fields.into_entries().into_iter();
     let fields: Vec<_> = fields.map(|(field, folds)| (field, folds.results(aggregation))).collect();
     let mut windows: Vec<i64> = Vec::new();

@@ -6,8 +6,7 @@ use std::fmt::Write;
 use fleetcast_core::model::aggregate::{Aggregation, Interval};
 use fleetcast_core::model::time::{SECOND_NS, write_rfc3339};
 use fleetcast_core::plane::Plane;
-use fleetcast_core::query::answer::{AnswerBounds, SeriesAnswer};
-use fleetcast_core::query::request::SeriesQuery;
+use fleetcast_core::query::{AnswerBounds, SeriesAnswer, SeriesQuery};
 
 const DAY_NS: i64 = 86_400 * SECOND_NS;
 const HOUR_NS: i64 = 3_600 * SECOND_NS;

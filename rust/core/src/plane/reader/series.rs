@@ -9,11 +9,10 @@ use crate::codec::BlockReader;
 use crate::model::aggregate::Interval;
 use crate::model::error::Result;
 use crate::plane::{Plane, Snapshot};
-use crate::query::answer::{AnswerBounds, EntityRows, SeriesAnswer};
-use crate::query::collector::Collector;
-use crate::query::request::SeriesQuery;
-use crate::query::select::Selection;
-use crate::query::{RawRows, WindowRows, cut};
+use crate::query::{
+    AnswerBounds, Collector, EntityRows, RawRows, Selection, SeriesAnswer, SeriesQuery, WindowRows,
+    truncate,
+};
 
 /// Entities times segments, of a day each at most, from which on a read is shared among threads.
 /// Starting a thread takes as long as decoding one entity's day, or the statistics of some more.
@@ -106,7 +105,7 @@ impl Plane {
             }
             let (mut entities, is_full) = self.read_parts(query, parts, snapshot, bounds)?;
             let last_ns = entities.iter().filter_map(|rows| rows.times_ns.last()).max().copied();
-            match cut(&mut entities, bounds) {
+            match truncate(&mut entities, bounds) {
                 Some(cut_ns) if is_full && cut_ns < end_ns => {
                     end_ns = cut_ns;
                     cut_before_ns = Some(cut_ns);
@@ -306,7 +305,7 @@ mod tests {
                     let bounds = AnswerBounds { points_max, values_max };
                     let found = plane.series(query.clone(), bounds, NOW_NS).unwrap();
                     let mut expected = whole.clone();
-                    let next_start_ns = cut(&mut expected.entities, bounds);
+                    let next_start_ns = truncate(&mut expected.entities, bounds);
                     assert_eq!(found.next_start_ns, next_start_ns, "{windows:?} {bounds:?}");
                     assert_eq!(found.entities, expected.entities, "{windows:?} {bounds:?}");
                 }

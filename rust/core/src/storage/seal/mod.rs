@@ -14,6 +14,9 @@ mod sealer;
 
 mod key_file;
 
+#[cfg(test)]
+mod tests;
+
 pub use key::DataKey;
 pub use key_file::{unwrap, wrap};
 pub(crate) use random::fill_random;

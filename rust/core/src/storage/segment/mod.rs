@@ -9,10 +9,10 @@ mod representatives;
 
 mod block_size;
 mod index;
-mod slices;
 mod span;
 
 mod gather;
+mod slices;
 
 mod sort;
 

@@ -1,4 +1,4 @@
-//! Something for each field that occurs, found quickest in the order in which they occurred first.
+//! A map by field that keeps the order of insertion, and is quickest when read in that order.
 
 use std::collections::HashMap;
 
@@ -6,21 +6,21 @@ use foldhash::fast::RandomState;
 
 use crate::model::names::FieldId;
 
-/// Entries by field, made when they are first asked for.
-pub(super) struct ByField<T> {
+/// Entries by field, inserted when they are first asked for.
+pub(super) struct FieldMap<T> {
     entries: Vec<(FieldId, T)>,
     index_of: HashMap<FieldId, usize, RandomState>,
-    /// The entry behind the one asked for last: block after block has its columns in one order.
+    /// Index of the entry after the one asked for last: block after block has its columns in one order.
     next: usize,
 }
 
-impl<T> Default for ByField<T> {
+impl<T> Default for FieldMap<T> {
     fn default() -> Self {
         Self { entries: Vec::new(), index_of: HashMap::default(), next: 0 }
     }
 }
 
-impl<T: Default> ByField<T> {
+impl<T: Default> FieldMap<T> {
     /// The entry of a field.
     #[inline]
     pub(super) fn get(&mut self, field: FieldId) -> &mut T {
@@ -34,9 +34,9 @@ impl<T: Default> ByField<T> {
 
     #[cold]
     fn find(&mut self, field: FieldId) -> usize {
-        let fresh = self.entries.len();
-        let at = *self.index_of.entry(field).or_insert(fresh);
-        if at == fresh {
+        let new = self.entries.len();
+        let at = *self.index_of.entry(field).or_insert(new);
+        if at == new {
             self.entries.push((field, T::default()));
         }
         at
@@ -47,7 +47,7 @@ impl<T: Default> ByField<T> {
         &self.entries
     }
 
-    /// [`Self::entries`].
+    /// All entries, as [`Self::entries`] has them.
     pub(super) fn into_entries(self) -> Vec<(FieldId, T)> {
         self.entries
     }
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn each_field_has_one_entry_in_whatever_order_it_is_asked_for() {
-        let mut counts = ByField::<u32>::default();
+        let mut counts = FieldMap::<u32>::default();
         for field in [7, 3, 9, 7, 3, 9, 9, 3, 5, 7, 5] {
             *counts.get(field) += 1;
         }

@@ -1,7 +1,7 @@
 //! The one instant at which the rows of all entities are cut, so that an answer keeps its bounds.
 
-use super::answer::{AnswerBounds, EntityRows};
-use crate::model::batch::Rows;
+use super::limits::AnswerBounds;
+use super::rows::{Channel, EntityRows};
 
 /// Cuts all entities at the latest instant before which their rows keep `bounds` (H23, N4), and
 /// gives it; `None` where all rows do.
@@ -11,7 +11,7 @@ use crate::model::batch::Rows;
 ///
 /// # Panics
 /// When `points_max` is 0.
-pub fn cut(entities: &mut [EntityRows], bounds: AnswerBounds) -> Option<i64> {
+pub fn truncate(entities: &mut [EntityRows], bounds: AnswerBounds) -> Option<i64> {
     assert!(bounds.points_max > 0, "an answer has room for a point");
     let widths: Vec<Width> = entities.iter().map(Width::of).collect();
     let fits = |rows_of: &dyn Fn(&EntityRows) -> usize| {
@@ -59,25 +59,7 @@ pub fn cut(entities: &mut [EntityRows], bounds: AnswerBounds) -> Option<i64> {
     if left_out { Some(after_ns) } else { instants_ns.get(1).copied() }
 }
 
-impl EntityRows {
-    /// Keeps the first `rows` rows and the channels that have a value in them.
-    fn truncate(&mut self, rows: usize) {
-        self.times_ns.truncate(rows);
-        self.channels.retain_mut(|channel| {
-            channel.values.truncate(channel.rows.within(&(0..rows)).end);
-            let values = channel.values.len();
-            if let Rows::Some(present) = &mut channel.rows {
-                present.truncate(values);
-            }
-            if values == rows {
-                channel.rows = Rows::All;
-            }
-            values > 0
-        });
-    }
-}
-
-/// How many channels the first rows of an entity have.
+/// Number of channels that the first rows of an entity have.
 struct Width {
     /// The first row of each channel, ascending.
     first_rows: Vec<usize>,
@@ -85,7 +67,7 @@ struct Width {
 
 impl Width {
     fn of(entity: &EntityRows) -> Self {
-        let first = |channel: &super::answer::Channel| channel.rows.row_at(0);
+        let first = |channel: &Channel| channel.rows.row_at(0);
         let mut first_rows: Vec<usize> = entity.channels.iter().map(first).collect();
         first_rows.sort_unstable();
         Self { first_rows }
@@ -103,7 +85,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::query::answer::Channel;
+    use crate::model::batch::Rows;
 
     /// A row: its time, and the fields that have a value.
     type Row = (i64, Vec<u32>);
@@ -161,7 +143,7 @@ mod tests {
                 rows.iter().map(Vec::len).sum::<usize>() <= points_max && values(rows) <= values_max
             };
             let mut found: Vec<EntityRows> = rows.iter().map(|rows| entity(rows)).collect();
-            let cut_ns = cut(&mut found, AnswerBounds { points_max, values_max });
+            let cut_ns = truncate(&mut found, AnswerBounds { points_max, values_max });
             let mut instants: Vec<i64> = rows.iter().flatten().map(|row| row.0).collect();
             instants.sort_unstable();
             instants.dedup();
@@ -203,14 +185,14 @@ mod tests {
     #[test]
     fn h23_one_cut_for_all_entities_never_splits_an_instant() {
         let mut rows = [narrow(&[1, 2, 3, 3]), narrow(&[2, 3, 9])];
-        assert_eq!(cut(&mut rows, FOUR_POINTS), Some(3));
+        assert_eq!(truncate(&mut rows, FOUR_POINTS), Some(3));
         assert_eq!(times(&rows), [&[1, 2][..], &[2][..]]);
     }
 
     #[test]
     fn h25_an_instant_over_the_budget_alone_still_makes_progress() {
         let mut rows = [narrow(&[5, 5, 5]), narrow(&[5, 5, 6])];
-        assert_eq!(cut(&mut rows, FOUR_POINTS), Some(6));
+        assert_eq!(truncate(&mut rows, FOUR_POINTS), Some(6));
         assert_eq!(times(&rows), [&[5, 5, 5][..], &[5][..]]);
     }
 
@@ -219,10 +201,10 @@ mod tests {
         let wide = || entity(&[(5, (0..9).collect()), (8, vec![0])]);
         let mut rows = [wide(), wide()];
         let bounds = AnswerBounds { points_max: 100, values_max: 10 };
-        assert_eq!(cut(&mut rows, bounds), Some(8));
+        assert_eq!(truncate(&mut rows, bounds), Some(8));
         assert_eq!(times(&rows), [&[5][..], &[5][..]]);
         // Nothing comes after, and nothing was left out.
-        assert_eq!(cut(&mut rows, bounds), None);
+        assert_eq!(truncate(&mut rows, bounds), None);
         assert_eq!(times(&rows), [&[5][..], &[5][..]]);
     }
 
@@ -230,7 +212,7 @@ mod tests {
     fn h9_a_channel_without_a_value_before_the_cut_is_left_out() {
         let mut rows = [entity(&[(1, vec![0]), (2, vec![0]), (3, vec![0, 1])])];
         let bounds = AnswerBounds { points_max: 2, values_max: usize::MAX };
-        assert_eq!(cut(&mut rows, bounds), Some(3));
+        assert_eq!(truncate(&mut rows, bounds), Some(3));
         assert_eq!(rows, [entity(&[(1, vec![0]), (2, vec![0])])]);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
 
-use super::collector::{Cells, Collector, Picked, Run};
+use super::collector::{Collector, ColumnValues, RowRun, SelectedRows};
 use super::request::SeriesQuery;
 use crate::codec::{BlockReader, TableHead, TableReader, TimeBounds};
 use crate::model::aggregate::{Aggregation, Fold, Statistic};
@@ -182,24 +182,24 @@ impl Selection {
                 continue;
             }
             let table = block.table(index)?;
-            let mut picked: Vec<(usize, u32)> = Vec::new();
+            let mut selected: Vec<(usize, u32)> = Vec::new();
             for (representative, rows) in table.runs().iter() {
                 let at = self
                     .representatives
                     .binary_search_by_key(&representative, |(representative, _)| *representative);
                 let Ok(at) = at else { continue };
-                picked.extend(rows.map(|row| (row, self.representatives[at].1)));
+                selected.extend(rows.map(|row| (row, self.representatives[at].1)));
             }
-            if picked.is_empty() {
+            if selected.is_empty() {
                 continue;
             }
             let starts_ns = table.times_ns()?;
-            picked.retain(|(row, _)| hours_ns.contains(&starts_ns[*row]));
-            let picked: Vec<Run> = picked
+            selected.retain(|(row, _)| hours_ns.contains(&starts_ns[*row]));
+            let selected: Vec<RowRun> = selected
                 .into_iter()
-                .map(|(row, entity)| Run { entity, rows: row..row + 1 })
+                .map(|(row, entity)| RowRun { entity, rows: row..row + 1 })
                 .collect();
-            let mut hours = Hours { picked, starts_ns, folds: Vec::new(), touched: Vec::new() };
+            let mut hours = Hours { selected, starts_ns, folds: Vec::new(), touched: Vec::new() };
             let columns = self.statistics_of(aggregation, table.head());
             for of_field in columns.chunk_by(|a, b| a.0 == b.0) {
                 for (_, statistic, at) in of_field {
@@ -236,23 +236,23 @@ impl Selection {
         fields: Option<&[FieldId]>,
         collector: &mut impl Collector,
     ) -> Result<()> {
-        let wanted: Vec<Run> = table
+        let wanted: Vec<RowRun> = table
             .runs()
             .iter()
-            .filter_map(|(series, rows)| Some(Run { entity: self.entity(series)?, rows }))
+            .filter_map(|(series, rows)| Some(RowRun { entity: self.entity(series)?, rows }))
             .collect();
         if wanted.is_empty() {
             return Ok(());
         }
         let table_times_ns = table.times_ns()?;
-        let picked = Picked::new(&wanted, &table_times_ns, times_ns);
-        let marks = collector.records(&picked);
+        let selected = SelectedRows::new(&wanted, &table_times_ns, times_ns);
+        let targets = collector.records(&selected);
         let is_asked = |field: &FieldId| {
             self.wants(*field) && fields.is_none_or(|fields| fields.binary_search(field).is_ok())
         };
         for (index, head) in table.head().columns.iter().enumerate() {
             if head.field_type == FieldType::Float && is_asked(&head.field) {
-                hand_over(&table.column(index)?, &picked, &marks, collector);
+                hand_over(&table.column(index)?, &selected, &targets, collector);
             }
         }
         Ok(())
@@ -260,7 +260,7 @@ impl Selection {
 
     /// As [`Self::collect`], of a table that is decoded already.
     pub fn collect_decoded(&self, table: &Table, collector: &mut impl Collector) {
-        let mut wanted: Vec<Run> = Vec::new();
+        let mut wanted: Vec<RowRun> = Vec::new();
         let series = table.series.as_slice();
         if series.is_sorted() {
             // Nearly every block: its rows are grouped by entity, in order of their first series.
@@ -268,23 +268,23 @@ impl Selection {
                 let start = series.partition_point(|other| other < id);
                 let rows = series[start..].iter().take_while(|other| *other == id).count();
                 if rows > 0 {
-                    wanted.push(Run { entity: *entity, rows: start..start + rows });
+                    wanted.push(RowRun { entity: *entity, rows: start..start + rows });
                 }
             }
         } else {
             let rows = series.iter().enumerate();
             wanted.extend(rows.filter_map(|(row, id)| {
-                Some(Run { entity: self.entity(*id)?, rows: row..row + 1 })
+                Some(RowRun { entity: self.entity(*id)?, rows: row..row + 1 })
             }));
         }
         if wanted.is_empty() {
             return;
         }
-        let picked = Picked::new(&wanted, &table.times_ns, &self.times_ns);
-        let marks = collector.records(&picked);
+        let selected = SelectedRows::new(&wanted, &table.times_ns, &self.times_ns);
+        let targets = collector.records(&selected);
         for column in &table.columns {
             if self.wants(column.field) {
-                hand_over(column, &picked, &marks, collector);
+                hand_over(column, &selected, &targets, collector);
             }
         }
     }
@@ -299,22 +299,22 @@ impl Selection {
 
 fn hand_over<C: Collector>(
     column: &Column,
-    picked: &Picked<'_>,
-    marks: &C::Marks,
+    selected: &SelectedRows<'_>,
+    targets: &C::Targets,
     collector: &mut C,
 ) {
     if let Values::Float(values) = &column.values {
-        let cells = Cells::new(&column.rows, values);
-        collector.values(picked, marks, column.field, &cells);
+        let cells = ColumnValues::new(&column.rows, values);
+        collector.values(selected, targets, column.field, &cells);
     }
 }
 
 /// Rows of statistics that are wanted, and what is known of one field in them.
 struct Hours {
-    picked: Vec<Run>,
+    selected: Vec<RowRun>,
     /// By row of the table.
     starts_ns: Vec<i64>,
-    /// By index of the row among those picked.
+    /// By index of the row among those selected.
     folds: Vec<Fold>,
     /// The indexes at which there is a fold.
     touched: Vec<usize>,
@@ -323,22 +323,22 @@ struct Hours {
 impl Hours {
     fn set(&mut self, statistic: Statistic, column: &Column) {
         let Values::Float(values) = &column.values else { return };
-        self.folds.resize(self.picked.len(), Fold::default());
-        let cells = Cells::new(&column.rows, values);
-        cells.each_within(&self.picked, |at, run, places| {
+        self.folds.resize(self.selected.len(), Fold::default());
+        let cells = ColumnValues::new(&column.rows, values);
+        cells.for_each_run(&self.selected, |at, run, indices| {
             if statistic == Statistic::Count {
                 self.touched.push(at);
             }
             let start_ns = self.starts_ns[run.rows.start];
-            self.folds[at].set(statistic, start_ns, cells.values(places)[0]);
+            self.folds[at].set(statistic, start_ns, cells.values(indices)[0]);
         });
     }
 
     fn hand_over(&mut self, field: FieldId, collector: &mut impl Collector) {
         for at in self.touched.drain(..) {
-            let Run { entity, rows } = &self.picked[at];
+            let RowRun { entity, rows } = &self.selected[at];
             let fold = std::mem::take(&mut self.folds[at]);
-            collector.hour(*entity, self.starts_ns[rows.start], field, &fold);
+            collector.add_hour(*entity, self.starts_ns[rows.start], field, &fold);
         }
     }
 }

@@ -1,0 +1,55 @@
+//! Rows of an answer, entity by entity.
+
+use crate::model::batch::Rows;
+use crate::model::names::FieldId;
+
+/// Rows of one entity: ascending times, and the channels that have a value.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EntityRows {
+    /// Time of each row.
+    pub times_ns: Vec<i64>,
+    /// The channels, each once and with a value at least.
+    pub channels: Vec<Channel>,
+}
+
+/// Values of one field in the rows of an entity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Channel {
+    /// The field.
+    pub field: FieldId,
+    /// The rows that have a value.
+    pub rows: Rows,
+    /// The values, in the order of the rows.
+    pub values: Vec<f64>,
+}
+
+impl EntityRows {
+    /// Keeps the first `rows` rows and the channels that have a value in them.
+    pub(super) fn truncate(&mut self, rows: usize) {
+        self.times_ns.truncate(rows);
+        self.channels.retain_mut(|channel| {
+            channel.values.truncate(channel.rows.within(&(0..rows)).end);
+            let values = channel.values.len();
+            if let Rows::Some(present) = &mut channel.rows {
+                present.truncate(values);
+            }
+            if values == rows {
+                channel.rows = Rows::All;
+            }
+            values > 0
+        });
+    }
+}
+
+#[cfg(test)]
+impl EntityRows {
+    /// The value of a field in each row.
+    pub(super) fn cells(&self, field: FieldId) -> Vec<Option<f64>> {
+        let channel = self.channels.iter().find(|channel| channel.field == field);
+        let cell = |row: usize| {
+            let channel = channel?;
+            channel.values[channel.rows.within(&(row..row + 1))].first().copied()
+        };
+        (0..self.times_ns.len()).map(cell).collect()
+    }
+}

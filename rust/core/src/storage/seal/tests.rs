@@ -1,0 +1,92 @@
+//! Sealed bytes come back to their key alone, and damage shows.
+
+use super::*;
+use crate::model::error::Error;
+
+const PLANE: [u8; 16] = [7; 16];
+const PLAIN: &[u8] = b"names of a fleet and where it is";
+
+fn sealer() -> Sealer {
+    Sealer::new(&DataKey::from_bytes(&[1; 32]), PLANE)
+}
+
+/// Every shorter beginning, every longer end and every single flipped bit.
+fn damaged(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    let cut = (0..bytes.len()).map(|len| bytes[..len].to_vec());
+    let flipped = (0..bytes.len() * 8).map(|bit| {
+        let mut bytes = bytes.to_vec();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        bytes
+    });
+    cut.chain(flipped).chain([[bytes, &[0]].concat()])
+}
+
+#[test]
+fn what_was_sealed_comes_back() {
+    for plain in [PLAIN, &[], &vec![0; 100_000]] {
+        let sealed = sealer().seal(Kind::LogBlock, plain).unwrap();
+        assert_eq!(sealed.len(), plain.len() + SEAL_OVERHEAD);
+        assert_eq!(sealer().open(Kind::LogBlock, &sealed).unwrap(), plain);
+    }
+}
+
+#[test]
+fn nothing_shows_and_nothing_repeats() {
+    let first = sealer().seal(Kind::Names, PLAIN).unwrap();
+    let second = sealer().seal(Kind::Names, PLAIN).unwrap();
+    assert!(!first.windows(4).any(|window| PLAIN.windows(4).any(|plain| plain == window)));
+    assert_ne!(first[2..18], second[2..18]);
+    assert_ne!(first[18..], second[18..]);
+}
+
+#[test]
+fn any_damage_is_noticed() {
+    let sealed = sealer().seal(Kind::LogBlock, PLAIN).unwrap();
+    for damaged in damaged(&sealed) {
+        let error = sealer().open(Kind::LogBlock, &damaged).unwrap_err();
+        assert!(matches!(error, Error::Corrupt { what: "a sealed log block" }));
+    }
+}
+
+#[test]
+fn another_key_plane_or_kind_opens_nothing() {
+    let sealed = sealer().seal(Kind::LogBlock, PLAIN).unwrap();
+    let other_key = Sealer::new(&DataKey::from_bytes(&[3; 32]), PLANE);
+    let other_plane = Sealer::new(&DataKey::from_bytes(&[1; 32]), [8; 16]);
+    assert!(other_key.open(Kind::LogBlock, &sealed).is_err());
+    assert!(other_plane.open(Kind::LogBlock, &sealed).is_err());
+    assert!(sealer().open(Kind::Names, &sealed).is_err());
+    // Nor does a blob that claims the other kind.
+    let mut renamed = sealed;
+    renamed[1] = Kind::Names as u8;
+    assert!(sealer().open(Kind::Names, &renamed).is_err());
+}
+
+#[test]
+fn name_hashes_depend_on_key_and_name_and_on_nothing_else() {
+    let hash = sealer().name_hash(b"link");
+    assert_eq!(hash, sealer().name_hash(b"link"));
+    assert_ne!(hash, sealer().name_hash(b"lin"));
+    let other = Sealer::new(&DataKey::from_bytes(&[3; 32]), PLANE);
+    assert_ne!(hash, other.name_hash(b"link"));
+}
+
+#[test]
+fn a_key_file_gives_its_key_to_the_master_key_only() {
+    let data_key = DataKey::random().unwrap();
+    let key_file = wrap(&[2; 32], &PLANE, &data_key).unwrap();
+    let (plane_id, unwrapped) = unwrap(&[2; 32], &key_file).unwrap();
+    assert_eq!((plane_id, &*unwrapped.0), (PLANE, &*data_key.0));
+    assert!(unwrap(&[4; 32], &key_file).is_err());
+    assert_eq!(format!("{data_key:?}"), "DataKey(..)");
+}
+
+#[test]
+fn any_damage_of_a_key_file_is_noticed() {
+    let key_file = wrap(&[2; 32], &PLANE, &DataKey::from_bytes(&[1; 32])).unwrap();
+    assert_eq!(key_file.len(), 8 + 1 + 16 + 32 + SEAL_OVERHEAD);
+    for damaged in damaged(&key_file) {
+        let error = unwrap(&[2; 32], &damaged).unwrap_err();
+        assert!(matches!(error, Error::Corrupt { what: "the key file" }));
+    }
+}
