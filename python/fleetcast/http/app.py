@@ -22,6 +22,7 @@ from fleetcast.surface.stores import TenantStores
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from fleetcast.http.request_state import RequestState
     from fleetcast.http.services import HttpServices
 
     App = falcon.App[falcon.Request, falcon.Response]
@@ -61,7 +62,7 @@ def _handle_errors(app: App, middleware: Middleware, stores: TenantStores, backe
     def handle(
         request: falcon.Request, response: falcon.Response, error: Exception, _params: object
     ) -> None:
-        state = middleware.state(request, response)
+        state: RequestState = request.context.state
         if isinstance(error, StoreError):
             stores.release(state.identity, state.plane, error)
         answer = error_response(
@@ -77,6 +78,7 @@ def _handle_errors(app: App, middleware: Middleware, stores: TenantStores, backe
         request: falcon.Request, response: falcon.Response, _error: falcon.HTTPError, params: object
     ) -> None:
         # Falcon refuses only method names that it keeps for itself, before the pipeline runs.
+        middleware.begin(request, response)
         handle(request, response, refused("method_not_allowed", allow="GET, POST"), params)
 
     app.add_error_handler(Exception, handle)

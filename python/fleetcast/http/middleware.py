@@ -33,18 +33,15 @@ class Middleware:
         self._stages = stages
         self._cors = Cors(services.settings.http.cors_origins)
 
-    def state(self, request: falcon.Request, response: falcon.Response) -> RequestState:
-        """The state of a request, which begins now where Falcon has refused it before."""
-        state = getattr(request.context, "state", None)
-        if state is None:
-            state = request.context.state = RequestState(
-                request, response, self._accounting.begin()
-            )
+    def begin(self, request: falcon.Request, response: falcon.Response) -> RequestState:
+        """Begins the state of a request."""
+        state = RequestState(request, response, self._accounting.begin())
+        request.context.state = state
         return state
 
     def process_request(self, request: falcon.Request, response: falcon.Response) -> None:
         """Raises what a stage raises."""
-        state = self.state(request, response)
+        state = self.begin(request, response)
         for stage in self._stages:
             stage(state)
             if response.complete:
@@ -58,22 +55,22 @@ class Middleware:
         _succeeded: bool,  # noqa: FBT001 - Falcon's signature
     ) -> None:
         """Adds the headers that all answers have, and accounts for the request."""
-        state = self.state(request, response)
+        state: RequestState = request.context.state
         # They know each other; without this their bodies would wait for the garbage collector.
         request.context.state = None
         for name, value in COMMON_HEADERS:
             response.set_header(name, value)
         response.set_header(REQUEST_ID_HEADER, state.request_id)
         self._cors.apply(request, response)
-        if response.status_code == _CONTINUE:
+        status = response.status_code
+        if status == _CONTINUE:
             self._accounting.interrupt()
         else:
-            self._account(state, request, response)
+            self._end(state, status)
 
-    def _account(
-        self, state: RequestState, request: falcon.Request, response: falcon.Response
-    ) -> None:
+    def _end(self, state: RequestState, status: int) -> None:
         seconds = time.perf_counter() - state.began
+        request, response = state.request, state.response
         identity: Identity | None = getattr(state, "identity", None)
         method = request.method
         length = request.env.get("CONTENT_LENGTH") or "0"
@@ -81,11 +78,11 @@ class Middleware:
             state.request_id,
             method if method in _METHODS else OTHER,
             state.path,
-            response.status_code,
+            status,
             state.code,
             None if identity is None else identity.tenant_key,
             None if identity is None else identity.key_id,
-            getattr(state, "address", request.remote_addr),
+            getattr(state, "address", None) or request.remote_addr,
             seconds,
             bytes_in=int(length) if length.isascii() and length.isdigit() else 0,
             bytes_out=0 if method == "HEAD" else _body_bytes(response),
@@ -96,5 +93,5 @@ class Middleware:
 
 def _body_bytes(response: falcon.Response) -> int:
     """Length of the body: one piece of bytes, or a list of them."""
-    pieces = response.stream if isinstance(response.stream, list) else [response.data or b""]
-    return sum(map(len, pieces))
+    stream = response.stream
+    return sum(map(len, stream)) if isinstance(stream, list) else len(response.data or b"")
