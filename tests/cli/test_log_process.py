@@ -1,4 +1,4 @@
-"""What a running service logs, and what makes it read its settings again (B21, B22)."""
+"""Logs of a running service, and the occasions on which it reads its settings again (B21, B22)."""
 
 import contextlib
 import http.client

@@ -36,7 +36,7 @@ def test_a_store_that_hangs_delays_no_other(engine, tmp_path):
         gauge = sample("fleetcast_ingest_buffer_bytes")
         ((_, waiting),) = engine.waiting().values()
         until(lambda: Totals(counters.shared).of(gauge) == waiting)
-        # What comes meanwhile is flushed as well.
+        # Batches that come meanwhile are flushed as well.
         engine.plane(names[1], "acme").write_json(BODY, buffer_bytes_max=1 << 20)
         until(lambda: set(engine.waiting()) == {names[0]})
     engine.close()

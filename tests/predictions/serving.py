@@ -61,7 +61,7 @@ def codes(document):
 
 
 def kept(store):
-    """How many records each table of tenants holds."""
+    """The number of records in each table of tenants."""
     with store.read() as records:
         return {
             table: records.count(table)

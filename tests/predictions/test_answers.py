@@ -246,7 +246,7 @@ def test_releases_change_at_run_time_and_go_back(own):
 
 
 def made_for_another_view():
-    """What an upgrade leaves behind: a primary whose model is of an earlier feature view."""
+    """A model of an earlier feature view, as an upgrade leaves it behind in a primary."""
     model = onnx.load_from_string(shipped(SNR))
     props = {prop.key: prop.value for prop in model.metadata_props}
     onnx.helper.set_model_props(model, props | {"feature_view_id": "snr-0123456789abcdef"})

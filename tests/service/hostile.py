@@ -1,4 +1,4 @@
-"""What hostile and slow clients send: forms that must be refused, and connections that only hold.
+"""Hostile and slow clients: forms that must be refused, and connections that only hold.
 
 The tests show that nobody is harmed; `benches/service/hostile.py` measures by how much others wait.
 """
@@ -132,7 +132,7 @@ class Held:
                 wire.sock.recv(64)
 
     def open_count(self) -> int:
-        """How many the service has not closed."""
+        """The number that the service has not closed."""
         return sum(not _is_closed(wire.sock) for wire in self._clients)
 
     def close(self) -> None:

@@ -32,11 +32,11 @@ HOUR_NS = 3_600 * 1_000_000_000
 
 @dataclass
 class Tally:
-    """What happened to the requests of one client."""
+    """Outcomes of the requests of one client."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     resets: list[float] = field(default_factory=list)
-    """When a connection broke, as `time.monotonic` tells it."""
+    """Instants at which a connection broke, by `time.monotonic`."""
     acknowledged: set[int] = field(default_factory=set)
     """Numbers of the batches that were answered 202."""
 
@@ -133,7 +133,7 @@ def kill_a_worker(service: Service, turn: int) -> float:
 
 
 def stored_numbers(service: Service, writer: str) -> Counter[int]:
-    """How often each batch of a writer is stored, read page by page."""
+    """The number of times that each batch of a writer is stored, read page by page."""
     found: Counter[int] = Counter()
     start = format_time(START_NS)
     while start is not None:

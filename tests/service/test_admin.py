@@ -74,7 +74,7 @@ def test_requests_and_records_are_counted(service):
     assert service.post(records).status == 202
     assert service.post(b"[").status == 422
     assert service.get("/nowhere").status == 404
-    # Of a store that takes long to be read, a scrape shows the rows of the one before.
+    # A scrape shows earlier rows of a store that takes long to be read.
     until(lambda: metrics(service).get('fleetcast_tenant_rows{tenant="acme"}') == 2)
     after = metrics(service)
     grown = {name: after[name] - before.get(name, 0) for name in after}

@@ -45,7 +45,7 @@ def test_every_value_of_a_small_input_comes_back(tmp_path: Path) -> None:
     assert run.returncode == 0, run.stdout + run.stderr
     lines = [line.split() for line in run.stdout.splitlines()]
     counts = {line[0]: line[1:3] for line in lines[2:5]}
-    # Of 2 x 2 columns, the rows whose levels are both missing are left out.
+    # Rows of the 2 x 2 columns whose levels are both missing are left out.
     kept = 2 * sum(row % 7 != link for link in range(2) for row in range(1_300))
     assert counts == {
         "satellite": ["5", "5"],

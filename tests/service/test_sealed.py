@@ -88,7 +88,7 @@ def found_in(folder: Path) -> list[str]:
 
 
 def open_to_others(folder: Path) -> dict[str, str]:
-    """What is not 0700, or 0600 for a file."""
+    """Modes by path, other than 0700 for a folder and 0600 for a file."""
     found = {}
     for path in (folder, *folder.rglob("*")):
         with contextlib.suppress(FileNotFoundError):  # as above

@@ -101,7 +101,7 @@ def test_n9_a_request_counts_once_though_its_body_comes_late(tmp_path):
     try:
         with raw(service) as client:
             for _ in range(2):
-                # What it says first shows that its head has been judged.
+                # The answer shows that its head has been judged.
                 client.send(head + b"Expect: 100-continue\r\n\r\n")
                 assert client.response().status == 100
                 assert client.send(b"[]").response().status == 202

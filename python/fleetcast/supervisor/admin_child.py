@@ -16,10 +16,8 @@ from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.http.server.arbiter import HttpServer
 from fleetcast.http.server.limits import ConnectionLimits
 from fleetcast.installation.directory import DataDirectory
-from fleetcast.logs import configure_logs, logging_config
 from fleetcast.metrics import Shared
-from fleetcast.supervisor.child import end_with_supervisor, report_ready
-from fleetcast.supervisor.child_configuration import read_configuration
+from fleetcast.supervisor.child import begin, gunicorn_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,20 +30,11 @@ _THREADS = 4
 
 def main() -> None:
     """Serves until SIGTERM, or until the supervisor is gone."""
-    configuration = read_configuration()
-    configure_logs("admin")
-    end_with_supervisor()
+    configuration = begin("admin")
     server = HttpServer(
         lambda: admin_application(configuration),
         limits=ConnectionLimits,
-        settings={
-            "bind": f"fd://{configuration.listener_fd}",
-            "workers": 1,
-            "threads": _THREADS,
-            "logconfig_dict": logging_config(),
-            "post_fork": lambda _arbiter, _worker: end_with_supervisor(),
-            "post_worker_init": lambda _worker: report_ready(configuration),
-        },
+        settings=gunicorn_settings(configuration, workers=1, threads=_THREADS),
     )
     server.run()
 

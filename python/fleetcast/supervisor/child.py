@@ -1,4 +1,4 @@
-"""Calls that every child makes: it reports when it serves, and ends with its supervisor.
+"""Calls that every child makes: it begins, reports when it serves, and ends with its supervisor.
 
 A child's standard input is a pipe whose other end only the supervisor holds. Its first line is the
 `ChildConfiguration`; nothing follows, and its end means that the supervisor is gone, however it
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from fleetcast.supervisor.child_configuration import STDIN
+from fleetcast.logs import configure_logs, logging_config
+from fleetcast.supervisor.child_configuration import STDIN, read_configuration
 
 if TYPE_CHECKING:
     from fleetcast.supervisor.child_configuration import ChildConfiguration
@@ -25,12 +26,34 @@ _ORPHAN_GRACE_SECONDS = 5.0  # children have 10 s to end after the supervisor, e
 _PR_SET_PDEATHSIG = 1  # prctl(2), linux/prctl.h
 
 
+def begin(process: str) -> ChildConfiguration:
+    """Reads the configuration; from then on the process logs, and ends with its supervisor."""
+    configuration = read_configuration()
+    configure_logs(process)
+    end_with_supervisor()
+    return configuration
+
+
 def report_ready(configuration: ChildConfiguration) -> None:
     """Tells the supervisor that one process serves. After a restart nobody listens any more."""
     try:
         os.write(configuration.ready_fd, b"1")
     except OSError:
         structlog.get_logger(__name__).debug("nobody waits for readiness")
+
+
+def gunicorn_settings(
+    configuration: ChildConfiguration, *, workers: int, threads: int
+) -> dict[str, object]:
+    """Gunicorn's settings in a child that serves HTTP."""
+    return {
+        "bind": f"fd://{configuration.listener_fd}",
+        "workers": workers,
+        "threads": threads,
+        "logconfig_dict": logging_config(),
+        "post_fork": lambda _arbiter, _worker: end_with_supervisor(),
+        "post_worker_init": lambda _worker: report_ready(configuration),
+    }
 
 
 def end_with_supervisor() -> None:

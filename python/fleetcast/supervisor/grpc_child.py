@@ -9,19 +9,15 @@ from fleetcast.composition.services import grpc_services
 from fleetcast.composition.shared_settings import SharedSettings
 from fleetcast.grpc.server import Listener, serve
 from fleetcast.installation.directory import DataDirectory
-from fleetcast.logs import configure_logs
 from fleetcast.malloc import keep_large_buffers
 from fleetcast.metrics import Counters, Shared, sample
-from fleetcast.supervisor.child import end_with_supervisor, report_ready
-from fleetcast.supervisor.child_configuration import read_configuration
+from fleetcast.supervisor.child import begin, report_ready
 from fleetcast.supervisor.listening import bound_address
 
 
 def main() -> None:
     """Serves until SIGTERM, or until the supervisor is gone."""
-    configuration = read_configuration()
-    configure_logs("grpc")
-    end_with_supervisor()
+    configuration = begin("grpc")
     keep_large_buffers()
     directory = DataDirectory(configuration.data)
     shared_settings = SharedSettings(configuration.settings_fd)

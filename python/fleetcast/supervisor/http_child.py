@@ -11,10 +11,9 @@ from fleetcast.http.malformed import MalformedRequests
 from fleetcast.http.server.arbiter import HttpServer
 from fleetcast.http.server.limits import ConnectionLimits
 from fleetcast.installation.directory import DataDirectory
-from fleetcast.logs import configure_logs, logging_config, write_served
+from fleetcast.logs import write_served
 from fleetcast.metrics import Counters, Shared, sample
-from fleetcast.supervisor.child import end_with_supervisor, report_ready
-from fleetcast.supervisor.child_configuration import read_configuration
+from fleetcast.supervisor.child import begin, gunicorn_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,9 +24,7 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Serves until SIGTERM, or until the supervisor is gone."""
-    configuration = read_configuration()
-    configure_logs("http")
-    end_with_supervisor()
+    configuration = begin("http")
     shared_settings = SharedSettings(configuration.settings_fd)
     directory = DataDirectory(configuration.data)
 
@@ -57,14 +54,7 @@ def main() -> None:
     server = HttpServer(
         serving,
         limits=Live(shared_settings, _limits).current,
-        settings={
-            "bind": f"fd://{configuration.listener_fd}",
-            "workers": http.workers,
-            "threads": http.threads,
-            "logconfig_dict": logging_config(),
-            "post_fork": lambda _arbiter, _worker: end_with_supervisor(),
-            "post_worker_init": lambda _worker: report_ready(configuration),
-        },
+        settings=gunicorn_settings(configuration, workers=http.workers, threads=http.threads),
     )
     server.run()
 

@@ -16,10 +16,8 @@ from fleetcast.composition.shared_settings import Live, SharedSettings
 from fleetcast.engine import Engine
 from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.installation.directory import DataDirectory
-from fleetcast.logs import configure_logs
 from fleetcast.metrics import Counters, Shared, sample
-from fleetcast.supervisor.child import end_with_supervisor, report_ready
-from fleetcast.supervisor.child_configuration import read_configuration
+from fleetcast.supervisor.child import begin, report_ready
 
 _ROUND_SECONDS = 1.0
 _LOOKING_SHARE = 0.02  # of a core, for the question whether anything is due
@@ -28,11 +26,9 @@ _NICENESS = 10  # requests go first
 
 def main() -> None:
     """Maintains until SIGTERM, or until the supervisor is gone; finishes upkeep under way."""
-    configuration = read_configuration()
-    configure_logs("maintenance")
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda _number, _frame: stopped.set())
-    end_with_supervisor()
+    configuration = begin("maintenance")
     os.nice(_NICENESS)
     directory = DataDirectory(configuration.data)
     store = ControlStore(directory.control)
