@@ -1,18 +1,17 @@
 //! Accepted records become rows of columns.
 
-use std::borrow::Cow;
 use std::hash::BuildHasher;
 
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
 use crate::model::batch::{
-    Batch, BatchField, CellPosition, Column, Conflict, FieldType, NewSeries, Rows, Table, Values,
+    Batch, BatchField, CellPosition, Column, Conflict, NewSeries, Rows, Table, Values,
 };
 use crate::model::limits::WriteLimits;
 
 use super::prefix::Prefix;
-use super::shape::{ValueColumns, Values as RowValues};
+use super::value::{Cell, RowColumns, RowValues, Value};
 
 /// A column that is not known yet, see [`Cell::column`].
 pub(super) const UNKNOWN_COLUMN: u32 = u32::MAX;
@@ -22,33 +21,6 @@ pub(super) const UNKNOWN_COLUMN: u32 = u32::MAX;
 /// a wide record does not reserve memory for all rows in each of its columns.
 const ROOM_MIN: usize = 4;
 const GROWTH: usize = 8;
-
-/// An acceptable field value.
-#[derive(Clone, Debug)]
-pub(super) enum Value<'a> {
-    Float(f64),
-    Bool(bool),
-    Text(Cow<'a, str>),
-}
-
-impl Value<'_> {
-    pub(super) const fn field_type(&self) -> FieldType {
-        match self {
-            Self::Float(_) => FieldType::Float,
-            Self::Bool(_) => FieldType::Bool,
-            Self::Text(_) => FieldType::Text,
-        }
-    }
-}
-
-/// One field of a record on its way into a column.
-#[derive(Clone, Debug)]
-pub(super) struct Cell<'a> {
-    pub(super) name: Cow<'a, str>,
-    /// Column of the table that the cells were read for, if known: saves looking up the name.
-    pub(super) column: u32,
-    pub(super) value: Value<'a>,
-}
 
 /// A record that is accepted.
 pub(super) struct Row<'a> {
@@ -100,7 +72,7 @@ impl Columns {
         &mut self.batch
     }
 
-    /// Whether every cell so far has its place in a column.
+    /// Tells whether every cell so far has a column.
     pub(super) const fn is_complete(&self) -> bool {
         self.batch.conflict.is_none() && !self.batch.has_excess_fields
     }
@@ -144,7 +116,7 @@ impl Columns {
         found.copied().unwrap_or(UNKNOWN_COLUMN)
     }
 
-    /// Whether there is such a column and its field is called `name`.
+    /// Tells whether there is such a column and its field is called `name`.
     #[inline]
     pub(super) fn is_named(&self, table: u32, column: u32, name: &str) -> bool {
         let table = self.batch.tables.get(table as usize);
@@ -171,7 +143,7 @@ impl Columns {
         table_at: u32,
         series: u32,
         time_ns: i64,
-        columns: &ValueColumns,
+        columns: &RowColumns,
         values: &mut RowValues<'_>,
     ) {
         let row_at = self.add_row(table_at, series, time_ns);

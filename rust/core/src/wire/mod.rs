@@ -1,29 +1,40 @@
-//! Wire formats: bytes of a batch in, [`crate::model::batch::Batch`] or [`crate::model::fault::Refusal`] out.
+//! Wire formats: bytes of a batch in, [`Batch`](crate::model::batch::Batch) or
+//! [`Refusal`](crate::model::fault::Refusal) out.
 //!
-//! Every format finds a known series by the bytes that spell it, checks the rest of a record by
-//! the same rules, and gives its accepted cells to `columns`. The order of what is refused
-//! first is that of stages 9 to 13 in `docs/contract.md`. A record that is spelled like one
-//! before it is taken by its `shape`, which is only speed: every doubt is left to the rules.
+//! Every format finds a known series by the raw bytes of its tags, checks the rest of a record by the
+//! same rules, and gives its accepted cells to the columns of a batch. The order of what is refused
+//! first is that of stages 9 to 13 in `docs/contract.md`. A record that differs from an earlier one in
+//! its values only is read by a template, which is only speed: every doubt is left to the rules
+//! (`docs/decisions/0014-record-template.md`). Each module may use those listed above it.
+
+mod key_set;
+mod prefix;
+mod rules;
+mod value;
 
 mod columns;
-#[cfg(test)]
-mod company;
-mod json;
-mod keys;
-mod prefix;
-mod protobuf;
-mod rules;
 mod series;
-mod shape;
 
-pub use json::{RAW_KEY_FORMAT as JSON_RAW_KEY_FORMAT, parse_json};
-pub use protobuf::{RAW_KEY_FORMAT as PROTOBUF_RAW_KEY_FORMAT, parse_protobuf};
+mod builder;
+
+mod tokens;
+
+mod template;
+
+mod json;
+mod protobuf;
+
+#[cfg(test)]
+mod tests;
+
+pub use json::parse_json;
+pub use protobuf::parse_protobuf;
 
 use crate::model::batch::ParseResult;
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
 
-/// How the bytes of a batch spell its records.
+/// Encoding of the body of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// A JSON array of records.

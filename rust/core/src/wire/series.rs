@@ -1,4 +1,4 @@
-//! From the bytes of a measurement and its tags to a series.
+//! Series by the raw bytes of a measurement and its tags.
 
 use hashbrown::HashTable;
 
@@ -12,14 +12,14 @@ pub(super) struct SeriesFinder<'c> {
     format: u8,
     raw_keys: &'c RawKeyCache,
     /// Series that the cache does not know, in the order in which they came; and their indices.
-    fresh: Vec<Fresh>,
-    fresh_places: HashTable<usize>,
-    /// Index in `raw_keys` and in `fresh` of the series that the next record probably has.
+    new: Vec<New>,
+    new_index: HashTable<usize>,
+    /// Index in `raw_keys` and in `new` of the series that the next record probably has.
     next: usize,
-    next_fresh: usize,
+    next_new: usize,
 }
 
-struct Fresh {
+struct New {
     hash: u64,
     series: NewSeries,
 }
@@ -30,40 +30,44 @@ pub(super) struct Unknown(u64);
 
 impl<'c> SeriesFinder<'c> {
     pub(super) fn new(format: u8, raw_keys: &'c RawKeyCache) -> Self {
-        let (fresh, fresh_places) = (Vec::new(), HashTable::new());
-        Self { format, raw_keys, fresh, fresh_places, next: 0, next_fresh: 0 }
+        let (new, new_index) = (Vec::new(), HashTable::new());
+        Self { format, raw_keys, new, new_index, next: 0, next_new: 0 }
     }
 
     /// The series of `measurement` whose tags are these bytes.
     pub(super) fn find(&mut self, measurement: &str, tags: &[u8]) -> Result<u32, Unknown> {
         let hash = self.raw_keys.hash(self.format, measurement.as_bytes(), tags);
         let known = self.raw_keys.find(hash, self.format, measurement.as_bytes(), tags);
-        if let Some((place, series)) = known {
-            self.next = place + 1;
+        if let Some((at, series)) = known {
+            self.next = at + 1;
             return Ok(series);
         }
         let is_same = |&at: &usize| {
-            self.fresh.get(at).is_some_and(|Fresh { hash: other, series }| {
+            self.new.get(at).is_some_and(|New { hash: other, series }| {
                 let (raw_key, measurement) = (&series.raw_key, measurement.as_bytes());
                 hash == *other && RawKeyCache::is_key_of(raw_key, self.format, measurement, tags)
             })
         };
-        let &at = self.fresh_places.find(hash, is_same).ok_or(Unknown(hash))?;
-        self.next_fresh = at + 1;
+        let &at = self.new_index.find(hash, is_same).ok_or(Unknown(hash))?;
+        self.next_new = at + 1;
         Ok(number(at))
     }
 
     /// Beginning of every raw key of `measurement`, for [`Self::find_next`].
-    pub(super) fn head(&self, measurement: &str) -> Prefix {
+    pub(super) fn raw_key_start(&self, measurement: &str) -> Prefix {
         Prefix::new(&RawKeyCache::key_of(self.format, measurement.as_bytes(), b""))
     }
 
-    /// The series of the measurement with this head, and the length of its tags, if `text` begins
-    /// with the tags of the series that stands behind the one found before.
+    /// The series whose raw keys have this beginning, and the length of its tags, if `text` begins
+    /// with the tags of the series that stands after the one found before.
     #[inline]
-    pub(super) fn find_next(&mut self, head: &Prefix, text: &[u8]) -> Option<(u32, usize)> {
+    pub(super) fn find_next(
+        &mut self,
+        raw_key_start: &Prefix,
+        text: &[u8],
+    ) -> Option<(u32, usize)> {
         let tags_len = |raw_key: &[u8]| {
-            let tags = raw_key.get(head.length_in(raw_key)?..)?;
+            let tags = raw_key.get(raw_key_start.length_in(raw_key)?..)?;
             text.starts_with(tags).then_some(tags.len())
         };
         if let Some((raw_key, series)) = self.raw_keys.get(self.next)
@@ -72,9 +76,9 @@ impl<'c> SeriesFinder<'c> {
             self.next += 1;
             return Some((series, length));
         }
-        let at = self.next_fresh;
-        let length = tags_len(&self.fresh.get(at)?.series.raw_key)?;
-        self.next_fresh += 1;
+        let at = self.next_new;
+        let length = tags_len(&self.new.get(at)?.series.raw_key)?;
+        self.next_new += 1;
         Some((number(at), length))
     }
 
@@ -89,22 +93,22 @@ impl<'c> SeriesFinder<'c> {
         measurement: &str,
         tags: &[u8],
     ) -> u32 {
-        let at = self.fresh.len();
+        let at = self.new.len();
         let raw_key = RawKeyCache::key_of(self.format, measurement.as_bytes(), tags);
-        let Self { fresh, fresh_places, .. } = self;
-        let rehash = |&at: &usize| fresh.get(at).map_or(0, |fresh| fresh.hash);
-        fresh_places.insert_unique(hash, at, rehash);
-        fresh.push(Fresh { hash, series: NewSeries { name, raw_key } });
+        let Self { new, new_index, .. } = self;
+        let rehash = |&at: &usize| new.get(at).map_or(0, |new| new.hash);
+        new_index.insert_unique(hash, at, rehash);
+        new.push(New { hash, series: NewSeries { name, raw_key } });
         number(at)
     }
 
     /// The new series, by their numbers.
     pub(super) fn into_new(self) -> Vec<NewSeries> {
-        self.fresh.into_iter().map(|fresh| fresh.series).collect()
+        self.new.into_iter().map(|new| new.series).collect()
     }
 }
 
-/// The number that a batch has for its new series at this place.
+/// The number that a batch has for its new series at this index.
 fn number(at: usize) -> u32 {
     NEW_SERIES_BASE + u32::try_from(at).expect("as many series as records")
 }

@@ -3,16 +3,16 @@
 use crate::model::fault::{Fault, FaultCode, Step};
 use crate::model::limits::FAULTS_MAX;
 
-/// Sorts behind every place in a document: for what is missing.
+/// Sorts after every offset of a document: for what is missing.
 pub(super) const NOWHERE: usize = usize::MAX;
 
-/// At most [`FAULTS_MAX`] faults: by record, then by place in the document, missing keys last.
+/// At most [`FAULTS_MAX`] faults: by record, then by offset in the document, missing keys last.
 #[derive(Default)]
 pub(super) struct Faults {
     done: Vec<Fault>,
-    /// Faults of the current record with their places in the document.
+    /// Faults of the current record with their offsets in the document.
     record: Vec<(usize, Fault)>,
-    /// Where the current pass over the record began in `record`.
+    /// Index in `record` at which the current pass over the record began.
     pass_start: usize,
 }
 
@@ -36,7 +36,7 @@ impl Faults {
         self.pass_start = self.record.len();
     }
 
-    /// Whether no record has had a fault so far.
+    /// Tells whether no record has had a fault so far.
     #[inline]
     pub(super) fn are_none(&self) -> bool {
         self.done.is_empty() && self.record.is_empty()

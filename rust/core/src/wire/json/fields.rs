@@ -2,20 +2,20 @@
 
 use std::borrow::Cow;
 
-use super::array::Parser;
-use super::record::RECORD_DEPTH;
-use super::scan::{Scan, Scanner};
+use super::parser::{Parser, RECORD_DEPTH};
 use crate::model::fault::FaultCode;
-use crate::wire::columns::{Cell, UNKNOWN_COLUMN, Value};
-use crate::wire::shape::{Slot, SlotValue};
+use crate::wire::columns::UNKNOWN_COLUMN;
+use crate::wire::template::SlotKind;
+use crate::wire::tokens::json::{Scan, Scanner};
+use crate::wire::value::{Cell, Value};
 
 /// Depth of the values of a record's fields.
 const FIELDS_DEPTH: usize = RECORD_DEPTH + 1;
 
 impl<'a> Parser<'a, '_> {
-    /// Reads the object `fields` of record `index` into `self.cells`; the place behind it.
+    /// Reads the object `fields` of record `index` into `self.cells`; the offset after it.
     ///
-    /// `table` is where the cells will probably go: senders repeat their keys in one order, so
+    /// `table` is the one into which the cells will probably go: senders repeat their keys in one order, so
     /// each key is first compared with the name of the column after the one before.
     pub(super) fn fields(
         &mut self,
@@ -74,12 +74,12 @@ impl<'a> Parser<'a, '_> {
                     Value::Bool(false)
                 }
             };
-            self.slots.push(Slot { place: value_at..scan.at, value: SlotValue::Field });
+            self.templates.note(value_at..scan.at, SlotKind::Field);
             // Faulty ones too: their keys count as duplicates of later ones.
             self.cells.push(Cell { name, column, value });
             more = scan.next(b'}')?;
         }
-        self.fields_refused |= self.cells.len() > self.limits.fields_max;
+        self.fields_refused |= self.cells.len() > self.batch.limits.fields_max;
         Ok(scan.at)
     }
 
@@ -92,7 +92,7 @@ impl<'a> Parser<'a, '_> {
         expected: u32,
     ) -> Scan<(Cow<'a, str>, u32)> {
         if let Some(table) = table
-            && let Some(key) = self.columns.plain_key(table, expected)
+            && let Some(key) = self.batch.columns.plain_key(table, expected)
             && let Some(length) = key.length_in(scan.rest())
         {
             let start = scan.at + 1;
@@ -104,18 +104,19 @@ impl<'a> Parser<'a, '_> {
         Ok((name, column))
     }
 
-    /// A key, its column in `table`, and the place behind it.
+    /// A key, its column in `table`, and the offset after it.
     fn unexpected_name(
         &self,
         mut scan: Scanner<'a>,
         table: Option<u32>,
     ) -> Scan<(Cow<'a, str>, u32, usize)> {
         let name = scan.string()?;
-        let column = table.map_or(UNKNOWN_COLUMN, |table| self.columns.find_column(table, &name));
+        let column =
+            table.map_or(UNKNOWN_COLUMN, |table| self.batch.columns.find_column(table, &name));
         Ok((name, column, scan.at))
     }
 
-    /// Whether a key of this object came before; `self.cells` holds all of them.
+    /// Tells whether a key of this object came before; `self.cells` holds all of them.
     #[cold]
     fn is_duplicate(&mut self, name: Cow<'a, str>) -> bool {
         if !self.keys_of_cells {

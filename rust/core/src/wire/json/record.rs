@@ -2,17 +2,14 @@
 
 use std::borrow::Cow;
 
-use super::array::Parser;
 use super::faults::NOWHERE;
-use super::scan::{Scan, Scanner};
-use super::series::Tags;
+use super::parser::{Parser, RECORD_DEPTH};
+use super::tags::Tags;
 use crate::model::fault::FaultCode;
 use crate::wire::columns::Row;
 use crate::wire::rules::is_rejected;
-use crate::wire::shape::{Slot, SlotValue};
-
-/// Depth of the values of a record's keys: inside the record and the array.
-pub(super) const RECORD_DEPTH: usize = 2;
+use crate::wire::template::SlotKind;
+use crate::wire::tokens::json::{Scan, Scanner};
 
 enum Key<'a> {
     Measurement,
@@ -45,7 +42,7 @@ impl Key<'_> {
     }
 }
 
-/// What is known of a record so far.
+/// The parts of a record that have been read so far.
 struct Parts<'a> {
     /// Set of [`Key::bit`].
     seen: u8,
@@ -56,12 +53,12 @@ struct Parts<'a> {
 
 impl<'a> Parser<'a, '_> {
     /// Reads record `index`, an object, and accepts or rejects it unless something is wrong with
-    /// the batch; the place behind it.
+    /// the batch; the offset after it.
     pub(super) fn record(&mut self, mut scan: Scanner<'a>, index: usize) -> Scan<usize> {
         let mut parts = Parts { seen: 0, measurement: None, time_ns: None, tags: Tags::Absent };
         let start = scan.at;
         self.cells.clear();
-        self.slots.clear();
+        self.templates.begin_record();
         self.other_keys.clear();
         scan.expect(b'{')?;
         let mut more = scan.first(b'}');
@@ -86,7 +83,8 @@ impl<'a> Parser<'a, '_> {
         if self.end_record(index, &parts)?
             && let Some(measurement) = &parts.measurement
         {
-            self.learn_shape(measurement, start, scan.at);
+            let Self { text, templates, batch, cells, .. } = self;
+            templates.learn(text, (start, scan.at), measurement, batch, cells);
         }
         Ok(scan.at)
     }
@@ -99,7 +97,7 @@ impl<'a> Parser<'a, '_> {
         }
     }
 
-    /// Reads the value of `key` into `parts`; its own fault, and the place behind it.
+    /// Reads the value of `key` into `parts`; its own fault, and the offset after it.
     #[inline]
     fn value(
         &mut self,
@@ -123,7 +121,7 @@ impl<'a> Parser<'a, '_> {
                 Some(text) => {
                     if matches!(text, Cow::Borrowed(_)) {
                         let (start, end) = (start + 1, scan.at - 1);
-                        self.slots.push(Slot { place: start..end, value: SlotValue::Time });
+                        self.templates.note(start..end, SlotKind::Time);
                     }
                     parts.time_ns = self.times.parse_ns(text.as_bytes());
                     parts.time_ns.is_none().then_some(FaultCode::DatetimeParsing)
@@ -131,13 +129,13 @@ impl<'a> Parser<'a, '_> {
             },
             Key::Tags => {
                 (parts.tags, scan.at) = self.tags(scan, parts.measurement.as_deref())?;
-                self.slots.push(Slot { place: start..scan.at, value: SlotValue::Tags });
+                self.templates.note(start..scan.at, SlotKind::Tags);
                 matches!(parts.tags, Tags::Faulty).then_some(FaultCode::DictType)
             }
             Key::Fields if scan.peek() == b'{' => {
                 let table = match parts.measurement.as_deref() {
-                    Some(measurement) => self.columns.find_table(measurement),
-                    None => self.columns.last_table(),
+                    Some(measurement) => self.batch.columns.find_table(measurement),
+                    None => self.batch.columns.last_table(),
                 };
                 scan.at = self.fields(scan, index, table)?;
                 None
@@ -154,7 +152,7 @@ impl<'a> Parser<'a, '_> {
         Ok((fault, scan.at))
     }
 
-    /// Decides on a record that is read; whether it is accepted.
+    /// Decides on a record that is read, and tells whether it is accepted.
     fn end_record(&mut self, index: usize, parts: &Parts<'a>) -> Scan<bool> {
         self.faults.next_pass();
         let rejected = is_rejected(!self.cells.is_empty(), parts.time_ns);
@@ -171,12 +169,12 @@ impl<'a> Parser<'a, '_> {
             match (measurement, parts.time_ns, series) {
                 (Some(measurement), Some(sent_ns), Some(series)) if !rejected => {
                     accepted = true;
-                    let time_ns = self.columns.clamp(sent_ns);
+                    let time_ns = self.batch.columns.clamp(sent_ns);
                     let cells_table = self.cells_table;
                     let row = Row { record, measurement, series, time_ns, cells_table };
-                    self.columns.accept(&row, &mut self.cells);
+                    self.batch.columns.accept(&row, &mut self.cells);
                 }
-                _ => self.columns.batch().rejected_indices.push(record),
+                _ => self.batch.columns.batch().rejected_indices.push(record),
             }
         }
         self.faults.end_record();
@@ -208,7 +206,7 @@ fn record_key<'a>(scan: &mut Scanner<'a>) -> Scan<Key<'a>> {
     })
 }
 
-/// A string, or `None` and behind the value if it is another value.
+/// A string, or `None` and after the value if it is another value.
 #[inline]
 fn string_value<'a>(scan: &mut Scanner<'a>) -> Scan<Option<Cow<'a, str>>> {
     if scan.peek() == b'"' {

@@ -2,14 +2,15 @@ use std::fmt::Write;
 
 use proptest::prelude::*;
 
-use super::encode::{Record, Sent, delimited, encode, entry, integer, varint};
-use super::{RAW_KEY_FORMAT, parse_protobuf};
+use super::parse_protobuf;
+use super::parser::RAW_KEY_FORMAT;
 use crate::model::batch::{Batch, NewSeries, ParseResult, Values};
 use crate::model::fault::Refusal;
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
 use crate::model::time::{SECOND_NS, YEAR_2000_NS, write_rfc3339};
 use crate::wire::parse_json;
+use crate::wire::tests::messages::{Record, Sent, delimited, encode, entry, integer, varint};
 
 const NOW_NS: i64 = 1_790_000_000 * SECOND_NS;
 const LIMITS: WriteLimits = WriteLimits {
@@ -316,7 +317,7 @@ fn bytes_that_are_no_message() {
 }
 
 #[test]
-fn a_known_spelling_finds_its_series_and_no_other_does() {
+fn a_known_raw_key_finds_its_series_and_no_other_does() {
     let mut names = RawKeyCache::default();
     let tags = entry(3, "entity_id", b"a");
     names.insert(RawKeyCache::key_of(RAW_KEY_FORMAT, b"link", &tags), 7);

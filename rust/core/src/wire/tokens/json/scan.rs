@@ -1,67 +1,68 @@
 //! Tokens of JSON, and values that are only checked.
 
 use crate::model::limits::JSON_DEPTH_MAX;
+use crate::model::swar::equal_bytes;
 
 /// The document is not JSON from this byte on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Syntax(pub(super) usize);
+pub(crate) struct Syntax(pub(crate) usize);
 
 /// What a scan gives back.
-pub(super) type Scan<T> = Result<T, Syntax>;
+pub(crate) type Scan<T> = Result<T, Syntax>;
 
-/// A place in a document. `at` never leaves a character boundary between tokens.
+/// A position in a document; `at` is a character boundary between tokens.
 ///
-/// Small steps change it in place and are inlined; long ways take a copy and return the place
-/// behind them. So the place stays in a register while a record is read.
+/// Small steps change it in place and are inlined; long ways take a copy and return the offset
+/// after them. So the offset stays in a register while a record is read.
 #[derive(Clone, Copy)]
-pub(super) struct Scanner<'a> {
-    pub(super) text: &'a str,
-    pub(super) at: usize,
+pub(crate) struct Scanner<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) at: usize,
 }
 
 impl<'a> Scanner<'a> {
-    pub(super) const fn new(text: &'a str, at: usize) -> Self {
+    pub(crate) const fn new(text: &'a str, at: usize) -> Self {
         Self { text, at }
     }
 
     #[inline]
-    pub(super) const fn bytes(&self) -> &'a [u8] {
+    pub(crate) const fn bytes(&self) -> &'a [u8] {
         self.text.as_bytes()
     }
 
     /// The bytes from here on.
     #[inline]
-    pub(super) fn rest(&self) -> &'a [u8] {
+    pub(crate) fn rest(&self) -> &'a [u8] {
         self.bytes().get(self.at..).unwrap_or_default()
     }
 
     /// The next byte; 0 at the end, which is no token either.
     #[inline]
-    pub(super) fn peek(&self) -> u8 {
+    pub(crate) fn peek(&self) -> u8 {
         self.bytes().get(self.at).copied().unwrap_or(0)
     }
 
     #[inline]
-    pub(super) fn error<T>(&self) -> Scan<T> {
+    pub(crate) fn error<T>(&self) -> Scan<T> {
         Err(Syntax(self.at.min(self.text.len())))
     }
 
     /// Takes `byte` if it is the next one.
     #[inline]
-    pub(super) fn take(&mut self, byte: u8) -> bool {
+    pub(crate) fn take(&mut self, byte: u8) -> bool {
         let taken = self.bytes().get(self.at) == Some(&byte);
         self.at += usize::from(taken);
         taken
     }
 
     #[inline]
-    pub(super) fn expect(&mut self, byte: u8) -> Scan<()> {
+    pub(crate) fn expect(&mut self, byte: u8) -> Scan<()> {
         if self.take(byte) { Ok(()) } else { self.error() }
     }
 
     /// Takes `prefix` if it comes next.
     #[inline]
-    pub(super) fn take_prefix(&mut self, prefix: &[u8]) -> bool {
+    pub(crate) fn take_prefix(&mut self, prefix: &[u8]) -> bool {
         let taken = self.rest().starts_with(prefix);
         if taken {
             self.at += prefix.len();
@@ -70,16 +71,16 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline]
-    pub(super) fn skip_space(&mut self) {
+    pub(crate) fn skip_space(&mut self) {
         // Most tokens follow each other directly, so that one comparison tells.
         while self.peek() <= b' ' && matches!(self.peek(), b' ' | b'\n' | b'\r' | b'\t') {
             self.at += 1;
         }
     }
 
-    /// From behind a key to before its value.
+    /// Goes from after a key to before its value.
     #[inline]
-    pub(super) fn colon(&mut self) -> Scan<()> {
+    pub(crate) fn colon(&mut self) -> Scan<()> {
         if !self.take(b':') {
             self.skip_space();
             self.expect(b':')?;
@@ -88,17 +89,17 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// From behind an opening bracket to before the first element; false, and behind `close`,
+    /// Goes from after an opening bracket to before the first element; false, and after `close`,
     /// if there is none.
     #[inline]
-    pub(super) fn first(&mut self, close: u8) -> bool {
+    pub(crate) fn first(&mut self, close: u8) -> bool {
         self.skip_space();
         !self.take(close)
     }
 
-    /// From behind an element to before the next; false, and behind `close`, if there is none.
+    /// Goes from after an element to before the next; false, and after `close`, if there is none.
     #[inline]
-    pub(super) fn next(&mut self, close: u8) -> Scan<bool> {
+    pub(crate) fn next(&mut self, close: u8) -> Scan<bool> {
         self.skip_space();
         if self.take(b',') {
             self.skip_space();
@@ -108,13 +109,28 @@ impl<'a> Scanner<'a> {
         Ok(false)
     }
 
+    /// Length up to and with the first closing brace.
     #[inline]
-    pub(super) fn literal(&mut self, literal: &[u8]) -> Scan<()> {
+    pub(crate) fn first_brace_length(&self) -> Option<usize> {
+        let rest = self.rest();
+        let (chunks, tail) = rest.as_chunks::<8>();
+        for (at, chunk) in chunks.iter().enumerate() {
+            let found = equal_bytes(u64::from_le_bytes(*chunk), b'}');
+            if found != 0 {
+                return Some(at * 8 + (found.trailing_zeros() / 8) as usize + 1);
+            }
+        }
+        let in_tail = tail.iter().position(|&byte| byte == b'}')?;
+        Some(rest.len() - tail.len() + in_tail + 1)
+    }
+
+    #[inline]
+    pub(crate) fn literal(&mut self, literal: &[u8]) -> Scan<()> {
         if self.take_prefix(literal) { Ok(()) } else { self.error() }
     }
 
-    /// The place behind the value that begins here, inside of `depth` arrays and objects.
-    pub(super) fn value_end(mut self, depth: usize) -> Scan<usize> {
+    /// The offset after the value that begins here, inside of `depth` arrays and objects.
+    pub(crate) fn value_end(mut self, depth: usize) -> Scan<usize> {
         match self.peek() {
             b'"' => return self.string_end(),
             b'{' | b'[' if depth >= JSON_DEPTH_MAX => return self.error(),

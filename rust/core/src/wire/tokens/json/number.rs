@@ -17,14 +17,14 @@ struct Number {
     mantissa: u64,
     exponent: i64,
     negative: bool,
-    /// Whether `mantissa` holds every digit.
+    /// Tells whether `mantissa` holds every digit.
     exact: bool,
 }
 
 impl Scanner<'_> {
     /// A number as the nearest double, ties to even; infinite where it is too large.
     #[inline]
-    pub(super) fn double(&mut self) -> Scan<f64> {
+    pub(crate) fn double(&mut self) -> Scan<f64> {
         if let Some((value, length)) = short_decimal(word(self.rest())) {
             self.at += length;
             return Ok(value);
@@ -39,7 +39,7 @@ impl Scanner<'_> {
         })
     }
 
-    /// A number of one to seven digits on both sides of a point, and the place behind it. As in
+    /// A number of one to seven digits on both sides of a point, and the offset after it. As in
     /// [`short_decimal`], nothing branches on what varies from one to the next.
     #[inline]
     #[expect(clippy::needless_bitwise_bool, reason = "a lazy operator would be a branch")]
@@ -63,7 +63,7 @@ impl Scanner<'_> {
         Some((quotient(mantissa, unit, negative as u64), self.at + negative + end))
     }
 
-    /// Any number, and the place behind it.
+    /// Any number, and the offset after it.
     fn any_double(mut self) -> Scan<(f64, usize)> {
         let start = self.at;
         let number = self.number()?;
@@ -75,12 +75,12 @@ impl Scanner<'_> {
         }
     }
 
-    /// The place behind the number that begins here.
-    pub(super) fn number_end(mut self) -> Scan<usize> {
+    /// The offset after the number that begins here.
+    pub(crate) fn number_end(mut self) -> Scan<usize> {
         self.number().map(|_| self.at)
     }
 
-    /// The number from `start` to here; the standard library rounds every shape correctly.
+    /// The number from `start` to here; the standard library rounds every form correctly.
     #[cold]
     fn rare_double(self, start: usize) -> Scan<f64> {
         Ok(self.span(start, self.at)?.parse().unwrap_or(f64::INFINITY))
@@ -108,7 +108,7 @@ impl Scanner<'_> {
                 return self.error();
             }
             digit_count += self.at - fraction_start;
-            exponent = -place(self.at - fraction_start);
+            exponent = -shift_of(self.at - fraction_start);
         }
         if self.peek() | 0x20 == b'e' {
             let shift;
@@ -118,7 +118,7 @@ impl Scanner<'_> {
         Ok(Number { mantissa, exponent, negative, exact: digit_count <= DIGITS_MAX })
     }
 
-    /// `mantissa` with the digits from here on appended, and the place behind them. It wraps
+    /// `mantissa` with the digits from here on appended, and the offset after them. It wraps
     /// around when they are too many. How many they are is not branched on where they are few:
     /// it varies from value to value, and a wrong guess costs as much as ten digits.
     #[inline]
@@ -137,7 +137,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// From the letter on; also the place behind it.
+    /// Reads an exponent from the letter on; also the offset after it.
     #[cold]
     fn exponent(mut self) -> Scan<(i64, usize)> {
         self.at += 1;
@@ -158,7 +158,8 @@ impl Scanner<'_> {
     }
 }
 
-fn place(digit_count: usize) -> i64 {
+/// The exponent that `digit_count` digits after the point take away.
+fn shift_of(digit_count: usize) -> i64 {
     i64::try_from(digit_count).unwrap_or(EXPONENT_MAX)
 }
 
@@ -169,7 +170,7 @@ fn place(digit_count: usize) -> i64 {
 #[expect(clippy::needless_bitwise_bool, reason = "a lazy operator would be a branch")]
 fn short_decimal(text: u64) -> Option<(f64, usize)> {
     let negative = u64::from(byte_at(text, 0) == b'-');
-    // A zero byte moves in behind, and ends no number.
+    // A zero byte moves in at the end, and ends no number.
     let text = text >> (8 * negative);
     let (digits, others) = digits_and_others(text);
     // The second is right if the first is a point.
@@ -177,9 +178,9 @@ fn short_decimal(text: u64) -> Option<(f64, usize)> {
     // In bits: 0 where it comes first, 64 where it does not come.
     let (point, end) = (others.trailing_zeros() & 0x78, second.trailing_zeros() & 0x78);
     let leading_zero = (point > 8) & (byte_at(text, 0) == b'0');
-    let behind = byte_at(text, end);
-    let is_other = (byte_at(text, point) != b'.') | leading_zero | ends_otherwise(behind);
-    if is_other | (behind == 0) | (point == 0) | (end == point + 8) | (end == 64) {
+    let after = byte_at(text, end);
+    let is_other = (byte_at(text, point) != b'.') | leading_zero | ends_otherwise(after);
+    if is_other | (after == 0) | (point == 0) | (end == point + 8) | (end == 64) {
         return None;
     }
     let whole = (1 << point) - 1;
@@ -188,7 +189,7 @@ fn short_decimal(text: u64) -> Option<(f64, usize)> {
     Some((quotient(mantissa, unit, negative), (end / 8) as usize + usize::from(negative != 0)))
 }
 
-/// Whether a number goes on behind its fraction.
+/// Tells whether a number goes on after its fraction.
 #[inline]
 const fn ends_otherwise(byte: u8) -> bool {
     byte | 0x20 == b'e'

@@ -1,13 +1,12 @@
-//! From the bytes of a measurement and its tags to a series.
+//! The `tags` of a record, which make its series.
 
 use std::borrow::Cow;
 
-use super::message::Parser;
-use super::record::TAGS;
-use super::scan::{Reader, Scan, delimited, text};
-use crate::wire::keys::KeySet;
+use super::parser::Parser;
+use crate::wire::key_set::KeySet;
 use crate::wire::rules::{TENANT_TAGS, series_name};
 use crate::wire::series::Unknown;
+use crate::wire::tokens::protobuf::{Reader, Scan, TAGS, delimited, text};
 
 /// Fields of a map entry.
 const KEY: u32 = delimited(1);
@@ -16,7 +15,7 @@ const VALUE: u32 = delimited(2);
 /// The tags of a record, each key once.
 struct TagMap<'t> {
     pairs: Vec<(&'t str, &'t str)>,
-    /// Whether there are more than can be right; `pairs` holds the first ones.
+    /// Tells whether there are more than can be right; `pairs` holds the first ones.
     too_many: bool,
     has_entity_id: bool,
 }
@@ -31,7 +30,7 @@ impl Parser<'_, '_> {
         unknown: Unknown,
         accepted: bool,
     ) -> Scan<Result<Option<u32>, &'static str>> {
-        let map = read_tags(tags, self.limits.tags_max + TENANT_TAGS.len())?;
+        let map = read_tags(tags, self.batch.limits.tags_max + TENANT_TAGS.len())?;
         if !self.is_sound() {
             return Ok(Ok(None));
         }
@@ -39,14 +38,14 @@ impl Parser<'_, '_> {
             return Ok(Err("entity_id"));
         }
         let pairs = map.pairs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-        let name = series_name(measurement, pairs, self.tenant_key, self.limits);
+        let name = series_name(measurement, pairs, self.batch.tenant_key, self.batch.limits);
         let Some(name) = name.filter(|_| !map.too_many) else {
             return Ok(Err("tags"));
         };
         if !accepted || measurement.is_empty() || self.has_faulty_field() {
             return Ok(Ok(None));
         }
-        Ok(Ok(Some(self.series.add(name, unknown, measurement, tags))))
+        Ok(Ok(Some(self.batch.series.add(name, unknown, measurement, tags))))
     }
 }
 
@@ -57,7 +56,7 @@ fn read_tags(entries: &[u8], pairs_max: usize) -> Scan<TagMap<'_>> {
     let mut reader = Reader::new(entries);
     while !reader.is_empty() {
         let tag = reader.tag()?;
-        debug_assert_eq!(tag, TAGS, "the spelling of tags holds entries only");
+        debug_assert_eq!(tag, TAGS, "the raw bytes of tags hold entries only");
         let (key, value) = entry(reader.delimited()?)?;
         if key == "entity_id" {
             map.has_entity_id = !value.is_empty();

@@ -4,50 +4,50 @@ use crate::model::swar::{HIGH_BITS, word};
 
 /// The bytes are not a message.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Malformed;
+pub(crate) struct Malformed;
 
-pub(super) type Scan<T> = Result<T, Malformed>;
+pub(crate) type Scan<T> = Result<T, Malformed>;
 
 /// Bytes of the longest varint.
 const VARINT_BYTES_MAX: usize = 10;
 /// Bytes of the longest tag: field numbers have 29 bits.
 const TAG_BYTES_MAX: usize = 5;
-pub(super) const LAST_BYTE_MAX: u8 = 0x7f;
+pub(crate) const LAST_BYTE_MAX: u8 = 0x7f;
 
 /// A field's number and wire type, as [`Reader::tag`] gives it.
-pub(super) const fn varint(number: u32) -> u32 {
+pub(crate) const fn varint(number: u32) -> u32 {
     number << 3
 }
 
 /// See [`varint`].
-pub(super) const fn fixed64(number: u32) -> u32 {
+pub(crate) const fn fixed64(number: u32) -> u32 {
     number << 3 | 1
 }
 
 /// See [`varint`].
-pub(super) const fn delimited(number: u32) -> u32 {
+pub(crate) const fn delimited(number: u32) -> u32 {
     number << 3 | 2
 }
 
-/// What is left of a message.
+/// The rest of a message.
 #[derive(Clone, Copy)]
-pub(super) struct Reader<'a> {
-    pub(super) rest: &'a [u8],
+pub(crate) struct Reader<'a> {
+    pub(crate) rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    pub(super) const fn new(rest: &'a [u8]) -> Self {
+    pub(crate) const fn new(rest: &'a [u8]) -> Self {
         Self { rest }
     }
 
     #[inline]
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
     /// Number and wire type of the next field.
     #[inline]
-    pub(super) fn tag(&mut self) -> Scan<u32> {
+    pub(crate) fn tag(&mut self) -> Scan<u32> {
         if let [byte, rest @ ..] = self.rest
             && *byte <= LAST_BYTE_MAX
         {
@@ -58,7 +58,7 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    pub(super) fn varint(&mut self) -> Scan<u64> {
+    pub(crate) fn varint(&mut self) -> Scan<u64> {
         if let [byte, rest @ ..] = self.rest
             && *byte <= LAST_BYTE_MAX
         {
@@ -92,27 +92,27 @@ impl<'a> Reader<'a> {
 
     /// The length of a string or message.
     #[inline]
-    pub(super) fn length(&mut self) -> Scan<usize> {
+    pub(crate) fn length(&mut self) -> Scan<usize> {
         usize::try_from(self.varint()?).map_err(|_| Malformed)
     }
 
     /// The bytes of a string or message.
     #[inline]
-    pub(super) fn delimited(&mut self) -> Scan<&'a [u8]> {
+    pub(crate) fn delimited(&mut self) -> Scan<&'a [u8]> {
         let length = self.length()?;
         self.take(length)
     }
 
     /// A double.
     #[inline]
-    pub(super) fn double(&mut self) -> Scan<f64> {
+    pub(crate) fn double(&mut self) -> Scan<f64> {
         let (bytes, rest) = self.rest.split_first_chunk::<8>().ok_or(Malformed)?;
         self.rest = rest;
         Ok(f64::from_le_bytes(*bytes))
     }
 
     /// Passes the value of a field nobody asked for.
-    pub(super) fn skip(&mut self, tag: u32) -> Scan<()> {
+    pub(crate) fn skip(&mut self, tag: u32) -> Scan<()> {
         if tag >> 3 == 0 {
             return Err(Malformed);
         }
@@ -126,7 +126,7 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    pub(super) fn take(&mut self, length: usize) -> Scan<&'a [u8]> {
+    pub(crate) fn take(&mut self, length: usize) -> Scan<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(length).ok_or(Malformed)?;
         self.rest = rest;
         Ok(taken)
@@ -144,6 +144,6 @@ const fn joined_sevens(word: u64) -> u64 {
 
 /// A string, which proto3 wants in UTF-8.
 #[inline]
-pub(super) fn text(bytes: &[u8]) -> Scan<&str> {
+pub(crate) fn text(bytes: &[u8]) -> Scan<&str> {
     std::str::from_utf8(bytes).map_err(|_| Malformed)
 }

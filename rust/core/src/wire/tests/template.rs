@@ -4,14 +4,14 @@
 //! behind two records that they were like. Both bodies must be answered alike, whether their series
 //! are known or not.
 
-use super::Format;
-use super::protobuf::encode::{Record, Sent, delimited, encode, entry, integer};
+use super::messages::{Record, Sent, delimited, encode, entry, integer};
 use crate::model::batch::{Batch, NEW_SERIES_BASE, ParseResult, Rows, Values};
 use crate::model::fault::{FaultCode, Refusal};
 use crate::model::limits::WriteLimits;
 use crate::model::names::SeriesName;
 use crate::model::raw_keys::RawKeyCache;
 use crate::model::time::{SECOND_NS, YEAR_2000_NS, write_rfc3339};
+use crate::wire::Format;
 
 const NOW_NS: i64 = YEAR_2000_NS + 823_176_000 * SECOND_NS;
 

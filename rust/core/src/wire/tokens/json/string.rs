@@ -16,7 +16,7 @@ impl<'a> Scanner<'a> {
     /// The first byte from `at` on that is a quote, a backslash or a control character, or the
     /// end of the document.
     #[inline]
-    pub(super) fn plain_end(&self, mut at: usize) -> usize {
+    pub(crate) fn plain_end(&self, mut at: usize) -> usize {
         let bytes = self.bytes();
         while let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
             let ends = string_bytes_end(u64::from_le_bytes(*chunk));
@@ -32,7 +32,7 @@ impl<'a> Scanner<'a> {
 
     /// A string, unescaped.
     #[inline]
-    pub(super) fn string(&mut self) -> Scan<Cow<'a, str>> {
+    pub(crate) fn string(&mut self) -> Scan<Cow<'a, str>> {
         self.expect(b'"')?;
         let start = self.at;
         let end = self.plain_end(start);
@@ -45,18 +45,18 @@ impl<'a> Scanner<'a> {
         Ok(Cow::Owned(string))
     }
 
-    /// The place behind the string that begins here.
-    pub(super) fn string_end(mut self) -> Scan<usize> {
+    /// The offset after the string that begins here.
+    pub(crate) fn string_end(mut self) -> Scan<usize> {
         self.string().map(|_| self.at)
     }
 
-    /// The text between two places that are ends of tokens or ASCII characters.
+    /// The text between two offsets that are ends of tokens or ASCII characters.
     #[inline]
-    pub(super) fn span(&self, start: usize, end: usize) -> Scan<&'a str> {
+    pub(crate) fn span(&self, start: usize, end: usize) -> Scan<&'a str> {
         self.text.get(start..end).ok_or(Syntax(start))
     }
 
-    /// The string whose plain beginning reaches from `start` to `end`, and the place behind it.
+    /// The string whose plain beginning reaches from `start` to `end`, and the offset after it.
     #[cold]
     fn escaped_string(mut self, mut start: usize, mut end: usize) -> Scan<(String, usize)> {
         let mut out = String::new();
@@ -90,7 +90,7 @@ impl<'a> Scanner<'a> {
         Ok(plain)
     }
 
-    /// From the `u` on; a pair of surrogates is one character, a lone one is refused.
+    /// Reads from the `u` on; a pair of surrogates is one character, a lone one is refused.
     fn unicode_escape(&mut self) -> Scan<char> {
         let start = self.at;
         let unit = self.code_unit()?;

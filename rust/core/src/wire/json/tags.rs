@@ -1,39 +1,33 @@
-//! From the bytes of a measurement and its tags to a series.
+//! The `tags` of a record, which make its series.
 
 use std::borrow::Cow;
 
-use super::array::Parser;
-use super::record::RECORD_DEPTH;
-use super::scan::{Scan, Scanner};
+use super::parser::{Parser, RECORD_DEPTH};
 use crate::model::fault::FaultCode;
-use crate::model::swar;
 use crate::wire::rules::{self, series_name};
+use crate::wire::tokens::json::{Scan, Scanner};
 
-/// The spelling of the tags of a record that has none.
+/// The bytes that stand for the tags of a record that has none.
 const NO_TAGS: &str = "{}";
 
-/// Tags that a record has room for at first.
-const PAIRS_EXPECTED: usize = 8;
-
-/// What a record says about its tags.
+/// Tags of a record, as far as they have been read.
 #[derive(Clone, Copy)]
 pub(super) enum Tags<'a> {
     /// The key is absent.
     Absent,
     /// The value is not an object.
     Faulty,
-    /// Spelled as those of a known series of the record's measurement.
+    /// Those of a known series of the record's measurement, byte for byte.
     Known(u32),
-    /// An object that starts here and that nothing but the syntax is known of.
+    /// An object that starts at this offset, of which only the syntax has been checked.
     Unchecked(usize, &'a str),
 }
 
 impl<'a> Parser<'a, '_> {
-    /// The value of `tags`. Where it is spelled as the tags of a known series of `measurement`,
-    /// it is taken without looking inside: what was accepted once under these very bytes is a
-    /// complete and valid object, so an object that begins with them also ends with them.
-    ///
-    /// Also returns the place behind it.
+    /// The value of `tags`, and the offset after it. Where it is byte for byte the tags of a known
+    /// series of `measurement`, it is taken without looking inside: what was accepted once under
+    /// these very bytes is a complete and valid object, so an object that begins with them also ends
+    /// with them.
     #[inline]
     pub(super) fn tags(
         &mut self,
@@ -41,10 +35,10 @@ impl<'a> Parser<'a, '_> {
         measurement: Option<&str>,
     ) -> Scan<(Tags<'a>, usize)> {
         if let Some(measurement) = measurement
-            && let Some(length) = first_brace_end(scan.rest())
+            && let Some(length) = scan.first_brace_length()
         {
-            let spelling = scan.rest().get(..length).unwrap_or_default();
-            if let Ok(series) = self.series.find(measurement, spelling) {
+            let raw_tags = scan.rest().get(..length).unwrap_or_default();
+            if let Ok(series) = self.batch.series.find(measurement, raw_tags) {
                 return Ok((Tags::Known(series), scan.at + length));
             }
         }
@@ -73,7 +67,7 @@ impl<'a> Parser<'a, '_> {
             Tags::Unchecked(start, tags) => (Some(start), tags),
         };
         let unknown = match measurement {
-            Some(measurement) => match self.series.find(measurement, tags.as_bytes()) {
+            Some(measurement) => match self.batch.series.find(measurement, tags.as_bytes()) {
                 Ok(series) => return Ok(Some(series)),
                 Err(unknown) => Some((measurement, unknown)),
             },
@@ -86,14 +80,15 @@ impl<'a> Parser<'a, '_> {
         let Some((measurement, unknown)) = unknown else {
             return Ok(None);
         };
-        let Some(name) = series_name(measurement, pairs, self.tenant_key, self.limits) else {
+        let Some(name) = series_name(measurement, pairs, self.batch.tenant_key, self.batch.limits)
+        else {
             self.tags_refused = true;
             return Ok(None);
         };
         if !accepted {
             return Ok(None);
         }
-        Ok(Some(self.series.add(name, unknown, measurement, tags.as_bytes())))
+        Ok(Some(self.batch.series.add(name, unknown, measurement, tags.as_bytes())))
     }
 
     /// Keys and values of the tags object at `start`; faults of record `index` are noted.
@@ -121,34 +116,4 @@ impl<'a> Parser<'a, '_> {
         }
         Ok(pairs)
     }
-}
-
-/// Keys and values of the object that `text` is, if all values are strings and nothing is wrong with
-/// it. The same key may come twice.
-pub(super) fn plain_tags(text: &str) -> Option<rules::Tags<'_>> {
-    let mut pairs = Vec::with_capacity(PAIRS_EXPECTED);
-    let mut scan = Scanner::new(text, 0);
-    scan.expect(b'{').ok()?;
-    let mut more = scan.first(b'}');
-    while more {
-        let key = scan.string().ok()?;
-        scan.colon().ok()?;
-        pairs.push((key, scan.string().ok()?));
-        more = scan.next(b'}').ok()?;
-    }
-    (scan.at == text.len()).then_some(pairs)
-}
-
-/// The length up to and with the first closing brace.
-#[inline]
-pub(super) fn first_brace_end(bytes: &[u8]) -> Option<usize> {
-    let (chunks, tail) = bytes.as_chunks::<8>();
-    for (at, chunk) in chunks.iter().enumerate() {
-        let found = swar::equal_bytes(u64::from_le_bytes(*chunk), b'}');
-        if found != 0 {
-            return Some(at * 8 + (found.trailing_zeros() / 8) as usize + 1);
-        }
-    }
-    let in_tail = tail.iter().position(|&byte| byte == b'}')?;
-    Some(bytes.len() - tail.len() + in_tail + 1)
 }

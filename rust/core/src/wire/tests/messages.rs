@@ -4,7 +4,7 @@ use crate::model::time::SECOND_NS;
 
 /// A value of the oneof.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::wire) enum Sent {
+pub(crate) enum Sent {
     Number(f64),
     Bool(bool),
     Text(String),
@@ -13,15 +13,15 @@ pub(in crate::wire) enum Sent {
 
 /// A record to be sent.
 #[derive(Clone, Debug)]
-pub(in crate::wire) struct Record {
-    pub(in crate::wire) measurement: String,
-    pub(in crate::wire) time_ns: i64,
-    pub(in crate::wire) tags: Vec<(String, String)>,
-    pub(in crate::wire) fields: Vec<(String, Sent)>,
+pub(crate) struct Record {
+    pub(crate) measurement: String,
+    pub(crate) time_ns: i64,
+    pub(crate) tags: Vec<(String, String)>,
+    pub(crate) fields: Vec<(String, Sent)>,
 }
 
 /// A varint.
-pub(in crate::wire) fn varint(mut value: u64) -> Vec<u8> {
+pub(crate) fn varint(mut value: u64) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {
         let [low, ..] = value.to_le_bytes();
@@ -35,23 +35,23 @@ pub(in crate::wire) fn varint(mut value: u64) -> Vec<u8> {
 }
 
 /// A field with a length.
-pub(in crate::wire) fn delimited(number: u32, content: &[u8]) -> Vec<u8> {
+pub(crate) fn delimited(number: u32, content: &[u8]) -> Vec<u8> {
     [varint(u64::from(number << 3 | 2)), varint(content.len() as u64), content.to_vec()].concat()
 }
 
 /// A field of wire type 0.
-pub(in crate::wire) fn integer(number: u32, value: i64) -> Vec<u8> {
+pub(crate) fn integer(number: u32, value: i64) -> Vec<u8> {
     [varint(u64::from(number << 3)), varint(value.cast_unsigned())].concat()
 }
 
 /// An entry of a map.
-pub(in crate::wire) fn entry(number: u32, key: &str, value: &[u8]) -> Vec<u8> {
+pub(crate) fn entry(number: u32, key: &str, value: &[u8]) -> Vec<u8> {
     delimited(number, &[delimited(1, key.as_bytes()), delimited(2, value)].concat())
 }
 
 impl Sent {
     /// As a `FieldValue`.
-    pub(in crate::wire) fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         match self {
             Self::Number(value) => [&[0x09], &value.to_le_bytes()[..]].concat(),
             Self::Bool(value) => integer(2, i64::from(*value)),
@@ -63,7 +63,7 @@ impl Sent {
 
 impl Record {
     /// The fields of the record, each entry of a map for itself.
-    pub(in crate::wire) fn parts(&self) -> Vec<Vec<u8>> {
+    pub(crate) fn parts(&self) -> Vec<Vec<u8>> {
         let (seconds, nanos) =
             (self.time_ns.div_euclid(SECOND_NS), self.time_ns.rem_euclid(SECOND_NS));
         let mut parts = vec![
@@ -77,6 +77,6 @@ impl Record {
 }
 
 /// A `WriteRequest` of `records`.
-pub(in crate::wire) fn encode(records: &[Record]) -> Vec<u8> {
+pub(crate) fn encode(records: &[Record]) -> Vec<u8> {
     records.iter().flat_map(|record| delimited(1, &record.parts().concat())).collect()
 }

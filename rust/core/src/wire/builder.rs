@@ -1,0 +1,39 @@
+//! The batch that the records of a body become.
+
+use crate::model::batch::Batch;
+use crate::model::limits::{BLOCK_ROWS_MAX, WriteLimits};
+use crate::model::raw_keys::RawKeyCache;
+
+use super::columns::Columns;
+use super::series::SeriesFinder;
+
+/// Rows and series of a batch while it is read, and the rules of its tenant.
+pub(super) struct BatchBuilder<'c> {
+    pub(super) limits: &'c WriteLimits,
+    pub(super) tenant_key: &'c str,
+    pub(super) columns: Columns,
+    pub(super) series: SeriesFinder<'c>,
+}
+
+impl<'c> BatchBuilder<'c> {
+    /// An empty batch of a `format`, see [`SeriesFinder::new`].
+    ///
+    /// # Panics
+    /// When `limits.batch_records_max` exceeds [`BLOCK_ROWS_MAX`].
+    pub(super) fn new(
+        format: u8,
+        raw_keys: &'c RawKeyCache,
+        limits: &'c WriteLimits,
+        tenant_key: &'c str,
+        ingest_ns: i64,
+    ) -> Self {
+        assert!(limits.batch_records_max <= BLOCK_ROWS_MAX, "a batch must fit one block");
+        let (columns, series) =
+            (Columns::new(ingest_ns, limits), SeriesFinder::new(format, raw_keys));
+        Self { limits, tenant_key, columns, series }
+    }
+
+    pub(super) fn finish(self) -> Batch {
+        self.columns.finish(self.series.into_new())
+    }
+}

@@ -1,0 +1,70 @@
+//! State of one parse of a JSON document.
+
+use super::faults::Faults;
+use crate::model::batch::FieldType;
+use crate::model::limits::WriteLimits;
+use crate::model::raw_keys::RawKeyCache;
+use crate::model::time::TimeReader;
+use crate::wire::builder::BatchBuilder;
+use crate::wire::key_set::KeySet;
+use crate::wire::template::Templates;
+use crate::wire::value::Cell;
+
+/// First byte of every raw key of a series in JSON.
+const RAW_KEY_FORMAT: u8 = b'j';
+
+/// Depth of the values of a record's keys: inside the record and the array.
+pub(super) const RECORD_DEPTH: usize = 2;
+
+/// What is known while a document is read; `'a` is the document, `'c` the caller's knowledge.
+pub(super) struct Parser<'a, 'c> {
+    pub(super) text: &'a str,
+    pub(super) times: TimeReader,
+    pub(super) batch: BatchBuilder<'c>,
+    /// Fields of the current record, and the table that their columns refer to.
+    pub(super) cells: Vec<Cell<'a>>,
+    pub(super) cells_table: Option<u32>,
+    /// Keys of the object `fields` or `tags` that is being read.
+    pub(super) keys: KeySet<'a>,
+    /// Tells whether `keys` holds those of `cells`.
+    pub(super) keys_of_cells: bool,
+    /// Unknown keys of the current record.
+    pub(super) other_keys: KeySet<'a>,
+    pub(super) templates: Templates<'a, FieldType>,
+    pub(super) faults: Faults,
+    /// Tells whether the content of some record's tags refuses the batch.
+    pub(super) tags_refused: bool,
+    /// Tells whether some record has too many fields.
+    pub(super) fields_refused: bool,
+}
+
+impl<'a, 'c> Parser<'a, 'c> {
+    pub(super) fn new(
+        text: &'a str,
+        raw_keys: &'c RawKeyCache,
+        limits: &'c WriteLimits,
+        tenant_key: &'c str,
+        ingest_ns: i64,
+    ) -> Self {
+        Self {
+            text,
+            times: TimeReader::default(),
+            batch: BatchBuilder::new(RAW_KEY_FORMAT, raw_keys, limits, tenant_key, ingest_ns),
+            cells: Vec::new(),
+            cells_table: None,
+            keys: KeySet::default(),
+            keys_of_cells: false,
+            other_keys: KeySet::default(),
+            templates: Templates::default(),
+            faults: Faults::default(),
+            tags_refused: false,
+            fields_refused: false,
+        }
+    }
+
+    /// Tells whether nothing refuses the batch so far, so that records must be kept.
+    #[inline]
+    pub(super) fn is_sound(&self) -> bool {
+        self.faults.are_none() && !self.tags_refused && !self.fields_refused
+    }
+}

@@ -1,0 +1,88 @@
+//! The `fields` of a record.
+
+use std::borrow::Cow;
+
+use super::parser::Parser;
+use crate::wire::columns::UNKNOWN_COLUMN;
+use crate::wire::tokens::protobuf::{Reader, Scan, UNSET, delimited, merge_field_value, text};
+use crate::wire::value::Cell;
+
+/// Fields of a map entry.
+const KEY: u32 = delimited(1);
+const VALUE: u32 = delimited(2);
+impl<'a> Parser<'a, '_> {
+    /// Reads one entry of `fields` of a record that is probably of `measurement`.
+    pub(super) fn field(&mut self, measurement: &str, entry: &'a [u8]) -> Scan<()> {
+        if self.cells.is_empty() {
+            self.cells_table = if measurement.is_empty() {
+                self.batch.columns.last_table()
+            } else {
+                self.batch.columns.find_table(measurement)
+            };
+        }
+        let (mut name, mut value) = ("", UNSET);
+        let mut reader = Reader::new(entry);
+        while !reader.is_empty() {
+            match reader.tag()? {
+                KEY => name = text(reader.delimited()?)?,
+                VALUE => merge_field_value(reader.delimited()?, &mut value)?,
+                other => reader.skip(other)?,
+            }
+        }
+        if self.has_too_many_fields() {
+            return Ok(());
+        }
+        self.fields.suspect |= name.is_empty() || value.is_not_finite();
+        let column = self.find_column(name);
+        if column == UNKNOWN_COLUMN || column < self.fields.column_next {
+            self.fields.unordered = true;
+        } else {
+            self.fields.column_next = column + 1;
+        }
+        if self.fields.unordered
+            && let Some(at) = self.earlier_cell(name)
+            && let Some(cell) = self.cells.get_mut(at)
+        {
+            cell.value = value;
+        } else {
+            self.cells.push(Cell { name: Cow::Borrowed(name), column, value });
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn find_column(&self, name: &str) -> u32 {
+        let Some(table) = self.cells_table else { return UNKNOWN_COLUMN };
+        let expected = self.fields.column_next;
+        if self.batch.columns.is_named(table, expected, name) {
+            return expected;
+        }
+        self.batch.columns.find_column(table, name)
+    }
+
+    /// Index in `cells` of an earlier key `name`.
+    fn earlier_cell(&mut self, name: &'a str) -> Option<usize> {
+        if !self.fields.keys_known {
+            self.fields.keys_known = true;
+            self.keys.clear();
+            for cell in &self.cells {
+                self.keys.insert(cell.name.clone());
+            }
+        }
+        self.keys.earlier(Cow::Borrowed(name))
+    }
+
+    /// Tells whether the record has more fields than it may have; of those beyond, one is kept.
+    #[inline]
+    fn has_too_many_fields(&self) -> bool {
+        self.cells.len() > self.batch.limits.fields_max
+    }
+
+    /// Tells whether the record has too many fields, or one without a name, without a value, or with
+    /// one that is not finite.
+    #[inline]
+    pub(super) fn has_faulty_field(&self) -> bool {
+        let faulty = |cell: &Cell<'_>| cell.name.is_empty() || cell.value.is_not_finite();
+        self.has_too_many_fields() || self.fields.suspect && self.cells.iter().any(faulty)
+    }
+}

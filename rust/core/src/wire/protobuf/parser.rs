@@ -1,0 +1,66 @@
+//! State of one parse of a message.
+
+use crate::model::limits::WriteLimits;
+use crate::model::raw_keys::RawKeyCache;
+use crate::wire::builder::BatchBuilder;
+use crate::wire::key_set::KeySet;
+use crate::wire::template::Templates;
+use crate::wire::template::protobuf::Entry;
+use crate::wire::value::Cell;
+
+/// First byte of every raw key of a series in protobuf.
+pub(super) const RAW_KEY_FORMAT: u8 = b'p';
+
+/// What is known while a message is read; `'a` is the message, `'c` the caller's knowledge.
+pub(super) struct Parser<'a, 'c> {
+    pub(super) batch: BatchBuilder<'c>,
+    /// Fields of the current record, and the table that their columns refer to.
+    pub(super) cells: Vec<Cell<'a>>,
+    pub(super) cells_table: Option<u32>,
+    pub(super) fields: FieldsState,
+    /// Keys of `cells`, once a key may have come before.
+    pub(super) keys: KeySet<'a>,
+    pub(super) templates: Templates<'a, Entry>,
+    /// Number of records so far.
+    pub(super) received: usize,
+    /// The field for which the first faulty record refuses the call.
+    pub(super) fault: Option<&'static str>,
+}
+
+/// State of the fields of one record.
+#[derive(Default)]
+pub(super) struct FieldsState {
+    /// The column after the one before: senders repeat their keys in one order.
+    pub(super) column_next: u32,
+    /// Tells whether a key may have come before: not while columns ascend.
+    pub(super) unordered: bool,
+    /// Tells whether `Parser::keys` holds those of `Parser::cells`.
+    pub(super) keys_known: bool,
+    /// Tells whether some value was not acceptable when it was read.
+    pub(super) suspect: bool,
+}
+
+impl<'c> Parser<'_, 'c> {
+    pub(super) fn new(
+        raw_keys: &'c RawKeyCache,
+        limits: &'c WriteLimits,
+        tenant_key: &'c str,
+        ingest_ns: i64,
+    ) -> Self {
+        Self {
+            batch: BatchBuilder::new(RAW_KEY_FORMAT, raw_keys, limits, tenant_key, ingest_ns),
+            cells: Vec::new(),
+            cells_table: None,
+            fields: FieldsState::default(),
+            keys: KeySet::default(),
+            templates: Templates::default(),
+            received: 0,
+            fault: None,
+        }
+    }
+
+    /// Tells whether nothing refuses the call so far, so that records must be kept.
+    pub(super) const fn is_sound(&self) -> bool {
+        self.fault.is_none() && self.received < self.batch.limits.batch_records_max
+    }
+}

@@ -1,0 +1,138 @@
+//! Record templates of protobuf.
+//!
+//! A match means what the rules would give: the bytes around the values are the same, each value is
+//! as long as it was or tells its own length, and the record ends after the last.
+
+use std::ops::Range;
+
+use super::{Match, Part, Template, Templates};
+use crate::model::batch::FieldType;
+use crate::wire::builder::BatchBuilder;
+use crate::wire::prefix::Prefix;
+use crate::wire::rules::is_stored;
+use crate::wire::series::SeriesFinder;
+use crate::wire::tokens::protobuf::{
+    LAST_BYTE_MAX, Reader, Timestamp, UNSET, merge_field_value, tags_run,
+};
+use crate::wire::value::{Cell, RowValues, Value};
+
+const DOUBLE_BYTES: usize = 8;
+
+/// An entry of `fields` without its tag: its length, then these bytes, which are its key and the tag
+/// of its value, then the value, which is of this type.
+#[derive(PartialEq)]
+pub(crate) struct Entry(Prefix, FieldType);
+
+impl<'a> Templates<'a, Entry> {
+    /// Accepts the record of `length` bytes at the start of `text` into `batch`, and tells so, if it
+    /// matches a template.
+    #[inline]
+    pub(crate) fn accept(
+        &mut self,
+        text: &'a [u8],
+        length: usize,
+        batch: &mut BatchBuilder<'_>,
+    ) -> bool {
+        let BatchBuilder { columns, series, .. } = batch;
+        let found = self.find(|template, values| {
+            let measurement = columns.measurement(template.table)?;
+            read(text, template, (measurement, series), values).filter(|found| found.end == length)
+        });
+        let Some((template, values, found)) = found else { return false };
+        let Ok(series) = found.series else { return false };
+        let time_ns = columns.clamp(found.sent_ns);
+        columns.accept_known(template.table, series, time_ns, &template.columns, values);
+        true
+    }
+
+    /// Learns the template of `record`, which was just accepted.
+    pub(crate) fn learn(
+        &mut self,
+        record: &[u8],
+        measurement: &str,
+        batch: &BatchBuilder<'_>,
+        cells: &[Cell<'_>],
+    ) {
+        self.learn_from((record, 0), measurement, batch, cells, |slot, cell| {
+            field_part(record.get(slot.clone())?, slot, cell)
+        });
+    }
+}
+
+/// The part of an entry of `fields`, at `slot` from its length on, that holds the value of `cell`;
+/// `None` where it is not its key and its value and nothing else, with lengths of a byte each.
+fn field_part(
+    entry: &[u8],
+    slot: Range<usize>,
+    cell: &Cell<'_>,
+) -> Option<(Range<usize>, Part<Entry>)> {
+    let (length, content) = entry.split_first()?;
+    let key_length = u8::try_from(cell.name.len()).ok()?;
+    let key = [&[0x0a, key_length], cell.name.as_bytes(), &[0x12]].concat();
+    let (value_length, value) = content.strip_prefix(&*key)?.split_first()?;
+    let is_plain = *length <= LAST_BYTE_MAX
+        && usize::from(*length) == content.len()
+        && usize::from(*value_length) == value.len();
+    is_plain.then(|| match value {
+        [0x09, double @ ..] if double.len() == DOUBLE_BYTES => {
+            (slot.end - DOUBLE_BYTES..slot.end, Part::Double)
+        }
+        _ => (slot, Part::Other(Entry(Prefix::new(&key), cell.value.field_type()))),
+    })
+}
+
+/// Reads the record at the start of `text` if it matches `template` and would be accepted.
+fn read<'a>(
+    text: &'a [u8],
+    template: &Template<Entry>,
+    (measurement, series): (&str, &mut SeriesFinder<'_>),
+    values: &mut RowValues<'a>,
+) -> Option<Match> {
+    let mut found = Match { series: Ok(0), tags: 0..0, sent_ns: 0, end: 0 };
+    let mut reader = Reader::new(text);
+    values.clear();
+    for (between, part) in &template.parts {
+        reader.take(between.length_in(reader.rest)?).ok()?;
+        match part {
+            Part::Double => {
+                values.doubles.push(reader.double().ok().filter(|value| value.is_finite())?);
+            }
+            Part::Other(Entry(key, field_type)) => {
+                let value = entry_value(reader.delimited().ok()?, key)?;
+                if value.field_type() != *field_type || value.is_not_finite() {
+                    return None;
+                }
+                values.others.push(value);
+            }
+            Part::Time => {
+                let mut time = Timestamp::default();
+                time.merge(reader.delimited().ok()?).ok()?;
+                found.sent_ns = time.ns().filter(|time_ns| is_stored(*time_ns))?;
+            }
+            Part::Tags => {
+                if let Some((known, length)) =
+                    series.find_next(&template.raw_key_start, reader.rest)
+                {
+                    found.series = Ok(known);
+                    reader.take(length).ok()?;
+                } else {
+                    // Where these are no tags, no series has them as its raw key.
+                    let tags = tags_run(&mut reader).ok()?;
+                    found.series = series.find(measurement, tags);
+                }
+            }
+        }
+    }
+    reader.take(template.last.length_in(reader.rest)?).ok()?;
+    found.end = text.len() - reader.rest.len();
+    Some(found)
+}
+
+/// The value of an entry of `fields` whose key is as it was before, and which holds nothing else.
+fn entry_value<'a>(entry: &'a [u8], key: &Prefix) -> Option<Value<'a>> {
+    let mut reader = Reader::new(entry);
+    reader.take(key.length_in(entry)?).ok()?;
+    let mut value = UNSET;
+    merge_field_value(reader.delimited().ok()?, &mut value).ok()?;
+    reader.is_empty().then_some(value)
+}

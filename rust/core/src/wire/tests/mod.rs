@@ -1,0 +1,4 @@
+//! Tests of what all formats do alike, and what several tests need.
+
+pub(crate) mod messages;
+mod template;

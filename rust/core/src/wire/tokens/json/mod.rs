@@ -1,0 +1,9 @@
+//! Tokens of JSON (RFC 8259).
+
+mod power;
+mod scan;
+
+mod number;
+mod string;
+
+pub(crate) use scan::{Scan, Scanner, Syntax};

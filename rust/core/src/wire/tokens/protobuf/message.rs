@@ -1,0 +1,94 @@
+//! The messages within a record, as `protos/fleet/telemetry/v1/telemetry.proto` has them.
+
+use std::borrow::Cow;
+
+use super::scan::{Reader, Scan, delimited, fixed64, text, varint};
+use crate::model::time::timestamp_ns;
+use crate::wire::value::Value;
+
+/// The field `tags` of `TelemetryRecord`.
+pub(crate) const TAGS: u32 = delimited(3);
+/// Fields of `Timestamp`.
+const SECONDS: u32 = varint(1);
+const NANOS: u32 = varint(2);
+/// Fields of `FieldValue`, a oneof.
+const NUMBER_VALUE: u32 = fixed64(1);
+const BOOL_VALUE: u32 = varint(2);
+const STRING_VALUE: u32 = delimited(3);
+const INT_VALUE: u32 = varint(4);
+
+/// Stands for a value that is not set until the record ends; not a number is refused as well.
+pub(crate) const UNSET: Value<'static> = Value::Float(f64::NAN);
+
+/// A `Timestamp`.
+#[derive(Default)]
+pub(crate) struct Timestamp {
+    seconds: i64,
+    nanos: i32,
+}
+
+impl Timestamp {
+    /// Merges the message `bytes` into this one.
+    #[inline]
+    pub(crate) fn merge(&mut self, bytes: &[u8]) -> Scan<()> {
+        let mut reader = Reader::new(bytes);
+        while !reader.is_empty() {
+            match reader.tag()? {
+                SECONDS => self.seconds = reader.varint()?.cast_signed(),
+                NANOS => self.nanos = low_half(reader.varint()?).cast_signed(),
+                other => reader.skip(other)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Nanoseconds since 1970, or `None` where it is no instant.
+    #[inline]
+    pub(crate) fn ns(&self) -> Option<i64> {
+        timestamp_ns(self.seconds, self.nanos)
+    }
+}
+
+/// Merges a `FieldValue` into `value`: the last of a oneof wins. Integers become doubles, to the
+/// nearest.
+#[inline]
+pub(crate) fn merge_field_value<'a>(bytes: &'a [u8], value: &mut Value<'a>) -> Scan<()> {
+    let mut reader = Reader::new(bytes);
+    while !reader.is_empty() {
+        *value = match reader.tag()? {
+            NUMBER_VALUE => Value::Float(reader.double()?),
+            BOOL_VALUE => Value::Bool(reader.varint()? != 0),
+            STRING_VALUE => Value::Text(Cow::Borrowed(text(reader.delimited()?)?)),
+            INT_VALUE => Value::Float(nearest(reader.varint()?.cast_signed())),
+            other => {
+                reader.skip(other)?;
+                continue;
+            }
+        };
+    }
+    Ok(())
+}
+
+/// Adjacent entries of `tags`, unread but for their lengths.
+#[inline]
+pub(crate) fn tags_run<'a>(reader: &mut Reader<'a>) -> Scan<&'a [u8]> {
+    let start = reader.rest;
+    reader.tag()?;
+    reader.delimited()?;
+    while reader.rest.first().is_some_and(|&byte| u32::from(byte) == TAGS) {
+        reader.tag()?;
+        reader.delimited()?;
+    }
+    Ok(start.get(..start.len() - reader.rest.len()).unwrap_or_default())
+}
+
+/// An `int32` is sent in 64 bits; the upper ones are its sign.
+#[expect(clippy::cast_possible_truncation, reason = "the lower half is what is asked for")]
+const fn low_half(value: u64) -> u32 {
+    value as u32
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers are stored as doubles (contract)")]
+const fn nearest(value: i64) -> f64 {
+    value as f64
+}

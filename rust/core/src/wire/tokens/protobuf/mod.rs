@@ -1,0 +1,8 @@
+//! Tokens of the protobuf wire format, and the smallest messages of a record.
+
+mod scan;
+
+mod message;
+
+pub(crate) use message::{TAGS, Timestamp, UNSET, merge_field_value, tags_run};
+pub(crate) use scan::{LAST_BYTE_MAX, Reader, Scan, delimited, text};

@@ -1,0 +1,58 @@
+//! Field values on their way from a record into columns.
+
+use std::borrow::Cow;
+
+use crate::model::batch::FieldType;
+
+/// An acceptable field value.
+#[derive(Clone, Debug)]
+pub(super) enum Value<'a> {
+    Float(f64),
+    Bool(bool),
+    Text(Cow<'a, str>),
+}
+
+impl Value<'_> {
+    pub(super) const fn field_type(&self) -> FieldType {
+        match self {
+            Self::Float(_) => FieldType::Float,
+            Self::Bool(_) => FieldType::Bool,
+            Self::Text(_) => FieldType::Text,
+        }
+    }
+
+    #[inline]
+    pub(super) const fn is_not_finite(&self) -> bool {
+        matches!(self, Self::Float(value) if !value.is_finite())
+    }
+}
+
+/// One field of a record on its way into a column.
+#[derive(Clone, Debug)]
+pub(super) struct Cell<'a> {
+    pub(super) name: Cow<'a, str>,
+    /// Column of the table for which the cells were read, if known: saves looking up the name.
+    pub(super) column: u32,
+    pub(super) value: Value<'a>,
+}
+
+/// Columns of the values of a record, in the order of the values.
+#[derive(Default)]
+pub(super) struct RowColumns {
+    pub(super) doubles: Vec<u32>,
+    pub(super) others: Vec<u32>,
+}
+
+/// Values of a record whose columns are known: doubles, as nearly all are, and others.
+#[derive(Default)]
+pub(super) struct RowValues<'a> {
+    pub(super) doubles: Vec<f64>,
+    pub(super) others: Vec<Value<'a>>,
+}
+
+impl RowValues<'_> {
+    pub(super) fn clear(&mut self) {
+        self.doubles.clear();
+        self.others.clear();
+    }
+}
