@@ -3,13 +3,13 @@
 use std::net::{IpAddr, Ipv6Addr};
 
 /// Marks the low half of a key that stands for a /64 network, whose own low half is free. It also
-/// keeps the network of `::1` from being all zeros, which is an empty place in the file.
+/// keeps the network of `::1` from being all zeros, which is an empty slot in the file.
 const NETWORK: u128 = 64;
 
 /// Everything without an IP address: clients on a Unix socket.
 const NOWHERE: u128 = 1;
 
-/// Who is counted: an IPv4 address, or the /64 network of an IPv6 address.
+/// A client that is counted: an IPv4 address, or the /64 network of an IPv6 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Client(u128);
 
@@ -31,7 +31,7 @@ impl Client {
     }
 
     /// The key in the file, never 0.
-    pub(super) fn key(self) -> u128 {
+    pub(crate) fn key(self) -> u128 {
         self.0
     }
 }

@@ -7,7 +7,7 @@ use std::io;
 /// # Errors
 ///
 /// What the operating system says where it has no such clock.
-pub(super) fn boottime_ns() -> io::Result<u64> {
+pub(crate) fn boottime_ns() -> io::Result<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid timespec that outlives the call, which writes nothing else.
     #[expect(unsafe_code, reason = "the standard library reads this clock only as differences")]
@@ -17,18 +17,18 @@ pub(super) fn boottime_ns() -> io::Result<u64> {
     }
     let seconds = u64::try_from(time.tv_sec).map_err(io::Error::other)?;
     let nanoseconds = u64::try_from(time.tv_nsec).map_err(io::Error::other)?;
-    Ok(seconds * super::SECOND_NS + nanoseconds)
+    Ok(seconds * crate::rules::SECOND_NS + nanoseconds)
 }
 
-/// Bytes of a boot's name.
-pub(super) const BOOT_BYTES: usize = 36;
+/// Bytes of the name of a boot.
+pub(crate) const BOOT_BYTES: usize = 36;
 
 /// The name of this boot: instants of another one mean nothing now.
 ///
 /// # Errors
 ///
 /// What the operating system says where it cannot be read.
-pub(super) fn boot() -> io::Result<[u8; BOOT_BYTES]> {
+pub(crate) fn boot() -> io::Result<[u8; BOOT_BYTES]> {
     let text = std::fs::read("/proc/sys/kernel/random/boot_id")?;
     let name = text.first_chunk().copied();
     name.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the boot has no name"))

@@ -1,8 +1,4 @@
 //! The file itself: who made it for which rings, and the lock that makes callers take turns.
-//!
-//! Header (80 bytes, little-endian): magic 8, boot 36 and 4 of zeros, then admitted instants,
-//! failures, buckets and seed, 8 bytes each. The heads of all places follow at 4096, then the
-//! rings of all places. The file is sparse: a place takes room once a client has it.
 
 use std::fs::{File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
@@ -11,77 +7,14 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::Rules;
-use super::clock::{BOOT_BYTES, boot};
-use super::error::{Error, Result};
-use super::ring::INSTANT_BYTES;
-use super::table::{HEAD_BYTES, WAYS};
-
-const MAGIC: [u8; 8] = *b"FCLIMIT1";
-const HEADER_BYTES: usize = 80;
-
-/// Where the heads begin: a page, so that none straddles two.
-const HEADS_OFFSET: u64 = 4_096;
-
-/// What all places together may take: about 195,000 clients at the default limits.
-const PLACES_BYTES_MAX: u64 = 64 << 20;
-
-/// Buckets there are even where limits are so high that they take more.
-const BUCKETS_MIN: u64 = 8;
-
-/// What lies where.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
-    /// Admitted requests remembered of a client.
-    pub(super) admitted_len: u64,
-    /// Failures remembered of a client: one less than lock it out.
-    pub(super) failed_len: u64,
-    pub(super) buckets: u64,
-    /// Keeps anybody from choosing addresses that share a bucket.
-    pub(super) seed: u64,
-}
-
-impl Layout {
-    fn new(rules: Rules, seed: u64) -> Self {
-        let admitted_len = u64::from(rules.requests_per_minute);
-        let failed_len = u64::from(rules.lockout_failures.saturating_sub(1));
-        let place_bytes = HEAD_BYTES as u64 + (admitted_len + failed_len) * INSTANT_BYTES;
-        let buckets = (PLACES_BYTES_MAX / (place_bytes * WAYS as u64)).max(BUCKETS_MIN);
-        Self { admitted_len, failed_len, buckets, seed }
-    }
-
-    pub(super) fn clients_max(&self) -> u64 {
-        self.buckets * WAYS as u64
-    }
-
-    pub(super) fn head_offset(place: u64) -> u64 {
-        HEADS_OFFSET + place * HEAD_BYTES as u64
-    }
-
-    pub(super) fn rings_offset(&self, place: u64) -> u64 {
-        let rings_bytes = (self.admitted_len + self.failed_len) * INSTANT_BYTES;
-        Self::head_offset(self.clients_max()) + place * rings_bytes
-    }
-
-    pub(super) fn failed_offset(&self, place: u64) -> u64 {
-        self.rings_offset(place) + self.admitted_len * INSTANT_BYTES
-    }
-
-    fn header(&self, boot: &[u8; BOOT_BYTES]) -> [u8; HEADER_BYTES] {
-        let mut bytes = [0; HEADER_BYTES];
-        bytes[..8].copy_from_slice(&MAGIC);
-        bytes[8..8 + BOOT_BYTES].copy_from_slice(boot);
-        let words = [self.admitted_len, self.failed_len, self.buckets, self.seed];
-        for (place, word) in bytes[48..].chunks_exact_mut(8).zip(words) {
-            place.copy_from_slice(&word.to_le_bytes());
-        }
-        bytes
-    }
-}
+use crate::clock::{BOOT_BYTES, boot};
+use crate::error::{Error, Result};
+use crate::layout::{HEADER_BYTES, HEADS_OFFSET, Layout};
+use crate::rules::Rules;
 
 /// The open file of one process.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(crate) struct SharedFile {
     file: File,
     path: PathBuf,
     layout: Layout,
@@ -90,24 +23,24 @@ pub(super) struct Shared {
     process_id: u32,
 }
 
-impl Shared {
-    pub(super) fn open(path: &Path, rules: Rules) -> Result<Self> {
+impl SharedFile {
+    pub(crate) fn open(path: &Path, rules: Rules) -> Result<Self> {
         let opened = open(path, rules).map_err(|error| Error::io("open", path, error));
         let (file, layout) = opened?;
         let process_id = std::process::id();
         Ok(Self { file, path: path.to_owned(), layout, turn: Mutex::new(()), process_id })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(super) fn layout(&self) -> Layout {
+    pub(crate) fn layout(&self) -> Layout {
         self.layout
     }
 
     /// Waits for the file. The kernel lets go of it for a process that dies.
-    pub(super) fn hold(&self) -> Result<Held<'_>> {
+    pub(crate) fn hold(&self) -> Result<Held<'_>> {
         if std::process::id() != self.process_id {
             return Err(Error::Forked);
         }
@@ -120,13 +53,13 @@ impl Shared {
 }
 
 /// The file while nobody else has it.
-pub(super) struct Held<'f> {
+pub(crate) struct Held<'f> {
     lock: Lock<'f>,
     _turn: MutexGuard<'f, ()>,
 }
 
 impl<'f> Held<'f> {
-    pub(super) fn file(&self) -> &'f File {
+    pub(crate) fn file(&self) -> &'f File {
         self.lock.0
     }
 }
@@ -151,7 +84,7 @@ impl Drop for Lock<'_> {
     }
 }
 
-/// The file at `path` for these rules and this boot. One of others is taken away, not rewritten:
+/// The file at `path` for these rules and this boot. One of other rules is taken away, not rewritten:
 /// a process that has it open still keeps what it counts by.
 fn open(path: &Path, rules: Rules) -> io::Result<(File, Layout)> {
     let boot = boot()?;
@@ -176,7 +109,7 @@ fn open(path: &Path, rules: Rules) -> io::Result<(File, Layout)> {
     }
 }
 
-/// Whether `path` still names `file`: another process may have taken it away meanwhile.
+/// Tells whether `path` still names `file`: another process may have taken it away meanwhile.
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let ours = file.metadata()?;
     match std::fs::symlink_metadata(path) {
@@ -186,9 +119,9 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Fills an empty file in, the header last: without it the file is nobody's.
+/// Fills an empty file in, the header last: without it the file belongs to nobody.
 fn make(file: &File, rules: Rules, boot: &[u8; BOOT_BYTES]) -> io::Result<Layout> {
-    let layout = Layout::new(rules, RandomState::new().hash_one(MAGIC));
+    let layout = Layout::new(rules, RandomState::new().hash_one(()));
     file.set_len(layout.rings_offset(layout.clients_max()))?;
     file.write_all_at(&layout.header(boot), 0)?;
     Ok(layout)

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::os::unix::fs::FileExt;
 
 /// Bytes of an instant: nanoseconds since the boot, little-endian, 0 for never.
-pub(super) const INSTANT_BYTES: u64 = INSTANT_SIZE as u64;
+pub(crate) const INSTANT_BYTES: u64 = INSTANT_SIZE as u64;
 
 const INSTANT_SIZE: usize = size_of::<u64>();
 
@@ -15,44 +15,44 @@ const CHUNK: usize = 32;
 
 /// `len` instants from `offset` on, 8-byte aligned. Written round and round in rising order, so
 /// that what lies before the oldest is newer than the first, and no index has to be stored.
-pub(super) struct Ring<'f> {
+pub(crate) struct Ring<'f> {
     file: &'f File,
     offset: u64,
     len: u64,
-    /// Instants outside are never: those of an earlier owner of the place, or damage.
+    /// Instants outside count as never: those of an earlier owner of the slot, or damage.
     valid: RangeInclusive<u64>,
 }
 
-/// Where a ring is written next.
+/// The ends of a ring.
 #[derive(Debug, Default)]
-pub(super) struct Place {
+pub(crate) struct Cursor {
     /// Index of the oldest instant, which the next one replaces.
-    pub(super) index: u64,
+    pub(crate) index: u64,
     /// 0 where fewer than `len` have been written.
-    pub(super) oldest_ns: u64,
+    pub(crate) oldest_ns: u64,
     /// 0 where none has been written.
-    pub(super) newest_ns: u64,
+    pub(crate) newest_ns: u64,
 }
 
 impl<'f> Ring<'f> {
-    pub(super) fn new(file: &'f File, offset: u64, len: u64, valid: RangeInclusive<u64>) -> Self {
+    pub(crate) fn new(file: &'f File, offset: u64, len: u64, valid: RangeInclusive<u64>) -> Self {
         assert!(offset.is_multiple_of(INSTANT_BYTES), "an instant must not straddle two pages");
         Self { file, offset, len, valid }
     }
 
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.len
     }
 
-    /// The place of the oldest instant.
-    pub(super) fn place(&self) -> io::Result<Place> {
+    /// The oldest and the newest instant.
+    pub(crate) fn cursor(&self) -> io::Result<Cursor> {
         if self.len == 0 {
-            return Ok(Place::default());
+            return Ok(Cursor::default());
         }
         let mut chunk = self.read(0)?;
         let first_ns = chunk[0];
         if first_ns == 0 {
-            return Ok(Place::default());
+            return Ok(Cursor::default());
         }
         // Before `low` all are at least as new as the first, from `high` on all are older.
         let (mut low, mut high) = (0, self.len);
@@ -68,20 +68,20 @@ impl<'f> Ring<'f> {
         if self.len >= CHUNK as u64 {
             chunk = self.read(low)?;
         }
-        let mut place = Place { index: 0, oldest_ns: first_ns, newest_ns: first_ns };
+        let mut cursor = Cursor { index: 0, oldest_ns: first_ns, newest_ns: first_ns };
         for (index, &instant_ns) in (low..self.len).zip(&chunk) {
             if instant_ns < first_ns {
-                place.index = index;
-                place.oldest_ns = instant_ns;
+                cursor.index = index;
+                cursor.oldest_ns = instant_ns;
                 break;
             }
-            place.newest_ns = instant_ns;
+            cursor.newest_ns = instant_ns;
         }
-        Ok(place)
+        Ok(cursor)
     }
 
     /// Replaces one instant: 8 bytes of one page, so it is there whole or not at all.
-    pub(super) fn write(&self, index: u64, instant_ns: u64) -> io::Result<()> {
+    pub(crate) fn write(&self, index: u64, instant_ns: u64) -> io::Result<()> {
         debug_assert!(index < self.len, "{index} of {}", self.len);
         self.file.write_all_at(&instant_ns.to_le_bytes(), self.offset + index * INSTANT_BYTES)
     }
@@ -113,12 +113,12 @@ mod tests {
             file.set_len(len * INSTANT_BYTES).expect("grown");
             let ring = Ring::new(&file, 0, len, 1..=u64::MAX);
             for written in 0..3 * len {
-                let place = ring.place().expect("read");
-                assert_eq!(place.index, written % len, "{len} {written}");
-                assert_eq!(place.newest_ns, written * 10, "{len} {written}");
+                let cursor = ring.cursor().expect("read");
+                assert_eq!(cursor.index, written % len, "{len} {written}");
+                assert_eq!(cursor.newest_ns, written * 10, "{len} {written}");
                 let oldest = if written < len { 0 } else { (written - len + 1) * 10 };
-                assert_eq!(place.oldest_ns, oldest, "{len} {written}");
-                ring.write(place.index, (written + 1) * 10).expect("written");
+                assert_eq!(cursor.oldest_ns, oldest, "{len} {written}");
+                ring.write(cursor.index, (written + 1) * 10).expect("written");
             }
         }
     }
@@ -129,11 +129,11 @@ mod tests {
         for bytes in [[0xff; 240], [0x00; 240], [0x05; 240]] {
             file.write_all_at(&bytes, 0).expect("written");
             let ring = Ring::new(&file, 0, 30, 1_000..=2_000);
-            assert_eq!(ring.place().expect("read").newest_ns, 0);
+            assert_eq!(ring.cursor().expect("read").newest_ns, 0);
             for count in 0..100 {
-                let place = ring.place().expect("read");
-                assert_eq!(place.index, count % 30);
-                ring.write(place.index, 1_000 + count).expect("written");
+                let cursor = ring.cursor().expect("read");
+                assert_eq!(cursor.index, count % 30);
+                ring.write(cursor.index, 1_000 + count).expect("written");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Which client has which place in the file.
+//! Slots of the clients in the file.
 
 use std::fs::File;
 use std::hash::BuildHasher;
@@ -7,30 +7,23 @@ use std::os::unix::fs::FileExt;
 
 use foldhash::quality::FixedState;
 
-use super::client::Client;
-use super::file::Layout;
-use super::ring::Ring;
-use super::{RATE_WINDOW_NS, Rules, SECOND_NS};
-
-/// Places a client may have: the bucket that its key hashes to.
-pub(super) const WAYS: usize = 8;
-
-/// A place: key 16, locked until 8, claimed at 8. A divisor of the page, so that a head is written
-/// whole or not at all.
-pub(super) const HEAD_BYTES: usize = 32;
+use crate::client::Client;
+use crate::layout::{HEAD_BYTES, Layout, WAYS};
+use crate::ring::Ring;
+use crate::rules::{RATE_WINDOW_NS, Rules, SECOND_NS};
 
 const BUCKET_BYTES: usize = WAYS * HEAD_BYTES;
 
 /// The file while it is locked.
-pub(super) struct Table<'f> {
+pub(crate) struct Table<'f> {
     file: &'f File,
     layout: Layout,
     rules: Rules,
 }
 
-/// A client's place.
+/// The slot of a client.
 #[derive(Clone, Copy)]
-pub(super) struct Slot {
+pub(crate) struct Slot {
     index: u64,
     key: u128,
     locked_until_ns: u64,
@@ -38,24 +31,24 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// When the client got this place: what the rings hold from before is another's.
-    pub(super) fn since_ns(&self) -> u64 {
+    /// Instant at which the client got this slot: what the rings hold from before is another's.
+    pub(crate) fn since_ns(&self) -> u64 {
         self.since_ns
     }
 }
 
 impl<'f> Table<'f> {
-    pub(super) fn new(file: &'f File, layout: Layout, rules: Rules) -> Self {
+    pub(crate) fn new(file: &'f File, layout: Layout, rules: Rules) -> Self {
         Self { file, layout, rules }
     }
 
-    /// The place of `client`, where it has one.
-    pub(super) fn find(&self, client: Client) -> io::Result<Option<Slot>> {
+    /// The slot of `client`, where it has one.
+    pub(crate) fn find(&self, client: Client) -> io::Result<Option<Slot>> {
         Ok(self.bucket(client)?.into_iter().find(|slot| slot.key == client.key()))
     }
 
-    /// The place of `client`: its own, an empty one, or that of the client idle for longest.
-    pub(super) fn find_or_claim(&self, client: Client, now_ns: u64) -> io::Result<Slot> {
+    /// The slot of `client`: its own, an empty one, or that of the client idle for longest.
+    pub(crate) fn find_or_claim(&self, client: Client, now_ns: u64) -> io::Result<Slot> {
         let bucket = self.bucket(client)?;
         if let Some(slot) = bucket.iter().find(|slot| slot.key == client.key()) {
             return Ok(*slot);
@@ -77,13 +70,13 @@ impl<'f> Table<'f> {
     }
 
     /// Instants of admitted requests.
-    pub(super) fn admitted(&self, slot: &Slot, now_ns: u64) -> Ring<'f> {
+    pub(crate) fn admitted(&self, slot: &Slot, now_ns: u64) -> Ring<'f> {
         let valid = slot.since_ns..=now_ns.saturating_add(RATE_WINDOW_NS);
         Ring::new(self.file, self.layout.rings_offset(slot.index), self.layout.admitted_len, valid)
     }
 
     /// Instants of failures since the last lock.
-    pub(super) fn failed(&self, slot: &Slot, now_ns: u64) -> Ring<'f> {
+    pub(crate) fn failed(&self, slot: &Slot, now_ns: u64) -> Ring<'f> {
         let offset = self.layout.failed_offset(slot.index);
         let from_ns = slot.since_ns.max(slot.locked_until_ns);
         let window_ns = u64::from(self.rules.lockout_window_seconds) * SECOND_NS;
@@ -91,8 +84,8 @@ impl<'f> Table<'f> {
         Ring::new(self.file, offset, self.layout.failed_len, valid)
     }
 
-    /// How long the client stays locked out; 0 where it is not.
-    pub(super) fn locked_ns(&self, slot: &Slot, now_ns: u64) -> u64 {
+    /// Nanoseconds that the client stays locked out; 0 where it is not.
+    pub(crate) fn locked_ns(&self, slot: &Slot, now_ns: u64) -> u64 {
         let left_ns = slot.locked_until_ns.saturating_sub(now_ns);
         let longest_ns = u64::from(self.rules.lockout_seconds) * SECOND_NS;
         // Longer than any lock is damage. Half as much again leaves room for clocks read out of turn.
@@ -100,14 +93,14 @@ impl<'f> Table<'f> {
     }
 
     /// Locks a client out. Its failures lie before the end of the lock, so they count no more.
-    pub(super) fn lock_until(&self, slot: &Slot, until_ns: u64) -> io::Result<()> {
+    pub(crate) fn lock_until(&self, slot: &Slot, until_ns: u64) -> io::Result<()> {
         self.write_head(&Slot { locked_until_ns: until_ns, ..*slot })
     }
 
     /// The last instant that matters to a client; a lock makes it lie in the future.
     fn last_active_ns(&self, slot: &Slot, now_ns: u64) -> io::Result<u64> {
-        let admitted_ns = self.admitted(slot, now_ns).place()?.newest_ns;
-        let failed_ns = self.failed(slot, now_ns).place()?.newest_ns;
+        let admitted_ns = self.admitted(slot, now_ns).cursor()?.newest_ns;
+        let failed_ns = self.failed(slot, now_ns).cursor()?.newest_ns;
         let locked = self.locked_ns(slot, now_ns) > 0;
         Ok(admitted_ns.max(failed_ns).max(if locked { slot.locked_until_ns } else { 0 }))
     }

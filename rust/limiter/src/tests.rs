@@ -6,7 +6,8 @@ use std::os::unix::fs::FileExt;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::*;
+use crate::rules::{RATE_WINDOW_NS, SECOND_NS};
+use crate::{Client, Limiter, Result, RetryAfter, Rules};
 
 const RULES: Rules = Rules {
     requests_per_minute: 30,
@@ -78,7 +79,7 @@ proptest! {
 }
 
 #[test]
-fn who_waits_as_told_is_admitted() {
+fn a_client_that_waits_for_retry_after_is_admitted() {
     let (_folder, limiter) = opened(RULES);
     let client = Client::of("10.0.0.1");
     for request in 0..30 {
@@ -198,14 +199,14 @@ fn damage_is_an_error_or_forgotten_but_never_refuses_for_long() {
     let file =
         std::fs::OpenOptions::new().read(true).write(true).open(folder.path().join("limiter"));
     let file = file.expect("a file");
-    let rings = limiter.shared.layout().rings_offset(0);
+    let rings = limiter.layout().rings_offset(0);
     let mut heads = vec![0; usize::try_from(rings).expect("small")];
     file.read_exact_at(&mut heads, 0).expect("read");
     let head = heads.chunks(32).skip(128).position(|head| head.iter().any(|byte| *byte != 0));
-    let place = head.expect("the client's place") as u64;
-    let ring = limiter.shared.layout().rings_offset(place);
+    let slot = head.expect("the client's slot") as u64;
+    let ring = limiter.layout().rings_offset(slot);
     file.write_all_at(&[0xff; 312], ring).expect("written");
-    file.write_all_at(&[0xff; 16], 4_096 + place * 32 + 16).expect("written");
+    file.write_all_at(&[0xff; 16], 4_096 + slot * 32 + 16).expect("written");
     for second in 0..100 {
         assert_eq!(wait(limiter.admit(client, at(f64::from(second)))), 0);
         assert_eq!(wait(limiter.lockout(client, at(f64::from(second)))), 0);
