@@ -1,8 +1,8 @@
-//! Variable-length numbers, and a cursor over bytes nobody vouches for.
+//! Variable-length numbers, and a cursor over untrusted bytes.
 
 use crate::model::error::{Error, Result};
 
-/// Appends an unsigned number in its shortest LEB128 spelling.
+/// Appends an unsigned number in its shortest LEB128 form.
 pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value.to_le_bytes()[0] | 0x80);
@@ -36,7 +36,7 @@ pub(crate) const fn zigzag_len(value: i64) -> usize {
     varint_len(zigzag(value))
 }
 
-/// What is left of a part of a block; every refusal names that part.
+/// The bytes that are left of a part of a block; every error names that part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
@@ -90,7 +90,7 @@ impl<'a> Cursor<'a> {
             self.check(shift < 63 || bits <= 1)?;
             value |= bits << shift;
             if byte < 0x80 {
-                // A zero at the end means that a shorter spelling exists.
+                // A zero at the end means that a shorter form exists.
                 self.check(byte != 0 || shift == 0)?;
                 return Ok(value);
             }
@@ -110,7 +110,7 @@ impl<'a> Cursor<'a> {
         Ok(len)
     }
 
-    /// Refuses bytes that nothing has asked for.
+    /// Refuses bytes that are left over.
     pub(crate) const fn end(&self) -> Result<()> {
         self.check(self.rest.is_empty())
     }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn long_spellings_and_overflows_are_refused() {
+    fn long_forms_and_overflows_are_refused() {
         let overflow = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02];
         for bytes in [&[0x80, 0x00][..], &[0x80], &[], &overflow, &[0x80; 11]] {
             assert!(Cursor::new(bytes, "number").varint().is_err(), "{bytes:?}");

@@ -16,7 +16,8 @@ mod float;
 mod block;
 
 pub use block::{
-    BlockReader, ColumnHead, FloatBounds, Runs, TableHead, TableReader, TimeBounds, decode_block,
+    BlockReader, ColumnHead, RunLengths, TableHead, TableReader, TimeBounds, decode_block,
     encode_block,
 };
-pub(crate) use float::{bounds_of as float_bounds, decimal_sum};
+pub use float::FloatBounds;
+pub(crate) use float::decimal_sum;

@@ -1,4 +1,4 @@
-//! Booleans: nothing where all are alike, else a bit each.
+//! Columns of booleans: a bit for each value, unless all are the same.
 
 use crate::codec::bytes::Cursor;
 use crate::model::error::Result;

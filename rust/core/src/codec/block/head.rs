@@ -1,11 +1,14 @@
-//! Heads of tables and columns: what a query learns of a block before it decodes anything.
+//! Heads of tables and columns, which a query reads before it decodes anything.
 
 use super::rows;
 use crate::codec::bytes::{Cursor, put_len, put_varint, put_zigzag};
-use crate::codec::float;
+use crate::codec::float::FloatBounds;
 use crate::codec::simd::multiversioned;
 use crate::model::batch::FieldType;
 use crate::model::error::Result;
+
+/// Flag of a column whose bounds are decimals.
+const SCALED_BOUNDS: u8 = 1 << 4;
 
 /// Earliest and latest time of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,16 +37,7 @@ multiversioned! {
     }
 }
 
-/// Smallest and largest value of a float column, in the total order (-0.0 below 0.0).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct FloatBounds {
-    /// Smallest, finite.
-    pub min: f64,
-    /// Largest, finite.
-    pub max: f64,
-}
-
-/// What the head of a block says of a column.
+/// Head of a column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ColumnHead {
     /// Stored field id.
@@ -66,19 +60,19 @@ impl ColumnHead {
         self.rows_len + self.values_len
     }
 
-    /// `exponent` is the one that served for the values, if one did.
+    /// Appends the head; `exponent` is the one that the values were scaled with, if any.
     pub(super) fn encode(&self, exponent: Option<usize>, out: &mut Vec<u8>) {
         put_varint(out, self.field.into());
-        let shape = self.field_type.code() | (self.rows as u8) << 2;
-        let shape_at = out.len();
-        out.push(shape);
+        let flags = self.field_type.code() | (self.rows as u8) << 2;
+        let flags_index = out.len();
+        out.push(flags);
         if self.rows != rows::Form::All {
             put_len(out, self.count);
         }
         if let Some(bounds) = self.bounds
-            && float::encode_bounds(bounds, exponent, out)
+            && bounds.encode(exponent, out)
         {
-            out[shape_at] |= SCALED_BOUNDS;
+            out[flags_index] |= SCALED_BOUNDS;
         }
         if self.rows != rows::Form::All {
             put_len(out, self.rows_len);
@@ -88,23 +82,21 @@ impl ColumnHead {
 
     fn decode(input: &mut Cursor<'_>, row_count: usize) -> Result<Self> {
         let field = u32::try_from(input.varint()?).map_err(|_| input.corrupt())?;
-        let shape = input.byte()?;
-        let field_type = FieldType::of_code(shape & 0b11).ok_or_else(|| input.corrupt())?;
-        let rows = rows::Form::of_code((shape >> 2) & 0b11).ok_or_else(|| input.corrupt())?;
-        let scaled = shape & SCALED_BOUNDS != 0;
+        let flags = input.byte()?;
+        let field_type = FieldType::of_code(flags & 0b11).ok_or_else(|| input.corrupt())?;
+        let rows = rows::Form::of_code((flags >> 2) & 0b11).ok_or_else(|| input.corrupt())?;
+        let scaled = flags & SCALED_BOUNDS != 0;
         let count = if rows == rows::Form::All { row_count } else { input.len(row_count)? };
         let has_bounds = field_type == FieldType::Float && count > 0;
-        input.check(shape >> 5 == 0 && (has_bounds || !scaled))?;
-        let bounds = has_bounds.then(|| float::decode_bounds(input, scaled)).transpose()?;
+        input.check(flags >> 5 == 0 && (has_bounds || !scaled))?;
+        let bounds = has_bounds.then(|| FloatBounds::decode(input, scaled)).transpose()?;
         let rows_len = if rows == rows::Form::All { 0 } else { input.len(usize::MAX)? };
         let values_len = input.len(usize::MAX)?;
         Ok(Self { field, field_type, count, bounds, rows, rows_len, values_len })
     }
 }
 
-const SCALED_BOUNDS: u8 = 1 << 4;
-
-/// What the head of a block says of a table.
+/// Head of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableHead {
     /// Number of rows.
@@ -136,7 +128,7 @@ impl TableHead {
         columns.chain([self.series_len, self.times_len]).try_fold(0_usize, usize::checked_add)
     }
 
-    /// All but the column heads.
+    /// Appends all but the column heads.
     pub(super) fn encode(&self, ingest_ns: i64, out: &mut Vec<u8>) {
         put_len(out, self.row_count);
         if let Some(TimeBounds { min_ns, max_ns }) = self.times {
@@ -148,7 +140,7 @@ impl TableHead {
         put_len(out, self.columns.len());
     }
 
-    /// The head, of at most `rows_max` rows, with its column heads.
+    /// Reads the head of at most `rows_max` rows, with its column heads.
     pub(super) fn decode(input: &mut Cursor<'_>, ingest_ns: i64, rows_max: usize) -> Result<Self> {
         let row_count = input.len(rows_max)?;
         let times = (row_count > 0).then(|| decode_times(input, ingest_ns)).transpose()?;

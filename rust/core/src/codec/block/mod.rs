@@ -1,17 +1,20 @@
-//! Blocks: heads, and the columns of their tables.
+//! Blocks: heads, then the columns of each table.
 
 mod bools;
-mod head;
-mod read;
 mod rows;
 mod run_lengths;
 mod texts;
+
+mod head;
+
 mod write;
+
+mod read;
 
 #[cfg(test)]
 mod tests;
 
-pub use head::{ColumnHead, FloatBounds, TableHead, TimeBounds};
+pub use head::{ColumnHead, TableHead, TimeBounds};
 pub use read::{BlockReader, TableReader, decode_block};
-pub use run_lengths::Runs;
+pub use run_lengths::RunLengths;
 pub use write::encode_block;

@@ -1,7 +1,7 @@
 //! Reading a block, whole or by columns.
 
 use super::head::{ColumnHead, TableHead, TimeBounds};
-use super::run_lengths::Runs;
+use super::run_lengths::RunLengths;
 use super::write::{CHECKSUM_LEN, VERSION};
 use super::{bools, rows, texts};
 use crate::codec::bytes::Cursor;
@@ -10,7 +10,7 @@ use crate::model::batch::{Block, Column, FieldType, Table, Values};
 use crate::model::error::Result;
 use crate::model::limits::{BLOCK_CELLS_MAX, BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES_MAX};
 
-/// The block that [`super::encode_block`] made these bytes of.
+/// Decodes a whole block.
 ///
 /// # Errors
 ///
@@ -19,17 +19,17 @@ pub fn decode_block(bytes: &[u8]) -> Result<Block> {
     let reader = BlockReader::open(bytes)?;
     let mut text_left = BLOCK_TEXT_BYTES_MAX;
     let mut tables = Vec::with_capacity(reader.tables().len());
-    for at in 0..reader.tables().len() {
-        let table = reader.table(at)?;
+    for index in 0..reader.tables().len() {
+        let table = reader.table(index)?;
         let columns = (0..table.head().columns.len())
-            .map(|at| table.column_within(at, &mut text_left))
+            .map(|index| table.column_within(index, &mut text_left))
             .collect::<Result<_>>()?;
         tables.push(Table { series: table.series(), times_ns: table.times_ns()?, columns });
     }
     Ok(Block { ingest_ns: reader.ingest_ns(), tables })
 }
 
-/// A block whose checksum and heads are in order, and whose columns wait to be decoded.
+/// A block whose checksum and heads are checked, and whose columns are decoded on demand.
 #[derive(Clone, Debug)]
 pub struct BlockReader<'a> {
     ingest_ns: i64,
@@ -78,7 +78,7 @@ impl<'a> BlockReader<'a> {
         self.ingest_ns
     }
 
-    /// Heads of the tables: enough to tell whether a table is worth reading.
+    /// Heads of the tables, by which a caller decides which tables to read.
     #[must_use]
     pub fn tables(&self) -> &[TableHead] {
         &self.tables
@@ -92,12 +92,12 @@ impl<'a> BlockReader<'a> {
     ///
     /// # Panics
     ///
-    /// If there are not so many tables.
-    pub fn table(&self, at: usize) -> Result<TableReader<'_>> {
-        let head = &self.tables[at];
-        let mut input = Cursor::new(self.bodies[at], "the series of a block");
+    /// If there is no table of this index.
+    pub fn table(&self, index: usize) -> Result<TableReader<'_>> {
+        let head = &self.tables[index];
+        let mut input = Cursor::new(self.bodies[index], "the series of a block");
         let mut series = Cursor::new(input.take(head.series_len)?, "the series of a block");
-        let runs = Runs::decode(&mut series, head.row_count)?;
+        let runs = RunLengths::decode(&mut series, head.row_count)?;
         series.end()?;
         let times = input.take(head.times_len)?;
         let mut columns = Vec::with_capacity(head.columns.len());
@@ -108,26 +108,26 @@ impl<'a> BlockReader<'a> {
     }
 }
 
-/// A table whose series are known, and whose times and columns are decoded on demand.
+/// A table whose series are decoded, and whose times and columns are decoded on demand.
 #[derive(Clone, Debug)]
 pub struct TableReader<'a> {
     head: &'a TableHead,
-    runs: Runs,
+    runs: RunLengths,
     times: &'a [u8],
     /// Rows body and values body of each column.
     columns: Vec<(&'a [u8], &'a [u8])>,
 }
 
 impl TableReader<'_> {
-    /// What the block's head says of this table.
+    /// The head of this table.
     #[must_use]
     pub const fn head(&self) -> &TableHead {
         self.head
     }
 
-    /// The series as runs, to find the rows of a series without looking at each.
+    /// The series as runs, by which the rows of a series are found without a look at each.
     #[must_use]
-    pub const fn runs(&self) -> &Runs {
+    pub const fn runs(&self) -> &RunLengths {
         &self.runs
     }
 
@@ -150,7 +150,7 @@ impl TableReader<'_> {
         Ok(times)
     }
 
-    /// Decodes one column, by its place in [`TableHead::columns`].
+    /// Decodes one column, by its index in [`TableHead::columns`].
     ///
     /// # Errors
     ///
@@ -158,14 +158,15 @@ impl TableReader<'_> {
     ///
     /// # Panics
     ///
-    /// If there are not so many columns.
-    pub fn column(&self, at: usize) -> Result<Column> {
-        self.column_within(at, &mut { BLOCK_TEXT_BYTES_MAX })
+    /// If there is no column of this index.
+    pub fn column(&self, index: usize) -> Result<Column> {
+        self.column_within(index, &mut { BLOCK_TEXT_BYTES_MAX })
     }
 
-    fn column_within(&self, at: usize, text_left: &mut usize) -> Result<Column> {
-        let head: &ColumnHead = &self.head.columns[at];
-        let (rows, values) = self.columns[at];
+    /// [`Self::column`], with what is left of the text that a block may hold.
+    fn column_within(&self, index: usize, text_left: &mut usize) -> Result<Column> {
+        let head: &ColumnHead = &self.head.columns[index];
+        let (rows, values) = self.columns[index];
         let mut input = Cursor::new(rows, "the rows of a column");
         let rows = rows::decode(&mut input, head.rows, self.head.row_count, head.count)?;
         input.end()?;

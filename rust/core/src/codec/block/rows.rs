@@ -1,11 +1,11 @@
-//! Which rows of a table have a value in a column.
+//! The rows of a table that have a value in a column.
 
 use crate::codec::bytes::Cursor;
 use crate::codec::integer;
 use crate::model::batch::Rows;
 use crate::model::error::Result;
 
-/// How the rows of a column are stored.
+/// Stored forms of the rows of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     All = 0,
@@ -24,7 +24,7 @@ impl Form {
     }
 }
 
-/// Appends `rows` in their shortest form and names it.
+/// Appends `rows` in their shortest form, which is returned.
 pub(super) fn encode(rows: &Rows, row_count: usize, out: &mut Vec<u8>) -> Form {
     let Rows::Some(rows) = rows else {
         return Form::All;

@@ -1,4 +1,4 @@
-//! The series column: rows of one entity lie together, so it is runs.
+//! The series column, run-length encoded: rows of one entity lie together.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -9,20 +9,20 @@ use crate::codec::simd::multiversioned;
 use crate::model::batch::{NEW_SERIES_BASE, Rows};
 use crate::model::error::Result;
 
-/// Runs for each value from which on the run of a value is searched for.
+/// Runs for each value from which on a binary search finds the run of a value.
 const RUNS_PER_VALUE_MAX: usize = 16;
 
-/// The series column of a table as runs of equal series.
+/// The series column of a table, as runs of equal series.
 #[derive(Clone, Debug, Default)]
-pub struct Runs {
+pub struct RunLengths {
     series: Vec<u32>,
     lengths: Vec<u32>,
     row_count: usize,
-    /// The row behind each run, once a column of few values has asked for it.
+    /// The row after each run, computed for the first column of few values.
     ends: OnceLock<Vec<u32>>,
 }
 
-impl Runs {
+impl RunLengths {
     /// Runs of equal neighbours.
     pub(super) fn of(series: &[u32]) -> Self {
         let row_count = series.len();
@@ -57,7 +57,7 @@ impl Runs {
         self.series.len()
     }
 
-    /// Whether the table has no row.
+    /// True where the table has no row.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.series.is_empty()
@@ -81,7 +81,7 @@ impl Runs {
         &self.lengths
     }
 
-    /// Lengths of the runs that are left of a column with values in these rows only, each positive.
+    /// Lengths of the runs of a column that has values only in `rows`, each positive.
     pub(super) fn lengths_within(&self, rows: &[u32]) -> Vec<u32> {
         let few = rows.len() * RUNS_PER_VALUE_MAX < self.lengths.len();
         let ends = if few { self.ends() } else { &[] };
@@ -114,11 +114,11 @@ impl Runs {
 
     fn ends(&self) -> &[u32] {
         self.ends.get_or_init(|| {
-            let behind = |end: &mut u32, length: &u32| {
+            let after = |end: &mut u32, length: &u32| {
                 *end += length;
                 Some(*end)
             };
-            self.lengths.iter().scan(0, behind).collect()
+            self.lengths.iter().scan(0, after).collect()
         })
     }
 
@@ -144,12 +144,12 @@ impl Runs {
         let series = integer::decode_run(input, run_count, NEW_SERIES_BASE)?;
         let lengths = integer::decode_run(input, run_count, u32::MAX)?;
         input.check(are_unlike(&series, series.get(1..).unwrap_or_default()))?;
-        input.check(covered(&lengths) == Some(row_count as u64))?;
+        input.check(sum_of_lengths(&lengths) == Some(row_count as u64))?;
         Ok(Self { series, lengths, row_count, ..Self::default() })
     }
 }
 
-/// How many at the beginning are `first`.
+/// Number of series at the beginning that are `first`.
 fn leading(first: u32, series: &[u32]) -> usize {
     let is_whole = |some: &&[u32; 16]| some.iter().fold(0, |bits, id| bits | (id ^ first)) == 0;
     let whole = series.as_chunks().0.iter().take_while(is_whole).count() * 16;
@@ -157,7 +157,7 @@ fn leading(first: u32, series: &[u32]) -> usize {
 }
 
 multiversioned! {
-    /// Whether each differs from its successor.
+    /// True where each differs from its successor.
     fn are_unlike(series: &[u32], successors: &[u32]) -> bool {
         let mut alike = false;
         for (one, next) in series.iter().zip(successors) {
@@ -168,8 +168,8 @@ multiversioned! {
 }
 
 multiversioned! {
-    /// What the lengths add up to, unless one is 0.
-    fn covered(lengths: &[u32]) -> Option<u64> {
+    /// Sum of the lengths, unless one is 0.
+    fn sum_of_lengths(lengths: &[u32]) -> Option<u64> {
         let (mut sum, mut has_empty) = (0_u64, false);
         for length in lengths {
             sum = sum.wrapping_add(u64::from(*length));
@@ -185,12 +185,12 @@ mod tests {
 
     #[test]
     fn gaps_shorten_runs_and_drop_empty_ones() {
-        let runs = Runs::of(&[5, 5, 5, 7, 7, 9, 5]);
+        let runs = RunLengths::of(&[5, 5, 5, 7, 7, 9, 5]);
         assert_eq!(runs.iter().collect::<Vec<_>>(), [(5, 0..3), (7, 3..5), (9, 5..6), (5, 6..7)]);
         assert_eq!(runs.lengths_within(&[1, 2, 5, 6]), [2, 1, 1]);
         assert_eq!(runs.lengths_within(&[6]), [1]);
         assert_eq!(runs.lengths_within(&[]), [0; 0]);
-        let many = Runs::of(&(0..100).flat_map(|id| [id, id, id]).collect::<Vec<_>>());
+        let many = RunLengths::of(&(0..100).flat_map(|id| [id, id, id]).collect::<Vec<_>>());
         assert_eq!(many.lengths_within(&[3, 5, 6, 299]), [2, 1, 1]);
         assert_eq!(runs.expand(), [5, 5, 5, 7, 7, 9, 5]);
     }

@@ -135,7 +135,7 @@ fn block() -> impl Strategy<Value = Block> {
         .prop_map(|(ingest_ns, tables)| Block { ingest_ns, tables })
 }
 
-/// A block with every form of every part, short enough to damage it on_all_levels.
+/// A block with every form of every part, short enough to damage it everywhere.
 fn varied_block() -> Block {
     let series: Vec<u32> = (0..60).map(|row| 3 + row / 6).collect();
     let times_ns: Vec<i64> =
@@ -175,11 +175,11 @@ fn varied_block() -> Block {
 
 /// A block whose columns are longer than a group: ranges with exceptions, differences, lines.
 fn long_block() -> Block {
-    let dice = |at: i64, below: i64| at * at * 7_919 % 10_007 % below;
+    let random = |at: i64, end: i64| at * at * 7_919 % 10_007 % end;
     let rows = 0..400_i64;
     let steps: Vec<i32> =
-        rows.clone().map(|at| i32::try_from(dice(at, 241)).unwrap() - 80).collect();
-    let snr = rows.clone().map(|at| f64::from(i32::try_from(dice(at, 9)).unwrap()) / 10.0);
+        rows.clone().map(|at| i32::try_from(random(at, 241)).unwrap() - 80).collect();
+    let snr = rows.clone().map(|at| f64::from(i32::try_from(random(at, 9)).unwrap()) / 10.0);
     let mut spiky: Vec<f64> = snr.clone().collect();
     spiky[399] = -12_345.6;
     let values = [walk(&steps), snr.collect(), spiky];
@@ -189,7 +189,7 @@ fn long_block() -> Block {
         values: Values::Float(values),
     });
     let series = rows.clone().map(|at| u32::try_from(at / 200).unwrap()).collect();
-    let times_ns = rows.map(|at| at % 200 * 10_000_000_000 + dice(at, 10) * 1_000_000).collect();
+    let times_ns = rows.map(|at| at % 200 * 10_000_000_000 + random(at, 10) * 1_000_000).collect();
     Block { ingest_ns: 5, tables: vec![Table { series, times_ns, columns: columns.collect() }] }
 }
 
@@ -197,7 +197,7 @@ fn assert_corrupt(bytes: &[u8]) {
     assert!(matches!(decode_block(bytes), Err(Error::Corrupt { .. })));
 }
 
-/// Makes the checksum right, as someone who wants to do harm would.
+/// Corrects the checksum, as an attacker would.
 fn fix_checksum(bytes: &mut [u8]) {
     if let Some((covered, checksum)) = bytes.split_last_chunk_mut() {
         *checksum = crc32fast::hash(covered).to_le_bytes();
@@ -301,8 +301,8 @@ fn more_than_a_block_may_hold_is_refused() {
         times_ns: vec![0; count],
         columns: Vec::new(),
     };
-    let most = Block { ingest_ns: 0, tables: vec![rows(BLOCK_ROWS_MAX)] };
-    assert_comes_back(&most);
+    let largest = Block { ingest_ns: 0, tables: vec![rows(BLOCK_ROWS_MAX)] };
+    assert_comes_back(&largest);
     let many = BLOCK_ROWS_MAX + 1;
     assert_eq!(refused(rows(many)), ("rows", many, BLOCK_ROWS_MAX));
     let bools =

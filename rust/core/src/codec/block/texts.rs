@@ -1,4 +1,4 @@
-//! Strings: a dictionary in order of first use, and a place in it for each value.
+//! Columns of strings: a dictionary in order of first use, and an index into it for each value.
 
 use hashbrown::HashMap;
 
@@ -10,13 +10,13 @@ pub(super) fn encode(values: &[Box<str>], run_lengths: &[u32], out: &mut Vec<u8>
     if values.is_empty() {
         return;
     }
-    let mut places: HashMap<&str, i64, foldhash::fast::RandomState> = HashMap::default();
+    let mut indices: HashMap<&str, i64, foldhash::fast::RandomState> = HashMap::default();
     let mut lengths = Vec::new();
     let mut strings = Vec::new();
-    let mut ids = Vec::with_capacity(values.len());
+    let mut values_as_indices = Vec::with_capacity(values.len());
     for value in values {
         let next = i64::try_from(lengths.len()).expect("a block has fewer rows");
-        ids.push(*places.entry(value).or_insert_with(|| {
+        values_as_indices.push(*indices.entry(value).or_insert_with(|| {
             lengths.push(i64::try_from(value.len()).expect("no string is that long"));
             strings.extend_from_slice(value.as_bytes());
             next
@@ -25,7 +25,7 @@ pub(super) fn encode(values: &[Box<str>], run_lengths: &[u32], out: &mut Vec<u8>
     put_len(out, lengths.len());
     integer::encode_run(&lengths, out);
     out.extend_from_slice(&strings);
-    integer::encode(&ids, run_lengths, out);
+    integer::encode(&values_as_indices, run_lengths, out);
 }
 
 /// Reads `count` strings of at most `bytes_left` bytes in all, and takes them off `bytes_left`.
@@ -40,17 +40,16 @@ pub(super) fn decode(
     }
     let distinct_count = input.len(count)?;
     let lengths = integer::decode_run(input, distinct_count, u32::MAX)?;
-    // What is claimed may be as long as the bytes that are left, but no longer.
     let mut strings = Vec::with_capacity(distinct_count);
     for &length in &lengths {
         let bytes = input.take(length as usize)?;
         strings.push(std::str::from_utf8(bytes).map_err(|_| input.corrupt())?);
     }
-    let ids = integer::decode(input, count, run_lengths)?.widen();
-    let place = |id: &i64| usize::try_from(*id).ok().and_then(|at| strings.get(at).copied());
+    let indices = integer::decode(input, count, run_lengths)?.widen();
+    let string_at = |index: i64| strings.get(usize::try_from(index).ok()?).copied();
     let mut values = Vec::with_capacity(count);
-    for id in &ids {
-        let string = place(id).ok_or_else(|| input.corrupt())?;
+    for index in indices {
+        let string = string_at(index).ok_or_else(|| input.corrupt())?;
         *bytes_left = bytes_left.checked_sub(string.len()).ok_or_else(|| input.corrupt())?;
         values.push(Box::from(string));
     }

@@ -1,21 +1,22 @@
 //! Writing a block.
 
-use super::head::{ColumnHead, FloatBounds, TableHead, TimeBounds};
-use super::run_lengths::Runs;
+use super::head::{ColumnHead, TableHead, TimeBounds};
+use super::run_lengths::RunLengths;
 use super::{bools, rows, texts};
 use crate::codec::bytes::put_len;
-use crate::codec::{float, integer};
+use crate::codec::float::{self, FloatBounds};
+use crate::codec::integer;
 use crate::model::batch::{Block, Column, NEW_SERIES_BASE, Rows, Table, Values};
 use crate::model::error::{Error, Result};
 use crate::model::limits::{BLOCK_CELLS_MAX, BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES_MAX};
 
-/// Version of the block layout: the one that is written, and the last one that is read.
+/// Version of the block layout that is written, and the newest that is read.
 pub(super) const VERSION: u8 = 2;
 
 /// Bytes of the checksum.
 pub(super) const CHECKSUM_LEN: usize = 4;
 
-/// The bytes of a block, as `docs/format.md` has them.
+/// Encodes a block.
 ///
 /// # Errors
 ///
@@ -71,7 +72,7 @@ fn encode_table(table: &Table, ingest_ns: i64, heads: &mut Vec<u8>, bodies: &mut
     fields.sort_unstable();
     assert!(fields.is_sorted_by(|a, b| a < b), "each field once");
 
-    let runs = Runs::of(&table.series);
+    let runs = RunLengths::of(&table.series);
     let start = bodies.len();
     runs.encode(bodies);
     let times_start = bodies.len();
@@ -97,7 +98,7 @@ fn encode_table(table: &Table, ingest_ns: i64, heads: &mut Vec<u8>, bodies: &mut
 fn encode_column(
     column: &Column,
     row_count: usize,
-    runs: &Runs,
+    runs: &RunLengths,
     heads: &mut Vec<u8>,
     bodies: &mut Vec<u8>,
 ) -> ColumnHead {
@@ -119,7 +120,7 @@ fn encode_column(
     match &column.values {
         Values::Float(values) => {
             (bounds, exponent) = float::encode(values, &lengths, bodies).unzip();
-            // In the total order infinities and what is no number lie outside of all others.
+            // Infinities and NaN lie outside of all other doubles in the total order.
             let finite = |bounds: FloatBounds| bounds.min.is_finite() && bounds.max.is_finite();
             assert!(bounds.is_none_or(finite), "doubles are finite");
         }

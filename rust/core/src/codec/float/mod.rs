@@ -1,8 +1,23 @@
-//! Columns of doubles.
+//! Columns of doubles: decimals are scaled to integers, others are stored as their bits.
+//!
+//! Each module uses only those listed before it.
 
 mod decimal;
+
+mod exponent;
+
+mod sum;
+
+mod bounds;
+
 mod encode;
 
-pub(crate) use decimal::decimal_sum;
-pub(crate) use encode::bounds_of;
-pub(crate) use encode::{decode, decode_bounds, encode, encode_bounds};
+mod decode;
+
+#[cfg(test)]
+mod tests;
+
+pub use bounds::FloatBounds;
+pub(super) use decode::decode;
+pub(super) use encode::encode;
+pub(crate) use sum::decimal_sum;

@@ -1,4 +1,4 @@
-//! Groups of numbers of one width, side by side in a stream of bits.
+//! Bit packing: groups of numbers of one width, side by side in a stream of bits.
 
 /// Numbers that share a width: enough to spread its byte thin, few enough to keep outliers local.
 pub(crate) const GROUP: usize = 128;
@@ -12,7 +12,7 @@ pub(crate) const fn width_of(max: u64) -> u32 {
     if bits > LOADABLE_BITS_MAX { 64 } else { bits }
 }
 
-/// Whether [`width_of`] can give `width`.
+/// True for the widths that [`width_of`] returns.
 pub(crate) const fn is_width(width: u32) -> bool {
     width <= LOADABLE_BITS_MAX || width == 64
 }
@@ -22,7 +22,7 @@ pub(crate) const fn packed_len(count: usize, width: u32) -> usize {
     (count * width as usize).div_ceil(8)
 }
 
-/// Numbers whose bits, of any width, end with a byte.
+/// Numbers that together fill whole bytes, whatever their width.
 const WHOLE: usize = 8;
 
 /// Calls `$call::<WIDTH>` for the width known at run time: with shifts and masks known to the
@@ -66,8 +66,8 @@ fn pack_width<const WIDTH: usize>(values: &[u64], out: &mut Vec<u8>) {
 #[inline]
 fn packed_eight<const WIDTH: usize>(values: &[u64; WHOLE]) -> [[u8; 8]; WHOLE] {
     let mut words = [0_u64; WHOLE];
-    for (at, value) in values.iter().enumerate() {
-        let (word, shift) = (at * WIDTH / 64, at * WIDTH % 64);
+    for (index, value) in values.iter().enumerate() {
+        let (word, shift) = (index * WIDTH / 64, index * WIDTH % 64);
         words[word] |= value << shift;
         if shift + WIDTH > 64 {
             words[word + 1] |= value >> (64 - shift);
@@ -76,7 +76,7 @@ fn packed_eight<const WIDTH: usize>(values: &[u64; WHOLE]) -> [[u8; 8]; WHOLE] {
     words.map(u64::to_le_bytes)
 }
 
-/// Fills `out` from exactly the bytes that [`pack`] made of as many numbers.
+/// Fills `out` from the bytes that [`pack`] wrote for as many numbers, no more and no fewer.
 ///
 /// # Panics
 ///
@@ -100,8 +100,8 @@ fn unpack_width<const WIDTH: usize>(bytes: &[u8], out: &mut [u64]) {
     let mut rest = bytes;
     for eight in head.as_chunks_mut::<WHOLE>().0 {
         let window = &rest[..WIDTH + 8];
-        for (at, value) in eight.iter_mut().enumerate() {
-            let bit = at * WIDTH;
+        for (index, value) in eight.iter_mut().enumerate() {
+            let bit = index * WIDTH;
             *value = (word_at(window, bit / 8) >> (bit % 8)) & mask;
         }
         rest = &rest[WIDTH..];
@@ -109,15 +109,15 @@ fn unpack_width<const WIDTH: usize>(bytes: &[u8], out: &mut [u64]) {
     // Copied so that the last numbers, too, can be loaded eight bytes at a time.
     let mut padded = [0_u8; LOADABLE_BITS_MAX as usize + 16];
     padded[..rest.len()].copy_from_slice(rest);
-    for (at, value) in tail.iter_mut().enumerate() {
-        let bit = at * WIDTH;
+    for (index, value) in tail.iter_mut().enumerate() {
+        let bit = index * WIDTH;
         *value = (word_at(&padded, bit / 8) >> (bit % 8)) & mask;
     }
 }
 
 #[inline]
-fn word_at(bytes: &[u8], at: usize) -> u64 {
-    bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |word| u64::from_le_bytes(*word))
+fn word_at(bytes: &[u8], offset: usize) -> u64 {
+    bytes.get(offset..).and_then(<[u8]>::first_chunk).map_or(0, |word| u64::from_le_bytes(*word))
 }
 
 #[cfg(test)]

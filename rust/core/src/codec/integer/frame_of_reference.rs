@@ -85,7 +85,7 @@ pub(super) fn read(input: &mut Cursor<'_>, count: usize) -> Result<Vec<i64>> {
         let bytes = input.take(bit_packing::packed_len(values.len(), width))?;
         let offsets = &mut offsets[..values.len()];
         bit_packing::unpack(bytes, width, offsets);
-        // A multiplication of 64 bits has no vector form on every machine.
+        // A multiplication of 64 bits has a vector form only in AVX-512.
         if step == 1 {
             for (value, offset) in values.iter_mut().zip(offsets) {
                 *value = start.wrapping_add(*offset).cast_signed();

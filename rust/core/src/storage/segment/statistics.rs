@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::days::{HOUR_NS, hour_of};
 use super::representatives::Representatives;
-use crate::codec::{decimal_sum, float_bounds};
+use crate::codec::{FloatBounds, decimal_sum};
 use crate::model::aggregate::{Fold, Statistic};
 use crate::model::batch::{Column, Rows, Table, Values};
 use crate::model::error::Result;
@@ -148,7 +148,7 @@ fn folds(times_ns: &[i64], column: &Column, values: &[f64], hours: &[Hour]) -> V
         let places = start..column.rows.within(&hours[hour].rows).end;
         let last_row = column.rows.row_at(places.end - 1);
         let of_hour = &values[places.clone()];
-        if let Some(bounds) = float_bounds(of_hour) {
+        if let Some(bounds) = FloatBounds::of(of_hour) {
             let sum = decimal_sum(of_hour);
             let fold = Fold::of(of_hour, (bounds.min, bounds.max), sum, times_ns[last_row]);
             folds.push((u32::try_from(hour).expect("a block has fewer hours"), fold));

@@ -1,0 +1,140 @@
+//! Reading doubles.
+
+use super::bounds::{FloatBounds, read_exponent};
+use super::decimal::{Power, ROUNDER, unscale};
+use super::encode::{BITS, SCALED, SCALED_WITH_EXCEPTIONS};
+use crate::codec::bytes::Cursor;
+use crate::codec::integer;
+use crate::codec::integer::number::Numbers;
+use crate::codec::simd::{mapped, multiversioned};
+use crate::model::error::Result;
+
+/// Integers below this, 2^51, become doubles by [`ROUNDER`].
+const ROUNDER_END: i64 = 1 << 51;
+
+/// Reads `count` doubles within `bounds`, which are absent only where there is no value.
+pub(crate) fn decode(
+    input: &mut Cursor<'_>,
+    count: usize,
+    run_lengths: &[u32],
+    bounds: Option<FloatBounds>,
+) -> Result<Vec<f64>> {
+    let Some(bounds) = bounds.filter(|_| count > 0) else {
+        return Ok(Vec::new());
+    };
+    let values = match input.byte()? {
+        form @ (SCALED | SCALED_WITH_EXCEPTIONS) => {
+            let power = Power::of(read_exponent(input)?);
+            let has_exceptions = form == SCALED_WITH_EXCEPTIONS;
+            let exceptions =
+                if has_exceptions { read_exceptions(input, count)? } else { Vec::new() };
+            let integers = integer::decode(input, count, run_lengths)?;
+            let (mut values, is_within) = unscale_all(integers, power, bounds);
+            let mut outside = u64::from(!is_within);
+            for &(position, value) in &exceptions {
+                outside |= bounds.excludes(value);
+                values[position as usize] = value;
+            }
+            // The integer of an exception may be any, and so may have been the one outside.
+            if outside == 0 || exceptions.is_empty() {
+                input.check(outside == 0)?;
+                return Ok(values);
+            }
+            values
+        }
+        BITS => {
+            let bits = integer::decode(input, count, run_lengths)?;
+            bits.widen().into_iter().map(|bits| f64::from_bits(bits.cast_unsigned())).collect()
+        }
+        _ => return Err(input.corrupt()),
+    };
+    input.check(all_within(&values, bounds))?;
+    Ok(values)
+}
+
+/// Positions below `count` and the values there.
+fn read_exceptions(input: &mut Cursor<'_>, count: usize) -> Result<Vec<(u32, f64)>> {
+    let end = u32::try_from(count).map_err(|_| input.corrupt())?;
+    // Each has eight bytes of its own.
+    let exception_count = input.len(count.min(input.remaining() / 8))?;
+    let positions = integer::decode_run(input, exception_count, end)?;
+    input.check(positions.is_sorted_by(|a, b| a < b))?;
+    let mut value = || Ok(f64::from_le_bytes(input.array()?));
+    positions.into_iter().map(|position| Ok((position, value()?))).collect()
+}
+
+multiversioned! {
+    fn all_within(values: &[f64], bounds: FloatBounds) -> bool {
+        let mut outside = 0_u64;
+        for value in values {
+            outside |= bounds.excludes(*value);
+        }
+        outside == 0
+    }
+}
+
+/// [`unscale`] of all, and true if all are within `bounds`.
+pub(super) fn unscale_all(
+    integers: Numbers,
+    power: Power,
+    bounds: FloatBounds,
+) -> (Vec<f64>, bool) {
+    let mut integers = match integers {
+        Numbers::Narrow(integers) => {
+            let (values, min, max) = unscale_narrow(&integers, power);
+            // Smaller integers never become larger doubles.
+            let excludes = |integer: i32| bounds.excludes(unscale(integer.into(), power.of_ten));
+            return (values, excludes(min) | excludes(max) == 0);
+        }
+        Numbers::Wide(integers) => integers,
+    };
+    // Integers that are not too large for `ROUNDER`, which the writer's never are, take steps that have
+    // vector forms in AVX2; converting a number of 64 bits has none there.
+    let is_within = if magnitude_bits(&integers) < ROUNDER_END {
+        unscale_small(&mut integers, power, bounds)
+    } else {
+        let mut outside = 0;
+        for integer in &mut integers {
+            let value = unscale(*integer, power.of_ten);
+            outside |= bounds.excludes(value);
+            *integer = value.to_bits().cast_signed();
+        }
+        outside == 0
+    };
+    // The same memory, seen as doubles.
+    (integers.into_iter().map(|bits| f64::from_bits(bits.cast_unsigned())).collect(), is_within)
+}
+
+multiversioned! {
+    /// [`unscale`] of all, and the smallest and the largest of the integers.
+    fn unscale_narrow(integers: &[i32], power: Power) -> (Vec<f64>, i32, i32) {
+        let (mut min, mut max) = (i32::MAX, i32::MIN);
+        let values = mapped(integers, |integer| {
+            min = min.min(integer);
+            max = max.max(integer);
+            power.divide::<FUSED>(integer.into())
+        });
+        (values, min, max)
+    }
+}
+
+multiversioned! {
+    /// All bits in which a number differs from its sign.
+    fn magnitude_bits(integers: &[i64]) -> i64 {
+        integers.iter().fold(0, |bits, &integer| bits | (integer ^ (integer >> 63)))
+    }
+}
+
+multiversioned! {
+    /// Turns integers below 2^51 into the bits of doubles; returns true if all are within `bounds`.
+    fn unscale_small(integers: &mut [i64], power: Power, bounds: FloatBounds) -> bool {
+        let mut outside = 0_u64;
+        for integer in integers {
+            let double = ROUNDER.to_bits().wrapping_add(integer.cast_unsigned());
+            let value = power.divide::<FUSED>(f64::from_bits(double) - ROUNDER);
+            outside |= bounds.excludes(value);
+            *integer = value.to_bits().cast_signed();
+        }
+        outside == 0
+    }
+}

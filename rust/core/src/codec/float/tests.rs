@@ -1,0 +1,95 @@
+//! Doubles come back bit for bit, and alike on every SIMD level.
+
+use proptest::prelude::*;
+
+use super::bounds::FloatBounds;
+use super::decimal::{
+    EXCEPTION, POWERS_OF_TEN, Power, SCALED_END, scale_all, scale_narrow, unscale,
+};
+use super::decode::unscale_all;
+use super::encode::{BITS, SCALED, SCALED_WITH_EXCEPTIONS};
+use super::{decode, encode};
+use crate::codec::bytes::Cursor;
+use crate::codec::integer::number::Numbers;
+use crate::codec::simd::on_all_levels;
+
+/// Decimal integers are smaller than this.
+const INTEGER_END: i64 = 1 << 51;
+
+fn form_of(values: &[f64]) -> u8 {
+    let mut bytes = Vec::new();
+    let lengths = [u32::try_from(values.len()).unwrap()];
+    encode(values, &lengths, &mut bytes);
+    let mut input = Cursor::new(&bytes, "floats");
+    let back = decode(&mut input, values.len(), &lengths, FloatBounds::of(values)).unwrap();
+    input.end().unwrap();
+    let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+    assert_eq!(bits(&back), bits(values));
+    bytes[0]
+}
+
+#[test]
+fn decimals_are_scaled_and_others_are_exceptions() {
+    let mut values: Vec<f64> = (0..1_000).map(|at| f64::from(at * 37 % 360) / 10.0).collect();
+    assert_eq!(form_of(&values), SCALED);
+    for (index, exception) in [(0, -0.0), (500, 0.1 + 0.2), (501, f64::MAX), (999, 5e-324)] {
+        values[index] = exception;
+    }
+    assert_eq!(form_of(&values), SCALED_WITH_EXCEPTIONS);
+    assert_eq!(form_of(&[0.1 + 0.2, 1.0 / 3.0, 5e-324, f64::MIN]), BITS);
+    assert_eq!(form_of(&[-0.0; 40]), BITS);
+}
+
+#[test]
+fn the_largest_decimal_integers_come_back() {
+    let end = SCALED_END;
+    form_of(&[end, end - 1.0, end + 1.0, -end, 1.0 - end, 2.0 * end, 4.0 * end, 0.0]);
+    form_of(&[9_007_199_254_740_993.0, 0.5, 1e22, 1e-22, 1e300, -1e300]);
+}
+
+#[test]
+fn bounds_follow_the_total_order() {
+    let bounds = FloatBounds::of(&[0.0, -0.0, 3.5, -7.25]).unwrap();
+    assert_eq!((bounds.min, bounds.max), (-7.25, 3.5));
+    let zeros = FloatBounds::of(&[0.0, -0.0]).unwrap();
+    assert!(zeros.min.is_sign_negative() && zeros.max.is_sign_positive());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn decimals_divide_alike_on_all_levels(
+        integers in prop::collection::vec(-INTEGER_END + 1..INTEGER_END, 1..70),
+        small in prop::collection::vec(-100_000_i64..100_000, 1..70),
+        exponent in 0..POWERS_OF_TEN.len(),
+    ) {
+        let power = Power::of(exponent);
+        let bounds = FloatBounds { min: f64::MIN, max: f64::MAX };
+        for integers in [integers, small] {
+            let divided: Vec<u64> = integers
+                .iter()
+                .map(|integer| unscale(*integer, POWERS_OF_TEN[exponent]).to_bits())
+                .collect();
+            let unscaled = || unscale_all(Numbers::Wide(integers.clone()), power, bounds).0;
+            let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
+            prop_assert_eq!(on_all_levels(|| bits(&unscaled())), &*divided);
+            let narrow: Option<Vec<i32>> =
+                integers.iter().map(|integer| i32::try_from(*integer).ok()).collect();
+            if let Some(narrow) = narrow {
+                let unscaled = || unscale_all(Numbers::Narrow(narrow.clone()), power, bounds);
+                prop_assert_eq!(on_all_levels(|| bits(&unscaled().0)), divided);
+            }
+            let values = unscaled();
+            let (exceptions, scaled) = on_all_levels(|| {
+                let mut back = vec![0; values.len()];
+                (scale_all(&values, power, &mut back), back)
+            });
+            let (narrow, narrow_exceptions) = on_all_levels(|| scale_narrow(&values, power));
+            prop_assert!(exceptions <= narrow_exceptions);
+            for (scaled, narrow) in scaled.iter().zip(narrow) {
+                prop_assert!(narrow == EXCEPTION || *scaled == i64::from(narrow));
+            }
+        }
+    }
+}
