@@ -29,7 +29,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", default))
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 TESTS = Path(__file__).parent / "tests"
-# What takes long goes first, so that no process is still at it when the other has nothing left.
+# Long ones go first, so that no process is still at it when the other has nothing left.
 LONG_FIRST = (
     "predictions",
     "cli",

@@ -69,7 +69,7 @@ def test_no_rule_is_there_twice():
 
 
 def test_each_rule_is_shown_by_tests_that_exist_and_cite_it():
-    """Of the tests that a row names, at least one is in a file that cites the rule."""
+    """At least one of the tests that a row names is in a file that cites the rule."""
     faults = []
     for code, shown in rules().items():
         named = TEST.findall(shown)

@@ -19,8 +19,8 @@ FUNCTION_LINES_MAX = 50
 # Figures that may only fall: who brings one down writes the new one here.
 LONG_PYTHON_FUNCTIONS = 3
 LONG_RUST_FUNCTIONS = 4
-CLAUSES = 491
-MODULES_OUT_OF_ORDER = 79
+CLAUSES = 307
+MODULES_OUT_OF_ORDER = 64
 RUST_CIRCLES = 12
 PYTHON_CIRCLES = 0
 
@@ -95,7 +95,7 @@ def test_the_toolchain_is_the_machines_own():
     assert [p for p in files() if p.name in ("rust-toolchain", "rust-toolchain.toml")] == []
 
 
-# What speaks to others: the clients, and the demo, which plays one.
+# Speakers to others: the clients, and the demo, which plays one.
 SPEAKERS = ("client/", "cli/demo/")
 CLIENT_LIBRARIES = ("http.client", "urllib.request", "ftplib", "smtplib", "xmlrpc", "socketserver")
 CLIENT_CALLS = {

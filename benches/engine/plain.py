@@ -168,7 +168,7 @@ def parse_time_ns(text: object) -> int | None:
         return None
     try:
         if len(text) == 24 and text[23] == "Z" and text[10] == "T" and text[4] == "-":
-            # What nearly all senders send; every other character is checked below.
+            # The characters of nearly all senders; every other character is checked below.
             return (datetime.fromisoformat(text) - _EPOCH) // _MICROSECOND * 1_000
         match = _TIME.fullmatch(text)
         if match is None:

@@ -147,13 +147,11 @@ def active(family, judged):
         cells.append(f"{who} {np.nanmean(np.where(moved, loss, np.nan)):.3f}")
     known = ~np.isnan(samples.truth)
     share = moved[known].mean()
-    return f"Where the level moved by more than 1 dB ({share:.1%} of the truths): " + ", ".join(
-        cells
-    )
+    return f"Level moved by more than 1 dB ({share:.1%} of the truths): " + ", ".join(cells)
 
 
 def without(family, material, name):
-    """What a model says of a set that it was trained without."""
+    """Scores of a model on a set that it was trained without."""
 
     def kept(parts):
         return [part for part in parts if part.name.split(",")[0] != name]

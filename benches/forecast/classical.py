@@ -21,7 +21,7 @@ ORIGINS = 4
 
 
 def history(family, rows, issued_ns):
-    """What was known, without gaps: two weeks of windows, or six hours of minutes."""
+    """History without gaps: two weeks of windows, or six hours of minutes."""
     if family is DEMAND:
         issued = np.array([issued_ns])
         ((spacing, _),) = Intervals.of(rows).spacings(issued)

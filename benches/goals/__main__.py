@@ -78,7 +78,7 @@ def measure(effort: Effort, parts: set[str]) -> list[Line]:
 def service_lines(
     effort: Effort, parts: set[str], plain_rate: float, acknowledgement: float
 ) -> list[Line]:
-    """What is measured on one running service."""
+    """Figures that are measured on one running service."""
     lines: list[Line] = []
     with running_service(DATA / "service") as (service, keys):
         if "http" in parts:

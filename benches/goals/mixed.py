@@ -136,6 +136,6 @@ def held_answer(running: service.Service) -> Iterator[None]:
 
 
 def disk_bytes(data: Path) -> int:
-    """What the tenants' stores take on disk now."""
+    """Bytes that the tenants' stores take on disk now."""
     files = [path for path in (data / "planes").rglob("*") if path.is_file()]
     return sum(path.stat().st_blocks * 512 for path in files)

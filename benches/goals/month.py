@@ -61,7 +61,7 @@ def month_lines(effort: Effort) -> list[Line]:
 
 
 def density_lines(plane: Plane, data: Path, rows: str) -> list[Line]:
-    """What a value takes on disk, everything of the tenant included."""
+    """Bytes that a value takes on disk, everything of the tenant included."""
     stats = plane.stats()
     files = [path for path in (data / "planes").rglob("*") if path.is_file()]
     density = sum(path.stat().st_blocks * 512 for path in files) / stats.values
@@ -134,7 +134,7 @@ def window_lines(effort: Effort, plane: Plane, history: month.Month, parquet: Pa
 
 
 def read_lines(plane: Plane, history: month.Month) -> list[Line]:
-    """What other reads take, the best of several: for orientation."""
+    """Times of other reads, the best of several: for orientation."""
     end_ns, now = history.end_ns, {"now_ns": history.end_ns}
 
     def series(count: int, span_ns: int, interval: str | None) -> Callable[[], bytes]:

@@ -157,7 +157,7 @@ def written_bytes() -> int:
 
 
 def compaction_lines(effort: Effort) -> list[Line]:
-    """What reaches the device, and what stays on it."""
+    """Bytes that reach the device, and bytes that stay on it."""
     bodies = effort.bodies * 30
     plane = new_plane("compaction")
     before, received = written_bytes(), 0

@@ -1,4 +1,4 @@
-"""What the clients in processes of their own share: commands on stdin, clients in threads."""
+"""Common part of the clients in processes of their own: commands on stdin, clients in threads."""
 
 from __future__ import annotations
 

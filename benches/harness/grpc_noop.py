@@ -1,6 +1,6 @@
 """A gRPC handler that takes the bytes and does nothing, on a server of the service's own kind.
 
-What is left of the service without keys, decoding and a store. Argument: a data directory that
+The service without keys, decoding and a store. Argument: a data directory that
 `fleetcast init` made, for its certificate. Prints where it listens.
 """
 

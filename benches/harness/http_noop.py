@@ -1,6 +1,6 @@
 """A WSGI handler that reads the body, or returns a constant, on the service's own worker class.
 
-What is left of the service without keys, parsing and a store. Arguments: the descriptor of a
+The service without keys, parsing and a store. Arguments: the descriptor of a
 listening socket, workers, threads.
 """
 

@@ -17,7 +17,7 @@ _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 def alternate(rounds: int, works: Mapping[str, Callable[[], float]]) -> dict[str, float]:
     """The median of what each work returns, all of them run in turn, round after round.
 
-    What disturbs the machine for a while disturbs them alike.
+    A disturbance of the machine that lasts a while disturbs them alike.
     """
     results: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(rounds):

@@ -40,7 +40,7 @@ class Driven:
         self._client = Child(*client)
 
     def drive(self, connections: int, seconds: float) -> dict:
-        """What the client measured, and `server_cpu_seconds` of all but the maintenance."""
+        """The client's figures, and `server_cpu_seconds` of all but the maintenance."""
         before = cpu_seconds_of(self._serving)
         answer = self._client.ask(connections=connections, seconds=seconds)
         return {**answer, "server_cpu_seconds": cpu_seconds_of(self._serving) - before}

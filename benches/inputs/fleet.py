@@ -95,7 +95,7 @@ def wide_bodies(entities: int, start: datetime = START) -> Iterator[bytes]:
 def conflicting_body() -> bytes:
     """A body whose series are those of `bodies`, and whose last field is text instead.
 
-    Where it was written first, each of `bodies` is refused after it was parsed to the end: what
+    Once it was written, each of `bodies` is refused after it was parsed to the end: all that
     such a write takes is parsing, validation and columns, and next to nothing else.
     """
     fields = ",".join(f'"{name}":{0 if name != FIELDS[-1] else chr(34) * 2}' for name in FIELDS)

@@ -95,7 +95,7 @@ def proportional_bytes(process: int) -> int:
 
 @dataclass
 class Phases:
-    """What the neighbour met in the phases of one kind, all rounds of an attack together."""
+    """Latencies and faults of the neighbour in the phases of one kind, of all rounds."""
 
     latencies: dict[str, list[float]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
     wrong: Counter[str] = field(default_factory=Counter)

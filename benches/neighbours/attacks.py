@@ -58,7 +58,7 @@ class Attack:
         self._turns = itertools.count()
 
     def prepare(self) -> None:
-        """What the attack needs to be there."""
+        """Makes what the attack needs to be there."""
 
     def request(self, turn: int) -> Request:
         """The next request of a flood."""

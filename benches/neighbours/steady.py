@@ -95,7 +95,7 @@ class Fleet:
             self.uncertain.add(number)
 
     def counts(self, found: dict[str, Counter]) -> dict[str, int]:
-        """Of the records that were acknowledged, how many are lost, there twice, or strange."""
+        """Counts of acknowledged records that are lost, there twice, or strange."""
         counts = Counter(acknowledged=RECORDS * len(self.acknowledged), lost=0, twice=0, strange=0)
         for numbers in (found[name] for name in self.names):
             counts["lost"] += len(self.acknowledged - numbers.keys())

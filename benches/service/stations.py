@@ -45,7 +45,7 @@ class Station:
         self.latencies: list[float] = []
 
     def batch(self) -> bytes:
-        """What a station measured, and one record with the number of the batch."""
+        """Figures of a station, and one record with the number of the batch."""
         number = self.acknowledged
         marker = record(
             (START_SECONDS + number) * SECOND_NS, self.name, fields={"number": float(number)}

@@ -174,7 +174,7 @@ def one_after_the_other(
 
 
 def names(service: Service) -> dict[int, str]:
-    """What each process of the service is."""
+    """Role of each process of the service."""
     found = {}
     for pid in service.processes():
         command = Path(f"/proc/{pid}/cmdline").read_text().split("\0")

@@ -79,7 +79,7 @@ def wide(batch: int, number: int) -> dict:
 
 
 def status_of(client: Client) -> str:
-    """What it was told, without reading the answer."""
+    """Status of the answer, without reading the rest."""
     client.sock.settimeout(0.1)
     try:
         return client.sock.recv(12).decode()[9:]
