@@ -86,7 +86,7 @@ def test_a_change_larger_than_the_map_is_undone_and_finds_room_when_it_is_tried_
 
 
 def test_deleted_records_make_room_for_new_ones(store, tmp_path):
-    """What comes and goes does not make the file longer for ever."""
+    """Records that come and go do not make the file longer for ever."""
     lengths = []
     for _ in range(8):
         put(store, *range(10))

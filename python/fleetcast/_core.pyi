@@ -308,7 +308,7 @@ class Plane:
     ) -> WriteResult:
         """As `write_json`, of a serialized `fleet.telemetry.v1.WriteRequest`.
 
-        What the contract refuses is `invalid_input` (`field`: `payload`, `entity_id`, `tags`,
+        A refusal of the contract is `invalid_input` (`field`: `payload`, `entity_id`, `tags`,
         `fields`, `measurement`, `time`), `batch_too_large` or `field_type_conflict`.
         """
     def latest_json(

@@ -1,4 +1,4 @@
-"""What `GatewayWriter.write` refuses, so that no record costs others their batch."""
+"""Refusals of `GatewayWriter.write`, so that no record costs others their batch."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_long_name_is_cut():
 
 
 def test_the_service_says_the_same(own):
-    """Of all that protobuf can carry: else the writer would refuse what could be stored."""
+    """Agreement on all that protobuf can carry: no record is refused that could be stored."""
     service = own()
     station = Station(service.ready)
     taken = [station.write(encode_record(GOOD | change), own.key) for change in ALLOWED.values()]

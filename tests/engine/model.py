@@ -106,7 +106,7 @@ class Model:
         return rejected
 
     def keep_from(self, start_ns: int) -> Model:
-        """What is left when retention hides everything older."""
+        """The rows left when retention hides older ones."""
         kept = [record for record in self.records if record["time_ns"] >= start_ns]
         return Model(self.tenant_key, kept, self.types)
 

@@ -278,7 +278,7 @@ def model_parse(text: str) -> int:
 
 
 def process_batches(process: int) -> list[list[dict]]:
-    """What one writer writes: instants of its own, entities and fields shared with the others."""
+    """Batches of one writer: instants of its own, entities and fields shared with the others."""
     return [
         [
             {

@@ -100,7 +100,7 @@ def test_bytes_of_the_plane_file_that_matter_are_named(copy) -> None:
     for at in range(8192, len(whole), 61):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
         found = Plane.verify(str(copy), MASTER_KEY)
-        # What a flip may leave unseen is a free page, or LMDB's own slack: then all rows are there.
+        # A flip in a free page, or in LMDB's own slack, may stay unseen: then all rows are there.
         assert found.damages or found.rows == 360
         reported += bool(found.damages)
     assert reported > 10

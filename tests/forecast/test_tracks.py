@@ -25,7 +25,7 @@ def satellites(tmp_path):
 
 
 def seen(satellite, site, minutes=240):
-    """What a link reports while the satellite is 10 degrees up, in tenths of a degree."""
+    """Reports of a link while the satellite is 10 degrees up, in tenths of a degree."""
     times = START + np.arange(minutes) * MINUTE
     there = look(site, positions([satellite], times)[0])
     up = there.elevation_deg > 10

@@ -1,4 +1,4 @@
-"""What ships is what was trained: the graph reckons as the arrays did, and a seed decides all."""
+"""Training: the graph reckons as the arrays did, and the seed decides all."""
 
 import dataclasses
 

@@ -16,7 +16,7 @@ from fleetcast.forecast.serving.releases import Releases
 from fleetcast.forecast.serving.scoring import Scoring
 from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.forecast.serving.sweeping import Sweeping
-from fleetcast.forecast.serving.tables import SHARES, Share, due
+from fleetcast.forecast.serving.tables import QUOTAS, Quota, due
 from fleetcast.metrics import Counters
 
 from .conftest import pool_rows
@@ -38,7 +38,7 @@ def small(tmp_path, clock):
     made = []
 
     def make(counters=None, **shares):
-        store = PredictionStore(tmp_path / "small", {**SHARES, **shares})
+        store = PredictionStore(tmp_path / "small", {**QUOTAS, **shares})
         made.append(store)
         store.ensure()
         releases = Releases(store, clock)
@@ -100,7 +100,7 @@ def test_a_batch_is_one_open_score_for_each_horizon(store, releases, plane):
 
 def test_n6_a_tenant_over_its_share_is_answered_and_others_are_kept(small, plane, counters):
     """Thirteen values fit; the others are computed again with each request."""
-    store, predictions = small(counters, values=Share(9_000, 1 << 20))
+    store, predictions = small(counters, values=Quota(9_000, 1 << 20))
     write(plane, LINKS, range(-20, 0))
     assert len(answer(predictions, plane, *LINKS, horizon=5)["items"]) == 100
     fit = kept(store)["values"]
@@ -115,7 +115,7 @@ def test_n6_a_tenant_over_its_share_is_answered_and_others_are_kept(small, plane
 
 
 def test_n6_all_tenants_together_have_a_bound(small, plane):
-    store, predictions = small(values=Share(9_000, 18_000))
+    store, predictions = small(values=Quota(9_000, 18_000))
     write(plane, LINKS, range(-20, 0))
     for account in ("a", "b", "c", "d"):
         assert len(answer(predictions, plane, *LINKS, horizon=5, account=account)["items"]) == 100
@@ -124,7 +124,7 @@ def test_n6_all_tenants_together_have_a_bound(small, plane):
 
 
 def test_n6_open_scores_beyond_the_share_are_dropped_and_counted(small, plane, counters, clock):
-    store, predictions = small(counters, pending=Share(20_000, 1 << 20))
+    store, predictions = small(counters, pending=Quota(20_000, 1 << 20))
     write(plane, LINKS, range(-20, 0))
     assert len(answer(predictions, plane, *LINKS)["items"]) == 400
     fit = kept(store)["pending"]
@@ -216,7 +216,7 @@ def test_a_deleted_tenant_leaves_nothing_and_others_everything(store, releases, 
         records.put("leases", b"gone/snr/x", bytes(24))
     store.forget("gone")
     assert kept(store) == {"values": 100, "pending": 4}
-    assert [used(store, table, "gone") for table in SHARES] == [0, 0, 0]
+    assert [used(store, table, "gone") for table in QUOTAS] == [0, 0, 0]
     assert used(store, "values", "stays") == length(store, "values")
 
 

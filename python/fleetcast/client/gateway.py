@@ -83,7 +83,7 @@ class GatewayWriter:
     is `age_seconds` old. While the server is away, batches wait in memory, then in the folder
     `spool`, which the next writer on it sends first.
 
-    What the server refuses for good goes to `on_refused`, in the thread that sends; the batches
+    Batches that the server refuses for good go to `on_refused`, in the thread that sends; those
     after it go on. Where the content of a batch is refused, halves of it are sent until the records
     at fault are found: only those are handed back, the others are stored.
 

@@ -14,7 +14,7 @@ _BELOW_MICROSECONDS = re.compile(r"[.,]\d{6}(\d{1,3})")
 def time_ns(time: object) -> int:
     """Nanoseconds since 1970 of a `datetime`, an ISO 8601 text, or nanoseconds since 1970.
 
-    What has no zone is UTC. Raises `ValueError` for another text, `TypeError` for anything else.
+    A time without a zone is UTC. Raises `ValueError` for other text, `TypeError` for other types.
     """
     if isinstance(time, str):
         finer = _BELOW_MICROSECONDS.search(time)

@@ -1,4 +1,4 @@
-"""What the service would have answered at every origin, from a file of history."""
+"""Backtest: answers as the service would have given them at each origin, from a file of history."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import polars as pl
 from fleetcast.errors import OperatorError
 from fleetcast.forecast.baselines import Baselines, baselines
 from fleetcast.forecast.features import features, observed, without_error
-from fleetcast.forecast.model import Forecast
+from fleetcast.forecast.model import Forecasts
 from fleetcast.forecast.scores import Score
 
 if TYPE_CHECKING:
@@ -39,19 +39,19 @@ class Result:
     scores: dict[str, Score]
 
 
-def origins(start_ns: int, end_ns: int, every_ns: int) -> Instants:
-    """`start`, `start + every` and so on up to and including `end`. Raises `OperatorError`."""
-    if every_ns <= 0:
+def origins(start_ns: int, end_ns: int, step_ns: int) -> Instants:
+    """`start`, `start + step` and so on up to and including `end`. Raises `OperatorError`."""
+    if step_ns <= 0:
         message = "--every must be longer than nothing"
         raise OperatorError(message)
     if end_ns < start_ns:
         message = "--end must not be before --start"
         raise OperatorError(message)
-    count = (end_ns - start_ns) // every_ns + 1
+    count = (end_ns - start_ns) // step_ns + 1
     if count > ORIGINS_MAX:
         message = f"{count} origins are more than {ORIGINS_MAX}: choose a longer --every"
         raise OperatorError(message)
-    return start_ns + every_ns * np.arange(count, dtype=np.int64)
+    return start_ns + step_ns * np.arange(count, dtype=np.int64)
 
 
 def backtest(
@@ -61,7 +61,7 @@ def backtest(
     advance: Callable[[int], None],
     tracks: Callable[[str, Rows], Track | None] | None = None,
 ) -> Result:
-    """Answers of every entity at every origin; `advance` is told of each entity that is done.
+    """Answers of all entities at all origins; `advance` is called for each entity that is done.
 
     `tracks` gives the orbit at the other end of an entity's link, if there is one.
     """
@@ -73,7 +73,7 @@ def backtest(
         who: Score(family.quantiles, horizons) for who in ("model", "last_value", "same_time")
     }
 
-    def one(item: tuple[str, Rows]) -> tuple[Forecast, Floats, Baselines]:
+    def one(item: tuple[str, Rows]) -> tuple[Forecasts, Floats, Baselines]:
         entity_id, rows = item
         track = None if tracks is None else tracks(entity_id, rows)
         return _entity(forecaster, rows, distinct, track)
@@ -95,7 +95,7 @@ def backtest(
 
 def _entity(
     forecaster: Forecaster, rows: Rows, issued_ns: Instants, track: Track | None
-) -> tuple[Forecast, Floats, Baselines]:
+) -> tuple[Forecasts, Floats, Baselines]:
     family = forecaster.family
     forecasts, truths, others = [], [], []
     for start in range(0, len(issued_ns), _CHUNK):
@@ -104,7 +104,7 @@ def _entity(
         truths.append(observed(family, rows, chunk))
         others.append(baselines(family, rows, chunk))
     return (
-        Forecast(
+        Forecasts(
             issued_ns,
             np.concatenate([forecast.quantiles for forecast in forecasts], axis=1),
             np.concatenate([forecast.errors for forecast in forecasts], axis=1),
@@ -118,7 +118,7 @@ def _entity(
 
 
 def _answers(
-    family: Family, entity_id: str, forecast: Forecast, truth: Floats, inverse: NDArray[np.intp]
+    family: Family, entity_id: str, forecast: Forecasts, truth: Floats, inverse: NDArray[np.intp]
 ) -> pl.DataFrame:
     horizons = len(family.horizons_minutes)
     quantiles = forecast.quantiles[0, inverse]

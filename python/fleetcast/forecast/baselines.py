@@ -1,4 +1,4 @@
-"""What an engineer writes in an afternoon, and a model must beat.
+"""Baselines: an afternoon's work, which a model must beat.
 
 Last value: the newest value and the quantiles of its own errors over the seven days before.
 Same time: quantiles of the values at the target's time of day over the seven days before. Where

@@ -1,4 +1,4 @@
-"""The two families: what each predicts, from which rows, and what it needs."""
+"""The two families: target, rows it is predicted from, and needs of each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MINUTE_NS = 60_000_000_000
 
 @dataclass(frozen=True)
 class Family:
-    """What is fixed about a family.
+    """Constants of a family.
 
     `step_minutes` is the grid of issue times and targets, `window_minutes` how far the input window
     of the entity errors goes. Features look at most `history_minutes` back from an issue time.

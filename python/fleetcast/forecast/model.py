@@ -22,7 +22,7 @@ PREDICTION_UNAVAILABLE = "prediction_unavailable"
 
 
 @dataclass(frozen=True)
-class Forecast:
+class Forecasts:
     """Answers: `quantiles` [entities, issue times, horizons, quantiles].
 
     They are NaN where `errors` [entities, issue times] holds the code of an entity error instead
@@ -44,10 +44,10 @@ class Forecaster:
 
     @property
     def metadata(self) -> Metadata:
-        """What the model says of itself."""
+        """The metadata in the model file."""
         return self._model.metadata
 
-    def predict(self, features: Features) -> Forecast:
+    def predict(self, features: Features) -> Forecasts:
         """Forecasts of all entities at all issue times and horizons, in one batch."""
         family, codes = self.family, features.errors.copy()
         usable = without_error(codes)
@@ -58,4 +58,4 @@ class Forecaster:
         lost = usable & ~np.isfinite(answers).all((-2, -1))  # numbers too large to reckon with
         answers[lost] = np.nan
         codes[lost] = PREDICTION_UNAVAILABLE
-        return Forecast(features.issued_ns, answers, codes)
+        return Forecasts(features.issued_ns, answers, codes)

@@ -1,4 +1,4 @@
-"""The one place that runs models: an ONNX file, checked against what this version feeds it."""
+"""Models: ONNX files, checked against the features that this version feeds them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ROWS_MULTIPLE = 16
 
 @dataclass(frozen=True)
 class Metadata:
-    """What a model file says of itself. `sha256` is of the file, `training_data` of its data."""
+    """Metadata in a model file. `sha256` is of the file, `training_data` of its data."""
 
     family: str
     model_version: str
@@ -72,7 +72,7 @@ class Model:
 
     def _check(self, family: Family, view: FeatureView) -> None:
         meta = self.metadata
-        for what, found, wanted in (
+        for part, found, wanted in (
             ("family", meta.family, family.name),
             ("feature view", meta.feature_view_id, view.id),
             ("horizons", meta.horizons_minutes, family.horizons_minutes),
@@ -81,7 +81,7 @@ class Model:
             ("outputs", [o.name for o in self._session.get_outputs()], [OUTPUT]),
         ):
             if found != wanted:
-                message = f"model {meta.model_version} is refused: its {what} {found}, not {wanted}"
+                message = f"model {meta.model_version} is refused: its {part} {found}, not {wanted}"
                 raise OperatorError(message)
 
     def quantiles(self, matrix: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""What is known of one entity: its samples in order of time, a column per field."""
+"""Samples of one entity in order of time, a column per field."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_INSTANTS: Instants = np.empty(0, np.int64)
 class Rows:
     """Samples of one entity: `times_ns` [rows], not descending; each field [rows], NaN where null.
 
-    Of rows at one instant, the later one was written later.
+    Two rows of one instant stand in the order in which they were written.
     """
 
     times_ns: Instants
@@ -96,7 +96,7 @@ def rows_by_entity(frame: pl.DataFrame, fields: Sequence[str]) -> dict[str, Rows
 
 
 def _in_order(tidy: pl.DataFrame) -> bool:
-    """Whether each entity's rows stand together, in order of time: a store gives them so."""
+    """True where each entity's rows stand together, in order of time: a store gives them so."""
     entities = tidy["entity_id"]
     if entities.rle().struct.field("value").is_duplicated().any():
         return False

@@ -1,4 +1,4 @@
-"""How good quantiles were: pinball loss, weighted quantile loss and coverage, per horizon."""
+"""Quality of quantiles: pinball loss, weighted quantile loss and coverage, per horizon."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def pinball(truth: Floats, quantiles: Floats, levels: Sequence[float]) -> Floats
 
 
 class Score:
-    """Sums over everything that was added; `summary` says what they come to."""
+    """Sums over all answers that were added, and the measures they come to."""
 
     def __init__(self, levels: Sequence[float], horizons: int) -> None:
         self._levels = levels
@@ -32,7 +32,7 @@ class Score:
     def add(self, truth: Floats, quantiles: Floats) -> None:
         """Adds `truth` [times, horizons] and `quantiles` [times, horizons, levels].
 
-        What is NaN in either is left out.
+        Pairs with a NaN are left out.
         """
         known = ~np.isnan(truth) & ~np.isnan(quantiles).any(-1)
         loss = pinball(truth, quantiles, self._levels)
@@ -42,7 +42,7 @@ class Score:
         self._covered += (known[..., None] & (truth[..., None] <= quantiles)).sum(0)
 
     def count(self, horizon: int) -> int:
-        """How many answers were scored at the horizon with this index."""
+        """Number of answers scored at the horizon with this index."""
         return int(self._count[horizon])
 
     def mean_pinball(self, horizon: int) -> float | None:

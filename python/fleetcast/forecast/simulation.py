@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from fleetcast.forecast.rows import Floats
 
 MEASUREMENTS = ("ground_station", "link", "satellite")
-"""What is simulated, by measurement and then entity."""
+"""Measurements that are simulated, in the order of answers."""
 
 SATELLITES_MAX = 1_000
 """More than these are sampled evenly, so that an answer stays small."""
 ELEVATION_DEG_MIN = 25.0
 STALE_DAYS = 14
-"""Elements tell positions to some kilometres for days, not for weeks."""
+"""Elements give positions to some kilometres for days, not for weeks."""
 
 _ALTITUDE_KM, _INCLINATION_DEG = 550.0, 53.0
 _PLANES, _PER_PLANE, _PHASING = 6, 12, 1
@@ -78,13 +78,13 @@ class Simulation:
         """Entities of one simulated measurement, or of all, and the `simulation` object."""
         issues: list[dict[str, str]] = []
         placed = {}
-        for (satellite, orbit), place in zip(
+        for (satellite, orbit), position in zip(
             self.satellites.items(), self._positions(as_of_ns), strict=True
         ):
-            if not np.isfinite(place).all():
+            if not np.isfinite(position).all():
                 issues.append(_issue(satellite, "no_position", "its elements give no position"))
                 continue
-            placed[satellite] = place
+            placed[satellite] = position
             if isinstance(orbit, Satellite) and _age_days(orbit, as_of_ns) > STALE_DAYS:
                 message = f"its elements are from more than {STALE_DAYS} days away"
                 issues.append(_issue(satellite, "stale_elements", message))
@@ -104,11 +104,11 @@ class Simulation:
                 "fields": fields,
             }
             for name in wanted
-            for entity_id, tags, fields in sorted(self._made(name, placed), key=_id_bytes)
+            for entity_id, tags, fields in sorted(self._entities(name, placed), key=_id_bytes)
         ]
         return entities, {"sampled": self.sampled, "approximate": True, "issues": issues}
 
-    def _made(self, measurement: str, placed: dict[str, Floats]) -> Iterator[_Entity]:
+    def _entities(self, measurement: str, placed: dict[str, Floats]) -> Iterator[_Entity]:
         match measurement:
             case "ground_station":
                 return self._ground_stations()
@@ -185,14 +185,14 @@ def load(directory: Path) -> Simulation:
 def _walker() -> Iterator[tuple[str, CircularOrbit]]:
     total = _PLANES * _PER_PLANE
     for plane in range(_PLANES):
-        for place in range(_PER_PLANE):
+        for slot in range(_PER_PLANE):
             yield (
-                f"sim-{plane + 1}-{place + 1:02}",
+                f"sim-{plane + 1}-{slot + 1:02}",
                 CircularOrbit(
                     altitude_km=_ALTITUDE_KM,
                     inclination_deg=_INCLINATION_DEG,
                     node_deg=360 * plane / _PLANES,
-                    phase_deg=360 * (place / _PER_PLANE + _PHASING * plane / total),
+                    phase_deg=360 * (slot / _PER_PLANE + _PHASING * plane / total),
                     epoch_ns=_EPOCH_NS,
                 ),
             )
@@ -216,12 +216,12 @@ def _read_stations(path: Path) -> dict[str, Site]:
 def _satellites(placed: dict[str, Floats]) -> Iterator[_Entity]:
     if not placed:
         return
-    places = geodetic(np.stack(list(placed.values())))
-    for satellite, place in zip(placed, places, strict=True):
+    positions = geodetic(np.stack(list(placed.values())))
+    for satellite, position in zip(placed, positions, strict=True):
         yield (
             satellite,
             {},
-            dict(zip(("lat", "lon", "altitude_km"), map(float, place), strict=True)),
+            dict(zip(("lat", "lon", "altitude_km"), map(float, position), strict=True)),
         )
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from fleetcast.forecast.rows import Floats, Instants, Rows
 
 _ROWS_MAX = 64
-"""The first rows with directions tell where the link stands; more would not tell it better."""
+"""The first rows with directions show where the link stands; more would not show it better."""
 _ROWS_NEEDED = 5
 _MISFIT_DEG_MAX = 1.0
 _BEARINGS = 72
@@ -35,7 +35,7 @@ _STEP_DEG = 1e-4
 _ROUNDS = 12
 _TRIED = 4
 _CHANGE_DEG_MAX = 5.0
-_Place: TypeAlias = tuple[float, float]
+_Point: TypeAlias = tuple[float, float]
 """Degrees north, degrees east."""
 _WORDS = re.compile(r"[^0-9a-z]+")
 
@@ -48,7 +48,7 @@ class Tracks:
         self._by_name: list[tuple[str, Satellite]] = []
         for satellite in satellites:
             self._by_word[str(satellite.number)] = satellite
-            if name := _spelled(satellite.name):
+            if name := _normalized(satellite.name):
                 self._by_name.append((f" {name} ", satellite))
         # The longest name first: STARLINK-1008 is not STARLINK-10.
         self._by_name.sort(key=lambda item: -len(item[0]))
@@ -59,27 +59,27 @@ class Tracks:
         if satellite is None or not {"elevation_deg", "azimuth_deg"} <= set(rows.fields):
             return None
         elevation, azimuth = rows.fields["elevation_deg"], rows.fields["azimuth_deg"]
-        told = np.flatnonzero(np.isfinite(elevation) & np.isfinite(azimuth))[:_ROWS_MAX]
+        known = np.flatnonzero(np.isfinite(elevation) & np.isfinite(azimuth))[:_ROWS_MAX]
         return ElementsTrack(
-            satellite, Directions(rows.times_ns[told], elevation[told], azimuth[told])
+            satellite, Directions(rows.times_ns[known], elevation[known], azimuth[known])
         )
 
     def _satellite(self, entity_id: str) -> Satellite | None:
-        spelled = _spelled(entity_id)
-        for word in spelled.split():
+        normalized = _normalized(entity_id)
+        for word in normalized.split():
             if (found := self._by_word.get(word.lstrip("0"))) is not None:
                 return found
-        around = f" {spelled} "
+        around = f" {normalized} "
         return next((s for name, s in self._by_name if name in around), None)
 
 
-def _spelled(text: str) -> str:
+def _normalized(text: str) -> str:
     return _WORDS.sub(" ", text.lower()).strip()
 
 
 @dataclass(frozen=True)
 class Directions:
-    """Where a link said that it points: [rows] each."""
+    """Directions that a link reported: [rows] each."""
 
     times_ns: Instants
     elevation_deg: Floats
@@ -100,7 +100,7 @@ class ElementsTrack:
     directions: Directions
 
     def path(self, issued_ns: Instants, ahead_minutes: NDArray[np.int64]) -> Path:
-        """NaN at issue times before which the link's place cannot be told."""
+        """NaN at issue times before which the link's site cannot be found."""
         shape = (len(issued_ns), len(ahead_minutes))
         elevation, range_km = np.full(shape, np.nan), np.full(shape, np.nan)
         known = np.searchsorted(self.directions.times_ns, issued_ns)
@@ -117,39 +117,39 @@ class ElementsTrack:
 
 
 def located(satellite: Satellite, directions: Directions) -> Site | None:
-    """The place at sea level from which the satellite was seen in these directions.
+    """The site at sea level from which the satellite was seen in these directions.
 
-    None where no place fits them within a degree.
+    None where no site fits them within a degree.
     """
     fixed = positions([satellite], directions.times_ns)[0]
     if np.isnan(fixed).any():
         return None
     guesses = _circle(fixed[0], float(directions.elevation_deg[0]))
     guesses.sort(key=lambda guess: _size(_misfit(guess, fixed, directions)))
-    places = [_improved(guess, fixed, directions) for guess in guesses[:_TRIED]]
-    misfit, place = min((_size(_misfit(place, fixed, directions)), place) for place in places)
-    return Site(*place) if misfit <= _MISFIT_DEG_MAX else None
+    points = [_improved(guess, fixed, directions) for guess in guesses[:_TRIED]]
+    misfit, point = min((_size(_misfit(point, fixed, directions)), point) for point in points)
+    return Site(*point) if misfit <= _MISFIT_DEG_MAX else None
 
 
-def _improved(guess: _Place, fixed_km: Floats, seen: Directions) -> _Place:
+def _improved(guess: _Point, fixed_km: Floats, seen: Directions) -> _Point:
     """Gauss and Newton's least squares from a guess."""
-    place = guess
+    point = guess
     for _ in range(_ROUNDS):
-        misfit = _misfit(place, fixed_km, seen)
-        steps = ((place[0] + _STEP_DEG, place[1]), (place[0], place[1] + _STEP_DEG))
+        misfit = _misfit(point, fixed_km, seen)
+        steps = ((point[0] + _STEP_DEG, point[1]), (point[0], point[1] + _STEP_DEG))
         slopes = [(_misfit(step, fixed_km, seen) - misfit) / _STEP_DEG for step in steps]
         change, *_ = np.linalg.lstsq(np.stack(slopes, axis=1), -misfit)
         north, east = np.clip(change, -_CHANGE_DEG_MAX, _CHANGE_DEG_MAX).tolist()
-        place = (min(max(place[0] + north, -90.0), 90.0), place[1] + east)
-    return place
+        point = (min(max(point[0] + north, -90.0), 90.0), point[1] + east)
+    return point
 
 
 def _size(misfit: Floats) -> float:
     return float(np.sqrt(np.mean(misfit**2)))
 
 
-def _circle(fixed_km: Floats, elevation_deg: float) -> list[_Place]:
-    """Places that see one position at this elevation, on a sphere: on a circle around it."""
+def _circle(fixed_km: Floats, elevation_deg: float) -> list[_Point]:
+    """Points that see one position at this elevation, on a sphere: on a circle around it."""
     radius = float(np.linalg.norm(fixed_km))
     up = np.radians(elevation_deg)
     away = np.arccos(np.clip(EQUATOR_KM * np.cos(up) / radius, -1, 1)) - up
@@ -164,9 +164,9 @@ def _circle(fixed_km: Floats, elevation_deg: float) -> list[_Place]:
     return list(zip(latitude.tolist(), longitude.tolist(), strict=True))
 
 
-def _misfit(place: _Place, fixed_km: Floats, seen: Directions) -> Floats:
-    """Degrees on the sky between what is told and what would be seen: [2 * rows]."""
-    there = look(Site(*place), fixed_km)
+def _misfit(point: _Point, fixed_km: Floats, seen: Directions) -> Floats:
+    """Degrees on the sky between reported directions and those of a point: [2 * rows]."""
+    there = look(Site(*point), fixed_km)
     turned = (there.azimuth_deg - seen.azimuth_deg + 180) % 360 - 180
     across = turned * np.cos(np.radians(seen.elevation_deg))
     return np.concatenate([there.elevation_deg - seen.elevation_deg, across])

@@ -16,7 +16,7 @@ from fleetcast.cli.common import Run, with_run
 from fleetcast.cli.demo.fleet import generated_fleet
 from fleetcast.cli.demo.sample import sampled_fleet
 from fleetcast.cli.demo.service import running_service
-from fleetcast.cli.demo.tour import Asked, Gateway, HttpSession, load, read_paths
+from fleetcast.cli.demo.tour import Gateway, HttpSession, Reply, load, read_paths
 from fleetcast.errors import OperatorError
 from fleetcast.installation.directory import DataDirectory, opened
 
@@ -81,7 +81,7 @@ def _provisioned(directory: DataDirectory) -> str:
 
 def _tour(
     client: HttpSession, gateway: Gateway, fleet: Iterator[Record], now: datetime
-) -> Iterator[Asked]:
+) -> Iterator[Reply]:
     """All endpoints once, the writes first: links over gRPC, the rest over HTTP."""
     links: dict[str, None] = {}
 
@@ -108,7 +108,7 @@ def _tour(
     client.close()
 
 
-def _print_tour(run: Run, base: str, key: str, answers: list[Asked]) -> None:
+def _print_tour(run: Run, base: str, key: str, answers: list[Reply]) -> None:
     lines: list[str] = []
     for answer in answers:
         text = json.dumps(answer.body, indent=2)

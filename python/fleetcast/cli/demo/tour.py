@@ -24,14 +24,14 @@ _BODY_BYTES_MAX = 1_048_576
 _TIMEOUT_SECONDS = 60.0
 
 
-class Asked(NamedTuple):
+class Reply(NamedTuple):
     """A request and its answer."""
 
     request: str
     status: int
     body: Any
 
-    def expect(self, *statuses: int) -> Asked:
+    def expect(self, *statuses: int) -> Reply:
         """Raises `OperatorError` where another status came back."""
         if self.status not in statuses:
             message = f"{self.request} answered {self.status}: {json.dumps(self.body)}"
@@ -49,11 +49,11 @@ class HttpSession:
         )
         self._headers = {"x-api-key": key}
 
-    def get(self, path: str) -> Asked:
+    def get(self, path: str) -> Reply:
         """Raises `OSError`, `OperatorError`."""
         return self._exchange("GET", path, None)
 
-    def write(self, body: bytes) -> Asked:
+    def write(self, body: bytes) -> Reply:
         """Writes one batch. Raises `OSError`, `OperatorError`."""
         return self._exchange("POST", "/telemetry", body)
 
@@ -61,7 +61,7 @@ class HttpSession:
         """Ends the connection."""
         self._connection.close()
 
-    def _exchange(self, method: str, path: str, body: bytes | None) -> Asked:
+    def _exchange(self, method: str, path: str, body: bytes | None) -> Reply:
         headers = self._headers | ({"Content-Type": "application/json"} if body else {})
         try:
             self._connection.request(method, path, body, headers)
@@ -70,7 +70,7 @@ class HttpSession:
         except (http.client.HTTPException, ValueError) as error:
             message = f"{method} {path} did not answer in JSON: {error}"
             raise OperatorError(message) from error
-        return Asked(f"{method} {path}", response.status, content)
+        return Reply(f"{method} {path}", response.status, content)
 
 
 class Gateway:
@@ -89,7 +89,7 @@ class Gateway:
         """Takes one record."""
         self._writer.write(record)
 
-    def end(self) -> Asked:
+    def end(self) -> Reply:
         """Waits until all are stored. Raises `OperatorError` where some are not."""
         complete = self._writer.flush(_TIMEOUT_SECONDS)
         self._writer.close(0.0)
@@ -99,10 +99,10 @@ class Gateway:
             message = f"TelemetryIngest.Write: records were {why}"
             raise OperatorError(message)
         counts = {"accepted_count": tally.accepted, "rejected_count": tally.rejected}
-        return Asked("gRPC TelemetryIngest.Write", 0, counts)
+        return Reply("gRPC TelemetryIngest.Write", 0, counts)
 
 
-def load(client: HttpSession, records: Iterable[Record]) -> tuple[int, Asked]:
+def load(client: HttpSession, records: Iterable[Record]) -> tuple[int, Reply]:
     """Writes all records and gives their number and the last acknowledgment.
 
     Raises `OSError`, `OperatorError`.

@@ -1,4 +1,4 @@
-"""From rows before an instant to what models are fed, and to the truth that came later."""
+"""Features of models out of rows before an instant, and the truth that came later."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ __all__ = [
 
 
 def view(family: Family) -> FeatureView:
-    """What models of a family are fed."""
+    """The features that models of a family are fed."""
     return snr.VIEW if family is SNR else demand.VIEW
 
 
@@ -74,6 +74,6 @@ def observed_at(
     """The truth at one horizon of forecasts issued at one instant [entities]; as `observed`."""
     if family is SNR:
         return snr.observed_at(entities, issued_ns, horizon_minutes)
-    place = family.horizons_minutes.index(horizon_minutes)
+    index = family.horizons_minutes.index(horizon_minutes)
     issued = np.array([issued_ns])
-    return np.array([demand.observed(rows, issued)[0, place] for rows in entities])
+    return np.array([demand.observed(rows, issued)[0, index] for rows in entities])

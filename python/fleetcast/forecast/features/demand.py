@@ -68,8 +68,8 @@ def _view() -> FeatureView:
             Feature(f"yesterday_{h}m", "B", "same time, 1d before", "level"),
             Feature(f"week_ago_{h}m", "B", "same time, 7d before", "level"),
             *(
-                Feature(f"same_time_{what}_{h}m", "B", "same time on 7d", "level")
-                for what in ("min", "median", "max")
+                Feature(f"same_time_{of}_{h}m", "B", "same time on 7d", "level")
+                for of in ("min", "median", "max")
             ),
             Feature(f"same_time_around_{h}m", "B", "same time +-2 windows on 7d", "level"),
             Feature(f"same_time_spread_{h}m", "log", "same time on 7d", "plain"),
@@ -112,19 +112,19 @@ def observed(rows: Rows, issued_ns: Instants) -> Floats:
         issued_ns[:, None] + np.array(DEMAND.horizons_minutes) * MINUTE_NS, return_inverse=True
     )
     truth = np.full(len(ends_ns), np.nan)
-    for spacing, places in intervals.spacings(ends_ns):
-        targets = ends_ns[places] // STEP_NS - 1
+    for spacing, chosen in intervals.spacings(ends_ns):
+        targets = ends_ns[chosen] // STEP_NS - 1
         first = int(targets.min())
         windows = intervals.windows(spacing, first, int(targets.max()) - first + 1)
         whole = np.where(windows.whole, windows.offered, np.nan)
-        truth[places] = whole[targets - first]
+        truth[chosen] = whole[targets - first]
     return truth[inverse].reshape(len(issued_ns), -1)
 
 
 def last_value_errors(rows: Rows, issued_ns: Instants) -> tuple[Floats, list[Floats]]:
     """The newest window's bytes [issue times], and its errors in the week before, in bytes.
 
-    Errors are per horizon [issue times, errors]: what each window would have been wrong by.
+    Errors are per horizon [issue times, errors]: by how much each window would have been wrong.
     """
     week = _weeks(Intervals.of(rows), issued_ns)
     filled, _ = _filled(week)
@@ -135,17 +135,17 @@ def last_value_errors(rows: Rows, issued_ns: Instants) -> tuple[Floats, list[Flo
 def same_time(rows: Rows, issued_ns: Instants) -> Floats:
     """The target window's bytes on the seven days before [issue times, horizons, days]."""
     week = _weeks(Intervals.of(rows), issued_ns)
-    return np.stack([week[:, _same_places(h)] for h in DEMAND.horizons_minutes], axis=1)
+    return np.stack([week[:, _same_time_indexes(h)] for h in DEMAND.horizons_minutes], axis=1)
 
 
 def _weeks(intervals: Intervals, issued_ns: Instants) -> Floats:
     """The seven days of windows before each issue time [issue times, windows]."""
     weeks = np.full((len(issued_ns), WEEK), np.nan)
-    for spacing, places in intervals.spacings(issued_ns):
-        issues = issued_ns[places] // STEP_NS
+    for spacing, chosen in intervals.spacings(issued_ns):
+        issues = issued_ns[chosen] // STEP_NS
         first = int(issues.min()) - WEEK
         windows = intervals.windows(spacing, first, int(issues.max()) - first)
-        weeks[places] = reduce.windows(windows.offered, issues - first, WEEK)
+        weeks[chosen] = reduce.windows(windows.offered, issues - first, WEEK)
     return weeks
 
 
@@ -174,23 +174,23 @@ def _matrix(week: Floats) -> Floats:
     return np.stack(columns, axis=1)
 
 
-def _same_places(horizon: int) -> NDArray[np.int64]:
-    """Places in a week of windows of the target's time of day, the day before first."""
+def _same_time_indexes(horizon: int) -> NDArray[np.int64]:
+    """Indexes in a week of windows of the target's time of day, the day before first."""
     target = WEEK + horizon // DEMAND.step_minutes - 1
     return target - DAY * np.arange(1, DAYS + 1)
 
 
 def _same_time(week: Floats, logs: Floats, horizon: int) -> list[Floats]:
-    places = _same_places(horizon)
-    values = week[:, places]
-    near = places[:, None] + np.arange(-_NEIGHBOURS, _NEIGHBOURS + 1)
+    indexes = _same_time_indexes(horizon)
+    values = week[:, indexes]
+    near = indexes[:, None] + np.arange(-_NEIGHBOURS, _NEIGHBOURS + 1)
     near = near[(near >= 0) & (near < WEEK)]
     return [
         values[:, 0],
         values[:, -1],
         *reduce.quantiles(values, (0.0, 0.5, 1.0)).T,
         reduce.mean(week[:, near]),
-        reduce.spread(logs[:, places]),
+        reduce.spread(logs[:, indexes]),
     ]
 
 

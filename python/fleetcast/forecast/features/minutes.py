@@ -29,7 +29,7 @@ def averaged(
 
 
 def directions(entities: Sequence[Rows], first: int, count: int) -> Floats:
-    """Where links point in each minute: east, north, up, of length 1: [entities, minutes, 3]."""
+    """Directions of links in each minute: east, north, up, of length 1: [entities, minutes, 3]."""
     east: list[Floats | None] = []
     north: list[Floats | None] = []
     up: list[Floats | None] = []

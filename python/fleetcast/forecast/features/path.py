@@ -1,4 +1,4 @@
-"""Where the other end of a link stands, and where it will: from its orbit, or from how it moved."""
+"""Path of the other end of a link, now and ahead: from its orbit, or from how it moved."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _RIDGE = 1e-6
 
 @dataclass(frozen=True)
 class Path:
-    """Arrays of one shape; what is not known is NaN."""
+    """Arrays of one shape; NaN where unknown."""
 
     elevation_deg: Floats
     range_km: Floats
@@ -54,11 +54,11 @@ def paths(
     for entity, track in enumerate(tracks):
         if track is not None:
             known = track.path(issued_ns, ahead)
-            for ours, told in (
+            for ours, given in (
                 (moved.elevation_deg, known.elevation_deg),
                 (moved.range_km, known.range_km),
             ):
-                ours[entity] = np.where(np.isnan(told), ours[entity], told)
+                ours[entity] = np.where(np.isnan(given), ours[entity], given)
     return (
         Path(moved.elevation_deg[..., 0], moved.range_km[..., 0]),
         Path(moved.elevation_deg[..., 1:], moved.range_km[..., 1:]),
@@ -68,21 +68,21 @@ def paths(
 def _extrapolated(entities: Sequence[Rows], issued_ns: Instants, ahead: NDArray[np.int64]) -> Path:
     """The direction of the last half hour, each component carried on as a parabola in time.
 
-    Where the slant range was measured, it is what the position in km is carried on with.
+    A measured slant range gives the position in km, which is carried on instead.
     """
     shape = (len(entities), len(issued_ns), len(ahead))
-    told = [
+    directed = [
         i for i, rows in enumerate(entities) if {"elevation_deg", "azimuth_deg"} <= set(rows.fields)
     ]
     elevation, distance = np.full(shape, np.nan), np.full(shape, np.nan)
-    if told:
-        some = _carried_on([entities[i] for i in told], issued_ns, ahead)
-        elevation[told], distance[told] = some.elevation_deg, some.range_km
+    if directed:
+        some = _carried_on([entities[i] for i in directed], issued_ns, ahead)
+        elevation[directed], distance[directed] = some.elevation_deg, some.range_km
     return Path(elevation, distance)
 
 
 def _carried_on(entities: Sequence[Rows], issued_ns: Instants, ahead: NDArray[np.int64]) -> Path:
-    """Of links that told where they point."""
+    """Path of links that report where they point."""
     now = issued_ns // MINUTE_NS
     first = int(now.min()) - LOOK_BACK_MINUTES
     count = int(now.max()) - first

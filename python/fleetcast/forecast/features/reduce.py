@@ -26,10 +26,10 @@ def windows(values: Floats, ends: NDArray[np.int64], length: int) -> Floats:
     return sliding_window_view(padded, length, axis=-1)[..., np.clip(ends, 0, last), :]
 
 
-def at(values: Floats, places: NDArray[np.int64]) -> Floats:
-    """Values [..., values] at `places` of any shape: [..., *places]; NaN outside `values`."""
-    inside = (places >= 0) & (places < values.shape[-1])
-    return np.where(inside, values[..., np.where(inside, places, 0)], np.nan)
+def at(values: Floats, indexes: NDArray[np.int64]) -> Floats:
+    """Values [..., values] at `indexes` of any shape: [..., *indexes]; NaN outside `values`."""
+    inside = (indexes >= 0) & (indexes < values.shape[-1])
+    return np.where(inside, values[..., np.where(inside, indexes, 0)], np.nan)
 
 
 def mean(values: Floats) -> Floats:
@@ -62,19 +62,19 @@ def quantiles(values: Floats, levels: Sequence[float]) -> Floats:
 
 def newest(values: Floats) -> Floats:
     """The last value that is there; NaN where none is."""
-    place = _newest(values)[..., -1:]
-    return np.take_along_axis(values, np.maximum(place, 0), -1)[..., 0]
+    index = _newest(values)[..., -1:]
+    return np.take_along_axis(values, np.maximum(index, 0), -1)[..., 0]
 
 
 def filled_forward(values: Floats, steps_max: int) -> Floats:
     """Each value, or the newest one at most `steps_max` steps before it."""
-    place = _newest(values)
-    result = np.take_along_axis(values, np.maximum(place, 0), -1)
-    result[(place < 0) | (np.arange(values.shape[-1]) - place > steps_max)] = np.nan
+    index = _newest(values)
+    result = np.take_along_axis(values, np.maximum(index, 0), -1)
+    result[(index < 0) | (np.arange(values.shape[-1]) - index > steps_max)] = np.nan
     return result
 
 
 def _newest(values: Floats) -> NDArray[np.int64]:
-    """The place of the newest value up to each; -1 where there is none yet."""
+    """Index of the newest value up to each; -1 where there is none yet."""
     steps = np.arange(values.shape[-1])
     return np.maximum.accumulate(np.where(np.isnan(values), -1, steps), axis=-1)

@@ -88,27 +88,31 @@ def _view() -> FeatureView:
         Feature("present_6d", "1", week, "plain"),
     ]
     for h in SNR.horizons_minutes:
-        features += [
-            *(
-                Feature(f"error_{q}_{h}m", "dB", "last value, each 5m of 24h", "change")
-                for q in SNR.quantile_names
-            ),
-            Feature(f"error_6h_{h}m", "dB", "last value, each 5m of 6h", "scale"),
-            Feature(f"error_24h_{h}m", "dB", "last value, each 5m of 24h", "scale"),
-            Feature(f"yesterday_{h}m", "dB", "change of 5m blocks, 1d before", "change"),
-            Feature(f"same_time_{h}m", "dB", "mean change between hours, 2d to 6d", "change"),
-            Feature(f"elevation_{h}m", "deg", "orbit, or 30m of passes before", "angle"),
-            Feature(f"path_loss_{h}m", "dB", "orbit, or 30m of passes before", "change"),
-        ]
+        features += _horizon_features(h)
     features.append(Feature("elevation", "deg", "orbit, or 30m of passes before", "angle"))
     return FeatureView("snr", tuple(features))
+
+
+def _horizon_features(h: int) -> list[Feature]:
+    return [
+        *(
+            Feature(f"error_{q}_{h}m", "dB", "last value, each 5m of 24h", "change")
+            for q in SNR.quantile_names
+        ),
+        Feature(f"error_6h_{h}m", "dB", "last value, each 5m of 6h", "scale"),
+        Feature(f"error_24h_{h}m", "dB", "last value, each 5m of 24h", "scale"),
+        Feature(f"yesterday_{h}m", "dB", "change of 5m blocks, 1d before", "change"),
+        Feature(f"same_time_{h}m", "dB", "mean change between hours, 2d to 6d", "change"),
+        Feature(f"elevation_{h}m", "deg", "orbit, or 30m of passes before", "angle"),
+        Feature(f"path_loss_{h}m", "dB", "orbit, or 30m of passes before", "change"),
+    ]
 
 
 VIEW = _view()
 
 
 def minutes_from_ns(issued_ns: int) -> int:
-    """From when on minutes are looked at; before that it is hours."""
+    """Start of the rows that are looked at by minute; before it they are by hour."""
     hour = issued_ns // MINUTE_NS // HOUR - _HOURS_OF_MINUTES
     return hour * HOUR * MINUTE_NS
 
@@ -142,8 +146,8 @@ def features(
 
 def observed(rows: Rows, issued_ns: Instants) -> Floats:
     """Mean dB over the minute that ends each horizon later [issue times, horizons]."""
-    minutes, place = _around(rows, issued_ns)
-    return reduce.at(minutes, place[:, None] + np.array(SNR.horizons_minutes) - 1)
+    minutes, index = _around(rows, issued_ns)
+    return reduce.at(minutes, index[:, None] + np.array(SNR.horizons_minutes) - 1)
 
 
 def observed_at(entities: Sequence[Rows], issued_ns: int, horizon_minutes: int) -> Floats:
@@ -154,8 +158,8 @@ def observed_at(entities: Sequence[Rows], issued_ns: int, horizon_minutes: int) 
 
 def same_time(rows: Rows, issued_ns: Instants) -> Floats:
     """The target minute's values on the seven days before [issue times, horizons, days]."""
-    minutes, place = _around(rows, issued_ns)
-    target = place[:, None] + np.array(SNR.horizons_minutes) - 1
+    minutes, index = _around(rows, issued_ns)
+    target = index[:, None] + np.array(SNR.horizons_minutes) - 1
     return reduce.at(minutes, target[..., None] - _DAY * np.arange(1, _DAYS + 1))
 
 
@@ -164,12 +168,12 @@ def last_value_errors(rows: Rows, issued_ns: Instants) -> tuple[Floats, list[Flo
 
     Errors are per horizon [issue times, errors], of those whose truth was known at the issue time.
     """
-    minutes, place = _around(rows, issued_ns)
+    minutes, index = _around(rows, issued_ns)
     blocks = minutes.reshape(-1, BLOCK)
-    return reduce.newest(reduce.windows(minutes, place, _NEWEST_MINUTES_MAX)), [
+    return reduce.newest(reduce.windows(minutes, index, _NEWEST_MINUTES_MAX)), [
         reduce.windows(
             _block_errors(blocks, h),
-            (place - h) // BLOCK + 1,
+            (index - h) // BLOCK + 1,
             (SNR.history_minutes - h) // BLOCK,
         )
         for h in SNR.horizons_minutes
@@ -177,7 +181,7 @@ def last_value_errors(rows: Rows, issued_ns: Instants) -> tuple[Floats, list[Flo
 
 
 def _around(rows: Rows, issued_ns: Instants) -> tuple[Floats, NDArray[np.int64]]:
-    """A week of minutes before issue times, and an hour after; and their places in it."""
+    """A week of minutes before issue times, and an hour after; and their indexes in it."""
     now = issued_ns // MINUTE_NS
     first = int(now.min()) - SNR.history_minutes - BLOCK
     first -= first % BLOCK
@@ -187,15 +191,15 @@ def _around(rows: Rows, issued_ns: Instants) -> tuple[Floats, NDArray[np.int64]]
 
 def _codes(hour: Floats) -> NDArray[np.object_]:
     present = ~np.isnan(hour[..., -SNR.window_minutes :])
-    fresh = present[..., -_NEWEST_MINUTES_MAX:].any(-1)
+    recent = present[..., -_NEWEST_MINUTES_MAX:].any(-1)
     codes = np.full(hour.shape[:-1], INSUFFICIENT_TELEMETRY, object)
-    codes[(present.sum(-1) >= _NEEDED_MINUTES) & fresh] = None
+    codes[(present.sum(-1) >= _NEEDED_MINUTES) & recent] = None
     codes[~present.any(-1)] = NO_TELEMETRY
     return codes
 
 
 def _recent(hour: Floats) -> list[Floats]:
-    """Of the minutes of the last hour, and a few before."""
+    """Columns of the minutes of the last hour, and a few before."""
     latest = hour[..., -_NEWEST_MINUTES_MAX:]
     there = ~np.isnan(latest)
     age = np.where(there.any(-1), 1.0 + there[..., ::-1].argmax(-1), np.nan)
@@ -215,7 +219,7 @@ def _recent(hour: Floats) -> list[Floats]:
 
 
 def _day(blocks: Floats, ends: NDArray[np.int64]) -> list[Floats]:
-    """Of blocks [entities, blocks, minutes]; `ends` says how many are over."""
+    """Columns of blocks [entities, blocks, minutes]; `ends` counts those that are over."""
     means = reduce.windows(reduce.mean(blocks), ends, _LARGE // BLOCK)
     steps = np.abs(np.diff(blocks, axis=-1))
     moves = reduce.windows(reduce.mean(steps), ends, _LARGE // BLOCK)
@@ -249,7 +253,7 @@ def _week(hours: Floats) -> list[Floats]:
 
 
 def _block_errors(blocks: Floats, horizon: int) -> Floats:
-    """What the last value was wrong by, issued at the start of each block [..., blocks].
+    """Errors of the last value, issued at the start of each block [..., blocks].
 
     Horizons are whole blocks: the truth is the last minute of a block.
     """
@@ -260,24 +264,24 @@ def _block_errors(blocks: Floats, horizon: int) -> Floats:
     return errors
 
 
-def _errors(blocks: Floats, place: NDArray[np.int64], horizon: int) -> list[Floats]:
+def _errors(blocks: Floats, index: NDArray[np.int64], horizon: int) -> list[Floats]:
     """Quantiles and sizes of the last value's errors whose truth was known at the issue time."""
-    known = (place - horizon) // BLOCK + 1
+    known = (index - horizon) // BLOCK + 1
     errors = reduce.windows(_block_errors(blocks, horizon), known, _ERRORS[horizon])
     sizes = [reduce.mean(np.abs(errors[..., -length // BLOCK :])) for length in (_SMALL, _LARGE)]
     quantiles = reduce.quantiles(errors, SNR.quantiles)
     return [*(quantiles[..., index] for index in range(len(SNR.quantiles))), *sizes]
 
 
-def _yesterday(blocks: Floats, place: NDArray[np.int64], horizon: int) -> Floats:
-    """How the same time went on the day before."""
+def _yesterday(blocks: Floats, index: NDArray[np.int64], horizon: int) -> Floats:
+    """Change at the same time on the day before."""
     means = reduce.mean(blocks)
-    then = reduce.at(means, (place - 1 - _DAY) // BLOCK)
-    return reduce.at(means, (place + horizon - 1 - _DAY) // BLOCK) - then
+    then = reduce.at(means, (index - 1 - _DAY) // BLOCK)
+    return reduce.at(means, (index + horizon - 1 - _DAY) // BLOCK) - then
 
 
 def _same_time(hours: Floats, now: NDArray[np.int64], horizon: int) -> Floats:
-    """How the same time of day went on, on the days before that, between the middles of hours."""
+    """Mean change at the same time on the days before that, between the middles of hours."""
     past = _DAY * np.arange(2, _DAYS)
     start = (now // HOUR - _HOURS_OF_MINUTES - _HOURS) * HOUR
     then = (now - start)[:, None] - past
@@ -286,8 +290,8 @@ def _same_time(hours: Floats, now: NDArray[np.int64], horizon: int) -> Floats:
 
 def _between(hours: Floats, minutes: NDArray[np.int64]) -> Floats:
     """Levels at minutes [issue times, days] after the first hour's start, linear between hours."""
-    place, rest = np.divmod(minutes - HOUR // 2, HOUR)
-    places = np.broadcast_to(place, (*hours.shape[:-1], place.shape[-1]))
-    below, above = (np.take_along_axis(hours, places + k, -1) for k in (0, 1))
+    index, rest = np.divmod(minutes - HOUR // 2, HOUR)
+    indexes = np.broadcast_to(index, (*hours.shape[:-1], index.shape[-1]))
+    below, above = (np.take_along_axis(hours, indexes + k, -1) for k in (0, 1))
     between: Floats = below + (above - below) * (rest / HOUR)
     return between

@@ -1,4 +1,4 @@
-"""What a model is fed, as a contract: the ordered features with units and windows, and their id."""
+"""Feature view, the contract of a model's input: ordered features, units, windows, and their id."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INSUFFICIENT_TELEMETRY = "insufficient_telemetry"
 
 @dataclass(frozen=True)
 class Feature:
-    """One column: what it is called, its unit, the rows it looks at and how old they may be.
+    """One column: its name, its unit, the rows it looks at and how old they may be.
 
     `kind` says how a model scales it: `level` (absolute, in the unit of the target), `scale`
     (a difference of levels, never negative), `change` (a signed difference) or `plain`.
@@ -54,14 +54,14 @@ class FeatureView:
 
 
 def without_error(errors: NDArray[np.object_]) -> NDArray[np.bool_]:
-    """Where there is no code."""
+    """Mask of the entries without a code."""
     flags = [code is None for code in errors.ravel()]
     return np.array(flags, np.bool_).reshape(errors.shape)
 
 
 @dataclass(frozen=True)
 class Features:
-    """Features of entities at the same issue times; what no row gives is NaN.
+    """Features of entities at the same issue times; NaN where no row gives one.
 
     `matrix` is [entities, issue times, features]; `errors` [entities, issue times] holds None or
     the code of the entity error, in which case nothing may be predicted from that line.
@@ -72,6 +72,6 @@ class Features:
     errors: NDArray[np.object_]
 
     def of(self, entities: Sequence[int]) -> Features:
-        """Those of some of the entities, by place."""
-        places = np.asarray(entities, np.intp)
-        return Features(self.issued_ns, self.matrix[places], self.errors[places])
+        """Those of some of the entities, by index."""
+        chosen = np.asarray(entities, np.intp)
+        return Features(self.issued_ns, self.matrix[chosen], self.errors[chosen])

@@ -24,7 +24,7 @@ _DIVIDES_WITHIN = 0.01
 
 @dataclass(frozen=True)
 class Spacing:
-    """How far apart a pool's intervals start, and one of those starts."""
+    """Distance between the starts of a pool's intervals, and one of those starts."""
 
     gap_ns: int
     anchor_ns: int
@@ -45,7 +45,7 @@ class Windows:
 
 @dataclass(frozen=True)
 class Intervals:
-    """A pool's intervals: when each starts (once each: of replays the last counts), its bytes."""
+    """A pool's intervals: start of each (once: the last of replays counts) and its bytes."""
 
     times_ns: Instants
     offered: Floats
@@ -61,9 +61,9 @@ class Intervals:
     def windows(self, spacing: Spacing, first: int, count: int) -> Windows:
         """`count` windows from `first` on."""
         start, end = np.searchsorted(self.times_ns, [first * STEP_NS, (first + count) * STEP_NS])
-        places = self.times_ns[start:end] // STEP_NS - first
-        total = np.bincount(places, self.offered[start:end], minlength=count)
-        there = np.bincount(places, minlength=count)
+        indexes = self.times_ns[start:end] // STEP_NS - first
+        total = np.bincount(indexes, self.offered[start:end], minlength=count)
+        there = np.bincount(indexes, minlength=count)
         due = _due(spacing, first, count)
         missing = np.maximum(due - there, 0)
         scale = np.where(missing > 0, due / np.maximum(there, 1), 1.0)
@@ -73,14 +73,14 @@ class Intervals:
     def spacings(self, issued_ns: Instants) -> Iterator[tuple[Spacing, NDArray[np.int64]]]:
         """The spacing as known at each issue time, from the seven days before it.
 
-        Yields each that occurs, and the places of the issue times it holds for.
+        Yields each that occurs, and the indexes of the issue times it holds for.
         """
         ends = np.searchsorted(self.times_ns, issued_ns)
         starts = np.searchsorted(self.times_ns, issued_ns - _LOOK_BACK_NS)
         gaps = np.diff(self.times_ns)
         changes = np.concatenate([[0, 0], np.cumsum(np.diff(gaps) != 0)])  # of gap g from gap 1
         groups: dict[Spacing, list[int]] = {}
-        for place, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        for index, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
             if end - start <= 1:
                 gap = STEP_NS
             elif changes[end - 1] == changes[start + 1]:
@@ -89,9 +89,9 @@ class Intervals:
                 gap = int(np.median(gaps[start : end - 1]))
             gap = min(gap, STEP_NS)
             anchor = 0 if _divides(gap) or end == 0 else int(self.times_ns[end - 1]) % gap
-            groups.setdefault(Spacing(gap, anchor), []).append(place)
-        for spacing, places in groups.items():
-            yield spacing, np.array(places)
+            groups.setdefault(Spacing(gap, anchor), []).append(index)
+        for spacing, indexes in groups.items():
+            yield spacing, np.array(indexes)
 
 
 def _divides(gap_ns: int) -> bool:
@@ -100,7 +100,7 @@ def _divides(gap_ns: int) -> bool:
 
 
 def _due(spacing: Spacing, first: int, count: int) -> NDArray[np.int64]:
-    """How many intervals start in each window."""
+    """Number of intervals that start in each window."""
     if _divides(spacing.gap_ns):
         return np.full(count, round(STEP_NS / spacing.gap_ns))
     edges = (first + np.arange(count + 1)) * STEP_NS - spacing.anchor_ns

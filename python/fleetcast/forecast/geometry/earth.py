@@ -56,7 +56,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Look:
-    """Where something stands above a site; arrays of one shape."""
+    """Directions and distances from a site; arrays of one shape."""
 
     elevation_deg: Floats
     azimuth_deg: Floats
@@ -64,7 +64,7 @@ class Look:
 
 
 def look(site: Site, fixed_km: Floats) -> Look:
-    """What a site sees of earth-fixed positions [..., 3], km. Refraction is left out."""
+    """Directions from a site to earth-fixed positions [..., 3], km. Refraction is left out."""
     east, north, up = np.moveaxis((fixed_km - site.fixed_km()) @ site.axes().T, -1, 0)
     flat = np.hypot(east, north)
     return Look(

@@ -1,4 +1,4 @@
-"""Where satellites are: from two-line elements (SGP4), or on circular orbits.
+"""Positions of satellites: from two-line elements (SGP4), or on circular orbits.
 
 SGP4: Vallado, Crawford, Hujsak and Kelso, Revisiting Spacetrack Report #3, AIAA 2006-6753, by the
 package `sgp4`; its frame is TEME.

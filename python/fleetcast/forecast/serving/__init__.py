@@ -1,18 +1,18 @@
-"""Serving forecasts: who may answer, who may compute, what was answered, and how right it was.
+"""Serving forecasts: roles, rights to compute, answers, and their scores.
 
     clock       the time of telemetry, and the age of records
-    tables      the tables of the store, and each tenant's share of them
-    store       where all of it lies: one small LMDB environment for all processes
-    sweeping    what has ended goes
-    rollouts    what is written down of promotions
-    releases    which model answers for a family, and who promoted it
-    records     what is written down of a request: leases, values, open scores
+    tables      the tables of the store, and the quotas of tenants
+    store       one small LMDB environment for all processes
+    sweeping    deletion of records that have ended
+    rollouts    records of promotions
+    releases    promotion: the model that answers for a family
+    records     records of requests: leases, values, open scores
     inputs      a tenant's series as features and as truth
     running     models on one batch, each for itself
-    failures    what fails, counted and logged
+    failures    failures, counted and logged
     filling     one batch of forecasts for the entities that have none
-    computing   whose turn it is to compute
-    scoring     the truth of what was answered
+    computing   turns of tenants to compute
+    scoring     scores of answers once their truth is known
     predictions an answer to a request, put together from the rest
 
 `clock`, `tables`, `store`, `rollouts`, `records` and `sweeping` are light; the others load the

@@ -43,12 +43,12 @@ class Clock:
         return self.boot + self.elapsed_ns().to_bytes(8, "big") + content
 
     def age_ns(self, record: bytes) -> int:
-        """How long ago a record was written."""
+        """Nanoseconds since a record was written."""
         if record[:_BOOT_BYTES] != self.boot:
             return ENDLESS_NS
         return self.elapsed_ns() - int.from_bytes(record[_BOOT_BYTES:_STAMP_BYTES], "big")
 
 
 def content(record: bytes) -> bytes:
-    """What a record holds."""
+    """The content of a stamped record."""
     return record[_STAMP_BYTES:]

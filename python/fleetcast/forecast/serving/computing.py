@@ -1,7 +1,7 @@
 """A tenant's batches are computed one after the other in a process.
 
-Features and models hold the interpreter, so more of them at once would be no faster, and what other
-tenants ask for meanwhile would have to wait for all of them.
+Features and models hold the interpreter, so more of them at once would be no faster, and other
+tenants would have to wait for all of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WAIT_SECONDS = 5.0
 
 
 class _Lock:
-    """That of one tenant, and how many requests have it or wait for it."""
+    """The lock of one tenant, and the number of requests that have it or wait for it."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -26,7 +26,7 @@ class _Lock:
 
 
 class Computing:
-    """Whose turn it is. Safe to share between threads."""
+    """Turns of tenants. Safe to share between threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

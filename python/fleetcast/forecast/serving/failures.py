@@ -1,7 +1,7 @@
 """Releases and batches that fail: counted each time, and said once a minute.
 
 Libraries that compute have no exception in common: onnxruntime has several, and panics of polars
-and of the engine are no `Exception`. Whatever it is ends the batch, never the request or thread.
+and of the engine are no `Exception`. Any of them ends the batch, never the request or thread.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 class Failures:
-    """What failed lately in this process. Safe to share between threads."""
+    """Recent failures of this process. Safe to share between threads."""
 
     def __init__(self, counters: Counters, clock: Clock) -> None:
         self._counters = counters
@@ -55,13 +55,13 @@ class Failures:
     def _count(self, name: str, labels: dict[str, str]) -> None:
         self._counters.add(self._counters.counter(sample(name, **labels)))
 
-    def _is_due(self, what: str) -> bool:
+    def _is_due(self, name: str) -> bool:
         now_ns = self._clock.elapsed_ns()
-        if what in self._said and now_ns - self._said[what] < _SAID_NS:
+        if name in self._said and now_ns - self._said[name] < _SAID_NS:
             return False
         if len(self._said) >= _KNOWN_MAX:
             self._said.clear()
-        self._said[what] = now_ns
+        self._said[name] = now_ns
         return True
 
 

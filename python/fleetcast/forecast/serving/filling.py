@@ -1,7 +1,7 @@
 """Forecasts that nobody has made yet: claimed, computed in one batch, and written down.
 
-An entity is computed by one worker at a time. What a worker finds out after its lease has ended,
-or was given to another, is thrown away. Of entities without telemetry nothing is written down.
+An entity is computed by one worker at a time. Results that come after a worker's lease has ended,
+or was given to another, are thrown away. Nothing is written down of entities without telemetry.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from fleetcast.forecast.serving.records import (
     TRUTH_MINUTES,
     UNSCORED,
     Assignment,
+    EntityKey,
     Lease,
     Pending,
-    Place,
     Value,
     end_lease,
     is_leased,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fleetcast.forecast.serving.failures import Failures
     from fleetcast.forecast.serving.releases import Releases
     from fleetcast.forecast.serving.rollouts import Rollout
-    from fleetcast.forecast.serving.running import Run
+    from fleetcast.forecast.serving.running import ModelRun
     from fleetcast.forecast.serving.store import PredictionStore
     from fleetcast.forecast.serving.tables import Records
     from fleetcast.metrics import Counters
@@ -59,7 +59,7 @@ _MESSAGES = {NO_TELEMETRY: _NOTHING, PREDICTION_UNAVAILABLE: _FAILED}
 
 @dataclass(frozen=True)
 class EntityError:
-    """Why an entity has no fresh forecast."""
+    """Reason that an entity has no new forecast."""
 
     code: str
     message: str
@@ -67,14 +67,14 @@ class EntityError:
 
 @dataclass(frozen=True)
 class _Claim:
-    place: Place
+    entity: EntityKey
     assignment: Assignment
     lease: Lease
 
 
 @dataclass
-class _Made:
-    """What a batch gives: values and error codes by claim, and records that only want writing."""
+class _Computed:
+    """Result of a batch: values and error codes by claim, and records that only want writing."""
 
     values: dict[int, Value] = field(default_factory=dict)
     codes: dict[int, str] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class _Made:
 
 @dataclass
 class Filled:
-    """What came of it, by entity."""
+    """Values and errors by entity."""
 
     values: dict[str, Value] = field(default_factory=dict)
     errors: dict[str, EntityError] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class Filled:
 
 @dataclass(frozen=True)
 class Resources:
-    """What the batches of a process share."""
+    """Parts that all batches of a process use."""
 
     store: PredictionStore
     releases: Releases
@@ -120,11 +120,11 @@ class Filling:
         self._family = family
         self._filled = Filled()
 
-    def fill(self, places: Sequence[Place], rollout: Rollout) -> Filled:
-        """Makes what can be made now. Raises `PredictionStoreUnavailable`."""
+    def fill(self, entities: Sequence[EntityKey], rollout: Rollout) -> Filled:
+        """Computes all that can be computed now. Raises `PredictionStoreUnavailable`."""
         issued_ns = self._family.issued(self._clock.now_ns())
         with self._store.read() as records:
-            free = self._free(records, places)
+            free = self._free(records, entities)
         if not free:
             return self._filled
         try:
@@ -136,72 +136,76 @@ class Filling:
         if known:
             with self._store.write() as records:
                 claims = self._claims(records, known, rollout)
-            made = _Made()
+            computed = _Computed()
             try:
-                made = self._made(claims, rollout, issued_ns)
+                computed = self._compute(claims, rollout, issued_ns)
             finally:
                 with self._store.write() as records:
-                    self._settle(records, claims, made)
+                    self._settle(records, claims, computed)
         return self._filled
 
-    def _free(self, records: Records, places: Sequence[Place]) -> list[Place]:
+    def _free(self, records: Records, entities: Sequence[EntityKey]) -> list[EntityKey]:
         """Those that may be computed now, as many as one request may have computed."""
-        free: list[Place] = []
+        free: list[EntityKey] = []
         cooldown_ns = self._settings.cooldown_seconds * NS_PER_SECOND
-        for place in places:
-            failed = records.get("cooldowns", place.key)
+        for entity in entities:
+            failed = records.get("cooldowns", entity.key)
             if len(free) >= self._settings.fill_budget:
-                self._filled.unavailable(place.entity_id, _OVER_BUDGET)
+                self._filled.unavailable(entity.entity_id, _OVER_BUDGET)
             elif failed is not None and self._clock.age_ns(failed) < cooldown_ns:
-                self._filled.unavailable(place.entity_id, _COOLDOWN)
-            elif is_leased(records, place, self._clock):
-                self._filled.unavailable(place.entity_id, _IN_PROGRESS)
+                self._filled.unavailable(entity.entity_id, _COOLDOWN)
+            elif is_leased(records, entity, self._clock):
+                self._filled.unavailable(entity.entity_id, _IN_PROGRESS)
             else:
-                free.append(place)
+                free.append(entity)
         return free
 
-    def _with_telemetry(self, places: Sequence[Place], issued_ns: int) -> list[Place]:
+    def _with_telemetry(self, entities: Sequence[EntityKey], issued_ns: int) -> list[EntityKey]:
         """Those with anything in the model's input window; the others cost no more than this."""
-        entity_ids = [place.entity_id for place in places]
+        entity_ids = [entity.entity_id for entity in entities]
         known = with_telemetry(self._plane, self._family, entity_ids, issued_ns)
         for entity_id in entity_ids:
             if entity_id not in known:
                 self._filled.errors[entity_id] = EntityError(NO_TELEMETRY, _NOTHING)
-        return [place for place in places if place.entity_id in known]
+        return [entity for entity in entities if entity.entity_id in known]
 
-    def _claims(self, records: Records, places: Sequence[Place], rollout: Rollout) -> list[_Claim]:
+    def _claims(
+        self, records: Records, entities: Sequence[EntityKey], rollout: Rollout
+    ) -> list[_Claim]:
         claims: list[_Claim] = []
-        for place in places:
-            if (lease := take_lease(records, place, self._clock)) is None:
-                self._filled.unavailable(place.entity_id, _IN_PROGRESS)
+        for entity in entities:
+            if (lease := take_lease(records, entity, self._clock)) is None:
+                self._filled.unavailable(entity.entity_id, _IN_PROGRESS)
             else:
-                claims.append(_Claim(place, Assignment.of(place, rollout), lease))
+                claims.append(_Claim(entity, Assignment.of(entity, rollout), lease))
         return claims
 
-    def _made(self, claims: Sequence[_Claim], rollout: Rollout, issued_ns: int) -> _Made:
-        """What the models say of the claims; nothing where not even their input can be made."""
-        made = _Made()
+    def _compute(self, claims: Sequence[_Claim], rollout: Rollout, issued_ns: int) -> _Computed:
+        """Answers of the models to the claims; empty where not even their input can be read."""
+        computed = _Computed()
         if not claims:
-            return made
-        entity_ids = [claim.place.entity_id for claim in claims]
+            return computed
+        entity_ids = [claim.entity.entity_id for claim in claims]
         try:
             batch = features_of(self._plane, self._family, entity_ids, issued_ns)
             tags = tags_of(self._plane, self._family, entity_ids) if self._family is DEMAND else {}
             for run in self._running.runs(rollout, [c.assignment.role for c in claims], batch):
-                made.pending += self._pending(claims, run, issued_ns)
+                computed.pending += self._pending(claims, run, issued_ns)
                 if run.role is not Role.SHADOW:
-                    made.codes |= run.codes
-                    made.values |= self._values(claims, run, issued_ns, tags)
-            made.sealed = {index: value.seal(self._plane) for index, value in made.values.items()}
+                    computed.codes |= run.codes
+                    computed.values |= self._values(claims, run, issued_ns, tags)
+            computed.sealed = {
+                index: value.seal(self._plane) for index, value in computed.values.items()
+            }
         except BaseException as error:  # noqa: BLE001 - a panic is no Exception
             self._failures.of_batch(self._family.name, error)
-            return _Made()
-        return made
+            return _Computed()
+        return computed
 
     def _values(
         self,
         claims: Sequence[_Claim],
-        run: Run,
+        run: ModelRun,
         issued_ns: int,
         tags: Mapping[str, dict[str, str]],
     ) -> dict[int, Value]:
@@ -214,7 +218,7 @@ class Filling:
                     str(horizon): row
                     for horizon, row in zip(self._family.horizons_minutes, rows, strict=True)
                 },
-                tags=tags.get(claims[index].place.entity_id, {}),
+                tags=tags.get(claims[index].entity.entity_id, {}),
                 model_version=run.release.model_version,
                 feature_view_id=run.feature_view_id,
                 release_id=run.release.release_id,
@@ -226,13 +230,13 @@ class Filling:
         }
 
     def _pending(
-        self, claims: Sequence[_Claim], run: Run, issued_ns: int
+        self, claims: Sequence[_Claim], run: ModelRun, issued_ns: int
     ) -> list[tuple[bytes, bytes]]:
         """A record for each horizon of a run that answered for anyone."""
         if not run.quantiles:
             return []
         first = claims[0]
-        made = []
+        records = []
         for column, horizon in enumerate(self._family.horizons_minutes):
             pending = Pending(
                 issued_at_ns=issued_ns,
@@ -240,50 +244,50 @@ class Filling:
                 model_version=run.release.model_version,
                 role=run.role,
                 quantiles={
-                    claims[index].place.entity_id: rows[column]
+                    claims[index].entity.entity_id: rows[column]
                     for index, rows in run.quantiles.items()
                 },
             )
             due_ns = issued_ns + (horizon + TRUTH_MINUTES) * MINUTE_NS
-            key = pending.key(first.place, first.lease.fence, due_ns)
-            made.append((key, pending.seal(self._plane)))
-        return made
+            key = pending.key(first.entity, first.lease.fence, due_ns)
+            records.append((key, pending.seal(self._plane)))
+        return records
 
-    def _settle(self, records: Records, claims: Sequence[_Claim], made: _Made) -> None:
+    def _settle(self, records: Records, claims: Sequence[_Claim], computed: _Computed) -> None:
         """Writes down what is still ours to write, and gives all leases back."""
-        ours = [end_lease(records, claim.place, claim.lease, self._clock) for claim in claims]
+        ours = [end_lease(records, claim.entity, claim.lease, self._clock) for claim in claims]
         for index, claim in enumerate(claims):
-            entity_id = claim.place.entity_id
-            if index in made.codes:
-                code = made.codes[index]
+            entity_id = claim.entity.entity_id
+            if index in computed.codes:
+                code = computed.codes[index]
                 message = _MESSAGES.get(code, _TOO_LITTLE)
                 self._filled.errors[entity_id] = EntityError(code, message)
             elif not ours[index]:
                 self._filled.unavailable(entity_id, _LOST)
-            elif index in made.values:
-                self._keep_value(records, claim.place, made.sealed[index])
-                self._filled.values[entity_id] = made.values[index]
+            elif index in computed.values:
+                self._keep_value(records, claim.entity, computed.sealed[index])
+                self._filled.values[entity_id] = computed.values[index]
             else:
                 self._filled.unavailable(entity_id, _FAILED)
-                records.keep("cooldowns", claim.place.key, self._clock.stamped(b""))
-        for key, value in made.pending:
+                records.keep("cooldowns", claim.entity.key, self._clock.stamped(b""))
+        for key, value in computed.pending:
             if not all(ours):  # what took too long was not answered, as a whole or in part
                 self._count(UNSCORED, Pending.count(value), reason="lease")
             elif not records.keep("pending", key, value):
                 self._count(UNSCORED, Pending.count(value), reason="room")
 
-    def _keep_value(self, records: Records, place: Place, sealed: bytes) -> None:
+    def _keep_value(self, records: Records, entity: EntityKey, sealed: bytes) -> None:
         record = self._clock.stamped(sealed)
-        if len(record) > VALUE_BYTES_MAX or not records.keep("values", place.key, record):
-            records.delete("values", place.key)  # the one before, which is no longer the newest
+        if len(record) > VALUE_BYTES_MAX or not records.keep("values", entity.key, record):
+            records.delete("values", entity.key)  # the one before, which is no longer the newest
             self._count("fleetcast_forecast_unkept_total", 1)
 
-    def _cool_down(self, places: Sequence[Place]) -> None:
+    def _cool_down(self, entities: Sequence[EntityKey]) -> None:
         """After a failure that came before any lease."""
         with self._store.write() as records:
-            for place in places:
-                self._filled.unavailable(place.entity_id, _FAILED)
-                records.keep("cooldowns", place.key, self._clock.stamped(b""))
+            for entity in entities:
+                self._filled.unavailable(entity.entity_id, _FAILED)
+                records.keep("cooldowns", entity.key, self._clock.stamped(b""))
 
     def _count(self, name: str, count: int, **labels: str) -> None:
         counter = self._counters.counter(sample(name, family=self._family.name, **labels))

@@ -34,8 +34,8 @@ def rows_before(
 ) -> dict[str, Rows]:
     """All that a forecast issued at `issued_ns` looks at, of the entities that have any.
 
-    Of a link's signal means of minutes, and of hours where no more is looked at; everything else
-    as it came. Raises `StoreError`.
+    A link's signal comes as means of minutes, and of hours where no more is looked at; all other
+    fields as they were sent. Raises `StoreError`.
     """
     start_ns = issued_ns - (family.history_minutes + _MARGIN_MINUTES) * MINUTE_NS
     if family is not SNR:

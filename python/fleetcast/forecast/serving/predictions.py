@@ -1,4 +1,4 @@
-"""An answer to `GET /predictions`: fresh values, new ones where needed, and who has none."""
+"""An answer to `GET /predictions`: values kept, new ones where needed, and errors of the rest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fleetcast.forecast.serving.clock import NS_PER_SECOND, content
 from fleetcast.forecast.serving.computing import Computing
 from fleetcast.forecast.serving.failures import Failures
 from fleetcast.forecast.serving.filling import EntityError, Filling, Resources
-from fleetcast.forecast.serving.records import Place, Value
+from fleetcast.forecast.serving.records import EntityKey, Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -60,16 +60,16 @@ class Predictions:
         family = FAMILIES[family_name]
         horizons = family.horizons_minutes if horizon_minutes is None else (horizon_minutes,)
         now_ns = self._clock.now_ns()
-        places = [Place.of(plane, account_id, family.name, each) for each in entity_ids]
-        rollout, values = self._fresh(plane, places, horizons)
+        entities = [EntityKey.of(plane, account_id, family.name, each) for each in entity_ids]
+        rollout, values = self._recent(plane, entities, horizons)
         errors: dict[str, EntityError] = {}
-        if rollout.primary is not None and len(values) < len(places):
+        if rollout.primary is not None and len(values) < len(entities):
             with self._computing.turn(account_id) as mine:
-                # Others of the tenant may have made meanwhile what this one wants.
-                rollout, values = self._fresh(plane, places, horizons)
-                missing = [place for place in places if place.entity_id not in values]
+                # Another request of the tenant may have computed them meanwhile.
+                rollout, values = self._recent(plane, entities, horizons)
+                missing = [entity for entity in entities if entity.entity_id not in values]
                 if not mine:
-                    errors = {place.entity_id: _BUSY for place in missing}
+                    errors = {entity.entity_id: _BUSY for entity in missing}
                 elif missing and rollout.primary is not None:
                     filling = Filling(self._resources, self._settings(), plane, family)
                     filled = filling.fill(missing, rollout)
@@ -92,22 +92,22 @@ class Predictions:
             ],
         }
 
-    def _fresh(
-        self, plane: Plane, places: Sequence[Place], horizons: Sequence[int]
+    def _recent(
+        self, plane: Plane, entities: Sequence[EntityKey], horizons: Sequence[int]
     ) -> tuple[Rollout, dict[str, Value]]:
-        """The rollout in force, and what it made a moment ago that is still about the future."""
-        fresh_ns = self._settings().fresh_seconds * NS_PER_SECOND
+        """The rollout in force, and its recent values that are still about the future."""
+        valid_ns = self._settings().fresh_seconds * NS_PER_SECOND
         until_ns = self._clock.now_ns() - min(horizons) * MINUTE_NS
         with self._store.read() as records:
-            rollout = self._releases.current(records, places[0].family)
-            held = [(place, records.get("values", place.key)) for place in places]
-        fresh: dict[str, Value] = {}
-        for place, record in held:
-            if record is not None and self._clock.age_ns(record) < fresh_ns:
+            rollout = self._releases.current(records, entities[0].family)
+            held = [(entity, records.get("values", entity.key)) for entity in entities]
+        recent: dict[str, Value] = {}
+        for entity, record in held:
+            if record is not None and self._clock.age_ns(record) < valid_ns:
                 value = Value.unseal(plane, content(record))
-                if value.issued_at_ns > until_ns and value.is_of(place, rollout):
-                    fresh[place.entity_id] = value
-        return rollout, fresh
+                if value.issued_at_ns > until_ns and value.is_of(entity, rollout):
+                    recent[entity.entity_id] = value
+        return rollout, recent
 
 
 def _item(family: Family, entity_id: str, value: Value, horizon: int) -> dict[str, object]:
@@ -142,6 +142,6 @@ def _names(family: Family) -> tuple[str, ...]:
 
 
 def _shared(ids: Iterable[str]) -> str | None:
-    """What all items have; nothing where they differ, or there are none."""
+    """The id that all items have; `None` where they differ, or there are none."""
     distinct = set(ids)
     return distinct.pop() if len(distinct) == 1 else None

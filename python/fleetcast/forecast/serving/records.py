@@ -1,4 +1,4 @@
-"""What is written down of serving: routing decisions, rights to compute, values, open scores."""
+"""Records of serving: routing decisions, rights to compute, values, open scores."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ UNSCORED = "fleetcast_forecast_unscored_total"
 _COUNT_BYTES = 4
 
 
-class Place(NamedTuple):
-    """One entity of one tenant and family, by keyed hash: where its records are found."""
+class EntityKey(NamedTuple):
+    """One entity of one tenant and family, and the key of its records: a keyed hash."""
 
     account_id: str
     family: str
@@ -36,7 +36,7 @@ class Place(NamedTuple):
     """In every table."""
 
     @classmethod
-    def of(cls, plane: Plane, account_id: str, family: str, entity_id: str) -> Place:
+    def of(cls, plane: Plane, account_id: str, family: str, entity_id: str) -> EntityKey:
         """Raises `StoreError`."""
         digest = plane.name_hash(f"{family}/{entity_id}".encode())
         return cls(
@@ -61,11 +61,11 @@ class Assignment:
     role: Role
 
     @classmethod
-    def of(cls, place: Place, rollout: Rollout) -> Assignment:
+    def of(cls, entity: EntityKey, rollout: Rollout) -> Assignment:
         """The decision of a rollout that has a primary."""
-        canary = rollout.canary is not None and place.percentile < rollout.canary_percent
+        canary = rollout.canary is not None and entity.percentile < rollout.canary_percent
         return cls(
-            assignment_id=str(uuid.uuid5(uuid.UUID(rollout.rollout_id), place.digest.hex())),
+            assignment_id=str(uuid.uuid5(uuid.UUID(rollout.rollout_id), entity.digest.hex())),
             role=Role.CANARY if canary else Role.PRIMARY,
         )
 
@@ -78,27 +78,27 @@ class Lease:
     fence: int
 
 
-def is_leased(records: Records, place: Place, clock: Clock) -> bool:
-    """Whether somebody has the right to compute an entity."""
-    record = records.get("leases", place.key)
+def is_leased(records: Records, entity: EntityKey, clock: Clock) -> bool:
+    """True while somebody has the right to compute an entity."""
+    record = records.get("leases", entity.key)
     return record is not None and clock.age_ns(record) < LEASE_NS
 
 
-def take_lease(records: Records, place: Place, clock: Clock) -> Lease | None:
+def take_lease(records: Records, entity: EntityKey, clock: Clock) -> Lease | None:
     """The right to compute; `None` while somebody else has it."""
-    if is_leased(records, place, clock):
+    if is_leased(records, entity, clock):
         return None
     lease = Lease(lease_id=str(uuid.uuid4()), fence=records.next_fence())
-    records.put("leases", place.key, clock.stamped(encode(vars(lease))))
+    records.put("leases", entity.key, clock.stamped(encode(vars(lease))))
     return lease
 
 
-def end_lease(records: Records, place: Place, lease: Lease, clock: Clock) -> bool:
-    """Gives the right back; whether it still was a right, so that its answer counts."""
-    record = records.get("leases", place.key)
+def end_lease(records: Records, entity: EntityKey, lease: Lease, clock: Clock) -> bool:
+    """Gives the right back; true where it still was one, so that the answer counts."""
+    record = records.get("leases", entity.key)
     if record is None or Lease(**json.loads(content(record))).fence != lease.fence:
         return False
-    records.delete("leases", place.key)
+    records.delete("leases", entity.key)
     return clock.age_ns(record) < LEASE_NS
 
 
@@ -118,11 +118,11 @@ class Value:
     assignment_id: str
     lease_id: str
 
-    def is_of(self, place: Place, rollout: Rollout) -> bool:
-        """Whether it was made under a rollout, which has a primary then."""
+    def is_of(self, entity: EntityKey, rollout: Rollout) -> bool:
+        """True for a value of this rollout, which has a primary then."""
         if rollout.primary is None:
             return False
-        return self.assignment_id == Assignment.of(place, rollout).assignment_id
+        return self.assignment_id == Assignment.of(entity, rollout).assignment_id
 
     def seal(self, plane: Plane) -> bytes:
         """Under the tenant's key. Raises `StoreError`."""
@@ -145,16 +145,16 @@ class Pending:
     quantiles: dict[str, list[float]]
     """By entity."""
 
-    def key(self, place: Place, fence: int, due_ns: int) -> bytes:
+    def key(self, entity: EntityKey, fence: int, due_ns: int) -> bytes:
         """Sorts open scores by the instant from which they can be scored.
 
-        `place` is of any entity of the batch, `fence` a number that no other batch has.
+        `entity` is of any entity of the batch, `fence` a number that no other batch has.
         """
-        owner = f"{place.account_id}/{place.family}/".encode()
+        owner = f"{entity.account_id}/{entity.family}/".encode()
         return due(due_ns) + owner + fence.to_bytes(8, "big") + self.role.encode()
 
     def seal(self, plane: Plane) -> bytes:
-        """How many there are, and the rest under the tenant's key. Raises `StoreError`."""
+        """Their number in the open, and the rest under the tenant's key. Raises `StoreError`."""
         count = len(self.quantiles).to_bytes(_COUNT_BYTES, "big")
         return count + plane.seal(encode(vars(self)))
 
@@ -165,10 +165,5 @@ class Pending:
 
     @staticmethod
     def count(value: bytes) -> int:
-        """How many forecasts a stored value holds."""
+        """Number of forecasts in a stored value."""
         return int.from_bytes(value[:_COUNT_BYTES], "big")
-
-    @staticmethod
-    def family(key: bytes) -> str:
-        """The family of a key."""
-        return key[8:].split(b"/", 2)[1].decode()

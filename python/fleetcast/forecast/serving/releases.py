@@ -1,4 +1,4 @@
-"""Which model answers for a family: promotions, canaries, shadows, and the way back.
+"""Choice of the model that answers for a family: promotions, canaries, shadows, and the way back.
 
 A *model version* names an artefact, a file known by its hash. A *release* is one promotion of one
 artefact; promoting the same artefact again is another release. A *rollout* says which release has
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _MODELS_MAX = 16
 _RETRY_NS = 10_000_000_000
-"""How long a release that does not load is not tried again: reading a file takes its time."""
+"""Delay before a release that did not load is tried again: reading a file takes its time."""
 
 
 class Releases:

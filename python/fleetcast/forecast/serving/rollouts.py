@@ -1,4 +1,4 @@
-"""What is recorded of promotions: releases, and the rollouts that give them their roles."""
+"""Records of promotions: releases, and the rollouts that give them their roles."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fleetcast.forecast.serving.tables import encode
 
 
 class Role(enum.StrEnum):
-    """What a release does with the traffic."""
+    """Part of a release in the traffic."""
 
     PRIMARY = "primary"
     CANARY = "canary"
@@ -31,7 +31,7 @@ class Release:
 
 @dataclass(frozen=True, kw_only=True)
 class Rollout:
-    """Who has which role since one change. Without a primary nothing is answered."""
+    """Releases by role since one change. Without a primary nothing is answered."""
 
     rollout_id: str
     changed_at_ns: int
@@ -57,7 +57,7 @@ class Rollout:
 
     @classmethod
     def decode(cls, value: bytes) -> Rollout:
-        """What `encode` made."""
+        """The rollout that `encode` wrote."""
         document = json.loads(value)
         for role in ("primary", "canary", "shadow"):
             if document[role] is not None:

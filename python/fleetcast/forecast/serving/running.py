@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Run:
-    """One model's word on entities, by their index in the batch.
+class ModelRun:
+    """One model's answers for entities, by their index in the batch.
 
-    That is quantiles of each horizon, or the code of an entity error.
+    An answer is quantiles of each horizon, or the code of an entity error.
     """
 
     role: Role
@@ -39,14 +39,14 @@ class Running:
         self._failures = failures
         self._family = family
 
-    def runs(self, rollout: Rollout, roles: Sequence[Role], batch: Features) -> list[Run]:
-        """Every run that did not fail; `roles` says who is to answer for each entity.
+    def runs(self, rollout: Rollout, roles: Sequence[Role], batch: Features) -> list[ModelRun]:
+        """All runs that did not fail; `roles` says which role answers for each entity.
 
         The primary answers where the canary has no forecast. Entities whose model fails are in no
         run but the shadow's.
         """
         everyone = range(len(roles))
-        runs: list[Run] = []
+        runs: list[ModelRun] = []
         if rollout.canary is not None:
             mine = [index for index in everyone if roles[index] is Role.CANARY]
             runs += self._run(Role.CANARY, rollout.canary, mine, batch)
@@ -59,7 +59,9 @@ class Running:
             runs += self._run(Role.SHADOW, rollout.shadow, everyone, batch)
         return runs
 
-    def _run(self, role: Role, release: Release, mine: Sequence[int], batch: Features) -> list[Run]:
+    def _run(
+        self, role: Role, release: Release, mine: Sequence[int], batch: Features
+    ) -> list[ModelRun]:
         """One run, or none where it failed or nothing is asked of it."""
         if not mine:
             return []
@@ -78,4 +80,4 @@ class Running:
             else:
                 codes[index] = code
         view_id = forecaster.metadata.feature_view_id
-        return [Run(role, release, view_id, quantiles, codes)]
+        return [ModelRun(role, release, view_id, quantiles, codes)]

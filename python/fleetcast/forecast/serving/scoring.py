@@ -1,4 +1,4 @@
-"""How right the forecasts were that were served: scored when the truth has come."""
+"""Scores of the forecasts that were served, once their truth has come."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fleetcast.metrics import Counters
 
 _TAKEN = 16
-"""Batches taken at once: what a process takes and does not score before it ends is lost."""
+"""Batches taken at once: those that a process has not scored when it ends are lost."""
 _LONGEST_MINUTES = max(h for family in FAMILIES.values() for h in family.horizons_minutes)
 _END = b"\xff" * 9
 _LOSSES = {
@@ -52,7 +52,7 @@ class Scoring:
         self._failures = Failures(counters, Clock())
 
     def score(self, now_ns: int, seconds: float = 10.0) -> int:
-        """How many forecasts were due; it goes on for `seconds` at most.
+        """Number of forecasts that were due; it goes on for `seconds` at most.
 
         Raises `PredictionStoreUnavailable`.
         """
@@ -68,7 +68,7 @@ class Scoring:
         return count
 
     def _drop_impossible(self, now_ns: int) -> None:
-        """Gives up what was issued by a clock far ahead: it would wait for years."""
+        """Gives up forecasts issued by a clock far ahead: they would wait for years."""
         latest = due(now_ns + 2 * (_LONGEST_MINUTES + TRUTH_MINUTES) * MINUTE_NS)
         while taken := self._take(latest, _END):
             for key, value in taken:
@@ -79,7 +79,7 @@ class Scoring:
         try:
             plane = self._plane_of(owner("pending", key).decode())
             if plane is None:
-                return  # nobody is left whom it says something of
+                return  # the tenant is gone
             pending = Pending.unseal(plane, value)
             entity_ids = list(pending.quantiles)
             truths = truths_of(
@@ -105,7 +105,7 @@ class Scoring:
         self._counters.add(counter, count)
 
     def _take(self, first: bytes, end: bytes) -> list[tuple[bytes, bytes]]:
-        """What is due, which nobody else gets: a forecast counts once at most."""
+        """Batches that are due, which nobody else gets: a forecast counts once at most."""
         with self._store.write() as records:
             found = islice(records.under("pending", b"", first), _TAKEN)
             taken = [(key, value) for key, value in found if key < end]

@@ -1,7 +1,7 @@
-"""Where forecasts, and everything about serving them, lie: beside the planes, for all processes.
+"""The store of forecasts and of serving them: beside the planes, for all processes.
 
-What says something of a tenant is sealed under that tenant's key and found under a keyed hash; it
-ends with the key. Releases are the installation's and lie open.
+Records of a tenant are sealed under that tenant's key and found under a keyed hash; they end with
+the key. Releases are the installation's and lie open.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from fleetcast.forecast.serving.tables import (
-    SHARES,
+    QUOTAS,
     TABLES,
     TENANT_TABLES,
     Records,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from fleetcast.forecast.serving.tables import Share
+    from fleetcast.forecast.serving.tables import Quota
 
 _FORMAT = b"fleetcast predictions 2"
 # Version 1 kept a record of every entity that was ever asked for; none had an age.
@@ -46,10 +46,10 @@ class PredictionStoreUnavailable(Exception):
 class PredictionStore:
     """The store of one data directory. Safe to share between threads; use it after a fork only."""
 
-    def __init__(self, directory: Path, shares: Mapping[str, Share] = SHARES) -> None:
+    def __init__(self, directory: Path, quotas: Mapping[str, Quota] = QUOTAS) -> None:
         self.models = directory / "models"
         self._directory = directory
-        self._shares = shares
+        self._quotas = quotas
         self._lmdb = LmdbStore(directory / "store", TABLES, _FORMAT)
 
     def ensure(self) -> None:
@@ -86,12 +86,12 @@ class PredictionStore:
             records.settle()
 
     def lacks_release(self, family: str) -> bool:
-        """Whether a family never had one. Raises `PredictionStoreUnavailable`."""
+        """True for a family that never had one. Raises `PredictionStoreUnavailable`."""
         with self.read() as records:
             return records.get("rollouts", rollout_key(family)) is None
 
     def has_due(self, now_ns: int) -> bool:
-        """Whether some forecast can be scored. Raises `PredictionStoreUnavailable`."""
+        """True where some forecast can be scored. Raises `PredictionStoreUnavailable`."""
         with self.read() as records:
             first = next(records.under("pending", b""), None)
         return first is not None and first[0] < due(now_ns)
@@ -148,7 +148,7 @@ class PredictionStore:
     def _take_over(self) -> None:
         """Empties what version 1 kept of tenants; its releases stay."""
         earlier = LmdbStore(self._lmdb.directory, (*TABLES, _RETIRED), _FORMAT_1)
-        # One of no use says so with its next use.
+        # A store that is of no use says so with its next use.
         with suppress(LmdbUnavailable), earlier.transaction(write=True) as view:
             for name in (*TENANT_TABLES, _RETIRED):
                 view.transaction.drop(view.tables[name], delete=name == _RETIRED)
@@ -159,7 +159,7 @@ class PredictionStore:
     def _transaction(self, *, write: bool) -> Iterator[Records]:
         try:
             with self._lmdb.transaction(write=write) as view:
-                yield Records(view, self._shares)
+                yield Records(view, self._quotas)
         except LmdbUnavailable as error:
             message = f"the prediction store {self._lmdb.directory} is unavailable: {error}"
             raise PredictionStoreUnavailable(message) from error

@@ -1,4 +1,4 @@
-"""What has ended is deleted, a slice of a table at a time: the store holds what is of use."""
+"""Deletion of records that have ended, a slice of a table at a time."""
 
 from __future__ import annotations
 

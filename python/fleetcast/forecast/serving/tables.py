@@ -1,4 +1,4 @@
-"""The tables of the prediction store as one transaction sees them, and each tenant's share of them.
+"""The tables of the prediction store as one transaction sees them, and the quotas in them.
 
 Keys of a tenant's records begin with its account and `/`; those of open scores have the instant
 from which they can be scored, 8 bytes, before that. The table `shares` holds the bytes in use: in
@@ -23,17 +23,17 @@ _DUE_BYTES = 8
 _COUNT_BYTES = 8
 
 
-class Share(NamedTuple):
+class Quota(NamedTuple):
     """Bytes of keys and values in a table: of one tenant at most, and of all together."""
 
     tenant_bytes_max: int
     bytes_max: int
 
 
-SHARES: Mapping[str, Share] = {
-    "cooldowns": Share(16 << 20, 256 << 20),
-    "values": Share(256 << 20, 2 << 30),  # a forecast at all horizons takes 700 bytes
-    "pending": Share(384 << 20, 3 << 29),  # a forecast at one horizon takes 85 bytes
+QUOTAS: Mapping[str, Quota] = {
+    "cooldowns": Quota(16 << 20, 256 << 20),
+    "values": Quota(256 << 20, 2 << 30),  # a forecast at all horizons takes 700 bytes
+    "pending": Quota(384 << 20, 3 << 29),  # a forecast at one horizon takes 85 bytes
 }
 """Leases have none: they last for a batch, and a request has one batch."""
 
@@ -41,9 +41,9 @@ SHARES: Mapping[str, Share] = {
 class Records:
     """Keys and values are bytes."""
 
-    def __init__(self, view: View, shares: Mapping[str, Share]) -> None:
+    def __init__(self, view: View, quotas: Mapping[str, Quota]) -> None:
         self._view = view
-        self._shares = shares
+        self._quotas = quotas
         self._used: dict[bytes, int] = {}
         """Bytes in use, by key of the table `shares`, as far as this transaction asked."""
 
@@ -53,16 +53,16 @@ class Records:
         return None if value is None else bytes(value)
 
     def put(self, table: str, key: bytes, value: bytes) -> None:
-        """Adds or replaces one that no share counts."""
+        """Adds or replaces one without a quota."""
         self._view.transaction.put(key, value, db=self._view.tables[table])
 
     def keep(self, table: str, key: bytes, value: bytes) -> bool:
-        """Adds or replaces one that a share counts; false where it does not fit in."""
-        share, (of_tenant, of_all) = self._shares[table], _counts(table, key)
+        """Adds or replaces one under a quota; false where it does not fit in."""
+        quota, (of_tenant, of_all) = self._quotas[table], _counts(table, key)
         change = len(key) + len(value) - self._size(table, key)
         if change > 0 and (
-            self._bytes(of_tenant) + change > share.tenant_bytes_max
-            or self._bytes(of_all) + change > share.bytes_max
+            self._bytes(of_tenant) + change > quota.tenant_bytes_max
+            or self._bytes(of_all) + change > quota.bytes_max
         ):
             return False
         self.put(table, key, value)
@@ -72,7 +72,7 @@ class Records:
 
     def delete(self, table: str, key: bytes) -> None:
         """Deletes one, if it is there."""
-        if table in self._shares:
+        if table in self._quotas:
             size = self._size(table, key)
             for count in _counts(table, key):
                 self._count(count, -size)
@@ -87,7 +87,7 @@ class Records:
             found = cursor.next()
 
     def count(self, table: str) -> int:
-        """How many records a table has."""
+        """Number of records of a table."""
         return self._view.transaction.stat(self._view.tables[table])["entries"]
 
     def next_fence(self) -> int:
@@ -129,12 +129,12 @@ def family_of(key: bytes) -> str:
 
 
 def due(time_ns: int) -> bytes:
-    """What the keys of open scores begin with that can be scored from an instant on."""
+    """Prefix of the keys of open scores that can be scored from an instant on."""
     return time_ns.to_bytes(_DUE_BYTES, "big")
 
 
 def rollout_key(family: str, rollout_id: str | None = None) -> bytes:
-    """Of one rollout of a family, or of the one in force."""
+    """Key of one rollout of a family, or of the one in force."""
     return f"{family}=".encode() if rollout_id is None else f"{family}/{rollout_id}".encode()
 
 

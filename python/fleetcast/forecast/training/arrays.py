@@ -15,7 +15,7 @@ Value = TypeVar("Value")
 
 
 class Functions(Protocol[Value]):
-    """What scaling asks of arrays, and of a graph's expressions."""
+    """Functions that scaling needs, on arrays and on a graph's expressions."""
 
     def take(self, x: Value, columns: Sequence[int]) -> Value:
         """These columns."""

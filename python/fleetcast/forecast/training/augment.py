@@ -1,4 +1,4 @@
-"""Variants of real series, so that what is learned is about series and not about these."""
+"""Variants of real series, so that a model learns of series and not of these."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from fleetcast.forecast.rows import Floats
 
 _DAY_NS = 1440 * MINUTE_NS
-_WEEK_NS = 7 * _DAY_NS
 _WINDOW_NS = 15 * MINUTE_NS
 _FAR = np.iinfo(np.int64).max
 
@@ -60,8 +59,8 @@ def _pool(dice: np.random.Generator, entities: Sequence[Rows], end_ns: int) -> R
         len(entities), min(len(entities), int(dice.choice([1, 1, 2, 3, 6, 12, 30]))), replace=False
     )
     total: dict[int, float] | None = None
-    for place in chosen:
-        times, values = entities[place].field("offered_bytes")
+    for index in chosen:
+        times, values = entities[index].field("offered_bytes")
         weight = np.exp(dice.normal()) / max(float(values.mean()), 1e-9) if len(values) else 0.0
         times, values = _windows(times, values)
         shift = int(dice.choice([0, 0, 1, 7])) * _DAY_NS if len(chosen) > 1 else 0
@@ -81,9 +80,9 @@ def _pool(dice: np.random.Generator, entities: Sequence[Rows], end_ns: int) -> R
 def _windows(times: np.ndarray, values: Floats) -> tuple[np.ndarray, Floats]:
     """Bytes per window, of intervals no longer than that."""
     starts = times - times % _WINDOW_NS
-    places = (starts - starts.min(initial=_FAR)) // _WINDOW_NS
-    total = np.bincount(places, values).astype(float)
-    total[np.bincount(places) == 0] = np.nan
+    indexes = (starts - starts.min(initial=_FAR)) // _WINDOW_NS
+    total = np.bincount(indexes, values).astype(float)
+    total[np.bincount(indexes) == 0] = np.nan
     for day in (96, 2 * 96, 7 * 96):  # an outage is bridged with the days before it
         gone = np.flatnonzero(np.isnan(total))
         gone = gone[gone >= day]

@@ -1,4 +1,4 @@
-"""Stretches the bands of a network until they hold what they say, on a period of its own.
+"""Stretches the bands of a network until they cover their share, on a period of its own.
 
 Split conformal prediction (Vovk, Gammerman and Shafer, 2005; Romano, Patterson and Candes, 2019)
 with one factor per horizon and quantile, on the gaps that the network gives: order is kept. The
@@ -43,12 +43,12 @@ def calibrate(
     weight: Floats,
     apart: NDArray[np.bool_],
     levels: Sequence[float],
-    least: float = -np.inf,
+    floor: float = -np.inf,
 ) -> Calibration:
     """From `heads` [samples, horizons, 3], and `truth` [samples, horizons] on the same scale.
 
     `weight` [samples] says how much each counts, `apart` [samples] which are calibrated apart,
-    unless they are few. No prediction is below `least`: a truth that is no more than that counts
+    unless they are few. No prediction is below `floor`: a truth that is no more than that counts
     half as below any quantile (the mid-distribution function), as far as `_FACTOR_MAX` allows.
     """
     low, _, high = levels
@@ -63,10 +63,10 @@ def calibrate(
         shift[h] = _quantile((y - middle) / (under + over), w, 0.5)
         centre = middle + shift[h] * (under + over)
         above[h] = max(_quantile((y - centre) / over, w, high), _FACTOR_MIN)
-        for place, mine in enumerate((~kind, kind)):
+        for group, mine in enumerate((~kind, kind)):
             used = mine if mine.sum() >= _SAMPLES_MIN else np.ones_like(mine)
             needed = ((centre - y) / under)[used]
-            below[place, h] = _lower(needed, w[used], y[used] <= least, 1 - low)
+            below[group, h] = _lower(needed, w[used], y[used] <= floor, 1 - low)
     return Calibration(shift, below, above)
 
 
@@ -79,5 +79,5 @@ def _lower(factors: Floats, weight: Floats, tied: NDArray[np.bool_], level: floa
 def _quantile(values: Floats, weight: Floats, level: float) -> float:
     order = np.argsort(values)
     reached = np.cumsum(weight[order])
-    place = int(np.searchsorted(reached, level * reached[-1]))
-    return float(values[order[min(place, len(order) - 1)]])
+    index = int(np.searchsorted(reached, level * reached[-1]))
+    return float(values[order[min(index, len(order) - 1)]])

@@ -1,7 +1,8 @@
-"""The model card: what a model is, what it learned from, and how good it was on later periods."""
+"""The model card: make of a model, data it learned from, and scores on later periods."""
 
 from __future__ import annotations
 
+import hashlib
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from fleetcast.forecast.training.sets import sets_of
 if TYPE_CHECKING:
     from fleetcast.forecast.families import Family
     from fleetcast.forecast.rows import Floats
+    from fleetcast.forecast.training.export import Trained
     from fleetcast.forecast.training.learn import Learned
     from fleetcast.forecast.training.material import Part
     from fleetcast.forecast.training.sets import Span
@@ -26,7 +28,7 @@ _LIMITS = {
   less or more than they say.
 - Levels that come in steps (terrestrial links that report tenths or thirds of a dB) have truths
   that equal the last value in up to half of all minutes; no quantile holds exactly its share then.
-- What no history shows, the start of rain or a switched-off transmitter, is not foreseen.
+- Events that no history shows, such as the start of rain, are not foreseen.
 - Future geometry without elements is carried on from the last half hour: good for medium and
   high orbits, of little use for the ten minutes of a low one.""",
     "demand": """\
@@ -55,16 +57,28 @@ def test_scores(model: Model, family: Family, part: Part) -> dict[str, Score]:
 
 def card(learned: Learned) -> str:
     """The card as Markdown."""
+    family, material = learned.trained.family, learned.material
+    lines = [*_make(learned), "", "## Data and split", "", *_split(family)]
+    shares = ", ".join(f"{part.name} ({len(part.samples):,} samples)" for part in material.learn)
+    lines += ["", f"Samples: {shares}.", "", "## On the later period", ""]
+    model = Model(learned.content, family, view(family))
+    for part in material.test:
+        lines += [*_table(family, part, test_scores(model, family, part)), ""]
+    lines += ["## Calibration", "", *_calibration(learned.trained)]
+    return "\n".join([*lines, "", "## Limits", "", _LIMITS[family.name], ""])
+
+
+def _make(learned: Learned) -> list[str]:
     trained = learned.trained
     family = trained.family
-    model = Model(learned.content, family, view(family))
-    lines = [
+    width = len(trained.networks[0].weights["b1"])
+    digest = hashlib.sha256(learned.content).hexdigest()
+    return [
         f"# {trained.model_version}",
         "",
         (
-            f"{len(trained.networks)} networks with two hidden layers of"
-            f" {len(trained.networks[0].weights['b1'])}, their heads averaged;"
-            f" {len(learned.content):,} bytes; opset 18."
+            f"{len(trained.networks)} networks with two hidden layers of {width}, their heads"
+            f" averaged; {len(learned.content):,} bytes; opset 18."
         ),
         "",
         f"- feature view `{view(family).id}`, {len(view(family).features)} features",
@@ -73,26 +87,32 @@ def card(learned: Learned) -> str:
             f" quantiles {', '.join(family.quantile_names)}"
         ),
         f"- SHA-256 of the training data `{trained.training_data}`",
-        f"- SHA-256 of the model file `{model.metadata.sha256}`",
-        "",
-        "## Data and split",
-        "",
+        f"- SHA-256 of the model file `{digest}`",
+    ]
+
+
+def _split(family: Family) -> list[str]:
+    lines = [
         "| set | licence | learned from | calibrated on | judged on |",
         "|---|---|---|---|---|",
     ]
     for one in sets_of(family):
         spans = (one.train, one.calibrate) if one.learned else ()
-        told = [_span(span) for span in spans] or ["-", "-"]
-        lines.append(f"| {one.origin} | {one.licence} | {' | '.join(told)} | {_span(one.test)} |")
-    shares = ", ".join(
-        f"{part.name} ({len(part.samples):,} samples)" for part in learned.material.learn
+        shown = [_span(span) for span in spans] or ["-", "-"]
+        lines.append(f"| {one.origin} | {one.licence} | {' | '.join(shown)} | {_span(one.test)} |")
+    return lines
+
+
+def _calibration(trained: Trained) -> list[str]:
+    family, factors = trained.family, trained.calibration
+    rows = zip(
+        family.horizons_minutes,
+        factors.shift,
+        factors.lower[: 1 + (family is DEMAND)].T,
+        factors.upper,
+        strict=True,
     )
-    lines += ["", f"Samples: {shares}.", "", "## On the later period", ""]
-    for part in learned.material.test:
-        lines += [*_table(family, part, test_scores(model, family, part)), ""]
-    lines += [
-        "## Calibration",
-        "",
+    return [
         (
             "Per horizon: shift of the middle in bands, factors of the lower gap (of pools that are"
             " idle in 1 % of the windows or more, after the slash) and of the upper."
@@ -101,21 +121,9 @@ def card(learned: Learned) -> str:
         *(
             f"- {horizon} minutes: {shift:+.3f}, {' / '.join(f'{x:.3f}' for x in lower)},"
             f" {upper:.3f}"
-            for horizon, shift, lower, upper in zip(
-                family.horizons_minutes,
-                trained.calibration.shift,
-                trained.calibration.lower[: 1 + (family is DEMAND)].T,
-                trained.calibration.upper,
-                strict=True,
-            )
+            for horizon, shift, lower, upper in rows
         ),
-        "",
-        "## Limits",
-        "",
-        _LIMITS[family.name],
-        "",
     ]
-    return "\n".join(lines)
 
 
 def _span(span: Span) -> str:

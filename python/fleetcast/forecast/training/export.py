@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Trained:
-    """What a model is made of: networks whose heads are averaged, and their calibration."""
+    """Parts of a model: networks whose heads are averaged, and their calibration."""
 
     family: Family
     networks: Sequence[Network]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 OPSET = 18
 IR_VERSION = 9
-"""What an opset of 18 came with: the oldest that will do is read by the most runtimes."""
+"""The version that came with opset 18: the oldest that will do is read by most runtimes."""
 
 
 class Graph:
@@ -106,7 +106,7 @@ def _double(value: Expression | float) -> Expression | NDArray[np.float64]:
 
 
 class GraphFunctions:
-    """What `ArrayFunctions` does, on expressions."""
+    """The functions of `ArrayFunctions`, on expressions."""
 
     def take(self, x: Expression, columns: Sequence[int]) -> Expression:
         return x.graph.apply("Gather", x, np.array(columns, np.int64), axis=1)

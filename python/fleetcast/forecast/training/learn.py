@@ -77,14 +77,14 @@ def fitted(
         networks.append(train(lesson, recipe, seed + member))
     held = lesson_of(family, material.calibrate)
     heads = np.mean([network.heads(held.inputs) for network in networks], axis=0)
-    truth, least = held.truth, -np.inf
+    truth, floor = held.truth, -np.inf
     if family is DEMAND:
         truth = np.log(np.maximum(truth, np.finfo(np.float64).tiny))
-        least = np.log(DEMAND_FLOOR / (1 + DEMAND_FLOOR)) + _TIE
+        floor = np.log(DEMAND_FLOOR / (1 + DEMAND_FLOOR)) + _TIE
     weight = np.concatenate(
         [np.full(len(p.samples), p.share / len(p.samples)) for p in material.calibrate]
     )
-    calibration = calibrate(heads, truth, weight, held.apart, family.quantiles, least)
+    calibration = calibrate(heads, truth, weight, held.apart, family.quantiles, floor)
     digest = hashlib.sha256(view(family).id.encode())
     for network in networks:
         for name in sorted(network.weights):

@@ -1,4 +1,4 @@
-"""Everything a family is learned from and judged on: real sets, their variants, simulated ones."""
+"""Samples to learn from and to be judged on: real sets, their variants, simulated ones."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from fleetcast.forecast.training.sets import DataSet
 
 _MANY = 500
-"""Of a set with more entities than this, fewer samples of each are taken."""
-# What, how it is made, how many, and from which minute on issue times are drawn, up to which.
+"""A set with more entities than this gives fewer samples of each."""
+# Name, generator, entities, and the first and last minute in which issue times are drawn.
 _SIMULATED = {
     SNR: (
         ("satellites on circular orbits, simulated", moving_links, 600, 0, 2 * 1440 + 720),
@@ -39,7 +39,7 @@ _SIMULATED = {
 }
 _SIMULATED_START_NS = 1_700_006_400_000_000_000
 _HELD_SHARE = 0.5
-"""Of the calibration: real sets are what bands must hold on."""
+"""Share of the calibration: bands must hold on real sets above all."""
 _SIMULATED_HELD = 5  # one in so many is kept for the calibration
 
 
@@ -67,10 +67,10 @@ def collected(family: Family, directory: Path, seed: int, say: Callable[[str], N
     Raises `OperatorError`.
     """
     material = Material([], [], [])
-    for place, one in enumerate(sets_of(family)):
+    for index, one in enumerate(sets_of(family)):
         entities = one.rows(directory)
         say(f"features of {one.name}: {len(entities)} entities")
-        _add(material, one, entities, seed + 10 * place)
+        _add(material, one, entities, seed + 10 * index)
     say("features of what is simulated")
     _simulate(material, family, seed)
     return material
@@ -87,9 +87,9 @@ def _add(material: Material, one: DataSet, entities: dict[str, Rows], seed: int)
     material.calibrate.append(Part(one.name, held, 1.0))
     times = drawn(one.train, family.step_ns, 100, seed) if many else at_steps(one.train, apart_ns)
     material.learn.append(Part(one.name, sampled(family, entities, times), 1.0))
-    made = variants(family, list(entities.values()), 300 if many else 100, one.train.end_ns, seed)
+    varied = variants(family, list(entities.values()), 300 if many else 100, one.train.end_ns, seed)
     times = drawn(one.train, family.step_ns, 100 if many else 300, seed + 1)
-    material.learn.append(Part(f"{one.name}, varied", sampled(family, made, times), 1.0))
+    material.learn.append(Part(f"{one.name}, varied", sampled(family, varied, times), 1.0))
 
 
 def _simulate(material: Material, family: Family, seed: int) -> None:

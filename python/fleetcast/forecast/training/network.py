@@ -95,7 +95,7 @@ class _Pass:
         self.heads: Singles = flat.reshape(len(inputs), -1, HEADS)
 
     def gradients(self, z: Singles) -> dict[str, Singles]:
-        """Of every weight, given those of z."""
+        """Gradients of all weights, given those of z."""
         heads = np.stack(
             [
                 z.sum(-1),
@@ -144,7 +144,7 @@ class _Adam:
 
 @dataclass(frozen=True)
 class Lesson:
-    """What is learned from: `inputs` [rows, inputs], `truth` and `weight` [rows, horizons].
+    """Samples to learn from: `inputs` [rows, inputs], `truth` and `weight` [rows, horizons].
 
     Truth is (y - offset) / unit, NaN where unknown; `apart` [rows] is that of `Scaled`.
     """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Samples:
     """`matrix` is [samples, features], `truth` [samples, horizons].
 
-    `entity` [samples] is the place of its entity; both baselines' answers are [samples, horizons,
+    `entity` [samples] is the index of its entity; both baselines' answers are [samples, horizons,
     quantiles].
     """
 
@@ -67,17 +67,17 @@ def sampled(
 ) -> Samples:
     """Samples of all entities, where features are complete and some truth is known."""
     parts = []
-    for place, rows in enumerate(entities.values()):
-        issued = issue_times(place)
-        made = features(family, [rows], issued)
+    for index, rows in enumerate(entities.values()):
+        issued = issue_times(index)
+        found = features(family, [rows], issued)
         truth = observed(family, rows, issued)
-        use = without_error(made.errors[0]) & ~np.isnan(truth).all(1)
+        use = without_error(found.errors[0]) & ~np.isnan(truth).all(1)
         other = baselines(family, rows, issued)
         parts.append(
             Samples(
-                made.matrix[0, use],
+                found.matrix[0, use],
                 truth[use],
-                np.full(use.sum(), place),
+                np.full(use.sum(), index),
                 issued[use],
                 other.last_value[use],
                 other.same_time[use],

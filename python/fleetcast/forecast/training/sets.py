@@ -57,7 +57,7 @@ class DataSet:
             raise OperatorError(message) from error
 
     def sha256(self, directory: Path) -> str:
-        """Of the files of this set, one after the other."""
+        """Hash of the files of this set, one after the other."""
         digest = hashlib.sha256()
         for name in self.files:
             digest.update((directory / name).read_bytes())

@@ -73,10 +73,10 @@ def _link(dice: np.random.Generator, span: Span) -> Rows:
     )
     resolution = dice.choice([0.01, 0.1, 0.25, 0.5, 1.0])
     fields: dict[str, Floats] = {"snr_db": np.round(level / resolution) * resolution}
-    told = dice.uniform()
-    if told < 0.85:
+    reported = dice.uniform()
+    if reported < 0.85:
         fields |= {"elevation_deg": elevation, "azimuth_deg": azimuth}
-    if told < 0.4:
+    if reported < 0.4:
         fields |= {"slant_range_km": range_km}
     return Rows(times, fields)
 
