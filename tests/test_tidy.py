@@ -17,7 +17,7 @@ LARGEST_SHOWN = 10
 FUNCTION_LINES_MAX = 50
 
 # Figures that may only fall: who brings one down writes the new one here.
-LONG_PYTHON_FUNCTIONS = 3
+LONG_PYTHON_FUNCTIONS = 1
 LONG_RUST_FUNCTIONS = 4
 CLAUSES = 307
 MODULES_OUT_OF_ORDER = 64
@@ -26,10 +26,8 @@ PYTHON_CIRCLES = 0
 
 # Classes of one name that are unlike: an entry goes when one of them is called for what it is.
 SAME_NAMES = {
-    *("Accounting", "Authenticator", "Call", "Client", "Family"),
-    *("Forecast", "Guard", "Ingest", "Limits", "Options"),
-    *("Outcome", "OverShare", "Planes", "Predictions", "Run"),
-    *("Services", "Share", "Tenant"),
+    *("Accounting", "Authenticator", "Call", "Guard", "Ingest", "Limits"),
+    *("Options", "OverShare", "Planes", "Predictions", "Services", "Tenant"),
 }
 
 # Library -> the only places below python/fleetcast that import it.
