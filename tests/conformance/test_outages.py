@@ -46,7 +46,7 @@ def is_down(tenant, *expected):
 
 
 def numbers(tenant):
-    """What every worker finds in the series of `e`."""
+    """Answers of all workers for the series of `e`."""
     found = [[f["n"] for _, f in tenant.rows(fields="n")] for _ in range(ENOUGH)]
     assert all(one == found[0] for one in found)
     return found[0]
@@ -344,7 +344,7 @@ def test_f11_a_full_disk(service, accounts, disk):
 
 
 def limit_files(service, size):
-    """What every process of the service may write at most into one file, from now on."""
+    """Bounds what each process of the service may write into one file, from now on."""
     for process in service.processes():
         _, hard = resource.prlimit(process, resource.RLIMIT_FSIZE)
         resource.prlimit(process, resource.RLIMIT_FSIZE, (size, hard))

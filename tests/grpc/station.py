@@ -17,7 +17,7 @@ SECONDS = 60
 
 @dataclass
 class Outcome:
-    """What became of a call."""
+    """Outcome of a call."""
 
     status: str
     details: str
@@ -30,7 +30,7 @@ class Outcome:
 
     @property
     def retry_seconds(self):
-        """Of the `google.rpc.RetryInfo`, `None` where there is none."""
+        """Delay of the `google.rpc.RetryInfo`, `None` where there is none."""
         data = self.trailers.get("grpc-status-details-bin")
         if data is None:
             return None

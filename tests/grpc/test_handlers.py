@@ -179,7 +179,7 @@ def test_n6_calls_that_send_nothing_take_their_own_share_and_no_more(monkeypatch
 
 
 def test_n6_writes_that_do_not_end_leave_threads_to_other_tenants():
-    """As many as one tenant may have under way, and as many again that wait behind them."""
+    """Calls up to the share of one tenant, and as many again that wait behind them."""
     stuck, free = Plane(), Plane()
     free.may_go_on.set()
     parts = services(stuck, other=identity(account_id="b2", tenant_key="beta"))
@@ -243,7 +243,7 @@ def test_l28_calls_without_records_may_be_under_way_together():
 
 def test_l18_a_panic_of_the_engine_is_internal_and_says_nothing():
     class Panic(BaseException):
-        """As PyO3's `PanicException`, which is no `Exception` either."""
+        """Stands for PyO3's `PanicException`, which is no `Exception` either."""
 
     plane = Plane(Panic("secret"))
     plane.may_go_on.set()

@@ -48,7 +48,7 @@ def test_services_are_listed_and_described(station, version):
 
 
 def test_a_call_with_nothing_but_what_reflection_says(station, tenant):
-    """As grpcurl does: the method's input type is found, a message is made by it, and sent."""
+    """Does as grpcurl does: the method's input type is found, a message is made by it, and sent."""
     (described,) = ask(station, delimited(4, f"{INGEST}.Write"))
     data = described.file_descriptor_response.file_descriptor_proto[0]
     file = descriptor_pb2.FileDescriptorProto.FromString(data)

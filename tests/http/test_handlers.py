@@ -1,4 +1,4 @@
-"""What the handlers ask of a plane, and what they make of its answers."""
+"""Questions of the resources to a plane, and their answers made of it."""
 
 import gc
 import io

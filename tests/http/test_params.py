@@ -55,7 +55,7 @@ def test_times_are_nanoseconds():
 @pytest.mark.parametrize("text", ["1", "604800", "1e3", "%2B5", "2.5", "1E%2B2"])
 def test_numbers(text):
     query = Query(f"n={text}")
-    assert 1 <= query.number("n", default=300, least=1, most=604_800) <= 604_800
+    assert 1 <= query.number("n", default=300, value_min=1, value_max=604_800) <= 604_800
     query.finish()
 
 
@@ -70,7 +70,7 @@ def test_numbers(text):
 )
 def test_bad_numbers(text, kind):
     query = Query(f"n={text}")
-    query.number("n", default=300, least=1, most=604_800)
+    query.number("n", default=300, value_min=1, value_max=604_800)
     assert faults(query) == [(kind, ["query", "n"])]
 
 
@@ -89,15 +89,15 @@ def test_choices_list_what_there_is():
 
 
 def test_lists_are_counted_before_duplicates_are_dropped():
-    assert Query("e=b&e=a&e=b").texts("e", most=16) == ["b", "a"]
+    assert Query("e=b&e=a&e=b").texts("e", count_max=16) == ["b", "a"]
     query = Query("&".join(["e=a"] * 17))
-    query.texts("e", most=16)
+    query.texts("e", count_max=16)
     assert faults(query) == [("too_long", ["query", "e"])]
 
 
 def test_list_items_may_not_be_empty():
     query = Query("e=a&e=&e")
-    query.texts("e", most=16)
+    query.texts("e", count_max=16)
     assert faults(query) == [
         ("string_too_short", ["query", "e", 1]),
         ("string_too_short", ["query", "e", 2]),
@@ -106,10 +106,10 @@ def test_list_items_may_not_be_empty():
 
 def test_all_faults_come_together():
     query = Query("agg=x&n=y")
-    query.texts("e", most=16)
+    query.texts("e", count_max=16)
     query.time("start", required=True)
     query.choice("agg", ["mean", "min"])
-    query.number("n", default=1, least=0, most=2)
+    query.number("n", default=1, value_min=0, value_max=2)
     assert [kind for kind, _ in faults(query)] == [
         "missing",
         "missing",
@@ -121,13 +121,13 @@ def test_all_faults_come_together():
 @pytest.mark.parametrize("text", ["%00", "a%1Fb", "%7F", "%FF", "%ED%A0%80", "%C3"])
 def test_refused_characters(text):
     with pytest.raises(Refused) as caught:
-        check_characters("e", *Query(f"e=ok&e={text}").texts("e", most=16))
+        check_characters("e", *Query(f"e=ok&e={text}").texts("e", count_max=16))
     assert caught.value.args == ("invalid_input", {"field": "e"})
 
 
 @pytest.mark.parametrize("text", ["a b", '"', "%C3%A9", "%F0%9F%9B%B0", "%C2%80", "a,b"])
 def test_other_characters_pass(text):
-    (value,) = Query(f"e={text}").texts("e", most=16)
+    (value,) = Query(f"e={text}").texts("e", count_max=16)
     check_characters("e", value)
     assert value == unquote(text)
 
@@ -138,7 +138,7 @@ def test_no_query_string_is_too_strange(text):
     for name in ("a", "start", ""):
         query.text(name)
         query.time(name)
-        query.number(name, default=1, least=0, most=2)
-        query.texts(name, most=3)
+        query.number(name, default=1, value_min=0, value_max=2)
+        query.texts(name, count_max=3)
     with pytest.raises(Refused):
         query.finish()

@@ -109,7 +109,7 @@ def test_a_client_that_takes_nothing_is_cut_however_large_its_answer_is():
 
 
 def is_closed(client):
-    """Whether the server has closed its end, which a client that reads nothing is not told."""
+    """Tells whether the server has closed its end, which a client that reads nothing cannot see."""
     here, there = client.sock.getsockname()[1], client.sock.getpeername()[1]
     ends = f":{there:04X} 0100007F:{here:04X} "
     lines = Path("/proc/net/tcp").read_text().splitlines()

@@ -11,7 +11,7 @@ from fleetcast.surface.shares import Share
 
 
 def taken(share, owner, most):
-    """How many of one each an owner gets."""
+    """Counts how many of one each an owner gets."""
     count = 0
     while share.take(owner, 1, most):
         count += 1
@@ -45,7 +45,7 @@ def test_nothing_may_be_taken_and_given_back_any_number_of_times():
 
 
 def order(turns, count):
-    """What one thread serves, one after the other."""
+    """Items that one thread serves, one after the other."""
     served = []
     for _ in range(count):
         lane, item = turns.get()

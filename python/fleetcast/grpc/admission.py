@@ -1,4 +1,4 @@
-"""How much may be under way at once, in all and for one owner."""
+"""Bounds on all that is under way at once, in total and for one owner."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class OverShare(Refused):
 class Admission:
     """Counts something by owner against a bound. Safe to share between threads.
 
-    What is turned away is told to come back, before it has cost anything.
+    A call beyond the bound is refused before it has cost anything, and may come back.
     """
 
     def __init__(self, counters: Counters) -> None:
@@ -32,9 +32,9 @@ class Admission:
             label("fleetcast_refused_over_share_total", surface="grpc")
         )
 
-    def enter(self, owner: str, amount: int, most: int) -> None:
-        """Takes a part of `most`. Raises `OverShare`."""
-        if not self._share.take(owner, amount, most):
+    def enter(self, owner: str, amount: int, bound: int) -> None:
+        """Takes a part of `bound`. Raises `OverShare`."""
+        if not self._share.take(owner, amount, bound):
             self._counters.add(self._refused)
             raise OverShare
 

@@ -21,7 +21,7 @@ _KEY_NAME = "x-api-key"
 
 @dataclass
 class Call:
-    """What is known of a call so far."""
+    """Facts about a call so far."""
 
     context: Context
     route: str
@@ -32,7 +32,7 @@ class Call:
 
     @property
     def address(self) -> str:
-        """Where the client speaks from, without its port."""
+        """Address of the client, without its port."""
         return self.context.peer().rpartition(":")[0]
 
     async def message(self, seconds: float) -> bytes:

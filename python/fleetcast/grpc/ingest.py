@@ -60,7 +60,7 @@ class TelemetryIngest:
             identity = await self._entitled(call)
             self._calls.enter(identity.account_id, 1, _CALLS_MAX)
         except OverShare:
-            # Who does not wait for a second, as it is told to, could keep the loop busy.
+            # A client that does not wait for a second, as it should, could keep the loop busy.
             await asyncio.sleep(_REFUSAL_SECONDS)
             raise
         try:

@@ -7,4 +7,4 @@ HEALTH = "grpc.health.v1.Health"
 REFLECTION = ("grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection")
 
 SERVICES = frozenset({"", INGEST, INGEST_BARE})
-"""What health knows: the whole server, and the service under both names."""
+"""Names that health knows: the whole server, and the service under both names."""

@@ -33,13 +33,13 @@ _FRAME_BYTES_MAX = 1_048_576
 
 @dataclass(frozen=True, kw_only=True)
 class Listener:
-    """Where to listen, and as whom. There is no plain-text listener."""
+    """Address and certificate to listen with. There is no plain-text listener."""
 
     address: str
     certificate: bytes
     private_key: bytes
     shared: bool
-    """Whether other processes of this service listen on the same port."""
+    """Other processes of this service listen on the same port."""
 
 
 async def serve(services: GrpcServices, listener: Listener, ready: Callable[[], None]) -> None:
@@ -53,12 +53,12 @@ async def serve(services: GrpcServices, listener: Listener, ready: Callable[[], 
     server.add_generic_rpc_handlers(_handlers(services, ingest, readiness))
     pair = (listener.private_key, listener.certificate)
     server.add_secure_port(listener.address, grpc.ssl_server_credentials([pair]))
-    told_to_stop = asyncio.Event()
+    stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, told_to_stop.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     await server.start()
     ready()
-    await told_to_stop.wait()
+    await stop.wait()
     readiness.leaving.set()
     await server.stop(_STOP_SECONDS)
     ingest.close()

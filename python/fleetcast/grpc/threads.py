@@ -31,7 +31,7 @@ class Threads:
         self._under_way = 0
 
     def run(self, owner: str, job: Callable[[], T]) -> asyncio.Future[T]:
-        """What `job` returns or raises. It is done to its end, whoever still waits for it."""
+        """The result of `job`, which is done to its end even when nobody waits for it any more."""
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._under_way += 1
         if len(self._threads) < min(self._under_way, self._jobs.threads_max):

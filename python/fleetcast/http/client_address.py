@@ -19,7 +19,7 @@ class Networks:
         return bool(self._networks)
 
     def has(self, client: str) -> bool:
-        """Whether a client, as `ClientAddress` finds it, is in one of them."""
+        """Looks a client up, by the address that `ClientAddress` finds."""
         if not self._networks:
             return False
         address = _address(client)

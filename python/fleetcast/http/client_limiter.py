@@ -68,7 +68,7 @@ class ClientLimiter:
             self._ask(lambda limiter: limiter.record_failure(address))
 
     def _ask(self, question: Callable[[Limiter], T]) -> T | None:
-        """What the limiter says; `None` where it is broken."""
+        """Asks the limiter; `None` where it is broken."""
         try:
             limiter = self._limiter
             if limiter is None:

@@ -35,7 +35,7 @@ class Stage(Protocol):
 def stages(
     services: HttpServices, stores: TenantStores, routes: Mapping[str, Route]
 ) -> Sequence[Stage]:
-    """The order is the contract; most questions of precedence are answered by it."""
+    """The stages in the order that the contract gives: it decides which refusal wins."""
     return (
         CountRequest(services.limiter, ClientAddress(services.settings.http.trusted_proxies)),
         FindRoute(routes),
@@ -51,7 +51,7 @@ def stages(
 
 
 class CountRequest:
-    """Every request counts, whatever becomes of it."""
+    """Counts each request for its client, whatever becomes of it."""
 
     def __init__(self, limiter: ClientLimiter, addresses: ClientAddress) -> None:
         self._limiter = limiter
@@ -68,7 +68,7 @@ class CountRequest:
 
 
 class FindRoute:
-    """Paths match exactly: no trailing slash, no double one, no other spelling."""
+    """Finds the route of a path, which must match exactly: no trailing slash, no double one."""
 
     def __init__(self, routes: Mapping[str, Route]) -> None:
         self._routes = routes
@@ -97,7 +97,7 @@ class AnswerOptions:
 
 
 class CheckLockout:
-    """While it lasts, a valid key is refused as well."""
+    """Refuses a client that is locked out, with a valid key as well."""
 
     def __init__(self, limiter: ClientLimiter) -> None:
         self._limiter = limiter
@@ -109,7 +109,7 @@ class CheckLockout:
 
 
 class CheckKey:
-    """Key and tenant record; only a key that was sent and is no good counts as failure."""
+    """Finds the tenant of a key; only a key that was sent and is no good counts as failure."""
 
     def __init__(self, authenticator: Authenticator, limiter: ClientLimiter) -> None:
         self._authenticator = authenticator
@@ -137,7 +137,7 @@ class CheckKey:
 
 
 class CheckShare:
-    """A request beyond its tenant's share gets no further; health is always told."""
+    """Refuses a request beyond its tenant's share; health is always answered."""
 
     def __init__(self, services: HttpServices) -> None:
         self._counters = services.counters
@@ -176,7 +176,7 @@ class OpenStore:
 
 
 class CheckScope:
-    """The key must carry the route's scope."""
+    """Refuses a key without the route's scope."""
 
     def __call__(self, state: RequestState) -> None:
         """Raises `Refused` (`insufficient_scope`)."""
@@ -185,7 +185,7 @@ class CheckScope:
 
 
 class CheckEntitlement:
-    """The account must be allowed to write."""
+    """Refuses an account that may not write."""
 
     def __call__(self, state: RequestState) -> None:
         """Raises `Refused` (`live_ingest_not_entitled`)."""
@@ -194,7 +194,7 @@ class CheckEntitlement:
 
 
 class ReceiveBody:
-    """Header checks first, then the bytes."""
+    """Checks the headers first, then receives the bytes."""
 
     def __init__(self, body_bytes_max: int) -> None:
         self._body_bytes_max = body_bytes_max

@@ -19,7 +19,7 @@ RETRY_SECONDS = 5
 
 
 class ErrorCode(NamedTuple):
-    """How one code is sent."""
+    """Statuses and headers that one code is sent with."""
 
     http: int = 0
     """HTTP status; 0 where it is never sent over HTTP."""
@@ -48,7 +48,7 @@ ERROR_CODES: Mapping[str, ErrorCode] = {
     "not_found": ErrorCode(404),
     "unknown_service": ErrorCode(grpc="NOT_FOUND"),
     "method_not_allowed": ErrorCode(405, headers=(("Allow", None),)),
-    # Who sends, and what they may do.
+    # Senders, and their rights.
     "rate_limited": ErrorCode(429, retry_seconds=RETRY_SECONDS),
     "auth_lockout": ErrorCode(429, retry_seconds=RETRY_SECONDS),
     "too_many_calls": ErrorCode(grpc="RESOURCE_EXHAUSTED"),

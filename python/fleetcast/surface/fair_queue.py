@@ -112,12 +112,12 @@ class FairQueue(Generic[T]):
         return taken
 
     def lanes(self) -> list[Lane]:
-        """Those in which something waits."""
+        """All lanes in which something waits."""
         with self._lock:
             return list(self._lanes)
 
     def __len__(self) -> int:
-        """How many items wait."""
+        """Count of the items that wait."""
         return self._waiting
 
     def close(self) -> None:

@@ -21,14 +21,14 @@ class Share:
         self._total = 0
         self._lock = threading.Lock()
 
-    def take(self, owner: str, amount: int, most: int) -> bool:
-        """Takes `amount` of `most`, or nothing where it is more than the owner's share.
+    def take(self, owner: str, amount: int, bound: int) -> bool:
+        """Takes `amount` of `bound`, or nothing where it is more than the owner's share.
 
         The only thing under way passes, however large it is.
         """
         with self._lock:
             held = self._held.get(owner, 0)
-            left = most - self._total - amount
+            left = bound - self._total - amount
             if self._total and left < (held + amount if held else 0):
                 return False
             self._held[owner] = held + amount
@@ -42,12 +42,12 @@ class Share:
             self._total += amount
 
     def held(self, owner: str) -> int:
-        """What an owner holds now."""
+        """Amount that an owner holds now."""
         return self._held.get(owner, 0)
 
     @property
     def total(self) -> int:
-        """What all hold together."""
+        """Amount that all hold together."""
         return self._total
 
     def give(self, owner: str, amount: int) -> None:
@@ -78,7 +78,7 @@ class KeyOwners:
         return self._accounts.get(hash(key), address)
 
     def learn(self, key: str | None, account_id: str) -> bool:
-        """Whether it is news that a key is the account's."""
+        """Notes that a key is the account's; true where that is news."""
         if self._accounts.get(hash(key)) == account_id:
             return False
         if len(self._accounts) >= _KEYS_MAX:

@@ -69,7 +69,7 @@ class Query:
             self._fault("datetime_from_date_parsing", name, _NOT_A_TIME + hint)
             return None
 
-    def number(self, name: str, *, default: float, least: float, most: float) -> float:
+    def number(self, name: str, *, default: float, value_min: float, value_max: float) -> float:
         """A number in the grammar of JSON, with a leading + allowed."""
         text = self.text(name)
         if text is None:
@@ -78,13 +78,12 @@ class Query:
             self._fault("float_parsing", name, _NOT_A_NUMBER)
             return default
         value = float(text)
-        if value < least:
-            bound = f"Input should be greater than or equal to {least:g}"
+        if value < value_min:
+            bound = f"Input should be greater than or equal to {value_min:g}"
             self._fault("greater_than_equal", name, bound)
-        elif value > most:
-            self._fault(
-                "less_than_equal", name, f"Input should be less than or equal to {most:.0f}"
-            )
+        elif value > value_max:
+            bound = f"Input should be less than or equal to {value_max:.0f}"
+            self._fault("less_than_equal", name, bound)
         return value
 
     def whole(self, name: str) -> int | None:
@@ -107,13 +106,15 @@ class Query:
         self._fault("literal_error", name, f"Input should be {listed}")
         return None
 
-    def texts(self, name: str, *, most: int) -> list[str]:
-        """One to `most` texts, none empty, counted before duplicates are dropped."""
+    def texts(self, name: str, *, count_max: int) -> list[str]:
+        """One to `count_max` texts, none empty, counted before duplicates are dropped."""
         values = self._values.get(name, [])
         if not values:
             self._fault("missing", name, "Field required")
-        elif len(values) > most:
-            bound = f"List should have at most {most} items after validation, not {len(values)}"
+        elif len(values) > count_max:
+            bound = (
+                f"List should have at most {count_max} items after validation, not {len(values)}"
+            )
             self._fault("too_long", name, bound)
         else:
             for index, value in enumerate(values):
@@ -138,7 +139,7 @@ def check_characters(name: str, *values: str) -> None:
 
 
 def is_text(value: str) -> bool:
-    """Whether it was valid UTF-8."""
+    """Tells whether it was valid UTF-8."""
     return not _SURROGATES.search(value)
 
 

@@ -41,8 +41,8 @@ class LatestResource:
         freshness = query.number(
             "freshness_seconds",
             default=_FRESHNESS_SECONDS,
-            least=1.0,
-            most=_FRESHNESS_SECONDS_MAX,
+            value_min=1.0,
+            value_max=_FRESHNESS_SECONDS_MAX,
         )
         query.finish()
         if measurement is not None:
@@ -75,7 +75,7 @@ class SeriesResource:
     def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
         """Raises `Refused`, `StoreError`."""
         query = Query(request.query_string)
-        entity_ids = query.texts("entity_id", most=_ENTITY_IDS_MAX)
+        entity_ids = query.texts("entity_id", count_max=_ENTITY_IDS_MAX)
         start_ns = query.time("start", required=True)
         end_ns = query.time("end")
         measurement = query.text("measurement")

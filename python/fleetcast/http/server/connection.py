@@ -1,4 +1,4 @@
-"""One client connection: what it waits for, until when, and what comes next.
+"""One client connection as a state machine, with a deadline for each state.
 
     IDLE -> HEAD -> BUSY -> SEND -> IDLE             the usual round
                     BUSY -> BODY -> BUSY             a body that is wanted and not there
@@ -12,7 +12,6 @@ next request stay in the kernel's buffer, so pipelined requests need no buffer o
 
 from __future__ import annotations
 
-import contextlib
 import enum
 import fcntl
 import math
@@ -22,6 +21,8 @@ import termios
 from typing import TYPE_CHECKING
 
 from fleetcast.http.server import framing
+from fleetcast.http.server.body_reader import BodyReader
+from fleetcast.http.server.outgoing import Outgoing
 from fleetcast.surface.fair_queue import Lane
 
 if TYPE_CHECKING:
@@ -33,13 +34,12 @@ if TYPE_CHECKING:
 
 _PEEK_BYTES = 16_384
 _DISCARD_BYTES = 65_536
-_PARTS_MAX = 64  # of an answer in one call; the kernel takes no more than 1,024
 _INT = struct.Struct("i")
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Phase(enum.Enum):
-    """What a connection is doing."""
+    """Activity of a connection."""
 
     IDLE = enum.auto()
     HEAD = enum.auto()
@@ -51,7 +51,7 @@ class Phase(enum.Enum):
 
 
 class Step(enum.Enum):
-    """What a connection needs next."""
+    """Next need of a connection."""
 
     READ = enum.auto()
     WRITE = enum.auto()
@@ -85,26 +85,23 @@ class Connection:
         self.admitted = False
         """It has; the body is the rest of a request that was counted already."""
         self.owner = ""
+        """The account or address that the request counts for."""
         self.lane = Lane("")
         self.over_share = False
+        """The request is one too many of its owner."""
         self.queued_at = 0.0
-        """Whom the request counts for, its lane, that it is one too many, since when it waits."""
         self.body_held: Holding | None = None
         self.unsent_held: Holding | None = None
         self.taken_at = 0.0
-        """When the client last took something of an answer."""
+        """Instant at which the client last took something of an answer."""
         self._settings = settings
         self._limits_now = limits
         self._malformed = malformed
         self._held = bytearray()
-        self._partial = bytearray()
-        self._filled = 0
-        self._low_water = 1
-        self._unsent: list[bytes | memoryview] = []
-        self._unread = 0
+        self._reader: BodyReader | None = None
+        self._outgoing = Outgoing((), self._limits, now)
+        self._unread_bytes = 0
         self._keep = False
-        self._answered_at = 0.0
-        self._sent_bytes = 0
 
     def advance(self, now: float) -> Step:
         """Does what the socket allows at once. Raises `OSError` where the peer is gone."""
@@ -126,22 +123,21 @@ class Connection:
 
         Raises `OSError` where the peer is gone.
         """
-        self._unsent = [part for part in parts if part]
+        outgoing = self._outgoing = Outgoing(parts, self._limits, now)
         self._keep = keep
         if self.body_due:
             assert self.request is not None  # noqa: S101 - a body is due only after a head
-            self._unread = self.request.body_bytes
+            self._unread_bytes = self.request.body_bytes
         self.forget_request()
         self.phase = Phase.SEND
-        self.taken_at = self._answered_at = now
-        self._sent_bytes = 0
-        self.deadline = now + self._limits.answer_seconds
+        self.taken_at = now
+        self.deadline = outgoing.deadline
         return self.advance(now)
 
     @property
     def unsent_bytes(self) -> int:
-        """What the client has not taken of an answer."""
-        return sum(map(len, self._unsent))
+        """Bytes of an answer that the client has not taken."""
+        return self._outgoing.unsent_bytes
 
     def take_body(self) -> None:
         """Reads a body that is due, if the whole of it has come. Raises `OSError`."""
@@ -163,9 +159,7 @@ class Connection:
         self.deadline = now + self._limits.request_deadline_seconds
         if self.request.head.expects_continue:
             self.sock.send(_CONTINUE)
-        # The kernel wakes the loop once, when the whole body is there (or the peer is gone, or no
-        # more fits); one read then gives `bytes` without a copy.
-        self._wake_at(self.request.body_bytes)
+        self._reader = BodyReader(self.sock, self.request.body_bytes)
         return Step.READ
 
     def forget_request(self) -> None:
@@ -206,7 +200,7 @@ class Connection:
         self._held.clear()
         self.request = request
         if not request.buffered:
-            self._unread = request.body_bytes
+            self._unread_bytes = request.body_bytes
         elif len(peeked) - taken >= request.body_bytes:
             self.body = self.sock.recv(request.body_bytes)
         else:  # the application is asked first: a body is received for those alone who may send one
@@ -214,26 +208,11 @@ class Connection:
         return self._serve()
 
     def _read_body(self) -> Step:
-        assert self.request is not None  # noqa: S101 - there is a body only after a head
-        wanted = self.request.body_bytes
-        if not self._partial:
-            body = self.sock.recv(wanted)
-            if not body or len(body) == wanted:
-                return self._complete(body)
-            self._partial = bytearray(wanted)
-            self._partial[: len(body)] = body
-            self._filled = len(body)
-        else:
-            count = self.sock.recv_into(memoryview(self._partial)[self._filled :])
-            self._filled += count
-            if count == 0 or self._filled == wanted:
-                return self._complete(bytes(memoryview(self._partial)[: self._filled]))
-        self._wake_at(wanted - self._filled)
-        return Step.READ
-
-    def _complete(self, body: bytes) -> Step:
-        self._partial = bytearray()
-        self._wake_at(1)
+        assert self._reader is not None  # noqa: S101 - it is there as long as the phase lasts
+        body = self._reader.read()
+        if body is None:
+            return Step.READ
+        self._reader = None
         self.body = body
         return self._serve()
 
@@ -242,51 +221,36 @@ class Connection:
         self.deadline = math.inf
         return Step.SERVE
 
-    def _wake_at(self, count: int) -> None:
-        if count != self._low_water:
-            self._low_water = count
-            with contextlib.suppress(OSError):  # without it the loop only wakes more often
-                self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, count)
-
     def _send(self, now: float) -> Step:
-        while self._unsent:
-            sent = self.sock.sendmsg(self._unsent[:_PARTS_MAX])
-            self._note_taken(sent, now)
-            while self._unsent and sent >= len(self._unsent[0]):
-                sent -= len(self._unsent.pop(0))
-            if self._unsent:
-                self._unsent[0] = memoryview(self._unsent[0])[sent:]
+        outgoing = self._outgoing
+        while outgoing.parts:
+            sent = outgoing.send(self.sock, now)
+            self.taken_at = now
+            self.deadline = outgoing.deadline
+            if self.unsent_held is not None:
+                self.unsent_held.give(sent)
         if not self._keep:
             return self._linger(now)
-        if self._unread:
+        if self._unread_bytes:
             self.phase = Phase.SKIP
             self.deadline = now + self._limits.unread_body_seconds
             return self._discard(now)
         return self._rest(now)
-
-    def _note_taken(self, count: int, now: float) -> None:
-        self.taken_at = now
-        self._sent_bytes += count
-        slowest_seconds = self._sent_bytes / self._limits.answer_bytes_per_second_min
-        # The kernel takes some megabytes at once, so the slowest rate alone would be generous.
-        self.deadline = min(now, self._answered_at + slowest_seconds) + self._limits.answer_seconds
-        if self.unsent_held is not None:
-            self.unsent_held.give(count)
 
     def _linger(self, now: float) -> Step:
         # Closing with unread input would reset the connection under the answer.
         self.sock.shutdown(socket.SHUT_WR)
         self.phase = Phase.LINGER
         self.deadline = now + self._limits.drain_seconds
-        self._unread = self._limits.drain_bytes_max
+        self._unread_bytes = self._limits.drain_bytes_max
         return self._discard(now)
 
     def _discard(self, now: float) -> Step:
-        while self._unread:
-            count = len(self.sock.recv(min(self._unread, _DISCARD_BYTES)))
+        while self._unread_bytes:
+            count = len(self.sock.recv(min(self._unread_bytes, _DISCARD_BYTES)))
             if count == 0:
                 return Step.CLOSE
-            self._unread -= count
+            self._unread_bytes -= count
         return Step.CLOSE if self.phase is Phase.LINGER else self._rest(now)
 
     def _rest(self, now: float) -> Step:

@@ -28,7 +28,7 @@ class RequestHead(NamedTuple):
 
     method: str
     path: str
-    """As it was sent, not decoded."""
+    """Not decoded."""
     query: str
     version: str
     fields: dict[str, str]

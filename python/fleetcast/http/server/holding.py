@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Holding:
-    """What one owner holds of a share; `freed` is called when it has given all of it back."""
+    """An amount that one owner holds of a share; `freed` is called once all is given back."""
 
     def __init__(
         self, share: Share, owner: str, amount: int, freed: Callable[[], None] | None = None

@@ -1,4 +1,4 @@
-"""What one worker process grants its clients. Every bound has its unit last in its name."""
+"""Bounds that one worker process sets its clients, each with its unit last in its name."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class ConnectionLimits:
     idle_seconds: float = 60.0
     """A connection without a request is closed after this."""
     unread_body_seconds: float = 5.0
-    """How long the body of a request that needs none is skipped before closing."""
+    """Time for which the body of a request that needs none is skipped before closing."""
     drain_seconds: float = 1.0
-    """How long input is thrown away before closing, so that the client can read its answer."""
+    """Time for which input is thrown away before closing, so that the client reads its answer."""
     drain_bytes_max: int = 8 * 1_048_576
-    """How much input is thrown away at most, in both cases."""
+    """Input that is thrown away in either case; with more of it the connection is closed."""
     answer_seconds: float = 30.0
-    """How long a client may take nothing of an answer, or lag behind the slowest rate."""
+    """Time for which a client may take nothing of an answer, or lag behind the slowest rate."""
     answer_bytes_per_second_min: int = 65_536
     """A client that has read slower than this so far loses its connection."""
     stop_idle_seconds: float = 1.0
-    """How long a stopping worker still takes a request that may be under way already."""
+    """Time for which a stopping worker still takes a request that may be under way already."""
     stop_request_seconds: float = 5.0
-    """How long a stopping worker waits for the rest of a request that has begun."""
+    """Time for which a stopping worker waits for the rest of a request that has begun."""
     connections_max: int = 4_096
     """Per worker; beyond it the oldest connection that is not being served is closed, of the
     address that has the most. Also how many requests may be under way, of which a tenant gets half,

@@ -100,11 +100,11 @@ class RequestQueue:
         return True
 
     def admit(self, connection: Connection) -> bool:
-        """Whether the body that is due fits into the owner's share, which it then takes."""
+        """Takes a part of the owner's share for the body that is due, if it fits."""
         assert connection.request is not None  # noqa: S101 - a body is due only after a head
         amount = connection.request.body_bytes
-        most = self._limits().body_bytes_under_way_max
-        if not self._body_bytes.take(connection.owner, amount, most):
+        bound = self._limits().body_bytes_under_way_max
+        if not self._body_bytes.take(connection.owner, amount, bound):
             return False
         connection.body_held = Holding(self._body_bytes, connection.owner, amount)
         return True
@@ -112,15 +112,15 @@ class RequestQueue:
     def note_size(self, connection: Connection, size_bytes: int) -> None:
         """Remembers how large an answer has become, before the request is forgotten.
 
-        What was larger before is not forgotten at once: the same path may be asked for less. A
-        large one counts before any of it is sent: who reads its first byte may ask for the next.
+        A larger one before is not forgotten at once: the same path may be asked for less. A large
+        one counts before any of it is sent: its first byte may be followed by the next request.
         """
         if connection.over_share:
             return
         if len(self._sizes) >= _SIZES_MAX:
             self._sizes.clear()
-        what = _what(connection)
-        self._sizes[what] = max(size_bytes, self._sizes.get(what, 0) * 3 // 4)
+        question = _question(connection)
+        self._sizes[question] = max(size_bytes, self._sizes.get(question, 0) * 3 // 4)
         if size_bytes > _SMALL_BYTES_MAX:
             self._hold(connection, size_bytes)
 
@@ -129,7 +129,7 @@ class RequestQueue:
         self._hold(connection, connection.unsent_bytes)
 
     def _hold(self, connection: Connection, amount: int) -> None:
-        """Counts so much of an answer, in the place of what was guessed or counted before."""
+        """Counts so much of an answer, instead of the amount guessed or counted before."""
         before = connection.unsent_held
         connection.unsent_held = self._held(connection.owner, amount) if amount else None
         if before is not None:
@@ -151,15 +151,15 @@ class RequestQueue:
         return self._stalled(now, connections)
 
     def _stalled(self, now: float, connections: Iterable[Connection]) -> Iterator[Connection]:
-        """Those who take nothing of their answers while these are too many, worst tenants first.
+        """Connections that take nothing of too many unsent bytes, worst tenants first.
 
         A tenant that holds no more than its equal part of the bound loses none.
         """
-        most = self._limits().unsent_bytes_max
-        if self.unsent_bytes <= most:
+        bound = self._limits().unsent_bytes_max
+        if self.unsent_bytes <= bound:
             return
         holding = [each for each in connections if each.unsent_held is not None]
-        fair = most / max(len({each.owner for each in holding}), 1)
+        fair = bound / max(len({each.owner for each in holding}), 1)
         stalled = [
             each
             for each in holding
@@ -168,7 +168,7 @@ class RequestQueue:
         ]
         stalled.sort(key=lambda each: (-self._unsent_bytes.held(each.owner), each.taken_at))
         for each in stalled:
-            if self.unsent_bytes <= most:
+            if self.unsent_bytes <= bound:
                 return
             yield each
 
@@ -188,7 +188,7 @@ class RequestQueue:
         self._queue.put(Lane(_OVER_SHARE, connection.owner), connection)
 
     def _starts(self, lane: Lane, connection: Connection) -> bool:
-        """Whether an answer may be made; a large one is counted from now on."""
+        """Lets an answer be made, or not yet; a large one is counted from now on."""
         if lane.kind not in {_SMALL_READ, _LARGE_READ}:
             return True
         if not self._fits(lane.owner, connection):
@@ -199,13 +199,13 @@ class RequestQueue:
 
     def _fits(self, owner: str, connection: Connection) -> bool:
         held = self._unsent_bytes.held(owner)
-        most = self._limits().unsent_bytes_per_tenant_max
-        return held == 0 or held + self._expected_bytes(connection) <= most
+        bound = self._limits().unsent_bytes_per_tenant_max
+        return held == 0 or held + self._expected_bytes(connection) <= bound
 
     def _expected_bytes(self, connection: Connection) -> int:
         """The size of the last answer to the same; two unknown ones are all that is let in."""
         unknown = self._limits().unsent_bytes_per_tenant_max // 2
-        return self._sizes.get(_what(connection), unknown)
+        return self._sizes.get(_question(connection), unknown)
 
     def _held(self, owner: str, amount: int) -> Holding:
         self._unsent_bytes.add(owner, amount)
@@ -217,7 +217,7 @@ def _key(connection: Connection) -> str | None:
     return connection.request.head.fields.get("HTTP_X_API_KEY")
 
 
-def _what(connection: Connection) -> int:
-    """What is asked for, by whom; as a hash, for a path may be long."""
+def _question(connection: Connection) -> int:
+    """A hash of the path and of its owner: a path may be long."""
     assert connection.request is not None  # noqa: S101 - only whole heads are queued
     return hash((connection.owner, connection.request.head.path))
