@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use super::{ALWAYS_NS, MISSING, Plane, VIEWS_MAX, open_store};
+use super::follower::{ALWAYS_NS, MISSING, VIEWS_MAX};
+use super::sealed;
 use crate::codec::decode_block;
 use crate::model::batch::{Block, Table};
 use crate::model::catalog::Catalog;
@@ -38,27 +39,19 @@ struct Look {
     found: Verified,
 }
 
-impl Plane {
-    /// Looks at every byte of the plane in `directory`, which others may have open and write. It
-    /// changes nothing.
-    ///
-    /// # Errors
-    /// [`Error::Missing`] where there is none, [`Error::Io`] where it cannot be read; all that is
-    /// wrong with it is in the answer.
-    pub fn verify(directory: &Path, master_key: &[u8; 32]) -> Result<Verified> {
-        let (store, sealer) = match open_store(directory, master_key) {
-            Ok(opened) => opened,
-            Err(error @ Error::Corrupt { .. }) => {
-                return Ok(Verified { damages: vec![error.to_string()], ..Verified::default() });
-            }
-            Err(error) => return Err(error),
-        };
-        let found = Verified::default();
-        let mut look = Look { store, sealer, catalog: Catalog::default(), found };
-        look.tables()?;
-        look.content()?;
-        Ok(look.found)
-    }
+pub(super) fn verify(directory: &Path, master_key: &[u8; 32]) -> Result<Verified> {
+    let (store, sealer) = match sealed::open(directory, master_key) {
+        Ok(opened) => opened,
+        Err(error @ Error::Corrupt { .. }) => {
+            return Ok(Verified { damages: vec![error.to_string()], ..Verified::default() });
+        }
+        Err(error) => return Err(error),
+    };
+    let found = Verified::default();
+    let mut look = Look { store, sealer, catalog: Catalog::default(), found };
+    look.tables()?;
+    look.content()?;
+    Ok(look.found)
 }
 
 impl Look {

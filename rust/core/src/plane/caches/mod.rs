@@ -1,16 +1,19 @@
 //! What a plane keeps in memory to be quick and can do without, within one bound for all planes of
 //! the process: beyond it the planes used longest ago give up theirs.
 
-pub(super) mod cache;
+mod cache;
+
 pub(super) mod recent;
+
+pub(super) mod open_segments;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak,
 };
 
+use self::open_segments::OpenSegments;
 use self::recent::RecentBlocks;
-use super::segments::SegmentCache;
 use crate::model::limits::CACHES_BYTES_MAX;
 use crate::model::raw_keys::RawKeyCache;
 
@@ -27,7 +30,7 @@ static PROCESS: Budget = Budget::new(CACHES_BYTES_MAX);
 
 /// The caches of one plane. Their locks are taken last, and nothing waits under them.
 pub(super) struct Caches {
-    pub(super) segments: SegmentCache,
+    pub(super) open_segments: OpenSegments,
     recent: Mutex<RecentBlocks>,
     raw_keys: RwLock<RawKeyCache>,
     budget: &'static Budget,
@@ -67,7 +70,7 @@ impl Caches {
 
     fn within(budget: &'static Budget) -> Arc<Self> {
         let caches = Arc::new(Self {
-            segments: SegmentCache::default(),
+            open_segments: OpenSegments::default(),
             recent: Mutex::default(),
             raw_keys: RwLock::default(),
             budget,
@@ -102,7 +105,7 @@ impl Caches {
     }
 
     fn charge(&self) {
-        let bytes = self.recent().bytes() + self.raw_keys().bytes() + self.segments.bytes();
+        let bytes = self.recent().bytes() + self.raw_keys().bytes() + self.open_segments.bytes();
         let before = self.charged.swap(bytes, Ordering::Relaxed);
         // The sum wraps around on the way where another thread charges the same caches.
         self.budget.bytes.fetch_add(bytes.wrapping_sub(before), Ordering::Relaxed);
@@ -111,7 +114,7 @@ impl Caches {
     fn clear(&self) {
         *self.recent() = RecentBlocks::default();
         *self.raw_keys_mut() = RawKeyCache::default();
-        self.segments.clear();
+        self.open_segments.clear();
         self.charge();
     }
 }

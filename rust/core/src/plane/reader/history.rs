@@ -3,15 +3,16 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
+use super::Reader;
 use crate::codec::decode_block;
 use crate::model::catalog::{Catalog, MeasurementIndex};
 use crate::model::error::Result;
 use crate::model::names::SeriesId;
-use crate::plane::{Plane, Snapshot};
+use crate::plane::follower::Snapshot;
 use crate::query::latest::Latest;
 use crate::storage::manifest::SegmentEntry;
 
-impl Plane {
+impl Reader {
     /// The newest sample of each entity in `range_ns`, of one measurement or of all.
     ///
     /// # Errors
@@ -42,7 +43,7 @@ impl Plane {
             }
             missing.retain(|representative| !latest.has(*representative, range_ns, catalog));
         }
-        self.visit_log(&snapshot.stored, |plain| {
+        self.sealed.visit_log(&snapshot.stored, |plain| {
             for table in decode_block(plain)?.tables {
                 latest.apply(&table, range_ns, catalog);
             }
@@ -64,11 +65,11 @@ impl Plane {
         catalog: &Catalog,
         latest: &mut Latest,
     ) -> Result<()> {
-        let open = self.open_segment(entry, catalog)?;
+        let open = self.sealed.segment(entry, catalog)?;
         let mut chosen = Vec::new();
-        // From where on rows of an entity are in blocks chosen already, later ones first.
+        // The time from which on rows of an entity are in blocks chosen already.
         let mut chosen_from_ns: HashMap<SeriesId, i64> = HashMap::new();
-        for (at, block) in open.blocks(measurement, range_ns).rev() {
+        for (index, block) in open.blocks(measurement, range_ns).rev() {
             let (first, last) = (block.first, block.last);
             if wanted.range(first.0..=last.0).next().is_none() {
                 continue;
@@ -83,10 +84,10 @@ impl Plane {
             if first.1 < range_ns.end {
                 chosen_from_ns.insert(first.0, first.1);
             }
-            chosen.push(at);
+            chosen.push(index);
         }
-        for at in chosen.into_iter().rev() {
-            if let Some(table) = self.block_table(&entry.id, &open.segment, at)? {
+        for index in chosen.into_iter().rev() {
+            if let Some(table) = self.sealed.block_table(&open, index)? {
                 latest.apply(&table, range_ns, catalog);
             }
         }

@@ -4,11 +4,12 @@ use std::ops::Range;
 use std::panic::resume_unwind;
 use std::thread;
 
+use super::Reader;
 use super::processors::Reading;
 use crate::codec::BlockReader;
 use crate::model::aggregate::Interval;
 use crate::model::error::Result;
-use crate::plane::{Plane, Snapshot};
+use crate::plane::follower::Snapshot;
 use crate::query::{
     AnswerBounds, Collector, EntityRows, RawRows, Selection, SeriesAnswer, SeriesQuery, WindowRows,
     truncate,
@@ -26,16 +27,8 @@ const LOG_BLOCKS_PER_LOOK: usize = 32;
 /// those of a row of each entity of a request, each as wide as a tenant's rows can be.
 const VALUES_HELD_MIN: usize = if cfg!(test) { 200 } else { 1 << 21 };
 
-impl Plane {
-    /// Reads a series as of the clock `now_ns`, which decides what retention hides, and cuts it so
-    /// that it keeps `bounds` (H23, N4). All entities are read from one snapshot.
-    ///
-    /// # Errors
-    /// Those of [`Self::follow`].
-    ///
-    /// # Panics
-    /// When `points_max` is 0.
-    pub fn series(
+impl Reader {
+    pub(in crate::plane) fn series(
         &self,
         query: SeriesQuery,
         bounds: AnswerBounds,
@@ -43,58 +36,56 @@ impl Plane {
     ) -> Result<SeriesAnswer> {
         let reading = Reading::begin();
         let (entities, next_start_ns) = self.retrying(|| {
-            self.follow()?;
-            let start_ns = query.start_ns.max(self.kept_from_ns(now_ns));
-            let snapshot = self.state().snapshot(&(start_ns..query.end_ns), &self.caches);
-            let mut parts =
-                self.parts(&query, start_ns..query.end_ns, &snapshot, reading.processors());
-            self.read_enough(&query, &mut parts, &snapshot, bounds)
+            self.follower.follow()?;
+            let start_ns = query.start_ns.max(self.follower.kept_from_ns(now_ns));
+            let snapshot = self.follower.snapshot(&(start_ns..query.end_ns));
+            let read = SeriesRead { reader: self, query: &query, snapshot, bounds };
+            let mut parts = read.parts(start_ns..query.end_ns, reading.processors());
+            read.read_enough(&mut parts)
         })?;
-        let names = self.names();
+        let names = self.registry.names();
         let name_of = |field| Some(names.catalog.field(field)?.name.clone());
         Ok(SeriesAnswer::new(query, entities, next_start_ns, name_of))
     }
+}
 
-    /// What is wanted, in as many parts as threads should read it on these processors, each of some
-    /// entities. There is one at least.
-    fn parts(
-        &self,
-        query: &SeriesQuery,
-        times_ns: Range<i64>,
-        snapshot: &Snapshot,
-        processors: usize,
-    ) -> Vec<Selection> {
-        let segments = snapshot.manifest.segments.iter();
+/// A series that is read from one snapshot.
+struct SeriesRead<'r> {
+    reader: &'r Reader,
+    query: &'r SeriesQuery,
+    snapshot: Snapshot,
+    bounds: AnswerBounds,
+}
+
+impl SeriesRead<'_> {
+    /// The wanted rows in as many parts as threads should read them on these processors, each of
+    /// some entities. There is one at least.
+    fn parts(&self, times_ns: Range<i64>, processors: usize) -> Vec<Selection> {
+        let segments = self.snapshot.manifest.segments.iter();
         let days = segments.filter(|entry| entry.overlaps(&times_ns)).count();
-        let entities = query.entity_ids.len();
-        let shared_from = match query.windows {
+        let entities = self.query.entity_ids.len();
+        let shared_from = match self.query.windows {
             Some((Interval::OneHour, _)) => SHARED_FROM_OF_HOURS,
             _ => SHARED_FROM,
         };
         let threads = if entities * days < shared_from { 1 } else { processors.min(entities) };
-        let names = self.names();
-        let select = |ids| Selection::new(query, ids, times_ns.clone(), &names.catalog);
+        let names = self.reader.registry.names();
+        let select = |ids| Selection::new(self.query, ids, times_ns.clone(), &names.catalog);
         if threads <= 1 {
-            return vec![select(&query.entity_ids)];
+            return vec![select(&self.query.entity_ids)];
         }
-        query.entity_ids.chunks(entities.div_ceil(threads)).map(select).collect()
+        self.query.entity_ids.chunks(entities.div_ceil(threads)).map(select).collect()
     }
 
-    /// The rows that are wanted, cut so that they keep `bounds`, and where they were cut.
+    /// The wanted rows, cut so that they keep the bounds, and the instant at which they were cut.
     ///
     /// Where there are more of them than an answer may hold, reading ends early: the rows that were
     /// read tell an instant before which the answer ends, whatever the others are, and then those
     /// before it are read.
-    fn read_enough(
-        &self,
-        query: &SeriesQuery,
-        parts: &mut [Selection],
-        snapshot: &Snapshot,
-        bounds: AnswerBounds,
-    ) -> Result<(Vec<EntityRows>, Option<i64>)> {
-        let mut end_ns = query.end_ns;
-        if query.windows.is_none()
-            && let Some(full_ns) = self.full_before(parts, snapshot, bounds.points_max)?
+    fn read_enough(&self, parts: &mut [Selection]) -> Result<(Vec<EntityRows>, Option<i64>)> {
+        let mut end_ns = self.query.end_ns;
+        if self.query.windows.is_none()
+            && let Some(full_ns) = self.full_before(parts)?
         {
             end_ns = end_ns.min(full_ns);
         }
@@ -103,9 +94,9 @@ impl Plane {
             for part in parts.iter_mut() {
                 part.end_at(end_ns);
             }
-            let (mut entities, is_full) = self.read_parts(query, parts, snapshot, bounds)?;
+            let (mut entities, is_full) = self.read_parts(parts)?;
             let last_ns = entities.iter().filter_map(|rows| rows.times_ns.last()).max().copied();
-            match truncate(&mut entities, bounds) {
+            match truncate(&mut entities, self.bounds) {
                 Some(cut_ns) if is_full && cut_ns < end_ns => {
                     end_ns = cut_ns;
                     cut_before_ns = Some(cut_ns);
@@ -116,29 +107,25 @@ impl Plane {
                     return Ok((entities, last_ns.map(|last| last.saturating_add(1))));
                 }
                 // Records of one instant may have become one row (F4), and then these are too few.
-                None if cut_before_ns.is_none() && end_ns < query.end_ns => end_ns = query.end_ns,
+                None if cut_before_ns.is_none() && end_ns < self.query.end_ns => {
+                    end_ns = self.query.end_ns;
+                }
                 None => return Ok((entities, cut_before_ns)),
             }
         }
     }
 
-    /// An instant before which segments hold more than `points_max` wanted records: what comes
-    /// later need not be read. `None` where there is no such instant.
-    fn full_before(
-        &self,
-        parts: &[Selection],
-        snapshot: &Snapshot,
-        points_max: usize,
-    ) -> Result<Option<i64>> {
+    /// An instant before which segments hold more wanted records than an answer may have points:
+    /// later ones need not be read. `None` where there is no such instant.
+    fn full_before(&self, parts: &[Selection]) -> Result<Option<i64>> {
         let mut blocks: Vec<(i64, usize)> = Vec::new();
         for part in parts.iter().filter(|part| !part.is_empty()) {
             let times_ns = part.times_ns();
-            for entry in snapshot.manifest.segments.iter().filter(|entry| entry.overlaps(times_ns))
-            {
-                let open = self.open_segment(entry, &self.names().catalog)?;
+            for entry in self.snapshot.segments_in(times_ns) {
+                let open = self.reader.open_segment(entry)?;
                 for (_, block) in open.blocks(part.measurement(), times_ns) {
-                    let alone = block.first.0 == block.last.0;
-                    if alone
+                    let is_alone = block.first.0 == block.last.0;
+                    if is_alone
                         && block.min_ns >= times_ns.start
                         && part.wants_representative_in(block.first.0..=block.last.0)
                     {
@@ -151,27 +138,19 @@ impl Plane {
         let mut records = 0;
         let full = blocks.iter().find(|(_, rows)| {
             records += rows;
-            records > points_max
+            records > self.bounds.points_max
         });
         Ok(full.map(|(max_ns, _)| max_ns.saturating_add(1)))
     }
 
-    /// The rows of all parts, one below the other, each read by a thread of its own; and whether
+    /// The rows of all parts, one below the other, each read by a thread of its own. It also tells if
     /// one holds so many that it ended early.
-    fn read_parts(
-        &self,
-        query: &SeriesQuery,
-        parts: &[Selection],
-        snapshot: &Snapshot,
-        bounds: AnswerBounds,
-    ) -> Result<(Vec<EntityRows>, bool)> {
+    fn read_parts(&self, parts: &[Selection]) -> Result<(Vec<EntityRows>, bool)> {
         let Some((first, others)) = parts.split_first() else { return Ok((Vec::new(), false)) };
-        let held_max = bounds.values_max.saturating_mul(2).max(VALUES_HELD_MIN);
         thread::scope(|scope| {
-            let read = |part| self.read_part(query, part, snapshot, held_max);
             let others: Vec<_> =
-                others.iter().map(|part| scope.spawn(move || read(part))).collect();
-            let (mut entities, mut is_full) = read(first)?;
+                others.iter().map(|part| scope.spawn(|| self.read_part(part))).collect();
+            let (mut entities, mut is_full) = self.read_part(first)?;
             for other in others {
                 let (rows, full) = other.join().unwrap_or_else(|panic| resume_unwind(panic))?;
                 entities.extend(rows);
@@ -181,51 +160,41 @@ impl Plane {
         })
     }
 
-    fn read_part(
-        &self,
-        query: &SeriesQuery,
-        part: &Selection,
-        snapshot: &Snapshot,
-        held_max: usize,
-    ) -> Result<(Vec<EntityRows>, bool)> {
+    fn read_part(&self, part: &Selection) -> Result<(Vec<EntityRows>, bool)> {
         let entities = part.entity_count();
-        Ok(match query.windows {
+        let held_max = self.bounds.values_max.saturating_mul(2).max(VALUES_HELD_MIN);
+        Ok(match self.query.windows {
             None => {
                 let mut rows = RawRows::new(entities, held_max);
-                self.collect(part, snapshot, &mut rows)?;
+                self.collect(part, &mut rows)?;
                 let is_full = rows.is_full();
                 (rows.finish(), is_full)
             }
             Some((interval, aggregation)) => {
                 let mut rows = WindowRows::new(entities, interval, aggregation, held_max);
-                self.collect(part, snapshot, &mut rows)?;
+                self.collect(part, &mut rows)?;
                 let is_full = rows.is_full();
                 (rows.finish(), is_full)
             }
         })
     }
 
-    fn collect(
-        &self,
-        part: &Selection,
-        snapshot: &Snapshot,
-        collector: &mut impl Collector,
-    ) -> Result<()> {
+    fn collect(&self, part: &Selection, collector: &mut impl Collector) -> Result<()> {
         let times_ns = part.times_ns();
         if part.is_empty() || times_ns.is_empty() {
             return Ok(());
         }
-        for entry in snapshot.manifest.segments.iter().filter(|entry| entry.overlaps(times_ns)) {
-            self.collect_segment(entry, part, collector)?;
+        for entry in self.snapshot.segments_in(times_ns) {
+            self.reader.sealed.collect(&*self.reader.open_segment(entry)?, part, collector)?;
         }
-        for sequences in snapshot.stored.chunks(LOG_BLOCKS_PER_LOOK) {
+        for sequences in self.snapshot.stored.chunks(LOG_BLOCKS_PER_LOOK) {
             if !collector.is_full() {
-                self.visit_log(sequences, |plain| {
+                self.reader.sealed.visit_log(sequences, |plain| {
                     part.collect(&BlockReader::open(plain)?, times_ns, None, collector)
                 })?;
             }
         }
-        for table in snapshot.recent.iter().flat_map(|tables| tables.iter()) {
+        for table in self.snapshot.recent.iter().flat_map(|tables| tables.iter()) {
             if !collector.is_full() {
                 part.collect_decoded(table, collector);
             }
@@ -242,7 +211,7 @@ mod tests {
     use crate::model::aggregate::Aggregation;
     use crate::model::limits::WriteLimits;
     use crate::model::time::{SECOND_NS, write_rfc3339};
-    use crate::plane::{Acknowledge, Due};
+    use crate::plane::{Acknowledge, Due, Plane};
     use crate::wire::Format;
 
     const START_NS: i64 = 1_790_000_000 * SECOND_NS;

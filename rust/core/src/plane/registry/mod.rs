@@ -1,77 +1,127 @@
-//! Names on their way to an id.
+//! The registry of names: which id each series and field has.
 //!
 //! Names are looked up in memory, where all that were ever registered lie. Those that are missing
 //! become a page, which the store takes only if this process knew every page before it: so a name
-//! has one id, whoever registers it, and is stored once.
+//! has one id, whichever process registers it, and is stored once.
 
-use hashbrown::HashTable;
+mod lookup;
 
-use super::writer::WriteResult;
-use super::{Names, Plane};
-use crate::model::batch::{Batch, CellPosition, NEW_SERIES_BASE, NewSeries};
-use crate::model::error::Result;
-use crate::model::fault::Refusal;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use self::lookup::Lookup;
+pub(super) use self::lookup::StoredIds;
+use super::sealed::SealedStore;
+use super::write_error::WriteResult;
+use crate::model::batch::Batch;
+use crate::model::catalog::Catalog;
+use crate::model::error::{Error, Result};
 use crate::model::limits::WriteLimits;
-use crate::model::names::{self, FieldId, SeriesId};
+use crate::model::names::{self, NameReader};
 use crate::storage::seal::Kind;
-use crate::storage::store::{FirstIds, NewNames};
+use crate::storage::store::{FirstIds, NamesPage, NewNames};
 
-/// Stored ids of what a batch names by its own numbers.
+/// All names of one tenant that this process knows.
+///
+/// Invariant: the catalog holds the names of the first [`Names::pages`] pages, perhaps some of later
+/// ones, and a page is noted once, in order. It calls the store and its caches alone, so whoever
+/// holds a lock of it waits for nobody above.
+pub(super) struct Registry {
+    sealed: Arc<SealedStore>,
+    /// Held while pages are followed, or one is appended and noted; taken before `names`.
+    order: Mutex<()>,
+    names: RwLock<Names>,
+}
+
+/// The catalog as of a number of pages.
 #[derive(Default)]
-pub(super) struct Ids {
-    /// By index into [`Batch::new_series`].
-    pub(super) series: Vec<SeriesId>,
-    /// By index into [`Batch::fields`].
-    pub(super) fields: Vec<FieldId>,
-}
-
-/// What is known of the names of a batch.
-struct Found {
-    /// How many pages of names were known.
+pub(super) struct Names {
+    /// Pages of names that are in the catalog.
     pages: u64,
-    /// Of each series its id, or [`NEW_SERIES_BASE`] and its place in `new_series`.
-    series: Vec<SeriesId>,
-    /// Places in [`Batch::new_series`]; each name once.
-    new_series: Vec<usize>,
-    fields: Vec<Option<FieldId>>,
-    /// Why the batch is refused, as far as it is known from these names.
-    refusal: Option<Refusal>,
+    pub(super) catalog: Catalog,
 }
 
-impl Plane {
-    /// Whether a row of one of `measurements` was ever written, by any process. Names are never
-    /// removed, so rows that retention hides count as well.
-    ///
-    /// # Errors
-    /// The store's.
-    pub fn knows_any<T: AsRef<str>>(&self, measurements: &[T]) -> Result<bool> {
-        self.follow()?;
-        let names = self.names();
-        Ok(measurements.iter().any(|name| names.catalog.measurement(name.as_ref()).is_some()))
+impl Registry {
+    pub(super) fn new(sealed: Arc<SealedStore>) -> Self {
+        Self { sealed, order: Mutex::default(), names: RwLock::default() }
+    }
+
+    /// The names that are known. Whoever holds them lends the catalog on instead of asking again: a
+    /// writer that waits in between would stop both.
+    pub(super) fn names(&self) -> RwLockReadGuard<'_, Names> {
+        // A poisoned lock is taken over, here as below: a name is noted whole or not at all, and a
+        // page that was not noted to its end is followed again.
+        self.names.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn names_mut(&self) -> RwLockWriteGuard<'_, Names> {
+        self.names.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn order(&self) -> MutexGuard<'_, ()> {
+        self.order.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes the pages that any process appended so far.
+    pub(super) fn follow(&self) -> Result<()> {
+        self.follow_in(&self.order())
+    }
+
+    fn follow_in(&self, _order: &MutexGuard<'_, ()>) -> Result<()> {
+        loop {
+            let after = self.names().pages;
+            let pages = self.sealed.store.names_after(after)?;
+            if pages.is_empty() {
+                return Ok(());
+            }
+            pages.iter().try_for_each(|page| self.note_page(page))?;
+        }
+    }
+
+    fn note_page(&self, page: &NamesPage) -> Result<()> {
+        let plain = self.sealed.sealer.open(Kind::Names, &page.sealed_names)?;
+        let mut reader = NameReader::new(&plain);
+        let mut names = self.names_mut();
+        for id in &page.series {
+            names.catalog.insert_series(*id, reader.series()?);
+        }
+        let mut measurement = None;
+        for (id, field_type) in &page.fields {
+            let (another, field) = reader.field()?;
+            measurement =
+                another.map(|name| names.catalog.intern_measurement(name)).or(measurement);
+            let measurement = measurement.ok_or(Error::Corrupt { what: "a page of names" })?;
+            names.catalog.insert_field(*id, measurement, field, *field_type);
+        }
+        names.pages = page.sequence;
+        Ok(())
     }
 
     /// Gives every series and field of `batch` its stored id, registering what is new. Type
     /// conflicts and names beyond what the tenant may have refuse the batch before any
     /// name is registered.
-    pub(super) fn resolve(&self, batch: &mut Batch, limits: &WriteLimits) -> WriteResult<Ids> {
-        let mut found = Found::look_up(batch, &self.names(), limits);
-        if found.is_complete() && batch.new_series.is_empty() {
-            return Ok(found.ids(FirstIds::default()));
+    pub(super) fn resolve(
+        &self,
+        batch: &mut Batch,
+        limits: &WriteLimits,
+    ) -> WriteResult<StoredIds> {
+        let mut lookup = self.look_up(batch, limits);
+        if lookup.is_complete() {
+            let ids = lookup.ids(FirstIds::default());
+            return Ok(if batch.new_series.is_empty() { ids } else { self.note(batch, ids, None) });
         }
-        if found.is_complete() {
-            return Ok(self.note(batch, found.ids(FirstIds::default())));
-        }
-        let _order = self.naming();
-        let first = self.register(batch, &mut found, limits)?;
-        let ids = self.note(batch, found.ids(first.unwrap_or_default()));
-        if first.is_some() {
-            self.names_mut().pages = found.pages + 1;
-        }
-        Ok(ids)
+        let order = self.order();
+        let first = self.register(&order, batch, &mut lookup, limits)?;
+        let ids = lookup.ids(first.unwrap_or_default());
+        Ok(self.note(batch, ids, first.map(|_| lookup.pages + 1)))
     }
 
-    /// Notes names and raw_keys that were not known here.
-    fn note(&self, batch: &mut Batch, ids: Ids) -> Ids {
+    fn look_up(&self, batch: &Batch, limits: &WriteLimits) -> Lookup {
+        let names = self.names();
+        Lookup::new(batch, names.pages, &names.catalog, limits)
+    }
+
+    /// Notes names and raw keys that were not known here, and that they fill the page `pages`.
+    fn note(&self, batch: &mut Batch, ids: StoredIds, pages: Option<u64>) -> StoredIds {
         let mut names = self.names_mut();
         let measurements: Vec<_> =
             batch.measurements.iter().map(|name| names.catalog.intern_measurement(name)).collect();
@@ -79,57 +129,59 @@ impl Plane {
             let measurement = measurements[field.table as usize];
             names.catalog.insert_field(*id, measurement, &field.name, field.field_type);
         }
-        let mut raw_keys = self.caches.raw_keys_mut();
+        let mut raw_keys = self.sealed.caches.raw_keys_mut();
         for (series, id) in std::mem::take(&mut batch.new_series).into_iter().zip(&ids.series) {
             names.catalog.insert_series(*id, series.name);
             raw_keys.insert(series.raw_key, *id);
         }
+        names.pages = pages.unwrap_or(names.pages);
         ids
     }
 
-    /// Stores what is not `found`, which learns what others stored meanwhile. `None` where they
-    /// stored all of it. A batch is refused only by one who knows all names: else the field that is
-    /// named would depend on what this process happens to know, and the store takes no page that would
+    /// Stores the names that `lookup` lacks, which learns those that others stored meanwhile. `None`
+    /// where they stored all of them. A batch is refused only by a process that knows all names: else the field
+    /// that is named would depend on what this process happens to know, and the store takes no page that would
     /// pass a bound, because it takes none from a process that has not counted all others.
     fn register(
         &self,
+        order: &MutexGuard<'_, ()>,
         batch: &Batch,
-        found: &mut Found,
+        lookup: &mut Lookup,
         limits: &WriteLimits,
     ) -> WriteResult<Option<FirstIds>> {
         loop {
-            if found.pages != self.names().pages {
-                *found = Found::look_up(batch, &self.names(), limits);
+            if lookup.pages != self.names().pages {
+                *lookup = self.look_up(batch, limits);
             }
-            if found.is_complete() {
+            if lookup.is_complete() {
                 return Ok(None);
             }
-            if found.refusal.is_none() {
-                let new = self.new_names(batch, found)?;
-                let first = self.store.append_names(found.pages, &new)?;
+            if lookup.refusal.is_none() {
+                let new = self.new_names(batch, lookup)?;
+                let first = self.sealed.store.append_names(lookup.pages, &new)?;
                 if first.is_some() {
                     return Ok(first);
                 }
             }
-            self.follow_names()?;
-            if found.pages == self.names().pages
-                && let Some(refusal) = found.refusal.take()
+            self.follow_in(order)?;
+            if lookup.pages == self.names().pages
+                && let Some(refusal) = lookup.refusal.take()
             {
                 return Err(refusal.into());
             }
         }
     }
 
-    /// The page of what is not `found`.
-    fn new_names(&self, batch: &Batch, found: &Found) -> WriteResult<NewNames> {
+    /// The page of the names that `lookup` lacks.
+    fn new_names(&self, batch: &Batch, lookup: &Lookup) -> Result<NewNames> {
         let mut page = Vec::new();
-        for at in &found.new_series {
-            page.extend_from_slice(batch.new_series[*at].name.as_bytes());
+        for index in &lookup.new_series {
+            page.extend_from_slice(batch.new_series[*index].name.as_bytes());
         }
-        let series = u32::try_from(found.new_series.len()).expect("a batch has few series");
+        let series = u32::try_from(lookup.new_series.len()).expect("a batch has few series");
         let mut new = NewNames { series, ..NewNames::default() };
         let mut table_before = None;
-        for (field, known) in batch.fields.iter().zip(&found.fields) {
+        for (field, known) in batch.fields.iter().zip(&lookup.fields) {
             if known.is_none() {
                 let is_another = table_before.replace(field.table) != Some(field.table);
                 let measurement = &batch.measurements[field.table as usize];
@@ -137,105 +189,7 @@ impl Plane {
                 new.fields.push(field.field_type);
             }
         }
-        new.sealed_names = self.sealer.seal(Kind::Names, &page)?;
+        new.sealed_names = self.sealed.sealer.seal(Kind::Names, &page)?;
         Ok(new)
     }
-}
-
-impl Found {
-    /// What `names` has of the names of `batch`.
-    fn look_up(batch: &Batch, names: &Names, limits: &WriteLimits) -> Self {
-        let conflict = batch.conflict.as_ref();
-        let mut conflict = conflict.map(|conflict| (conflict.at, conflict.field.as_str()));
-        let measurements: Vec<_> =
-            batch.measurements.iter().map(|name| names.catalog.measurement(name)).collect();
-        let mut fields = Vec::with_capacity(batch.fields.len());
-        for field in &batch.fields {
-            let measurement = measurements[field.table as usize];
-            let known = measurement.and_then(|at| names.catalog.find_field(at, &field.name));
-            if known.is_some_and(|(_, field_type)| field_type != field.field_type) {
-                conflict = Some(first(conflict, (field.first, field.name.as_str())));
-            }
-            fields.push(known.map(|(id, _)| id));
-        }
-        let refusal = conflict.map(|(_, field)| Refusal::TypeConflict { field: field.to_owned() });
-        let (series, new_series) = (Vec::new(), Vec::new());
-        let mut found = Self { pages: names.pages, series, new_series, fields, refusal };
-        found.look_up_series(&batch.new_series, names);
-        if found.refusal.is_none() {
-            found.refusal = found.full(batch, names, limits);
-        }
-        found
-    }
-
-    /// The refusal of a batch whose new names would take the tenant past a bound. Names that exist
-    /// are no new ones, however many there are.
-    fn full(&self, batch: &Batch, known: &Names, limits: &WriteLimits) -> Option<Refusal> {
-        let passes = |known: usize, new: usize, max: usize| new > 0 && known + new > max;
-        let lengths = self.new_series.iter().map(|at| batch.new_series[*at].name.as_bytes().len());
-        let (series, new) = (known.catalog.counted_series(), lengths.map(names::counted).sum());
-        if passes(series, new, limits.tenant_series_max) {
-            return Some(Refusal::TenantFull { field: "tags" });
-        }
-        let missing = batch.fields.iter().zip(&self.fields).filter(|(_, known)| known.is_none());
-        let lengths = missing.map(|(field, _)| field.name.len());
-        let (fields, new) = (known.catalog.counted_fields(), lengths.map(names::counted).sum());
-        let is_full = batch.has_excess_fields || passes(fields, new, limits.tenant_fields_max);
-        is_full.then_some(Refusal::TenantFull { field: "fields" })
-    }
-
-    fn look_up_series(&mut self, wanted: &[NewSeries], names: &Names) {
-        let mut new: HashTable<(u64, u32)> = HashTable::with_capacity(wanted.len());
-        self.series.reserve(wanted.len());
-        for (at, series) in wanted.iter().enumerate() {
-            let hash = names.catalog.hash_of(&series.name);
-            let known = names.catalog.find_series(hash, &series.name);
-            self.series.push(known.unwrap_or_else(|| {
-                let is_same = |(other, number): &(u64, u32)| {
-                    hash == *other && wanted[self.new_series[*number as usize]].name == series.name
-                };
-                let (_, number) = *new
-                    .entry(hash, is_same, |(hash, _)| *hash)
-                    .or_insert_with(|| {
-                        let number = u32::try_from(self.new_series.len());
-                        self.new_series.push(at);
-                        (hash, number.expect("a batch has few series"))
-                    })
-                    .get();
-                NEW_SERIES_BASE + number
-            }));
-        }
-    }
-
-    /// Whether all has its id, and nothing refuses the batch.
-    fn is_complete(&self) -> bool {
-        self.refusal.is_none()
-            && self.new_series.is_empty()
-            && self.fields.iter().all(Option::is_some)
-    }
-
-    /// The ids, where those that were missing count up from `first`.
-    fn ids(&self, first: FirstIds) -> Ids {
-        let mut free = first.field..;
-        let field = |known: &Option<FieldId>| known.or_else(|| free.next());
-        Ids {
-            series: self
-                .series
-                .iter()
-                .map(|id| match id.checked_sub(NEW_SERIES_BASE) {
-                    Some(number) => first.series + number,
-                    None => *id,
-                })
-                .collect(),
-            fields: self.fields.iter().map(field).collect::<Option<_>>().expect("ids do not end"),
-        }
-    }
-}
-
-/// The one that stands first in the batch.
-fn first<'b>(
-    earlier: Option<(CellPosition, &'b str)>,
-    next: (CellPosition, &'b str),
-) -> (CellPosition, &'b str) {
-    earlier.filter(|earlier| earlier.0 <= next.0).unwrap_or(next)
 }

@@ -10,7 +10,7 @@ const BLOCKS_MAX: usize = 65_536;
 
 /// A bounded queue in write order.
 #[derive(Default)]
-pub(in crate::plane) struct Buffer {
+pub(super) struct Buffer {
     state: Mutex<State>,
     /// Held while blocks are stored, so that they are stored in order.
     flushing: Mutex<()>,
@@ -29,17 +29,17 @@ impl Buffer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(in crate::plane) fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.state().bytes
     }
 
     /// Takes nothing more: what it took before is stored by the next flush.
-    pub(in crate::plane) fn close(&self) {
+    pub(super) fn close(&self) {
         self.state().is_closed = true;
     }
 
     /// Takes `block` unless more than `bytes_max` would wait; one that is larger passes alone.
-    pub(in crate::plane) fn push(&self, block: NewBlock, bytes_max: usize) -> bool {
+    pub(super) fn push(&self, block: NewBlock, bytes_max: usize) -> bool {
         let mut state = self.state();
         let bytes = state.bytes + block.sealed.len();
         if state.is_closed
@@ -57,10 +57,7 @@ impl Buffer {
     ///
     /// # Errors
     /// [`Error::DiskFull`], and [`Error::Lost`] for any other error of `store`.
-    pub(in crate::plane) fn flush(
-        &self,
-        store: impl FnOnce(Vec<NewBlock>) -> Result<()>,
-    ) -> Result<()> {
+    pub(super) fn flush(&self, store: impl FnOnce(Vec<NewBlock>) -> Result<()>) -> Result<()> {
         let _order = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
         let blocks = std::mem::take(&mut self.state().waiting);
         if blocks.is_empty() {

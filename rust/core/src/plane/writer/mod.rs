@@ -1,22 +1,25 @@
-//! The write path: parse, name, group by entity, encode, seal, commit.
+//! Writes: parse, name, group by entity, encode, seal, commit.
 
 mod arrange;
-pub(super) mod buffer;
+mod buffer;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::Plane;
-use super::registry::Ids;
+use self::buffer::Buffer;
+use super::registry::{Registry, StoredIds};
+use super::sealed::SealedStore;
+use super::write_error::WriteResult;
 use crate::codec::encode_block;
 use crate::model::batch::{Batch, Block, NEW_SERIES_BASE};
-use crate::model::error::Error;
+use crate::model::error::Result;
 use crate::model::fault::Refusal;
 use crate::model::limits::WriteLimits;
 use crate::storage::seal::Kind;
 use crate::storage::store::{Counts, NewBlock};
 use crate::wire::Format;
 
-/// What became of a batch that was not refused.
+/// Outcome of a batch that was not refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     /// Records stored.
@@ -34,44 +37,31 @@ pub struct Written {
 pub enum Acknowledge {
     /// Once the batch is durable.
     Durable,
-    /// Once the batch waits in memory for the next [`Plane::flush`]; until then the process may
-    /// lose it.
+    /// Once the batch waits in memory for the next [`super::Plane::flush`]; until then the process
+    /// may lose it.
     Buffered {
         /// Sealed bytes that may wait. A single batch of more passes when nothing else waits.
         bytes_max: usize,
     },
 }
 
-/// Why nothing of a batch was stored.
-#[derive(Debug)]
-pub enum WriteError {
-    /// The contract refuses it.
-    Refused(Refusal),
-    /// The machine failed.
-    Failed(Error),
+/// Writes of one tenant, and the batches that were acknowledged before they are durable.
+///
+/// Invariant: the names of a block are stored before the block, and what was acknowledged before a
+/// durable batch is stored before it. No lock is held while a batch is parsed, encoded or sealed but
+/// those under which it looks up names and raw keys.
+pub(super) struct Writer {
+    sealed: Arc<SealedStore>,
+    registry: Arc<Registry>,
+    buffer: Buffer,
 }
 
-impl From<Refusal> for WriteError {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
+impl Writer {
+    pub(super) fn new(sealed: Arc<SealedStore>, registry: Arc<Registry>) -> Self {
+        Self { sealed, registry, buffer: Buffer::default() }
     }
-}
 
-impl From<Error> for WriteError {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
-}
-
-pub(super) type WriteResult<T> = Result<T, WriteError>;
-
-impl Plane {
-    /// Writes one batch as of the instant `ingest_ns`.
-    ///
-    /// # Errors
-    /// [`WriteError::Refused`] and nothing is stored; [`WriteError::Failed`] with the promises of
-    /// [`crate::storage::store::Store::append`].
-    pub fn write(
+    pub(super) fn write(
         &self,
         format: Format,
         body: &[u8],
@@ -79,17 +69,16 @@ impl Plane {
         ingest_ns: i64,
         acknowledge: Acknowledge,
     ) -> WriteResult<Written> {
-        let parsed = {
+        let mut batch = {
             // Fields that exist can be written again, also where the bound was lowered below them.
-            let field_count = self.names().catalog.field_count();
+            let field_count = self.registry.names().catalog.field_count();
             let tenant_fields_max = limits.tenant_fields_max.max(field_count);
             let limits = WriteLimits { tenant_fields_max, ..*limits };
-            let raw_keys = self.caches.raw_keys();
-            format.parse(body, &raw_keys, &limits, &self.tenant_key, ingest_ns)
+            let raw_keys = self.sealed.caches.raw_keys();
+            format.parse(body, &raw_keys, &limits, &self.sealed.tenant_key, ingest_ns)?
         };
-        let mut batch = parsed?;
-        let ids = self.resolve(&mut batch, limits)?;
-        self.caches.settle();
+        let ids = self.registry.resolve(&mut batch, limits)?;
+        self.sealed.caches.settle();
         let block = self.seal_block(&mut batch, &ids)?;
         let started = Instant::now();
         match acknowledge {
@@ -97,7 +86,7 @@ impl Plane {
             Acknowledge::Durable => {
                 // What was acknowledged before this batch is stored before it.
                 self.flush()?;
-                self.store.append(vec![block])?;
+                self.sealed.store.append(vec![block])?;
             }
             Acknowledge::Buffered { bytes_max } => {
                 if !self.buffer.push(block, bytes_max) {
@@ -113,7 +102,7 @@ impl Plane {
         })
     }
 
-    fn seal_block(&self, batch: &mut Batch, ids: &Ids) -> WriteResult<NewBlock> {
+    fn seal_block(&self, batch: &mut Batch, ids: &StoredIds) -> Result<NewBlock> {
         let mut counts = Counts {
             rows: u64::from(batch.accepted_count),
             rejected: batch.rejected_indices.len() as u64,
@@ -125,15 +114,15 @@ impl Plane {
             let block = self.block(batch, ids);
             let columns = block.tables.iter().flat_map(|table| &table.columns);
             counts.values = columns.map(|column| column.values.len() as u64).sum();
-            sealed = self.sealer.seal(Kind::LogBlock, &encode_block(&block)?)?;
+            sealed = self.sealed.sealer.seal(Kind::LogBlock, &encode_block(&block)?)?;
         }
         Ok(NewBlock { sealed, counts })
     }
 
     /// The rows of `batch` under stored ids, the rows of each entity side by side.
-    fn block(&self, batch: &mut Batch, ids: &Ids) -> Block {
+    fn block(&self, batch: &mut Batch, ids: &StoredIds) -> Block {
         let mut tables = std::mem::take(&mut batch.tables);
-        let names = self.names();
+        let names = self.registry.names();
         for table in &mut tables {
             for series in &mut table.series {
                 if *series >= NEW_SERIES_BASE {
@@ -146,5 +135,27 @@ impl Plane {
             arrange::by_entity(table, &names.catalog);
         }
         Block { ingest_ns: batch.ingest_ns, tables }
+    }
+
+    pub(super) fn flush(&self) -> Result<()> {
+        self.buffer.flush(|blocks| self.sealed.store.append(blocks))
+    }
+
+    pub(super) fn buffered_bytes(&self) -> usize {
+        self.buffer.bytes()
+    }
+
+    /// Stores what waits, as far as that goes, and lets nothing wait from then on.
+    pub(super) fn close(&self) {
+        // A write that is under way must not be acknowledged after the last flush.
+        self.buffer.close();
+        let _ = self.flush();
+    }
+}
+
+impl Drop for Writer {
+    /// The last chance of what waits; a caller that wants to know of a failure flushes before.
+    fn drop(&mut self) {
+        let _ = self.flush();
     }
 }

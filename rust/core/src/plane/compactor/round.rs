@@ -1,0 +1,163 @@
+//! One round: blocks of the log become segments of their days and a new checkpoint.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+
+use super::{Compacted, Compactor};
+use crate::model::batch::Table;
+use crate::model::error::Result;
+use crate::model::limits::ROUND_VALUES_MAX;
+use crate::plane::caches::recent::DecodedBlock;
+use crate::plane::follower::ALWAYS_NS;
+use crate::query::latest::Latest;
+use crate::storage::manifest::{Manifest, SegmentEntry};
+use crate::storage::segment::{
+    Representatives, SegmentWriter, Span, day_of, newest, sorted, split_by_day,
+};
+
+/// Blocks of the log that become segments together.
+struct Round {
+    blocks: Vec<DecodedBlock>,
+    /// Position of the last of them.
+    last: u64,
+}
+
+/// Rows by the day they lie in, then by the rank of their measurement.
+type Days<'t> = BTreeMap<i64, BTreeMap<u32, Vec<Cow<'t, Table>>>>;
+
+impl Round {
+    fn by_day(&self, representatives: &Representatives) -> Result<Days<'_>> {
+        let mut days = Days::default();
+        for table in self.blocks.iter().flat_map(|block| &*block.tables) {
+            let rank = representatives.rank(table)?;
+            for (day, table) in split_by_day(table) {
+                days.entry(day).or_default().entry(rank).or_default().push(table);
+            }
+        }
+        Ok(days)
+    }
+}
+
+impl Compactor {
+    /// Compacts the oldest blocks of the log.
+    pub(super) fn compact_log(&self, done: &mut Compacted) -> Result<()> {
+        let manifest = self.follower.manifest();
+        let round = self.take_round(manifest.compacted)?;
+        let representatives = Representatives::new(&self.registry.names().catalog);
+        let mut next = (*manifest).clone();
+        next.compacted = round.last;
+        let ingest_ns = round.blocks.iter().map(|block| block.ingest_ns);
+        next.last_ingest_ns = ingest_ns.fold(next.last_ingest_ns, i64::max);
+        let days = round.by_day(&representatives)?;
+        done.blocks += round.blocks.len() as u64;
+        let mut latest = self.follower.checkpoint(&manifest)?;
+        for (day, measurements) in days {
+            let tables = measurements.into_values().map(|tables| {
+                let spans: Vec<_> = tables.iter().map(|table| Span::whole(table)).collect();
+                sorted(&spans, &representatives)
+            });
+            let tables = tables.collect::<Result<Vec<_>>>()?;
+            for table in &tables {
+                // What is older than an entity's newest row changes nothing.
+                let newest = newest(table, &representatives)?;
+                latest.apply(&newest, &ALWAYS_NS, &self.registry.names().catalog);
+            }
+            let entry = self.write_segment(day, &tables, &representatives, next.last_ingest_ns)?;
+            next.rows += entry.rows;
+            next.values += entry.values;
+            done.bytes_written += entry.bytes;
+            next.insert(entry);
+        }
+        self.write_checkpoint(&latest, &mut next, &representatives, done)?;
+        self.replace(&manifest, next)
+    }
+
+    /// Blocks behind position `after` that were followed, [`ROUND_VALUES_MAX`] values and no more
+    /// sealed ones than are read at a time.
+    fn take_round(&self, after: u64) -> Result<Round> {
+        let followed = self.follower.position();
+        let mut round = Round { blocks: Vec::new(), last: after };
+        let mut sealed = None;
+        let mut values = 0;
+        for sequence in after + 1..=followed {
+            let recent = self.sealed.caches.recent().get(sequence);
+            let block = if let Some(block) = recent {
+                block
+            } else {
+                if sealed.is_none() {
+                    sealed = Some(self.sealed.store.log_after(round.last)?.into_iter());
+                }
+                let found = sealed.iter_mut().flatten().find(|entry| entry.sequence == sequence);
+                let Some(entry) = found else { break };
+                self.sealed.open_block(&entry)?.into()
+            };
+            let columns = block.tables.iter().flat_map(|table| &table.columns);
+            values += columns.map(|column| column.values.len()).sum::<usize>();
+            round.blocks.push(block);
+            round.last = sequence;
+            if values >= ROUND_VALUES_MAX {
+                break;
+            }
+        }
+        Ok(round)
+    }
+
+    /// Writes the newest rows that lie in the days of `next`, and names them there.
+    pub(super) fn write_checkpoint(
+        &self,
+        latest: &Latest,
+        next: &mut Manifest,
+        representatives: &Representatives,
+        done: &mut Compacted,
+    ) -> Result<()> {
+        let days: HashSet<i64> = next.segments.iter().map(|entry| entry.day).collect();
+        let mut measurements = BTreeMap::new();
+        for (_, table) in latest.tables() {
+            if let Some(series) = table.any_series() {
+                measurements.insert(representatives.rank_of(series)?, table);
+            }
+        }
+        let mut writer = None;
+        for table in measurements.into_values() {
+            let rows = table.rows(|time_ns| days.contains(&day_of(time_ns)));
+            if rows.row_count() > 0 {
+                let writer = match &mut writer {
+                    Some(writer) => writer,
+                    None => {
+                        writer.insert(self.begin_segment(representatives, next.last_ingest_ns)?)
+                    }
+                };
+                writer.write_measurement(&sorted(&[Span::whole(&rows)], representatives)?)?;
+            }
+        }
+        next.checkpoint = match writer {
+            Some(writer) => SegmentEntry::new(0, &writer.finish()?),
+            None => SegmentEntry::default(),
+        };
+        done.bytes_written += next.checkpoint.bytes;
+        Ok(())
+    }
+
+    /// Writes a segment of a table of each measurement, all sorted, by their rank.
+    fn write_segment(
+        &self,
+        day: i64,
+        tables: &[Table],
+        representatives: &Representatives,
+        ingest_ns: i64,
+    ) -> Result<SegmentEntry> {
+        let mut writer = self.begin_segment(representatives, ingest_ns)?;
+        for table in tables {
+            writer.write_measurement(table)?;
+        }
+        Ok(SegmentEntry::new(day, &writer.finish()?))
+    }
+
+    pub(super) fn begin_segment<'l>(
+        &'l self,
+        representatives: &'l Representatives,
+        ingest_ns: i64,
+    ) -> Result<SegmentWriter<'l>> {
+        SegmentWriter::begin(&*self.sealed.store, &self.sealed.sealer, representatives, ingest_ns)
+    }
+}

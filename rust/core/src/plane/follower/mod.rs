@@ -1,0 +1,246 @@
+//! Follows the log: names first registered elsewhere, then the blocks that use them.
+
+mod state;
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use self::state::State;
+pub(super) use self::state::{ALWAYS_NS, Snapshot};
+use super::caches::Caches;
+use super::registry::{Names, Registry};
+use super::sealed::SealedStore;
+use crate::model::batch::Block;
+use crate::model::catalog::Catalog;
+use crate::model::error::{Error, Result};
+use crate::query::latest::Latest;
+use crate::storage::manifest::Manifest;
+use crate::storage::seal::Kind;
+use crate::storage::store::{LogEntry, View};
+
+/// How often a read starts anew that compaction overtook.
+pub(super) const VIEWS_MAX: usize = 100;
+
+pub(super) const MISSING: Error = Error::Corrupt { what: "a segment that is missing" };
+
+/// Contents of a plane as this process knows them, and how far it has followed the log.
+///
+/// Invariant: the state holds the blocks up to [`Cursor::log`] and the manifest of
+/// [`Cursor::generation`], and the registry every name in them. Locks of its own never leave it, but
+/// for [`Newest`], which takes the registry's first: so nobody above can take them in another order.
+pub(super) struct Follower {
+    sealed: Arc<SealedStore>,
+    registry: Arc<Registry>,
+    /// Held while the log is followed, so that blocks are applied once and in order; taken before
+    /// the registry's locks, and these before `state`.
+    cursor: Mutex<Cursor>,
+    state: RwLock<State>,
+}
+
+#[derive(Default)]
+struct Cursor {
+    /// Position of the last block applied.
+    log: u64,
+    /// Generation of the manifest.
+    generation: u64,
+}
+
+/// The newest sample of each entity and the names behind them. While it lives, nothing is applied
+/// and no name noted.
+pub(super) struct Newest<'f> {
+    names: RwLockReadGuard<'f, Names>,
+    state: RwLockReadGuard<'f, State>,
+    caches: &'f Caches,
+}
+
+/// Contents that decide when the next compaction is due.
+pub(super) struct Backlog {
+    pub(super) manifest: Arc<Manifest>,
+    /// Seconds that rows are kept, 0 for ever.
+    pub(super) retention_seconds: u64,
+    /// Ingest instant of the log's oldest block.
+    pub(super) oldest_ingest_ns: Option<i64>,
+}
+
+impl Follower {
+    pub(super) fn new(sealed: Arc<SealedStore>, registry: Arc<Registry>) -> Self {
+        Self { sealed, registry, cursor: Mutex::default(), state: RwLock::default() }
+    }
+
+    // A poisoned lock is taken over: each change below it is complete before anything can panic, or
+    // is redone from the log.
+    fn cursor(&self) -> MutexGuard<'_, Cursor> {
+        self.cursor.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Applies everything committed by any process so far. On an error the part that was applied before
+    /// stays, and the next call goes on from there.
+    pub(super) fn follow(&self) -> Result<()> {
+        self.follow_log()?;
+        self.sealed.caches.settle();
+        Ok(())
+    }
+
+    fn follow_log(&self) -> Result<()> {
+        let mut cursor = self.cursor();
+        let mut overtaken = None;
+        loop {
+            let view = self.sealed.store.view(cursor.log, cursor.generation)?;
+            if self.state().retention_seconds != view.retention_seconds {
+                self.state_mut().retention_seconds = view.retention_seconds;
+            }
+            match self.apply_manifest(&mut cursor, &view) {
+                // A segment was replaced before it was read: the next view has the newer one.
+                Err(Error::Stale) if overtaken == Some(view.generation) => return Err(MISSING),
+                Err(Error::Stale) => {
+                    overtaken = Some(view.generation);
+                    continue;
+                }
+                outcome => outcome?,
+            }
+            if view.entries.is_empty() {
+                return Ok(());
+            }
+            self.apply_entries(&mut cursor, &view.entries)?;
+        }
+    }
+
+    fn apply_manifest(&self, cursor: &mut Cursor, view: &View) -> Result<()> {
+        let Some(sealed) = &view.manifest else { return Ok(()) };
+        let manifest = Manifest::decode(&self.sealed.sealer.open(Kind::Manifest, sealed)?)?;
+        if (manifest.generation, manifest.compacted) != (view.generation, view.compacted) {
+            return Err(Error::Corrupt { what: "the manifest" });
+        }
+        let mut checkpoint = None;
+        if cursor.log < manifest.compacted {
+            // Blocks that were not applied here are gone from the log: their rows are in segments.
+            self.registry.follow()?;
+            checkpoint = Some(self.checkpoint(&manifest)?);
+        }
+        let names = self.registry.names();
+        let mut state = self.state_mut();
+        if let Some(latest) = checkpoint {
+            state.restart(latest, &manifest, &names.catalog);
+            cursor.log = manifest.compacted;
+        }
+        self.sealed.caches.recent().forget_until(manifest.compacted);
+        state.replace_manifest(manifest);
+        cursor.generation = view.generation;
+        Ok(())
+    }
+
+    fn apply_entries(&self, cursor: &mut Cursor, entries: &[LogEntry]) -> Result<()> {
+        // The names of a block were registered before it, so they are there by now.
+        self.registry.follow()?;
+        let blocks = entries.iter().map(|entry| self.sealed.open_block(entry));
+        let blocks = blocks.collect::<Result<Vec<Block>>>()?;
+        let names = self.registry.names();
+        let mut state = self.state_mut();
+        for (entry, block) in entries.iter().zip(blocks) {
+            state.apply(entry.sequence, &block, &names.catalog);
+            self.sealed.caches.recent().push(entry.sequence, block);
+        }
+        state.latest.sort(&names.catalog);
+        cursor.log = entries.last().map_or(cursor.log, |entry| entry.sequence);
+        Ok(())
+    }
+
+    /// The newest samples as of the position that `manifest` reaches to.
+    ///
+    /// # Errors
+    /// [`Error::Stale`] where the checkpoint is gone, [`Error::Corrupt`], [`Error::Io`].
+    pub(super) fn checkpoint(&self, manifest: &Manifest) -> Result<Latest> {
+        let mut latest = Latest::default();
+        if manifest.checkpoint.bytes == 0 {
+            return Ok(latest);
+        }
+        let segment = self.sealed.open_segment(&manifest.checkpoint)?;
+        for index in 0..segment.blocks().len() {
+            let block = segment.block(&*self.sealed.store, index)?;
+            let names = self.registry.names();
+            for table in &block.tables {
+                latest.apply(table, &ALWAYS_NS, &names.catalog);
+            }
+        }
+        Ok(latest)
+    }
+
+    /// Position of the last block applied.
+    pub(super) fn position(&self) -> u64 {
+        self.cursor().log
+    }
+
+    /// Generation of the manifest applied.
+    pub(super) fn generation(&self) -> u64 {
+        self.cursor().generation
+    }
+
+    pub(super) fn manifest(&self) -> Arc<Manifest> {
+        Arc::clone(&self.state().manifest)
+    }
+
+    /// The instant at `now_ns` before which rows are no longer kept.
+    pub(super) fn kept_from_ns(&self, now_ns: i64) -> i64 {
+        self.state().kept_from_ns(now_ns)
+    }
+
+    /// The instant a read is made at whose clock says `clock_ns`.
+    pub(super) fn read_instant(&self, clock_ns: i64) -> i64 {
+        self.state().read_instant(clock_ns)
+    }
+
+    /// How far the last ingest instant lies ahead of `clock_ns`, 0 where reads follow it.
+    pub(super) fn ingest_lead_ns(&self, clock_ns: i64) -> i64 {
+        self.state().ingest_lead_ns(clock_ns)
+    }
+
+    /// Seconds that rows are kept, 0 for ever.
+    pub(super) fn retention_seconds(&self) -> u64 {
+        self.state().retention_seconds
+    }
+
+    pub(super) fn backlog(&self) -> Backlog {
+        let state = self.state();
+        Backlog {
+            manifest: Arc::clone(&state.manifest),
+            retention_seconds: state.retention_seconds,
+            oldest_ingest_ns: state.oldest_ingest_ns(),
+        }
+    }
+
+    pub(super) fn newest(&self) -> Newest<'_> {
+        Newest { names: self.registry.names(), state: self.state(), caches: &self.sealed.caches }
+    }
+
+    /// The segments, and the blocks of the log with a row in `range_ns`, perhaps some without.
+    pub(super) fn snapshot(&self, range_ns: &Range<i64>) -> Snapshot {
+        self.state().snapshot(range_ns, &self.sealed.caches)
+    }
+}
+
+impl<'f> Newest<'f> {
+    pub(super) fn latest(&self) -> &Latest {
+        &self.state.latest
+    }
+
+    pub(super) fn catalog(&self) -> &Catalog {
+        &self.names.catalog
+    }
+
+    /// A snapshot as [`Follower::snapshot`] makes it, with the names alone still lent.
+    pub(super) fn into_snapshot(
+        self,
+        range_ns: &Range<i64>,
+    ) -> (RwLockReadGuard<'f, Names>, Snapshot) {
+        let snapshot = self.state.snapshot(range_ns, self.caches);
+        (self.names, snapshot)
+    }
+}

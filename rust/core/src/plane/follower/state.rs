@@ -1,0 +1,145 @@
+//! Contents of a plane as of a position in its log. Nothing here locks or reads the store.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::model::batch::{Block, Table};
+use crate::model::catalog::Catalog;
+use crate::model::time::SECOND_NS;
+use crate::plane::caches::Caches;
+use crate::query::latest::Latest;
+use crate::storage::manifest::{Manifest, SegmentEntry};
+use crate::storage::segment::day_of;
+
+/// Every instant: nothing is filtered out of the newest samples.
+pub(in crate::plane) const ALWAYS_NS: Range<i64> = i64::MIN..i64::MAX;
+
+/// How far an ingest instant may lie ahead of the clock for reads to follow it: a clock that is set
+/// right steps back by no more, and one that was wrong must not decide for long what is now.
+const LEAD_FOLLOWED_NS: i64 = 5 * SECOND_NS;
+
+/// Newest samples, segments and blocks of the log, all as of one position.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) latest: Latest,
+    pub(super) manifest: Arc<Manifest>,
+    /// Seconds that rows are kept, 0 for ever.
+    pub(super) retention_seconds: u64,
+    /// The blocks behind [`Manifest::compacted`].
+    log: Vec<LogBlock>,
+    /// Greatest ingest instant applied, before which no read is made.
+    last_ingest_ns: Option<i64>,
+}
+
+/// Times of a block of the log.
+struct LogBlock {
+    sequence: u64,
+    ingest_ns: i64,
+    min_time_ns: i64,
+    max_time_ns: i64,
+}
+
+/// The stored rows that a read must look at, in write order: segments, stored blocks, recent ones.
+pub(in crate::plane) struct Snapshot {
+    pub(in crate::plane) manifest: Arc<Manifest>,
+    /// Positions of blocks that are no longer in memory.
+    pub(in crate::plane) stored: Vec<u64>,
+    pub(in crate::plane) recent: Vec<Arc<[Table]>>,
+}
+
+impl Snapshot {
+    /// The segments that may have a row in `times_ns`.
+    pub(in crate::plane) fn segments_in(
+        &self,
+        times_ns: &Range<i64>,
+    ) -> impl Iterator<Item = &SegmentEntry> {
+        self.manifest.segments.iter().filter(|entry| entry.overlaps(times_ns))
+    }
+}
+
+impl State {
+    /// Adds a block of the log behind all others. The newest samples are to be sorted afterwards.
+    pub(super) fn apply(&mut self, sequence: u64, block: &Block, catalog: &Catalog) {
+        for table in &block.tables {
+            self.latest.apply(table, &ALWAYS_NS, catalog);
+        }
+        let times_ns = || block.tables.iter().flat_map(|table| &table.times_ns);
+        if let (Some(min), Some(max)) = (times_ns().min(), times_ns().max()) {
+            let (min_time_ns, max_time_ns, ingest_ns) = (*min, *max, block.ingest_ns);
+            self.log.push(LogBlock { sequence, ingest_ns, min_time_ns, max_time_ns });
+        }
+        self.last_ingest_ns = self.last_ingest_ns.max(Some(block.ingest_ns));
+    }
+
+    /// Takes up the newest samples as of `manifest`, where blocks were compacted unseen.
+    pub(super) fn restart(&mut self, latest: Latest, manifest: &Manifest, catalog: &Catalog) {
+        self.latest = latest;
+        self.latest.sort(catalog);
+        self.last_ingest_ns = self.last_ingest_ns.max(Some(manifest.last_ingest_ns));
+    }
+
+    /// Puts `manifest` in the place of the one before, and forgets what is in its segments or gone.
+    pub(super) fn replace_manifest(&mut self, manifest: Manifest) {
+        self.log.retain(|block| block.sequence > manifest.compacted);
+        self.forget_dropped(&manifest);
+        self.manifest = Arc::new(manifest);
+    }
+
+    /// Forgets the newest samples of days that retention removed: what is gone for a process that
+    /// opens the store now is gone for this one. Those that may be in the log stay.
+    fn forget_dropped(&mut self, manifest: &Manifest) {
+        let days: HashSet<i64> = manifest.segments.iter().map(|entry| entry.day).collect();
+        let first_ns = self.log.iter().map(|block| block.min_time_ns).min();
+        let last_ns = self.log.iter().map(|block| block.max_time_ns).max();
+        let logged = first_ns.zip(last_ns).map(|(first_ns, last_ns)| first_ns..=last_ns);
+        let is_logged = |time_ns| logged.as_ref().is_some_and(|times| times.contains(&time_ns));
+        self.latest.retain(|time_ns| days.contains(&day_of(time_ns)) || is_logged(time_ns));
+    }
+
+    /// The instant at `now_ns` before which rows are no longer kept.
+    pub(super) fn kept_from_ns(&self, now_ns: i64) -> i64 {
+        match self.retention_seconds {
+            0 => i64::MIN,
+            seconds => {
+                let kept_ns = i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(SECOND_NS);
+                now_ns.saturating_sub(kept_ns)
+            }
+        }
+    }
+
+    pub(super) fn read_instant(&self, clock_ns: i64) -> i64 {
+        let followed_until_ns = clock_ns.saturating_add(LEAD_FOLLOWED_NS);
+        let is_followed = |ingest_ns: &i64| *ingest_ns <= followed_until_ns;
+        let last_ns = match self.last_ingest_ns {
+            // A clock was wrong: rows written by a better one are among the last blocks.
+            Some(last_ns) if !is_followed(&last_ns) => {
+                self.log.iter().map(|block| block.ingest_ns).filter(is_followed).max()
+            }
+            last_ns => last_ns,
+        };
+        last_ns.map_or(clock_ns, |last_ns| clock_ns.max(last_ns.saturating_add(1)))
+    }
+
+    pub(super) fn ingest_lead_ns(&self, clock_ns: i64) -> i64 {
+        let last_ns = self.last_ingest_ns.unwrap_or(i64::MIN);
+        Some(last_ns.saturating_sub(clock_ns)).filter(|lead| *lead > LEAD_FOLLOWED_NS).unwrap_or(0)
+    }
+
+    /// Ingest instant of the log's oldest block.
+    pub(super) fn oldest_ingest_ns(&self) -> Option<i64> {
+        self.log.iter().map(|block| block.ingest_ns).min()
+    }
+
+    /// The segments, and the blocks of the log with a row in `range_ns`, perhaps some without.
+    pub(super) fn snapshot(&self, range_ns: &Range<i64>, caches: &Caches) -> Snapshot {
+        let overlaps = |block: &&LogBlock| {
+            block.max_time_ns >= range_ns.start && block.min_time_ns < range_ns.end
+        };
+        let mut stored: Vec<u64> =
+            self.log.iter().filter(overlaps).map(|block| block.sequence).collect();
+        let recent = caches.recent().newest_of(&stored);
+        stored.truncate(stored.len() - recent.len());
+        Snapshot { manifest: Arc::clone(&self.manifest), stored, recent }
+    }
+}

@@ -1,0 +1,81 @@
+//! Newest samples: out of memory, or as they were where something newer hides the past.
+
+use std::ops::Range;
+
+use super::Reader;
+use crate::model::catalog::Catalog;
+use crate::model::error::Result;
+use crate::model::json::{self, Chunks};
+use crate::query::latest::{Latest, LatestView};
+
+impl Reader {
+    pub(in crate::plane) fn with_latest<R>(
+        &self,
+        as_of_ns: i64,
+        freshness_ns: i64,
+        measurement: Option<&str>,
+        now_ns: i64,
+        lend: impl FnOnce(LatestView<'_>) -> R,
+    ) -> Result<R> {
+        let mut lend = Some(lend);
+        self.retrying(|| {
+            self.follower.follow()?;
+            let kept_from_ns = self.follower.kept_from_ns(now_ns);
+            let start_ns = as_of_ns.saturating_sub(freshness_ns).max(kept_from_ns);
+            self.lend_latest(start_ns..as_of_ns, measurement, &mut lend)
+        })
+    }
+
+    fn lend_latest<R>(
+        &self,
+        range_ns: Range<i64>,
+        measurement: Option<&str>,
+        lend: &mut Option<impl FnOnce(LatestView<'_>) -> R>,
+    ) -> Result<R> {
+        let mut lend = |latest: &Latest, catalog: &Catalog, range_ns| {
+            let lend = lend.take().expect("a read that was answered is not repeated");
+            Ok(lend(LatestView { latest, catalog, range_ns }))
+        };
+        let newest = self.follower.newest();
+        let catalog = newest.catalog();
+        let measurement = match measurement.map(|name| catalog.measurement(name)) {
+            // A measurement nobody wrote has no newest sample.
+            Some(None) => return lend(&Latest::default(), catalog, range_ns),
+            Some(known) => known,
+            None => None,
+        };
+        let newest_ns = newest.latest().newest_ns(measurement);
+        if newest_ns.is_none_or(|newest_ns| newest_ns < range_ns.end) {
+            return lend(newest.latest(), catalog, range_ns);
+        }
+        // Something newer hides the past: look the window up as it was.
+        let (names, snapshot) = newest.into_snapshot(&range_ns);
+        let latest = self.latest_within(&snapshot, measurement, &range_ns, &names.catalog)?;
+        lend(&latest, &names.catalog, range_ns)
+    }
+
+    pub(in crate::plane) fn latest_json(
+        &self,
+        as_of_ns: i64,
+        freshness_ns: i64,
+        measurement: Option<&str>,
+        now_ns: i64,
+    ) -> Result<Vec<Vec<u8>>> {
+        self.with_latest(as_of_ns, freshness_ns, measurement, now_ns, |view| {
+            let mut chunks = Chunks::default();
+            let out = chunks.open();
+            out.extend_from_slice(b"{\"as_of_utc\":");
+            json::write_time(out, as_of_ns);
+            out.extend_from_slice(b",\"tenant_key\":");
+            json::write_string(out, &self.sealed.tenant_key);
+            out.extend_from_slice(b",\"entities\":[");
+            for index in view.measurements(measurement) {
+                if let Some(table) = view.latest.table(index) {
+                    table.write_entities(&mut chunks, view.range_ns.clone(), view.catalog);
+                }
+            }
+            chunks.open().extend_from_slice(b"]}");
+            chunks.finish()
+        })
+    }
+}

@@ -1,0 +1,51 @@
+//! Counters of a plane.
+
+use std::path::Path;
+
+use super::Reader;
+use crate::model::error::Result;
+use crate::storage::manifest::SegmentEntry;
+use crate::storage::store::{Counts, LmdbStore, Peeked};
+
+/// Counters of a plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stats {
+    /// Records, values and batches written since the plane was made.
+    pub counts: Counts,
+    /// Distinct (measurement, tag set).
+    pub series: u64,
+    /// Rows that are stored now: retention removes some.
+    pub stored_rows: u64,
+    /// Values that are stored now.
+    pub stored_values: u64,
+    /// Segments.
+    pub segments: u64,
+    /// Bytes on disk, the store's own included.
+    pub stored_bytes: u64,
+}
+
+impl Stats {
+    pub(in crate::plane) fn peek(directory: &Path) -> Result<Self> {
+        let Peeked { counts, series, segments, stored_bytes } = LmdbStore::peek(directory)?;
+        let (stored_rows, stored_values) = (counts.rows, counts.values);
+        Ok(Self { counts, series, stored_rows, stored_values, segments, stored_bytes })
+    }
+}
+
+impl Reader {
+    pub(in crate::plane) fn stats(&self) -> Result<Stats> {
+        self.follower.follow()?;
+        let counts = self.sealed.store.counts()?;
+        let manifest = self.follower.manifest();
+        let in_segments = |of: fn(&SegmentEntry) -> u64| manifest.segments.iter().map(of).sum();
+        let held = |ever: u64, left: u64, now: u64| ever.saturating_sub(left) + now;
+        Ok(Stats {
+            counts,
+            series: self.registry.names().catalog.series_count() as u64,
+            stored_rows: held(counts.rows, manifest.rows, in_segments(|entry| entry.rows)),
+            stored_values: held(counts.values, manifest.values, in_segments(|entry| entry.values)),
+            segments: manifest.segments.len() as u64,
+            stored_bytes: self.sealed.store.stored_bytes()?,
+        })
+    }
+}

@@ -1,0 +1,127 @@
+//! Names of a batch looked up among those that are known.
+
+use hashbrown::HashTable;
+
+use crate::model::batch::{Batch, CellPosition, NEW_SERIES_BASE, NewSeries};
+use crate::model::catalog::Catalog;
+use crate::model::fault::Refusal;
+use crate::model::limits::WriteLimits;
+use crate::model::names::{self, FieldId, SeriesId};
+use crate::storage::store::FirstIds;
+
+/// Stored ids of what a batch names by its own numbers.
+#[derive(Default)]
+pub(in crate::plane) struct StoredIds {
+    /// By index into [`Batch::new_series`].
+    pub(in crate::plane) series: Vec<SeriesId>,
+    /// By index into [`Batch::fields`].
+    pub(in crate::plane) fields: Vec<FieldId>,
+}
+
+/// The names of a batch, those that are known and those that are not.
+pub(super) struct Lookup {
+    /// Pages of names that were known.
+    pub(super) pages: u64,
+    /// The id of each series, or [`NEW_SERIES_BASE`] and its index in `new_series`.
+    series: Vec<SeriesId>,
+    /// Indices into [`Batch::new_series`]; each name once.
+    pub(super) new_series: Vec<usize>,
+    pub(super) fields: Vec<Option<FieldId>>,
+    /// Why the batch is refused, as far as it is known from these names.
+    pub(super) refusal: Option<Refusal>,
+}
+
+impl Lookup {
+    /// The names of `batch` among those of `catalog`, which are on `pages`.
+    pub(super) fn new(batch: &Batch, pages: u64, catalog: &Catalog, limits: &WriteLimits) -> Self {
+        let conflict = batch.conflict.as_ref();
+        let mut conflict = conflict.map(|conflict| (conflict.at, conflict.field.as_str()));
+        let measurements: Vec<_> =
+            batch.measurements.iter().map(|name| catalog.measurement(name)).collect();
+        let mut fields = Vec::with_capacity(batch.fields.len());
+        for field in &batch.fields {
+            let measurement = measurements[field.table as usize];
+            let known = measurement.and_then(|index| catalog.find_field(index, &field.name));
+            if known.is_some_and(|(_, field_type)| field_type != field.field_type) {
+                conflict = Some(first(conflict, (field.first, field.name.as_str())));
+            }
+            fields.push(known.map(|(id, _)| id));
+        }
+        let refusal = conflict.map(|(_, field)| Refusal::TypeConflict { field: field.to_owned() });
+        let (series, new_series) = (Vec::new(), Vec::new());
+        let mut lookup = Self { pages, series, new_series, fields, refusal };
+        lookup.look_up_series(&batch.new_series, catalog);
+        if lookup.refusal.is_none() {
+            lookup.refusal = lookup.full(batch, catalog, limits);
+        }
+        lookup
+    }
+
+    /// The refusal of a batch whose new names would take the tenant past a bound. Names that exist
+    /// are no new ones, however many there are.
+    fn full(&self, batch: &Batch, catalog: &Catalog, limits: &WriteLimits) -> Option<Refusal> {
+        let passes = |known: usize, new: usize, max: usize| new > 0 && known + new > max;
+        let series = self.new_series.iter().map(|index| &batch.new_series[*index]);
+        let new = series.map(|series| names::counted(series.name.as_bytes().len())).sum();
+        if passes(catalog.counted_series(), new, limits.tenant_series_max) {
+            return Some(Refusal::TenantFull { field: "tags" });
+        }
+        let missing = batch.fields.iter().zip(&self.fields).filter(|(_, known)| known.is_none());
+        let new = missing.map(|(field, _)| names::counted(field.name.len())).sum();
+        let is_full = batch.has_excess_fields
+            || passes(catalog.counted_fields(), new, limits.tenant_fields_max);
+        is_full.then_some(Refusal::TenantFull { field: "fields" })
+    }
+
+    fn look_up_series(&mut self, wanted: &[NewSeries], catalog: &Catalog) {
+        let mut new: HashTable<(u64, u32)> = HashTable::with_capacity(wanted.len());
+        self.series.reserve(wanted.len());
+        for (index, series) in wanted.iter().enumerate() {
+            let hash = catalog.hash_of(&series.name);
+            let known = catalog.find_series(hash, &series.name);
+            self.series.push(known.unwrap_or_else(|| {
+                let is_same = |(other, number): &(u64, u32)| {
+                    hash == *other && wanted[self.new_series[*number as usize]].name == series.name
+                };
+                let (_, number) = *new
+                    .entry(hash, is_same, |(hash, _)| *hash)
+                    .or_insert_with(|| {
+                        let number = u32::try_from(self.new_series.len());
+                        self.new_series.push(index);
+                        (hash, number.expect("a batch has few series"))
+                    })
+                    .get();
+                NEW_SERIES_BASE + number
+            }));
+        }
+    }
+
+    /// Tells if every name has its id, and nothing refuses the batch.
+    pub(super) fn is_complete(&self) -> bool {
+        self.refusal.is_none()
+            && self.new_series.is_empty()
+            && self.fields.iter().all(Option::is_some)
+    }
+
+    /// The ids, where those that were missing count up from `first`.
+    pub(super) fn ids(&self, first: FirstIds) -> StoredIds {
+        let mut free = first.field..;
+        let field = |known: &Option<FieldId>| known.or_else(|| free.next());
+        let series = |id: &SeriesId| match id.checked_sub(NEW_SERIES_BASE) {
+            Some(number) => first.series + number,
+            None => *id,
+        };
+        StoredIds {
+            series: self.series.iter().map(series).collect(),
+            fields: self.fields.iter().map(field).collect::<Option<_>>().expect("ids do not end"),
+        }
+    }
+}
+
+/// The one that stands first in the batch.
+fn first<'b>(
+    earlier: Option<(CellPosition, &'b str)>,
+    next: (CellPosition, &'b str),
+) -> (CellPosition, &'b str) {
+    earlier.filter(|earlier| earlier.0 <= next.0).unwrap_or(next)
+}

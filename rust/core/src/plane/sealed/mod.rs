@@ -1,0 +1,89 @@
+//! The store of one tenant together with the key of all that lies in it and the caches of what was
+//! read. Everything above reads and writes stored bytes through it.
+
+mod directory;
+mod segments;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::caches::Caches;
+use crate::codec::decode_block;
+use crate::model::batch::Block;
+use crate::model::error::Result;
+use crate::storage::manifest::SegmentEntry;
+use crate::storage::seal::{self, DataKey, Kind, Sealer, random_plane_id};
+use crate::storage::segment::Segment;
+use crate::storage::store::{LmdbStore, LogEntry, MemoryStore, Store};
+
+/// Blocks read in one go: bounds memory and the time a read transaction stays open.
+const BLOCKS_PER_READ: usize = 256;
+
+/// A store, the sealer of its bytes, and whose they are. It has no lock but those of the caches, under
+/// which nothing waits, so whoever holds another may call it.
+pub(super) struct SealedStore {
+    pub(super) tenant_key: String,
+    pub(super) store: Box<dyn Store>,
+    pub(super) sealer: Sealer,
+    pub(super) caches: Arc<Caches>,
+}
+
+/// Makes an empty store in `directory` with a data key of its own, wrapped by `master_key`.
+pub(super) fn create(directory: &Path, master_key: &[u8; 32]) -> Result<()> {
+    directory::make(directory)?;
+    let data_key = DataKey::random()?;
+    let wrapped = seal::wrap(master_key, &random_plane_id()?, &data_key)?;
+    LmdbStore::create(directory)?;
+    // The key comes last: a plane without one was never acknowledged and cannot be opened.
+    directory::write_key(directory, &wrapped)
+}
+
+/// The store in `directory` and its sealer.
+pub(super) fn open(directory: &Path, master_key: &[u8; 32]) -> Result<(LmdbStore, Sealer)> {
+    let (plane_id, data_key) = seal::unwrap(master_key, &directory::read_key(directory)?)?;
+    let store = LmdbStore::open(directory)?;
+    Ok((store, Sealer::new(&data_key, plane_id)))
+}
+
+impl SealedStore {
+    pub(super) fn open(directory: &Path, master_key: &[u8; 32], tenant_key: &str) -> Result<Self> {
+        let (store, sealer) = open(directory, master_key)?;
+        Ok(Self::new(tenant_key, Box::new(store), sealer))
+    }
+
+    /// One that lives and dies with the process, sealed like any other.
+    pub(super) fn in_memory(tenant_key: &str) -> Result<Self> {
+        let sealer = Sealer::new(&DataKey::random()?, random_plane_id()?);
+        Ok(Self::new(tenant_key, Box::<MemoryStore>::default(), sealer))
+    }
+
+    fn new(tenant_key: &str, store: Box<dyn Store>, sealer: Sealer) -> Self {
+        Self { tenant_key: tenant_key.to_owned(), store, sealer, caches: Caches::new() }
+    }
+
+    /// The content of a block of the log.
+    pub(super) fn open_block(&self, entry: &LogEntry) -> Result<Block> {
+        decode_block(&self.sealer.open(Kind::LogBlock, &entry.sealed)?)
+    }
+
+    /// Hands the encoded content of these blocks of the log to `visit`, in order. It ends at the
+    /// next block once the store is closed.
+    pub(super) fn visit_log(
+        &self,
+        sequences: &[u64],
+        mut visit: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        for chunk in sequences.chunks(BLOCKS_PER_READ) {
+            for entry in self.store.log_get(chunk)? {
+                self.store.check_open()?;
+                visit(&self.sealer.open(Kind::LogBlock, &entry.sealed)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The segment of an entry of the manifest, its index read anew.
+    pub(super) fn open_segment(&self, entry: &SegmentEntry) -> Result<Segment> {
+        Segment::open(&*self.store, &self.sealer, &entry.id, entry.bytes)
+    }
+}

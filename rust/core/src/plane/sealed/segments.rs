@@ -1,0 +1,112 @@
+//! Segments as reads look at them: each is opened once, and the parts used last stay in memory.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::SealedStore;
+use crate::codec::{BlockReader, decode_block};
+use crate::model::batch::Table;
+use crate::model::catalog::Catalog;
+use crate::model::error::{Error, Result};
+use crate::plane::caches::open_segments::OpenSegment;
+use crate::query::{Collector, Selection};
+use crate::storage::manifest::SegmentEntry;
+use crate::storage::segment::{BlockEntry, HOUR_NS, Part, hour_of};
+
+impl SealedStore {
+    /// The segment of an entry of the manifest. `catalog` is lent, because whoever holds the names
+    /// must not ask for them again: a writer that waits in between would stop both.
+    ///
+    /// # Errors
+    /// [`Error::Stale`] where it is gone, [`Error::Corrupt`], [`Error::Closed`], [`Error::Io`]; so do
+    /// the others.
+    pub(in crate::plane) fn segment(
+        &self,
+        entry: &SegmentEntry,
+        catalog: &Catalog,
+    ) -> Result<Arc<OpenSegment>> {
+        let cache = &self.caches.open_segments.segments;
+        if let Some(open) = cache.get(&entry.id) {
+            return Ok(open);
+        }
+        let segment = self.open_segment(entry)?;
+        let measurement = |block: &BlockEntry| {
+            let series = catalog.series(block.first.0);
+            Ok(series.ok_or(Error::Corrupt { what: "a series without a name" })?.measurement)
+        };
+        let measurements = segment.blocks().iter().map(measurement).collect::<Result<_>>()?;
+        let weight = size_of::<OpenSegment>() + size_of_val(segment.blocks());
+        Ok(cache.put(entry.id, OpenSegment { id: entry.id, segment, measurements }, weight))
+    }
+
+    fn part(&self, open: &OpenSegment, part: Part) -> Result<Arc<Vec<u8>>> {
+        self.store.check_open()?;
+        let cache = &self.caches.open_segments.parts;
+        if let Some(plain) = cache.get(&(open.id, part)) {
+            return Ok(plain);
+        }
+        let plain = open.segment.read(&*self.store, part)?;
+        let weight = plain.len();
+        Ok(cache.put((open.id, part), plain, weight))
+    }
+
+    /// The rows of a block.
+    pub(in crate::plane) fn block_table(
+        &self,
+        open: &OpenSegment,
+        index: usize,
+    ) -> Result<Option<Table>> {
+        Ok(decode_block(&self.part(open, Part::Block(index))?)?.tables.pop())
+    }
+
+    /// Hands the rows of a segment that `selection` wants to `collector`, in write order within each
+    /// entity and instant.
+    pub(in crate::plane) fn collect(
+        &self,
+        open: &OpenSegment,
+        selection: &Selection,
+        collector: &mut impl Collector,
+    ) -> Result<()> {
+        let times_ns = selection.times_ns();
+        let hours_ns = whole_hours(times_ns);
+        for (index, block) in open.blocks(selection.measurement(), times_ns) {
+            if !selection.wants_representative_in(block.first.0..=block.last.0) {
+                continue;
+            }
+            if collector.is_full() {
+                return Ok(());
+            }
+            let mut decoded = vec![(times_ns.clone(), None)];
+            let left_out;
+            if let Some(aggregation) = collector.hourly_aggregation()
+                && block.has_statistics()
+                && block.overlaps(&hours_ns)
+            {
+                let statistics = self.part(open, Part::Statistics(index))?;
+                let statistics = BlockReader::open(&statistics)?;
+                left_out =
+                    selection.collect_statistics(&statistics, &hours_ns, aggregation, collector)?;
+                let ends = [times_ns.start..hours_ns.start, hours_ns.end..times_ns.end];
+                decoded = ends.map(|end| (end, None)).to_vec();
+                if !left_out.is_empty() {
+                    decoded.push((hours_ns.clone(), Some(left_out.as_slice())));
+                }
+            }
+            for (times_ns, fields) in decoded {
+                if !times_ns.is_empty() && block.overlaps(&times_ns) {
+                    let rows = self.part(open, Part::Block(index))?;
+                    selection.collect(&BlockReader::open(&rows)?, &times_ns, fields, collector)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The hours that lie in `times_ns` from end to end; empty where there is none.
+fn whole_hours(times_ns: &Range<i64>) -> Range<i64> {
+    let first = hour_of(times_ns.start);
+    let start = if first == times_ns.start { first } else { first.saturating_add(HOUR_NS) };
+    let end = hour_of(times_ns.end);
+    if start < end { start..end } else { 0..0 }
+}
