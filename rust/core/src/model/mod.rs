@@ -15,6 +15,8 @@ pub mod raw_keys;
 
 pub mod aggregate;
 
+pub mod fold;
+
 pub mod json;
 
 pub mod catalog;

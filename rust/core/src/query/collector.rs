@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use crate::model::aggregate::{Aggregation, Fold};
+use crate::model::aggregate::Aggregation;
 use crate::model::batch::Rows;
+use crate::model::fold::Fold;
 use crate::model::names::FieldId;
 
 /// Consecutive rows of a table that belong to one entity.

@@ -6,10 +6,11 @@ use std::ops::{Range, RangeInclusive};
 use super::collector::{Collector, ColumnValues, RowRun, SelectedRows};
 use super::request::SeriesQuery;
 use crate::codec::{BlockReader, TableHead, TableReader, TimeBounds};
-use crate::model::aggregate::{Aggregation, Fold, Statistic};
+use crate::model::aggregate::{Aggregation, Statistic};
 use crate::model::batch::{Column, FieldType, Table, Values};
 use crate::model::catalog::{Catalog, MeasurementIndex};
 use crate::model::error::Result;
+use crate::model::fold::Fold;
 use crate::model::names::{FieldId, SeriesId};
 use crate::storage::segment::statistics;
 

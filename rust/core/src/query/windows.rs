@@ -8,8 +8,9 @@ use foldhash::fast::RandomState;
 use super::collector::{Collector, ColumnValues, RowRange, RowRun, SelectedRows};
 use super::field_map::FieldMap;
 use super::rows::{Channel, EntityRows};
-use crate::model::aggregate::{Aggregation, Fold, Interval};
+use crate::model::aggregate::{Aggregation, Interval};
 use crate::model::batch::Rows;
+use crate::model::fold::Fold;
 use crate::model::names::FieldId;
 
 /// Folds records into epoch windows as they come.

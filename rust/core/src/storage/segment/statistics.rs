@@ -6,9 +6,10 @@ use std::ops::Range;
 use super::days::{HOUR_NS, hour_of};
 use super::representatives::Representatives;
 use crate::codec::{FloatBounds, decimal_sum};
-use crate::model::aggregate::{Fold, Statistic};
+use crate::model::aggregate::Statistic;
 use crate::model::batch::{Column, Rows, Table, Values};
 use crate::model::error::Result;
+use crate::model::fold::Fold;
 use crate::model::names::{FieldId, SeriesId};
 
 /// A block has statistics if its hours have so many rows on average.

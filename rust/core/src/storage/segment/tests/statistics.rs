@@ -1,7 +1,8 @@
 //! Statistics of blocks beside the rows that they summarise.
 
 use super::*;
-use crate::model::aggregate::{Aggregation, Fold, Statistic};
+use crate::model::aggregate::{Aggregation, Statistic};
+use crate::model::fold::Fold;
 use crate::storage::segment::statistics;
 
 #[test]
