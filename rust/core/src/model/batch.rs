@@ -1,4 +1,4 @@
-//! Records as columns: what a parser produces, what a block stores, what a query reads.
+//! Records as columns: parsers produce them, blocks store them, queries read them.
 //!
 //! A [`Table`] holds the rows of one measurement. Its `series` and `field` numbers are local to a
 //! [`Batch`] until the catalog has given them their stored ids; in a stored block they are ids.
@@ -67,7 +67,7 @@ impl Values {
         }
     }
 
-    /// The type of every value here.
+    /// The type of all values.
     #[must_use]
     pub const fn field_type(&self) -> FieldType {
         match self {
@@ -87,44 +87,44 @@ impl Values {
         }
     }
 
-    /// Whether there is no value.
+    /// Tells whether there is no value.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// Which rows of a table have a value in a column.
+/// Rows of a table that have a value in a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rows {
-    /// Every row, in order.
+    /// All rows, in order.
     All,
     /// These rows, ascending, each below the table's row count.
     Some(Vec<u32>),
 }
 
 impl Rows {
-    /// Places, among the values of the column, of those in `rows`.
+    /// Range of the values of the column that lie in `rows`.
     #[must_use]
     pub fn within(&self, rows: &Range<usize>) -> Range<usize> {
         match self {
             Self::All => rows.clone(),
             Self::Some(present) => {
-                let place = |end: usize| present.partition_point(|row| (*row as usize) < end);
-                place(rows.start)..place(rows.end)
+                let index = |end: usize| present.partition_point(|row| (*row as usize) < end);
+                index(rows.start)..index(rows.end)
             }
         }
     }
 
-    /// The row of the value at a place.
+    /// The row of the value at an index.
     ///
     /// # Panics
-    /// When only some rows have a value and there are not so many.
+    /// If the column has no value at this index.
     #[must_use]
-    pub fn row_at(&self, place: usize) -> usize {
+    pub fn row_at(&self, index: usize) -> usize {
         match self {
-            Self::All => place,
-            Self::Some(present) => present[place] as usize,
+            Self::All => index,
+            Self::Some(present) => present[index] as usize,
         }
     }
 }
@@ -159,7 +159,7 @@ impl Table {
     }
 }
 
-/// What one stored block holds: the accepted rows of one batch.
+/// Content of one stored block: the accepted rows of one batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Block {
     /// The ingest instant of the batch, nanoseconds.
@@ -177,7 +177,7 @@ pub struct NewSeries {
     pub raw_key: Box<[u8]>,
 }
 
-/// Place of a field cell: in array order of the records, then in key order.
+/// Position of a field cell: in array order of the records, then in key order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CellPosition {
     /// Index of the record in the batch.
@@ -195,14 +195,14 @@ pub struct BatchField {
     pub name: String,
     /// Type of its first accepted cell.
     pub field_type: FieldType,
-    /// Where that cell stands.
+    /// Position of that cell.
     pub first: CellPosition,
 }
 
 /// A cell whose type differs from an earlier accepted cell of the same batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// Where it stands.
+    /// Position of the cell.
     pub at: CellPosition,
     /// Name of the field.
     pub field: String,
@@ -221,7 +221,7 @@ pub struct Batch {
     pub measurements: Vec<String>,
     /// Fields; [`Column::field`] points here.
     pub fields: Vec<BatchField>,
-    /// Whether there are more distinct fields than a tenant may have (N2). The values of those
+    /// Tells whether there are more distinct fields than a tenant may have (N2). The values of those
     /// beyond are left out, so the batch is not to be stored.
     pub has_excess_fields: bool,
     /// Series not found in the cache; a series may stand here more than once.
@@ -236,5 +236,5 @@ pub struct Batch {
     pub clamped_count: u32,
 }
 
-/// What a parser gives back.
+/// Result of a parser.
 pub type ParseResult = std::result::Result<Batch, Refusal>;

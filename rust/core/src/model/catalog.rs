@@ -1,6 +1,6 @@
-//! The names of one tenant as one process knows them: who is behind each stored id.
+//! The names of one tenant as one process knows them, by stored id and back.
 //!
-//! Ids may arrive in any order and with gaps, since every process registers names on its own.
+//! Ids may arrive in any order and with gaps, since each process registers names on its own.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
@@ -27,7 +27,7 @@ pub struct Series {
     pub entity: Option<EntityIndex>,
     /// Its name.
     pub name: SeriesName,
-    /// Its tags need no escapes in JSON, as those of nearly every series.
+    /// Tells that its tags need no escapes in JSON, as those of nearly all series.
     has_plain_tags: bool,
 }
 
@@ -38,8 +38,8 @@ pub struct Entity {
     pub measurement: MeasurementIndex,
     /// The first of its tag sets, in order of registration as seen here; most have no other.
     first: SeriesId,
-    /// Where its id, which is never empty, lies in the name of the first.
-    id_place: (u32, u32),
+    /// Offset and length of its id, which is never empty, in the name of the first.
+    id_span: (u32, u32),
     /// The smallest id among them: the same for every process that knows all of them.
     pub representative: SeriesId,
 }
@@ -61,7 +61,7 @@ struct Hashed {
     of: u32,
 }
 
-/// All names known here: some hundred bytes for each, so a text stands in one place only.
+/// All names known here: some hundred bytes for each, so a text stands only once.
 #[derive(Default)]
 pub struct Catalog {
     measurements: Vec<Box<str>>,
@@ -113,7 +113,7 @@ impl Catalog {
     /// Name of a measurement.
     ///
     /// # Panics
-    /// When the index is not from this catalog.
+    /// If the index is not from this catalog.
     #[must_use]
     pub fn measurement_name(&self, measurement: MeasurementIndex) -> &str {
         &self.measurements[measurement as usize]
@@ -147,13 +147,13 @@ impl Catalog {
         Some(self.series_by_name.find(hash, named)?.of)
     }
 
-    /// Every series known, by id.
+    /// All series known, by id.
     pub fn all_series(&self) -> impl Iterator<Item = (SeriesId, &Series)> {
         let known = (0..).zip(&self.series);
         known.filter_map(|(id, series)| Some((id, series.as_ref()?)))
     }
 
-    /// Every entity known.
+    /// All entities known.
     #[must_use]
     pub fn entities(&self) -> &[Entity] {
         &self.entities
@@ -181,7 +181,7 @@ impl Catalog {
     /// An entity.
     ///
     /// # Panics
-    /// When the index is not from this catalog.
+    /// If the index is not from this catalog.
     #[must_use]
     pub fn entity(&self, entity: EntityIndex) -> &Entity {
         &self.entities[entity as usize]
@@ -200,7 +200,7 @@ impl Catalog {
     /// The id of an entity, never empty.
     ///
     /// # Panics
-    /// When the index is not from this catalog.
+    /// If the index is not from this catalog.
     #[must_use]
     pub fn entity_id(&self, entity: EntityIndex) -> &str {
         self.entity(entity).id(&self.series)
@@ -209,7 +209,7 @@ impl Catalog {
     /// The tag sets of an entity, in order of registration as seen here.
     ///
     /// # Panics
-    /// When the index is not from this catalog.
+    /// If the index is not from this catalog.
     pub fn series_of(&self, entity: EntityIndex) -> impl Iterator<Item = SeriesId> {
         let more = self.more_series.get(&entity).into_iter().flatten();
         std::iter::once(self.entity(entity).first).chain(more.copied())
@@ -221,8 +221,8 @@ impl Catalog {
             return;
         }
         let measurement = self.intern_measurement(name.measurement());
-        let entity = name.entity_id_place();
-        let entity = entity.map(|place| self.intern_entity(measurement, &name, place, id));
+        let entity = name.entity_id_span();
+        let entity = entity.map(|span| self.intern_entity(measurement, &name, span, id));
         self.counted_series += names::counted(name.as_bytes().len());
         let half = half(self.hasher.hash_one(name.as_bytes()));
         self.series_by_name.insert_unique(whole(half), Hashed { half, of: id }, Hashed::whole);
@@ -252,22 +252,22 @@ impl Catalog {
         if let Some(known) = self.measurement(name) {
             return known;
         }
-        let fresh = index(self.measurements.len());
+        let new = index(self.measurements.len());
         self.measurements.push(name.into());
-        self.measurement_by_name.insert(name.into(), fresh);
-        fresh
+        self.measurement_by_name.insert(name.into(), new);
+        new
     }
 
-    /// The entity whose id lies at `id_place` in `name`, that of `series`, which joins it.
+    /// The entity whose id lies at `id_span` in `name`, that of `series`, which joins it.
     fn intern_entity(
         &mut self,
         measurement: MeasurementIndex,
         name: &SeriesName,
-        id_place: (u32, u32),
+        id_span: (u32, u32),
         series: SeriesId,
     ) -> EntityIndex {
         let Self { entities, entity_by_id, hasher, .. } = self;
-        let id = name.text_at(id_place);
+        let id = name.text_at(id_span);
         let half = half(hasher.hash_one((measurement, id)));
         let is_it = |entry: &Hashed| {
             entry.half == half && entities[entry.of as usize].is(measurement, id, &self.series)
@@ -281,15 +281,15 @@ impl Catalog {
                 known
             }
             Entry::Vacant(free) => {
-                let fresh = index(entities.len());
-                free.insert(Hashed { half, of: fresh });
+                let new = index(entities.len());
+                free.insert(Hashed { half, of: new });
                 entities.push(Entity {
                     measurement,
                     first: series,
-                    id_place,
+                    id_span,
                     representative: series,
                 });
-                fresh
+                new
             }
         }
     }
@@ -319,7 +319,7 @@ impl Entity {
 
     fn id<'n>(&self, all: &'n [Option<Series>]) -> &'n str {
         let first = all[self.first as usize].as_ref().expect("an entity has a series");
-        first.name.text_at(self.id_place)
+        first.name.text_at(self.id_span)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong below the rules of the contract: the world, never the input of a client.
+//! Faults of the world below the rules of the contract: machine and files, never the input of a client.
 //!
 //! Bad input is a value ([`crate::model::fault::Refusal`]), not one of these.
 
@@ -14,25 +14,25 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// Stored bytes are not what this program wrote: damaged, foreign, or opened with another key.
     Corrupt {
-        /// What was being read, in words of `docs/format.md`.
+        /// The thing that was read, in words of `docs/format.md`.
         what: &'static str,
     },
     /// The operating system refused an operation on a file.
     Io {
         /// The operation and its object in words.
         what: String,
-        /// What the operating system said.
+        /// The answer of the operating system.
         source: std::io::Error,
     },
     /// LMDB refused an operation for a reason other than a full disk.
     Database {
         /// The operation in words.
         what: &'static str,
-        /// What LMDB said.
+        /// The answer of LMDB.
         message: String,
     },
-    /// What was to be read was compacted meanwhile: the read must take a new look. No caller of a
-    /// plane sees it unless compaction outran the read many times over.
+    /// Compaction took away what was to be read: the read must take a new look. No caller of a plane
+    /// sees it unless compaction outran the read many times over.
     Stale,
     /// No space is left on the device; nothing was written, and writing may be tried again later.
     DiskFull,
@@ -47,30 +47,30 @@ pub enum Error {
     Lost {
         /// Their records.
         rows: u64,
-        /// Why they could not be stored.
+        /// The fault that kept them from being stored.
         cause: Box<Error>,
     },
     /// Rows that are to be stored together hold more than a block may.
     TooLarge {
         /// Rows, values or bytes of text.
         what: &'static str,
-        /// How many there are.
+        /// Number of them.
         count: usize,
-        /// How many a block may hold.
+        /// Number that a block may hold.
         max: usize,
     },
-    /// There is already something where a new store was to be made.
+    /// Something already exists at the path of a new store.
     Exists(PathBuf),
-    /// There is no store where one was to be opened.
+    /// No store exists at the path of one to be opened.
     Missing(PathBuf),
     /// A bug: the call panicked. What was under way is as a crash would have left it.
     Internal {
-        /// What the panic said.
+        /// Message of the panic.
         message: String,
     },
     /// A setting or argument of the embedding program is out of its range.
     Invalid {
-        /// What is wrong and what is allowed.
+        /// The fault, and the values that are allowed.
         message: String,
     },
 }
@@ -117,7 +117,7 @@ pub fn catching<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
     })
 }
 
-/// Whether a device, a quota or a limit on the size of files has no room left.
+/// Tells whether a device, a quota or a limit on the size of files has no room left.
 pub(crate) fn is_disk_full(error: &std::io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG))
 }

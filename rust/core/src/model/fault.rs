@@ -2,7 +2,7 @@
 //!
 //! In an answer it is `{"type", "loc", "msg"}`, `loc` as in `["body", 3, "time"]`.
 
-/// Why a value of a batch is not acceptable; `as_str` is the `type` of the answer.
+/// Reason for which a value of a batch is not acceptable; `as_str` is the `type` of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultCode {
     /// The body is not one JSON document in UTF-8, or nests too deep.
@@ -32,7 +32,7 @@ pub enum FaultCode {
 }
 
 impl FaultCode {
-    /// Every code, for tests that must not miss one.
+    /// All codes, for tests that must not miss one.
     pub const ALL: [Self; 12] = [
         Self::JsonInvalid,
         Self::ListType,
@@ -98,16 +98,16 @@ pub enum Step {
     Key(String),
 }
 
-/// One fault at one place.
+/// One fault and its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What is wrong.
+    /// Reason.
     pub code: FaultCode,
-    /// Where, below `"body"`: a record index and then keys, or a byte offset for `json_invalid`.
+    /// Location below `"body"`: a record index and then keys, or a byte offset for `json_invalid`.
     pub loc: Vec<Step>,
 }
 
-/// Why a whole batch is refused; nothing of it is written. The order is that of stages 9 to 13 in
+/// Reason for which a whole batch is refused; nothing of it is written. The order is that of stages 9 to 13 in
 /// `docs/contract.md`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {

@@ -6,7 +6,7 @@ use crate::model::time;
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// A long answer in pieces of about a mebibyte. One buffer would be copied as it grows, and be
-/// mapped and faulted in anew for every answer.
+/// mapped and faulted in anew for each answer.
 #[derive(Default)]
 pub struct Chunks {
     full: Vec<Vec<u8>>,
@@ -14,12 +14,12 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// Where to append next. What is appended before the next call stays in one piece.
+    /// The piece to append to. All that is appended before the next call stays in one piece.
     pub fn open(&mut self) -> &mut Vec<u8> {
         if self.open.len() >= CHUNK_BYTES {
             // A little more than is full, for what one call appends.
-            let fresh = Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 16);
-            self.full.push(std::mem::replace(&mut self.open, fresh));
+            let new = Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 16);
+            self.full.push(std::mem::replace(&mut self.open, new));
         }
         &mut self.open
     }
@@ -36,7 +36,7 @@ impl Chunks {
 pub fn write_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let bytes = text.as_bytes();
-    // Looks at every byte without a branch, which the compiler does many at a time.
+    // Looks at all bytes without a branch, which the compiler does many at a time.
     if bytes.iter().fold(false, |found, byte| found | is_special(*byte)) {
         write_escaped(out, bytes);
     } else {
@@ -45,7 +45,7 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// Whether a JSON string holds `text` as it stands.
+/// Tells whether a JSON string holds `text` as it stands.
 #[must_use]
 pub fn is_plain(text: &str) -> bool {
     !text.bytes().any(is_special)
@@ -174,7 +174,7 @@ pub fn write_object_of_strings<'t>(
     out.push(b'}');
 }
 
-/// As [`write_object_of_strings`], of strings that are all plain ([`is_plain`]).
+/// Does as [`write_object_of_strings`], of strings that are all plain ([`is_plain`]).
 pub fn write_object_of_plain_strings<'t>(
     out: &mut Vec<u8>,
     pairs: impl IntoIterator<Item = (&'t str, &'t str)>,

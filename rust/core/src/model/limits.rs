@@ -1,4 +1,4 @@
-//! Every bound of the engine in one place: its unit, and what it protects.
+//! All bounds of the engine: the unit of each, and what it protects.
 //!
 //! The first ten are the defaults of settings (`docs/operations.md`); `rust/py` exports them to Python,
 //! which takes them from here. The others are fixed.

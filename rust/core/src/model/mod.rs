@@ -14,9 +14,8 @@ pub mod batch;
 pub mod raw_keys;
 
 pub mod aggregate;
+pub mod json;
 
 pub mod fold;
-
-pub mod json;
 
 pub mod catalog;

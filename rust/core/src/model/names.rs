@@ -58,29 +58,29 @@ impl SeriesName {
             if rest.is_empty() {
                 return None;
             }
-            let (key, behind) = text_of(rest);
-            let (value, behind) = text_of(behind);
-            rest = behind;
+            let (key, after) = text_of(rest);
+            let (value, after) = text_of(after);
+            rest = after;
             Some((key, value))
         })
     }
 
-    /// Where the value of [`Self::entity_id`] lies in [`Self::as_bytes`]: its offset and its length.
+    /// Offset and length of the value of [`Self::entity_id`] in [`Self::as_bytes`].
     #[must_use]
-    pub fn entity_id_place(&self) -> Option<(u32, u32)> {
+    pub fn entity_id_span(&self) -> Option<(u32, u32)> {
         let id = self.entity_id()?;
         let at = id.as_ptr().addr() - self.0.as_ptr().addr();
         Some((u32::try_from(at).ok()?, u32::try_from(id.len()).ok()?))
     }
 
-    /// The text at a place of [`Self::entity_id_place`].
+    /// The text at a span of [`Self::entity_id_span`].
     ///
     /// # Panics
-    /// When it is no place of this name.
+    /// If it is no span of this name.
     #[must_use]
     pub fn text_at(&self, (at, length): (u32, u32)) -> &str {
         let bytes = &self.0[at as usize..][..length as usize];
-        std::str::from_utf8(bytes).expect("a place of this name")
+        std::str::from_utf8(bytes).expect("a span of this name")
     }
 
     /// The value of the `entity_id` tag; `None` also where it is empty.
@@ -91,19 +91,19 @@ impl SeriesName {
     }
 }
 
-/// The text that the bytes of a [`SeriesName`] begin with, or what is left of them behind one of its
-/// texts; and what follows it.
+/// The text at the start of the bytes of a [`SeriesName`], or of those that are left after one of its
+/// texts; and the bytes after it.
 #[expect(unsafe_code, reason = "names are read far more often than made, and checked when made")]
 fn text_of(bytes: &[u8]) -> (&str, &[u8]) {
     let mut reader = NameReader::new(bytes);
     let text = reader.text_bytes().expect("a name is sound");
     // SAFETY: the bytes of a name are private to this module. `SeriesName::new` makes them of texts,
     // `NameReader::series` takes them after it has checked each text; both put lengths and texts where
-    // they are read here, one behind the other. So these are the bytes of a text.
+    // they are read here, one after the other. So these are the bytes of a text.
     (unsafe { std::str::from_utf8_unchecked(text) }, reader.rest)
 }
 
-/// As how many names one of `bytes` counts against the bounds of a tenant.
+/// Number of names as which one of `bytes` counts against the bounds of a tenant.
 #[must_use]
 pub const fn counted(bytes: usize) -> usize {
     if bytes > NAME_BYTES { bytes.div_ceil(NAME_BYTES) } else { 1 }
@@ -139,7 +139,7 @@ impl<'a> NameReader<'a> {
         Self { rest: page }
     }
 
-    /// Whether every name was taken.
+    /// Tells whether all names were taken.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_cannot_be_spelled_as_another() {
+    fn no_two_names_have_the_same_bytes() {
         assert_ne!(name(), SeriesName::new("linkentity_id", &[("a\0b", "site")]));
         let field = |measurement, field| {
             let mut page = Vec::new();

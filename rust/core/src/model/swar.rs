@@ -31,13 +31,13 @@ pub(crate) const fn digits_and_others(word: u64) -> (u64, u64) {
     (digits, (digits.wrapping_add(ONES * 0x76) | digits) & HIGH_BITS)
 }
 
-/// How many of the eight characters of `word` are digits before the first that is none.
+/// Number of digits among the eight characters of `word` before the first that is none.
 #[inline]
 pub(crate) const fn digit_count(word: u64) -> usize {
     (digits_and_others(word).1.trailing_zeros() / 8) as usize
 }
 
-/// The number that the first `count` characters of `word` spell, which are digits: none to seven.
+/// The number that the first `count` characters of `word`, which are digits, stand for: none to seven.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "at most seven")]
 pub(crate) const fn few_digits(word: u64, count: usize) -> u64 {
@@ -47,13 +47,13 @@ pub(crate) const fn few_digits(word: u64, count: usize) -> u64 {
     number((word ^ ZEROS).wrapping_shl(8).wrapping_shl(56_u32.wrapping_sub(bit_count)))
 }
 
-/// The number that the eight characters of `word` spell, which are digits.
+/// The number that the eight characters of `word`, which are digits, stand for.
 #[inline]
 pub(crate) const fn eight_digits(word: u64) -> u64 {
     number(word ^ ZEROS)
 }
 
-/// The number that eight digits (0 to 9, not their characters) spell, the first in the lowest byte.
+/// The number that eight digits (0 to 9, not their characters) stand for, the first in the lowest byte.
 #[inline]
 pub(crate) const fn number(digits: u64) -> u64 {
     let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8);

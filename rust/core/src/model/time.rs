@@ -75,7 +75,7 @@ pub struct TimeReader {
     /// The text of the minute that began a time with seconds, and its instant.
     minute: [u8; MINUTE_BYTES],
     minute_ns: i64,
-    /// What ended that time: an offset, of at most six bytes, and which bits of them count.
+    /// The offset that ended that time, at most six bytes, and a mask of those bits that count.
     offset: u64,
     offset_mask: u64,
 }
@@ -97,8 +97,8 @@ impl TimeReader {
         }
     }
 
-    /// The time that `text` begins with, and its length, if it is one in the minute of an earlier
-    /// one, spelled in the same way. It is the whole time if what follows ends a time.
+    /// The time at the start of `text`, and its length, if it lies in the minute of the last one and is
+    /// written in the same form. It is the whole time if what follows ends a time.
     #[inline]
     #[must_use]
     pub fn begins(&self, text: &[u8]) -> Option<(i64, usize)> {
@@ -144,8 +144,8 @@ impl TimeReader {
     }
 }
 
-/// Nanoseconds of the one to nine digits that `text` begins with, and how many they are; `None`
-/// where they are more, or none.
+/// Nanoseconds of the one to nine digits at the start of `text`, and their number; `None` where they
+/// are more, or none.
 #[inline]
 fn short_fraction(text: &[u8]) -> Option<(i64, usize)> {
     let word = swar::word(text);
@@ -256,7 +256,7 @@ fn civil_of(days: i64) -> (u32, u32, u32) {
     if month < 10 { (year, month + 3, day) } else { (year + 1, month - 9, day) }
 }
 
-/// Nanoseconds of the digits that `text` starts with, at least one, and what follows them.
+/// Nanoseconds of the digits at the start of `text`, one or more, and what follows them.
 fn fraction(text: &[u8]) -> Option<(i64, &[u8])> {
     let (mut ns, mut unit_ns) = (0, SECOND_NS / 10);
     let mut rest = text;
