@@ -1,5 +1,5 @@
-//! Rows of values by slot. Those with the same fields lie side by side, so a row takes what its
-//! values take, and the fields of a whole fleet are named once.
+//! Rows of values by slot. Those with the same fields, their shape, lie side by side, so a row takes
+//! what its values take, and the fields of a whole fleet are named once.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::OnceLock;
@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use super::table_rows::{Cells, RowValues};
-use super::value::{Value, ValueRef};
+use super::row_view::{RowCells, RowValues};
+use super::value::ValueRef;
 use crate::model::batch::{Column, FieldType, Values};
 use crate::model::catalog::Catalog;
 use crate::model::names::FieldId;
@@ -44,9 +44,9 @@ const NOWHERE: Position = Position { shape: NONE, row: 0 };
 /// All rows that have values of the same fields.
 #[derive(Default)]
 pub(super) struct Shape {
-    /// Of its fields.
+    /// Hash of its fields.
     hash: u64,
-    /// Of doubles, then of booleans, then of strings.
+    /// Fields of doubles, then of booleans, then of strings.
     fields: Box<[FieldId]>,
     floats: usize,
     bools: usize,
@@ -67,15 +67,6 @@ pub(super) struct Row<'a> {
     pub(super) floats: &'a [f64],
     pub(super) bools: &'a [bool],
     pub(super) texts: &'a [Box<str>],
-}
-
-/// Rank of a type's values in [`Row`] and [`Shape`].
-pub(super) const fn rank(field_type: FieldType) -> u8 {
-    match field_type {
-        FieldType::Float => 0,
-        FieldType::Bool => 1,
-        FieldType::Text => 2,
-    }
 }
 
 impl Samples {
@@ -116,7 +107,7 @@ impl Samples {
 
     /// The shape of a row's cells. It is good until [`Self::sweep`].
     #[inline]
-    pub(super) fn shape_for(&mut self, slot: u32, cells: &mut Cells<'_>) -> u32 {
+    pub(super) fn shape_for(&mut self, slot: u32, cells: &mut RowCells<'_>) -> u32 {
         if let Some(shape) = *cells.shape {
             return shape;
         }
@@ -135,7 +126,7 @@ impl Samples {
 
     /// Puts the values of cells into a slot's row; `shape` is theirs.
     #[inline]
-    pub(super) fn set(&mut self, slot: u32, shape: u32, cells: &Cells<'_>) {
+    pub(super) fn set(&mut self, slot: u32, shape: u32, cells: &RowCells<'_>) {
         if self.positions[slot as usize].shape != shape {
             self.remove(slot);
             let row = self.shapes[shape as usize].push(slot);
@@ -211,7 +202,7 @@ impl Shape {
     }
 
     #[inline]
-    fn fill(&mut self, row: usize, cells: &Cells<'_>) {
+    fn fill(&mut self, row: usize, cells: &RowCells<'_>) {
         let texts = self.texts();
         let float_values = &mut self.float_values[row * self.floats..][..self.floats];
         let bool_values = &mut self.bool_values[row * self.bools..][..self.bools];
@@ -315,15 +306,5 @@ impl<'a> Row<'a> {
     pub(super) fn values(self) -> impl Iterator<Item = (FieldId, ValueRef<'a>)> {
         let fields = self.shape.fields.iter().enumerate();
         fields.map(move |(at, field)| (*field, self.value(at)))
-    }
-}
-
-impl From<ValueRef<'_>> for Value {
-    fn from(value: ValueRef<'_>) -> Self {
-        match value {
-            ValueRef::Float(value) => Self::Float(value),
-            ValueRef::Bool(value) => Self::Bool(value),
-            ValueRef::Text(value) => Self::Text(value.into()),
-        }
     }
 }

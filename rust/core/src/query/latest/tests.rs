@@ -1,13 +1,15 @@
 //! Newest samples beside a map of maps, over rows of many shapes.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use proptest::prelude::*;
 
+use super::Latest;
 use super::value::Value;
-use super::*;
-use crate::model::batch::{Column, FieldType, Rows, Values};
-use crate::model::names::SeriesName;
+use crate::model::batch::{Column, FieldType, Rows, Table, Values};
+use crate::model::catalog::{Catalog, EntityIndex};
+use crate::model::names::{FieldId, SeriesName};
 
 const ALWAYS_NS: Range<i64> = i64::MIN..i64::MAX;
 const ENTITIES: u32 = 6;

@@ -1,8 +1,8 @@
-//! One value of a sample, and how much of a sample it is.
+//! One value of a sample, and the bytes that it counts for.
 
-use crate::model::batch::{Column, Values};
+use crate::model::batch::{Column, FieldType, Values};
 
-/// A value of its own.
+/// A value that is owned.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Value {
     Float(f64),
@@ -10,7 +10,7 @@ pub(super) enum Value {
     Text(Box<str>),
 }
 
-/// A value that lies elsewhere.
+/// A value that is borrowed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ValueRef<'a> {
     /// A finite double.
@@ -48,5 +48,24 @@ impl ValueRef<'_> {
             Self::Bool(_) => 1,
             Self::Text(text) => text.len(),
         }
+    }
+}
+
+impl From<ValueRef<'_>> for Value {
+    fn from(value: ValueRef<'_>) -> Self {
+        match value {
+            ValueRef::Float(value) => Self::Float(value),
+            ValueRef::Bool(value) => Self::Bool(value),
+            ValueRef::Text(value) => Self::Text(value.into()),
+        }
+    }
+}
+
+/// Rank of a type among the values of a sample: doubles, then booleans, then strings.
+pub(super) const fn rank(field_type: FieldType) -> u8 {
+    match field_type {
+        FieldType::Float => 0,
+        FieldType::Bool => 1,
+        FieldType::Text => 2,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Latest;
+use super::measurements::Latest;
 use crate::model::catalog::{Catalog, MeasurementIndex};
 
 /// Newest samples as of a read.

@@ -9,13 +9,13 @@ const SLOTS_PER_NEW: usize = 16;
 
 /// Sorted slots, in parts so that an insertion moves few of them.
 #[derive(Default)]
-pub(super) struct Order {
+pub(super) struct SortedSlots {
     /// None is empty.
     parts: Vec<Vec<u32>>,
     len: u32,
 }
 
-impl Order {
+impl SortedSlots {
     /// Adds the slots from the first that is not here to `end`; `id` gives a slot's entity id.
     pub(super) fn extend_to<'i>(&mut self, end: u32, id: impl Fn(u32) -> &'i str) {
         let known = std::mem::replace(&mut self.len, end);
@@ -64,24 +64,24 @@ mod tests {
     fn g4_slots_come_in_order_of_their_ids_however_they_were_added() {
         let ids = ids(5_000);
         for step in [1, 7, 400, 5_000] {
-            let mut order = Order::default();
+            let mut slots = SortedSlots::default();
             for end in (0..5_000).step_by(step).skip(1).chain([5_000]) {
-                order.extend_to(end, |slot| &ids[slot as usize]);
+                slots.extend_to(end, |slot| &ids[slot as usize]);
             }
-            let found: Vec<&str> = order.iter().map(|slot| &*ids[slot as usize]).collect();
+            let found: Vec<&str> = slots.iter().map(|slot| &*ids[slot as usize]).collect();
             assert_eq!(found.len(), 5_000);
             assert!(found.is_sorted_by(|a, b| a < b), "{step}");
-            assert!(order.parts.iter().all(|part| (1..=PART_SLOTS_MAX).contains(&part.len())));
+            assert!(slots.parts.iter().all(|part| (1..=PART_SLOTS_MAX).contains(&part.len())));
         }
     }
 
     #[test]
     fn one_more_among_many_is_compared_with_few() {
         let ids = ids(100_001);
-        let mut order = Order::default();
-        order.extend_to(100_000, |slot| &ids[slot as usize]);
+        let mut slots = SortedSlots::default();
+        slots.extend_to(100_000, |slot| &ids[slot as usize]);
         let looks = Cell::new(0);
-        order.extend_to(100_001, |slot| {
+        slots.extend_to(100_001, |slot| {
             looks.set(looks.get() + 1);
             &ids[slot as usize]
         });

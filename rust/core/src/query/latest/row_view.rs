@@ -2,13 +2,12 @@
 
 use std::ops::Range;
 
-use super::samples::rank;
-use super::value::Value;
+use super::value::{Value, rank};
 use crate::model::batch::{Column, Rows, Table, Values};
 use crate::model::names::FieldId;
 
 /// Gives the cells of a table's rows. Making it and walking it takes what the table's values take.
-pub(super) struct TableRows<'t> {
+pub(super) struct RowView<'t> {
     table: &'t Table,
     /// In the order that a sample's values have: by type, then field.
     columns: Vec<&'t Column>,
@@ -32,7 +31,7 @@ struct Sparse {
 }
 
 /// The cells of a row.
-pub(super) struct Cells<'a> {
+pub(super) struct RowCells<'a> {
     /// Columns that the row has a value in, in the order of its values.
     pub(super) columns: &'a [&'a Column],
     /// Their shape, if it is known; whoever finds it out notes it here for the rows that follow.
@@ -52,7 +51,7 @@ pub(super) enum RowValues<'a> {
     Sparse(&'a [(u32, u32)]),
 }
 
-impl<'t> TableRows<'t> {
+impl<'t> RowView<'t> {
     pub(super) fn new(table: &'t Table) -> Self {
         let mut columns: Vec<&Column> = table.columns.iter().collect();
         columns.sort_unstable_by_key(|column| (rank(column.values.field_type()), column.field));
@@ -92,7 +91,7 @@ impl<'t> TableRows<'t> {
 
     /// The cells of a row.
     #[inline]
-    pub(super) fn cells(&mut self, row: usize) -> Cells<'_> {
+    pub(super) fn cells(&mut self, row: usize) -> RowCells<'_> {
         let Self { columns, sparse, floats, bools, texts, present, shape, .. } = self;
         let values = if let Some(sparse) = sparse {
             let cells = &sparse.cells[sparse.starts[row] as usize..sparse.starts[row + 1] as usize];
@@ -103,7 +102,7 @@ impl<'t> TableRows<'t> {
         } else {
             RowValues::Dense { at: row, floats, bools, texts }
         };
-        Cells { columns: present, shape, values }
+        RowCells { columns: present, shape, values }
     }
 }
 
@@ -136,7 +135,7 @@ impl Sparse {
     }
 }
 
-impl Cells<'_> {
+impl RowCells<'_> {
     /// The row's values, with their fields.
     pub(super) fn values(&self) -> impl Iterator<Item = (FieldId, Value)> {
         self.columns.iter().enumerate().map(|(index, column)| {
@@ -168,7 +167,7 @@ mod tests {
                 column(4, Rows::Some(vec![2]), Values::Float(vec![7.0])),
             ],
         };
-        let mut rows = TableRows::new(&table);
+        let mut rows = RowView::new(&table);
         let mut cells = |row| rows.cells(row).values().collect::<Vec<_>>();
         assert_eq!(cells(0), [(9, Value::Float(0.5)), (1, Value::Bool(true))]);
         assert_eq!(cells(1), [(9, Value::Float(1.5))]);

@@ -1,16 +1,18 @@
-//! The newest samples as rows, from which they can be built again, and compared.
+//! The newest samples as rows of a checkpoint, from which they can be built again, and compared.
 
 use std::collections::BTreeMap;
 
-use super::instant::SAMPLE_BYTES_MAX;
-use super::{Latest, LatestTable, NONE, ValueRef};
+use super::measurements::Latest;
+use super::merged_sample::SAMPLE_BYTES_MAX;
+use super::table::{LatestTable, NONE};
+use super::value::ValueRef;
 use crate::model::batch::{Column, Rows, Table, Values};
 use crate::model::catalog::Catalog;
 use crate::model::names::{FieldId, SeriesId};
 
-/// A table that grows by rows.
+/// A table that is built row by row.
 #[derive(Default)]
-struct Growing {
+struct TableBuilder {
     series: Vec<SeriesId>,
     times_ns: Vec<i64>,
     columns: BTreeMap<FieldId, (Vec<u32>, Values)>,
@@ -39,7 +41,7 @@ impl LatestTable {
     /// entity in write order.
     #[must_use]
     pub fn rows(&self, kept: impl Fn(i64) -> bool) -> Table {
-        let mut rows = Growing::default();
+        let mut rows = TableBuilder::default();
         for shape in self.samples.shapes() {
             for (slot, row) in shape.slots().iter().zip(shape.rows()) {
                 let time_ns = self.times_ns[*slot as usize];
@@ -48,10 +50,10 @@ impl LatestTable {
                 }
             }
         }
-        for (slot, instant) in &self.instants {
+        for (slot, sample) in &self.merged {
             let time_ns = self.times_ns[*slot as usize];
             if kept(time_ns) {
-                instant.rows().for_each(|(series, own)| rows.push(series, time_ns, own));
+                sample.rows().for_each(|(series, own)| rows.push(series, time_ns, own));
             }
         }
         rows.finish()
@@ -68,7 +70,7 @@ impl LatestTable {
         (0_u32..).zip(&self.entities).all(|(slot, entity)| {
             let Some(time_ns) = self.time_of(slot) else { return true };
             let Some(other_slot) = others.get(entity).copied() else { return false };
-            let is_whole = self.instants.get(&slot).is_none_or(|of| of.bytes() < SAMPLE_BYTES_MAX);
+            let is_whole = self.merged.get(&slot).is_none_or(|of| of.bytes() < SAMPLE_BYTES_MAX);
             let (mine, theirs) = (self.values(slot), other.values(other_slot));
             let is_there = |field: &FieldId| theirs.get(field) == mine.get(field);
             let tags = |table: &Self, slot| {
@@ -92,7 +94,7 @@ impl LatestTable {
     }
 }
 
-impl Growing {
+impl TableBuilder {
     fn push<'v>(
         &mut self,
         series: SeriesId,

@@ -16,7 +16,7 @@ const DEAD_MIN: usize = 8;
 /// [`SAMPLE_BYTES_MAX`]. Each has only what no later one replaced, so together they are no larger
 /// than the sample; a row that is left out once is out for good, whatever becomes of later ones.
 #[derive(Default)]
-pub(super) struct Instant {
+pub(super) struct MergedSample {
     /// In write order, so their numbers ascend.
     rows: VecDeque<Row>,
     /// The newest value of each field, and the number of its row.
@@ -42,7 +42,7 @@ struct Row {
     bytes: usize,
 }
 
-impl Instant {
+impl MergedSample {
     /// Adds the row that was written last; `tags_bytes` are those of its tags.
     pub(super) fn add(
         &mut self,
@@ -148,84 +148,84 @@ mod tests {
         Value::Text("x".repeat(bytes).into())
     }
 
-    fn fields(instant: &Instant) -> Vec<FieldId> {
-        instant.values().map(|(field, _)| field).collect()
+    fn fields(sample: &MergedSample) -> Vec<FieldId> {
+        sample.values().map(|(field, _)| field).collect()
     }
 
-    fn rows(instant: &Instant) -> Vec<(SeriesId, Vec<FieldId>)> {
-        let rows = instant.rows();
+    fn rows(sample: &MergedSample) -> Vec<(SeriesId, Vec<FieldId>)> {
+        let rows = sample.rows();
         rows.map(|(series, own)| (series, own.map(|(field, _)| field).collect())).collect()
     }
 
     #[test]
     fn f6_the_later_write_wins_each_field_and_tag_set() {
-        let mut instant = Instant::default();
-        instant.add(1, 5, [(1, Value::Float(1.0)), (2, Value::Bool(true))]);
-        instant.add(2, 5, [(2, Value::Bool(false)), (3, text(3))]);
-        assert_eq!(rows(&instant), [(1, vec![1]), (2, vec![2, 3])]);
-        assert!(instant.values().eq([
+        let mut sample = MergedSample::default();
+        sample.add(1, 5, [(1, Value::Float(1.0)), (2, Value::Bool(true))]);
+        sample.add(2, 5, [(2, Value::Bool(false)), (3, text(3))]);
+        assert_eq!(rows(&sample), [(1, vec![1]), (2, vec![2, 3])]);
+        assert!(sample.values().eq([
             (1, ValueRef::Float(1.0)),
             (2, ValueRef::Bool(false)),
             (3, ValueRef::Text("xxx")),
         ]));
-        instant.add(1, 5, []);
-        assert!(instant.tag_sets().eq([2, 1]));
-        assert_eq!(rows(&instant), [(1, vec![1]), (2, vec![2, 3]), (1, vec![])]);
-        assert_eq!(instant.bytes(), 5 + 5 + 8 + 1 + 3);
+        sample.add(1, 5, []);
+        assert!(sample.tag_sets().eq([2, 1]));
+        assert_eq!(rows(&sample), [(1, vec![1]), (2, vec![2, 3]), (1, vec![])]);
+        assert_eq!(sample.bytes(), 5 + 5 + 8 + 1 + 3);
     }
 
     #[test]
     fn n5_rows_join_until_the_sample_has_its_bytes_and_no_further() {
-        let mut instant = Instant::default();
+        let mut sample = MergedSample::default();
         let whole = SAMPLE_BYTES_MAX;
-        instant.add(1, 0, [(1, text(10))]);
-        instant.add(1, 0, [(2, text(whole - 1))]);
-        assert_eq!(fields(&instant), [1, 2], "it had less than all before it took the first");
-        instant.add(1, 0, [(3, text(1))]);
-        assert_eq!(fields(&instant), [2, 3]);
-        instant.add(1, 0, [(4, text(3 * whole))]);
-        assert_eq!(fields(&instant), [4], "the last row is taken whole");
-        instant.add(1, 0, [(4, text(1))]);
-        assert_eq!(fields(&instant), [4], "what was left out does not come back");
+        sample.add(1, 0, [(1, text(10))]);
+        sample.add(1, 0, [(2, text(whole - 1))]);
+        assert_eq!(fields(&sample), [1, 2], "it had less than all before it took the first");
+        sample.add(1, 0, [(3, text(1))]);
+        assert_eq!(fields(&sample), [2, 3]);
+        sample.add(1, 0, [(4, text(3 * whole))]);
+        assert_eq!(fields(&sample), [4], "the last row is taken whole");
+        sample.add(1, 0, [(4, text(1))]);
+        assert_eq!(fields(&sample), [4], "what was left out does not come back");
     }
 
     #[test]
     fn n5_tags_count_so_tag_sets_without_end_stay_within_the_bound() {
-        let mut instant = Instant::default();
+        let mut sample = MergedSample::default();
         for series in 0..40_000 {
-            instant.add(series, 100, [(1, Value::Float(0.0))]);
-            assert!(instant.bytes() < SAMPLE_BYTES_MAX + 108);
+            sample.add(series, 100, [(1, Value::Float(0.0))]);
+            assert!(sample.bytes() < SAMPLE_BYTES_MAX + 108);
         }
-        assert!(instant.rows.len() <= SAMPLE_BYTES_MAX / 100 + 1, "{}", instant.rows.len());
-        assert_eq!(instant.tag_sets().last(), Some(39_999));
+        assert!(sample.rows.len() <= SAMPLE_BYTES_MAX / 100 + 1, "{}", sample.rows.len());
+        assert_eq!(sample.tag_sets().last(), Some(39_999));
     }
 
     #[test]
     fn tag_sets_in_turns_do_not_grow_it() {
-        let mut instant = Instant::default();
-        instant.add(9, 10, [(9, Value::Bool(true))]);
+        let mut sample = MergedSample::default();
+        sample.add(9, 10, [(9, Value::Bool(true))]);
         for turn in 0..10_000 {
-            instant.add(turn % 3, 10, [(turn % 2, Value::Float(1.0))]);
+            sample.add(turn % 3, 10, [(turn % 2, Value::Float(1.0))]);
         }
-        assert_eq!(instant.rows().count(), 4);
-        assert!(instant.rows.len() <= 4 + DEAD_MIN, "{}", instant.rows.len());
+        assert_eq!(sample.rows().count(), 4);
+        assert!(sample.rows.len() <= 4 + DEAD_MIN, "{}", sample.rows.len());
     }
 
     #[test]
     fn n3_rows_that_share_nearly_all_fields_take_what_is_their_own() {
-        let mut instant = Instant::default();
+        let mut sample = MergedSample::default();
         for row in 0..500 {
             let shared = (0..400).map(|field| (field, Value::Float(0.0)));
-            instant.add(1, 0, shared.chain([(1_000 + row, Value::Float(1.0))]));
+            sample.add(1, 0, shared.chain([(1_000 + row, Value::Float(1.0))]));
         }
-        assert_eq!(instant.values().count(), 900);
-        let kept: usize = instant.rows.iter().map(|row| row.fields.len()).sum();
+        assert_eq!(sample.values().count(), 900);
+        let kept: usize = sample.rows.iter().map(|row| row.fields.len()).sum();
         assert!(kept < 500 * (4 + DEAD_MIN) + 400, "{kept}");
     }
 
     #[test]
     fn its_rows_added_to_nothing_give_it_again() {
-        let mut instant = Instant::default();
+        let mut sample = MergedSample::default();
         let mut seed = 1_u32;
         for _ in 0..500 {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -234,17 +234,17 @@ mod tests {
                 (field, text((seed >> (7 * at)) as usize % 300_000))
             });
             let cells: BTreeMap<FieldId, Value> = cells.collect();
-            instant.add(seed >> 20 & 3, 7, cells);
-            let mut again = Instant::default();
-            for (series, own) in instant.rows() {
+            sample.add(seed >> 20 & 3, 7, cells);
+            let mut again = MergedSample::default();
+            for (series, own) in sample.rows() {
                 let own = own.map(|(field, value)| match value {
                     ValueRef::Text(value) => (field, Value::Text(value.into())),
                     _ => unreachable!("texts only"),
                 });
                 again.add(series, 7, own.collect::<Vec<_>>());
             }
-            assert!(again.values().eq(instant.values()));
-            assert!(again.tag_sets().eq(instant.tag_sets()));
+            assert!(again.values().eq(sample.values()));
+            assert!(again.tag_sets().eq(sample.tag_sets()));
         }
     }
 }

@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use foldhash::fast::RandomState;
 
-use super::LatestTable;
-use super::instant::Instant;
+use super::merged_sample::MergedSample;
 use super::samples::Shape;
+use super::table::LatestTable;
 use super::value::ValueRef;
 use crate::model::catalog::Catalog;
 use crate::model::json::{self, Chunks};
@@ -40,9 +40,9 @@ impl LatestTable {
     /// Appends a slot's tags as a JSON object: those of its newest sample, merged where several
     /// tag sets share its instant, the later write winning.
     pub fn write_tags(&self, out: &mut Vec<u8>, slot: u32, catalog: &Catalog) {
-        let merged = self.instants.get(&slot).filter(|instant| instant.tag_set_count() > 1);
-        if let Some(instant) = merged {
-            let series = instant.tag_sets().filter_map(|id| catalog.series(id));
+        let merged = self.merged.get(&slot).filter(|sample| sample.tag_set_count() > 1);
+        if let Some(sample) = merged {
+            let series = sample.tag_sets().filter_map(|id| catalog.series(id));
             let tags: BTreeMap<&str, &str> = series.flat_map(|series| series.name.tags()).collect();
             json::write_object_of_strings(out, tags);
         } else if let Some(series) = catalog.series(self.series[slot as usize]) {
@@ -59,7 +59,7 @@ impl LatestTable {
         json::write_string(&mut head, catalog.measurement_name(measurement));
         head.extend_from_slice(b",\"entity_id\":");
         let mut keys = KeyCache::default();
-        let mut merged = Merged::default();
+        let mut merged = MergedKeys::default();
         for slot in self.slots_in(range_ns) {
             let out = chunks.open();
             if out.last() != Some(&b'[') {
@@ -74,8 +74,8 @@ impl LatestTable {
             out.extend_from_slice(b",\"fields\":{");
             if let Some((shape, row)) = self.samples.get(slot) {
                 keys.of(shape, row.shape, catalog).write(out, |at| row.value(at));
-            } else if let Some(instant) = self.instants.get(&slot) {
-                merged.write(out, instant, catalog);
+            } else if let Some(sample) = self.merged.get(&slot) {
+                merged.write(out, sample, catalog);
             }
             out.extend_from_slice(b"}}");
         }
@@ -145,14 +145,14 @@ impl Keys {
 /// Values of several rows, and the keys of the fields that came last: a fleet whose entities send
 /// several records of one instant has the same fields again and again.
 #[derive(Default)]
-struct Merged {
+struct MergedKeys {
     fields: Vec<FieldId>,
     keys: Keys,
 }
 
-impl Merged {
-    fn write(&mut self, out: &mut Vec<u8>, instant: &Instant, catalog: &Catalog) {
-        let values: Vec<(FieldId, ValueRef<'_>)> = instant.values().collect();
+impl MergedKeys {
+    fn write(&mut self, out: &mut Vec<u8>, sample: &MergedSample, catalog: &Catalog) {
+        let values: Vec<(FieldId, ValueRef<'_>)> = sample.values().collect();
         if !self.fields.iter().eq(values.iter().map(|(field, _)| field)) {
             self.fields = values.iter().map(|(field, _)| *field).collect();
             let name = |at: &u32| catalog.field(self.fields[*at as usize]).map(|of| &*of.name);
