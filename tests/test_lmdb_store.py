@@ -28,10 +28,10 @@ for line in sys.stdin:
 
 @pytest.fixture
 def store(tmp_path):
-    made = LmdbStore(tmp_path / "store", ("things",), b"test 1")
-    made.create()
-    yield made
-    made.close()
+    opened = LmdbStore(tmp_path / "store", ("things",), b"test 1")
+    opened.create()
+    yield opened
+    opened.close()
 
 
 def put(store, *keys):

@@ -26,9 +26,9 @@ def test_showing_the_parts_does_not_show_the_secret():
 
 def test_a_mistyped_character_is_noticed():
     text = str(new_key_text("sandbox"))
-    for place in range(len(text)):
-        other = "a" if text[place] != "a" else "b"
-        assert read_key_text(text[:place] + other + text[place + 1 :]) is None
+    for index in range(len(text)):
+        other = "a" if text[index] != "a" else "b"
+        assert read_key_text(text[:index] + other + text[index + 1 :]) is None
 
 
 @given(st.text())

@@ -5,10 +5,10 @@ from fleetcast.errors import OperatorError, StoreError, StoreMissing
 
 
 def test_a_tenant_has_a_plane_of_its_own(tenants, engine, tmp_path):
-    made = tenants.create("acme", plan="free", live_ingest=False, retention_seconds=86_400)
-    assert tenants.get("acme") == made
-    assert [path.name for path in (tmp_path / "planes").iterdir()] == [made.account_id]
-    engine.plane(made.account_id, "acme").ping()
+    created = tenants.create("acme", plan="free", live_ingest=False, retention_seconds=86_400)
+    assert tenants.get("acme") == created
+    assert [path.name for path in (tmp_path / "planes").iterdir()] == [created.account_id]
+    engine.plane(created.account_id, "acme").ping()
 
 
 @pytest.mark.parametrize("name", ["a", "0", "a" * 63, "a-b-", "9-9"])
@@ -59,7 +59,7 @@ def test_deleting_destroys_data_record_and_keys(tenants, issue, keys, engine, au
 
 
 def test_an_interrupted_delete_refuses_requests_and_can_be_repeated(store, tenants, engine, issue):
-    made = tenants.create("acme")
+    created = tenants.create("acme")
     issue()
 
     class Interrupted:
@@ -70,7 +70,7 @@ def test_an_interrupted_delete_refuses_requests_and_can_be_repeated(store, tenan
     with pytest.raises(KeyboardInterrupt):
         Tenants(store, Interrupted()).delete("acme")
     assert tenants.get("acme").status == "disabled"
-    assert tenants.delete("acme").account_id == made.account_id
+    assert tenants.delete("acme").account_id == created.account_id
     assert tenants.all() == []
 
 

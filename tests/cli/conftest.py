@@ -78,10 +78,8 @@ class Service:
         return mine + [each for child in mine for each in self.children(child)]
 
     def get(self, path, key=None):
-        place = urlsplit(self.ready["http"])
-        connection = http.client.HTTPConnection(
-            place.hostname, place.port, timeout=PATIENCE_SECONDS
-        )
+        url = urlsplit(self.ready["http"])
+        connection = http.client.HTTPConnection(url.hostname, url.port, timeout=PATIENCE_SECONDS)
         try:
             connection.request("GET", path, headers={"x-api-key": key} if key else {})
             response = connection.getresponse()

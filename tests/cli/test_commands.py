@@ -52,12 +52,12 @@ def test_an_init_that_fails_leaves_nothing(tmp_path):
 
 
 def test_tenants_from_creation_to_deletion(call, fail):
-    made = call(
+    created = call(
         "tenant", "create", "acme", "--plan", "free", "--no-live-ingest", "--retention", "400d"
     )
-    assert set(made) == {"tenant", "account_id"}
+    assert set(created) == {"tenant", "account_id"}
     shown = call("tenant", "show", "acme")
-    assert shown["account_id"] == made["account_id"]
+    assert shown["account_id"] == created["account_id"]
     assert (shown["plan"], shown["live_ingest"], shown["retention"]) == ("free", False, "400d")
     changed = call(
         "tenant", "set", "acme", "--live-ingest", "on", "--plan", "pro", "--retention", "off"
@@ -73,21 +73,23 @@ def test_tenants_from_creation_to_deletion(call, fail):
 
 def test_keys_from_creation_to_revocation(call):
     call("tenant", "create", "acme")
-    made = call("key", "create", "acme", "--scope", "topology:read", "--expires", "90d")
-    assert made["key"].startswith("ftk_sandbox_")
-    successor = call("key", "rotate", made["key_id"], "--overlap", "1h")
-    assert successor["key"] != made["key"]
+    created = call("key", "create", "acme", "--scope", "topology:read", "--expires", "90d")
+    assert created["key"].startswith("ftk_sandbox_")
+    successor = call("key", "rotate", created["key_id"], "--overlap", "1h")
+    assert successor["key"] != created["key"]
     call("key", "revoke", successor["key_id"])
     rows = {row["key_id"]: row for row in call("key", "list", "acme")["keys"]}
     assert rows[successor["key_id"]]["status"] == "revoked"
-    assert rows[made["key_id"]]["status"] == "active"
-    assert made["key"] not in json.dumps(list(rows.values()))
+    assert rows[created["key_id"]]["status"] == "active"
+    assert created["key"] not in json.dumps(list(rows.values()))
 
 
 def test_keys_can_be_made_for_another_environment(call):  # B16
     call("tenant", "create", "acme")
-    made = call("key", "create", "acme", "--scope", "topology:read", "--environment", "dedicated-x")
-    assert made["key"].startswith("ftk_dedicated-x_")
+    created = call(
+        "key", "create", "acme", "--scope", "topology:read", "--environment", "dedicated-x"
+    )
+    assert created["key"].startswith("ftk_dedicated-x_")
 
 
 def test_provision_twice(call, tmp_path):

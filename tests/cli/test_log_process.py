@@ -33,25 +33,25 @@ class Log:
 
 
 @pytest.fixture
-def made(call):
+def issued(call):
     call("tenant", "create", "acme")
     return call("key", "create", "acme", "--scope", "topology:read")
 
 
 def request(service, path="/account/state", *, method="GET", body=None, **headers):
-    place = urlsplit(service.ready["http"])
-    wire = http.client.HTTPConnection(place.hostname, place.port, timeout=PATIENCE_SECONDS)
+    url = urlsplit(service.ready["http"])
+    wire = http.client.HTTPConnection(url.hostname, url.port, timeout=PATIENCE_SECONDS)
     with contextlib.closing(wire):
         wire.request(method, path, body=body, headers=headers)
         response = wire.getresponse()
         return response.status, response.headers["X-Request-Id"], response.read()
 
 
-def test_each_request_is_a_line(serve, made):
+def test_each_request_is_a_line(serve, issued):
     service = serve(*UNLIMITED)
     log = Log(service)
     status, request_id, body = request(
-        service, "/topology?x=y", method="GET", **{"x-api-key": made["key"]}
+        service, "/topology?x=y", method="GET", **{"x-api-key": issued["key"]}
     )
     line = log.until("request")
     assert status == 200
@@ -65,7 +65,7 @@ def test_each_request_is_a_line(serve, made):
         "status": 200,
         "error": None,
         "tenant": "acme",
-        "key_id": made["key_id"],
+        "key_id": issued["key_id"],
         "client": "127.0.0.1",
         "bytes_in": 0,
         "bytes_out": len(body),
@@ -79,10 +79,10 @@ def test_each_request_is_a_line(serve, made):
     assert seen == (request_id, "other", "not_found", 5)
 
 
-def test_no_key_is_ever_in_the_log(serve, call, made, data):
+def test_no_key_is_ever_in_the_log(serve, call, issued, data):
     service = serve(*UNLIMITED, "--set", "limits.lockout_failures=2")
     log = Log(service)
-    key = made["key"]
+    key = issued["key"]
     secret = key.rsplit("_", 1)[1][:32]
     wrong = key[:-1] + ("0" if key[-1] != "0" else "1")
     request(service, **{"x-api-key": key})
@@ -91,11 +91,11 @@ def test_no_key_is_ever_in_the_log(serve, call, made, data):
     assert request(service, **{"x-api-key": wrong})[0] == 401
     line = log.until("authentication failed")
     assert (line["audit"], line["key_id"], line["process"]) == (True, None, "http")
-    call("key", "revoke", made["key_id"])
+    call("key", "revoke", issued["key_id"])
     line = log.until("key revoked")
-    assert (line["audit"], line["tenant"], line["key_id"]) == (True, "acme", made["key_id"])
+    assert (line["audit"], line["tenant"], line["key_id"]) == (True, "acme", issued["key_id"])
     _, request_id, _ = request(service, **{"x-api-key": key})
-    line = log.until("authentication failed", key_id=made["key_id"])
+    line = log.until("authentication failed", key_id=issued["key_id"])
     assert line["request_id"] == request_id
     new = call("key", "create", "acme", "--scope", "topology:read")["key"]
     log.until("key created")
@@ -105,9 +105,9 @@ def test_no_key_is_ever_in_the_log(serve, call, made, data):
         assert text not in everything
 
 
-def test_changes_of_accounts_are_kept(call, made, data):
+def test_changes_of_accounts_are_kept(call, issued, data):
     call("tenant", "set", "acme", "--live-ingest", "off")
-    call("key", "rotate", made["key_id"])
+    call("key", "rotate", issued["key_id"])
     call("tenant", "delete", "acme", "--yes")
     assert (data / "audit.log").stat().st_mode & 0o777 == 0o600
     lines = [json.loads(line) for line in (data / "audit.log").read_text().splitlines()]
@@ -140,8 +140,8 @@ def writer(call):
     return call("key", "create", "acme", "--scope", "telemetry:write")["key"]
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_settings_change_while_it_runs(serve, data, writer, told):
+@pytest.mark.parametrize("by_signal", [True, False])
+def test_settings_change_while_it_runs(serve, data, writer, by_signal):
     """By SIGHUP, and by the file alone."""
     file = data / "fleetcast.toml"
     environment = file.read_text()
@@ -151,7 +151,7 @@ def test_settings_change_while_it_runs(serve, data, writer, told):
 
     def change(text):
         put(file, environment + text)
-        if told:
+        if by_signal:
             service.process.send_signal(signal.SIGHUP)
 
     assert batches(service, writer, 3) == 422
@@ -202,13 +202,13 @@ def test_n8_an_exempt_network_is_in_force_at_once(serve, data):
 def test_a_reload_drops_no_request(serve, data, writer):
     service = serve(*UNLIMITED)
     log = Log(service)
-    place = urlsplit(service.ready["http"])
+    url = urlsplit(service.ready["http"])
     stop = threading.Event()
     answered = threading.Semaphore(0)
     outcomes = []
 
     def keep_asking():
-        wire = http.client.HTTPConnection(place.hostname, place.port, timeout=PATIENCE_SECONDS)
+        wire = http.client.HTTPConnection(url.hostname, url.port, timeout=PATIENCE_SECONDS)
         with contextlib.closing(wire):
             while not stop.is_set():
                 wire.request("GET", "/account/state", headers={"x-api-key": writer})

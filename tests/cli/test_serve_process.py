@@ -125,11 +125,11 @@ def test_children_that_are_stuck_end_as_well(serve, wait_for_end, heir):
 
 def test_a_key_revoked_in_one_process_is_refused_in_all_at_once(serve, call):
     call("tenant", "create", "acme")
-    made = call("key", "create", "acme", "--scope", "topology:read")
+    created = call("key", "create", "acme", "--scope", "topology:read")
     service = serve("--set", "limits.requests_per_minute=0", "--set", "limits.lockout_failures=0")
-    assert {service.get("/account/state", made["key"])[0] for _ in range(8)} == {200}
-    call("key", "revoke", made["key_id"])
-    assert {service.get("/account/state", made["key"])[0] for _ in range(8)} == {401}
+    assert {service.get("/account/state", created["key"])[0] for _ in range(8)} == {200}
+    call("key", "revoke", created["key_id"])
+    assert {service.get("/account/state", created["key"])[0] for _ in range(8)} == {401}
 
 
 def test_logs_are_json_and_hold_no_secret(serve, data, wait_for_end):

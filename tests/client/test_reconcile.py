@@ -78,15 +78,15 @@ def test_nothing_is_lost_or_there_twice_after_a_kill(own):
     refused = []
     options = Options(records_max=5, resend_uncertain=False)
     authority = Path(first.ready["grpc_ca"]).read_bytes()
-    place = first.ready["grpc"]
+    address = first.ready["grpc"]
     with GatewayWriter(
-        place, own.key, authority=authority, on_refused=refused.append, options=options
+        address, own.key, authority=authority, on_refused=refused.append, options=options
     ) as writer:
         for number in range(2000):
             writer.write(record(number))
             if number == 1000:
                 first.kill()
-        second = own("--grpc", place)
+        second = own("--grpc", address)
         assert writer.flush(60)
     assert all(batch.uncertain for batch in refused)
     with Client(second.ready["http"], own.key) as client:

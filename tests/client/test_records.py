@@ -30,12 +30,14 @@ def test_the_reference_reads_what_is_written(sent):
     request = b"".join(map(encode_record, sent))
     parsed = WriteRequest.FromString(request).records
     assert len(parsed) == len(sent)
-    for made, record in zip(parsed, sent, strict=True):
-        assert made.measurement == record["measurement"]
-        assert made.time.seconds * SECOND_NS + made.time.nanos == record["time"]
-        assert 0 <= made.time.nanos < SECOND_NS
-        assert dict(made.tags) == record["tags"]
-        read = {name: getattr(each, each.WhichOneof("value")) for name, each in made.fields.items()}
+    for message, record in zip(parsed, sent, strict=True):
+        assert message.measurement == record["measurement"]
+        assert message.time.seconds * SECOND_NS + message.time.nanos == record["time"]
+        assert 0 <= message.time.nanos < SECOND_NS
+        assert dict(message.tags) == record["tags"]
+        read = {
+            name: getattr(each, each.WhichOneof("value")) for name, each in message.fields.items()
+        }
         assert read == record["fields"]
         assert {n: type(v) for n, v in read.items()} == {
             n: type(v) for n, v in record["fields"].items()

@@ -34,10 +34,10 @@ ALL = {
 
 @pytest.fixture
 def engine(tmp_path: Path):
-    made = Engine(tmp_path, MASTER_KEY)
-    made.create_plane("a1")
-    yield made
-    made.close()
+    opened = Engine(tmp_path, MASTER_KEY)
+    opened.create_plane("a1")
+    yield opened
+    opened.close()
 
 
 def records(batch: int) -> list[dict]:
@@ -192,18 +192,18 @@ def test_reads_writes_and_compaction_in_one_process_do_not_stop_each_other(engin
 
 
 def test_files_that_no_manifest_names_are_removed(engine, tmp_path) -> None:
-    """No orphan stays, and no stranger is touched."""
+    """No orphan stays, and no other file is touched."""
     write(engine, 0)
     segments = tmp_path / "a1" / "segments"
     engine.plane("a1", TENANT).compact(whole=True, now_ns=NOW_NS)
-    orphan, stranger = segments / ("0f" * 16), segments / "notes"
+    orphan, notes = segments / ("0f" * 16), segments / "notes"
     orphan.touch()
-    stranger.touch()
+    notes.touch()
     write(engine, 1)
     engine.plane("a1", TENANT).compact(whole=True, now_ns=NOW_NS)
     assert not orphan.exists()
-    assert stranger.exists()
-    modes = {file.stat().st_mode & 0o777 for file in segments.iterdir() if file != stranger}
+    assert notes.exists()
+    modes = {file.stat().st_mode & 0o777 for file in segments.iterdir() if file != notes}
     assert (modes, segments.stat().st_mode & 0o777) == ({0o600}, 0o700)
 
 

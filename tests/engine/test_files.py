@@ -16,10 +16,10 @@ MASTER_KEY = bytes(32)
 
 @pytest.fixture
 def engine(tmp_path):
-    made = Engine(tmp_path / "planes", MASTER_KEY)
-    made.create_plane("a1")
-    yield made
-    made.close()
+    opened = Engine(tmp_path / "planes", MASTER_KEY)
+    opened.create_plane("a1")
+    yield opened
+    opened.close()
 
 
 @pytest.fixture

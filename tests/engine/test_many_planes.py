@@ -30,11 +30,11 @@ def clock():
 
 @pytest.fixture
 def engine(tmp_path, clock):
-    made = Engine(
+    opened = Engine(
         tmp_path / "planes", MASTER_KEY, open_max=3, idle_seconds=IDLE_SECONDS, clock=clock
     )
-    yield made
-    made.close()
+    yield opened
+    opened.close()
 
 
 def accounts(engine, count):

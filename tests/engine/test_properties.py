@@ -75,13 +75,13 @@ def same(ours: object, model: object, *, exact: bool) -> bool:
 
 @pytest.fixture(scope="module")
 def planes(tmp_path_factory: pytest.TempPathFactory):
-    """Fresh planes on disk, a new folder for each."""
+    """New planes on disk, a new folder for each."""
     engine = Engine(tmp_path_factory.mktemp("planes"), MASTER_KEY)
-    made = []
+    created = []
 
     def make() -> tuple[Engine, str]:
-        account = f"account-{len(made)}"
-        made.append(account)
+        account = f"account-{len(created)}"
+        created.append(account)
         engine.create_plane(account)
         return engine, account
 

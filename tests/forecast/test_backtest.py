@@ -39,13 +39,13 @@ def backtest(tmp_path, monkeypatch, capsys):
     """Runs the command in an empty directory: it needs no server and no data directory."""
     monkeypatch.chdir(tmp_path)
 
-    def backtest(family, rows, start, end, every, status=0, name="in.parquet"):
+    def backtest(family, rows, start, end, step, status=0, name="in.parquet"):
         source, target = tmp_path / name, tmp_path / "out.parquet"
         if isinstance(rows, pl.DataFrame):
             (rows.write_csv if name.endswith("csv") else rows.write_parquet)(source)
         elif rows is not None:
             source.write_text(rows)
-        options = ("--start", start, "--end", end, "--every", every, "--output", str(target))
+        options = ("--start", start, "--end", end, "--every", step, "--output", str(target))
         capsys.readouterr()
         got = run(
             ["forecast", "backtest", "--family", family, "--input", str(source), *options, "--json"]
@@ -171,7 +171,7 @@ def test_input_that_is_none_is_one_clear_line(content, said, backtest):
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "every", "said"),
+    ("start", "end", "step", "said"),
     [
         ("noon", "2025-01-02", "1h", "'noon' is not a time"),
         ("2025-01-02", "2025-01-01", "1h", "--end must not be before --start"),
@@ -180,8 +180,8 @@ def test_input_that_is_none_is_one_clear_line(content, said, backtest):
         ("1970-01-01", "2025-01-02", "1s", "origins are more than"),
     ],
 )
-def test_a_bad_option_is_one_clear_line(start, end, every, said, backtest):
-    assert said in backtest("snr", links(), start, end, every, 1)
+def test_a_bad_option_is_one_clear_line(start, end, step, said, backtest):
+    assert said in backtest("snr", links(), start, end, step, 1)
 
 
 def test_an_output_that_cannot_be_written_is_told_before_the_work(tmp_path, capsys):

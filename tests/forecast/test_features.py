@@ -42,10 +42,10 @@ def test_later_rows_and_other_issue_times_change_nothing(family):
     rows = history(family)
     issued = NOON + np.arange(-40, 8) * 2 * family.step_ns
     together = features(family, [NO_ROWS, rows], issued)
-    for place in (0, 17, 47):
-        alone = features(family, [rows.before(int(issued[place]))], issued[place : place + 1])
-        assert np.array_equal(alone.matrix[0, 0], together.matrix[1, place], equal_nan=True)
-        assert alone.errors[0, 0] == together.errors[1, place]
+    for index in (0, 17, 47):
+        alone = features(family, [rows.before(int(issued[index]))], issued[index : index + 1])
+        assert np.array_equal(alone.matrix[0, 0], together.matrix[1, index], equal_nan=True)
+        assert alone.errors[0, 0] == together.errors[1, index]
 
 
 @pytest.mark.parametrize("family", FAMILIES.values())
@@ -87,30 +87,30 @@ def test_error_quantiles_are_of_errors_whose_truth_was_known():
     # A ramp: the last value is wrong by the horizon and the half minute, never by more.
     rows = link(range(-3 * 1440, 0))
     ramp = Rows(rows.times_ns, {"snr_db": np.arange(len(rows.times_ns)) * 0.01})
-    made = features(SNR, [ramp], np.array([NOON])).matrix[0, 0]
+    found = features(SNR, [ramp], np.array([NOON])).matrix[0, 0]
     for horizon in SNR.horizons_minutes:
         for name in SNR.quantile_names:
             column = view(SNR).index(f"error_{name}_{horizon}m")
-            assert made[column] == pytest.approx(0.01 * horizon)
+            assert found[column] == pytest.approx(0.01 * horizon)
 
 
 def test_same_time_of_day_is_that_of_the_target():
-    made = features(DEMAND, [pool(range(-700, 0))], np.array([NOON])).matrix[0, 0]
+    found = features(DEMAND, [pool(range(-700, 0))], np.array([NOON])).matrix[0, 0]
     rows = pool(range(-700, 0))
     for horizon in DEMAND.horizons_minutes:
         target = NOON + horizon * MINUTE - WINDOW
         day_before = rows.fields["offered_bytes"][rows.times_ns == target - DAY][0]
-        assert made[view(DEMAND).index(f"yesterday_{horizon}m")] == day_before
+        assert found[view(DEMAND).index(f"yesterday_{horizon}m")] == day_before
 
 
 def test_geometry_is_carried_on_from_how_the_satellite_moved():
     rows = history(SNR)
-    made = features(SNR, [rows], np.array([NOON])).matrix[0, 0]
+    found = features(SNR, [rows], np.array([NOON])).matrix[0, 0]
     now = rows.fields["elevation_deg"][np.searchsorted(rows.times_ns, NOON)]
-    assert made[view(SNR).index("elevation")] == pytest.approx(now, abs=0.01)
-    rise = made[view(SNR).index("elevation_60m")] - now
+    assert found[view(SNR).index("elevation")] == pytest.approx(now, abs=0.01)
+    rise = found[view(SNR).index("elevation_60m")] - now
     assert rise == pytest.approx(60 / 400, abs=0.1)
-    assert np.isnan(made[view(SNR).index("path_loss_60m")])  # nobody told a range
+    assert np.isnan(found[view(SNR).index("path_loss_60m")])  # nobody told a range
 
 
 def test_the_id_of_a_view_follows_its_content():
@@ -149,12 +149,12 @@ def test_rows_that_are_not_in_order_are_put_in_order():
 
 
 def records_of(family, entity, rows):
-    for place, time_ns in enumerate(rows.times_ns):
+    for index, time_ns in enumerate(rows.times_ns):
         yield {
             "measurement": family.measurement,
             "time": format_time(int(time_ns)),
             "tags": {"entity_id": entity},
-            "fields": {name: float(values[place]) for name, values in rows.fields.items()},
+            "fields": {name: float(values[index]) for name, values in rows.fields.items()},
         }
 
 
@@ -181,11 +181,11 @@ def test_a_store_gives_the_features_that_a_file_gives(stored):
     read = rows_before(plane, family, ["b", "nobody", "a"], issued)
     assert sorted(read) == ["a", "b"]
     entities = [read.get(entity, NO_ROWS) for entity in ("b", "nobody", "a")]
-    made = features(family, entities, np.array([issued]))
-    assert made.errors[:, 0].tolist() == [None, "no_telemetry", None]
-    for place, rows in ((0, known["b"]), (2, known["a"])):
+    found = features(family, entities, np.array([issued]))
+    assert found.errors[:, 0].tolist() == [None, "no_telemetry", None]
+    for index, rows in ((0, known["b"]), (2, known["a"])):
         alone = features(family, [rows], np.array([issued])).matrix[0]
-        assert np.allclose(made.matrix[place], alone, rtol=1e-9, atol=1e-9, equal_nan=True)
+        assert np.allclose(found.matrix[index], alone, rtol=1e-9, atol=1e-9, equal_nan=True)
 
 
 def test_many_entities_are_read_a_few_at_a_time_and_give_the_same(stored):
@@ -204,10 +204,10 @@ def test_the_truth_of_a_batch_is_that_of_each_entity(stored):
     family, plane, known = stored
     issued = NOON - DAY
     asked = ["b", "nobody", "a"]
-    for place, horizon in enumerate(family.horizons_minutes):
+    for index, horizon in enumerate(family.horizons_minutes):
         truths = truths_of(plane, family, asked, issued, horizon)
         alone = [
-            observed(family, known.get(each, NO_ROWS), np.array([issued]))[0, place]
+            observed(family, known.get(each, NO_ROWS), np.array([issued]))[0, index]
             for each in asked
         ]
         assert np.array_equal(truths, alone, equal_nan=True)

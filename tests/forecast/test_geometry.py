@@ -62,9 +62,9 @@ def test_looks_agree_with_skyfield(site, name, file):
     times = np.array([round(m.timestamp()) * 1_000_000_000 for m in moments])
     (satellite,) = [s for s in read_elements(file) if s.name == name]
     ours = look(site, positions([satellite], times)[0])
-    place = wgs84.latlon(site.latitude_deg, site.longitude_deg, site.altitude_m)
+    ground = wgs84.latlon(site.latitude_deg, site.longitude_deg, site.altitude_m)
     reference = EarthSatellite(*map(summed, ELEMENTS[name]), name, scale)
-    up, around, away = (reference - place).at(scale.from_datetimes(moments)).altaz()
+    up, around, away = (reference - ground).at(scale.from_datetimes(moments)).altaz()
     assert np.abs(ours.elevation_deg - up.degrees).max() < 0.01
     turned = (ours.azimuth_deg - around.degrees + 180) % 360 - 180
     assert (np.abs(turned) * np.cos(np.radians(up.degrees))).max() < 0.01

@@ -58,8 +58,8 @@ def test_what_is_no_model_is_refused():
 
 def answers(forecaster, *entities):
     """Quantiles [horizons, quantiles] and code of each entity."""
-    told = forecaster.predict(features(forecaster.family, entities, np.array([NOON])))
-    return list(zip(told.quantiles[:, 0], told.errors[:, 0], strict=True))
+    forecasts = forecaster.predict(features(forecaster.family, entities, np.array([NOON])))
+    return list(zip(forecasts.quantiles[:, 0], forecasts.errors[:, 0], strict=True))
 
 
 @pytest.mark.parametrize("family", FAMILIES.values())
@@ -84,9 +84,9 @@ def test_quantiles_never_cross_and_demand_is_never_negative(family, forecasters)
 def test_a_batch_answers_each_entity_as_it_would_alone(forecasters):
     links = [link(range(-k, 0), level=k) for k in range(11, 60)]
     together = answers(forecasters["snr"], *links, NO_ROWS)
-    for place in (0, 20, 48):
-        ((alone, _),) = answers(forecasters["snr"], links[place])
-        assert np.array_equal(alone, together[place][0])
+    for index in (0, 20, 48):
+        ((alone, _),) = answers(forecasters["snr"], links[index])
+        assert np.array_equal(alone, together[index][0])
     quantiles, code = together[-1]
     assert code == "no_telemetry"
     assert np.isnan(quantiles).all()

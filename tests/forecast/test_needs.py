@@ -74,9 +74,9 @@ def test_demand_looks_at_the_seven_days_before_only():
 def thinned(per_window, keep, windows):
     """A week of `per_window` intervals, of which `windows` windows hold only `keep`."""
     rows = pool(range(-700, 0), per_window=per_window)
-    place = (rows.times_ns - NOON) // WINDOW
+    window = (rows.times_ns - NOON) // WINDOW
     rank = ((rows.times_ns - NOON) % WINDOW) // (WINDOW // per_window)
-    chosen = ~((place >= -50) & (place < -50 + windows) & (rank >= keep))
+    chosen = ~((window >= -50) & (window < -50 + windows) & (rank >= keep))
     return Rows(rows.times_ns[chosen], {"offered_bytes": rows.fields["offered_bytes"][chosen]})
 
 

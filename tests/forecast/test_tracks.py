@@ -47,7 +47,7 @@ def high_enough(satellite):
 @pytest.mark.parametrize("site", SITES)
 def test_the_place_of_a_link_is_found_from_what_it_saw(name, site, satellites):
     rows = seen(satellites[name], site, 1440)
-    told = Directions(
+    reported = Directions(
         *(
             values[:40]
             for values in (
@@ -57,9 +57,9 @@ def test_the_place_of_a_link_is_found_from_what_it_saw(name, site, satellites):
             )
         )
     )
-    place = located(satellites[name], told)
-    assert place.latitude_deg == pytest.approx(site.latitude_deg, abs=0.2)
-    assert place.longitude_deg == pytest.approx(site.longitude_deg, abs=0.2)
+    found = located(satellites[name], reported)
+    assert found.latitude_deg == pytest.approx(site.latitude_deg, abs=0.2)
+    assert found.longitude_deg == pytest.approx(site.longitude_deg, abs=0.2)
 
 
 def test_directions_that_fit_no_place_give_none(satellites):
@@ -88,15 +88,15 @@ def test_geometry_ahead_is_the_orbits(satellites):
     rows = high_enough(high)
     track = Tracks([high]).of("HIGH", rows)
     issued = rows.times_ns[30:31]
-    made = features(SNR, [rows.before(int(issued[0]))], issued, [track])
-    assert made.errors[0, 0] is None
+    result = features(SNR, [rows.before(int(issued[0]))], issued, [track])
+    assert result.errors[0, 0] is None
     site = min(SITES, key=lambda s: -len(seen(high, s).times_ns))
     ahead = look(site, positions([high], issued + 60 * MINUTE)[0])
-    elevation = made.matrix[0, 0, view(SNR).index("elevation_60m")]
+    elevation = result.matrix[0, 0, view(SNR).index("elevation_60m")]
     assert elevation == pytest.approx(ahead.elevation_deg[0], abs=0.2)
     now = look(site, positions([high], issued)[0])
     loss = 20 * np.log10(ahead.range_km[0] / now.range_km[0])
-    assert made.matrix[0, 0, view(SNR).index("path_loss_60m")] == pytest.approx(loss, abs=0.02)
+    assert result.matrix[0, 0, view(SNR).index("path_loss_60m")] == pytest.approx(loss, abs=0.02)
 
 
 def test_rows_after_the_issue_time_do_not_place_a_link(satellites):

@@ -43,14 +43,14 @@ def material(family, seed=0):
 
 
 @pytest.fixture(scope="module", params=FAMILIES.values(), ids=FAMILIES)
-def made(request):
+def training(request):
     family = request.param
     of = material(family)
     return of, fitted(family, of, TINY, 1, "none", lambda _: None)
 
 
-def test_the_graph_answers_what_the_arrays_answer(made):
-    of, trained = made
+def test_the_graph_answers_what_the_arrays_answer(training):
+    of, trained = training
     family = trained.family
     matrix = of.test[0].samples.matrix
     scale = scaled(family, ArrayFunctions(), matrix)
@@ -74,8 +74,8 @@ def test_the_graph_answers_what_the_arrays_answer(made):
     assert (np.abs(model.quantiles(matrix) - expected) / size).max() < 1e-4
 
 
-def test_the_same_seed_gives_the_same_file(made):
-    _, trained = made
+def test_the_same_seed_gives_the_same_file(training):
+    _, trained = training
     family = trained.family
     again = fitted(family, material(family), TINY, 1, "none", lambda _: None)
     assert exported(again) == exported(trained)
@@ -123,11 +123,11 @@ def test_calibration_gives_bands_that_hold_what_they_say():
 def test_truths_at_the_least_that_can_be_said_draw_the_lower_bound_there():
     dice = np.random.default_rng(5)
     truth = np.maximum(dice.normal(size=(9000, 4)), -0.5)  # 31 % of them
-    told = np.zeros((9000, 4, 3)), truth, np.ones(9000), np.zeros(9000, bool), (0.1, 0.5, 0.9)
-    usual, least = calibrate(*told), calibrate(*told, -0.5)
+    arguments = np.zeros((9000, 4, 3)), truth, np.ones(9000), np.zeros(9000, bool), (0.1, 0.5, 0.9)
+    usual, floored = calibrate(*arguments), calibrate(*arguments, -0.5)
     assert usual.lower[0] * np.log(2) == pytest.approx(0.5 + usual.shift * 2 * np.log(2), abs=0.01)
-    assert (least.lower[0] > 2 * usual.lower[0]).all()
-    assert np.isfinite(least.lower).all()
+    assert (floored.lower[0] > 2 * usual.lower[0]).all()
+    assert np.isfinite(floored.lower).all()
 
 
 def test_a_few_samples_are_not_calibrated_apart():
@@ -161,14 +161,14 @@ def test_variants_know_nothing_of_later_periods(family):
 def test_variants_of_links_rise_as_often_as_they_fall():
     times = START + MINUTE_NS * np.arange(2000)
     fades = np.where(np.arange(2000) % 100 < 10, -8.0, 0.0)
-    made = variants(SNR, [Rows(times, {"snr_db": fades})], 200, times[-1], 7).values()
-    swings = [values - np.median(values) for values in (rows.fields["snr_db"] for rows in made)]
+    varied = variants(SNR, [Rows(times, {"snr_db": fades})], 200, times[-1], 7).values()
+    swings = [values - np.median(values) for values in (rows.fields["snr_db"] for rows in varied)]
     rising = np.mean([np.abs(s).max() == s.max() for s in swings])
     assert 0.35 < rising < 0.65
 
 
-def test_a_file_holds_what_was_calibrated(made):
-    _, trained = made
+def test_a_file_holds_what_was_calibrated(training):
+    _, trained = training
     for network in trained.networks:
         for weights in network.weights.values():
             stored = weights.astype(np.float16) if weights.ndim > 1 else weights

@@ -48,9 +48,9 @@ class Child:
 
 @pytest.fixture
 def descriptor():
-    made = make_shared_memory(rows=4)
-    yield made
-    os.close(made)
+    created = make_shared_memory(rows=4)
+    yield created
+    os.close(created)
 
 
 def test_counters_outlive_a_kill_and_gauges_do_not(descriptor):

@@ -77,12 +77,12 @@ def tenant(accounts):
 @pytest.fixture(scope="session")
 def fleet(accounts):
     """Two links and a pool with enough to go by, and a link with too little."""
-    made = accounts.tenant("fleet")
-    write(made, link_rows("link-1", 20))
-    write(made, link_rows("link-2", 20))
-    write(made, link_rows("short", 4))
-    write(made, pool_rows("pool-1"))
-    return made
+    tenant = accounts.tenant("fleet")
+    write(tenant, link_rows("link-1", 20))
+    write(tenant, link_rows("link-2", 20))
+    write(tenant, link_rows("short", 4))
+    write(tenant, pool_rows("pool-1"))
+    return tenant
 
 
 @pytest.fixture
@@ -97,14 +97,14 @@ def plane():
 
 @pytest.fixture
 def store(tmp_path):
-    made = PredictionStore(tmp_path / "forecast")
-    made.ensure()
-    yield made
-    made.close()
+    tenant = PredictionStore(tmp_path / "forecast")
+    tenant.ensure()
+    yield tenant
+    tenant.close()
 
 
 @pytest.fixture
 def releases(store, clock):
-    made = Releases(store, clock)
-    made.promote("snr")
-    return made
+    tenant = Releases(store, clock)
+    tenant.promote("snr")
+    return tenant

@@ -250,8 +250,8 @@ def test_what_was_served_is_scored_when_the_truth_has_come(store, releases, plan
     counted = totals(counters, "fleetcast_forecast_covered_total")
     for name, count in covered.items():
         assert counted["primary", name] == counted["shadow", name] == count
-    told = totals(counters, "fleetcast_forecast_snr_loss_millidecibels_total")
-    assert told["primary",] == pytest.approx(loss * 1000, abs=4)
+    losses = totals(counters, "fleetcast_forecast_snr_loss_millidecibels_total")
+    assert losses["primary",] == pytest.approx(loss * 1000, abs=4)
 
 
 def test_a_forecast_whose_truth_never_came_is_not_scored(store, releases, plane, clock):
@@ -276,8 +276,8 @@ def test_a_file_that_is_no_model_of_the_family_is_refused(store, releases, tmp_p
 
 
 def test_a_canary_needs_a_primary_and_a_rollback_something_to_undo(store, clock):
-    fresh = Releases(store, clock)
+    empty = Releases(store, clock)
     with pytest.raises(OperatorError, match="no primary"):
-        fresh.promote("snr", role=Role.CANARY)
+        empty.promote("snr", role=Role.CANARY)
     with pytest.raises(OperatorError, match="no release"):
-        fresh.rollback("snr")
+        empty.rollback("snr")

@@ -35,18 +35,18 @@ def counters():
 @pytest.fixture
 def small(tmp_path, clock):
     """A store with the shares a test asks for, and what answers from it."""
-    made = []
+    stores = []
 
     def make(counters=None, **shares):
         store = PredictionStore(tmp_path / "small", {**QUOTAS, **shares})
-        made.append(store)
+        stores.append(store)
         store.ensure()
         releases = Releases(store, clock)
         releases.promote("snr")
         return store, serving(store, releases, Forecast, counters)
 
     yield make
-    for store in made:
+    for store in stores:
         store.close()
 
 

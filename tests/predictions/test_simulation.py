@@ -106,14 +106,14 @@ def test_elements_and_stations_of_the_operator(tmp_path):
     (tmp_path / "stations.csv").write_text(
         "name,latitude_deg,longitude_deg,altitude_m\npole,90,0,0\n"
     )
-    made = load(tmp_path)
-    entities, told = made.answer(SEPTEMBER_2008_NS, None)
+    simulation = load(tmp_path)
+    entities, about = simulation.answer(SEPTEMBER_2008_NS, None)
     kinds = {entity["entity_id"]: entity for entity in entities}
     assert set(kinds) == {"sim-pole", "sim-25544"}
     assert abs(kinds["sim-25544"]["fields"]["lat"]) <= 51.8
     assert 330 <= kinds["sim-25544"]["fields"]["altitude_km"] <= 370
-    assert told["issues"] == []
-    _, later = made.answer(SEPTEMBER_2008_NS + 30 * 86_400 * 10**9, "satellite")
+    assert about["issues"] == []
+    _, later = simulation.answer(SEPTEMBER_2008_NS + 30 * 86_400 * 10**9, "satellite")
     assert [(each["entity_id"], each["code"]) for each in later["issues"]] == [
         ("sim-25544", "stale_elements")
     ]
