@@ -24,12 +24,6 @@ MODULES_OUT_OF_ORDER = 64
 RUST_CIRCLES = 12
 PYTHON_CIRCLES = 0
 
-# Classes of one name that are unlike: an entry goes when one of them is called for what it is.
-SAME_NAMES = {
-    *("Accounting", "Authenticator", "Call", "Guard", "Ingest", "Limits"),
-    *("Options", "OverShare", "Planes", "Predictions", "Services", "Tenant"),
-}
-
 # Library -> the only places below python/fleetcast that import it.
 IMPORTERS = {
     "fleetcast._core": ("engine.py", "errors.py"),
@@ -155,7 +149,7 @@ def test_a_name_of_a_class_is_there_once():
     for name, file in python.classes():
         homes[name].append(file)
     doubled = {name: found for name, found in homes.items() if len(found) > 1}
-    assert {name: doubled[name] for name in doubled.keys() - SAME_NAMES} == {}
+    assert doubled == {}
 
 
 def test_prose_begins_with_a_noun_or_a_verb():

@@ -1,6 +1,6 @@
 """B17, F9, F12, L15: a store that fails is UNAVAILABLE, and back as soon as its files are.
 
-As over HTTP (`tests/conformance/test_outages.py`), in the one process that holds every tenant.
+Outages as over HTTP (`tests/conformance`), in the one process that holds all tenants.
 """
 
 from __future__ import annotations

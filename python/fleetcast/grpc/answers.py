@@ -1,8 +1,8 @@
 """Statuses of errors: whatever is raised below becomes one, by the table of error codes.
 
 The details of a status are the code, for two of them with the field: `invalid_input:entity_id`.
-A call that may be sent again is told when, as `google.rpc.RetryInfo` in `grpc-status-details-bin`;
-one that must not is told nothing.
+Where a call may be sent again, `google.rpc.RetryInfo` in `grpc-status-details-bin` says when; else
+nothing is there.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ class Threads:
             failure: BaseException | None = None
             try:
                 result = job()
-            except BaseException as error:  # noqa: BLE001 - whoever waits is told
+            except BaseException as error:  # noqa: BLE001 - it goes to whoever waits
                 failure = error
             self._jobs.done(lane)
             future.get_loop().call_soon_threadsafe(self._end, future, result, failure)

@@ -1,4 +1,4 @@
-"""Header fields that every answer carries, whoever makes it."""
+"""Header fields of all answers, of the application and of the server alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`/health` and its three subsystems: every call asks the dependencies anew, for 1 s at most."""
+"""`/health` and its three subsystems: every call asks the dependencies anew, for one second."""
 
 from __future__ import annotations
 

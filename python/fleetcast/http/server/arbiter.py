@@ -38,7 +38,7 @@ _SETTINGS: Mapping[str, object] = {
 }
 
 
-def _ignore(*_told: object) -> None:
+def _ignore(*_values: object) -> None:
     pass
 
 
@@ -46,9 +46,9 @@ class HttpServer(BaseApplication):  # type: ignore[misc] # gunicorn has no types
     """One HTTP service: `run` is gunicorn's arbiter and returns when all its workers have ended.
 
     `serving` is entered in every worker after the fork and left when the worker stops; it gives
-    the WSGI application. `limits` gives those that hold for the next request. `observe` is told
-    how many connections are open, how many requests wait for a thread, and how many bytes of
-    answers for their clients, `malformed` of each head that the parser refused, and whose it was.
+    the WSGI application. `limits` gives those that hold for the next request. `observe` gets the
+    counts of open connections, of requests that wait for a thread, and of bytes of answers that
+    wait for their clients; `malformed` gets each head that the parser refused, and its peer.
     `settings` are gunicorn's (`bind`, `workers`, `threads`, hooks such as `when_ready`) and win
     over the ones above.
     """

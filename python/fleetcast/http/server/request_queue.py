@@ -49,7 +49,7 @@ class RequestQueue:
 
     @property
     def unsent_bytes(self) -> int:
-        """Bytes of answers that clients have not taken, and of those that are being made."""
+        """Bytes of answers that clients have not taken, and of answers under way."""
         return self._unsent_bytes.total
 
     def __len__(self) -> int:
