@@ -6,11 +6,12 @@ from fleetcast.accounts.listing import TenantList
 from fleetcast.accounts.records import ApiKey, Tenant
 from fleetcast.accounts.store import ControlStore
 from fleetcast.accounts.tables import ControlStoreUnavailable
-from fleetcast.accounts.tenants import PLANS, Tenants
+from fleetcast.accounts.tenants import PLAN_DEFAULT, PLANS, Tenants
 from fleetcast.accounts.usage import Usage
 
 __all__ = [
     "PLANS",
+    "PLAN_DEFAULT",
     "SCOPES",
     "ApiKey",
     "Authenticator",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fleetcast.accounts.keys import checked_scopes
-from fleetcast.accounts.tenants import check_attributes, check_name
+from fleetcast.accounts.tenants import PLAN_DEFAULT, check_attributes, check_name
 from fleetcast.durations import parse_duration
 from fleetcast.errors import OperatorError, SettingsError
 
@@ -82,7 +82,7 @@ class _Reader:
         declared = {key: value for key, value in attributes.items() if value is not None}
         try:
             check_name(name)
-            check_attributes(declared.get("plan", "pro"), declared.get("retention_seconds"))
+            check_attributes(declared.get("plan", PLAN_DEFAULT), declared.get("retention_seconds"))
         except OperatorError as error:
             self._problems.append(str(error))
         keys = tuple(self._key(key, where) for key in self._tables(table, "key", where))

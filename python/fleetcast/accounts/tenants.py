@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fleetcast.engine import Engine
 
 PLANS = ("guest", "free", "pro", "enterprise")
+PLAN_DEFAULT = "pro"
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
 
@@ -52,7 +53,7 @@ class Tenants:
         self,
         name: str,
         *,
-        plan: str = "pro",
+        plan: str = PLAN_DEFAULT,
         live_ingest: bool = True,
         retention_seconds: int | None = None,
     ) -> Tenant:

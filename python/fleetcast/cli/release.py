@@ -11,6 +11,7 @@ import click
 from fleetcast.cli.common import Run, instant, table, with_run
 from fleetcast.config.sections import FAMILIES
 from fleetcast.errors import OperatorError
+from fleetcast.forecast.serving.clock import NS_PER_SECOND
 from fleetcast.forecast.serving.rollouts import Role
 from fleetcast.forecast.serving.store import PredictionStore, PredictionStoreUnavailable
 from fleetcast.installation.forecasts import provide_models
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from fleetcast.forecast.serving.releases import Releases
     from fleetcast.forecast.serving.rollouts import Rollout
 
-_NS_PER_SECOND = 1_000_000_000
 _SHOWN = (
     *("family", "changed", "role", "percent"),
     *("model_version", "model_release_id", "in_force"),
@@ -105,7 +105,7 @@ def _rows(family: str, releases: Releases) -> list[dict[str, object]]:
         {
             "family": family,
             "rollout_id": rollout.rollout_id,
-            "changed": instant(rollout.changed_at_ns // _NS_PER_SECOND),
+            "changed": instant(rollout.changed_at_ns // NS_PER_SECOND),
             "role": str(role),
             "percent": rollout.canary_percent if role == "canary" else None,
             "model_version": release.model_version,

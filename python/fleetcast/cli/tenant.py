@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fleetcast.accounts import PLANS
+from fleetcast.accounts import PLAN_DEFAULT, PLANS
 from fleetcast.cli.common import Duration, Run, instant, table, with_run
 from fleetcast.durations import format_duration
 from fleetcast.installation.forecasts import forget_predictions
@@ -39,7 +39,7 @@ def tenant() -> None:
 
 @tenant.command()
 @click.argument("name")
-@click.option("--plan", type=click.Choice(PLANS), default="pro", show_default=True)
+@click.option("--plan", type=click.Choice(PLANS), default=PLAN_DEFAULT, show_default=True)
 @click.option("--no-live-ingest", is_flag=True, help="Refuse writes over the network.")
 @click.option("--retention", type=Duration(), help="Keep rows this long, such as 400d.")
 @with_run
