@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from structlog.typing import EventDict
 
 _STDERR = 2
-_WORDS_MAX = 1024  # of the access log, remembered as JSON has them
+_WORDS_MAX = 1024  # words of the access log whose JSON is kept
 _ENCODE = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
 _process = ""
@@ -41,7 +41,7 @@ _COMMON: tuple[Any, ...] = (
 
 
 def configure_logs(process: str) -> None:
-    """Sends every log line of this process to stderr; `process` says who writes."""
+    """Sends all log lines of this process to stderr; `process` names it in each."""
     logging.config.dictConfig(logging_config())
     structlog.configure(
         processors=[
@@ -127,7 +127,7 @@ def write_line(document: Mapping[str, object]) -> None:
 
 
 def timestamp() -> str:
-    """Now, as every log line has it."""
+    """The present instant, as all log lines spell it."""
     second, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
     return f"{_second(second)}.{nanoseconds // 1000:06}Z"
 

@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from fleetcast.accounts import ControlStore
     from fleetcast.forecast.serving.store import PredictionStore
     from fleetcast.installation.directory import DataDirectory
+    from fleetcast.surface.services import Probe
 
 _PROBE_BYTES = 65_536  # LMDB needs some pages to commit anything
 
 
 def http_probes(
     directory: DataDirectory, store: ControlStore, predictions: PredictionStore
-) -> Mapping[str, Mapping[str, Callable[[], None]]]:
+) -> Mapping[str, Mapping[str, Probe]]:
     """Checks by subsystem, then by dependency."""
 
     def reads() -> None:
@@ -40,7 +41,7 @@ def readiness_probes(
     store: ControlStore,
     predictions: PredictionStore,
     families: Callable[[], Sequence[str]],
-) -> Mapping[str, Callable[[], None]]:
+) -> Mapping[str, Probe]:
     """Checks that must pass for the service to be ready, by dependency."""
 
     def forecasts() -> None:
@@ -50,9 +51,7 @@ def readiness_probes(
     return {**telemetry_probes(directory, store), "prediction_store": forecasts}
 
 
-def telemetry_probes(
-    directory: DataDirectory, store: ControlStore
-) -> Mapping[str, Callable[[], None]]:
+def telemetry_probes(directory: DataDirectory, store: ControlStore) -> Mapping[str, Probe]:
     """Checks that must pass for writes to be accepted, by dependency."""
 
     def writes() -> None:

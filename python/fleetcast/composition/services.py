@@ -35,24 +35,20 @@ if TYPE_CHECKING:
 def http_application(
     directory: DataDirectory,
     master_key: bytes,
-    shared_settings: SharedSettings,
+    shared: SharedSettings,
     counters: Counters,
     run: str,
 ) -> Iterator[WSGIApplication]:
     """The WSGI application of one worker, and the stores it stands on; `run` names the service's.
 
-    HTTP is plugged in here. It is entered in every worker after the fork, never before:
-    LMDB environments do not survive one. Changed settings make a new application on the same
-    stores; each request is served by the one that was current when it began.
+    Enter it in every worker after the fork, never before: LMDB environments do not survive one.
+    Changed settings make a new application on the same stores; each request is served by the one
+    that was current when it began.
     """
-    with _opened(directory, master_key, shared_settings, counters) as (
-        store,
-        engine,
-        authenticator,
-    ):
+    with _opened(directory, master_key, shared, counters) as (store, engine, authenticator):
         usage = Usage(store, AccountRequests(counters.shared), run)
         predictions = PredictionStore(directory.forecast)
-        forecast = Live(shared_settings, lambda settings: settings.forecast)
+        forecast = Live(shared, lambda settings: settings.forecast)
         forecasting = Forecasting(predictions, forecast.current, counters)
         simulate = simulated(directory.simulation)
 
@@ -72,7 +68,7 @@ def http_application(
                 )
             )
 
-        live = Live(shared_settings, build)
+        live = Live(shared, build)
 
         def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
             return live.current()(environ, start_response)
@@ -85,16 +81,12 @@ def http_application(
 
 @contextmanager
 def grpc_services(
-    directory: DataDirectory, master_key: bytes, shared_settings: SharedSettings, counters: Counters
+    directory: DataDirectory, master_key: bytes, shared: SharedSettings, counters: Counters
 ) -> Iterator[GrpcServices]:
-    """The services of one gRPC process. gRPC is plugged in here."""
-    with _opened(directory, master_key, shared_settings, counters) as (
-        store,
-        engine,
-        authenticator,
-    ):
+    """The services of one gRPC process, and the stores they stand on."""
+    with _opened(directory, master_key, shared, counters) as (store, engine, authenticator):
         yield GrpcServices(
-            settings=Live(shared_settings, lambda settings: settings).current,
+            settings=Live(shared, lambda settings: settings).current,
             authenticator=authenticator,
             engine=engine,
             probes=telemetry_probes(directory, store),
@@ -111,13 +103,13 @@ class _Opened(NamedTuple):
 
 @contextmanager
 def _opened(
-    directory: DataDirectory, master_key: bytes, shared_settings: SharedSettings, counters: Counters
+    directory: DataDirectory, master_key: bytes, shared: SharedSettings, counters: Counters
 ) -> Iterator[_Opened]:
     store = ControlStore(directory.control)
     engine = Engine(directory.planes, master_key)
-    environment = shared_settings.read().service.environment
+    environment = shared.read().service.environment
     authenticator = Authenticator(store, key_pepper(master_key), environment)
-    ingest = Live(shared_settings, lambda settings: settings.ingest)
+    ingest = Live(shared, lambda settings: settings.ingest)
     try:
         with Flusher(engine, ingest.current, counters).running(), closing_unused(engine):
             yield _Opened(store, engine, authenticator)
