@@ -18,6 +18,7 @@ _BLANKED = re.compile(
     r"""//[^\n]*|/\*.*?\*/|b?r(\#*)".*?"\1|b?"(?:\\.|[^"\\])*"|b?'(?:\\[^\n]*?|[^\\'\n])'""",
     re.DOTALL,
 )
+_VISIBILITY = re.compile(r"\bpub\(in [^)]*\)")
 _TEST = re.compile(r"#\[cfg\((?:all\()?test\b[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*")
 _USE = re.compile(r"(\bpub(?:\([^)]*\))?\s+)?\buse\s+([^;]+);")
 _PATH = re.compile(r"(?<![\w:$])(\w+)((?:::\w+)+)")
@@ -41,6 +42,7 @@ class Use(NamedTuple):
 def code(path: Path) -> str:
     """A file's text, its tests, comments and strings blanked; lines stay where they are."""
     text = _BLANKED.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), path.read_text())
+    text = _VISIBILITY.sub("pub", text)
     while found := _TEST.search(text):
         end = item_end(text, found.end())
         blank = re.sub(r"[^\n]", " ", text[found.start() : end])
