@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from fleetcast.errors import refused
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     Stream = Callable[[Any, Call], AsyncIterator[bytes]]
 
 _KEYLESS_CALLS_MAX = 512
+_UNCOUNTED = nullcontext()
 _CANCELLED = (asyncio.CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit)
 
 
@@ -43,7 +44,7 @@ class CallBoundary:
             call = Call(context, route)
             began = self._accounting.begin()
             try:
-                with self._entered(call, keyless=keyless):
+                with self._entered(call) if keyless else _UNCOUNTED:
                     response = await handler(request, call)
             except BaseException as error:
                 await self._fail(error, call, began)
@@ -61,7 +62,7 @@ class CallBoundary:
             began = self._accounting.begin()
             sent_bytes = 0
             try:
-                with self._entered(call, keyless=True):
+                with self._entered(call):
                     async for response in handler(request, call):
                         sent_bytes += len(response)
                         yield response
@@ -73,11 +74,8 @@ class CallBoundary:
         return serve
 
     @contextmanager
-    def _entered(self, call: Call, *, keyless: bool) -> Iterator[None]:
+    def _entered(self, call: Call) -> Iterator[None]:
         """Counts a call for its address, as nothing else is known. Raises `Refused`."""
-        if not keyless:
-            yield
-            return
         if not self._keyless.take(call.address, 1, _KEYLESS_CALLS_MAX):
             raise refused("too_many_calls")
         try:
