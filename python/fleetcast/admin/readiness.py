@@ -7,27 +7,25 @@ stores would grow and slow down until somebody looks.
 
 from __future__ import annotations
 
-import logging
 import re
 import time
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from fleetcast.metrics import sample
+from fleetcast.surface.readiness import Dependencies, well
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from fleetcast.metrics import Totals
+    from fleetcast.surface.services import Probe
 
 _PROBE_SECONDS = 2.0
 _UPKEEP_FAILURES_MAX = 2  # in a row; a child that was killed once is back at once
 _UPKEEP_STALLED_SECONDS = 600.0  # longer than any one compaction
 _TENANTS_SHOWN_MAX = 100
 _TENANT = re.compile(r'\{tenant="([^"]*)"\}')
-
-logger = logging.getLogger(__name__)
 
 
 class Readiness:
@@ -37,12 +35,11 @@ class Readiness:
         self,
         totals: Totals,
         surfaces: tuple[str, ...],
-        probes: Mapping[str, Callable[[], None]],
+        probes: Mapping[str, Probe],
     ) -> None:
         self._totals = totals
         self._surfaces = surfaces
-        self._probes = probes
-        self._pool = ThreadPoolExecutor(2 * len(probes) + 2, thread_name_prefix="readyz")
+        self._dependencies = Dependencies(probes, 2 * len(probes) + 2)
 
     def look(self) -> tuple[bool, dict[str, object]]:
         """True where everything is well that all tenants share, and the document that says so."""
@@ -51,24 +48,11 @@ class Readiness:
             surface: {"ok": totals[sample("fleetcast_processes_ready", surface=surface)] > 0}
             for surface in self._surfaces
         }
-        checks |= {name: {"ok": ok} for name, ok in self._probed().items()}
+        probed = well(self._dependencies.ask(), _PROBE_SECONDS)
+        checks |= {name: {"ok": ok} for name, ok in probed.items()}
         checks["upkeep"] = {"ok": _upkeep_goes_on(totals, time.time()), **_failing_upkeep(totals)}
         ready = all(check["ok"] for check in checks.values())
         return ready, {"status": "ok" if ready else "degraded", "checks": checks}
-
-    def _probed(self) -> dict[str, bool]:
-        until = time.monotonic() + _PROBE_SECONDS
-        asked = {name: self._pool.submit(probe) for name, probe in self._probes.items()}
-        answers = {}
-        for name, future in asked.items():
-            try:
-                future.result(max(until - time.monotonic(), 0.0))
-            except Exception as error:  # noqa: BLE001 - whatever it raises, it is not well
-                logger.warning("readiness check %s failed: %r", name, error)
-                answers[name] = False
-            else:
-                answers[name] = True
-        return answers
 
 
 def _upkeep_goes_on(totals: Mapping[str, int], now: float) -> bool:
