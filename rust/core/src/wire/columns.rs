@@ -16,9 +16,9 @@ use super::value::{Cell, RowColumns, RowValues, Value};
 /// A column that is not known yet, see [`Cell::column`].
 pub(super) const UNKNOWN_COLUMN: u32 = u32::MAX;
 
-/// Rows that a table, or values that a column has room for at first; and times as many as it has when
-/// it needs more: doubling so often would copy. A column only grows by its own values, so that
-/// a wide record does not reserve memory for all rows in each of its columns.
+/// Rows of a table, or values of a column, for which there is room at first; and the factor by which
+/// the room grows: doubling would copy more often. A column only grows by its own values, so that a
+/// wide record does not reserve memory for all rows in each of its columns.
 const ROOM_MIN: usize = 4;
 const GROWTH: usize = 8;
 
@@ -32,12 +32,12 @@ pub(super) struct Row<'a> {
     pub(super) cells_table: Option<u32>,
 }
 
-/// What a table needs while it grows.
+/// Indices of a table while it grows.
 #[derive(Default)]
 struct TableIndex {
     /// Columns by name.
     by_name: HashTable<u32>,
-    /// Each column's name as a JSON key, `None` where only escapes can spell it.
+    /// Names of the columns as JSON keys, `None` where a name needs escapes.
     keys: Vec<Option<Prefix>>,
 }
 
@@ -100,7 +100,7 @@ impl Columns {
         self.by_measurement.find(hash, |&table| measures(table)).copied()
     }
 
-    /// The name of a column as a JSON key, `None` where only escapes can spell it.
+    /// The name of a column as a JSON key, `None` where it needs escapes.
     #[inline]
     pub(super) fn plain_key(&self, table: u32, column: u32) -> Option<&Prefix> {
         self.indices.get(table as usize)?.keys.get(column as usize)?.as_ref()
@@ -136,7 +136,7 @@ impl Columns {
     /// column once.
     ///
     /// # Panics
-    /// When there is no such table or column.
+    /// If there is no such table or column.
     #[inline]
     pub(super) fn accept_known(
         &mut self,
@@ -173,12 +173,12 @@ impl Columns {
         row_at
     }
 
-    /// Adds `row` and tells its cells their columns; takes their texts. A cell of another type
+    /// Adds `row`, sets the columns of its cells and takes their texts. A cell of another type
     /// than its column is left out and noted as the batch's conflict if it is the first; one whose
     /// column would be one too many is left out as well.
     ///
     /// # Panics
-    /// When two cells have one name; callers exclude that.
+    /// If two cells have one name; callers exclude that.
     pub(super) fn accept(&mut self, row: &Row<'_>, cells: &mut [Cell<'_>]) {
         let table_at = match self.find_table(row.measurement) {
             Some(table) => table,
@@ -288,7 +288,7 @@ fn note_row(rows: &mut Rows, value_count: usize, row_at: usize) {
     }
 }
 
-/// As [`note_row`], in a column that not every row has.
+/// Does as [`note_row`], in a column that not all rows have.
 #[cold]
 fn push_row(rows: &mut Rows, value_count: u32, row_at: u32) {
     match rows {

@@ -9,8 +9,8 @@ use hashbrown::HashTable;
 /// Below this many keys, comparing with each is faster than hashing.
 const LINEAR_KEYS_MAX: usize = 12;
 
-/// Times as much room as there are keys that is kept for the next object. Clearing costs the room, so
-/// one large object must not leave it to all small ones after it.
+/// Room that is kept for the next object, as a multiple of the keys. Clearing costs the room, so one
+/// large object must not leave it to all small ones after it.
 const ROOM_MAX: usize = 16;
 
 /// A set of unescaped keys; keeps its memory from object to object.
@@ -32,13 +32,12 @@ impl<'a> KeySet<'a> {
         }
     }
 
-    /// Adds `key`; whether it was new.
+    /// Adds `key`, and tells whether it was new.
     pub(super) fn insert(&mut self, key: Cow<'a, str>) -> bool {
         self.earlier(key).is_none()
     }
 
-    /// How many new keys came before the first key equal to `key`, which is added if there is
-    /// none.
+    /// Number of new keys before the first key equal to `key`, which is added if there is none.
     pub(super) fn earlier(&mut self, key: Cow<'a, str>) -> Option<usize> {
         let Self { keys, index, hasher } = self;
         let hash_of = |key: &str| hasher.hash_one(key);

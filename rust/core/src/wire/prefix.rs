@@ -3,10 +3,10 @@
 /// Bytes in one comparison.
 const WINDOW: usize = 16;
 
-/// Bytes to compare with the beginning of a text, fast where they are few.
+/// Bytes to compare with the start of a text, fast where they are few.
 #[derive(PartialEq)]
 pub(super) struct Prefix {
-    /// The first and the last bytes, and which bits of them count. They overlap, and are the same
+    /// The first and the last bytes, and a mask of the bits that count. They overlap, and are the same
     /// bytes where one window holds all.
     first: u128,
     last: u128,

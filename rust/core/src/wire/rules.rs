@@ -12,13 +12,13 @@ pub(super) type Tags<'t> = Vec<(Cow<'t, str>, Cow<'t, str>)>;
 /// Tags whose value is always the tenant's key, whoever sent them.
 pub(super) const TENANT_TAGS: [&str; 3] = ["tenant", "tenant_id", "tenant_key"];
 
-/// Whether a record with nothing wrong in it is rejected by itself: it has no fields, or is of
-/// a time that is not stored.
+/// Tells whether a record with nothing wrong in it is rejected by itself: it has no fields, or a time
+/// that is not stored.
 pub(super) fn is_rejected(has_fields: bool, time_ns: Option<i64>) -> bool {
     !has_fields || time_ns.is_some_and(|time_ns| !is_stored(time_ns))
 }
 
-/// Whether records of this time are stored: of 2000 or later.
+/// Tells whether records of this time are stored: of 2000 or later.
 pub(super) const fn is_stored(time_ns: i64) -> bool {
     time_ns >= YEAR_2000_NS
 }
@@ -26,8 +26,8 @@ pub(super) const fn is_stored(time_ns: i64) -> bool {
 /// The name of the series of `measurement` and `tags`: tenant tags stamped, tags sorted.
 ///
 /// `None` where the content of the tags refuses the batch: an empty key, or more keys than
-/// allowed, stamped ones not counted. `None` also where a key occurs twice, of which
-/// callers know what it means.
+/// allowed, stamped ones not counted. `None` also where a key occurs twice, which callers exclude or
+/// treat as they must.
 pub(super) fn series_name<'t>(
     measurement: &str,
     mut tags: Tags<'t>,

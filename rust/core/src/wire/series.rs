@@ -85,7 +85,7 @@ impl<'c> SeriesFinder<'c> {
     /// Adds a new series, to be found under this raw key, which is unknown; its number.
     ///
     /// # Panics
-    /// When there are more new series than a batch can have records.
+    /// If there are more new series than a batch can have records.
     pub(super) fn add(
         &mut self,
         name: SeriesName,

@@ -49,31 +49,10 @@ impl<'a> Parser<'a, '_> {
                 self.faults.push(key_at, FaultCode::StringTooShort, index, &["fields", &name]);
             }
             let value_at = scan.at;
-            let value = match scan.peek() {
-                b'-' | b'0'..=b'9' => {
-                    let value = scan.double()?;
-                    if value.is_infinite() {
-                        let code = FaultCode::FiniteNumber;
-                        self.faults.push(key_at, code, index, &["fields", &name]);
-                    }
-                    Value::Float(value)
-                }
-                b'"' => Value::Text(scan.string()?),
-                b't' => {
-                    scan.literal(b"true")?;
-                    Value::Bool(true)
-                }
-                b'f' => {
-                    scan.literal(b"false")?;
-                    Value::Bool(false)
-                }
-                _ => {
-                    scan.at = scan.value_end(FIELDS_DEPTH)?;
-                    let code = FaultCode::FieldValueType;
-                    self.faults.push(key_at, code, index, &["fields", &name]);
-                    Value::Bool(false)
-                }
-            };
+            let (value, fault) = field_value(&mut scan)?;
+            if let Some(code) = fault {
+                self.faults.push(key_at, code, index, &["fields", &name]);
+            }
             self.templates.note(value_at..scan.at, SlotKind::Field);
             // Faulty ones too: their keys count as duplicates of later ones.
             self.cells.push(Cell { name, column, value });
@@ -128,4 +107,30 @@ impl<'a> Parser<'a, '_> {
         }
         !self.keys.insert(name)
     }
+}
+
+/// A field value, or anything in its stead and the fault.
+#[inline]
+fn field_value<'a>(scan: &mut Scanner<'a>) -> Scan<(Value<'a>, Option<FaultCode>)> {
+    let value = match scan.peek() {
+        b'-' | b'0'..=b'9' => {
+            let value = scan.double()?;
+            let fault = value.is_infinite().then_some(FaultCode::FiniteNumber);
+            return Ok((Value::Float(value), fault));
+        }
+        b'"' => Value::Text(scan.string()?),
+        b't' => {
+            scan.literal(b"true")?;
+            Value::Bool(true)
+        }
+        b'f' => {
+            scan.literal(b"false")?;
+            Value::Bool(false)
+        }
+        _ => {
+            scan.at = scan.value_end(FIELDS_DEPTH)?;
+            return Ok((Value::Bool(false), Some(FaultCode::FieldValueType)));
+        }
+    };
+    Ok((value, None))
 }

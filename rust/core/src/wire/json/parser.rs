@@ -16,7 +16,7 @@ const RAW_KEY_FORMAT: u8 = b'j';
 /// Depth of the values of a record's keys: inside the record and the array.
 pub(super) const RECORD_DEPTH: usize = 2;
 
-/// What is known while a document is read; `'a` is the document, `'c` the caller's knowledge.
+/// State of a document that is being read; `'a` is the document, `'c` the caller's knowledge.
 pub(super) struct Parser<'a, 'c> {
     pub(super) text: &'a str,
     pub(super) times: TimeReader,

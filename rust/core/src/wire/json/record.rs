@@ -119,9 +119,9 @@ impl<'a> Parser<'a, '_> {
             Key::Time => match string_value(&mut scan)? {
                 None => Some(FaultCode::DatetimeType),
                 Some(text) => {
+                    // Escapes are left to the rules.
                     if matches!(text, Cow::Borrowed(_)) {
-                        let (start, end) = (start + 1, scan.at - 1);
-                        self.templates.note(start..end, SlotKind::Time);
+                        self.templates.note(start + 1..scan.at - 1, SlotKind::Time);
                     }
                     parts.time_ns = self.times.parse_ns(text.as_bytes());
                     parts.time_ns.is_none().then_some(FaultCode::DatetimeParsing)
@@ -140,13 +140,9 @@ impl<'a> Parser<'a, '_> {
                 scan.at = self.fields(scan, index, table)?;
                 None
             }
-            Key::Fields => {
+            Key::Fields | Key::Other(_) => {
                 scan.at = scan.value_end(RECORD_DEPTH)?;
-                Some(FaultCode::DictType)
-            }
-            Key::Other(_) => {
-                scan.at = scan.value_end(RECORD_DEPTH)?;
-                None
+                matches!(key, Key::Fields).then_some(FaultCode::DictType)
             }
         };
         Ok((fault, scan.at))

@@ -66,7 +66,7 @@ fn cache_of(batch: Batch) -> RawKeyCache {
     names
 }
 
-/// What every batch promises.
+/// Checks that a batch is what all batches promise to be.
 fn check_batch(batch: &Batch) {
     use crate::model::batch::Rows;
     assert_eq!(batch.tables.len(), batch.measurements.len());

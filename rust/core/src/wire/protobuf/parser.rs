@@ -11,7 +11,7 @@ use crate::wire::value::Cell;
 /// First byte of every raw key of a series in protobuf.
 pub(super) const RAW_KEY_FORMAT: u8 = b'p';
 
-/// What is known while a message is read; `'a` is the message, `'c` the caller's knowledge.
+/// State of a message that is being read; `'a` is the message, `'c` the caller's knowledge.
 pub(super) struct Parser<'a, 'c> {
     pub(super) batch: BatchBuilder<'c>,
     /// Fields of the current record, and the table that their columns refer to.

@@ -68,7 +68,7 @@ fn only_value(batch: &Batch) -> &Values {
     &column.values
 }
 
-/// The batch without the bytes that spelled it, which no two formats share.
+/// The batch without its raw keys, which no two formats share.
 fn unspelled(mut batch: Batch) -> Batch {
     for series in &mut batch.new_series {
         series.raw_key = Box::default();
@@ -378,7 +378,7 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
         pairs,
         prop::collection::vec((name, sent()), 0..7).prop_shuffle(),
     );
-    let made = one.prop_map(|(measurement, time_ns, mut tags, mut fields)| {
+    let record = one.prop_map(|(measurement, time_ns, mut tags, mut fields)| {
         tags.insert("entity_id", "x".to_owned());
         let mut seen = std::collections::HashSet::new();
         fields.retain(|(name, _)| seen.insert(*name));
@@ -389,7 +389,7 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
             fields: fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
         }
     });
-    prop::collection::vec(made, 0..12)
+    prop::collection::vec(record, 0..12)
 }
 
 proptest! {

@@ -116,7 +116,7 @@ fn read<'a>(
                     found.series = Ok(known);
                     reader.take(length).ok()?;
                 } else {
-                    // Where these are no tags, no series has them as its raw key.
+                    // No series has a raw key that is no tags.
                     let tags = tags_run(&mut reader).ok()?;
                     found.series = series.find(measurement, tags);
                 }

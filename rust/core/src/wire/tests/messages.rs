@@ -50,7 +50,7 @@ pub(crate) fn entry(number: u32, key: &str, value: &[u8]) -> Vec<u8> {
 }
 
 impl Sent {
-    /// As a `FieldValue`.
+    /// The bytes of a `FieldValue`.
     pub(crate) fn encode(&self) -> Vec<u8> {
         match self {
             Self::Number(value) => [&[0x09], &value.to_le_bytes()[..]].concat(),

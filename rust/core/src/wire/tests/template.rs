@@ -1,8 +1,8 @@
-//! A record means the same whether it is read by the rules or by the shape of those before it.
+//! A record means the same whether it is read by the rules or by a template.
 //!
-//! Records with all kinds of differences come first in a body, where no shape is known, and last,
-//! behind two records that they were like. Both bodies must be answered alike, whether their series
-//! are known or not.
+//! Records with all kinds of differences come first in a body, where no template is known, and last,
+//! after two records that they resemble. Both bodies must be answered alike, whether their series are
+//! known or not.
 
 use super::messages::{Record, Sent, delimited, encode, entry, integer};
 use crate::model::batch::{Batch, NEW_SERIES_BASE, ParseResult, Rows, Values};
@@ -30,7 +30,7 @@ fn parse(format: Format, body: &[u8], names: &RawKeyCache) -> ParseResult {
     format.parse(body, names, &WriteLimits::default(), "acme", NOW_NS)
 }
 
-/// What an answer says, but for where in the batch; nothing tells known series from new ones.
+/// Content of an answer, less the positions in the batch; known series look like new ones.
 fn meaning(answer: ParseResult, known: &[SeriesName]) -> Vec<String> {
     let batch = match answer {
         Ok(batch) => batch,
@@ -85,7 +85,7 @@ fn rows(batch: &Batch, known: &[SeriesName]) -> Vec<String> {
     rows
 }
 
-/// Checks each of `changed` behind `like`.
+/// Checks each of `changed` after `like`.
 fn check(format: Format, join: Join, like: [&[u8]; 3], changed: &[Vec<u8>]) {
     let all = parse(format, &join(&like), &RawKeyCache::default()).unwrap();
     assert_eq!((all.accepted_count, all.conflict), (3, None));
@@ -107,7 +107,7 @@ fn check(format: Format, join: Join, like: [&[u8]; 3], changed: &[Vec<u8>]) {
     assert!(accepted_count > changed.len() / 20, "{accepted_count} of {}", changed.len());
 }
 
-/// Places in memory that the columns of a batch have, for values and for the rows of values.
+/// Room that the columns of a batch have, in values and in the rows of values.
 fn room(batch: &Batch) -> usize {
     let columns = batch.tables.iter().flat_map(|table| &table.columns);
     columns
@@ -140,10 +140,10 @@ fn a_batch_takes_memory_by_its_values_and_not_by_rows_times_columns() {
     let wide_first = (0..1_000).map(|at| fields(0, if at == 0 { 4_096 } else { 1 })).collect();
     let wide_last = (0..1_000).map(|at| fields(0, if at == 999 { 4_096 } else { 1 })).collect();
     let disjoint = (0..1_000).map(|at| fields(at * 20, 20)).collect();
-    for shapes in [wide_first, wide_last, disjoint] {
-        let shapes: Vec<Vec<(String, Sent)>> = shapes;
-        let value_count: usize = shapes.iter().map(Vec::len).sum();
-        let records: Vec<_> = shapes.into_iter().map(record).collect();
+    for records in [wide_first, wide_last, disjoint] {
+        let records: Vec<Vec<(String, Sent)>> = records;
+        let value_count: usize = records.iter().map(Vec::len).sum();
+        let records: Vec<_> = records.into_iter().map(record).collect();
         let texts: Vec<_> = records.iter().map(json).collect();
         let texts: Vec<_> = texts.iter().map(String::as_bytes).collect();
         for (format, body) in
@@ -173,11 +173,11 @@ fn json(record: &Record) -> String {
 fn byte_changes(record: &[u8], bytes: &[u8]) -> Vec<Vec<u8>> {
     let mut changed = vec![record.to_vec()];
     for at in 0..record.len() {
-        let (before, behind) = (&record[..at], &record[at + 1..]);
+        let (before, after) = (&record[..at], &record[at + 1..]);
         changed.push(before.to_vec());
-        changed.push([before, behind].concat());
+        changed.push([before, after].concat());
         for byte in bytes {
-            changed.push([before, &[*byte], behind].concat());
+            changed.push([before, &[*byte], after].concat());
             changed.push([before, &[*byte], &record[at..]].concat());
         }
     }

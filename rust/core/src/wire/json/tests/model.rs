@@ -1,4 +1,4 @@
-//! Random batches in random spellings against a slow model of the rules.
+//! Random batches, written in random styles, against a slow model of the rules.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -25,7 +25,7 @@ struct Record {
     time_ns: i64,
     tags: BTreeMap<String, String>,
     fields: Vec<(String, Value)>,
-    /// Chooses the spelling; records of equal style have equal key order, spaces and escapes.
+    /// Chooses the style; records of equal style have equal key order, spaces and escapes.
     style: u64,
 }
 
@@ -114,7 +114,7 @@ fn batch() -> impl Strategy<Value = Vec<Record>> {
     )
 }
 
-/// Choices of a spelling.
+/// Choices of a style.
 struct Style(u64);
 
 impl Style {
@@ -293,8 +293,8 @@ proptest! {
         records in batch(), at in any::<prop::sample::Index>(), cut in any::<prop::sample::Index>(),
         byte in select(b"\"\\{}[]:,0-1.eEtfn x".to_vec()),
     ) {
-        // A changed record behind its like is read by shape as far as possible; a copy of it
-        // behind an empty one never is. Both must come to the same end.
+        // A changed record after its like is read by a template as far as possible; a copy of it
+        // after an empty one never is. Both must have the same result.
         prop_assume!(!records.is_empty());
         let record = Style(records[at.index(records.len())].style).record(&records[at.index(records.len())]);
         let mut changed = record.clone().into_bytes();

@@ -1,4 +1,4 @@
-//! Every rule of a record, by clause of the decisions.
+//! The rules of a record, by clause of the contract.
 
 use super::*;
 use crate::model::batch::{CellPosition, FieldType, Rows};
@@ -262,7 +262,7 @@ fn what_is_accepted() {
 
 #[test]
 fn numbers_are_the_nearest_doubles() {
-    let spelled = [
+    let numbers = [
         "-0.0",
         "-0",
         "0",
@@ -291,11 +291,11 @@ fn numbers_are_the_nearest_doubles() {
         "1.5E-3",
     ];
     let members: Vec<_> =
-        spelled.iter().enumerate().map(|(at, number)| format!("\"{at}\":{number}")).collect();
-    // Twice, since the second record is read by the shape of the first.
+        numbers.iter().enumerate().map(|(at, number)| format!("\"{at}\":{number}")).collect();
+    // Twice, since the second record is read by the template of the first.
     let one = record(&format!("\"tags\":{{}},\"fields\":{{{}}}", members.join(",")));
     let batch = accepted(&format!("[{one},{one}]"));
-    for (at, number) in spelled.iter().enumerate() {
+    for (at, number) in numbers.iter().enumerate() {
         let expected: f64 = number.parse().unwrap();
         for value in floats(&batch, at) {
             assert_eq!(value.to_bits(), expected.to_bits(), "C5 to C7: {number}");
@@ -386,7 +386,7 @@ fn gaps_show_in_the_rows_of_a_column() {
 }
 
 #[test]
-fn equal_spellings_are_one_series() {
+fn equal_raw_tags_are_one_series() {
     let one = tags(r#""entity_id":"a}","x":"1""#);
     let other = tags(r#""entity_id":"b","x":"1""#);
     let body = format!("[{one},{other},{one},{}]", one.replace("link", "links"));
@@ -417,9 +417,8 @@ fn nesting_is_bounded() {
     let inside = |depth| record(&format!("\"x\":{},\"fields\":{{\"a\":1}}", nested(depth)));
     assert_eq!(accepted(&format!("[{}]", inside(JSON_DEPTH_MAX - 2))).accepted_count, 1, "C9");
     assert!(is_json_invalid(&parse(&format!("[{}]", inside(JSON_DEPTH_MAX - 1)))), "C9");
-    for place in ["fields", "tags"] {
-        let at =
-            |depth| format!("[{}]", record(&format!("\"{place}\":{{\"a\":{}}}", nested(depth))));
+    for key in ["fields", "tags"] {
+        let at = |depth| format!("[{}]", record(&format!("\"{key}\":{{\"a\":{}}}", nested(depth))));
         assert!(!is_json_invalid(&parse(&at(JSON_DEPTH_MAX - 3))), "C9");
         assert!(is_json_invalid(&parse(&at(JSON_DEPTH_MAX - 2))), "C9");
     }

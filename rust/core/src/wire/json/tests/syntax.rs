@@ -94,7 +94,7 @@ fn corners() {
         for body in [value.to_owned(), format!("[{value}]"), format!("[{{\"x\":{value}}}]")] {
             check(body.as_bytes());
         }
-        // Each place where a record has a value of its own.
+        // Each key at which a record has a value of its own.
         for key in ["measurement", "time", "tags", "fields"] {
             check(format!("[{{\"{key}\":{value}}}]").as_bytes());
             check(format!("[{{\"{key}\":{{\"x\":{value},\"y\":0}}}}]").as_bytes());
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn numbers_of_any_shape(
+    fn numbers_of_any_form(
         text in "-?[0-9]{0,10}[.]?[0-9]{0,10}([eE][+-]?[0-9]{0,3})?", pad in 0_usize..20,
     ) {
         let space = " ".repeat(pad);

@@ -12,7 +12,7 @@ const DIGITS_MAX: usize = 19;
 /// Beyond this, an exponent is as good as infinite; keeps arithmetic on it from overflowing.
 const EXPONENT_MAX: i64 = 1 << 32;
 
-/// A number as it is spelled: `mantissa * 10^exponent`, negated if `negative`.
+/// A number as it is written: `mantissa * 10^exponent`, negated if `negative`.
 struct Number {
     mantissa: u64,
     exponent: i64,

@@ -37,7 +37,7 @@ const fn powers() -> [u128; 55] {
 
 /// `2^b / power`, rounded down, plus one, where b is such that it has 128 bits.
 const fn reciprocal(power: u128) -> u128 {
-    // 2^z is the least power of two that is not less; the quotient of 2^(z + 127) has 128 bits.
+    // 2^z is the smallest power of two that is not below `power`; the quotient of 2^(z + 127) has 128 bits.
     let mut remainder: u128 = power.next_power_of_two();
     let mut quotient: u128 = 0;
     let mut bit = 0;
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn ties_go_to_even() {
-        // Midpoints of neighbouring doubles, spelled exactly with up to four decimals.
+        // Midpoints of neighbouring doubles, written exactly with up to four decimals.
         for significand in (1_u64 << 53..).step_by(3).take(1_000) {
             for (multiplier, exponent) in [(5, -1), (25, -2), (125, -3), (625, -4), (1, 0)] {
                 check((2 * significand + 1).wrapping_mul(multiplier), exponent);

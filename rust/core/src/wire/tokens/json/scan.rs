@@ -7,7 +7,7 @@ use crate::model::swar::equal_bytes;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Syntax(pub(crate) usize);
 
-/// What a scan gives back.
+/// Result of a scan.
 pub(crate) type Scan<T> = Result<T, Syntax>;
 
 /// A position in a document; `at` is a character boundary between tokens.

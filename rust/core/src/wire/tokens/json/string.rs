@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::scan::{Scan, Scanner, Syntax};
 use crate::model::swar::{HIGH_BITS, ONES, equal_bytes};
 
-/// As [`equal_bytes`], for the first byte that ends a run of plain string bytes.
+/// Does as [`equal_bytes`], for the first byte that ends a run of plain string bytes.
 #[inline]
 const fn string_bytes_end(word: u64) -> u64 {
     let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH_BITS;
