@@ -1,108 +1,9 @@
-use std::fmt::Write;
+//! The rules of a call, by clause of the contract.
 
-use proptest::prelude::*;
-
-use super::parse_protobuf;
-use super::parser::RAW_KEY_FORMAT;
-use crate::model::batch::{Batch, NewSeries, ParseResult, Values};
-use crate::model::fault::Refusal;
-use crate::model::limits::WriteLimits;
-use crate::model::raw_keys::RawKeyCache;
-use crate::model::time::{SECOND_NS, YEAR_2000_NS, write_rfc3339};
-use crate::wire::parse_json;
-use crate::wire::tests::messages::{Record, Sent, delimited, encode, entry, integer, varint};
-
-const NOW_NS: i64 = 1_790_000_000 * SECOND_NS;
-const LIMITS: WriteLimits = WriteLimits {
-    batch_records_max: 20,
-    tags_max: 3,
-    fields_max: 201,
-    tenant_fields_max: 400,
-    tenant_series_max: 60,
-};
-
-fn parse(body: &[u8]) -> ParseResult {
-    parse_protobuf(body, &RawKeyCache::default(), &LIMITS, "acme", NOW_NS)
-}
-
-fn refusal(records: &[Record]) -> Option<&'static str> {
-    match parse(&encode(records)) {
-        Ok(_) => None,
-        Err(Refusal::InvalidInput { field }) => Some(field),
-        Err(Refusal::TooManyRecords { .. }) => Some("too many"),
-        Err(other) => panic!("{other:?}"),
-    }
-}
-
-fn is_malformed(body: &[u8]) -> bool {
-    parse(body) == Err(Refusal::InvalidInput { field: "payload" })
-}
-
-fn owned(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
-    pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
-}
-
-fn record() -> Record {
-    Record {
-        measurement: "link".to_owned(),
-        time_ns: NOW_NS - 5,
-        tags: owned(&[("entity_id", "a")]),
-        fields: vec![("snr_db".to_owned(), Sent::Number(1.5))],
-    }
-}
-
-fn fields(pairs: &[(&str, Sent)]) -> Record {
-    let fields = pairs.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
-    Record { fields, ..record() }
-}
-
-/// A message of one record that is made of these parts.
-fn message(parts: &[Vec<u8>]) -> Vec<u8> {
-    delimited(1, &parts.concat())
-}
-
-/// The one value of the one column of a batch.
-fn only_value(batch: &Batch) -> &Values {
-    let [table] = &batch.tables[..] else { panic!("{batch:?}") };
-    let [column] = &table.columns[..] else { panic!("{batch:?}") };
-    &column.values
-}
-
-/// The batch without its raw keys, which no two formats share.
-fn unspelled(mut batch: Batch) -> Batch {
-    for series in &mut batch.new_series {
-        series.raw_key = Box::default();
-    }
-    batch
-}
-
-fn json(records: &[Record]) -> String {
-    let quote = |text: &str| format!("{text:?}");
-    let items = records.iter().map(|record| {
-        let mut time = Vec::new();
-        write_rfc3339(&mut time, record.time_ns);
-        let tags: Vec<_> =
-            record.tags.iter().map(|(k, v)| format!("{}:{}", quote(k), quote(v))).collect();
-        let fields = record.fields.iter().map(|(key, value)| {
-            let mut text = quote(key) + ":";
-            match value {
-                Sent::Number(value) => write!(text, "{value:?}").unwrap(),
-                Sent::Bool(value) => write!(text, "{value}").unwrap(),
-                Sent::Text(value) => text += &quote(value),
-                Sent::Int(value) => write!(text, "{value}").unwrap(),
-            }
-            text
-        });
-        format!(
-            r#"{{"measurement":{},"time":"{}","tags":{{{}}},"fields":{{{}}}}}"#,
-            quote(&record.measurement),
-            String::from_utf8(time).unwrap(),
-            tags.join(","),
-            fields.collect::<Vec<_>>().join(","),
-        )
-    });
-    format!("[{}]", items.collect::<Vec<_>>().join(","))
-}
+use super::*;
+use crate::model::batch::NewSeries;
+use crate::wire::protobuf::parser::RAW_KEY_FORMAT;
+use crate::wire::tests::messages::{entry, integer, varint};
 
 #[test]
 fn an_empty_call_is_an_empty_batch() {
@@ -283,11 +184,11 @@ fn unknown_fields_are_skipped_and_groups_refused() {
         integer(1, 7),
         vec![0x25, 1, 2, 3, 4],
     ];
-    let expected = unspelled(parse(&encode(&[record()])).unwrap());
+    let expected = without_raw_keys(parse(&encode(&[record()])).unwrap());
     for field in &unknown {
         let inside = message(&[record().parts(), vec![field.clone()]].concat());
         for body in [&[&field[..], &inside[..]].concat(), &[&inside[..], &field[..]].concat()] {
-            assert_eq!(parse(body).map(unspelled), Ok(expected.clone()), "{field:?}");
+            assert_eq!(parse(body).map(without_raw_keys), Ok(expected.clone()), "{field:?}");
         }
     }
     for group in [vec![0x7b, 0x7c], vec![0x7c], vec![0x7e, 0], vec![0x7f], vec![0x00, 0x00]] {
@@ -353,84 +254,4 @@ fn more_tags_than_can_be_right_are_read_but_not_kept() {
     assert_eq!(parse(&message(&parts)), Err(Refusal::InvalidInput { field: "entity_id" }), "L10");
     parts.push(entry(3, "a", b"\xff"));
     assert!(is_malformed(&message(&parts)));
-}
-
-fn sent() -> impl Strategy<Value = Sent> {
-    prop_oneof![
-        4 => prop_oneof![any::<f64>().prop_filter("finite", |v| v.is_finite()), Just(-0.0)]
-            .prop_map(Sent::Number),
-        1 => any::<i64>().prop_map(Sent::Int),
-        1 => any::<bool>().prop_map(Sent::Bool),
-        1 => "[a-zé ]{0,4}".prop_map(Sent::Text),
-    ]
-}
-
-fn records() -> impl Strategy<Value = Vec<Record>> {
-    let name = prop::sample::select(vec!["a", "b", "c", "entity_id", "tenant", "é", "long_name"]);
-    let pairs = prop::collection::btree_map(name.clone(), "[xy]{0,2}", 0..4);
-    let one = (
-        prop::sample::select(vec!["link", "satellite", "l"]),
-        prop_oneof![
-            4 => NOW_NS - 1_000_000..NOW_NS + 10,
-            1 => Just(YEAR_2000_NS),
-            1 => any::<i64>(),
-        ],
-        pairs,
-        prop::collection::vec((name, sent()), 0..7).prop_shuffle(),
-    );
-    let record = one.prop_map(|(measurement, time_ns, mut tags, mut fields)| {
-        tags.insert("entity_id", "x".to_owned());
-        let mut seen = std::collections::HashSet::new();
-        fields.retain(|(name, _)| seen.insert(*name));
-        Record {
-            measurement: measurement.to_owned(),
-            time_ns,
-            tags: tags.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
-            fields: fields.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
-        }
-    });
-    prop::collection::vec(record, 0..12)
-}
-
-proptest! {
-    /// The same records are the same columns, whatever they were written in.
-    #[test]
-    fn protobuf_and_json_are_parsed_to_equal_batches(records in records()) {
-        let limits = WriteLimits { tags_max: 64, ..LIMITS };
-        let names = RawKeyCache::default();
-        let (message, document) = (encode(&records), json(&records));
-        let ours = parse_protobuf(&message, &names, &limits, "acme", NOW_NS).unwrap();
-        let theirs = parse_json(document.as_bytes(), &names, &limits, "acme", NOW_NS).unwrap();
-        prop_assert_eq!(unspelled(ours), unspelled(theirs));
-    }
-
-    /// The order of the parts of a record is not part of its meaning.
-    #[test]
-    fn parts_may_come_in_any_order(parts in Just(fields(&[
-        ("a", Sent::Number(1.0)), ("b", Sent::Bool(true)), ("c", Sent::Text("x".into())),
-    ]).parts()).prop_shuffle()) {
-        let batch = parse(&[message(&parts), message(&parts)].concat()).unwrap();
-        prop_assert_eq!(batch.accepted_count, 2);
-        let mut found: Vec<_> = batch.fields.iter().map(|field| &field.name).collect();
-        found.sort();
-        prop_assert_eq!(found, ["a", "b", "c"]);
-        prop_assert!(batch.tables[0].columns.iter().all(|column| column.values.len() == 2));
-    }
-
-    #[test]
-    fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-        let _ = parse(&bytes);
-        let _ = parse(&message(&[record().parts(), vec![bytes]].concat()));
-    }
-
-    #[test]
-    fn no_damage_panics(records in records(), at: prop::sample::Index, bits in 1..=255_u8) {
-        let mut body = encode(&records);
-        if !body.is_empty() {
-            let _ = parse(&body[..at.index(body.len())]);
-            let at = at.index(body.len());
-            body[at] ^= bits;
-            let _ = parse(&body);
-        }
-    }
 }

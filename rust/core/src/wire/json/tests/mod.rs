@@ -1,5 +1,6 @@
 //! The rules by clause, and the fast ways against slow ones.
 
+mod faults;
 mod model;
 mod rules;
 mod syntax;
@@ -12,6 +13,8 @@ use crate::model::time::{SECOND_NS, YEAR_2000_NS};
 
 /// 2026-01-31T12:00:00Z.
 const INGEST_NS: i64 = YEAR_2000_NS + 823_176_000 * SECOND_NS;
+
+const TIME: &str = r#""time":"2026-01-31T11:00:00Z""#;
 
 fn parse_with(names: &RawKeyCache, body: &[u8]) -> ParseResult {
     let result = super::parse_json(body, names, &WriteLimits::default(), "acme", INGEST_NS);
@@ -95,5 +98,25 @@ fn check_batch(batch: &Batch) {
                 assert!(values.iter().all(|value| value.is_finite()));
             }
         }
+    }
+}
+
+/// A record with these members besides its time and measurement.
+fn record(members: &str) -> String {
+    format!(r#"{{"measurement":"link",{TIME},{members}}}"#)
+}
+
+fn fields(members: &str) -> String {
+    record(&format!(r#""fields":{{{members}}}"#))
+}
+
+fn tags(members: &str) -> String {
+    record(&format!(r#""tags":{{{members}}},"fields":{{"a":1}}"#))
+}
+
+fn floats(batch: &Batch, column: usize) -> &[f64] {
+    match &batch.tables[0].columns[column].values {
+        Values::Float(values) => values,
+        other => panic!("{other:?}"),
     }
 }
