@@ -81,7 +81,7 @@ def test_a_connection_that_has_ended_is_not_written_to():
         for ask in (client.account, lambda: write(client), client.account):
             ask()
             # The end is there when it can be read, which is when nothing else can be.
-            assert client._connection.sock.recv(1, socket.MSG_PEEK) == b""
+            assert client._connection._http.sock.recv(1, socket.MSG_PEEK) == b""
     assert other.methods == ["GET", "POST", "GET"]
 
 

@@ -11,6 +11,7 @@ from openapi_spec_validator import validate
 
 from fleetcast.admin.openapi import document
 from fleetcast.config.sections import Limits
+from fleetcast.http.resources import topology
 from fleetcast.http.routes import ROUTES
 from fleetcast.surface.error_codes import ERROR_CODES
 
@@ -59,6 +60,15 @@ def test_it_has_every_error_code_with_its_status(described):
     expected.pop("not_found")  # of paths that are not there
     expected.pop("schema_faults")  # answers with a list
     assert found == expected
+
+
+def test_it_has_the_bounds_of_queries(described):
+    reads = (described["paths"][path]["get"] for path in ("/topology", "/topology/series"))
+    schemas = {each["name"]: each["schema"] for read in reads for each in read["parameters"]}
+    freshness = schemas["freshness_seconds"]
+    assert freshness["default"] == topology._FRESHNESS_SECONDS
+    assert freshness["maximum"] == topology._FRESHNESS_SECONDS_MAX
+    assert schemas["entity_id"]["maxItems"] == topology._ENTITY_IDS_MAX
 
 
 def test_it_has_the_limits_in_force():

@@ -6,10 +6,11 @@ import logging
 import threading
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from fleetcast.client.checks import check_record
-from fleetcast.client.records import Record, decode_records, encode_record, split
+from fleetcast.client.records import Record, encode_record, split
+from fleetcast.client.results import RefusedBatch, Tally
 from fleetcast.client.spool import Spool, SpoolFull
 from fleetcast.client.transport import Channel, Outcome, Transport, Verdict
 from fleetcast.engine import FIELDS_MAX, TAGS_MAX
@@ -23,42 +24,6 @@ _BACKOFF_FIRST_SECONDS = 0.2
 _BACKOFF_MAX_SECONDS = 30.0
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class RefusedBatch:
-    """Records that the server will never take as they are, and why.
-
-    `status` and `details` are the server's: `INVALID_ARGUMENT`, `invalid_input:tags`. `uncertain`
-    says that they may have been stored, see `GatewayWriter(resend_uncertain=False)`.
-    """
-
-    request: bytes
-    status: str
-    details: str
-    uncertain: bool = False
-
-    @property
-    def records(self) -> list[dict[str, Any]]:
-        """The records, times as nanoseconds since 1970.
-
-        Raises `ValueError` where a file of the spool was damaged.
-        """
-        return decode_records(self.request)
-
-
-@dataclass(frozen=True)
-class Tally:
-    """Fate of all records written so far, by count; `resent_batches` counts sendings.
-
-    `unreadable_batches` counts files of the spool that were set aside.
-    """
-
-    accepted: int = 0
-    rejected: int = 0
-    refused: int = 0
-    resent_batches: int = 0
-    unreadable_batches: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

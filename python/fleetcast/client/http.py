@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import http.client
 import json
-import select
-import ssl
 from datetime import datetime
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Self
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
+from fleetcast.client.connection import ApiError, RestingConnection
 from fleetcast.client.reconcile import holds, probes
 from fleetcast.client.times import time_ns, time_text
 
@@ -23,21 +22,6 @@ if TYPE_CHECKING:
 Time = datetime | str
 
 
-class ApiError(Exception):
-    """An answer that is not a success: its status, its body, and when to come back if it says."""
-
-    def __init__(self, status: int, body: Any, retry_after_seconds: int | None) -> None:  # noqa: ANN401
-        super().__init__(f"{status} {json.dumps(body)[:500]}")
-        self.status = status
-        self.body = body
-        self.retry_after_seconds = retry_after_seconds
-
-    @property
-    def code(self) -> str | None:
-        """The `error` of the body, `None` where it has none (a `detail` list)."""
-        return self.body.get("error") if isinstance(self.body, dict) else None
-
-
 class Client:
     """A key's view of the service at `base_url`. One connection; not to be shared by threads.
 
@@ -45,17 +29,7 @@ class Client:
     """
 
     def __init__(self, base_url: str, key: str, *, timeout_seconds: float = 30.0) -> None:
-        url = urlsplit(base_url)
-        host = url.hostname or ""
-        self._prefix = url.path.rstrip("/")
-        self._connection = (
-            http.client.HTTPSConnection(
-                host, url.port, timeout=timeout_seconds, context=ssl.create_default_context()
-            )
-            if url.scheme == "https"
-            else http.client.HTTPConnection(host, url.port, timeout=timeout_seconds)
-        )
-        self._headers = {"x-api-key": key}
+        self._connection = RestingConnection(base_url, key, timeout_seconds)
 
     def __enter__(self) -> Self:
         return self
@@ -75,7 +49,9 @@ class Client:
         it must be looked up before it is sent again, see `was_stored`.
         """
         batch = [{**record, "time": time_text(record["time"])} for record in records]
-        return self._exchange("POST", "/telemetry", json.dumps(batch, allow_nan=False).encode())
+        return self._connection.exchange(
+            "POST", "/telemetry", json.dumps(batch, allow_nan=False).encode()
+        )
 
     def was_stored(self, records: Iterable[Record]) -> bool:
         """True where a batch was stored whose write ended without an answer.
@@ -202,7 +178,7 @@ class Client:
         try:
             answer = self._get("/health" if subsystem is None else f"/health/{subsystem}", {})
         except ApiError as error:
-            if error.status == http.HTTPStatus.SERVICE_UNAVAILABLE:
+            if error.status == HTTPStatus.SERVICE_UNAVAILABLE:
                 return False
             raise
         return bool(answer["status"] == "ok")
@@ -214,60 +190,4 @@ class Client:
             if value is not None
         }
         query = urlencode(given, doseq=True)
-        return self._exchange("GET", f"{path}?{query}" if query else path, None)
-
-    def _exchange(self, method: str, path: str, body: bytes | None) -> dict[str, Any]:
-        headers = dict(self._headers)
-        if body is not None:
-            headers["Content-Type"] = "application/json"
-        try:
-            response = self._answer(method, self._prefix + path, body, headers)
-            content = response.read()
-        except BaseException as error:
-            # Half an exchange must not be taken for the beginning of the next.
-            self._connection.close()
-            if isinstance(error, http.client.HTTPException) and not isinstance(error, OSError):
-                message = f"the answer is cut off: {error!r}"
-                raise ConnectionError(message) from error
-            raise
-        try:
-            document: dict[str, Any] = json.loads(content)
-        except ValueError:
-            document = {"error": content.decode(errors="replace")}
-        if response.status >= http.HTTPStatus.BAD_REQUEST:
-            retry_after = response.headers.get("Retry-After", "")
-            seconds = int(retry_after) if retry_after.isdecimal() else None
-            raise ApiError(response.status, document, seconds)
-        return document
-
-    def _answer(
-        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
-    ) -> http.client.HTTPResponse:
-        """Sends a request and waits for the head of its answer.
-
-        A connection that rested may end between the look at it and the request. To read again does
-        no harm then; a write may have been stored.
-        """
-        if self._is_ended():
-            self._connection.close()  # the request opens another
-        is_safe_again = method == "GET" and self._connection.sock is not None
-        try:
-            self._connection.request(method, path, body, headers)
-            return self._connection.getresponse()
-        except (ConnectionError, ssl.SSLEOFError):
-            if not is_safe_again:
-                raise
-        self._connection.close()
-        self._connection.request(method, path, body, headers)
-        return self._connection.getresponse()
-
-    def _is_ended(self) -> bool:
-        """True where an idle connection has something to read: its end, or bytes nobody asked for.
-
-        Nothing has been sent on it then, so even a write can go over another one.
-        """
-        if self._connection.sock is None:
-            return False
-        poll = select.poll()
-        poll.register(self._connection.sock, select.POLLIN)
-        return bool(poll.poll(0))
+        return self._connection.exchange("GET", f"{path}?{query}" if query else path, None)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
 
 from fleetcast.client import GatewayWriter
+from fleetcast.config.sections import Limits
 from fleetcast.errors import OperatorError
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from fleetcast.cli.demo.fleet import Record
     from fleetcast.client import RefusedBatch
 
-_RECORDS_MAX = 1000
-_BODY_BYTES_MAX = 1_048_576
 _TIMEOUT_SECONDS = 60.0
 
 
@@ -158,7 +157,9 @@ def _bodies(records: Iterable[Record]) -> Iterator[bytes]:
     size = 1
     for record in records:
         part = json.dumps(record, separators=(",", ":")).encode()
-        if parts and (len(parts) == _RECORDS_MAX or size + len(part) + 1 > _BODY_BYTES_MAX):
+        if parts and (
+            len(parts) == Limits.batch_records_max or size + len(part) + 1 > Limits.body_bytes_max
+        ):
             yield b"[" + b",".join(parts) + b"]"
             parts, size = [], 1
         parts.append(part)

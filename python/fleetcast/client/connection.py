@@ -1,0 +1,106 @@
+"""One HTTP connection to the service, which may have ended while it rested."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import select
+import ssl
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class ApiError(Exception):
+    """An answer that is not a success: its status, its body, and when to come back if it says."""
+
+    def __init__(self, status: int, body: Any, retry_after_seconds: int | None) -> None:  # noqa: ANN401
+        super().__init__(f"{status} {json.dumps(body)[:500]}")
+        self.status = status
+        self.body = body
+        self.retry_after_seconds = retry_after_seconds
+
+    @property
+    def code(self) -> str | None:
+        """The `error` of the body, `None` where it has none (a `detail` list)."""
+        return self.body.get("error") if isinstance(self.body, dict) else None
+
+
+class RestingConnection:
+    """Requests with a key to `base_url`, one after the other. Not to be shared by threads."""
+
+    def __init__(self, base_url: str, key: str, timeout_seconds: float) -> None:
+        url = urlsplit(base_url)
+        host = url.hostname or ""
+        self._prefix = url.path.rstrip("/")
+        self._http = (
+            http.client.HTTPSConnection(
+                host, url.port, timeout=timeout_seconds, context=ssl.create_default_context()
+            )
+            if url.scheme == "https"
+            else http.client.HTTPConnection(host, url.port, timeout=timeout_seconds)
+        )
+        self._headers = {"x-api-key": key}
+
+    def close(self) -> None:
+        """Ends the connection; the next request opens another."""
+        self._http.close()
+
+    def exchange(self, method: str, path: str, body: bytes | None) -> dict[str, Any]:
+        """The document of one answer. Raises `ApiError`, `OSError`."""
+        headers = dict(self._headers)
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        try:
+            response = self._answer(method, self._prefix + path, body, headers)
+            content = response.read()
+        except BaseException as error:
+            # Half an exchange must not be taken for the beginning of the next.
+            self._http.close()
+            if isinstance(error, http.client.HTTPException) and not isinstance(error, OSError):
+                message = f"the answer is cut off: {error!r}"
+                raise ConnectionError(message) from error
+            raise
+        try:
+            document: dict[str, Any] = json.loads(content)
+        except ValueError:
+            document = {"error": content.decode(errors="replace")}
+        if response.status >= http.HTTPStatus.BAD_REQUEST:
+            retry_after = response.headers.get("Retry-After", "")
+            seconds = int(retry_after) if retry_after.isdecimal() else None
+            raise ApiError(response.status, document, seconds)
+        return document
+
+    def _answer(
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
+    ) -> http.client.HTTPResponse:
+        """Sends a request and waits for the head of its answer.
+
+        A connection that rested may end between the look at it and the request. To read again does
+        no harm then; a write may have been stored.
+        """
+        if self._is_ended():
+            self._http.close()  # the request opens another
+        is_safe_again = method == "GET" and self._http.sock is not None
+        try:
+            self._http.request(method, path, body, headers)
+            return self._http.getresponse()
+        except (ConnectionError, ssl.SSLEOFError):
+            if not is_safe_again:
+                raise
+        self._http.close()
+        self._http.request(method, path, body, headers)
+        return self._http.getresponse()
+
+    def _is_ended(self) -> bool:
+        """True where an idle connection has something to read: its end, or bytes nobody asked for.
+
+        Nothing has been sent on it then, so even a write can go over another one.
+        """
+        if self._http.sock is None:
+            return False
+        poll = select.poll()
+        poll.register(self._http.sock, select.POLLIN)
+        return bool(poll.poll(0))
