@@ -33,6 +33,7 @@ TESTS = Path(__file__).parent / "tests"
 LONG_FIRST = (
     "predictions",
     "cli",
+    "supervisor",
     "service",
     "grpc",
     "client",

@@ -20,16 +20,16 @@ class Log:
 
     def __init__(self, service):
         self.text = ""
-        self._lines = service.process.stderr
+        self._service = service
 
     def until(self, event, **values):
         """Waits for a line."""
-        while line := self._lines.readline():
+        while True:
+            line = self._service.line()
             self.text += line
             document = json.loads(line)
             if document["event"] == event and values.items() <= document.items():
                 return document
-        raise AssertionError(self.text)
 
 
 @pytest.fixture

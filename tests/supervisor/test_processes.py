@@ -138,9 +138,9 @@ def test_logs_are_json_and_hold_no_secret(serve, data, wait_for_end):
     workers = service.children(arbiter)
     os.kill(arbiter, signal.SIGKILL)
     assert wait_for_end(workers)
-    lines = [service.process.stderr.readline()]
+    lines = [service.line()]
     while json.loads(lines[-1])["event"] != "child ended":
-        lines.append(service.process.stderr.readline())
+        lines.append(service.line())
     assert service.get("/health")[0] == 200
     _, _, rest = service.stop()
     lines += rest.splitlines()
