@@ -10,7 +10,7 @@ from fleetcast.errors import StoreError, refused
 from fleetcast.http.answers import encode, error_response
 from fleetcast.http.headers import CONTENT_TYPE
 from fleetcast.http.middleware import Middleware
-from fleetcast.http.pipeline import stages
+from fleetcast.http.pipeline import Pipeline
 from fleetcast.http.resources.account import AccountResource
 from fleetcast.http.resources.health import LivenessResource, SubsystemResource
 from fleetcast.http.resources.predictions import PredictionsResource
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def create_app(services: HttpServices) -> App:
     """The WSGI application on top of what a worker has opened."""
     stores = TenantStores(services, "http")
-    middleware = Middleware(services, stages(services, stores, ROUTES))
+    middleware = Middleware(services, Pipeline(services, stores))
     app = falcon.App(media_type=CONTENT_TYPE, middleware=[middleware])
     resources = _resources(services, stores)
     for path in ROUTES:

@@ -13,12 +13,10 @@ from fleetcast.metrics.surfaces import OTHER
 from fleetcast.surface.accounting import Accounting
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import falcon
 
     from fleetcast.accounts import Identity
-    from fleetcast.http.pipeline import Stage
+    from fleetcast.http.pipeline import Pipeline
     from fleetcast.http.services import HttpServices
 
 _CONTINUE = 100
@@ -26,11 +24,11 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 
 class Middleware:
-    """`stages` are run in their order; one that completes the answer is the last."""
+    """Runs the stages in their order; one that completes the answer is the last."""
 
-    def __init__(self, services: HttpServices, stages: Sequence[Stage]) -> None:
+    def __init__(self, services: HttpServices, pipeline: Pipeline) -> None:
         self._accounting = Accounting("http", services.counters, services.access_log)
-        self._stages = stages
+        self._stages = pipeline.stages
         self._cors = Cors(services.settings.http.cors_origins)
 
     def begin(self, request: falcon.Request, response: falcon.Response) -> RequestState:

@@ -24,18 +24,18 @@ class RequestState:
     """
 
     address: str
-    """Address of the client, as far as limits care. Set by `CountRequest`."""
+    """Address of the client, as far as limits care. Set by `count_request`."""
     path: str = OTHER
     route: Route = _NO_ROUTE
-    """Set by `FindRoute`: the route, and how it is written."""
+    """Set by `find_route`: the route, and how it is written."""
     code: str | None = None
     """Error code of the answer, if it is an error."""
     identity: Identity
-    """Set by `CheckKey`, on authenticated routes."""
+    """Set by `check_key`, on authenticated routes."""
     plane: Plane
-    """Set by `OpenStore`, on authenticated routes."""
+    """Set by `open_store`, on authenticated routes."""
     body: bytes
-    """Set by `ReceiveBody`, on ingest routes."""
+    """Set by `receive_body`, on ingest routes."""
 
     def __init__(self, request: falcon.Request, response: falcon.Response, began: float) -> None:
         self.request = request

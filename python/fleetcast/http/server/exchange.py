@@ -9,6 +9,7 @@ import io
 import sys
 import time
 from email.utils import formatdate
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
@@ -119,25 +120,12 @@ class Exchange:
         status: str,
         fields: list[tuple[str, str]],
         exc_info: ExcInfo | None = None,  # noqa: ARG002 - nothing is sent before the end
-    ) -> _Write:
+    ) -> Callable[[bytes], None]:
         self._status = status
         self._fields = fields
-        return _Write(self._chunks)
+        return self._chunks.append
 
 
-class _Write:
-    """The `write` that WSGI's `start_response` returns."""
-
-    def __init__(self, chunks: list[bytes]) -> None:
-        self._chunks = chunks
-
-    def __call__(self, chunk: bytes, /) -> None:
-        self._chunks.append(chunk)
-
-
-def _date(second: int, _cache: dict[int, str] = {}) -> str:  # noqa: B006 - one entry, on purpose
-    text = _cache.get(second)
-    if text is None:
-        _cache.clear()
-        text = _cache[second] = formatdate(second, usegmt=True)
-    return text
+@lru_cache(1)
+def _date(second: int) -> str:
+    return formatdate(second, usegmt=True)
