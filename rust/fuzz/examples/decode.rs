@@ -1,4 +1,4 @@
-//! Messages to columns beside `prost` on the same bytes: `decode FILE...` prints records per second
+//! Messages decoded to columns, beside `prost` on the same bytes: `decode FILE...` prints records per second
 //! of processor time of both, for `benches/goals/grpc.py`.
 
 use std::hint::black_box;
@@ -10,8 +10,8 @@ use fleetcast_core::wire::parse_protobuf;
 use fleetcast_fuzz::messages::WriteRequest;
 use prost::Message;
 
-/// Processor time that a decoder is given: a hundred times what the clock of the scheduler is off.
-const LEAST_NS: u64 = 400_000_000;
+/// Processor time that a decoder is given: a hundred times the error of the clock of the scheduler.
+const PROCESSOR_NS_MIN: u64 = 400_000_000;
 
 fn main() -> std::io::Result<()> {
     let bodies = std::env::args_os().skip(1).map(std::fs::read).collect::<Result<Vec<_>, _>>()?;
@@ -41,7 +41,7 @@ fn per_second(bodies: &[Vec<u8>], decode: impl Fn(&[u8]) -> usize) -> std::io::R
             records += black_box(decode(black_box(body)));
         }
         let spent = processor_ns()? - start;
-        if spent >= LEAST_NS {
+        if spent >= PROCESSOR_NS_MIN {
             #[expect(clippy::cast_precision_loss, reason = "a figure of three digits")]
             return Ok(records as f64 / (spent as f64 / 1e9));
         }

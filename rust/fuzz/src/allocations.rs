@@ -1,4 +1,4 @@
-//! How much memory an input makes its reader ask for.
+//! Memory for which an input makes its reader ask.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

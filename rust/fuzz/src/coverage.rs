@@ -1,4 +1,4 @@
-//! Which branches ran, as LLVM's inline counters say
+//! Branches that ran, as LLVM's inline counters say
 //! (<https://clang.llvm.org/docs/SanitizerCoverage.html>, "Inline 8bit-counters").
 //!
 //! The flags are in the Makefile. A program built without them has no counters, and nothing is
@@ -12,7 +12,7 @@ const ZEROS: [u8; PIECE_LEN] = [0; PIECE_LEN];
 /// Counters of one object file: address and number.
 static REGIONS: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
 
-/// Called by every instrumented object before `main`.
+/// Takes the counters of an instrumented object; LLVM calls it for each before `main`.
 #[expect(unsafe_code, reason = "the name is LLVM's")]
 // SAFETY: nothing else has this name; LLVM calls it with the bounds of an array that lives for ever.
 #[unsafe(no_mangle)]
@@ -24,21 +24,21 @@ extern "C" fn __sanitizer_cov_8bit_counters_init(start: *mut u8, stop: *mut u8) 
     }
 }
 
-/// What has been seen so far: by counter, a bit for each magnitude that it had after a run.
+/// Coverage so far: by counter, a bit for each magnitude that it had after a run.
 #[derive(Default)]
-pub struct Seen(Vec<u8>);
+pub struct Coverage(Vec<u8>);
 
-/// Forgets what ran.
+/// Sets all counters to 0.
 pub fn reset() {
-    each(|counters| counters.fill(0));
+    for_each_region(|counters| counters.fill(0));
 }
 
-impl Seen {
-    /// Adds what ran since [`reset`]; whether any of it is new.
+impl Coverage {
+    /// Adds what ran since [`reset`], and tells whether any of it is new.
     pub fn add(&mut self) -> bool {
         let mut at = 0;
         let mut new = false;
-        each(|counters| {
+        for_each_region(|counters| {
             if self.0.len() < at + counters.len() {
                 self.0.resize(at + counters.len(), 0);
             }
@@ -54,7 +54,7 @@ impl Seen {
         new
     }
 
-    /// How many counters were ever above 0.
+    /// Number of counters that were ever above 0.
     #[must_use]
     pub fn branches(&self) -> usize {
         self.0.iter().filter(|&&seen| seen != 0).count()
@@ -88,7 +88,7 @@ const fn magnitude(count: u8) -> u8 {
 }
 
 #[expect(unsafe_code, reason = "the counters are LLVM's, outside of Rust's sight")]
-fn each(mut visit: impl FnMut(&mut [u8])) {
+fn for_each_region(mut visit: impl FnMut(&mut [u8])) {
     for &(address, count) in &*REGIONS.lock().expect("no panic holds it") {
         let start = std::ptr::with_exposed_provenance_mut::<u8>(address);
         // SAFETY: LLVM gave these bounds; the array lives for ever. Instrumented code writes to it
@@ -103,21 +103,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_of_an_object_are_seen_once_per_magnitude() {
+    fn counters_of_an_object_count_once_per_magnitude() {
         let counters: &'static mut [u8] = Box::leak(vec![0_u8; 3].into_boxed_slice());
         let range = counters.as_mut_ptr_range();
         range.start.expose_provenance();
         __sanitizer_cov_8bit_counters_init(range.start, range.end);
-        let mut seen = Seen::default();
-        let _ = seen.add();
-        let before = seen.branches();
-        each(|all| all.iter_mut().for_each(|count| *count = 5));
-        assert!(seen.add());
-        assert!(seen.branches() >= before + 3);
-        assert!(!seen.add(), "the same again is nothing new");
+        let mut covered = Coverage::default();
+        let _ = covered.add();
+        let before = covered.branches();
+        for_each_region(|all| all.iter_mut().for_each(|count| *count = 5));
+        assert!(covered.add());
+        assert!(covered.branches() >= before + 3);
+        assert!(!covered.add(), "the same again is nothing new");
         reset();
-        assert!(!seen.add());
-        each(|all| all.iter_mut().for_each(|count| *count = 9));
-        assert!(seen.add(), "another magnitude");
+        assert!(!covered.add());
+        for_each_region(|all| all.iter_mut().for_each(|count| *count = 9));
+        assert!(covered.add(), "another magnitude");
     }
 }

@@ -1,4 +1,4 @@
-//! The loop: change an input, run it, keep it if it went where none went before.
+//! The loop: change an input, run it, keep it if it reached a branch that none reached before.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use crate::allocations::peak_bytes;
-use crate::coverage::{self, Seen};
-use crate::mutate::{Dice, mutated};
+use crate::coverage::{self, Coverage};
+use crate::mutate::{Random, mutated};
 use crate::targets::Target;
 
 const INPUT_BYTES_MAX: usize = 4_096;
@@ -18,16 +18,16 @@ thread_local! {
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// How long to go on.
+/// End of a run.
 #[derive(Clone, Copy, Debug)]
 pub enum Budget {
-    /// That many inputs: the same ones again, whatever the machine.
+    /// After this many inputs, which are the same on all machines.
     Executions(u64),
-    /// At least that long.
+    /// After this time, or a little later.
     Time(Duration),
 }
 
-/// What came of it.
+/// Result of a run.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Inputs that were run.
@@ -36,9 +36,9 @@ pub struct Report {
     pub corpus: usize,
     /// Branches that ran; 0 in a program without counters.
     pub branches: usize,
-    /// The most memory that an input made its reader use at once.
+    /// Maximum of the memory that an input made its reader use at once.
     pub peak_bytes: usize,
-    /// By what went wrong, the shortest input that does it.
+    /// The shortest input for each thing that went wrong.
     pub findings: BTreeMap<String, Vec<u8>>,
 }
 
@@ -49,39 +49,39 @@ pub fn catch_panics() {
     }));
 }
 
-/// Runs a target on its seeds and on what becomes of them.
+/// Runs a target on its seeds and on changes of them.
 ///
 /// # Panics
-/// Where a seed is longer than inputs may be.
+/// If a seed is longer than inputs may be.
 #[must_use]
 pub fn fuzz(target: &Target, budget: Budget, seed: u64) -> Report {
-    let mut dice = Dice(seed);
-    let mut seen = Seen::default();
+    let mut random = Random(seed);
+    let mut covered = Coverage::default();
     let mut report = Report::default();
     let mut corpus = (target.seeds)();
     for input in &corpus {
         assert!(input.len() <= INPUT_BYTES_MAX, "a seed of {} bytes", input.len());
         coverage::reset();
         run(target, input, &mut report);
-        seen.add();
+        covered.add();
     }
     let began = Instant::now();
     while !is_spent(budget, &report, began) && report.findings.len() < FINDINGS_MAX {
-        // What was found last leads further most often.
+        // New inputs lead further more often than old ones.
         let recent = corpus.len().saturating_sub(corpus.len() / 4 + 1);
-        let first = if dice.below(2) == 0 { recent } else { 0 };
-        let parent = first + dice.below(corpus.len() - first);
-        let other = dice.below(corpus.len());
-        let mut input = mutated(&mut dice, &corpus[parent], &corpus[other], target.words);
+        let first = if random.below(2) == 0 { recent } else { 0 };
+        let parent = first + random.below(corpus.len() - first);
+        let other = random.below(corpus.len());
+        let mut input = mutated(&mut random, &corpus[parent], &corpus[other], target.words);
         input.truncate(INPUT_BYTES_MAX);
         coverage::reset();
         run(target, &input, &mut report);
-        if seen.add() {
+        if covered.add() {
             corpus.push(input);
         }
     }
     report.corpus = corpus.len();
-    report.branches = seen.branches();
+    report.branches = covered.branches();
     report
 }
 
@@ -109,9 +109,9 @@ fn run(target: &Target, input: &[u8], report: &mut Report) {
     } else {
         return;
     };
-    // The place tells findings apart, not the values that its message names.
-    let place = finding.lines().next().unwrap_or_default().to_owned();
-    let known = report.findings.entry(place).or_insert_with(|| input.to_vec());
+    // The line of the panic tells findings apart, not the values that its message names.
+    let line = finding.lines().next().unwrap_or_default().to_owned();
+    let known = report.findings.entry(line).or_insert_with(|| input.to_vec());
     if input.len() < known.len() {
         *known = input.to_vec();
     }
@@ -121,7 +121,7 @@ fn is_long(began: Instant) -> bool {
     began.elapsed().as_secs_f64() > RUN_SECONDS_MAX
 }
 
-/// Once may have been the machine, busy with something else.
+/// Runs the input again: once may have been the machine, busy with something else.
 fn is_long_again(target: &Target, input: &[u8]) -> bool {
     (0..3).all(|_| {
         let began = Instant::now();

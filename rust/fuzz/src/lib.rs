@@ -1,12 +1,14 @@
-//! Hostile bytes against everything that reads bytes.
+//! Hostile bytes against all readers of bytes.
 //!
-//! A stable compiler has no `cargo fuzz`, but it can count which branches ran: `make fuzz` builds
+//! A stable compiler has no `cargo fuzz`, but it can count the branches that ran: `make fuzz` builds
 //! with LLVM's coverage counters ([`coverage`]), and inputs that reach something new are kept and
 //! changed further ([`engine`]). Without them, as in `cargo test`, only the seeds are changed.
 
 pub mod allocations;
 pub mod coverage;
-pub mod engine;
 pub mod messages;
 mod mutate;
+
 pub mod targets;
+
+pub mod engine;

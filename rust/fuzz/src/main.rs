@@ -1,4 +1,4 @@
-//! `make fuzz`: every target for some time, each with a line of figures and its findings.
+//! `make fuzz`: all targets for some time, each with a line of figures and its findings.
 
 use std::path::Path;
 use std::process::ExitCode;

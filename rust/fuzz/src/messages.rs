@@ -49,7 +49,7 @@ pub struct FieldValue {
     pub value: Option<Kind>,
 }
 
-/// What a value is.
+/// Kind of a value, and the value.
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum Kind {
     /// `number_value`

@@ -1,13 +1,13 @@
-//! Changes of inputs, from dice that a seed repeats.
+//! Changes of inputs, drawn from random numbers that a seed repeats.
 
 /// Numbers that lengths, counts and loops stumble over.
 const BYTES: [u8; 12] = [0, 1, 2, 7, 8, 15, 16, 0x7f, 0x80, 0xfe, 0xff, b'"'];
 const STEPS_MAX: u64 = 6;
 
-/// Reproducible dice (`SplitMix64`).
-pub(crate) struct Dice(pub(crate) u64);
+/// Reproducible random numbers (`SplitMix64`).
+pub(crate) struct Random(pub(crate) u64);
 
-impl Dice {
+impl Random {
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -16,7 +16,7 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// Below `bound`, which is above 0.
+    /// A number below `bound`, which is above 0.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.next() % bound as u64).expect("below a usize")
     }
@@ -31,25 +31,25 @@ impl Dice {
 }
 
 /// `input` after a few changes; `other` lends pieces, `words` mean something to the reader.
-pub(crate) fn mutated(dice: &mut Dice, input: &[u8], other: &[u8], words: &[&[u8]]) -> Vec<u8> {
+pub(crate) fn mutated(random: &mut Random, input: &[u8], other: &[u8], words: &[&[u8]]) -> Vec<u8> {
     let mut bytes = input.to_vec();
-    for _ in 0..=dice.next() % STEPS_MAX {
-        step(dice, &mut bytes, other, words);
+    for _ in 0..=random.next() % STEPS_MAX {
+        step(random, &mut bytes, other, words);
     }
     bytes
 }
 
-fn step(dice: &mut Dice, bytes: &mut Vec<u8>, other: &[u8], words: &[&[u8]]) {
-    let at = dice.below(bytes.len() + 1);
-    let magnitude = dice.below(8);
-    let length = 1 + dice.below(1 << magnitude);
+fn step(random: &mut Random, bytes: &mut Vec<u8>, other: &[u8], words: &[&[u8]]) {
+    let at = random.below(bytes.len() + 1);
+    let magnitude = random.below(8);
+    let length = 1 + random.below(1 << magnitude);
     let end = (at + length).min(bytes.len());
-    match dice.below(11) {
-        0 if at < bytes.len() => bytes[at] ^= 1 << dice.below(8),
-        1 if at < bytes.len() => bytes[at] = dice.byte(),
-        2 if at < bytes.len() => bytes[at] = *dice.pick(&BYTES),
+    match random.below(11) {
+        0 if at < bytes.len() => bytes[at] ^= 1 << random.below(8),
+        1 if at < bytes.len() => bytes[at] = random.byte(),
+        2 if at < bytes.len() => bytes[at] = *random.pick(&BYTES),
         3 if at < bytes.len() => {
-            let by = 1 + dice.byte() % 8;
+            let by = 1 + random.byte() % 8;
             bytes[at] = if by.is_multiple_of(2) {
                 bytes[at].wrapping_add(by)
             } else {
@@ -59,23 +59,23 @@ fn step(dice: &mut Dice, bytes: &mut Vec<u8>, other: &[u8], words: &[&[u8]]) {
         4 => drop(bytes.drain(at..end)),
         5 => {
             let piece = bytes[at..end].to_vec();
-            let to = dice.below(bytes.len() + 1);
+            let to = random.below(bytes.len() + 1);
             drop(bytes.splice(to..to, piece));
         }
         6 => {
-            let piece: Vec<u8> = (0..length.min(16)).map(|_| dice.byte()).collect();
+            let piece: Vec<u8> = (0..length.min(16)).map(|_| random.byte()).collect();
             drop(bytes.splice(at..at, piece));
         }
         7 if !other.is_empty() => {
-            let from = dice.below(other.len());
+            let from = random.below(other.len());
             let to = (from + length).min(other.len());
-            let replaced = if dice.below(2) == 0 { at..end } else { at..at };
+            let replaced = if random.below(2) == 0 { at..end } else { at..at };
             drop(bytes.splice(replaced, other[from..to].iter().copied()));
         }
         8 => bytes.truncate(at),
         9 | 10 if !words.is_empty() => {
-            let replaced = if dice.below(2) == 0 { at..end } else { at..at };
-            drop(bytes.splice(replaced, dice.pick(words).iter().copied()));
+            let replaced = if random.below(2) == 0 { at..end } else { at..at };
+            drop(bytes.splice(replaced, random.pick(words).iter().copied()));
         }
         _ => bytes.extend_from_slice(&other[..other.len().min(length)]),
     }

@@ -1,4 +1,4 @@
-//! A bounded run of every target, the same each time; `make fuzz` goes on for as long as asked.
+//! A bounded run of all targets, the same each time; `make fuzz` goes on for as long as asked.
 
 use fleetcast_fuzz::engine::{Budget, fuzz};
 use fleetcast_fuzz::targets::TARGETS;

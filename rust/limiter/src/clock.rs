@@ -6,7 +6,7 @@ use std::io;
 ///
 /// # Errors
 ///
-/// What the operating system says where it has no such clock.
+/// The answer of the operating system if it has no such clock.
 pub(crate) fn boottime_ns() -> io::Result<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid timespec that outlives the call, which writes nothing else.
@@ -27,7 +27,7 @@ pub(crate) const BOOT_BYTES: usize = 36;
 ///
 /// # Errors
 ///
-/// What the operating system says where it cannot be read.
+/// The answer of the operating system if it cannot be read.
 pub(crate) fn boot() -> io::Result<[u8; BOOT_BYTES]> {
     let text = std::fs::read("/proc/sys/kernel/random/boot_id")?;
     let name = text.first_chunk().copied();

@@ -3,7 +3,7 @@
 use fleetcast_core::codec::{BlockReader, decode_block, encode_block};
 use fleetcast_core::model::batch::{Block, Column, Rows, Table, Values};
 
-use super::Target;
+use super::target::Target;
 
 const CHECKSUM_BYTES: usize = 4;
 

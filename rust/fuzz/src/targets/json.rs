@@ -1,6 +1,6 @@
-//! `parse_json` beside `serde_json`: what is JSON, and what it means.
+//! `parse_json` beside `serde_json`: both must agree on what is JSON, and on its meaning.
 //!
-//! What `serde_json` reads and writes again, in its own spelling and order, must mean the same.
+//! A document that `serde_json` reads and writes again, in its own style and order, must mean the same.
 
 use fleetcast_core::model::batch::ParseResult;
 use fleetcast_core::model::fault::{FaultCode, Refusal};
@@ -8,7 +8,7 @@ use fleetcast_core::model::limits::{FAULTS_MAX, JSON_DEPTH_MAX};
 use fleetcast_core::model::raw_keys::RawKeyCache;
 use fleetcast_core::wire::Format;
 
-use super::Target;
+use super::target::Target;
 use super::view::{is_json_invalid, parse, view_of};
 
 pub(super) const TARGET: Target = Target {
@@ -91,8 +91,8 @@ fn run(body: &[u8]) {
     assert_eq!(view_of(Format::Json, &again), seen, "{}", String::from_utf8_lossy(&again));
 }
 
-/// Whether the answer depends on what `serde_json` does not keep: keys that come twice, and which
-/// faults are the first of too many.
+/// Tells whether the answer depends on what `serde_json` does not keep: keys that come twice, and
+/// which faults are the first of too many.
 fn has_lost_order(ours: &ParseResult) -> bool {
     matches!(ours, Err(Refusal::Faults(faults))
         if faults.len() == FAULTS_MAX

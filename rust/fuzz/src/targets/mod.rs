@@ -1,4 +1,7 @@
-//! What is run on hostile bytes, and what must hold for each of them.
+//! Readers that are run on hostile bytes, and rules that must hold for each input.
+
+mod target;
+mod view;
 
 mod block;
 mod json;
@@ -6,23 +9,10 @@ mod names;
 mod protobuf;
 mod sealed;
 mod segment;
-mod view;
 
-/// One reader of bytes.
-pub struct Target {
-    /// Its name on the command line.
-    pub name: &'static str,
-    /// What to begin with: small inputs that reach far.
-    pub seeds: fn() -> Vec<Vec<u8>>,
-    /// Bytes that mean something to the reader.
-    pub words: &'static [&'static [u8]],
-    /// Memory that no input may make it use: limits come before allocation.
-    pub memory_bytes_max: usize,
-    /// Panics where something does not hold.
-    pub run: fn(&[u8]),
-}
+pub use target::Target;
 
-/// Every target.
+/// All targets.
 pub const TARGETS: &[Target] = &[
     json::TARGET,
     protobuf::TARGET,

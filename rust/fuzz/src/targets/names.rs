@@ -4,7 +4,7 @@ use fleetcast_core::model::names::SeriesName;
 use fleetcast_core::model::names::{NameReader, put_field};
 use fleetcast_core::storage::manifest::Manifest;
 
-use super::Target;
+use super::target::Target;
 
 pub(super) const TARGET: Target = Target {
     name: "names",

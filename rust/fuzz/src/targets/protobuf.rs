@@ -1,6 +1,6 @@
-//! `parse_protobuf` beside `prost`: what is a message, and what it means.
+//! `parse_protobuf` beside `prost`: both must agree on what is a message, and on its meaning.
 //!
-//! What `prost` reads and writes again, fields in order and once each, must mean the same.
+//! A message that `prost` reads and writes again, fields in order and once each, must mean the same.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use fleetcast_core::wire::Format;
 use prost::Message;
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 
-use super::Target;
+use super::target::Target;
 use super::view::{NOW_NS, parse, view_of};
 
 pub(super) const TARGET: Target = Target {
@@ -120,7 +120,7 @@ static VALUE: Schema = Schema(&[
     (4, VARINT, None),
 ]);
 
-/// Whether a message has something that `prost` takes in another way than the reference
+/// Tells whether a message has something that `prost` takes in another way than the reference
 /// implementation, whose way is ours: a group; a field of the schema with another wire type, which
 /// is an unknown field; a number of more than 64 bits, which loses the upper ones; a key of more
 /// bytes than it needs at most, which is malformed.
@@ -158,7 +158,7 @@ fn is_odd(mut bytes: &[u8], schema: &Schema) -> bool {
     false
 }
 
-/// Whether `bytes` begin with a number of ten bytes that does not fit 64 bits.
+/// Tells whether `bytes` begin with a number of ten bytes that does not fit 64 bits.
 fn overflows(bytes: &[u8]) -> bool {
     let Some((number, _)) = bytes.split_first_chunk::<10>() else { return false };
     number[..9].iter().all(|byte| *byte >= 0x80) && (2..0x80).contains(&number[9])

@@ -2,7 +2,7 @@
 
 use fleetcast_core::storage::seal::{DataKey, Kind, Sealer, unwrap, wrap};
 
-use super::Target;
+use super::target::Target;
 
 pub(super) const BLOB: Target = Target {
     name: "sealed",
@@ -36,7 +36,7 @@ fn blobs() -> Vec<Vec<u8>> {
     KINDS.map(|kind| sealer().seal(kind, &plain(kind)).expect("random bytes")).to_vec()
 }
 
-/// What opens was sealed by us, and as this kind: nobody guesses 128 bits.
+/// A blob that opens was sealed by us, and as this kind: nobody guesses 128 bits.
 fn open(bytes: &[u8]) {
     let opened = KINDS.map(|kind| sealer().open(kind, bytes).ok());
     for (kind, opened) in KINDS.into_iter().zip(&opened) {

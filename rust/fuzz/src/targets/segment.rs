@@ -8,7 +8,7 @@ use fleetcast_core::storage::seal::{DataKey, Sealer};
 use fleetcast_core::storage::segment::{Part, Representatives, Segment, SegmentWriter};
 use fleetcast_core::storage::store::{MemoryStore, SegmentId, Store};
 
-use super::Target;
+use super::target::Target;
 
 pub(super) const TARGET: Target = Target {
     name: "segment",

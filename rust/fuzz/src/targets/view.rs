@@ -1,8 +1,8 @@
-//! A parsed batch as people see it: no two spellings of one batch differ here.
+//! Meaning of a parsed batch: two bodies that differ in style only have the same view.
 
 use std::collections::BTreeMap;
 
-use fleetcast_core::model::batch::{Batch, NEW_SERIES_BASE, ParseResult, Rows, Values};
+use fleetcast_core::model::batch::{Batch, NEW_SERIES_BASE, ParseResult, Rows, Table, Values};
 use fleetcast_core::model::fault::{FaultCode, Refusal};
 use fleetcast_core::model::limits::{FAULTS_MAX, WriteLimits};
 use fleetcast_core::model::names::SeriesName;
@@ -34,17 +34,17 @@ pub(super) struct Row {
     cells: BTreeMap<String, Value>,
 }
 
-/// What a batch means.
+/// Meaning of a batch.
 #[derive(Debug, PartialEq)]
 pub(super) enum View {
-    /// In the words of [`Refusal`]; faults in an order of their own.
+    /// The refusal in words; faults sorted.
     Refused(Vec<String>),
-    /// Which cells stay out depends on the order of the keys; in which record it begins does not.
+    /// The record of the first conflict; the cells left out depend on the order of the keys.
     Conflict {
         record: u32,
         rejected: Vec<u32>,
     },
-    /// Which fields are beyond what a tenant may have depends on the order of the keys.
+    /// More fields than a tenant may have; those left out depend on the order of the keys.
     TooManyFields {
         rejected: Vec<u32>,
     },
@@ -59,28 +59,28 @@ pub(super) fn parse(format: Format, body: &[u8], names: &RawKeyCache) -> ParseRe
     format.parse(body, names, &LIMITS, "acme", NOW_NS)
 }
 
-/// A cache with some or all of the series that a batch brought, and their names by id.
-pub(super) fn cache_of(batch: &Batch, every: usize) -> (RawKeyCache, Vec<SeriesName>) {
+/// A cache with one in `step` of the new series of a batch, and their names by id.
+pub(super) fn cache_of(batch: &Batch, step: usize) -> (RawKeyCache, Vec<SeriesName>) {
     let mut cache = RawKeyCache::default();
     let mut names = Vec::new();
-    for (id, new) in (0..).zip(batch.new_series.iter().step_by(every)) {
+    for (id, new) in (0..).zip(batch.new_series.iter().step_by(step)) {
         cache.insert(new.raw_key.clone(), id);
         names.push(new.name.clone());
     }
     (cache, names)
 }
 
-/// Reads `body` with a cold, a half warm and a warm cache: all must say the same.
+/// Reads `body` with a cold, a half warm and a warm cache; all views must be equal.
 pub(super) fn view_of(format: Format, body: &[u8]) -> View {
     let cold = parse(format, body, &RawKeyCache::default());
     let seen = view(&cold, &[]);
     if let Ok(batch) = &cold {
-        for every in [1, 2] {
-            let (cache, names) = cache_of(batch, every);
+        for step in [1, 2] {
+            let (cache, names) = cache_of(batch, step);
             let warm = parse(format, body, &cache);
-            if every == 1 {
+            if step == 1 {
                 let new = warm.as_ref().map(|batch| batch.new_series.len());
-                assert_eq!(new, Ok(0), "a series is not found by its spelling");
+                assert_eq!(new, Ok(0), "a series is not found by its raw key");
             }
             assert_eq!(view(&warm, &names), seen, "a warm cache changes what is read");
         }
@@ -107,45 +107,47 @@ pub(super) fn view(parsed: &ParseResult, known: &[SeriesName]) -> View {
         return View::Conflict { record: conflict.at.record, rejected };
     }
     let tables = batch.measurements.iter().zip(&batch.tables);
-    let tables = tables.map(|(name, table)| {
-        let series_name = |series: u32| match series.checked_sub(NEW_SERIES_BASE) {
-            Some(new) => batch.new_series[new as usize].name.clone(),
-            None => known[series as usize].clone(),
-        };
-        assert_eq!(table.series.len(), table.times_ns.len());
-        let rows = table.series.iter().zip(&table.times_ns).map(|(&series, &time_ns)| Row {
-            name: series_name(series),
-            time_ns,
-            cells: BTreeMap::new(),
-        });
-        let mut rows: Vec<_> = rows.collect();
-        for column in &table.columns {
-            let field = &batch.fields[column.field as usize];
-            assert_eq!(field.field_type, column.values.field_type());
-            let places: Vec<usize> = match &column.rows {
-                Rows::All => (0..rows.len()).collect(),
-                Rows::Some(some) => some.iter().map(|&row| row as usize).collect(),
-            };
-            assert_eq!(places.len(), column.values.len());
-            for (at, place) in places.into_iter().enumerate() {
-                let value = match &column.values {
-                    Values::Float(values) => Value::Float(values[at].to_bits()),
-                    Values::Bool(values) => Value::Bool(values[at]),
-                    Values::Text(values) => Value::Text(values[at].to_string()),
-                };
-                assert!(rows[place].cells.insert(field.name.clone(), value).is_none());
-            }
-        }
-        assert!(rows.iter().all(|row| !row.cells.is_empty()), "a row without a field");
-        (name.clone(), rows)
-    });
-    let tables: Vec<_> = tables.collect();
+    let tables: Vec<_> =
+        tables.map(|(name, table)| (name.clone(), rows(batch, table, known))).collect();
     let accepted: usize = tables.iter().map(|(_, rows)| rows.len()).sum();
     assert_eq!(accepted, batch.accepted_count as usize);
     View::Accepted { tables, rejected, clamped: batch.clamped_count }
 }
 
-/// Whether the only thing said is that this is no JSON.
+fn rows(batch: &Batch, table: &Table, known: &[SeriesName]) -> Vec<Row> {
+    let series_name = |series: u32| match series.checked_sub(NEW_SERIES_BASE) {
+        Some(new) => batch.new_series[new as usize].name.clone(),
+        None => known[series as usize].clone(),
+    };
+    assert_eq!(table.series.len(), table.times_ns.len());
+    let rows = table.series.iter().zip(&table.times_ns).map(|(&series, &time_ns)| Row {
+        name: series_name(series),
+        time_ns,
+        cells: BTreeMap::new(),
+    });
+    let mut rows: Vec<_> = rows.collect();
+    for column in &table.columns {
+        let field = &batch.fields[column.field as usize];
+        assert_eq!(field.field_type, column.values.field_type());
+        let row_indices: Vec<usize> = match &column.rows {
+            Rows::All => (0..rows.len()).collect(),
+            Rows::Some(some) => some.iter().map(|&row| row as usize).collect(),
+        };
+        assert_eq!(row_indices.len(), column.values.len());
+        for (at, row) in row_indices.into_iter().enumerate() {
+            let value = match &column.values {
+                Values::Float(values) => Value::Float(values[at].to_bits()),
+                Values::Bool(values) => Value::Bool(values[at]),
+                Values::Text(values) => Value::Text(values[at].to_string()),
+            };
+            assert!(rows[row].cells.insert(field.name.clone(), value).is_none());
+        }
+    }
+    assert!(rows.iter().all(|row| !row.cells.is_empty()), "a row without a field");
+    rows
+}
+
+/// Tells whether the refusal is that this is no JSON.
 pub(super) fn is_json_invalid(parsed: &ParseResult) -> bool {
     matches!(parsed, Err(Refusal::Faults(faults)) if faults[0].code == FaultCode::JsonInvalid)
 }
