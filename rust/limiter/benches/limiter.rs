@@ -1,6 +1,6 @@
 //! Cost of the shared limiter to a request: alone, and while three other processes ask as well.
 //!
-//! `FLEETCAST_BENCH_DIR` is the folder of the file; without it, in the folder for temporary files.
+//! `FLEETCAST_BENCH_DIR` is the folder of the file; without it, the folder for temporary files.
 
 #![expect(clippy::print_stdout, reason = "the slowest calls are a result of this bench")]
 
