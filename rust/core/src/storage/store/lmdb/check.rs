@@ -1,4 +1,4 @@
-//! Whether an LMDB file can be used without harm.
+//! The page check: an LMDB file is looked through before it is used.
 //!
 //! LMDB trusts its pages: a damaged one sends it beyond its map, and that ends the process, with it
 //! every tenant's requests. So before a file is used, each page of its trees is looked at, through
@@ -44,7 +44,7 @@ pub(super) fn check(
     walk.tree(bytes_at(&head, FREE_TREE_AT, TREE_BYTES)?, &mut Walk::free_pages)
 }
 
-/// What is done with the value of a leaf: its flags and bytes, those on overflow pages left out.
+/// Work done with each value of a leaf.
 type Visit<'v, 'f> = &'v mut dyn FnMut(&mut Walk<'f>, Value<'_>) -> Result<()>;
 
 #[derive(Clone, Copy)]
@@ -186,7 +186,8 @@ impl<'f> Walk<'f> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::LmdbStore;
+    use super::super::store::LmdbStore;
+    use super::super::tables::Tables;
     use super::*;
     use crate::storage::store::{NewBlock, NewNames, Store};
     use std::path::{Path, PathBuf};
@@ -209,8 +210,11 @@ mod tests {
         }
     }
 
+    /// Blocks of [`fill`] that lie on overflow pages.
+    const LARGE_BLOCKS: u64 = 40;
+
     /// Small values, values on overflow pages, trees of two levels, freed pages.
-    fn fill(folder: &Path) {
+    fn fill(folder: &Path) -> LmdbStore {
         let store = LmdbStore::create(folder).unwrap();
         for number in 0..120_u16 {
             let names = NewNames { series: 1, sealed_names: vec![1; 40], fields: Vec::new() };
@@ -218,6 +222,7 @@ mod tests {
             let sealed = vec![7; if number % 3 == 0 { 9_000 } else { 100 }];
             store.append(vec![NewBlock { sealed, ..Default::default() }]).unwrap();
         }
+        store
     }
 
     fn checked(file: &Path) -> Result<()> {
@@ -237,64 +242,81 @@ mod tests {
         number(0).max(number(1))
     }
 
+    /// Pages of the store's trees, each of which the check must look at, as LMDB itself counts them:
+    /// its tables' in their statistics, and in its head those of the trees of tables and free pages.
+    fn tree_pages(store: &LmdbStore, file: &File) -> u64 {
+        let tables = store.env.read("count the pages", |txn| {
+            let Tables { meta, names, log, .. } = &store.tables;
+            let stats = [meta.stat(txn)?, names.stat(txn)?, log.stat(txn)?];
+            Ok(stats.map(|stat| (stat.branch_pages + stat.leaf_pages) as u64))
+        });
+        let mut head = [0; 4_096];
+        file.read_exact_at(&mut head, newest(file) % 2 * 4_096).unwrap();
+        let own = [MAIN_TREE_AT, FREE_TREE_AT].map(|at| {
+            let [branches, leaves, on_overflow] =
+                [8, 16, 24].map(|within| u64_at(&head, at + within).unwrap());
+            assert_eq!(on_overflow, 0);
+            branches + leaves
+        });
+        tables.unwrap().iter().chain(&own).sum()
+    }
+
+    /// The pages of a file that the check refuses once each byte of them is `byte`.
+    fn refused_pages(path: &Path, byte: u8) -> Vec<u64> {
+        let file = File::options().read(true).write(true).open(path).unwrap();
+        let is_refused = |page: &u64| {
+            let mut sound = [0; 4_096];
+            file.read_exact_at(&mut sound, page * 4_096).unwrap();
+            file.write_all_at(&[byte; 4_096], page * 4_096).unwrap();
+            let outcome = checked(path);
+            file.write_all_at(&sound, page * 4_096).unwrap();
+            outcome.is_err()
+        };
+        (2..file.metadata().unwrap().len() / 4_096).filter(is_refused).collect()
+    }
+
     #[test]
-    fn a_sound_file_passes_and_no_damage_of_it_panics() {
+    fn each_damaged_page_of_a_tree_is_found_and_no_other() {
+        let folder = Folder::new("pages");
+        let store = fill(&folder.0);
+        let path = folder.0.join("plane.mdb");
+        checked(&path).unwrap();
+        let file = File::open(&path).unwrap();
+        // Of a value on overflow pages the first page alone has a head; the rest is sealed.
+        let expected = tree_pages(&store, &file) + LARGE_BLOCKS;
+        drop(store);
+        let refused = refused_pages(&path, 0x00);
+        assert_eq!(refused.len() as u64, expected);
+        assert_eq!(refused_pages(&path, 0xa5), refused);
+        // Each of them says which page it is, so that one written to the wrong place is found, too.
+        let file = File::options().write(true).open(&path).unwrap();
+        for page in refused {
+            for byte in 0..8 {
+                let sound = page.to_le_bytes()[byte];
+                let at = page * 4_096 + byte as u64;
+                file.write_all_at(&[sound ^ 0x01], at).unwrap();
+                assert!(checked(&path).is_err(), "byte {byte} of page {page}");
+                file.write_all_at(&[sound], at).unwrap();
+            }
+        }
+        checked(&path).unwrap();
+    }
+
+    #[test]
+    fn no_damage_panics() {
         let folder = Folder::new("damage");
-        fill(&folder.0);
-        let file = folder.0.join("plane.mdb");
-        checked(&file).unwrap();
-        let whole = std::fs::read(&file).unwrap();
-        let damaged = folder.0.join("damaged.mdb");
-        let mut found = 0;
-        // A prime stride meets every part of a page sooner or later.
+        drop(fill(&folder.0));
+        let path = folder.0.join("plane.mdb");
+        let whole = std::fs::read(&path).unwrap();
+        let file = File::options().write(true).open(&path).unwrap();
+        // A prime stride meets each part of a page sooner or later.
         for at in (0..whole.len()).step_by(613) {
             for value in [0x00, 0xff, whole[at] ^ 0x01] {
-                let mut bytes = whole.clone();
-                bytes[at] = value;
-                std::fs::write(&damaged, &bytes).unwrap();
-                found += u32::from(checked(&damaged).is_err());
+                file.write_all_at(&[value], at as u64).unwrap();
+                drop(checked(&path));
             }
+            file.write_all_at(&[whole[at]], at as u64).unwrap();
         }
-        assert!(found > 0);
-    }
-
-    #[test]
-    fn a_page_of_noise_or_zeros_in_a_tree_is_found() {
-        let folder = Folder::new("pages");
-        fill(&folder.0);
-        let file = folder.0.join("plane.mdb");
-        let whole = std::fs::read(&file).unwrap();
-        for (number, page) in whole.chunks(4096).enumerate().skip(2) {
-            // Freed pages keep their old bytes, and nothing leads to them.
-            let kind = u16_at(page, 10).unwrap() & KINDS;
-            if u64_at(page, 0).unwrap() != number as u64 || !matches!(kind, BRANCH | LEAF) {
-                continue;
-            }
-            for fill in [0x00, 0xa5] {
-                let mut bytes = whole.clone();
-                bytes[number * 4096..][..4096].fill(fill);
-                let damaged = folder.0.join("damaged.mdb");
-                std::fs::write(&damaged, &bytes).unwrap();
-                let outcome = checked(&damaged);
-                assert!(outcome.is_err() || is_free(&whole, number as u64), "page {number}");
-            }
-        }
-    }
-
-    /// Whether damage to a page may go unnoticed: only where the sound file never leads to it.
-    fn is_free(whole: &[u8], page: u64) -> bool {
-        let folder = Folder::new("free");
-        let path = folder.0.join("whole.mdb");
-        std::fs::write(&path, whole).unwrap();
-        let file = File::open(&path).unwrap();
-        let last_page = whole.len() as u64 / 4096 - 1;
-        let seen = vec![0; 1 + usize::try_from(last_page / 64).unwrap()];
-        let mut walk = Walk { file: &file, page_bytes: 4096, last_page, seen };
-        let heads = [walk.read(0, 4096).unwrap(), walk.read(1, 4096).unwrap()];
-        let head = heads.iter().max_by_key(|head| u64_at(head, TRANSACTION_AT).unwrap()).unwrap();
-        walk.tree(bytes_at(head, MAIN_TREE_AT, TREE_BYTES).unwrap(), &mut Walk::named_tree)
-            .unwrap();
-        let root = u64_at(head, FREE_TREE_AT + ROOT_AT).unwrap();
-        walk.seen[usize::try_from(page / 64).unwrap()] >> (page % 64) & 1 == 0 && page != root
+        checked(&path).unwrap();
     }
 }
