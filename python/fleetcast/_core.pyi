@@ -238,7 +238,7 @@ class Plane:
 
     @staticmethod
     def create(directory: str, master_key: bytes) -> None:
-        """Makes an empty store in `directory`, which must not exist or be empty, with a fresh data
+        """Makes an empty store in `directory`, which must not exist or be empty, with a new data
         key wrapped by `master_key` (32 bytes).
 
         Raises `StoreExists`, `StoreUnavailable`, `StoreFull`, and `ValueError` for a key of

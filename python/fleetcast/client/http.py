@@ -151,7 +151,7 @@ class Client:
     ) -> dict[str, Any]:
         """Forecasts of links (`snr`) or pools (`demand`). Raises `ApiError`, `OSError`.
 
-        An entity without a fresh one is in `entity_errors`, and may be in `items` as well.
+        An entity without a new one is in `entity_errors`, and may be in `items` as well.
         """
         chosen = {
             "model_family": family,

@@ -1,6 +1,6 @@
 """Reconciliation of a batch whose acknowledgment never came: it is looked up.
 
-A batch is stored whole or not at all, so that a few of its records tell of all. They are looked up
+A batch is stored whole or not at all, so a few of its records stand for all. They are looked up
 as the newest sample of their entity just after their instant, which shows every type of field and
 every measurement. Later writes of that instant may have changed it, so more than one is asked for.
 """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def read_history(path: Path, family: Family) -> dict[str, Rows]:
-    """Rows of each entity of a Parquet or CSV file, told apart by what they begin with.
+    """Rows of each entity of a Parquet or CSV file, known by their first bytes.
 
     Raises `OSError`, `OperatorError`.
     """

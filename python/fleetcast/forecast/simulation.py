@@ -1,4 +1,4 @@
-"""A made-up constellation over real places: what `GET /topology` shows where nothing is observed.
+"""Simulated constellation over real sites, for `GET /topology` where nothing is observed.
 
 Off unless an operator asks for it, and never mixed with observations. Without files of its
 own it is a Walker delta pattern 53 deg: 72/6/1 at 550 km over eight cities. `simulation/` in the

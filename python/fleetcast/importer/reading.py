@@ -43,7 +43,7 @@ class CsvColumns:
 
 
 def read_jsonl(path: Path, advance: Callable[[int], None]) -> Iterator[Line]:
-    """One record object a line; `advance` hears of bytes read. Raises `OSError`."""
+    """One record object a line; `advance` is called with the bytes read. Raises `OSError`."""
     with path.open("rb") as file:
         number = 0
         while line := file.readline(LINE_BYTES_MAX + 1):

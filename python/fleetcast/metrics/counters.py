@@ -15,7 +15,7 @@ _ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
 def label(name: str, **labels: object) -> str:
-    """`name{key="value",…}`, as Prometheus spells a series."""
+    """`name{key="value",…}`, as Prometheus writes a series."""
     if not labels:
         return name
     pairs = (f'{key}="{str(value).translate(_ESCAPES)}"' for key, value in labels.items())

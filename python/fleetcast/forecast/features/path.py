@@ -33,12 +33,12 @@ class Path:
 
 
 class Track(Protocol):
-    """Knows where the satellite at the other end of a link will be."""
+    """The orbit of the satellite at the other end of a link."""
 
     def path(self, issued_ns: Instants, ahead_minutes: NDArray[np.int64]) -> Path:
         """The path so long after each issue time [times, ahead], from what was known at it.
 
-        NaN where it knows nothing.
+        NaN where it is unknown.
         """
 
 

@@ -25,7 +25,7 @@ _CENTURY_NS = 36_525 * 86_400 * 1_000_000_000
 
 @dataclass(frozen=True)
 class Site:
-    """A place on the ground: degrees north, degrees east, metres above the ellipsoid."""
+    """A point on the ground: degrees north, degrees east, metres above the ellipsoid."""
 
     latitude_deg: float
     longitude_deg: float

@@ -1,4 +1,4 @@
-"""Two clocks: one that telemetry is stamped with, and one that says how old a record is.
+"""Two clocks: one for the time of telemetry, and one for the age of records.
 
 The first is set by people and services, forwards and backwards; a right to compute that ended by it
 could last for ever, or no time at all. The second cannot be set. It counts from the start of the

@@ -101,7 +101,7 @@ def truths_of(
 ) -> list[float]:
     """The truth of forecasts at one horizon, NaN where it did not come. Raises `StoreError`."""
     end_ns = issued_ns + horizon_minutes * MINUTE_NS
-    # How far apart a pool's intervals are is told by the days before.
+    # The days before show how far apart a pool's intervals are.
     back_minutes = (
         family.step_minutes if family is SNR else horizon_minutes + family.history_minutes
     )

@@ -104,7 +104,7 @@ def wandering(dice: np.random.Generator, count: int, size: float, steps: float) 
 
 
 def fixed_links(span: Span, count: int, seed: int) -> dict[str, Rows]:
-    """Links between places that stay where they are, over anything from a quiet to a wild sky.
+    """Links between fixed sites, over anything from a quiet to a wild sky.
 
     The level wanders at several paces, follows the sun, flickers, and falls in fades that come and
     go; the receiver resolves it finely or coarsely.

@@ -1,4 +1,4 @@
-"""LMDB for the control store and the prediction store: small environments of JSON records.
+"""A store in one LMDB environment, for short transactions of many threads and processes.
 
 An environment survives the loss or replacement of its files, and grows with its content.
 
@@ -14,9 +14,7 @@ until this process has no transaction open, because LMDB moves or removes the ma
 
 from __future__ import annotations
 
-import contextlib
 import enum
-import mmap
 import os
 import threading
 from contextlib import contextmanager
@@ -24,20 +22,13 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import lmdb
 
+from fleetcast.lmdb_store.environment import FORMAT_KEY, OpenEnvironment, create_environment
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from os import stat_result
     from pathlib import Path
 
 Result = TypeVar("Result")
-
-_MAP_BYTES = 64 << 20  # of a new environment: address space, not disk
-_FILE_BYTES_MIN = 2 * mmap.PAGESIZE  # LMDB reads its two head pages before anything else
-_READERS_MAX = 1024  # threads of all processes that read at once
-_LOCK_BYTES = 64 * (_READERS_MAX - 1) + 192  # as long as LMDB makes the lock file
-_BLOCK_BYTES = 512  # the unit of `st_blocks`
-FORMAT_KEY = b"format"
-"""The key, in the environment's own table, of what names its format."""
 
 
 class LmdbUnavailable(Exception):
@@ -49,42 +40,6 @@ class View(NamedTuple):
 
     transaction: lmdb.Transaction
     tables: Mapping[str, lmdb._Database]
-
-
-class _Open:
-    """An open environment and the file it was opened from."""
-
-    def __init__(self, directory: Path, tables: tuple[str, ...], content: bytes) -> None:
-        self.path = directory / "data.mdb"
-        self.name = str(self.path)
-        self.file = self.path.stat()
-        if self.file.st_size < _FILE_BYTES_MIN or self.file.st_size % mmap.PAGESIZE:
-            message = f"{self.path} is cut short"
-            raise OSError(message)
-        self.environment = _environment(directory, tables, create=False)
-        try:
-            _back_with_file(self.environment, self.path)
-            self.environment.reader_check()
-            _check_format(self.environment, directory, content)
-            self.tables = {name: _table(self.environment, name) for name in tables}
-        except BaseException:
-            self.environment.close()
-            raise
-
-    def stands_on(self, file: stat_result) -> bool:
-        """True while `file` is the one that is mapped: a cut file must not be touched."""
-        return os.path.samestat(file, self.file) and file.st_size >= self.file.st_size
-
-    def fills(self) -> bool:
-        """True where more than half of the map is used: a write must find room in the rest."""
-        info = self.environment.info()
-        return 2 * (info["last_pgno"] + 1) * mmap.PAGESIZE > info["map_size"]
-
-    def grow(self) -> None:
-        """Doubles the map; the others notice with their next transaction that needs it."""
-        # Readers that were killed pin pages that could be used again.
-        self.environment.reader_check()
-        self.environment.set_mapsize(2 * self.environment.info()["map_size"])
 
 
 class _Due(enum.Enum):
@@ -104,7 +59,7 @@ class LmdbStore:
         self.directory = directory
         self._tables = tables
         self._content = content
-        self._open: _Open | None = None
+        self._open: OpenEnvironment | None = None
         self._due: _Due | None = None
         self._users = 0
         """Transactions that are open, or about to be."""
@@ -117,13 +72,8 @@ class LmdbStore:
         """
         self.directory.mkdir(mode=0o700, parents=True)
         try:
-            with _environment(self.directory, self._tables, create=True) as environment:
-                for name in self._tables:
-                    environment.open_db(name.encode())
-                with environment.begin(write=True) as transaction:
-                    for key, value in (entries or {}).items():
-                        transaction.put(key, value)
-                    transaction.put(FORMAT_KEY, self._content)
+            everything = {**(entries or {}), FORMAT_KEY: self._content}
+            create_environment(self.directory, self._tables, everything)
         except lmdb.Error as error:
             raise LmdbUnavailable(str(error)) from error
 
@@ -164,7 +114,7 @@ class LmdbStore:
             self._changed.wait_for(lambda: self._users == 0)
             self._drop()
 
-    def _begin(self, *, write: bool) -> tuple[_Open, lmdb.Transaction]:
+    def _begin(self, *, write: bool) -> tuple[OpenEnvironment, lmdb.Transaction]:
         """A transaction, which `_leave` must follow. Raises `LmdbUnavailable`."""
         while True:
             opened = self._enter(write=write)
@@ -176,7 +126,7 @@ class LmdbStore:
                 self._leave(_Due.OPEN)
                 raise LmdbUnavailable(str(error)) from error
 
-    def _enter(self, *, write: bool) -> _Open:
+    def _enter(self, *, write: bool) -> OpenEnvironment:
         """The environment of the files as they are now. Raises `LmdbUnavailable`."""
         with self._changed:
             while True:
@@ -224,7 +174,7 @@ class LmdbStore:
         try:
             if due is _Due.OPEN or self._open is None:
                 self._drop()
-                self._open = _Open(self.directory, self._tables, self._content)
+                self._open = OpenEnvironment(self.directory, self._tables, self._content)
             elif due is _Due.GROW:
                 self._open.grow()
             else:
@@ -239,63 +189,3 @@ class LmdbStore:
         opened, self._open = self._open, None
         if opened is not None:
             opened.environment.close()
-
-
-def _table(environment: lmdb.Environment, name: str) -> lmdb._Database:
-    """A table, made where an earlier version had none of that name."""
-    try:
-        return environment.open_db(name.encode(), create=False)
-    except lmdb.NotFoundError:
-        return environment.open_db(name.encode())
-
-
-def _back_with_file(environment: lmdb.Environment, path: Path) -> None:
-    """Makes the file as long as its own head says.
-
-    Reading a mapped page that no file stands behind kills the process. LMDB leaves pages at the
-    end unwritten now and then, which is sound; in a file that was cut short the added zeros are
-    no page, and LMDB says so.
-    """
-    size = (environment.info()["last_pgno"] + 1) * mmap.PAGESIZE
-    if path.stat().st_size < size:
-        with path.open("r+b") as file:
-            os.posix_fallocate(file.fileno(), 0, size)
-
-
-def _check_format(environment: lmdb.Environment, directory: Path, content: bytes) -> None:
-    with environment.begin() as transaction:
-        if transaction.get(FORMAT_KEY) != content:
-            message = f"{directory} holds nothing of this version"
-            raise OSError(message)
-
-
-def _reserve_lock_file(path: Path) -> None:
-    """Reserves disk space for all bytes of the lock file.
-
-    LMDB leaves holes in it and writes through a map, which on a full disk would end the process.
-    A file that has it is left alone: closing any descriptor of it drops the locks of this
-    process, and another environment of it may be open here.
-    """
-    with contextlib.suppress(FileNotFoundError):
-        file = path.stat()
-        if file.st_size and file.st_blocks * _BLOCK_BYTES >= file.st_size:
-            return
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        # An existing one keeps its length, which tells LMDB how many readers there may be.
-        os.posix_fallocate(descriptor, 0, os.fstat(descriptor).st_size or _LOCK_BYTES)
-    finally:
-        os.close(descriptor)
-
-
-def _environment(directory: Path, tables: tuple[str, ...], *, create: bool) -> lmdb.Environment:
-    _reserve_lock_file(directory / "lock.mdb")
-    return lmdb.open(
-        str(directory),
-        map_size=_MAP_BYTES,
-        subdir=True,
-        create=create,
-        mode=0o600,
-        max_dbs=len(tables),
-        max_readers=_READERS_MAX,
-    )
