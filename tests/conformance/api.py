@@ -137,8 +137,8 @@ class Accounts:
 
     def tenant(self, name: str | None = None, **attributes: object) -> Tenant:
         name = name or f"tenant-{next(self._numbers)}"
-        made = self.tenants.create(name, **attributes)
-        plane = self.data / "planes" / made.account_id
+        created = self.tenants.create(name, **attributes)
+        plane = self.data / "planes" / created.account_id
         return Tenant(self.service, name, plane, self.key(name))
 
     def key(
@@ -174,11 +174,11 @@ class Accounts:
 
 
 def accounts_of(service: Service, data: Path) -> Iterator[Accounts]:
-    made = Accounts(service, data)
+    created = Accounts(service, data)
     try:
-        yield made
+        yield created
     finally:
-        made.close()
+        created.close()
 
 
 class RawClient(Client):

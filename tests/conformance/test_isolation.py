@@ -17,8 +17,8 @@ ENTITIES = ("e0", "e1", "e2")
 @pytest.fixture(scope="module")
 def tenants(accounts):
     """Tenants with the same entities and measurements, and secrets in everything else."""
-    made = [accounts.tenant(f"isolated-{number}") for number in range(TENANTS)]
-    for number, tenant in enumerate(made):
+    created = [accounts.tenant(f"isolated-{number}") for number in range(TENANTS)]
+    for number, tenant in enumerate(created):
         secret = secret_of(number)
         tenant.write(
             *(
@@ -33,7 +33,7 @@ def tenants(accounts):
                 for second in range(0, 600, 60)
             )
         )
-    return made
+    return created
 
 
 def secret_of(number):

@@ -63,13 +63,13 @@ def filled(tenant):
 @pytest.fixture
 def neighbour(accounts, service):
     """Another tenant; at the end it has noticed nothing, and no process has died."""
-    made = accounts.tenant()
-    made.write(record(at(1), n=1))
-    assert numbers(made) == [1.0]
+    created = accounts.tenant()
+    created.write(record(at(1), n=1))
+    assert numbers(created) == [1.0]
     before = service.processes()
-    yield made
-    made.write(record(at(2), n=2))
-    assert numbers(made) == [1.0, 2.0]
+    yield created
+    created.write(record(at(2), n=2))
+    assert numbers(created) == [1.0, 2.0]
     assert service.processes() == before
     for name in ("", "/telemetry", "/topology"):
         assert service.request("GET", f"/health{name}", key=None).status == 200
@@ -208,13 +208,13 @@ def test_f12_a_damaged_block(filled, tmp_path):
         log = copy.open_db(b"log", create=False)
         with copy.begin(db=log) as transaction:
             sealed = max((bytes(value) for _, value in transaction.cursor()), key=len)
-    place = path.read_bytes().index(sealed) + len(sealed) // 2
+    offset = path.read_bytes().index(sealed) + len(sealed) // 2
 
     def flip(_):
         with path.open("r+b") as file:
-            file.seek(place)
+            file.seek(offset)
             byte = file.read(1)[0]
-            file.seek(place)
+            file.seek(offset)
             file.write(bytes([byte ^ 1]))
 
     with changed(path, flip):

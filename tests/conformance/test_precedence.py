@@ -74,13 +74,13 @@ PAIRS = [pair for pair in itertools.combinations(NAMES, 2) if not clash(*pair)]
 @pytest.fixture(scope="module")
 def keys(accounts):
     """A key for every kind of tenant, with and without scope and entitlement."""
-    made = {}
+    keys = {}
     with contextlib.ExitStack() as undo:
         for kind in ("good", "disabled", "unknown", "no plane"):
             for entitled in (True, False):
                 tenant = accounts.tenant(live_ingest=entitled)
-                made[kind, True, entitled] = tenant.key
-                made[kind, False, entitled] = accounts.key(tenant.name, ["predictions:read"])
+                keys[kind, True, entitled] = tenant.key
+                keys[kind, False, entitled] = accounts.key(tenant.name, ["predictions:read"])
                 if kind == "disabled":
                     accounts.tenants.change(tenant.name, disabled=True)
                 elif kind == "unknown":
@@ -90,7 +90,7 @@ def keys(accounts):
                     away = tenant.plane.with_suffix(".away")
                     tenant.plane.rename(away)
                     undo.callback(away.rename, tenant.plane)
-        yield made
+        yield keys
 
 
 def send(service, keys, names):

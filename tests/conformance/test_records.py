@@ -121,7 +121,7 @@ def test_c7_minus_zero_keeps_its_sign(tenant):
 
 
 @pytest.mark.parametrize(
-    ("text", "place"),
+    ("text", "where"),
     [
         (body('{"a":1,"a":2}'), ["fields", "a"]),
         (body('{"a":1,"\\u0061":2}'), ["fields", "a"]),
@@ -132,8 +132,8 @@ def test_c7_minus_zero_keeps_its_sign(tenant):
         (body(extra=',"other":1,"other":2'), ["other"]),
     ],
 )
-def test_c8_a_key_may_not_occur_twice(quiet, text, place):
-    assert ("duplicate_key", ["body", 0, *place]) in faults(quiet.post(text))
+def test_c8_a_key_may_not_occur_twice(quiet, text, where):
+    assert ("duplicate_key", ["body", 0, *where]) in faults(quiet.post(text))
 
 
 def test_c9_nesting_is_limited_to_eight(tenant):
@@ -153,16 +153,16 @@ def test_c9_a_hundred_thousand_brackets(quiet, opening):
 
 
 @pytest.mark.parametrize("text", ['"\\ud800"', '"\\udfff"', '"\\ud800\\u0041"', '"\\udc00\\ud800"'])
-@pytest.mark.parametrize("place", ["field", "field name", "tag", "tag name", "other"])
-def test_c10_lone_surrogates_are_no_json(quiet, text, place):
-    made = {
+@pytest.mark.parametrize("where", ["field", "field name", "tag", "tag name", "other"])
+def test_c10_lone_surrogates_are_no_json(quiet, text, where):
+    sent = {
         "field": body(f'{{"a":{text}}}'),
         "field name": body(f"{{{text}:1}}"),
         "tag": body(tags=f'{{"a":{text}}}'),
         "tag name": body(tags=f'{{{text}:"a"}}'),
         "other": body(extra=f',"a":{text}'),
-    }[place]
-    ((kind, _),) = faults(quiet.post(made))
+    }[where]
+    ((kind, _),) = faults(quiet.post(sent))
     assert kind == "json_invalid"
 
 
@@ -287,9 +287,9 @@ def test_c20_even_on_a_record_that_is_rejected_anyway(tenant, changes):
 
 
 def test_c21_what_the_server_stamps_does_not_count(tenant):
-    made = tagged(63)
-    made["tags"]["tenant_key"] = "forged"
-    tenant.write({**made, "tenant": "forged"})
+    sent = tagged(63)
+    sent["tags"]["tenant_key"] = "forged"
+    tenant.write({**sent, "tenant": "forged"})
     (entity,) = tenant.entities()
     assert len(entity["tags"]) == 64
 
@@ -324,12 +324,12 @@ def test_c24_an_empty_field_name(quiet):
 
 def test_c25_names_may_be_long(tenant):
     name = "n" * 20_000
-    made = record(TIME, entity=name, measurement=name, **{name: name})
-    made["tags"][name] = name
-    tenant.write(made)
+    sent = record(TIME, entity=name, measurement=name, **{name: name})
+    sent["tags"][name] = name
+    tenant.write(sent)
     (entity,) = tenant.entities()
     assert (entity["measurement"], entity["entity_id"]) == (name, name)
-    assert (entity["tags"], entity["fields"]) == (made["tags"], {name: name})
+    assert (entity["tags"], entity["fields"]) == (sent["tags"], {name: name})
 
 
 def test_c26_an_empty_batch_is_accepted(quiet):

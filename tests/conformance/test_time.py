@@ -58,13 +58,13 @@ def test_d1_d3_parameters_have_the_same_grammar(quiet, text, instant):
 
 @pytest.mark.parametrize("text", NO_TIMES)
 def test_d2_d4_d5_what_is_no_time(quiet, text):
-    for answer, place in (
+    for answer, loc in (
         (quiet.post([record(text)]), ["body", 0, "time"]),
         (quiet.topology(as_of_utc=text), ["query", "as_of_utc"]),
         (quiet.series(start=text), ["query", "start"]),
         (quiet.series(end=text), ["query", "end"]),
     ):
-        assert faults(answer) == [("datetime_from_date_parsing", place)]
+        assert faults(answer) == [("datetime_from_date_parsing", loc)]
 
 
 @pytest.mark.parametrize("value", [1772600767, 1772600767000, 1.5, True, None, [], {}])

@@ -106,8 +106,8 @@ def test_g4_rows_are_ordered_by_their_bytes(tenant):
     measurements = ["weather", "link", "Zebra", "\uffee"]
     tenant.write(*(record(at(1), entity=n, measurement=m) for n in names for m in measurements))
     found = [(e["measurement"], e["entity_id"]) for e in tenant.entities()]
-    every = [(m, n) for m in measurements for n in names]
-    assert found == sorted(every, key=lambda pair: (pair[0].encode(), pair[1].encode()))
+    pairs = [(m, n) for m in measurements for n in names]
+    assert found == sorted(pairs, key=lambda pair: (pair[0].encode(), pair[1].encode()))
 
 
 @pytest.mark.parametrize("name", SIX)
@@ -192,9 +192,9 @@ def test_g10_the_evaluation_instant_is_told(quiet):
         "2026-01-01T00:00:00Z"
     )
     before = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
-    told = quiet.get("/topology").json["as_of_utc"]
-    assert told.endswith("Z")
-    assert before <= told.rstrip("Z") <= time.strftime("%Y-%m-%dT%H:%M:%S~", time.gmtime())
+    as_of = quiet.get("/topology").json["as_of_utc"]
+    assert as_of.endswith("Z")
+    assert before <= as_of.rstrip("Z") <= time.strftime("%Y-%m-%dT%H:%M:%S~", time.gmtime())
 
 
 @pytest.mark.parametrize("name", [None, "satellite", "ground_station", "link"])

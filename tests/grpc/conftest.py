@@ -31,9 +31,9 @@ def accounts(service_and_data):
 
 @pytest.fixture(scope="session")
 def station(service):
-    made = Station(service.ready)
-    yield made
-    made.close()
+    opened = Station(service.ready)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture

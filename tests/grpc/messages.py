@@ -30,24 +30,24 @@ SECOND_NS = 1_000_000_000
 
 def record(time_ns, entity="e", measurement="link", tags=None, fields=None):
     """A record; `entity=None` sends no `entity_id`, a field of `None` no value."""
-    made = TelemetryRecord(measurement=measurement)
+    message = TelemetryRecord(measurement=measurement)
     if time_ns is not None:
-        made.time.seconds, made.time.nanos = divmod(time_ns, SECOND_NS)
+        message.time.seconds, message.time.nanos = divmod(time_ns, SECOND_NS)
     if entity is not None:
-        made.tags["entity_id"] = entity
-    made.tags.update(tags or {})
+        message.tags["entity_id"] = entity
+    message.tags.update(tags or {})
     for name, value in ({"snr_db": 1.5} if fields is None else fields).items():
         if isinstance(value, bool):
-            made.fields[name].bool_value = value
+            message.fields[name].bool_value = value
         elif isinstance(value, int):
-            made.fields[name].int_value = value
+            message.fields[name].int_value = value
         elif isinstance(value, float):
-            made.fields[name].number_value = value
+            message.fields[name].number_value = value
         elif isinstance(value, str):
-            made.fields[name].string_value = value
+            message.fields[name].string_value = value
         else:
-            made.fields[name].SetInParent()
-    return made
+            message.fields[name].SetInParent()
+    return message
 
 
 def encode(*records):

@@ -39,9 +39,9 @@ def accounts(service_and_data):
 
 @pytest.fixture(scope="module")
 def station(service_and_data):
-    made = Station(service_and_data[0].ready)
-    yield made
-    made.close()
+    opened = Station(service_and_data[0].ready)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture(params=["http", "grpc"])

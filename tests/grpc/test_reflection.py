@@ -91,14 +91,14 @@ def test_the_descriptors_are_those_of_the_published_files():
         names = re.findall(r"^message (\w+)", text, re.MULTILINE)
         assert [message.name for message in file.message_type] == names
         wanted = {(field, int(number)) for field, number in re.findall(r"(\w+) = (\d+);", text)}
-        made = {(field.name, field.number) for m in file.message_type for field in m.field}
-        made |= {
+        described = {(field.name, field.number) for m in file.message_type for field in m.field}
+        described |= {
             (value.name, value.number)
             for m in file.message_type
             for enum in m.enum_type
             for value in enum.value
         }
-        assert made == wanted, name
+        assert described == wanted, name
         methods = {method.name for service in file.service for method in service.method}
         assert methods == set(re.findall(r"rpc (\w+)", text))
 
@@ -113,5 +113,5 @@ def test_the_contracts_file_is_published_as_it_is():
         "HealthResponse": {"ok": 1},
     }
     (file,) = [each for each in SET.file if each.name.endswith("v1/telemetry.proto")]
-    made = {m.name: {field.name: field.number for field in m.field} for m in file.message_type}
-    assert made == fields
+    described = {m.name: {field.name: field.number for field in m.field} for m in file.message_type}
+    assert described == fields

@@ -39,6 +39,6 @@ class Gate:
 
 @pytest.fixture
 def gate():
-    made = Gate()
-    yield made
-    made.close()
+    gate = Gate()
+    yield gate
+    gate.close()

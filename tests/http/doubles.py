@@ -128,7 +128,7 @@ class Counter:
 def client(
     *, plane=None, plane_error=None, planes=None, keys=None, settings=None, limiter=None, **services
 ):
-    made = HttpServices(
+    parts = HttpServices(
         settings=settings or Settings(),
         authenticator=keys or Keys(down=ControlStoreUnavailable("gone")),
         engine=planes or Planes(plane or Plane(), plane_error),
@@ -136,4 +136,4 @@ def client(
         clock=lambda: 0,
         **services,
     )
-    return TestClient(create_app(made), headers={"x-api-key": "good"})
+    return TestClient(create_app(parts), headers={"x-api-key": "good"})

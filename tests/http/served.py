@@ -61,8 +61,8 @@ def serving():
 
 def main():
     fd, limits, settings = int(sys.argv[1]), json.loads(sys.argv[2]), json.loads(sys.argv[3])
-    made = ConnectionLimits(**limits)
-    HttpServer(serving, limits=lambda: made, settings={"bind": f"fd://{fd}", **settings}).run()
+    bounds = ConnectionLimits(**limits)
+    HttpServer(serving, limits=lambda: bounds, settings={"bind": f"fd://{fd}", **settings}).run()
 
 
 if __name__ == "__main__":

@@ -26,38 +26,38 @@ def answer(error):
     ],
 )
 def test_what_the_engine_refuses_keeps_its_context(code, context):
-    made = answer(refused(code, **context))
-    assert made.status == ERROR_CODES[code].http
-    assert made.content == {"error": code, **context}
-    assert made.headers == []
+    response = answer(refused(code, **context))
+    assert response.status == ERROR_CODES[code].http
+    assert response.content == {"error": code, **context}
+    assert response.headers == []
 
 
 def test_schema_faults_are_a_bare_list():
     faults = [{"type": "missing", "loc": ["body"], "msg": "Field required"}]
-    made = answer(refused("schema_faults", detail=faults))
-    assert (made.status, made.content) == (422, {"detail": faults})
+    response = answer(refused("schema_faults", detail=faults))
+    assert (response.status, response.content) == (422, {"detail": faults})
 
 
 @pytest.mark.parametrize("code", [code for code, row in ERROR_CODES.items() if row.http == 429])
 def test_429_says_when_in_the_header_alone(code):
-    made = answer(refused(code, retry_after_seconds=12))
-    assert made.content == {"error": code}
-    assert made.headers == [("Retry-After", "12")]
+    response = answer(refused(code, retry_after_seconds=12))
+    assert response.content == {"error": code}
+    assert response.headers == [("Retry-After", "12")]
 
 
 @pytest.mark.parametrize("code", [code for code, row in ERROR_CODES.items() if row.http == 503])
 def test_503_says_when_twice(code):  # J8
-    made = answer(refused(code))
+    response = answer(refused(code))
     seconds = 1 if code == "ingest_buffer_full" else 5
-    assert made.content == {"error": code, "retry_after_seconds": seconds}
-    assert made.headers == [("Retry-After", str(seconds))]
+    assert response.content == {"error": code, "retry_after_seconds": seconds}
+    assert response.headers == [("Retry-After", str(seconds))]
 
 
 @pytest.mark.parametrize("kind", [StoreUnavailable, StoreFull, StoreDamaged])
 def test_store_errors_name_the_backend_and_nothing_else(kind):  # J7
-    made = answer(kind("/secret/path"))
-    assert made.status == 503
-    assert made.content == {
+    response = answer(kind("/secret/path"))
+    assert response.status == 503
+    assert response.content == {
         "error": "telemetry_unavailable",
         "upstream": "embedded",
         "retry_after_seconds": 5,
@@ -66,9 +66,9 @@ def test_store_errors_name_the_backend_and_nothing_else(kind):  # J7
 
 @pytest.mark.parametrize("error", [RuntimeError("secret"), refused("no_such_code")])
 def test_the_unforeseen_is_500(error):
-    made = answer(error)
-    assert made.status == 500
-    assert made.content == {"error": "internal_error", "request_id": "r1"}
+    response = answer(error)
+    assert response.status == 500
+    assert response.content == {"error": "internal_error", "request_id": "r1"}
 
 
 def test_401_names_the_scheme():

@@ -37,15 +37,15 @@ def test_a_write():
 
 def test_latest_with_and_without_parameters():
     plane = Plane()
-    made = client(plane=plane)
-    assert made.simulate_get("/topology").content == b'{"entities":[]}'
+    app = client(plane=plane)
+    assert app.simulate_get("/topology").content == b'{"entities":[]}'
     assert plane.asked == {
         "as_of_ns": None,
         "freshness_ns": 300_000_000_000,
         "measurement": None,
     }
     query = "as_of_utc=1970-01-01T00:00:02Z&freshness_seconds=1.5&measurement=link&other=1"
-    made.simulate_get("/topology", query_string=query)
+    app.simulate_get("/topology", query_string=query)
     assert plane.asked == {
         "as_of_ns": 2_000_000_000,
         "freshness_ns": 1_500_000_000,
@@ -55,8 +55,8 @@ def test_latest_with_and_without_parameters():
 
 def test_series_with_and_without_parameters():
     plane = Plane()
-    made = client(plane=plane)
-    made.simulate_get("/topology/series", query_string="entity_id=b&entity_id=a,c&start=1970-01-01")
+    app = client(plane=plane)
+    app.simulate_get("/topology/series", query_string="entity_id=b&entity_id=a,c&start=1970-01-01")
     assert plane.asked == {
         "entity_ids": ["b", "a,c"],
         "start_ns": 0,
@@ -71,7 +71,7 @@ def test_series_with_and_without_parameters():
         "entity_id=a&start=1970-01-01&end=1970-01-02&measurement=&fields=a,,b+c,"
         "&interval=5m&agg=last"
     )
-    made.simulate_get("/topology/series", query_string=query)
+    app.simulate_get("/topology/series", query_string=query)
     assert plane.asked["fields"] == ["a", "b c"]
     assert (plane.asked["measurement"], plane.asked["end_ns"]) == ("", 86_400_000_000_000)
     assert (plane.asked["interval"], plane.asked["agg"]) == ("5m", "last")
@@ -79,12 +79,12 @@ def test_series_with_and_without_parameters():
 
 @pytest.mark.parametrize("name", ["entity_id", "measurement", "fields"])
 def test_schema_goes_before_characters(name):
-    made = client()
+    app = client()
     good = {"entity_id": "a", "start": "1970-01-01"}
     bad = "&".join(f"{key}={value}" for key, value in {**good, name: "%00"}.items())
-    result = made.simulate_get("/topology/series", query_string=bad)
+    result = app.simulate_get("/topology/series", query_string=bad)
     assert (result.status_code, result.json) == (400, {"error": "invalid_input", "field": name})
-    result = made.simulate_get("/topology/series", query_string=bad + "&agg=x")
+    result = app.simulate_get("/topology/series", query_string=bad + "&agg=x")
     assert result.status_code == 422
     assert result.json["detail"][0]["type"] == "literal_error"
 
@@ -121,9 +121,9 @@ def test_subsystems_ask_every_time_and_tell_no_secrets():  # J1, J2
         raise OSError(message)
 
     probes = {"telemetry": {"timeseries_store": lambda: None, "auth_store": broken}}
-    made = client(probes=probes)
+    app = client(probes=probes)
     for _ in range(2):
-        result = made.simulate_get("/health/telemetry")
+        result = app.simulate_get("/health/telemetry")
         assert result.status_code == 503
         assert result.json == {
             "status": "degraded",
@@ -133,14 +133,14 @@ def test_subsystems_ask_every_time_and_tell_no_secrets():  # J1, J2
             },
         }
     assert len(calls) == 2
-    assert made.simulate_get("/health/topology").status_code == 200
+    assert app.simulate_get("/health/topology").status_code == 200
 
 
 def test_a_probe_that_hangs_is_a_probe_that_fails():  # J2
     release = threading.Event()
-    made = client(probes={"topology": {"timeseries_store": lambda: release.wait() and None}})
+    app = client(probes={"topology": {"timeseries_store": lambda: release.wait() and None}})
     try:
-        assert made.simulate_get("/health/topology").status_code == 503
+        assert app.simulate_get("/health/topology").status_code == 503
     finally:
         release.set()
 

@@ -13,8 +13,8 @@ BODY = b"[]"
 SERIES = "/topology/series?entity_id=a&start=2026-01-01"
 
 
-def post(made, **kwargs):
-    return made.simulate_post("/telemetry", body=BODY, **kwargs)
+def post(app, **kwargs):
+    return app.simulate_post("/telemetry", body=BODY, **kwargs)
 
 
 def key(text):
@@ -33,7 +33,7 @@ def test_stage_by_stage_the_earlier_refusal_wins():
     broken = StoreMissing("gone")
 
     def answer(limiter=None, plane_error=None, path="/telemetry", size="2000000", **changed):
-        made = client(
+        app = client(
             keys=keys,
             plane_error=plane_error,
             plane=Plane(error=refused("batch_too_large", max=1000, received=1001)),
@@ -43,7 +43,7 @@ def test_stage_by_stage_the_earlier_refusal_wins():
         sent = {name: value for name, value in sent.items() if value is not None}
         if size is not None:
             sent["Content-Length"] = size
-        result = made.simulate_post(path, body=BODY if size == "2" else None, headers=sent)
+        result = app.simulate_post(path, body=BODY if size == "2" else None, headers=sent)
         content = result.json
         return result.status_code, content.get("error") or content["detail"][0]["type"]
 
@@ -70,10 +70,10 @@ def test_stage_by_stage_the_earlier_refusal_wins():
 
 @pytest.mark.parametrize("path", list(ROUTES))
 def test_methods(path):
-    made = client()
+    app = client()
     allow = ROUTES[path].allow
     for method in ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "TRACE"):
-        result = made.simulate_request(method, path)
+        result = app.simulate_request(method, path)
         if method in allow:
             assert result.status_code != 405
         else:
@@ -109,25 +109,25 @@ def test_unknown_paths(path):
 )
 def test_n6_what_is_over_a_share_is_refused_before_a_store_is_asked(path, method, body):
     counters = Counters.alone()
-    made = client(counters=counters, plane_error=StoreMissing("must not be opened"))
-    result = made.simulate_request(method, path, extras={"fleetcast.over_share": True})
+    app = client(counters=counters, plane_error=StoreMissing("must not be opened"))
+    result = app.simulate_request(method, path, extras={"fleetcast.over_share": True})
     assert (result.status_code, result.json) == (503, body)
     assert result.headers["Retry-After"] == str(body["retry_after_seconds"])
     totals = Totals(counters.shared).all()
     assert totals['fleetcast_refused_over_share_total{surface="http"}'] == 1
-    health = made.simulate_get("/health", extras={"fleetcast.over_share": True})
+    health = app.simulate_get("/health", extras={"fleetcast.over_share": True})
     assert health.status_code == 200
 
 
 def test_n9_a_body_that_is_due_is_asked_for_when_all_else_is_well():
     """Twice asked, a request counts once, in the limit and in what is kept of it."""
     plane, limiter, log, counters = Plane(), Counter(), [], Counters.alone()
-    made = client(plane=plane, limiter=limiter, access_log=log.append, counters=counters)
+    app = client(plane=plane, limiter=limiter, access_log=log.append, counters=counters)
     length = {"Content-Length": "2"}
-    asked = made.simulate_post("/telemetry", headers=length, extras={"fleetcast.body_due": True})
+    asked = app.simulate_post("/telemetry", headers=length, extras={"fleetcast.body_due": True})
     assert (asked.status_code, plane.asked, log, limiter.admitted) == (100, {}, [], 1)
     assert Totals(counters.shared).all()["fleetcast_http_requests_in_flight"] == 0
-    done = post(made, extras={"fleetcast.admitted": True})
+    done = post(app, extras={"fleetcast.admitted": True})
     assert (done.status_code, plane.asked["body"], len(log), limiter.admitted) == (202, BODY, 1, 1)
     assert Totals(counters.shared).all()["fleetcast_http_requests_in_flight"] == 0
 
@@ -142,17 +142,17 @@ def test_options_need_no_key_but_count():
 
 
 def test_head_is_get_without_a_body():
-    made = client()
+    app = client()
     for path in ("/health", "/topology", SERIES, "/account/state"):
-        got, head = made.simulate_get(path), made.simulate_head(path)
+        got, head = app.simulate_get(path), app.simulate_head(path)
         assert (head.status_code, head.content) == (200, b"")
         assert head.headers["Content-Length"] == str(len(got.content))
 
 
 def test_every_answer_carries_the_common_headers():
-    made = client()
+    app = client()
     for path in ("/health", "/nowhere", "/topology?as_of_utc=x", "/predictions"):
-        headers = made.simulate_get(path).headers
+        headers = app.simulate_get(path).headers
         assert headers["Content-Type"] == "application/json"
         assert headers["Cache-Control"] == "no-store"
         assert headers["X-Content-Type-Options"] == "nosniff"
@@ -162,11 +162,11 @@ def test_every_answer_carries_the_common_headers():
 def test_only_a_key_that_was_sent_and_is_no_good_counts():
     limiter = Counter()
     keys = Keys(off=refused("tenant_disabled"), none=identity(scopes=frozenset()))
-    made = client(limiter=limiter, keys=keys)
+    app = client(limiter=limiter, keys=keys)
     for text in ("off", "none", "good"):
-        made.simulate_get("/topology", **key(text))
+        app.simulate_get("/topology", **key(text))
     assert limiter.failures == 0
-    assert made.simulate_get("/topology", **key("bad")).status_code == 401
+    assert app.simulate_get("/topology", **key("bad")).status_code == 401
     assert limiter.failures == 1
 
 
@@ -214,20 +214,20 @@ def test_content_types(content_type, accepted):
 
 def test_cors_grants_what_is_on_the_list_and_nothing_else():
     settings = Settings(http=Http(cors_origins=("https://a.example",)))
-    made = client(settings=settings, limiter=Counter("auth_lockout"))
+    app = client(settings=settings, limiter=Counter("auth_lockout"))
     for method in ("GET", "OPTIONS"):
         for path in ("/topology", "/nowhere"):
             ours = {"Origin": "https://a.example"}
-            granted = made.simulate_request(method, path, headers=ours).headers
+            granted = app.simulate_request(method, path, headers=ours).headers
             assert granted["Vary"] == "Origin"
             assert granted["Access-Control-Allow-Origin"] == "https://a.example"
             assert "Retry-After" in granted["Access-Control-Expose-Headers"]
             assert "Access-Control-Allow-Credentials" not in granted
             for origin in ("https://b.example", "null", "*"):
-                other = made.simulate_request(method, path, headers={"Origin": origin}).headers
+                other = app.simulate_request(method, path, headers={"Origin": origin}).headers
                 assert other["Vary"] == "Origin"
                 assert "Access-Control-Allow-Origin" not in other
-    preflight = made.simulate_options("/telemetry", headers={"Origin": "https://a.example"})
+    preflight = app.simulate_options("/telemetry", headers={"Origin": "https://a.example"})
     assert preflight.headers["Access-Control-Allow-Headers"] == "x-api-key, content-type"
     assert preflight.headers["Access-Control-Allow-Methods"] == "POST, OPTIONS"
 
@@ -236,8 +236,8 @@ def test_a_store_that_failed_is_released_and_a_full_disk_is_not():
     for error, released in ((StoreUnavailable("disk"), 1), (StoreFull("disk"), 0)):
         plane = Plane(error=error)
         planes = Planes(plane)
-        made = client(plane=plane, planes=planes)
-        assert made.simulate_get("/topology").status_code == 503
+        app = client(plane=plane, planes=planes)
+        assert app.simulate_get("/topology").status_code == 503
         assert planes.released == [("a1", plane)] * released
 
 
