@@ -15,7 +15,6 @@ from fleetcast.engine import peek
 from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.http.server.arbiter import HttpServer
 from fleetcast.http.server.limits import ConnectionLimits
-from fleetcast.installation.directory import DataDirectory
 from fleetcast.metrics import Shared
 from fleetcast.supervisor.child import begin, gunicorn_settings
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from wsgiref.types import WSGIApplication
 
+    from fleetcast.installation.directory import DataDirectory
     from fleetcast.supervisor.child_configuration import ChildConfiguration
 
 _THREADS = 4
@@ -42,7 +42,7 @@ def main() -> None:
 @contextmanager
 def admin_application(configuration: ChildConfiguration) -> Iterator[WSGIApplication]:
     """The WSGI application of the private listener, and what it looks at."""
-    directory = DataDirectory(configuration.data)
+    directory = configuration.directory
     store = ControlStore(directory.control)
     shared_settings = SharedSettings(configuration.settings_fd)
     predictions = PredictionStore(directory.forecast)

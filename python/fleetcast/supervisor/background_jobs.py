@@ -25,27 +25,26 @@ _PATIENCE_SECONDS = 10.0
 logger = structlog.get_logger(__name__)
 
 
-class BackgroundJobs:
-    """A thread of its own, so that a disk that hangs keeps nobody from restarting children."""
+def background_jobs(
+    directory: DataDirectory, store: ControlStore, shared: Shared, run: str
+) -> AbstractContextManager[None]:
+    """Does the jobs until the end of the block, and once more then.
 
-    def __init__(
-        self, directory: DataDirectory, store: ControlStore, shared: Shared, run: str
-    ) -> None:
-        self._usage = Usage(store, AccountRequests(shared), run)
-        self._follower = AuditLogFollower(directory.audit_log)
+    They have a thread, so that a disk that hangs keeps nobody from restarting children.
+    """
+    usage = Usage(store, AccountRequests(shared), run)
+    follower = AuditLogFollower(directory.audit_log)
 
-    def running(self) -> AbstractContextManager[None]:
-        """Does them until the end of the block, and once more then."""
-        return background("jobs", self._run, patience_seconds=_PATIENCE_SECONDS)
-
-    def _run(self, stopped: threading.Event) -> None:
-        while not stopped.wait(_ROUND_SECONDS):
-            self._round()
-        self._round()
-
-    def _round(self) -> None:
+    def do() -> None:
         try:
-            self._follower.follow()
-            self._usage.flush()
+            follower.follow()
+            usage.flush()
         except (ControlStoreUnavailable, OSError, ValueError) as error:
             logger.warning("chore failed", problem=str(error))
+
+    def work(stopped: threading.Event) -> None:
+        while not stopped.wait(_ROUND_SECONDS):
+            do()
+        do()
+
+    return background("jobs", work, patience_seconds=_PATIENCE_SECONDS)

@@ -12,6 +12,8 @@ import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from fleetcast.installation.directory import DataDirectory
+
 STDIN = 0
 _CHUNK_BYTES = 65_536
 _SWITCH_SECONDS = 0.0005  # how long a thread that computes in Python keeps another one waiting
@@ -21,7 +23,7 @@ _SWITCH_SECONDS = 0.0005  # how long a thread that computes in Python keeps anot
 class ChildConfiguration:
     """Everything a child needs to know. The descriptors in it are inherited."""
 
-    data: Path
+    directory: DataDirectory
     master_key: bytes = field(repr=False)
     counters_fd: int
     """Memory of the shared counters."""
@@ -42,14 +44,17 @@ class ChildConfiguration:
 
     def encode(self) -> bytes:
         """One line."""
-        document = asdict(self) | {"data": str(self.data), "master_key": self.master_key.hex()}
+        document = asdict(self) | {
+            "directory": str(self.directory.root),
+            "master_key": self.master_key.hex(),
+        }
         return json.dumps(document).encode() + b"\n"
 
     @staticmethod
     def decode(line: bytes) -> ChildConfiguration:
         """Reads the line that `encode` wrote."""
         document = json.loads(line)
-        document["data"] = Path(document["data"])
+        document["directory"] = DataDirectory(Path(document["directory"]))
         document["master_key"] = bytes.fromhex(document["master_key"])
         return ChildConfiguration(**document)
 

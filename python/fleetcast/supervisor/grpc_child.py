@@ -8,7 +8,6 @@ import socket
 from fleetcast.composition.services import grpc_services
 from fleetcast.composition.shared_settings import SharedSettings
 from fleetcast.grpc.server import Listener, serve
-from fleetcast.installation.directory import DataDirectory
 from fleetcast.malloc import keep_large_buffers
 from fleetcast.metrics import Counters, Shared, sample
 from fleetcast.supervisor.child import begin, report_ready
@@ -19,7 +18,7 @@ def main() -> None:
     """Serves until SIGTERM, or until the supervisor is gone."""
     configuration = begin("grpc")
     keep_large_buffers()
-    directory = DataDirectory(configuration.data)
+    directory = configuration.directory
     shared_settings = SharedSettings(configuration.settings_fd)
     settings = shared_settings.read().grpc
     # The supervisor's socket holds the port; it never listens, and so it gets no connections.

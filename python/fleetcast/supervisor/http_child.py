@@ -10,7 +10,6 @@ from fleetcast.composition.shared_settings import Live, SharedSettings
 from fleetcast.http.malformed import MalformedRequests
 from fleetcast.http.server.arbiter import HttpServer
 from fleetcast.http.server.limits import ConnectionLimits
-from fleetcast.installation.directory import DataDirectory
 from fleetcast.logs import write_served
 from fleetcast.metrics import Counters, Shared, sample
 from fleetcast.supervisor.child import begin, gunicorn_settings
@@ -26,7 +25,6 @@ def main() -> None:
     """Serves until SIGTERM, or until the supervisor is gone."""
     configuration = begin("http")
     shared_settings = SharedSettings(configuration.settings_fd)
-    directory = DataDirectory(configuration.data)
 
     @contextmanager
     def serving() -> Iterator[WSGIApplication]:
@@ -44,7 +42,11 @@ def main() -> None:
         server.observe = observe
         server.malformed = MalformedRequests(counters, write_served).note
         with http_application(
-            directory, configuration.master_key, shared_settings, counters, configuration.run
+            configuration.directory,
+            configuration.master_key,
+            shared_settings,
+            counters,
+            configuration.run,
         ) as application:
             counters.put(ready, 1)
             yield application

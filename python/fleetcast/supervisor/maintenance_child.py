@@ -15,7 +15,6 @@ from fleetcast.composition.maintenance import Maintenance
 from fleetcast.composition.shared_settings import Live, SharedSettings
 from fleetcast.engine import Engine
 from fleetcast.forecast.serving.store import PredictionStore
-from fleetcast.installation.directory import DataDirectory
 from fleetcast.metrics import Counters, Shared, sample
 from fleetcast.supervisor.child import begin, report_ready
 
@@ -30,7 +29,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda _number, _frame: stopped.set())
     configuration = begin("maintenance")
     os.nice(_NICENESS)
-    directory = DataDirectory(configuration.data)
+    directory = configuration.directory
     store = ControlStore(directory.control)
     engine = Engine(directory.planes, configuration.master_key)
     counters = Counters(Shared(configuration.counters_fd))

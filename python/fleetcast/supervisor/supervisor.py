@@ -21,7 +21,7 @@ from fleetcast.installation.lock import exclusive
 from fleetcast.logs import configure_logs
 from fleetcast.metrics import Counters, Shared, make_shared_memory, sample
 from fleetcast.security.master_key import load_master_key
-from fleetcast.supervisor.background_jobs import BackgroundJobs
+from fleetcast.supervisor.background_jobs import background_jobs
 from fleetcast.supervisor.child_configuration import ChildConfiguration
 from fleetcast.supervisor.child_table import child_table
 from fleetcast.supervisor.process import Process
@@ -62,15 +62,14 @@ def serve(
         table = child_table(directory, settings, after_crash=crashed)
         shared_settings = SharedSettings.create(settings)
         configuration = ChildConfiguration(
-            data=directory.root,
+            directory=directory,
             master_key=master_key,
             counters_fd=make_shared_memory(),
             settings_fd=shared_settings.descriptor,
             run=str(uuid.uuid4()),
         )
         counters = Counters(Shared(configuration.counters_fd))
-        jobs = BackgroundJobs(directory, store, counters.shared, configuration.run)
-        stack.enter_context(jobs.running())
+        stack.enter_context(background_jobs(directory, store, counters.shared, configuration.run))
         processes: list[Process] = []
         try:
             processes.extend(Process(spec, configuration) for spec in table.children)
