@@ -67,7 +67,7 @@ fn a_range_takes_fractions_of_a_bit_and_few_exceptions_do_not_widen_it() {
     let (form, patched_len) = round_trip(&values, &each);
     assert_eq!(form, PATCHED);
     assert!(patched_len < len + 40, "{patched_len}");
-    // Where an angle wraps around, its difference is an exception.
+    // The difference of an angle that wraps around is an exception.
     let mut angle = 0;
     let angles = (0..6_000).map(|at| {
         angle += random(241, at) - 80;

@@ -24,7 +24,7 @@ pub(crate) struct PatchedReader<'a> {
 impl<'a> PatchedReader<'a> {
     /// Takes the bytes of `count` numbers off `input`.
     ///
-    /// Where the radix is 1, few bytes may claim any number of numbers: the caller bounds `count`.
+    /// Few bytes may claim any number of numbers if the radix is 1: the caller bounds `count`.
     pub(crate) fn open(input: &mut Cursor<'a>, count: usize) -> Result<Self> {
         let reference = input.zigzag()?;
         let step = input.varint()?;

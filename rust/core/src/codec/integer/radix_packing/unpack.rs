@@ -113,7 +113,7 @@ multiversioned! {
 /// The same of words that are too few for lanes.
 fn unpack_few(bytes: &[u8], width: u32, out: &mut [u32]) {
     let mut widened = [0; GROUP];
-    // Where the width is 0 there are no bytes, and the words are 0.
+    // A width of 0 means no bytes, and words that are 0.
     out.fill(0);
     for (words, taken) in out.chunks_mut(GROUP).zip(bytes.chunks(packed_len(GROUP, width).max(1))) {
         let widened = &mut widened[..words.len()];
