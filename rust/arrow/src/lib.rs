@@ -55,14 +55,14 @@ pub struct ArrowArrayStream {
 // thread that made it.
 unsafe impl Send for ArrowArrayStream {}
 
-/// What a schema owns.
+/// Memory of a schema.
 struct SchemaPrivate {
     format: CString,
     name: CString,
     children: Vec<*mut ArrowSchema>,
 }
 
-/// What an array owns.
+/// Memory of an array.
 #[derive(Default)]
 struct ArrayPrivate {
     memory: Vec<Buffer>,
@@ -70,7 +70,7 @@ struct ArrayPrivate {
     children: Vec<*mut ArrowArray>,
 }
 
-/// Memory behind one buffer pointer.
+/// Memory of one buffer.
 enum Buffer {
     Bytes(Vec<u8>),
     Ints(Vec<i64>),
@@ -281,7 +281,7 @@ fn array(
     }
 }
 
-/// What `get_next` writes at the end of a stream.
+/// Array that marks the end of a stream in `get_next`.
 fn released_array() -> ArrowArray {
     ArrowArray {
         length: 0,

@@ -22,7 +22,7 @@ pub struct SeriesAnswer {
     pub entities: Vec<EntityRows>,
     /// Names of the channels.
     pub names: HashMap<FieldId, Box<str>, RandomState>,
-    /// Where to go on when a bound cut the answer short.
+    /// Start of the next read where a bound cut the answer short.
     pub next_start_ns: Option<i64>,
 }
 
@@ -125,8 +125,8 @@ impl Channel {
             let end = row_count.min(start + STRETCH);
             let mut values = self.rows.within(&(start..end)).peekable();
             let cells: Vec<Option<f64>> = (start..end)
-                .map(|row| values.next_if(|place| self.rows.row_at(*place) == row))
-                .map(|place| place.map(|place| self.values[place]))
+                .map(|row| values.next_if(|index| self.rows.row_at(*index) == row))
+                .map(|index| index.map(|index| self.values[index]))
                 .collect();
             write_list(chunks.open(), start > 0, &cells, |out, cell| match cell {
                 Some(value) => json::write_f64(out, *value),

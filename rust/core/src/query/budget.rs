@@ -14,7 +14,7 @@ pub(super) fn windows_touched(start_ns: i64, end_ns: i64, interval_ns: i64) -> u
     last.abs_diff(first) + 1
 }
 
-/// Whether `entities` times the windows of `interval` fit `points_max`.
+/// True where `entities` times the windows of `interval` fit `points_max`.
 #[must_use]
 pub(super) fn fits(
     start_ns: i64,

@@ -1,4 +1,4 @@
-//! How selected rows are handed over: runs of an entity's rows, then the values of each column.
+//! Hand-over of selected rows: runs of an entity's rows, then the values of each column.
 
 use std::ops::Range;
 
@@ -68,8 +68,9 @@ impl<'a> ColumnValues<'a> {
         Self { rows, values }
     }
 
-    /// Visits those of `runs`, which ascend without overlapping, in which the column has values: its
-    /// index, the run itself, and the indices of the values. Costs the values where they are few.
+    /// Visits those of `runs`, which ascend without overlapping, in which the column has values:
+    /// its index, the run itself, and the indices of the values. Costs the values where they are
+    /// few.
     #[inline]
     pub fn for_each_run<R: RowRange>(
         &self,
@@ -115,7 +116,7 @@ impl<'a> ColumnValues<'a> {
 /// Takes the selected records, in write order within each entity, table by table and in each column
 /// by column.
 pub trait Collector {
-    /// Where the values of announced records go.
+    /// Targets that the values of announced records go to.
     type Targets;
 
     /// Records of a table; the answer is handed back with each column of their values.
@@ -130,10 +131,10 @@ pub trait Collector {
         cells: &ColumnValues<'_>,
     );
 
-    /// Whether so much is held that no more needs to be collected: the answer ends before.
+    /// True once so much is held that no more needs to be collected: the answer ends before.
     fn is_full(&self) -> bool;
 
-    /// For which aggregation whole hours will do; `None` where records are wanted.
+    /// The aggregation that whole hours will do for; `None` where records are wanted.
     fn hourly_aggregation(&self) -> Option<Aggregation> {
         None
     }

@@ -10,7 +10,8 @@ use crate::model::names::FieldId;
 pub(super) struct FieldMap<T> {
     entries: Vec<(FieldId, T)>,
     index_of: HashMap<FieldId, usize, RandomState>,
-    /// Index of the entry after the one asked for last: block after block has its columns in one order.
+    /// Index of the entry after the one asked for last: block after block has its columns in one
+    /// order.
     next: usize,
 }
 

@@ -90,7 +90,7 @@ impl Default for Cell {
 }
 
 impl Cell {
-    /// Whether all records before `record` have a value and no other.
+    /// True where all records before `record` have a value and no other.
     fn is_dense_until(&self, record: usize) -> bool {
         self.values.len() == record && matches!(self.records, Rows::All)
     }
@@ -102,7 +102,7 @@ impl Cell {
         }
         match &mut self.records {
             Rows::Some(list) => list,
-            Rows::All => unreachable!("it was made a list"),
+            Rows::All => unreachable!("it became a list"),
         }
     }
 }
@@ -132,7 +132,7 @@ impl Records {
     }
 }
 
-/// Whether each record has a value in any field; `None` where all have.
+/// Flags of the records that have a value in any field; `None` where all have.
 fn have_value(records: usize, fields: &mut [(FieldId, Cell)]) -> Option<Vec<bool>> {
     if fields.iter().any(|(_, cell)| cell.values.len() == records) {
         return None;

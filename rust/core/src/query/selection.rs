@@ -14,14 +14,14 @@ use crate::model::fold::Fold;
 use crate::model::names::{FieldId, SeriesId};
 use crate::storage::segment::statistics;
 
-/// Which numeric fields of the measurement a query wants.
+/// Numeric fields of the measurement that a query wants.
 enum Fields {
     All,
     /// These, ascending.
     Some(Vec<FieldId>),
 }
 
-/// Which entities, fields and times a query wants, in stored ids.
+/// Entities, fields and times that a query wants, in stored ids.
 pub struct Selection {
     entity_of_series: HashMap<SeriesId, u32>,
     /// The series, ascending, each with its entity.
@@ -111,7 +111,7 @@ impl Selection {
         self.times_ns.end = end_ns;
     }
 
-    /// Whether no stored row can match.
+    /// True where no stored row can match.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         let no_field = matches!(&self.fields, Fields::Some(fields) if fields.is_empty());
@@ -130,7 +130,7 @@ impl Selection {
         self.measurement
     }
 
-    /// Whether an entity with such a representative series is wanted.
+    /// True where an entity with such a representative series is wanted.
     #[must_use]
     pub fn wants_representative_in(&self, representatives: RangeInclusive<SeriesId>) -> bool {
         let at = self

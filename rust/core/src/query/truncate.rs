@@ -54,7 +54,7 @@ pub fn truncate(entities: &mut [EntityRows], bounds: AnswerBounds) -> Option<i64
         left.values_max = left.values_max.saturating_sub(width.values(rows));
         entity.truncate(rows);
     }
-    // What was left out cannot be asked for; else the next instant is where to go on.
+    // Rows that were left out cannot be asked for; else the reader goes on at the next instant.
     let after_ns = first_ns.saturating_add(1);
     if left_out { Some(after_ns) } else { instants_ns.get(1).copied() }
 }

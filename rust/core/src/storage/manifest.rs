@@ -8,10 +8,10 @@ use crate::storage::segment::SegmentSummary;
 use crate::storage::store::SegmentId;
 
 const VERSION: u8 = 1;
-/// Bytes that an entry takes at least.
+/// Smallest number of bytes of an entry.
 const ENTRY_LEN_MIN: usize = 16 + 6;
 
-/// What the manifest says of a segment.
+/// Entry of a segment in the manifest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SegmentEntry {
     /// Its id.
@@ -39,17 +39,17 @@ impl SegmentEntry {
         Self { id, day, bytes, rows, values, min_ns, max_ns }
     }
 
-    /// Whether a row may lie in `times_ns`.
+    /// True where a row may lie in `times_ns`.
     #[must_use]
     pub const fn overlaps(&self, times_ns: &Range<i64>) -> bool {
         self.max_ns >= times_ns.start && self.min_ns < times_ns.end
     }
 }
 
-/// Which segments there are, and how far they reach.
+/// The segments of a store, and the position of the log that they reach to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifest {
-    /// How often it was replaced.
+    /// Number of times that it was replaced.
     pub generation: u64,
     /// Blocks of the log up to this position are in the segments.
     pub compacted: u64,
@@ -108,7 +108,7 @@ impl Manifest {
         std::iter::once(self.checkpoint.id).chain(self.segments.iter().map(|entry| entry.id))
     }
 
-    /// Adds a segment behind those of its day.
+    /// Adds a segment after those of its day.
     pub fn insert(&mut self, entry: SegmentEntry) {
         let at = self.segments.partition_point(|other| other.day <= entry.day);
         self.segments.insert(at, entry);

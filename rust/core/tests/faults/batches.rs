@@ -18,7 +18,7 @@ const DAYS: u32 = 3;
 /// Keeps everything but the first day.
 pub(crate) const RETENTION_SECONDS: u64 = 4 * 86_400;
 
-/// What became of a batch or of the retention, as far as a client may rely on it.
+/// Fate of a batch or of the retention, as far as a client may rely on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// It may be stored from now on, whole.
@@ -33,7 +33,7 @@ pub(crate) enum Event {
     RetentionSet,
 }
 
-/// What a plane must show.
+/// Rows and settings that a plane must show.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Expected {
     begun: BTreeSet<u32>,
@@ -43,7 +43,7 @@ pub(crate) struct Expected {
     must_expire: bool,
 }
 
-/// What was found wrong, counted.
+/// Counts of the faults that were found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Verdict {
     pub(crate) lost: Vec<u32>,

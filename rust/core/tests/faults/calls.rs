@@ -20,7 +20,7 @@ use libc::{iovec, mode_t, off_t, size_t, ssize_t};
 
 use super::disk::{Change, Disk, Node};
 
-/// What is to fail. Calls are counted from 0.
+/// Failures that are wanted. Calls are counted from 0.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum Fault {
     #[default]
@@ -38,13 +38,13 @@ pub(crate) enum Fault {
 /// Exit code of a process that died.
 pub(crate) const DIED: i32 = 86;
 
-/// What a thread did.
+/// Record of what a thread did.
 #[derive(Default)]
 pub(crate) struct Tape {
     pub(crate) changes: Vec<Change>,
     /// Calls that change files, those that failed included.
     pub(crate) calls: u64,
-    /// How many changes had been made when the first call was made to fail.
+    /// Number of changes that had been made when the first call was made to fail.
     pub(crate) failed_at: Option<usize>,
 }
 
@@ -124,13 +124,13 @@ impl Recording {
     }
 
     /// The directory of a path, and the name in it.
-    fn place(&self, path: &Path) -> Option<(Node, String)> {
+    fn entry_of(&self, path: &Path) -> Option<(Node, String)> {
         let directory = path.parent()?.metadata().ok()?;
         let name = path.file_name()?.to_str()?.to_owned();
         Some((*self.nodes.get(&inode(&directory))?, name))
     }
 
-    /// Whether the disk was full for the last call. Who asks changes nothing, so it does not count.
+    /// True where the disk was full for the last call. Asking changes nothing, so it does not count.
     fn is_full(&self) -> bool {
         let last = self.tape.calls.saturating_sub(1);
         matches!(&self.fault, Fault::Full { calls } if calls.contains(&last))
@@ -188,8 +188,8 @@ unsafe fn open_file(path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
             libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags, mode) as c_int
         })
     };
-    let place = || if flags & libc::O_CREAT == 0 { None } else { with(|r| r.place(&name))? };
-    let Some((directory, file_name)) = place().filter(|(_, file)| !file.ends_with("-lock")) else {
+    let entry = || if flags & libc::O_CREAT == 0 { None } else { with(|r| r.entry_of(&name))? };
+    let Some((directory, file_name)) = entry().filter(|(_, file)| !file.ends_with("-lock")) else {
         return real();
     };
     let is_new = name.symlink_metadata().is_err();
@@ -361,8 +361,8 @@ unsafe extern "C" fn mkdir(path: *const c_char, mode: mode_t) -> c_int {
     let (path, real) = unsafe {
         (path_of(path), || libc::syscall(libc::SYS_mkdirat, libc::AT_FDCWD, path, mode) as c_int)
     };
-    let place = with(|recording| recording.place(&path)).flatten();
-    let Some((directory, name)) = place.filter(|_| path.symlink_metadata().is_err()) else {
+    let entry = with(|recording| recording.entry_of(&path)).flatten();
+    let Some((directory, name)) = entry.filter(|_| path.symlink_metadata().is_err()) else {
         return real();
     };
     if let Some(errno) = with(|recording| recording.refuse(true)).flatten() {
@@ -387,8 +387,8 @@ unsafe extern "C" fn rename(from: *const c_char, to: *const c_char) -> c_int {
             libc::syscall(libc::SYS_renameat2, cwd, from, cwd, to, 0) as c_int
         })
     };
-    let places = with(|recording| Some((recording.place(&old)?, recording.place(&new)?)));
-    let Some(((directory, from), (into, to))) = places.flatten() else { return real() };
+    let entries = with(|recording| Some((recording.entry_of(&old)?, recording.entry_of(&new)?)));
+    let Some(((directory, from), (into, to))) = entries.flatten() else { return real() };
     assert_eq!(directory, into, "the store renames within a directory");
     if let Some(errno) = with(|recording| recording.refuse(false)).flatten() {
         return fail(errno);
@@ -403,7 +403,7 @@ unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
     let (path, real) = unsafe {
         (path_of(path), || libc::syscall(libc::SYS_unlinkat, libc::AT_FDCWD, path, 0) as c_int)
     };
-    let Some((directory, name)) = with(|recording| recording.place(&path)).flatten() else {
+    let Some((directory, name)) = with(|recording| recording.entry_of(&path)).flatten() else {
         return real();
     };
     let Ok(meta) = path.symlink_metadata() else { return real() };

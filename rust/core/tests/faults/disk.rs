@@ -1,4 +1,4 @@
-//! What a power cut may leave of the files of one directory.
+//! Images of the files of one directory that a power cut may leave.
 //!
 //! Everything that was not synced may be there or not, in any order and in part. What is assumed: a
 //! sector of 512 bytes is written whole or not at all; a name of a directory changes at once or not
@@ -17,7 +17,7 @@ const PAGE_SECTORS: u64 = 8;
 /// A file or a directory, by the order in which they came to be; 0 is the directory itself.
 pub(crate) type Node = usize;
 
-/// What a call changed.
+/// Change that a call made.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
     Make { directory: Node, name: String, node: Node, is_directory: bool },
@@ -76,7 +76,7 @@ enum Entry {
     Gone(String),
 }
 
-/// Which of the changes that were not synced are there after the cut.
+/// Choice of the changes that were not synced and are there after the cut.
 enum Fate {
     Nothing,
     Everything,
@@ -210,8 +210,8 @@ impl File {
     fn write(&mut self, time: u64, at: u64, bytes: &[u8]) {
         let mut done = 0;
         while done < bytes.len() {
-            let place = usize::try_from(at).unwrap() + done;
-            let (sector, within) = (place / SECTOR_BYTES, place % SECTOR_BYTES);
+            let offset = usize::try_from(at).unwrap() + done;
+            let (sector, within) = (offset / SECTOR_BYTES, offset % SECTOR_BYTES);
             let count = (SECTOR_BYTES - within).min(bytes.len() - done);
             let versions = self.sectors.entry(sector as u64).or_default();
             let before = versions.last().map(|version| version.bytes);

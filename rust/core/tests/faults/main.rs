@@ -1,4 +1,4 @@
-//! What a plane keeps of its promises when the machine does not keep its own.
+//! Promises of a plane, kept when the machine does not keep its own.
 //!
 //! A client works on a plane whose every call that changes a file is recorded. From the record come
 //! the states that a power cut may leave at any moment, torn and reordered writes included; each is
@@ -30,7 +30,7 @@ use self::dice::Dice;
 use self::disk::{Change, Disk, Image};
 use self::workload::{CALLS_FAIL_MAX, Client, MASTER_KEY, Step, expected_at, steps};
 
-/// The plane's place below the directory that is recorded, made with its parent.
+/// The plane's path below the directory that is recorded, made with its parent.
 const PLANE: &str = "planes/acme";
 /// Changes of the next few commits.
 const AFTERMATH_CHANGES: usize = 30;
@@ -38,7 +38,7 @@ const AFTERMATH_CHANGES: usize = 30;
 const FULL_CALLS: u64 = 100;
 const RECOVERY: [Step; 5] = [Step::Write, Step::Compact, Step::Flush, Step::Write, Step::Compact];
 
-/// What came of many crashes.
+/// Outcome of many crashes.
 #[derive(Debug, Default)]
 struct Tally {
     images: u64,

@@ -17,7 +17,7 @@ const BUFFERED: u32 = 3;
 /// Calls that fail one after another.
 pub(crate) const CALLS_FAIL_MAX: u64 = 5;
 
-/// What is done, in order.
+/// Steps of the workload, in order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     Write,
@@ -48,7 +48,7 @@ pub(crate) struct Client {
     next_batch: u32,
     /// Faults that ended the use of an open plane.
     pub(crate) reopened: u32,
-    /// What is wrong that no image shows.
+    /// Faults that no image shows.
     pub(crate) faults: Vec<String>,
 }
 
@@ -173,7 +173,7 @@ impl Client {
             self.write(Acknowledge::Buffered { bytes_max: 1 << 20 });
         }
         if self.reopened > reopened {
-            // What waited in the plane that failed was promised to nobody.
+            // Batches that waited in the plane that failed were promised to nobody.
             return;
         }
         let stored = self.plane().flush().or_else(|error| match error {
@@ -230,7 +230,7 @@ impl Client {
         self.note(Event::Begun(batch));
         match self.try_write(batch, Acknowledge::Durable) {
             Ok(()) => self.note(Event::Acknowledged(batch)),
-            // Where it was not poisoned, it may fail as well.
+            // It may fail as well where it was not poisoned.
             Err(Error::Poisoned | Error::Io { .. }) => {}
             Err(error) => self.faults.push(format!("no clear answer after a fault: {error:?}")),
         }
@@ -245,7 +245,7 @@ impl Client {
     }
 }
 
-/// What a machine must show that stopped after `position` changes.
+/// State that a machine must show that stopped after `position` changes.
 pub(crate) fn expected_at(
     before: &Expected,
     events: &[(usize, Event)],

@@ -23,7 +23,7 @@ pub(super) struct MergedSample {
     fields: BTreeMap<FieldId, (u64, Value)>,
     /// The last row of each tag set, and the bytes of its tags.
     tag_sets: BTreeMap<SeriesId, (u64, usize)>,
-    /// Of all rows.
+    /// Bytes of all rows.
     bytes: usize,
     /// Number of the row that comes next.
     next: u64,
@@ -38,7 +38,7 @@ struct Row {
     fields: Box<[FieldId]>,
     /// Values that are the newest of their field, and the tags if they are its own.
     live: usize,
-    /// Of what is live.
+    /// Bytes of what is live.
     bytes: usize,
 }
 

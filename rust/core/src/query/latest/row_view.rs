@@ -81,7 +81,8 @@ impl<'t> RowView<'t> {
         rows
     }
 
-    /// Tells if the next row is a newer one of the same series, so that nothing is left of this one.
+    /// Tells if the next row is a newer one of the same series, so that nothing is left of this
+    /// one.
     pub(super) fn is_followed(&self, row: usize, range_ns: &Range<i64>) -> bool {
         let Table { series, times_ns, .. } = self.table;
         times_ns.get(row + 1).is_some_and(|next_ns| {

@@ -1,5 +1,5 @@
-//! Rows of values by slot. Those with the same fields, their shape, lie side by side, so a row takes
-//! what its values take, and the fields of a whole fleet are named once.
+//! Rows of values by slot. Those with the same fields, their shape, lie side by side, so a row
+//! takes what its values take, and the fields of a whole fleet are named once.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::OnceLock;

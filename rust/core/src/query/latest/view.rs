@@ -9,7 +9,7 @@ use crate::model::catalog::{Catalog, MeasurementIndex};
 pub struct LatestView<'a> {
     /// Newest samples; those within `range_ns` answer the read.
     pub latest: &'a Latest,
-    /// The names behind them.
+    /// The names of their ids.
     pub catalog: &'a Catalog,
     /// The window of the read.
     pub range_ns: Range<i64>,

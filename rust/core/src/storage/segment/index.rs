@@ -33,13 +33,13 @@ pub struct BlockEntry {
 }
 
 impl BlockEntry {
-    /// Whether the block has statistics.
+    /// True where the block has statistics.
     #[must_use]
     pub const fn has_statistics(&self) -> bool {
         self.statistics_len > 0
     }
 
-    /// Whether a row may lie in these times.
+    /// True where a row may lie in these times.
     #[must_use]
     pub const fn overlaps(&self, times_ns: &std::ops::Range<i64>) -> bool {
         self.max_ns >= times_ns.start && self.min_ns < times_ns.end

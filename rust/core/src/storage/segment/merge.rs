@@ -46,7 +46,7 @@ pub fn merge(
         if writing.replace(rank).is_some_and(|before| before != rank) {
             writer.end_measurement()?;
         }
-        // What comes after the last row of a block is not known before its next block is here.
+        // The rows after the last one of a block are not known before the next block is here.
         let mut bound = None;
         for (order, input) in inputs.iter().enumerate() {
             if let Some(last) = input.last_before_more(rank, representatives)? {
@@ -78,8 +78,8 @@ impl Input<'_> {
         Ok(())
     }
 
-    /// Representative series and time of the last row of the block, if that is of this measurement and
-    /// not the last block.
+    /// Representative series and time of the last row of the block, if that is of this measurement
+    /// and not the last block.
     fn last_before_more(
         &self,
         rank: u32,
@@ -127,7 +127,7 @@ impl Input<'_> {
         Ok((!rows.is_empty()).then_some(Span { table, rows }))
     }
 
-    /// Goes on behind the row `end` of the current block.
+    /// Goes on after the row `end` of the current block.
     fn forget_until(&mut self, end: Option<usize>) {
         let Some((current, end)) = self.current.as_mut().zip(end) else { return };
         current.start = end;

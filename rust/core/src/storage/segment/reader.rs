@@ -19,7 +19,8 @@ impl Segment {
     /// Reads the index of the segment `id`, whose file has `bytes` bytes.
     ///
     /// # Errors
-    /// [`crate::model::error::Error::Stale`] where it is gone, [`crate::model::error::Error::Corrupt`], [`crate::model::error::Error::Io`].
+    /// [`crate::model::error::Error::Stale`] where it is gone,
+    /// [`crate::model::error::Error::Corrupt`], [`crate::model::error::Error::Io`].
     pub fn open(store: &dyn Store, sealer: &Sealer, id: &SegmentId, bytes: u64) -> Result<Self> {
         let tail_at = bytes.checked_sub(TAIL_LEN as u64).ok_or(CORRUPT)?;
         let tail = store.read_segment(id, tail_at, TAIL_LEN)?;

@@ -7,7 +7,8 @@ use crate::model::names::SeriesId;
 
 /// Sort keys of the series that a catalog knows.
 pub struct Representatives {
-    /// By series id: rank of its measurement among the names, and representative series of its entity.
+    /// By series id: rank of its measurement among the names, and representative series of its
+    /// entity.
     of_series: Vec<Option<(u32, SeriesId)>>,
 }
 

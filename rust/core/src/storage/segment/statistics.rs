@@ -1,4 +1,4 @@
-//! What is kept of each hour of an entity in a block, so that windows need not decode it.
+//! Statistics of each hour of an entity in a block, so that windows need not decode it.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -42,8 +42,8 @@ struct Hour {
 }
 
 /// The statistics of a table sorted by representative series and time, as the tables of a block, if
-/// they pay: a row for each hour of an entity, and where there are any, the fields that have too few
-/// values as columns of no row.
+/// they pay: a row for each hour of an entity, and where there are any, the fields that have too
+/// few values as columns of no row.
 ///
 /// # Errors
 /// [`crate::model::error::Error::Corrupt`] for a series that has no name.
@@ -58,8 +58,8 @@ pub fn of(table: &Table, representatives: &Representatives) -> Result<Option<Vec
     Ok(Some(tables).filter(|tables| !tables[0].columns.is_empty()))
 }
 
-/// Whether a block that has `stored` as its statistics, or none, may have the rows of `table`.
-/// Which fields are left out is up to whoever wrote it.
+/// True where a block that has `stored` as its statistics, or none, may have the rows of `table`.
+/// The choice of the fields that are left out is the writer's.
 ///
 /// # Errors
 /// As [`of`].
@@ -146,15 +146,15 @@ fn folds(times_ns: &[i64], column: &Column, values: &[f64], hours: &[Hour]) -> V
     while start < values.len() {
         let row = column.rows.row_at(start);
         hour += hours[hour..].partition_point(|hour| hour.rows.end <= row);
-        let places = start..column.rows.within(&hours[hour].rows).end;
-        let last_row = column.rows.row_at(places.end - 1);
-        let of_hour = &values[places.clone()];
+        let indices = start..column.rows.within(&hours[hour].rows).end;
+        let last_row = column.rows.row_at(indices.end - 1);
+        let of_hour = &values[indices.clone()];
         if let Some(bounds) = FloatBounds::of(of_hour) {
             let sum = decimal_sum(of_hour);
             let fold = Fold::of(of_hour, (bounds.min, bounds.max), sum, times_ns[last_row]);
             folds.push((u32::try_from(hour).expect("a block has fewer hours"), fold));
         }
-        start = places.end;
+        start = indices.end;
     }
     folds
 }

@@ -146,7 +146,7 @@ impl<'a> SegmentWriter<'a> {
         Ok(tables.next().unwrap_or_default())
     }
 
-    /// Where the block that begins at row `start` ends, `None` where later rows may still join it:
+    /// End of the block that begins at row `start`, `None` where later rows may still join it:
     /// between two entities if that leaves it at least a quarter full, else where it is full.
     fn block_end(&self, table: &Table, start: usize, sizes: &RowSizes) -> Result<Option<usize>> {
         let full = sizes.rows_in_block(start);

@@ -9,7 +9,7 @@ use std::thread::{self, Thread};
 
 use crate::model::error::{Error, Result};
 
-/// Items that one commit takes at most: bounds the size of a transaction.
+/// Greatest number of items in one commit: bounds the size of a transaction.
 const GROUP_MAX: usize = 256;
 
 /// Gathers items of concurrent callers into groups and commits a group at a time.
@@ -20,9 +20,9 @@ pub(super) struct GroupCommit<T> {
 struct State<T> {
     /// In order of arrival.
     items: Vec<T>,
-    /// Who waits for them, in the same order.
+    /// Callers that wait for them, in the same order.
     callers: Vec<Arc<Caller>>,
-    /// Whether somebody commits, or was called to.
+    /// True while somebody commits, or was called to.
     is_led: bool,
 }
 
@@ -51,7 +51,7 @@ impl<T> GroupCommit<T> {
     /// Returns once `item` was part of a group that `commit` ended, with that group's result.
     ///
     /// # Errors
-    /// What `commit` returned for the group.
+    /// Those that `commit` returned for the group.
     pub(super) fn submit(&self, item: T, commit: impl Fn(&[T]) -> Result<()>) -> Result<()> {
         let caller = Arc::new(Caller { thread: thread::current(), turn: Mutex::default() });
         let leads = {

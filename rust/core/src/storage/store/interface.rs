@@ -32,9 +32,10 @@ pub trait CompactionLock: Send {}
 /// The bytes of one tenant. Every method may be called from any thread.
 ///
 /// # Errors
-/// Every method returns the errors of [`crate::model::error::Error`] that the machine causes; none of
-/// them means that part of a call took effect, except [`crate::model::error::Error::Poisoned`] and
-/// [`crate::model::error::Error::Io`] out of [`Self::append`]: then the block may or may not be stored.
+/// Every method returns the errors of [`crate::model::error::Error`] that the machine causes; none
+/// of them means that part of a call took effect, except [`crate::model::error::Error::Poisoned`]
+/// and [`crate::model::error::Error::Io`] out of [`Self::append`]: then the block may or may not be
+/// stored.
 pub trait Store: Send + Sync {
     /// Appends a page of names under ids that no name has yet. `None`, and nothing is stored, where
     /// `after` is not the last page: the caller has to look at the others first, since the names
@@ -57,7 +58,7 @@ pub trait Store: Send + Sync {
     /// See [`Store`].
     fn append(&self, blocks: Vec<NewBlock>) -> Result<()>;
 
-    /// What a reader needs that has applied everything up to position `after` and holds the
+    /// State for a reader that has applied everything up to position `after` and holds the
     /// manifest of `generation`.
     ///
     /// # Errors
@@ -84,7 +85,7 @@ pub trait Store: Send + Sync {
     /// See [`Store`].
     fn head(&self) -> Result<u64>;
 
-    /// Counters since the store was made.
+    /// Counters since the store was created.
     ///
     /// # Errors
     /// See [`Store`].
@@ -141,11 +142,12 @@ pub trait Store: Send + Sync {
     /// See [`Store`].
     fn stored_bytes(&self) -> Result<u64>;
 
-    /// Ends the work of this handle: every later call fails with [`crate::model::error::Error::Closed`],
-    /// also where a longer piece of work that is under way makes it.
+    /// Ends the work of this handle: every later call fails with
+    /// [`crate::model::error::Error::Closed`], also where a longer piece of work that is under way
+    /// makes it.
     fn close(&self);
 
-    /// Whether [`Self::close`] was called, for work that needs nothing of the store.
+    /// Fails once [`Self::close`] was called, for work that needs nothing of the store.
     ///
     /// # Errors
     /// [`crate::model::error::Error::Closed`].

@@ -1,6 +1,7 @@
 //! Sealed blocks on their way into the log and out of it, and the counters that go with them.
 
-/// Sealed bytes that one read of the log or of names returns at most, unless a single block is larger:
+/// Greatest number of sealed bytes that one read of the log or of names returns, unless a single
+/// block is larger:
 /// bounds memory and the time a read transaction stays open.
 pub(super) const READ_BYTES_MAX: usize = 4 << 20;
 
@@ -34,7 +35,7 @@ impl Counts {
 pub struct NewBlock {
     /// The sealed bytes; empty when there is nothing to store but counts.
     pub sealed: Vec<u8>,
-    /// What the block adds to the counters.
+    /// Addition of the block to the counters.
     pub counts: Counts,
 }
 
@@ -47,10 +48,10 @@ pub struct LogEntry {
     pub sealed: Vec<u8>,
 }
 
-/// What a reader at some position needs to catch up, out of one snapshot.
+/// State of the store for a reader at some position that catches up, out of one snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
-    /// How often the manifest was replaced.
+    /// Number of times that the manifest was replaced.
     pub generation: u64,
     /// The sealed manifest, where the reader does not have it yet.
     pub manifest: Option<Vec<u8>>,

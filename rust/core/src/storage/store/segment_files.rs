@@ -51,8 +51,8 @@ impl SegmentFiles {
     }
 
     pub(super) fn create(&self, id: &SegmentId) -> Result<Box<dyn NewSegment>> {
-        let made = DirBuilder::new().mode(0o700).create(&self.directory);
-        if let Err(error) = made.or_else(|error| match error.kind() {
+        let created = DirBuilder::new().mode(0o700).create(&self.directory);
+        if let Err(error) = created.or_else(|error| match error.kind() {
             ErrorKind::AlreadyExists => Ok(()),
             _ => Err(error),
         }) {
@@ -143,7 +143,7 @@ impl NewSegment for NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if !self.is_finished {
-            // Where this fails, the next compaction does it.
+            // The next compaction does it where this fails.
             drop(std::fs::remove_file(&self.path));
         }
     }
@@ -176,8 +176,8 @@ mod tests {
         new.append(b"abc").unwrap();
         new.finish().unwrap();
         drop(files.create(&[1; 16]).unwrap());
-        for stranger in ["readme", "+5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5", "A5".repeat(16).as_str()] {
-            std::fs::write(directory.path().join("segments").join(stranger), "").unwrap();
+        for other in ["readme", "+5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5", "A5".repeat(16).as_str()] {
+            std::fs::write(directory.path().join("segments").join(other), "").unwrap();
         }
         assert_eq!(files.list().unwrap(), [(id, 3)]);
         assert_eq!(files.read(&id, 1, 2).unwrap(), b"bc");

@@ -76,8 +76,8 @@ fn few_field(row: &Row) -> Option<u32> {
 fn value(table: &Table, field: u32, row: usize) -> Option<f64> {
     let column = table.columns.iter().find(|column| column.field == field)?;
     let Values::Float(values) = &column.values else { return None };
-    let places = column.rows.within(&(row..row + 1));
-    values[places].first().copied()
+    let indices = column.rows.within(&(row..row + 1));
+    values[indices].first().copied()
 }
 
 /// The rows of a table; -1 where there is no value of field 2.
@@ -172,7 +172,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// What compaction keeps of the newest rows is what all rows in write order come to (F4, F6),
+    /// Newest rows that compaction keeps are what all rows in write order come to (F4, F6),
     /// out of more tables than are sorted at a time as well.
     #[test]
     fn many_tables_become_one_in_order(
@@ -284,7 +284,8 @@ fn n3_rows_of_thousands_of_fields_cost_their_values() {
     let done = writer.finish().unwrap();
     assert_eq!((done.rows, done.values), (40_000, 40_000 + 2 * u64::from(FIELDS)));
     let merged = Segment::open(&store, &sealer(), &done.id, done.bytes).unwrap();
-    // A bit for each cell would be 800 MB. A value alone in its column takes that column's head, too.
+    // A bit for each cell would be 800 MB. A value alone in its column takes that column's head,
+    // too.
     assert!(done.bytes < 64 * done.values, "{} bytes for {} values", done.bytes, done.values);
     // Blocks end where their rows are full, or an entity ends that leaves them a quarter full.
     assert!(

@@ -1,9 +1,9 @@
 //! The page check: an LMDB file is looked through before it is used.
 //!
 //! LMDB trusts its pages: a damaged one sends it beyond its map, and that ends the process, with it
-//! every tenant's requests. So before a file is used, each page of its trees is looked at, through
-//! reads of the file and not through the map. What the trees hold is sealed and checked when it is
-//! read.
+//! every tenant's requests. So before a file is used, each page of its trees is read and held
+//! against the format, through reads of the file and not through the map. What the trees hold is
+//! sealed and checked when it is read.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -19,7 +19,7 @@ use crate::model::error::{Error, Result};
 /// LMDB keeps the path to a page in an array of this length.
 const DEPTH_MAX: usize = 32;
 
-/// Looks at every page of every tree as of `transaction`, of which the caller holds a snapshot, and
+/// Reads each page of each tree as of `transaction`, of which the caller holds a snapshot, and
 /// which says of itself that it has no page after `last_page_max`.
 ///
 /// # Errors
@@ -242,8 +242,9 @@ mod tests {
         number(0).max(number(1))
     }
 
-    /// Pages of the store's trees, each of which the check must look at, as LMDB itself counts them:
-    /// its tables' in their statistics, and in its head those of the trees of tables and free pages.
+    /// Pages of the store's trees, each of which the check must look at, as LMDB itself counts
+    /// them: its tables' in their statistics, and in its head those of the trees of tables and free
+    /// pages.
     fn tree_pages(store: &LmdbStore, file: &File) -> u64 {
         let tables = store.env.read("count the pages", |txn| {
             let Tables { meta, names, log, .. } = &store.tables;
@@ -282,13 +283,13 @@ mod tests {
         let path = folder.0.join("plane.mdb");
         checked(&path).unwrap();
         let file = File::open(&path).unwrap();
-        // Of a value on overflow pages the first page alone has a head; the rest is sealed.
+        // A value on overflow pages has a head on the first one alone; the rest is sealed.
         let expected = tree_pages(&store, &file) + LARGE_BLOCKS;
         drop(store);
         let refused = refused_pages(&path, 0x00);
         assert_eq!(refused.len() as u64, expected);
         assert_eq!(refused_pages(&path, 0xa5), refused);
-        // Each of them says which page it is, so that one written to the wrong place is found, too.
+        // Each of them says its own number, so that one written elsewhere is found, too.
         let file = File::options().write(true).open(&path).unwrap();
         for page in refused {
             for byte in 0..8 {

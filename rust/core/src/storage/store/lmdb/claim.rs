@@ -1,7 +1,7 @@
-//! Which stores are open in this process: LMDB must not have one file open twice.
+//! The stores that are open in this process: LMDB must not have one file open twice.
 //!
-//! The system drops every lock a process has on a file as soon as it closes any descriptor of it, so
-//! a second environment would take the locks of the first one with it.
+//! The system drops every lock a process has on a file as soon as it closes any descriptor of it,
+//! so a second environment would take the locks of the first one with it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::model::error::{Error, Result};
 
-/// How long opening waits for calls under way on the same store, which was closed before them.
+/// Time that opening waits for calls under way on the same store, which was closed before them.
 const CLOSING_MAX: Duration = Duration::from_secs(2);
 
 type Claims = BTreeMap<PathBuf, Arc<AtomicBool>>;

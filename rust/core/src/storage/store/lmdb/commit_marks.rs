@@ -1,14 +1,16 @@
-//! Marks of the transactions that are being committed, seen by every process that has the store open.
+//! Marks of the transactions that are being committed, seen by every process that has the store
+//! open.
 //!
-//! A mark is a shared lock on one byte of LMDB's lock file, at the number of the transaction. The system
-//! drops it when its process dies, before anybody can learn of the death by a closed connection.
+//! A mark is a shared lock on one byte of LMDB's lock file, at the number of the transaction. The
+//! system drops it when its process dies, before anybody can learn of the death by a closed
+//! connection.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Offset of the mark of transaction 0: far behind the offsets at which LMDB locks bytes, which are
+/// Offset of the mark of transaction 0: far beyond the offsets at which LMDB locks bytes, which are
 /// process ids.
 const MARKS_AT: usize = 1 << 40;
 
@@ -39,7 +41,7 @@ impl CommitMarks {
         Ok(Mark { marks: self, transaction })
     }
 
-    /// Whether a living process is committing `transaction`.
+    /// True where a living process is committing `transaction`.
     pub(super) fn is_under_way(&self, transaction: usize) -> io::Result<bool> {
         if self.own.load(Ordering::Acquire) == transaction {
             return Ok(true);

@@ -11,7 +11,7 @@ use crate::model::error::{Error, Result, is_disk_full};
 /// put down to a full disk.
 const ROOM_BYTES_MIN: u64 = 1 << 20;
 
-/// Whether `file` can get longer, as far as the file system and the limits of the process tell.
+/// True where `file` can get longer, as far as the file system and the limits of the process tell.
 pub(super) fn can_grow(file: &File) -> bool {
     let Ok(meta) = file.metadata() else { return true };
     let length = meta.len();

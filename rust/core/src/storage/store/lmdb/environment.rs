@@ -31,8 +31,8 @@ const CHECKS_MAX: u32 = 16;
 
 pub(super) struct Environment {
     env: Env<WithoutTls>,
-    /// Closed after `env`, never before: the system drops every lock a process has on a file as soon
-    /// as it closes any descriptor of it, and with its locks this process would pass for dead.
+    /// Closed after `env`, never before: the system drops every lock a process has on a file as
+    /// soon as it closes any descriptor of it, and with its locks this process would pass for dead.
     commits: CommitMarks,
     path: PathBuf,
     /// Held shared by every transaction and exclusively while the map is resized, which LMDB
@@ -89,13 +89,13 @@ impl Environment {
         if self.claim.is_closed() { Err(Error::Closed) } else { Ok(()) }
     }
 
-    /// Makes sure that using the file cannot end the process: every page of its trees is sound, and
+    /// Makes sure that using the file cannot end the process: each page of its trees is sound, and
     /// the file is as long as its own head says, since a mapped page that no file stands behind
     /// must not be touched. LMDB leaves free pages at the end unwritten now and then.
     ///
     /// And that what this process sees is what is on disk. When LMDB cannot write its head page for
-    /// sure, it puts the old one back, unsynced: the new one may be on disk still, and would lead to
-    /// the pages of the next commit if power failed before that is complete.
+    /// sure, it puts the old one back, unsynced: the new one may be on disk still, and would lead
+    /// to the pages of the next commit if power failed before that is complete.
     fn make_safe(&self) -> Result<()> {
         let failed = |error| open_error(&self.path, error);
         let io_failed = |error| Error::io("make sure of", &self.path, error);
@@ -137,7 +137,7 @@ impl Environment {
         Ok(())
     }
 
-    /// Whether nothing was ever committed.
+    /// True where nothing was ever committed.
     pub(super) fn is_new(&self) -> bool {
         self.env.info().last_txn_id == 0
     }
@@ -181,7 +181,8 @@ impl Environment {
         self.retrying(what, || work(&self.read_txn()?))
     }
 
-    /// A snapshot of the last commit, also of one whose process was killed before LMDB published it.
+    /// A snapshot of the last commit, also of one whose process was killed before LMDB published
+    /// it.
     ///
     /// LMDB writes its head page, then the number of the transaction that readers begin with. A
     /// commit cut off in between would be absent from every read until somebody's next write.
@@ -193,7 +194,8 @@ impl Environment {
             return Ok(txn);
         }
         drop(txn);
-        // The mark goes after the number was published, so this snapshot has it unless its process died.
+        // The mark goes after the number was published, so this snapshot has it unless its process
+        // died.
         let txn = self.env.read_txn()?;
         if written <= txn.id() {
             return Ok(txn);
@@ -258,7 +260,7 @@ impl Environment {
                         return Err(Error::Database { what, message });
                     }
                 }
-                // What LMDB makes of a write that the system cut short. Should it be a device
+                // LMDB reports a write that the system cut short so. Should it be a device
                 // fault on a full disk after all, then the old state still stands: LMDB commits by
                 // a page that it writes last, and refuses all work when that one fails.
                 Err(TxnError::Lmdb(heed::Error::Io(error)))
@@ -291,12 +293,12 @@ impl Environment {
         freed.map_err(|error| database_error("free stale readers", error))
     }
 
-    /// Whether the file cannot get longer.
+    /// True where the file cannot get longer.
     fn is_disk_full(&self) -> bool {
         self.env.try_clone_inner_file().is_ok_and(|file| !can_grow(&file))
     }
 
-    /// What LMDB says of itself.
+    /// Numbers that LMDB gives of itself.
     #[cfg(test)]
     pub(super) fn info(&self) -> heed::EnvInfo {
         self.env.info()

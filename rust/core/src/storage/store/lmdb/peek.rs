@@ -24,7 +24,7 @@ const HEAD_BYTES: usize = 256;
 /// Counts of a store that need not be open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peeked {
-    /// What was written since the store was made.
+    /// Counters since the store was created.
     pub counts: Counts,
     /// Series registered.
     pub series: u64,
@@ -78,8 +78,8 @@ impl<'f> Pages<'f> {
             let head = self.head()?;
             let transaction = u64_at(&head, TRANSACTION_AT)?;
             found = self.counts_at(&head);
-            // The pages of a commit are written over by the third one after it at the earliest. What
-            // seems damaged may have been read while it was written.
+            // The pages of a commit are written over by the third one after it at the earliest.
+            // What seems damaged may have been read while it was written.
             if found.is_ok() && u64_at(&self.head()?, TRANSACTION_AT)? <= transaction + 1 {
                 return found;
             }

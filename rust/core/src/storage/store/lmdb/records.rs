@@ -174,7 +174,7 @@ fn to_usize(count: u32) -> usize {
 mod tests {
     use super::*;
 
-    /// Every shortening and every bit flipped.
+    /// All shortenings, and each bit flipped.
     fn damaged(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
         let shorter = (0..bytes.len()).map(|length| bytes[..length].to_vec());
         let flipped = (0..8 * bytes.len()).map(|bit| {
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(page, [body, sum.to_le_bytes().to_vec()].concat());
     }
 
-    /// What 0.1.0 wrote: the same numbers, and no ids behind them.
+    /// Version 1 has the same numbers, and no ids after them.
     #[test]
     fn a_head_of_version_1_is_read() {
         let head = Head { log_last: 7, compacted: 7, ..Head::default() };

@@ -119,7 +119,7 @@ impl LmdbStore {
         let result = self.env.write(what, work);
         if matches!(result, Err(Error::Io { .. } | Error::Database { .. })) {
             // The pages of a failed sync may be lost although the kernel calls them clean; only
-            // a fresh look at the file can tell, so nothing more is acknowledged from here.
+            // a new look at the file can tell, so nothing more is acknowledged from here.
             self.poisoned.store(true, Ordering::Release);
         }
         result

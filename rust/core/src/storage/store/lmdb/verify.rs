@@ -1,4 +1,4 @@
-//! Whether the records of an LMDB store are sound and agree with each other.
+//! A look at all records of an LMDB store: are they sound, and do they agree with each other?
 
 use heed::RoTxn;
 
@@ -12,7 +12,8 @@ impl LmdbStore {
     /// sealed is not opened.
     ///
     /// # Errors
-    /// [`crate::model::error::Error::Corrupt`] where the head record is damaged, and those of the machine.
+    /// [`crate::model::error::Error::Corrupt`] where the head record is damaged, and those of the
+    /// machine.
     pub fn verify_tables(&self) -> Result<Vec<String>> {
         self.env.read("verify the store", |txn| {
             let head = self.tables.head(txn)?;
@@ -23,8 +24,8 @@ impl LmdbStore {
                 damages.push(format!("log: it ends at {}, not {}", log.last, head.log_last));
             }
             if log.bytes != head.counts.log_bytes {
-                let told = head.counts.log_bytes;
-                damages.push(format!("log: it has {} bytes, not {told}", log.bytes));
+                let counted = head.counts.log_bytes;
+                damages.push(format!("log: it has {} bytes, not {counted}", log.bytes));
             }
             Ok(damages)
         })

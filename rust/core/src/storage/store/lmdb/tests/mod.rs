@@ -52,7 +52,7 @@ enum Step {
     Retain(u64),
     Segment(u8, Vec<u8>),
     RemoveSegment(u8),
-    /// Appends names behind the last page or behind another.
+    /// Appends names after the last page or after another.
     Names(bool, u32, Vec<FieldType>),
     Append(Vec<u8>),
     Follow(u64),
@@ -326,12 +326,12 @@ fn a_store_of_version_1_goes_on_where_it_was() {
     let store = LmdbStore::create(directory.path()).unwrap();
     store.append_names(0, &names(3, &[FieldType::Bool])).unwrap();
     let old = ["series", "fields"];
-    let made = store.env.create_tables(|open, txn| {
+    let created = store.env.create_tables(|open, txn| {
         let mut make = |name| open.create_database::<Bytes, Bytes>(txn, Some(name));
         Ok([make(old[0])?, make(old[1])?])
     });
     let fill = |txn: &mut RwTxn<'_>| {
-        let [series, fields] = made.as_ref().unwrap();
+        let [series, fields] = created.as_ref().unwrap();
         (0..3).try_for_each(|id: u8| series.put(txn, &[id], &[id]))?;
         fields.put(txn, &[0], &[0])?;
         Ok(store.tables.meta.delete(txn, records::HEAD)?)
@@ -534,7 +534,7 @@ fn a_handle_refuses_to_work_after_a_fork() {
     assert_eq!(whole_log(&store).len(), 2);
 }
 
-/// What the child processes of the tests above do; started by them only.
+/// Work of the child processes of the tests above; started by them only.
 #[test]
 #[ignore = "a child process of other tests"]
 fn child_process() {

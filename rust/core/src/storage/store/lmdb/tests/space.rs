@@ -66,7 +66,8 @@ fn a_limit_on_the_size_of_files_is_a_full_disk() {
 #[expect(unsafe_code, reason = "the standard library knows no limits of a process")]
 fn limit_files(bytes: u64) {
     let limit = libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: the call reads `limit`; that the signal is ignored, as Python does it, disturbs nobody.
+    // SAFETY: the call reads `limit`; that the signal is ignored, as Python does it, disturbs
+    // nobody.
     let outcome = unsafe {
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
         libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit)
