@@ -1,4 +1,4 @@
-"""What a process knows of the planes it has open: their files, and who still uses them."""
+"""The planes that a process has open: their files, and who still uses them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class Closable(Protocol):
-    """What is needed here of a plane."""
+    """The part of a plane that is needed here."""
 
     def buffered_bytes(self) -> int:
         """Bytes that wait for `flush`. Raises `StoreError`."""
@@ -52,7 +52,7 @@ class Files:
             raise StoreUnavailable(str(error)) from error
 
     def carry(self, earlier: Files) -> bool:
-        """Whether a plane opened from the `earlier` ones still stands on these.
+        """True where a plane opened from the `earlier` ones still stands on these.
 
         Others are at work in the files all the time, but a plane only grows: a mapped file that
         was cut short must not be touched.
@@ -65,7 +65,7 @@ class Files:
         )
 
     def untouched(self, earlier: Files) -> bool:
-        """Whether nobody has changed anything since `earlier`."""
+        """True where nobody has changed anything since `earlier`."""
         return self.carry(earlier) and (self.plane.st_ctime_ns, self.key.st_ctime_ns) == (
             earlier.plane.st_ctime_ns,
             earlier.key.st_ctime_ns,
@@ -103,7 +103,7 @@ class Opened(Generic[P]):
 
 
 class Slot(Generic[P]):
-    """What a process knows of one account's plane. It goes when the plane is closed."""
+    """Facts that a process has about one account's plane. They go when the plane is closed."""
 
     __slots__ = ("damage", "lock", "opened", "used_at")
 

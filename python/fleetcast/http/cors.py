@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Cors:
-    """Off where there are no origins. Grants go on errors too, or no browser could read them."""
+    """Grants to origins on the list. Errors carry them too, or no browser could read them."""
 
     def __init__(self, origins: Collection[str]) -> None:
         self._origins = frozenset(origins)

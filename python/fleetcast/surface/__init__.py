@@ -1,1 +1,1 @@
-"""Everything that the HTTP and the gRPC surface share; neither of them imports the other."""
+"""Parts that the HTTP and the gRPC surface share; neither of them imports the other."""

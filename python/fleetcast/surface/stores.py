@@ -38,7 +38,7 @@ class TenantStores:
             raise refused("tenant_unavailable") from error
 
     def release(self, identity: Identity, plane: Plane, error: StoreError) -> None:
-        """Has a store that failed opened anew by the next request; a full disk needs no such."""
+        """Has a store that failed opened anew by the next request; a full disk passes."""
         if not isinstance(error, StoreFull):
             self._engine.release(identity.account_id, plane)
 

@@ -47,7 +47,7 @@ class PredictionsResource:
     on_head = on_get
 
     def _check_enabled(self, query: Query) -> None:
-        """First of all, so that a service that predicts nothing explains nothing."""
+        """Comes before all other checks: a service that predicts nothing explains nothing."""
         asked = query.given("model_family") or [_DEFAULT_FAMILY]
         known = len(asked) == 1 and asked[0] in FAMILIES
         if not self._families or (known and asked[0] not in self._families):

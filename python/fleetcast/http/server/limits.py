@@ -24,7 +24,7 @@ class ConnectionLimits:
     drain_seconds: float = 1.0
     """Time for which input is thrown away before closing, so that the client reads its answer."""
     drain_bytes_max: int = 8 * 1_048_576
-    """Input that is thrown away in either case; with more of it the connection is closed."""
+    """Bound on the input that is thrown away in either case."""
     answer_seconds: float = 30.0
     """Time for which a client may take nothing of an answer, or lag behind the slowest rate."""
     answer_bytes_per_second_min: int = 65_536
