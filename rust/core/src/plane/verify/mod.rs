@@ -1,0 +1,194 @@
+//! Verification of a plane: every stored byte is read, and all that follows from others is computed
+//! anew.
+
+mod segments;
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use super::follower::VIEWS_MAX;
+use super::sealed;
+use crate::codec::decode_block;
+use crate::model::batch::Block;
+use crate::model::catalog::Catalog;
+use crate::model::error::{Error, Result};
+use crate::model::names::NameReader;
+use crate::storage::manifest::Manifest;
+use crate::storage::seal::{Kind, Sealer};
+use crate::storage::store::{LmdbStore, NamesPage, Store, View};
+
+/// Counts of what was read, and the damages found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Blocks of the log.
+    pub blocks: u64,
+    /// Segments, the checkpoint not counted.
+    pub segments: u64,
+    /// Rows in both.
+    pub rows: u64,
+    /// Values in both.
+    pub values: u64,
+    /// A line for each damage; none where everything is sound.
+    pub damages: Vec<String>,
+}
+
+/// A plane that is verified, the names read so far, and the findings.
+struct Verification {
+    store: LmdbStore,
+    sealer: Sealer,
+    catalog: Catalog,
+    found: Verified,
+}
+
+pub(super) fn verify(directory: &Path, master_key: &[u8; 32]) -> Result<Verified> {
+    let (store, sealer) = match sealed::open(directory, master_key) {
+        Ok(opened) => opened,
+        Err(error @ Error::Corrupt { .. }) => {
+            return Ok(Verified { damages: vec![error.to_string()], ..Verified::default() });
+        }
+        Err(error) => return Err(error),
+    };
+    let found = Verified::default();
+    let mut verification = Verification { store, sealer, catalog: Catalog::default(), found };
+    verification.tables()?;
+    verification.content()?;
+    Ok(verification.found)
+}
+
+impl Verification {
+    fn damaged(&mut self, what: impl Into<String>) {
+        self.found.damages.push(what.into());
+    }
+
+    /// Notes a damage of a part of the plane; passes on values and other errors.
+    fn note<T>(&mut self, part: &str, outcome: Result<T>) -> Result<Option<T>> {
+        match outcome {
+            Ok(value) => Ok(Some(value)),
+            Err(error @ Error::Corrupt { .. }) => {
+                self.damaged(format!("{part}: {error}"));
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn tables(&mut self) -> Result<()> {
+        let damages = self.store.verify_tables()?;
+        self.found.damages.extend(damages);
+        Ok(())
+    }
+
+    fn names(&mut self) -> Result<()> {
+        let mut after = 0;
+        loop {
+            let pages = self.store.names_after(after);
+            let part = format!("names after page {after}");
+            let Some(pages) = self.note(&part, pages)? else { return Ok(()) };
+            let Some(last) = pages.last().map(|page| page.sequence) else { return Ok(()) };
+            for page in &pages {
+                let outcome = self.names_page(page);
+                self.note(&format!("page {} of names", page.sequence), outcome)?;
+            }
+            after = last;
+        }
+    }
+
+    /// A page opens, and no name of it has another id elsewhere, or id another name.
+    fn names_page(&mut self, page: &NamesPage) -> Result<()> {
+        const WRONG: Error = Error::Corrupt { what: "an id of a name" };
+        let plain = self.sealer.open(Kind::Names, &page.sealed_names)?;
+        let mut reader = NameReader::new(&plain);
+        let mut agree = true;
+        for id in &page.series {
+            let name = reader.series()?;
+            self.catalog.insert_series(*id, name.clone());
+            agree &= self.catalog.find_series(self.catalog.hash_of(&name), &name) == Some(*id);
+        }
+        let mut measurement = None;
+        for (id, field_type) in &page.fields {
+            let (another, field) = reader.field()?;
+            measurement = another.map(|name| self.catalog.intern_measurement(name)).or(measurement);
+            let measurement = measurement.ok_or(WRONG)?;
+            self.catalog.insert_field(*id, measurement, field, *field_type);
+            let found = self.catalog.find_field(measurement, field);
+            agree &= found == Some((*id, *field_type));
+        }
+        if reader.is_empty() && agree { Ok(()) } else { Err(WRONG) }
+    }
+
+    /// Names, manifest, segments and log of one view; again from the start where compaction
+    /// overtakes it.
+    fn content(&mut self) -> Result<()> {
+        for _ in 0..VIEWS_MAX {
+            let before = self.found.clone();
+            match self.view() {
+                Err(Error::Stale) => self.found = before,
+                outcome => return outcome,
+            }
+        }
+        Err(Error::Stale)
+    }
+
+    fn view(&mut self) -> Result<()> {
+        let view = self.store.view(0, 0);
+        let view = self.note("the manifest and the log", view)?;
+        let upto = self.store.head()?;
+        // The names of every row up to there were registered before it.
+        self.names()?;
+        let Some(view) = view else { return Ok(()) };
+        if let Some(sealed) = &view.manifest {
+            let opened = self.sealer.open(Kind::Manifest, sealed);
+            let manifest = opened.and_then(|plain| Manifest::decode(&plain));
+            if let Some(manifest) = self.note("the manifest", manifest)? {
+                if (manifest.generation, manifest.compacted) != (view.generation, view.compacted) {
+                    self.damaged("the manifest: it does not belong to the head record");
+                }
+                self.segments(&manifest)?;
+            }
+        }
+        self.log(view, upto)
+    }
+
+    /// The blocks of the log from those of `view` up to position `upto`.
+    fn log(&mut self, mut view: View, upto: u64) -> Result<()> {
+        while let Some(last) = view.entries.last().map(|entry| entry.sequence) {
+            for entry in view.entries.iter().filter(|entry| entry.sequence <= upto) {
+                let plain = self.sealer.open(Kind::LogBlock, &entry.sealed);
+                let block = plain.and_then(|plain| decode_block(&plain));
+                let part = format!("block {} of the log", entry.sequence);
+                if let Some(block) = self.note(&part, block)? {
+                    self.found.blocks += 1;
+                    self.block(&part, &block);
+                }
+            }
+            let next = self.store.view(last, view.generation);
+            let Some(next) = self.note("the log", next)? else { return Ok(()) };
+            if next.generation != view.generation {
+                return Err(Error::Stale);
+            }
+            if last >= upto {
+                return Ok(());
+            }
+            view = next;
+        }
+        Ok(())
+    }
+
+    /// Rows that nobody can name, or of another type than their field.
+    fn block(&mut self, part: &str, block: &Block) {
+        for table in &block.tables {
+            self.found.rows += table.row_count() as u64;
+            let distinct: HashSet<u32> = table.series.iter().copied().collect();
+            if let Some(id) = distinct.into_iter().find(|id| self.catalog.series(*id).is_none()) {
+                self.damaged(format!("{part}: series {id} has no name"));
+            }
+            for column in &table.columns {
+                self.found.values += column.values.len() as u64;
+                let known = self.catalog.field(column.field).map(|field| field.field_type);
+                if known != Some(column.values.field_type()) {
+                    self.damaged(format!("{part}: field {} is not its own", column.field));
+                }
+            }
+        }
+    }
+}
