@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyList};
 use fleetcast_core::model::aggregate::Interval;
 use fleetcast_core::model::error::Error;
 use fleetcast_core::model::fault::{Fault, Refusal, Step};
-use fleetcast_core::plane::WriteError;
+use fleetcast_core::plane::Failure;
 use fleetcast_core::query::{MEASUREMENTS, QueryRefusal};
 
 create_exception!(fleetcast._core, Refused, PyException);
@@ -53,47 +53,84 @@ pub(crate) fn store_error(error: &Error) -> PyErr {
     }
 }
 
-/// The exception for a batch that was not stored.
-pub(crate) fn write_error(py: Python<'_>, error: WriteError) -> PyErr {
-    match error {
-        WriteError::Failed(error) => store_error(&error),
-        WriteError::Refused(refusal) => {
-            batch_refused(py, refusal).unwrap_or_else(|python_error| python_error)
-        }
+/// A refusal that becomes an exception.
+pub(crate) trait Raise {
+    /// The exception, or that of Python where it could not be made.
+    fn raised(self, py: Python<'_>) -> PyResult<PyErr>;
+}
+
+/// The exception for a request that came to nothing.
+pub(crate) fn failure<R: Raise>(py: Python<'_>, failure: Failure<R>) -> PyErr {
+    match failure {
+        Failure::Failed(error) => store_error(&error),
+        Failure::Refused(refusal) => refusal.raised(py).unwrap_or_else(|python_error| python_error),
     }
 }
 
-fn batch_refused(py: Python<'_>, refusal: Refusal) -> PyResult<PyErr> {
-    let context = PyDict::new(py);
-    let code = match refusal {
-        Refusal::Faults(faults) => {
-            let detail = PyList::empty(py);
-            for fault in &faults {
-                detail.append(fault_item(py, fault)?)?;
+impl Raise for Refusal {
+    fn raised(self, py: Python<'_>) -> PyResult<PyErr> {
+        let context = PyDict::new(py);
+        let code = match self {
+            Self::Faults(faults) => {
+                let detail = PyList::empty(py);
+                for fault in &faults {
+                    detail.append(fault_item(py, fault)?)?;
+                }
+                context.set_item("detail", detail)?;
+                "schema_faults"
             }
-            context.set_item("detail", detail)?;
-            "schema_faults"
-        }
-        Refusal::TooManyRecords { received, max } => {
-            context.set_item("max", max)?;
-            context.set_item("received", received)?;
-            "batch_too_large"
-        }
-        Refusal::InvalidInput { field } => {
-            context.set_item("field", field)?;
-            "invalid_input"
-        }
-        Refusal::TenantFull { field } => {
-            context.set_item("field", field)?;
-            return Ok(TenantFull::new_err(("invalid_input", context.unbind())));
-        }
-        Refusal::TypeConflict { field } => {
-            context.set_item("field", field)?;
-            "field_type_conflict"
-        }
-        Refusal::BufferFull => "ingest_buffer_full",
-    };
-    Ok(refused(code, context))
+            Self::TooManyRecords { received, max } => {
+                context.set_item("max", max)?;
+                context.set_item("received", received)?;
+                "batch_too_large"
+            }
+            Self::InvalidInput { field } => {
+                context.set_item("field", field)?;
+                "invalid_input"
+            }
+            Self::TenantFull { field } => {
+                context.set_item("field", field)?;
+                return Ok(TenantFull::new_err(("invalid_input", context.unbind())));
+            }
+            Self::TypeConflict { field } => {
+                context.set_item("field", field)?;
+                "field_type_conflict"
+            }
+            Self::BufferFull => "ingest_buffer_full",
+        };
+        Ok(refused(code, context))
+    }
+}
+
+impl Raise for QueryRefusal {
+    fn raised(self, py: Python<'_>) -> PyResult<PyErr> {
+        let context = PyDict::new(py);
+        let code = match self {
+            Self::InvalidInput { field } => {
+                context.set_item("field", field)?;
+                "invalid_input"
+            }
+            Self::UnknownMeasurement => {
+                context.set_item("allowed", PyList::new(py, MEASUREMENTS)?)?;
+                "unknown_measurement"
+            }
+            Self::AggRequiresInterval => "agg_requires_interval",
+            Self::InvalidRange => "invalid_range",
+            Self::HistoryHorizonExceeded { horizon_days } => {
+                context.set_item("horizon_days", horizon_days)?;
+                "history_horizon_exceeded"
+            }
+            Self::IntervalRequired { min_interval } => {
+                context.set_item("min_interval", min_interval.map(Interval::as_str))?;
+                "interval_required"
+            }
+            Self::IntervalTooFine { min_interval } => {
+                context.set_item("min_interval", min_interval.map(Interval::as_str))?;
+                "interval_too_fine"
+            }
+        };
+        Ok(refused(code, context))
+    }
 }
 
 /// One item of a `detail` list: its type, place and message.
@@ -110,41 +147,6 @@ fn fault_item<'py>(py: Python<'py>, fault: &Fault) -> PyResult<Bound<'py, PyDict
     item.set_item("loc", loc)?;
     item.set_item("msg", fault.code.message())?;
     Ok(item)
-}
-
-/// The exception for a read that the contract refuses.
-pub(crate) fn query_refused(py: Python<'_>, refusal: &QueryRefusal) -> PyErr {
-    let context = PyDict::new(py);
-    let fill = || -> PyResult<&'static str> {
-        Ok(match refusal {
-            QueryRefusal::InvalidInput { field } => {
-                context.set_item("field", field)?;
-                "invalid_input"
-            }
-            QueryRefusal::UnknownMeasurement => {
-                context.set_item("allowed", PyList::new(py, MEASUREMENTS)?)?;
-                "unknown_measurement"
-            }
-            QueryRefusal::AggRequiresInterval => "agg_requires_interval",
-            QueryRefusal::InvalidRange => "invalid_range",
-            QueryRefusal::HistoryHorizonExceeded { horizon_days } => {
-                context.set_item("horizon_days", horizon_days)?;
-                "history_horizon_exceeded"
-            }
-            QueryRefusal::IntervalRequired { min_interval } => {
-                context.set_item("min_interval", min_interval.map(Interval::as_str))?;
-                "interval_required"
-            }
-            QueryRefusal::IntervalTooFine { min_interval } => {
-                context.set_item("min_interval", min_interval.map(Interval::as_str))?;
-                "interval_too_fine"
-            }
-        })
-    };
-    match fill() {
-        Ok(code) => refused(code, context),
-        Err(python_error) => python_error,
-    }
 }
 
 fn refused(code: &'static str, context: Bound<'_, PyDict>) -> PyErr {

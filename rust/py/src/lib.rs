@@ -4,13 +4,17 @@
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-mod arrow;
-mod door;
 mod errors;
-mod limiter;
+
+mod door;
+
+mod arguments;
+mod arrow;
 mod limits;
-mod plane;
 mod results;
+
+mod limiter;
+mod plane;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -1,28 +1,28 @@
-//! `Plane` as Python sees it.
+//! `Plane` as Python sees it: each call takes its arguments in, leaves the GIL and wraps its result.
 
 use std::path::Path;
 use std::sync::{Arc, RwLock};
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyDict};
 
-use fleetcast_core::model::aggregate::{Aggregation, Interval};
 use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::model::limits::{
     ANSWER_VALUES_MAX, BATCH_RECORDS_MAX, CALL_RECORDS_MAX, FIELDS_MAX, HISTORY_DAYS_MAX,
     POINTS_MAX, RAW_SPAN_SECONDS_MAX, TAGS_MAX, TENANT_FIELDS_MAX, TENANT_SERIES_MAX, WriteLimits,
 };
-use fleetcast_core::plane::{self, Acknowledge, Due};
+use fleetcast_core::plane::{self, Failure};
 use fleetcast_core::query::latest::LatestView;
-use fleetcast_core::query::{self, AnswerBounds, Frame, QueryRefusal, SeriesLimits, SeriesRequest};
+use fleetcast_core::query::{AnswerBounds, Frame, SeriesLimits};
 use fleetcast_core::wire::Format;
 
+use crate::arguments::{
+    acknowledge, age_ns, clock_ns, due, key_of, retention_seconds, series_request,
+};
 use crate::arrow::ArrowStream;
 use crate::door::leave;
-use crate::errors::{query_refused, store_error, write_error};
-use crate::results::{Compacted, Stats, Upcoming, Verified, WriteResult};
+use crate::errors::{Raise, failure, store_error};
+use crate::results::{Compacted, Stats, Upcoming, Verified, WriteResult, copied, joined};
 
 #[pyclass(frozen, weakref, module = "fleetcast._core")]
 pub(crate) struct Plane {
@@ -30,11 +30,13 @@ pub(crate) struct Plane {
     open: RwLock<Option<Arc<plane::Plane>>>,
 }
 
-impl Plane {
-    fn wrap(plane: plane::Plane) -> Self {
+impl From<plane::Plane> for Plane {
+    fn from(plane: plane::Plane) -> Self {
         Self { open: RwLock::new(Some(Arc::new(plane))) }
     }
+}
 
+impl Plane {
     /// Runs `work` on the open plane without the GIL.
     fn detached<R: Send>(
         &self,
@@ -50,6 +52,15 @@ impl Plane {
         })
     }
 
+    /// As [`Self::detached`], of work that the contract may refuse.
+    fn answered<R: Send, Q: Raise + Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&plane::Plane) -> Result<R, Failure<Q>> + Send,
+    ) -> PyResult<R> {
+        self.detached(py, |plane| Ok(work(plane)))?.map_err(|error| failure(py, error))
+    }
+
     /// Writes one batch as of `now_ns`, else of the system clock.
     fn write(
         &self,
@@ -59,55 +70,12 @@ impl Plane {
         buffer_bytes_max: Option<usize>,
         now_ns: Option<i64>,
     ) -> PyResult<WriteResult> {
-        let acknowledge = match buffer_bytes_max {
-            None => Acknowledge::Durable,
-            Some(bytes_max) => Acknowledge::Buffered { bytes_max },
-        };
-        let outcome = self.detached(py, |plane| {
+        self.answered(py, |plane| {
             let now_ns = clock_ns(now_ns);
-            match plane.write(format, body, &limits, now_ns, acknowledge) {
-                Ok(written) => WriteResult::new(written, now_ns).map(Ok),
-                Err(error) => Ok(Err(error)),
-            }
-        })?;
-        outcome.map_err(|error| write_error(py, error))
-    }
-
-    fn latest(
-        &self,
-        py: Python<'_>,
-        as_of_ns: Option<i64>,
-        freshness_ns: i64,
-        measurement: Option<&str>,
-        now_ns: Option<i64>,
-    ) -> PyResult<Vec<Vec<u8>>> {
-        if measurement.is_some_and(|name| !query::MEASUREMENTS.contains(&name)) {
-            return Err(query_refused(py, &QueryRefusal::InvalidInput { field: "measurement" }));
-        }
-        self.detached(py, |plane| {
-            let as_of_ns = instant(plane, as_of_ns, now_ns)?;
-            plane.latest_json(as_of_ns, freshness_ns, measurement, clock_ns(now_ns))
+            let when = acknowledge(buffer_bytes_max);
+            let written = plane.write(format, body, &limits, now_ns, when)?;
+            Ok(WriteResult::new(written, now_ns)?)
         })
-    }
-
-    fn series(
-        &self,
-        py: Python<'_>,
-        request: SeriesRequest,
-        limits: &SeriesLimits,
-        now_ns: Option<i64>,
-    ) -> PyResult<Vec<Vec<u8>>> {
-        let outcome = self.detached(py, |plane| {
-            let clock_ns = clock_ns(now_ns);
-            match request.check(limits, plane.read_instant(clock_ns)?, clock_ns) {
-                Ok(query) => {
-                    let answer = plane.series(query, limits.bounds(), clock_ns)?;
-                    Ok(Ok(answer.to_json_chunks()))
-                }
-                Err(refusal) => Ok(Err(refusal)),
-            }
-        })?;
-        outcome.map_err(|refusal| query_refused(py, &refusal))
     }
 }
 
@@ -115,7 +83,7 @@ impl Plane {
 impl Plane {
     #[staticmethod]
     fn create(py: Python<'_>, directory: &str, master_key: &[u8]) -> PyResult<()> {
-        let master_key = key(master_key)?;
+        let master_key = key_of(master_key)?;
         leave(py, || plane::Plane::create(Path::new(directory), master_key))
     }
 
@@ -126,19 +94,19 @@ impl Plane {
         master_key: &[u8],
         tenant_key: &str,
     ) -> PyResult<Self> {
-        let master_key = key(master_key)?;
+        let master_key = key_of(master_key)?;
         leave(py, || plane::Plane::open(Path::new(directory), master_key, tenant_key))
-            .map(Self::wrap)
+            .map(Self::from)
     }
 
     #[staticmethod]
     fn in_memory(tenant_key: &str) -> PyResult<Self> {
-        plane::Plane::in_memory(tenant_key).map(Self::wrap).map_err(|error| store_error(&error))
+        plane::Plane::in_memory(tenant_key).map(Self::from).map_err(|error| store_error(&error))
     }
 
     #[staticmethod]
     fn verify(py: Python<'_>, directory: &str, master_key: &[u8]) -> PyResult<Verified> {
-        let master_key = key(master_key)?;
+        let master_key = key_of(master_key)?;
         leave(py, || plane::Plane::verify(Path::new(directory), master_key)).map(Verified::from)
     }
 
@@ -203,17 +171,16 @@ impl Plane {
         self.write(py, (Format::Protobuf, body), limits, buffer_bytes_max, now_ns)
     }
 
-    #[pyo3(signature = (*, as_of_ns=None, freshness_ns=300_000_000_000, measurement=None, now_ns=None))]
+    #[pyo3(
+        signature = (**query),
+        text_signature = "($self, *, as_of_ns=None, freshness_ns=300000000000, measurement=None, \
+                          now_ns=None)",
+    )]
     fn latest_json<'py>(
-        &self,
-        py: Python<'py>,
-        as_of_ns: Option<i64>,
-        freshness_ns: i64,
-        measurement: Option<&str>,
-        now_ns: Option<i64>,
+        slf: &Bound<'py, Self>,
+        query: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let chunks = self.latest(py, as_of_ns, freshness_ns, measurement, now_ns)?;
-        joined(py, &chunks)
+        joined(&slf.call_method("latest_json_chunks", (), query)?)
     }
 
     #[pyo3(signature = (*, as_of_ns=None, freshness_ns=300_000_000_000, measurement=None, now_ns=None))]
@@ -225,40 +192,24 @@ impl Plane {
         measurement: Option<&str>,
         now_ns: Option<i64>,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let chunks = self.latest(py, as_of_ns, freshness_ns, measurement, now_ns)?;
-        Ok(copied(py, chunks))
+        self.answered(py, |plane| {
+            plane.answer_latest(as_of_ns, freshness_ns, measurement, clock_ns(now_ns))
+        })
+        .map(|pieces| copied(py, pieces))
     }
 
-    #[pyo3(signature = (
-        *, entity_ids, start_ns, end_ns=None, measurement="telemetry", fields=None, interval=None,
-        agg=None, point_budget=POINTS_MAX, answer_values_max=ANSWER_VALUES_MAX,
-        history_horizon_days=HISTORY_DAYS_MAX, raw_span_seconds=RAW_SPAN_SECONDS_MAX, now_ns=None,
-    ))]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
+    #[pyo3(
+        signature = (**query),
+        text_signature = "($self, *, entity_ids, start_ns, end_ns=None, measurement='telemetry', \
+                          fields=None, interval=None, agg=None, point_budget=..., \
+                          answer_values_max=..., history_horizon_days=..., raw_span_seconds=..., \
+                          now_ns=None)",
+    )]
     fn series_json<'py>(
-        &self,
-        py: Python<'py>,
-        entity_ids: Vec<String>,
-        start_ns: i64,
-        end_ns: Option<i64>,
-        measurement: &str,
-        fields: Option<Vec<String>>,
-        interval: Option<&str>,
-        agg: Option<&str>,
-        point_budget: u64,
-        answer_values_max: u64,
-        history_horizon_days: u32,
-        raw_span_seconds: u32,
-        now_ns: Option<i64>,
+        slf: &Bound<'py, Self>,
+        query: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let request = request(entity_ids, start_ns, end_ns, measurement, fields, interval, agg)?;
-        let limits = SeriesLimits {
-            points_max: point_budget,
-            values_max: answer_values_max,
-            horizon_days: history_horizon_days,
-            raw_span_seconds,
-        };
-        joined(py, &self.series(py, request, &limits, now_ns)?)
+        joined(&slf.call_method("series_json_chunks", (), query)?)
     }
 
     #[pyo3(signature = (
@@ -283,14 +234,18 @@ impl Plane {
         raw_span_seconds: u32,
         now_ns: Option<i64>,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let request = request(entity_ids, start_ns, end_ns, measurement, fields, interval, agg)?;
+        let request =
+            series_request(entity_ids, start_ns, end_ns, measurement, fields, interval, agg)?;
         let limits = SeriesLimits {
             points_max: point_budget,
             values_max: answer_values_max,
             horizon_days: history_horizon_days,
             raw_span_seconds,
         };
-        Ok(copied(py, self.series(py, request, &limits, now_ns)?))
+        self.answered(py, |plane| {
+            Ok(plane.answer_series(request, &limits, clock_ns(now_ns))?.to_json_chunks())
+        })
+        .map(|pieces| copied(py, pieces))
     }
 
     #[pyo3(signature = (
@@ -309,11 +264,12 @@ impl Plane {
         now_ns: Option<i64>,
     ) -> PyResult<ArrowStream> {
         self.detached(py, move |plane| {
-            let as_of_ns = instant(plane, as_of_ns, now_ns)?;
+            let clock_ns = clock_ns(now_ns);
+            let as_of_ns = as_of_ns.map_or_else(|| plane.read_instant(clock_ns), Ok)?;
             let (entity_ids, fields) = (entity_ids.as_deref(), fields.as_deref());
             let frame =
                 |view: LatestView<'_>| Frame::of_latest(&view, measurement, entity_ids, fields);
-            plane.with_latest(as_of_ns, freshness_ns, Some(measurement), clock_ns(now_ns), frame)?
+            plane.with_latest(as_of_ns, freshness_ns, Some(measurement), clock_ns, frame)?
         })
         .map(ArrowStream::from)
     }
@@ -335,7 +291,8 @@ impl Plane {
         agg: Option<&str>,
         now_ns: Option<i64>,
     ) -> PyResult<ArrowStream> {
-        let request = request(entity_ids, start_ns, end_ns, measurement, fields, interval, agg)?;
+        let request =
+            series_request(entity_ids, start_ns, end_ns, measurement, fields, interval, agg)?;
         self.detached(py, |plane| {
             let clock_ns = clock_ns(now_ns);
             let query = request.into_query(plane.read_instant(clock_ns)?);
@@ -369,8 +326,7 @@ impl Plane {
         after_seconds: u32,
         now_ns: Option<i64>,
     ) -> PyResult<Option<Compacted>> {
-        let age_ns = i64::from(after_seconds) * 1_000_000_000;
-        let due = if whole { Due::Now } else { Due::LargeOrAged { age_ns } };
+        let due = due(whole, after_seconds);
         let done = self.detached(py, |plane| plane.compact(due, clock_ns(now_ns)))?;
         Ok(done.map(Compacted::from))
     }
@@ -382,15 +338,13 @@ impl Plane {
         after_seconds: u32,
         now_ns: Option<i64>,
     ) -> PyResult<Upcoming> {
-        let age_ns = i64::from(after_seconds) * 1_000_000_000;
+        let age_ns = age_ns(after_seconds);
         self.detached(py, |plane| plane.upcoming(age_ns, clock_ns(now_ns))).map(Upcoming::from)
     }
 
     fn set_retention(&self, py: Python<'_>, seconds: Option<u64>) -> PyResult<()> {
-        if seconds == Some(0) {
-            return Err(PyValueError::new_err("a retention is at least a second"));
-        }
-        self.detached(py, |plane| plane.set_retention(seconds.unwrap_or(0)))
+        let seconds = retention_seconds(seconds)?;
+        self.detached(py, |plane| plane.set_retention(seconds))
     }
 
     fn stats(&self, py: Python<'_>) -> PyResult<Stats> {
@@ -426,67 +380,4 @@ impl Plane {
             Ok(())
         })
     }
-}
-
-/// A long answer as one object.
-fn joined<'py>(py: Python<'py>, chunks: &[Vec<u8>]) -> PyResult<Bound<'py, PyBytes>> {
-    PyBytes::new_with(py, chunks.iter().map(Vec::len).sum(), |mut body| {
-        for chunk in chunks {
-            let (start, rest) = body.split_at_mut(chunk.len());
-            start.copy_from_slice(chunk);
-            body = rest;
-        }
-        Ok(())
-    })
-}
-
-/// A long answer in pieces, each freed before the next is copied, so that the copy may have its
-/// memory.
-fn copied(py: Python<'_>, chunks: Vec<Vec<u8>>) -> Vec<Bound<'_, PyBytes>> {
-    chunks.into_iter().map(|chunk| PyBytes::new(py, &chunk)).collect()
-}
-
-fn key(bytes: &[u8]) -> PyResult<&[u8; 32]> {
-    bytes.try_into().map_err(|_| PyValueError::new_err("a master key has 32 bytes"))
-}
-
-fn request(
-    entity_ids: Vec<String>,
-    start_ns: i64,
-    end_ns: Option<i64>,
-    measurement: &str,
-    fields: Option<Vec<String>>,
-    interval: Option<&str>,
-    agg: Option<&str>,
-) -> PyResult<SeriesRequest> {
-    let unknown = |what: &str, name: &str| PyValueError::new_err(format!("no {what} {name:?}"));
-    Ok(SeriesRequest {
-        entity_ids,
-        start_ns,
-        end_ns,
-        measurement: measurement.to_owned(),
-        fields: fields.unwrap_or_default(),
-        interval: interval
-            .map(|name| Interval::parse(name).ok_or_else(|| unknown("interval", name)))
-            .transpose()?,
-        aggregation: agg
-            .map(|name| Aggregation::parse(name).ok_or_else(|| unknown("aggregation", name)))
-            .transpose()?,
-    })
-}
-
-/// The instant a newest-sample read is asked for, now where it is not.
-fn instant(plane: &plane::Plane, as_of_ns: Option<i64>, now_ns: Option<i64>) -> Result<i64> {
-    match as_of_ns {
-        Some(as_of_ns) => Ok(as_of_ns),
-        None => plane.read_instant(clock_ns(now_ns)),
-    }
-}
-
-/// `now_ns`, else the system clock, nanoseconds since 1970.
-fn clock_ns(now_ns: Option<i64>) -> i64 {
-    now_ns.unwrap_or_else(|| {
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        i64::try_from(since_1970.as_nanos()).unwrap_or(i64::MAX)
-    })
 }

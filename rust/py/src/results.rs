@@ -1,7 +1,9 @@
-//! What a write and the counters look like from Python.
+//! Results on their way out: the engine's values as Python sees them.
 
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
+use fleetcast_core::model::error::Result;
 use fleetcast_core::plane;
 use fleetcast_core::storage::store::Counts;
 use fleetcast_core::storage::write_id;
@@ -13,10 +15,7 @@ pub(crate) struct WriteResult {
 }
 
 impl WriteResult {
-    pub(crate) fn new(
-        written: plane::Written,
-        now_ns: i64,
-    ) -> fleetcast_core::model::error::Result<Self> {
+    pub(crate) fn new(written: plane::Written, now_ns: i64) -> Result<Self> {
         Ok(Self { write_id: write_id::new(now_ns)?, written })
     }
 }
@@ -127,4 +126,15 @@ impl From<plane::Verified> for Verified {
         let plane::Verified { blocks, segments, rows, values, damages } = found;
         Self { blocks, segments, rows, values, damages }
     }
+}
+
+/// A long answer in pieces, each freed before the next is copied, so that the copy may have its
+/// memory.
+pub(crate) fn copied(py: Python<'_>, pieces: Vec<Vec<u8>>) -> Vec<Bound<'_, PyBytes>> {
+    pieces.into_iter().map(|piece| PyBytes::new(py, &piece)).collect()
+}
+
+/// A long answer as one object, out of a list of its pieces.
+pub(crate) fn joined<'py>(pieces: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    Ok(PyBytes::new(pieces.py(), b"").call_method1("join", (pieces,))?.cast_into()?)
 }

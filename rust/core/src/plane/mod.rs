@@ -6,7 +6,7 @@
 //! Each part below owns its locks and is lent those listed before it, never those behind: so locks
 //! are taken from the last owner to the first, and no two calls can wait for each other.
 
-mod write_error;
+mod failure;
 
 /// Decoded blocks, open segments and raw keys, all of which can be done without.
 mod caches;
@@ -36,9 +36,9 @@ use std::sync::Arc;
 
 pub use self::compactor::Compacted;
 pub use self::compactor::plan::{Due, Upcoming};
+pub use self::failure::{Failure, ReadError, WriteError};
 pub use self::reader::stats::Stats;
 pub use self::verify::Verified;
-pub use self::write_error::WriteError;
 pub use self::writer::{Acknowledge, Written};
 
 use self::compactor::Compactor;
@@ -50,7 +50,7 @@ use self::writer::Writer;
 use crate::model::error::Error;
 use crate::model::limits::WriteLimits;
 use crate::query::latest::LatestView;
-use crate::query::{AnswerBounds, SeriesAnswer, SeriesQuery};
+use crate::query::{AnswerBounds, SeriesAnswer, SeriesLimits, SeriesQuery, SeriesRequest};
 use crate::storage::seal::Kind;
 use crate::wire::Format;
 
@@ -247,6 +247,38 @@ impl Plane {
         now_ns: i64,
     ) -> Result<Vec<Vec<u8>>, Error> {
         self.reader.latest_json(as_of_ns, freshness_ns, measurement, now_ns)
+    }
+
+    /// The answer of `GET /topology` as it is asked for: as of now without `as_of_ns`, of all
+    /// measurements without one.
+    ///
+    /// # Errors
+    /// [`Failure::Refused`] for a measurement that the contract does not name; those of
+    /// [`Self::follow`].
+    pub fn answer_latest(
+        &self,
+        as_of_ns: Option<i64>,
+        freshness_ns: i64,
+        measurement: Option<&str>,
+        clock_ns: i64,
+    ) -> Result<Vec<Vec<u8>>, ReadError> {
+        self.reader.answer_latest(as_of_ns, freshness_ns, measurement, clock_ns)
+    }
+
+    /// The answer of `GET /topology/series` as it is asked for.
+    ///
+    /// # Errors
+    /// [`Failure::Refused`] with the first check that fails; those of [`Self::follow`].
+    ///
+    /// # Panics
+    /// As [`Self::series`].
+    pub fn answer_series(
+        &self,
+        request: SeriesRequest,
+        limits: &SeriesLimits,
+        clock_ns: i64,
+    ) -> Result<SeriesAnswer, ReadError> {
+        self.reader.answer_series(request, limits, clock_ns)
     }
 
     /// Reads a series as of the clock `now_ns`, which decides what retention hides, and cuts it so

@@ -6,7 +6,9 @@ use super::Reader;
 use crate::model::catalog::Catalog;
 use crate::model::error::Result;
 use crate::model::json::{self, Chunks};
+use crate::plane::failure::ReadError;
 use crate::query::latest::{Latest, LatestView};
+use crate::query::{MEASUREMENTS, QueryRefusal};
 
 impl Reader {
     pub(in crate::plane) fn with_latest<R>(
@@ -52,6 +54,20 @@ impl Reader {
         let (names, snapshot) = newest.into_snapshot(&range_ns);
         let latest = self.latest_within(&snapshot, measurement, &range_ns, &names.catalog)?;
         lend(&latest, &names.catalog, range_ns)
+    }
+
+    pub(in crate::plane) fn answer_latest(
+        &self,
+        as_of_ns: Option<i64>,
+        freshness_ns: i64,
+        measurement: Option<&str>,
+        clock_ns: i64,
+    ) -> Result<Vec<Vec<u8>>, ReadError> {
+        if measurement.is_some_and(|name| !MEASUREMENTS.contains(&name)) {
+            return Err(QueryRefusal::InvalidInput { field: "measurement" }.into());
+        }
+        let as_of_ns = as_of_ns.map_or_else(|| self.read_instant(clock_ns), Ok)?;
+        Ok(self.latest_json(as_of_ns, freshness_ns, measurement, clock_ns)?)
     }
 
     pub(in crate::plane) fn latest_json(

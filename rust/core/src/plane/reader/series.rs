@@ -9,10 +9,11 @@ use super::processors::Reading;
 use crate::codec::BlockReader;
 use crate::model::aggregate::Interval;
 use crate::model::error::Result;
+use crate::plane::failure::ReadError;
 use crate::plane::follower::Snapshot;
 use crate::query::{
-    AnswerBounds, Collector, EntityRows, RawRows, Selection, SeriesAnswer, SeriesQuery, WindowRows,
-    truncate,
+    AnswerBounds, Collector, EntityRows, RawRows, Selection, SeriesAnswer, SeriesLimits,
+    SeriesQuery, SeriesRequest, WindowRows, truncate,
 };
 
 /// Entities times segments, of a day each at most, from which on a read is shared among threads.
@@ -28,6 +29,16 @@ const LOG_BLOCKS_PER_LOOK: usize = 32;
 const VALUES_HELD_MIN: usize = if cfg!(test) { 200 } else { 1 << 21 };
 
 impl Reader {
+    pub(in crate::plane) fn answer_series(
+        &self,
+        request: SeriesRequest,
+        limits: &SeriesLimits,
+        clock_ns: i64,
+    ) -> Result<SeriesAnswer, ReadError> {
+        let query = request.check(limits, self.read_instant(clock_ns)?, clock_ns)?;
+        Ok(self.series(query, limits.bounds(), clock_ns)?)
+    }
+
     pub(in crate::plane) fn series(
         &self,
         query: SeriesQuery,

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 
 use self::lookup::Lookup;
 pub(super) use self::lookup::StoredIds;
+use super::failure::WriteError;
 use super::sealed::SealedStore;
-use super::write_error::WriteResult;
 use crate::model::batch::Batch;
 use crate::model::catalog::Catalog;
 use crate::model::error::{Error, Result};
@@ -103,7 +103,7 @@ impl Registry {
         &self,
         batch: &mut Batch,
         limits: &WriteLimits,
-    ) -> WriteResult<StoredIds> {
+    ) -> Result<StoredIds, WriteError> {
         let mut lookup = self.look_up(batch, limits);
         if lookup.is_complete() {
             let ids = lookup.ids(FirstIds::default());
@@ -148,7 +148,7 @@ impl Registry {
         batch: &Batch,
         lookup: &mut Lookup,
         limits: &WriteLimits,
-    ) -> WriteResult<Option<FirstIds>> {
+    ) -> Result<Option<FirstIds>, WriteError> {
         loop {
             if lookup.pages != self.names().pages {
                 *lookup = self.look_up(batch, limits);

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::buffer::Buffer;
+use super::failure::WriteError;
 use super::registry::{Registry, StoredIds};
 use super::sealed::SealedStore;
-use super::write_error::WriteResult;
 use crate::codec::encode_block;
 use crate::model::batch::{Batch, Block, NEW_SERIES_BASE};
 use crate::model::error::Result;
@@ -68,7 +68,7 @@ impl Writer {
         limits: &WriteLimits,
         ingest_ns: i64,
         acknowledge: Acknowledge,
-    ) -> WriteResult<Written> {
+    ) -> Result<Written, WriteError> {
         let mut batch = {
             // Fields that exist can be written again, also where the bound was lowered below them.
             let field_count = self.registry.names().catalog.field_count();

@@ -1,0 +1,38 @@
+//! Why a request came to nothing: the contract refuses it, or the machine failed.
+
+use crate::model::error::Error;
+use crate::model::fault::Refusal;
+use crate::query::QueryRefusal;
+
+/// A request that came to nothing.
+#[derive(Debug)]
+pub enum Failure<R> {
+    /// The contract refuses it.
+    Refused(R),
+    /// The machine failed.
+    Failed(Error),
+}
+
+/// A batch of which nothing was stored.
+pub type WriteError = Failure<Refusal>;
+
+/// A read that is not answered.
+pub type ReadError = Failure<QueryRefusal>;
+
+impl From<Refusal> for WriteError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl From<QueryRefusal> for ReadError {
+    fn from(refusal: QueryRefusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl<R> From<Error> for Failure<R> {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}

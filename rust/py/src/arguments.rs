@@ -1,0 +1,71 @@
+//! Arguments on their way in: Python's values to the engine's.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use fleetcast_core::model::aggregate::{Aggregation, Interval};
+use fleetcast_core::plane::{Acknowledge, Due};
+use fleetcast_core::query::SeriesRequest;
+
+pub(crate) fn key_of(bytes: &[u8]) -> PyResult<&[u8; 32]> {
+    bytes.try_into().map_err(|_| PyValueError::new_err("a master key has 32 bytes"))
+}
+
+/// `now_ns`, else the system clock, nanoseconds since 1970.
+pub(crate) fn clock_ns(now_ns: Option<i64>) -> i64 {
+    now_ns.unwrap_or_else(|| {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(since_1970.as_nanos()).unwrap_or(i64::MAX)
+    })
+}
+
+pub(crate) fn acknowledge(buffer_bytes_max: Option<usize>) -> Acknowledge {
+    buffer_bytes_max.map_or(Acknowledge::Durable, |bytes_max| Acknowledge::Buffered { bytes_max })
+}
+
+pub(crate) fn age_ns(after_seconds: u32) -> i64 {
+    i64::from(after_seconds) * 1_000_000_000
+}
+
+pub(crate) fn due(whole: bool, after_seconds: u32) -> Due {
+    if whole { Due::Now } else { Due::LargeOrAged { age_ns: age_ns(after_seconds) } }
+}
+
+/// Seconds that rows are kept, as the engine has them: 0 for ever.
+pub(crate) fn retention_seconds(seconds: Option<u64>) -> PyResult<u64> {
+    match seconds {
+        Some(0) => Err(PyValueError::new_err("a retention is at least a second")),
+        seconds => Ok(seconds.unwrap_or(0)),
+    }
+}
+
+pub(crate) fn series_request(
+    entity_ids: Vec<String>,
+    start_ns: i64,
+    end_ns: Option<i64>,
+    measurement: &str,
+    fields: Option<Vec<String>>,
+    interval: Option<&str>,
+    agg: Option<&str>,
+) -> PyResult<SeriesRequest> {
+    Ok(SeriesRequest {
+        entity_ids,
+        start_ns,
+        end_ns,
+        measurement: measurement.to_owned(),
+        fields: fields.unwrap_or_default(),
+        interval: named("interval", interval, Interval::parse)?,
+        aggregation: named("aggregation", agg, Aggregation::parse)?,
+    })
+}
+
+fn named<T>(
+    kind: &str,
+    name: Option<&str>,
+    parse: impl Fn(&str) -> Option<T>,
+) -> PyResult<Option<T>> {
+    let unknown = |name| PyValueError::new_err(format!("no {kind} {name:?}"));
+    name.map(|name| parse(name).ok_or_else(|| unknown(name))).transpose()
+}
