@@ -133,7 +133,7 @@ impl Raise for QueryRefusal {
     }
 }
 
-/// One item of a `detail` list: its type, place and message.
+/// One item of a `detail` list: its type, location and message.
 fn fault_item<'py>(py: Python<'py>, fault: &Fault) -> PyResult<Bound<'py, PyDict>> {
     let loc = PyList::new(py, ["body"])?;
     for step in &fault.loc {

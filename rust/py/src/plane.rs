@@ -1,4 +1,5 @@
-//! `Plane` as Python sees it: each call takes its arguments in, leaves the GIL and wraps its result.
+//! `Plane` as Python sees it: each call takes its arguments in, leaves the GIL and wraps its
+//! result.
 
 use std::path::Path;
 use std::sync::{Arc, RwLock};

@@ -3,15 +3,16 @@
 //! Any number of processes may have the same plane open. Each learns what the others committed by
 //! following the log at the start of a read, so every read sees every write acknowledged before.
 //!
-//! Each part below owns its locks and is lent those listed before it, never those behind: so locks
-//! are taken from the last owner to the first, and no two calls can wait for each other.
+//! Each part below keeps its locks to itself and holds the parts that it may call, all of them
+//! listed before it. A call that holds a lock waits only for those, so no two calls wait for each
+//! other.
 
 mod failure;
 
 /// Decoded blocks, open segments and raw keys, all of which can be done without.
 mod caches;
 
-/// The store, its key and the caches.
+/// The store and its key; it holds the caches.
 mod sealed;
 
 /// Ids of names.
@@ -20,10 +21,13 @@ mod registry;
 /// Position in the log, newest samples, manifest.
 mod follower;
 
+/// Reads of a snapshot.
 mod reader;
 
+/// Log into segments, checkpoint, retention.
 mod compactor;
 
+/// Batches into blocks, and those that wait.
 mod writer;
 
 mod verify;
@@ -315,9 +319,9 @@ impl Plane {
         self.reader.stats()
     }
 
-    /// Counters of the plane in `directory` as of the last commit of any process, which needs neither
-    /// its key nor a look at its rows: what is stored now counts as what was written. It takes
-    /// microseconds, waits for nobody, and any process may have the plane open.
+    /// Counters of the plane in `directory` as of the last commit of any process, which needs
+    /// neither its key nor a look at its rows: what is stored now counts as what was written. It
+    /// takes microseconds, waits for nobody, and any process may have the plane open.
     ///
     /// # Errors
     /// Those of [`crate::storage::store::LmdbStore::peek`].

@@ -1,4 +1,4 @@
-//! What was read last, within a bound.
+//! Values used last, within a bound.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -32,7 +32,7 @@ impl<K: Copy + Eq + Hash, V> Cache<K, V> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Weight of what is kept.
+    /// Weight of the values that are kept.
     pub(in crate::plane) fn weight(&self) -> usize {
         self.lock().weight
     }

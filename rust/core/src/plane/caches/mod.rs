@@ -1,5 +1,5 @@
-//! What a plane keeps in memory to be quick and can do without, within one bound for all planes of
-//! the process: beyond it the planes used longest ago give up theirs.
+//! Caches of a plane, which it can do without, within one bound for all planes of the process:
+//! beyond it the planes used longest ago give up theirs.
 
 mod cache;
 
@@ -17,7 +17,7 @@ use self::recent::RecentBlocks;
 use crate::model::limits::CACHES_BYTES_MAX;
 use crate::model::raw_keys::RawKeyCache;
 
-/// The caches of a process, and what they weigh together.
+/// The caches of a process, and their bytes together.
 pub(super) struct Budget {
     bytes_max: usize,
     bytes: AtomicUsize,
@@ -28,7 +28,8 @@ pub(super) struct Budget {
 /// Shared by all planes of this process.
 static PROCESS: Budget = Budget::new(CACHES_BYTES_MAX);
 
-/// The caches of one plane. Their locks are taken last, and nothing waits under them.
+/// The caches of one plane. Their locks are taken last: under them nothing is read, decoded or
+/// waited for.
 pub(super) struct Caches {
     pub(super) open_segments: OpenSegments,
     recent: Mutex<RecentBlocks>,
@@ -94,8 +95,8 @@ impl Caches {
         self.raw_keys.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Counts what a call added, as the last use, and makes room where it is too much. The caller
-    /// holds no lock of a plane.
+    /// Counts the bytes that a call added, as the last use, and makes room where there are too
+    /// many. The caller holds no lock of a plane.
     pub(super) fn settle(&self) {
         self.used.store(self.budget.uses.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         self.charge();
@@ -152,7 +153,7 @@ mod tests {
         fill(&planes[3], 1_500);
         assert_eq!(held(), [true, false, true, true], "1 was used before 2 and 0");
         assert!(BUDGET.bytes.load(Ordering::Relaxed) <= BUDGET.bytes_max);
-        // Of a plane that is alone nothing but its own bounds takes anything.
+        // A plane that is alone gives up nothing but beyond its own bounds.
         drop(planes);
         assert_eq!(BUDGET.bytes.load(Ordering::Relaxed), 0);
         assert!(BUDGET.planes.lock().unwrap().is_empty());

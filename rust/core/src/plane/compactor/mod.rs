@@ -1,7 +1,7 @@
 //! Compaction: the log into segments, small segments into larger ones, old ones away.
 //!
 //! All work is done before the one short transaction that replaces the manifest, so writers wait
-//! for that at most. Whatever a compactor leaves that no manifest names is removed by the next.
+//! for that at most. Files that a compactor leaves and no manifest names are removed by the next.
 
 pub(super) mod plan;
 mod round;
@@ -51,13 +51,13 @@ impl Compactor {
         Self { sealed, registry, follower }
     }
 
-    /// Compacts what is due. Memory: [`crate::model::limits::ROUND_VALUES_MAX`] decoded values and
-    /// twice as much again to sort them, or a block of each merged segment, and the newest row of
-    /// each entity.
+    /// Does the work that is due. Memory: [`crate::model::limits::ROUND_VALUES_MAX`] decoded values
+    /// and twice as much again to sort them, or a block of each merged segment, and the newest row
+    /// of each entity.
     pub(super) fn compact(&self, due: Due, now_ns: i64) -> Result<Option<Compacted>> {
         self.follower.follow()?;
         let mut done = Compacted::default();
-        let upto = self.sealed.store.head()?;
+        let head = self.sealed.store.head()?;
         if due != Due::Now && !self.is_due(due, now_ns)? {
             return Ok(Some(done));
         }
@@ -65,7 +65,7 @@ impl Compactor {
         // Another compactor may have been at work until now.
         self.follower.follow()?;
         self.remove_orphans()?;
-        while self.follower.manifest().compacted < upto && self.is_log_due(due, now_ns)? {
+        while self.follower.manifest().compacted < head && self.is_log_due(due, now_ns)? {
             self.compact_log(&mut done)?;
         }
         self.expire(now_ns, &mut done)?;
@@ -76,11 +76,13 @@ impl Compactor {
         Ok(Some(done))
     }
 
+    /// Work left from `now_ns` on, where blocks may become `age_ns` old.
     pub(super) fn upcoming(&self, age_ns: i64, now_ns: i64) -> Result<Upcoming> {
         self.follower.follow()?;
         Ok(Upcoming::new(&self.follower.backlog(), age_ns, now_ns))
     }
 
+    /// Sets how many seconds rows are kept, 0 for ever.
     pub(super) fn set_retention(&self, seconds: u64) -> Result<()> {
         self.follower.follow()?;
         if self.follower.retention_seconds() == seconds {
@@ -104,6 +106,7 @@ impl Compactor {
         Ok(plan::is_log_due(&self.follower.backlog(), log_bytes, age_ns, now_ns))
     }
 
+    /// Removes files that no manifest names: a compactor that died has left them.
     fn remove_orphans(&self) -> Result<()> {
         let named: HashSet<_> = self.follower.manifest().ids().collect();
         for id in self.sealed.store.segments()?.into_iter().filter(|id| !named.contains(id)) {
@@ -128,6 +131,7 @@ impl Compactor {
         self.replace(&manifest, next)
     }
 
+    /// Merges segments, which are the last of their day.
     fn merge_segments(&self, entries: &[SegmentEntry], done: &mut Compacted) -> Result<()> {
         let manifest = self.follower.manifest();
         let names = self.registry.names();
@@ -148,7 +152,7 @@ impl Compactor {
         self.replace(&manifest, next)
     }
 
-    /// Puts `next` in the place of `manifest`, and removes the segments that it no longer names.
+    /// Replaces `manifest` by `next`, and removes the segments that it no longer names.
     fn replace(&self, manifest: &Manifest, mut next: Manifest) -> Result<()> {
         next.generation = manifest.generation + 1;
         let sealed = self.sealed.sealer.seal(Kind::Manifest, &next.encode())?;

@@ -58,7 +58,7 @@ impl Compactor {
             });
             let tables = tables.collect::<Result<Vec<_>>>()?;
             for table in &tables {
-                // What is older than an entity's newest row changes nothing.
+                // Rows older than an entity's newest one change nothing.
                 let newest = newest(table, &representatives)?;
                 latest.apply(&newest, &ALWAYS_NS, &self.registry.names().catalog);
             }

@@ -18,16 +18,18 @@ use crate::storage::manifest::Manifest;
 use crate::storage::seal::Kind;
 use crate::storage::store::{LogEntry, View};
 
-/// How often a read starts anew that compaction overtook.
+/// Views that a read takes before it gives up, where compaction overtakes each.
 pub(super) const VIEWS_MAX: usize = 100;
 
+/// A segment that the manifest names, and that no newer manifest explains the absence of.
 pub(super) const MISSING: Error = Error::Corrupt { what: "a segment that is missing" };
 
 /// Contents of a plane as this process knows them, and how far it has followed the log.
 ///
 /// Invariant: the state holds the blocks up to [`Cursor::log`] and the manifest of
-/// [`Cursor::generation`], and the registry every name in them. Locks of its own never leave it, but
-/// for [`Newest`], which takes the registry's first: so nobody above can take them in another order.
+/// [`Cursor::generation`], and the registry all names in them. The locks never leave it but as
+/// [`Newest`], which takes the registry's before `state`: so no caller can take them in another
+/// order. Blocks are opened and decoded under `cursor` alone, so reads under way go on.
 pub(super) struct Follower {
     sealed: Arc<SealedStore>,
     registry: Arc<Registry>,
@@ -45,8 +47,8 @@ struct Cursor {
     generation: u64,
 }
 
-/// The newest sample of each entity and the names behind them. While it lives, nothing is applied
-/// and no name noted.
+/// The newest sample of each entity, and all names. While it lives, nothing is applied and no name
+/// noted.
 pub(super) struct Newest<'f> {
     names: RwLockReadGuard<'f, Names>,
     state: RwLockReadGuard<'f, State>,
@@ -81,8 +83,8 @@ impl Follower {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Applies everything committed by any process so far. On an error the part that was applied before
-    /// stays, and the next call goes on from there.
+    /// Applies everything committed by any process so far. On an error the blocks applied before it
+    /// stay, and the next call goes on from there.
     pub(super) fn follow(&self) -> Result<()> {
         self.follow_log()?;
         self.sealed.caches.settle();
@@ -192,7 +194,7 @@ impl Follower {
         self.state().kept_from_ns(now_ns)
     }
 
-    /// The instant a read is made at whose clock says `clock_ns`.
+    /// The instant of a read whose clock says `clock_ns`.
     pub(super) fn read_instant(&self, clock_ns: i64) -> i64 {
         self.state().read_instant(clock_ns)
     }

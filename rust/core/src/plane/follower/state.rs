@@ -26,7 +26,7 @@ pub(super) struct State {
     pub(super) manifest: Arc<Manifest>,
     /// Seconds that rows are kept, 0 for ever.
     pub(super) retention_seconds: u64,
-    /// The blocks behind [`Manifest::compacted`].
+    /// The blocks after [`Manifest::compacted`].
     log: Vec<LogBlock>,
     /// Greatest ingest instant applied, before which no read is made.
     last_ingest_ns: Option<i64>,
@@ -59,7 +59,7 @@ impl Snapshot {
 }
 
 impl State {
-    /// Adds a block of the log behind all others. The newest samples are to be sorted afterwards.
+    /// Adds the next block of the log. The newest samples are to be sorted afterwards.
     pub(super) fn apply(&mut self, sequence: u64, block: &Block, catalog: &Catalog) {
         for table in &block.tables {
             self.latest.apply(table, &ALWAYS_NS, catalog);
@@ -79,15 +79,15 @@ impl State {
         self.last_ingest_ns = self.last_ingest_ns.max(Some(manifest.last_ingest_ns));
     }
 
-    /// Puts `manifest` in the place of the one before, and forgets what is in its segments or gone.
+    /// Takes up `manifest`, and forgets blocks that are in its segments and samples that are gone.
     pub(super) fn replace_manifest(&mut self, manifest: Manifest) {
         self.log.retain(|block| block.sequence > manifest.compacted);
         self.forget_dropped(&manifest);
         self.manifest = Arc::new(manifest);
     }
 
-    /// Forgets the newest samples of days that retention removed: what is gone for a process that
-    /// opens the store now is gone for this one. Those that may be in the log stay.
+    /// Forgets the newest samples of days that retention removed, as a process that opens the store
+    /// now does not see them either. Those that may be in the log stay.
     fn forget_dropped(&mut self, manifest: &Manifest) {
         let days: HashSet<i64> = manifest.segments.iter().map(|entry| entry.day).collect();
         let first_ns = self.log.iter().map(|block| block.min_time_ns).min();
@@ -108,6 +108,7 @@ impl State {
         }
     }
 
+    /// `clock_ns`, or after every block applied that a clock not far ahead wrote.
     pub(super) fn read_instant(&self, clock_ns: i64) -> i64 {
         let followed_until_ns = clock_ns.saturating_add(LEAD_FOLLOWED_NS);
         let is_followed = |ingest_ns: &i64| *ingest_ns <= followed_until_ns;
@@ -121,6 +122,7 @@ impl State {
         last_ns.map_or(clock_ns, |last_ns| clock_ns.max(last_ns.saturating_add(1)))
     }
 
+    /// How far the last ingest instant lies ahead of `clock_ns`, 0 where reads follow it.
     pub(super) fn ingest_lead_ns(&self, clock_ns: i64) -> i64 {
         let last_ns = self.last_ingest_ns.unwrap_or(i64::MIN);
         Some(last_ns.saturating_sub(clock_ns)).filter(|lead| *lead > LEAD_FOLLOWED_NS).unwrap_or(0)

@@ -17,9 +17,9 @@ use crate::storage::manifest::SegmentEntry;
 
 /// Reads of one tenant.
 ///
-/// Invariant: a read takes its snapshot under the follower's lock and reads without it, so nobody waits
-/// for a read. It changes nothing but caches. A snapshot that compaction took away is replaced by
-/// a newer one, and the read starts anew.
+/// Invariant: a read changes nothing but caches. It takes its snapshot under the follower's lock
+/// and reads segments and blocks without it. If compaction takes the snapshot away, the read starts
+/// anew from a newer one.
 pub(super) struct Reader {
     sealed: Arc<SealedStore>,
     registry: Arc<Registry>,
@@ -51,7 +51,7 @@ impl Reader {
         self.sealed.segment(entry, &self.registry.names().catalog)
     }
 
-    /// Does again what compaction overtook.
+    /// Reads until compaction does not overtake it.
     fn retrying<R>(&self, mut read: impl FnMut() -> Result<R>) -> Result<R> {
         for _ in 0..VIEWS_MAX {
             let generation = self.follower.generation();

@@ -24,8 +24,8 @@ const SHARED_FROM_OF_HOURS: usize = 128;
 /// Blocks of the log that are read between two looks at whether that is enough.
 const LOG_BLOCKS_PER_LOOK: usize = 32;
 
-/// Values beyond which a part of a read holds enough to know that its answer ends before, at least:
-/// those of a row of each entity of a request, each as wide as a tenant's rows can be.
+/// Smallest number of values beyond which a part of a read knows that its answer ends before: those
+/// of a row of each entity of a request, each as wide as a tenant's rows can be.
 const VALUES_HELD_MIN: usize = if cfg!(test) { 200 } else { 1 << 21 };
 
 impl Reader {
@@ -90,7 +90,7 @@ impl SeriesRead<'_> {
 
     /// The wanted rows, cut so that they keep the bounds, and the instant at which they were cut.
     ///
-    /// Where there are more of them than an answer may hold, reading ends early: the rows that were
+    /// Reading ends early if there are more of them than an answer may hold: the rows that were
     /// read tell an instant before which the answer ends, whatever the others are, and then those
     /// before it are read.
     fn read_enough(&self, parts: &mut [Selection]) -> Result<(Vec<EntityRows>, Option<i64>)> {
@@ -154,8 +154,8 @@ impl SeriesRead<'_> {
         Ok(full.map(|(max_ns, _)| max_ns.saturating_add(1)))
     }
 
-    /// The rows of all parts, one below the other, each read by a thread of its own. It also tells if
-    /// one holds so many that it ended early.
+    /// The rows of all parts, one below the other, each read by a thread of its own. It also tells
+    /// if one holds so many that it ended early.
     fn read_parts(&self, parts: &[Selection]) -> Result<(Vec<EntityRows>, bool)> {
         let Some((first, others)) = parts.split_first() else { return Ok((Vec::new(), false)) };
         thread::scope(|scope| {

@@ -22,9 +22,9 @@ use crate::storage::store::{FirstIds, NamesPage, NewNames};
 
 /// All names of one tenant that this process knows.
 ///
-/// Invariant: the catalog holds the names of the first [`Names::pages`] pages, perhaps some of later
-/// ones, and a page is noted once, in order. It calls the store and its caches alone, so whoever
-/// holds a lock of it waits for nobody above.
+/// Invariant: the catalog holds the names of the first [`Names::pages`] pages, perhaps some of
+/// later ones, and a page is noted once, in order. It calls the store and its caches alone, so a
+/// thread with one of its locks waits for no other owner.
 pub(super) struct Registry {
     sealed: Arc<SealedStore>,
     /// Held while pages are followed, or one is appended and noted; taken before `names`.
@@ -138,10 +138,11 @@ impl Registry {
         ids
     }
 
-    /// Stores the names that `lookup` lacks, which learns those that others stored meanwhile. `None`
-    /// where they stored all of them. A batch is refused only by a process that knows all names: else the field
-    /// that is named would depend on what this process happens to know, and the store takes no page that would
-    /// pass a bound, because it takes none from a process that has not counted all others.
+    /// Stores the names that `lookup` lacks, which learns those that others stored meanwhile.
+    /// `None` where they stored all of them. A batch is refused only by a process that knows all
+    /// names: else the field that is named would depend on what this process happens to know, and
+    /// the store takes no page that would pass a bound, because it takes none from a process that
+    /// has not counted all others.
     fn register(
         &self,
         order: &MutexGuard<'_, ()>,

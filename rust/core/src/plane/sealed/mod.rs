@@ -19,8 +19,8 @@ use crate::storage::store::{LmdbStore, LogEntry, MemoryStore, Store};
 /// Blocks read in one go: bounds memory and the time a read transaction stays open.
 const BLOCKS_PER_READ: usize = 256;
 
-/// A store, the sealer of its bytes, and whose they are. It has no lock but those of the caches, under
-/// which nothing waits, so whoever holds another may call it.
+/// A store, the sealer of its bytes, and whose they are. No lock of another part is taken in here, so
+/// a thread that holds one may call it.
 pub(super) struct SealedStore {
     pub(super) tenant_key: String,
     pub(super) store: Box<dyn Store>,

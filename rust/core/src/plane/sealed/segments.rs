@@ -18,8 +18,8 @@ impl SealedStore {
     /// must not ask for them again: a writer that waits in between would stop both.
     ///
     /// # Errors
-    /// [`Error::Stale`] where it is gone, [`Error::Corrupt`], [`Error::Closed`], [`Error::Io`]; so do
-    /// the others.
+    /// [`Error::Stale`] where it is gone, [`Error::Corrupt`], [`Error::Closed`], [`Error::Io`]; so
+    /// do the others.
     pub(in crate::plane) fn segment(
         &self,
         entry: &SegmentEntry,
@@ -59,8 +59,8 @@ impl SealedStore {
         Ok(decode_block(&self.part(open, Part::Block(index))?)?.tables.pop())
     }
 
-    /// Hands the rows of a segment that `selection` wants to `collector`, in write order within each
-    /// entity and instant.
+    /// Hands the rows of a segment that `selection` wants to `collector`, in write order within
+    /// each entity and instant.
     pub(in crate::plane) fn collect(
         &self,
         open: &OpenSegment,

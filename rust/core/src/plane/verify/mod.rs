@@ -93,7 +93,8 @@ impl Verification {
         }
     }
 
-    /// A page opens, and no name of it has another id elsewhere, or id another name.
+    /// Checks that a page opens, and that no name of it has another id elsewhere, or id another
+    /// name.
     fn names_page(&mut self, page: &NamesPage) -> Result<()> {
         const WRONG: Error = Error::Corrupt { what: "an id of a name" };
         let plain = self.sealer.open(Kind::Names, &page.sealed_names)?;
@@ -132,7 +133,7 @@ impl Verification {
     fn view(&mut self) -> Result<()> {
         let view = self.store.view(0, 0);
         let view = self.note("the manifest and the log", view)?;
-        let upto = self.store.head()?;
+        let head = self.store.head()?;
         // The names of every row up to there were registered before it.
         self.names()?;
         let Some(view) = view else { return Ok(()) };
@@ -146,13 +147,13 @@ impl Verification {
                 self.segments(&manifest)?;
             }
         }
-        self.log(view, upto)
+        self.log(view, head)
     }
 
-    /// The blocks of the log from those of `view` up to position `upto`.
-    fn log(&mut self, mut view: View, upto: u64) -> Result<()> {
+    /// The blocks of the log from those of `view` up to position `head`.
+    fn log(&mut self, mut view: View, head: u64) -> Result<()> {
         while let Some(last) = view.entries.last().map(|entry| entry.sequence) {
-            for entry in view.entries.iter().filter(|entry| entry.sequence <= upto) {
+            for entry in view.entries.iter().filter(|entry| entry.sequence <= head) {
                 let plain = self.sealer.open(Kind::LogBlock, &entry.sealed);
                 let block = plain.and_then(|plain| decode_block(&plain));
                 let part = format!("block {} of the log", entry.sequence);
@@ -166,7 +167,7 @@ impl Verification {
             if next.generation != view.generation {
                 return Err(Error::Stale);
             }
-            if last >= upto {
+            if last >= head {
                 return Ok(());
             }
             view = next;
@@ -174,7 +175,7 @@ impl Verification {
         Ok(())
     }
 
-    /// Rows that nobody can name, or of another type than their field.
+    /// Notes rows that nobody can name, or of another type than their field.
     fn block(&mut self, part: &str, block: &Block) {
         for table in &block.tables {
             self.found.rows += table.row_count() as u64;

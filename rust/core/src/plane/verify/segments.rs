@@ -72,7 +72,7 @@ impl Verification {
         Ok(())
     }
 
-    /// A file that is gone though the manifest still names it is a damage.
+    /// Turns the absence of a file that the manifest still names into a damage.
     fn missing(&self, outcome: Result<()>, manifest: &Manifest) -> Result<Result<()>> {
         match outcome {
             Err(Error::Stale) => {
@@ -128,7 +128,7 @@ impl Verification {
         Ok(())
     }
 
-    /// The entry of a segment in the manifest agrees with its rows.
+    /// Checks that the entry of a segment in the manifest agrees with its rows.
     fn entry(
         &mut self,
         part: &str,

@@ -40,32 +40,32 @@ pub(super) fn by_entity(table: &mut Table, catalog: &Catalog) {
 
 /// Row `order[i]` becomes row `i`, and row `i` becomes row `moved_to[i]`.
 fn arrange_column(rows: &mut Rows, values: &mut Values, order: &[usize], moved_to: &[u32]) {
-    let places;
-    let places = match rows {
+    let moved_order;
+    let order = match rows {
         Rows::All => order,
         Rows::Some(present) => {
             let moved = present.iter().map(|row| moved_to[*row as usize]);
-            (*present, places) = by_row(moved, order.len());
-            &places
+            (*present, moved_order) = by_row(moved, order.len());
+            &moved_order
         }
     };
     match values {
-        Values::Float(values) => *values = gather(values, places),
-        Values::Bool(values) => *values = gather(values, places),
-        Values::Text(values) => *values = gather(values, places),
+        Values::Float(values) => *values = gather(values, order),
+        Values::Bool(values) => *values = gather(values, order),
+        Values::Text(values) => *values = gather(values, order),
     }
 }
 
-/// The `moved` rows of a table of `row_count`, in order, and the place that the value of each had.
+/// The `moved` rows of a table of `row_count`, in order, and the index that the value of each had.
 fn by_row(moved: impl ExactSizeIterator<Item = u32>, row_count: usize) -> (Vec<u32>, Vec<usize>) {
     if moved.len() * ROWS_PER_VALUE_MAX < row_count {
         let mut moved: Vec<(u32, usize)> = moved.zip(0..).collect();
         moved.sort_unstable();
         return moved.into_iter().unzip();
     }
-    let mut place_of = vec![usize::MAX; row_count];
-    moved.zip(0..).for_each(|(row, place)| place_of[row as usize] = place);
-    (0..).zip(place_of).filter(|(_, place)| *place != usize::MAX).unzip()
+    let mut index_of = vec![usize::MAX; row_count];
+    moved.zip(0..).for_each(|(row, index)| index_of[row as usize] = index);
+    (0..).zip(index_of).filter(|(_, index)| *index != usize::MAX).unzip()
 }
 
 fn gather<T: Clone>(items: &[T], order: &[usize]) -> Vec<T> {

@@ -33,7 +33,7 @@ impl Buffer {
         self.state().bytes
     }
 
-    /// Takes nothing more: what it took before is stored by the next flush.
+    /// Takes nothing more. Batches that wait are stored by the next flush.
     pub(super) fn close(&self) {
         self.state().is_closed = true;
     }
@@ -53,7 +53,7 @@ impl Buffer {
         true
     }
 
-    /// Hands everything that waits to `store`. What found the disk full waits on.
+    /// Hands all batches that wait to `store`. Those that found the disk full wait on.
     ///
     /// # Errors
     /// [`Error::DiskFull`], and [`Error::Lost`] for any other error of `store`.

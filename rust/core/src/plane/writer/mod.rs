@@ -47,8 +47,8 @@ pub enum Acknowledge {
 
 /// Writes of one tenant, and the batches that were acknowledged before they are durable.
 ///
-/// Invariant: the names of a block are stored before the block, and what was acknowledged before a
-/// durable batch is stored before it. No lock is held while a batch is parsed, encoded or sealed but
+/// Invariant: the names of a block are stored before the block, and batches acknowledged before a
+/// durable one are stored before it. No lock is held while a batch is parsed, encoded or sealed but
 /// those under which it looks up names and raw keys.
 pub(super) struct Writer {
     sealed: Arc<SealedStore>,
@@ -84,7 +84,7 @@ impl Writer {
         match acknowledge {
             _ if block.counts == Counts::default() => {}
             Acknowledge::Durable => {
-                // What was acknowledged before this batch is stored before it.
+                // Batches acknowledged before this one are stored before it.
                 self.flush()?;
                 self.sealed.store.append(vec![block])?;
             }
@@ -145,7 +145,7 @@ impl Writer {
         self.buffer.bytes()
     }
 
-    /// Stores what waits, as far as that goes, and lets nothing wait from then on.
+    /// Stores the batches that wait, as far as that goes, and takes none from then on.
     pub(super) fn close(&self) {
         // A write that is under way must not be acknowledged after the last flush.
         self.buffer.close();
@@ -154,7 +154,8 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// The last chance of what waits; a caller that wants to know of a failure flushes before.
+    /// The last chance of batches that wait; a caller that wants to know of a failure flushes
+    /// before.
     fn drop(&mut self) {
         let _ = self.flush();
     }
