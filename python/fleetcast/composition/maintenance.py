@@ -121,7 +121,7 @@ class Maintenance:
         return others + suspects[: 0 if busy else 1]
 
     def _forget(self, known: set[str]) -> None:
-        """Lets go of the tenants that are gone."""
+        """Closes the planes of tenants that are gone, and forgets their upkeep."""
         for account_id in self._known.keys() - known - self._running:
             self._engine.release(account_id)
             self._crash_notes.forget(account_id)
@@ -131,7 +131,7 @@ class Maintenance:
         upkeep = Upkeep(self._engine.folder(tenant.account_id), tenant.retention_seconds)
         crashes = self._crash_notes.crashes(tenant.account_id)
         if crashes:
-            seconds = upkeep.failed(now, times=crashes)
+            seconds = upkeep.note_failure(now, times=crashes)
             self._show(tenant, upkeep)
             logger.warning(
                 "compaction ended the process",
@@ -149,7 +149,7 @@ class Maintenance:
         except BaseException as error:  # noqa: BLE001 - a panic of the engine is no Exception
             self._note_failure(tenant, upkeep, error)
         else:
-            if upkeep.succeeded(upcoming):
+            if upkeep.note_success(upcoming):
                 self._show(tenant, upkeep)
                 logger.info("upkeep goes on", tenant=tenant.name)
         finally:
@@ -181,8 +181,8 @@ class Maintenance:
     def _mend_retention(self, tenant: Tenant, plane: Plane) -> bool:
         """Gives a store the retention of its tenant's record; true where it had another.
 
-        It has where it was restored, or a change was cut short, or is being made at this moment.
-        So the record is read anew, and nothing is removed before the two agree.
+        They differ where the store was restored, or a change was cut short or is being made at
+        this moment. So the record is read anew, and nothing is removed before the two agree.
         """
         with self._store.read() as tables:
             current = tables.tenant(tenant.name)
@@ -203,7 +203,7 @@ class Maintenance:
             )
 
     def _note_failure(self, tenant: Tenant, upkeep: Upkeep, error: BaseException) -> None:
-        seconds = upkeep.failed(self._clock())
+        seconds = upkeep.note_failure(self._clock())
         self._counters.add(self._failed)
         self._show(tenant, upkeep)
         logger.warning(

@@ -82,7 +82,7 @@ class Upkeep:
             or self._is_lead_due(now)
         )
 
-    def failed(self, now: float, times: int = 1) -> float:
+    def note_failure(self, now: float, times: int = 1) -> float:
         """Notes failures in a row; returns the seconds until it is tried again."""
         self.is_unread = False
         if self.failing_since is None:
@@ -93,7 +93,7 @@ class Upkeep:
         self._retry_at = now + seconds
         return seconds
 
-    def succeeded(self, upcoming: Upcoming) -> bool:
+    def note_success(self, upcoming: Upcoming) -> bool:
         """Notes that it was done, and when it is due next; true where it failed before."""
         recovered = self.failing_since is not None
         self.failing_since, self._failures, self.is_unread = None, 0, False
