@@ -18,10 +18,10 @@ FUNCTION_LINES_MAX = 50
 
 # Figures that may only fall: who brings one down writes the new one here.
 LONG_PYTHON_FUNCTIONS = 0
-LONG_RUST_FUNCTIONS = 4
-CLAUSES = 106
-MODULES_OUT_OF_ORDER = 6
-RUST_CIRCLES = 1
+LONG_RUST_FUNCTIONS = 1
+CLAUSES = 76
+MODULES_OUT_OF_ORDER = 2
+RUST_CIRCLES = 0
 PYTHON_CIRCLES = 0
 
 # Library -> the only places below python/fleetcast that import it.

@@ -59,7 +59,7 @@ def batch(number: int) -> list[dict]:
 
 
 def walk() -> list[dict]:
-    """What a link sends day in, day out: steps of one range, a direction that wraps, late clocks.
+    """Rows of a link, day in, day out: steps of one range, a direction that wraps, late clocks.
 
     Blocks of it take every form that numbers are packed in. The store of 0.1.0 has none.
     """

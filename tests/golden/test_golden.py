@@ -48,7 +48,7 @@ def test_it_opens_is_sound_and_answers_as_it_did(store) -> None:
 
 
 def test_it_can_be_written_on(store) -> None:
-    """What an older version wrote is merged into what this one writes."""
+    """Segments of an older version are merged into what this one writes."""
     engine, expected = store
     engine.plane("plane", TENANT).compact(whole=True, now_ns=NOW_NS)
     assert_answers(engine, expected)
