@@ -10,8 +10,18 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import get_args
 
-from fleetcast.engine import Engine, Plane, encode_records, format_time
+from fleetcast.engine import (
+    AGGREGATIONS,
+    INTERVALS,
+    Aggregation,
+    Engine,
+    Interval,
+    Plane,
+    encode_records,
+    format_time,
+)
 
 from .strategies import BASE_NS, NOW_NS
 
@@ -121,3 +131,8 @@ def test_processes_that_register_the_same_names_agree(tmp_path: Path) -> None:
     stats = plane.stats()
     assert (stats.series, stats.rows, stats.batches) == (40, 3 * 20 * 6, 60)
     engine.close()
+
+
+def test_types_of_choices_list_what_the_engine_takes() -> None:
+    assert get_args(Interval) == INTERVALS
+    assert get_args(Aggregation) == AGGREGATIONS

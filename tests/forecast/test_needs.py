@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from fleetcast.forecast.families import DEMAND, SNR
+from fleetcast.config import sections
+from fleetcast.forecast.families import DEMAND, FAMILIES, SNR
 from fleetcast.forecast.features import features, observed
 from fleetcast.forecast.rows import NO_ROWS, Rows
 
@@ -146,3 +147,7 @@ def test_spacing_is_inferred_from_rows_before_the_issue_time():
     one, two = (features(DEMAND, [r], issued) for r in (quarter, both))
     assert np.array_equal(one.matrix, two.matrix, equal_nan=True)
     assert two.errors[0, 0] is None
+
+
+def test_the_settings_name_the_families_that_there_are():
+    assert tuple(FAMILIES) == sections.FAMILIES
