@@ -28,9 +28,9 @@ def bodies():
 def folder():
     """On the disk of the repository: a file system in memory would sync for nothing."""
     TARGET.mkdir(exist_ok=True)
-    made = Path(tempfile.mkdtemp(prefix="bench-", dir=TARGET))
-    yield made
-    shutil.rmtree(made)
+    folder_path = Path(tempfile.mkdtemp(prefix="bench-", dir=TARGET))
+    yield folder_path
+    shutil.rmtree(folder_path)
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ class Parser:
 
     def __init__(self, tenant_key: str) -> None:
         self._tenant_key = tenant_key
-        self._spellings: dict[tuple, int] = {}
+        self._series_ids: dict[tuple, int] = {}
         self._series: dict[tuple, int] = {}
 
     def columns(  # noqa: C901, PLR0912, PLR0915 - calls are what costs in Python
@@ -74,7 +74,7 @@ class Parser:
             raise Invalid("batch_too_large", len(records))
         tables: dict[str, Table] = {}
         rejected: list[int] = []
-        spellings = self._spellings
+        series_ids = self._series_ids
         for index, record in enumerate(records):
             if type(record) is not dict:
                 raise Invalid("model_attributes_type", index)
@@ -88,12 +88,12 @@ class Parser:
             if type(tags) is not dict:
                 raise Invalid("dict_type", index, "tags")
             try:
-                spelling = (measurement, *tags, *tags.values())
-                series = spellings.get(spelling)
+                raw_key = (measurement, *tags, *tags.values())
+                series = series_ids.get(raw_key)
             except TypeError as error:
                 raise Invalid("string_type", index, "tags") from error
             if series is None:
-                series = spellings[spelling] = self._intern(index, measurement, tags)
+                series = series_ids[raw_key] = self._intern(index, measurement, tags)
             fields = record.get("fields", {})
             if type(fields) is not dict:
                 raise Invalid("dict_type", index, "fields")

@@ -104,8 +104,8 @@ def coverage(y, q):
     """Shares at or below each quantile; in brackets strictly below, where ties matter."""
     at_most, below = (y[:, None] <= q).mean(0), (y[:, None] < q).mean(0)
     return [
-        f"{most:.3f}" if most - less < TIES else f"{most:.3f} ({less:.3f})"
-        for most, less in zip(at_most, below, strict=True)
+        f"{upper:.3f}" if upper - lower < TIES else f"{upper:.3f} ({lower:.3f})"
+        for upper, lower in zip(at_most, below, strict=True)
     ]
 
 
@@ -156,27 +156,27 @@ def without(family, material, name):
     def kept(parts):
         return [part for part in parts if part.name.split(",")[0] != name]
 
-    less = Material(kept(material.learn), kept(material.calibrate), material.test)
-    trained = fitted(family, less, RECIPES[family], 0, "-", say)
+    lower = Material(kept(material.learn), kept(material.calibrate), material.test)
+    trained = fitted(family, lower, RECIPES[family], 0, "-", say)
     return Model(exported(trained), family, view(family))
 
 
 def compared(family, judged):
     """Classical models on a sample, beside the model on the same."""
-    places = sample(judged.samples)
-    told = classical(family, judged.rows.__getitem__, judged.samples, places)
-    truth = judged.samples.truth[places]
-    rows = {who: (judged.answers[who][places], None) for who in MODELS}
-    count = len(np.unique(judged.samples.entity[places]))
+    indices = sample(judged.samples)
+    families = classical(family, judged.rows.__getitem__, judged.samples, indices)
+    truth = judged.samples.truth[indices]
+    rows = {who: (judged.answers[who][indices], None) for who in MODELS}
+    count = len(np.unique(judged.samples.entity[indices]))
     lines = [
-        f"A sample of {count} series, {len(places)} origins:",
+        f"A sample of {count} series, {len(indices)} origins:",
         "",
         "| forecast | "
         + " | ".join(f"mean pinball {h}" for h in family.horizons_minutes)
         + " | ms of CPU a series |",
         "|---|" + "---|" * (len(family.horizons_minutes) + 1),
     ]
-    for who, (answer, seconds) in {**rows, **told}.items():
+    for who, (answer, seconds) in {**rows, **families}.items():
         loss = np.nanmean(pinball(truth, answer, family.quantiles).mean(-1), axis=0)
         cost = "-" if seconds is None else f"{seconds * 1000:.0f}"
         lines.append(f"| {who} | " + " | ".join(f"{x:.4g}" for x in loss) + f" | {cost} |")
@@ -282,8 +282,8 @@ def main():
     pictures = options.docs / "forecasts"
     pictures.mkdir(exist_ok=True)
     with ProcessPoolExecutor(len(FAMILIES)) as processes:
-        told = processes.map(family_lines, FAMILIES, repeat(options.data), repeat(pictures))
-        lines = [line for lines in told for line in lines]
+        families = processes.map(family_lines, FAMILIES, repeat(options.data), repeat(pictures))
+        lines = [line for lines in families for line in lines]
     page = options.docs / "forecasts.md"
     before, _, rest = page.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)

@@ -39,9 +39,9 @@ def sample(samples):
     entities = np.unique(samples.entity)
     chosen = []
     for entity in entities[:: max(1, len(entities) // SERIES)][:SERIES]:
-        places = np.flatnonzero(samples.entity == entity)
+        indices = np.flatnonzero(samples.entity == entity)
         count = ORIGINS if len(entities) > 1 else ORIGINS * SERIES
-        chosen += places[:: max(1, len(places) // count)][:count].tolist()
+        chosen += indices[:: max(1, len(indices) // count)][:count].tolist()
     return np.array(chosen)
 
 
@@ -50,14 +50,14 @@ def fitted(model, values, steps, upper):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            told = model.forecast(y=values, h=max(steps), level=sorted({80, upper}))
+            forecast = model.forecast(y=values, h=max(steps), level=sorted({80, upper}))
     except Exception:  # noqa: BLE001  it raises nothing narrower
         return [[values[-1]] * 3 for _ in steps]
-    bounds = (told["lo-80"], told["mean"], told[f"hi-{upper}"])
+    bounds = (forecast["lo-80"], forecast["mean"], forecast[f"hi-{upper}"])
     return [[bound[k - 1] for bound in bounds] for k in steps]
 
 
-def classical(family, rows_of, samples, places):
+def classical(family, rows_of, samples, indices):
     """Quantiles of each model by name [places, horizons, 3], and its seconds per series."""
     if family is DEMAND:
         models = {
@@ -71,11 +71,11 @@ def classical(family, rows_of, samples, places):
     result = {}
     for name, make in models.items():
         answers, start = [], time.process_time()
-        for place in places:
-            values = history(family, rows_of(samples.entity[place]), samples.issued_ns[place])
+        for index in indices:
+            values = history(family, rows_of(samples.entity[index]), samples.issued_ns[index])
             answers.append(fitted(make(), values, steps, upper))
         quantiles = np.array(answers, float)
         if family is DEMAND:
             quantiles = np.maximum(quantiles, 0)
-        result[name] = quantiles, (time.process_time() - start) / len(places)
+        result[name] = quantiles, (time.process_time() - start) / len(indices)
     return result

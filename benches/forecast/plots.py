@@ -41,15 +41,15 @@ def bands(family, samples, quantiles, entity, path):
 def calibration(family, by_set, path):
     """Share of truths below each quantile, beside what it should be."""
     figure, axis = plt.subplots(figsize=(9, 3.5))
-    labels, place = [], 0
+    labels, position = [], 0
     for name, scores in by_set.items():
         for h, horizon in enumerate(family.horizons_minutes):
             for level, share in zip(family.quantiles, scores["model"].coverage(h), strict=True):
-                axis.plot(place, share, "o", color=COLOURS["model"], ms=5)
-                axis.plot(place, level, "_", color="k", ms=12)
+                axis.plot(position, share, "o", color=COLOURS["model"], ms=5)
+                axis.plot(position, level, "_", color="k", ms=12)
             labels.append(f"{name}\n{horizon}")
-            place += 1
-    axis.set_xticks(range(place), labels, fontsize=7)
+            position += 1
+    axis.set_xticks(range(position), labels, fontsize=7)
     axis.set_ylim(0, 1.02)
     axis.set_title(f"{family.name}: covered (dots) and nominal (dashes)")
     saved(figure, path)

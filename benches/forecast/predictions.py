@@ -90,10 +90,10 @@ def parts(family, account, master_key):
         entities = rows_before(plane, family, [f"e{n}" for n in range(ENTITIES)], issued_ns)
         read = time.perf_counter()
         made_of = features(family, list(entities.values()), np.array([issued_ns]))
-        made = time.perf_counter()
+        computed = time.perf_counter()
         forecaster.predict(made_of)
         end = time.perf_counter()
-        for name, span in zip(taken, (read - start, made - read, end - made), strict=True):
+        for name, span in zip(taken, (read - start, computed - read, end - computed), strict=True):
             taken[name].append(span * 1e3)
     engine.close()
     return {name: statistics.median(spans) for name, spans in taken.items()}

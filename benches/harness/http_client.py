@@ -67,10 +67,10 @@ def main() -> None:
             connections.append(Connection(address, ready, number * 5))
             # Workers share connections out as they come; a burst may end with one of them.
             time.sleep(0.05)
-        told = driven(connections, wish["seconds"])
+        answer = driven(connections, wish["seconds"])
         for connection in connections:
             connection.close()
-        return told
+        return answer
 
     answer_commands(drive)
 

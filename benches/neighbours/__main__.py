@@ -240,14 +240,14 @@ class Ground:
 @contextmanager
 def ground() -> Iterator[Ground]:
     with tempfile.TemporaryDirectory(dir=TARGET) as folder:
-        made = Ground(Path(folder) / "data")
+        measured = Ground(Path(folder) / "data")
         try:
-            yield made
+            yield measured
         finally:
-            made.memory.close()
-            made.neighbour.close()
-            if made.service.process.poll() is None:
-                made.service.kill()
+            measured.memory.close()
+            measured.neighbour.close()
+            if measured.service.process.poll() is None:
+                measured.service.kill()
 
 
 def row(cells: list[str]) -> str:
@@ -263,19 +263,19 @@ def main() -> None:
     arguments = parser.parse_args()
     names = arguments.attack or list(ATTACKS)
     wrong: Counter[str] = Counter()
-    with ground() as made:
+    with ground() as measured:
         print(f"load before the run {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
         if arguments.hour:
-            wrong += made.hour(names, arguments.seconds)
+            wrong += measured.hour(names, arguments.seconds)
         else:
             print(row(HEAD))
             print(row(["---"] * len(HEAD)))
             for name in names:
-                result = made.alternate(name, arguments.rounds, arguments.seconds)
+                result = measured.alternate(name, arguments.rounds, arguments.seconds)
                 wrong += result.quiet.wrong + result.hostile.wrong
                 print(row(result.cells()), flush=True)
-        total, largest = made.memory.total_peak, made.memory.process_peak
-        counts = made.close()
+        total, largest = measured.memory.total_peak, measured.memory.process_peak
+        counts = measured.close()
     print("\nof the neighbour's records:", *(f"{n:,} {name}" for name, n in counts.items()))
     print(*(f"{count} x {name}" for name, count in wrong.most_common()), sep="\n")
     print(f"memory of all processes: {total / MEGABYTE:,.0f} MB at most,", end=" ")

@@ -143,8 +143,8 @@ class Names(Attack):
         self._bodies = [body(*named), body(*plain)]
 
     def request(self, turn: int) -> Request:
-        made = self._bodies[turn % 2].replace(MARK, b"%08d" % turn)
-        return "POST", "/telemetry", made
+        content = self._bodies[turn % 2].replace(MARK, b"%08d" % turn)
+        return "POST", "/telemetry", content
 
 
 class Series(Attack):
@@ -235,9 +235,9 @@ class Bodies(Attack):
             for number in range(1000):
                 fields = {f"channel_{n:02}": random.random() for n in range(27)}
                 rows.append(record(f"b{number}", fields))
-            made = body(*rows)
-            assert 900_000 < len(made) <= 1_048_576, len(made)
-            self._bodies.append(made)
+            content = body(*rows)
+            assert 900_000 < len(content) <= 1_048_576, len(content)
+            self._bodies.append(content)
 
     def request(self, turn: int) -> Request:
         return "POST", "/telemetry", self._bodies[turn % len(self._bodies)]
@@ -279,8 +279,8 @@ class SlowReaders(Attack):
     """Large answers of which next to nothing is taken."""
 
     def prepare(self) -> None:
-        for made in fleet.wide_bodies(WIDE_ENTITIES):
-            self.post(made.replace(b'"time":"2026-03-01', b'"time":"2100-03-01'))
+        for content in fleet.wide_bodies(WIDE_ENTITIES):
+            self.post(content.replace(b'"time":"2026-03-01', b'"time":"2100-03-01'))
 
     def run(self, until: float) -> None:
         while time.monotonic() < until:

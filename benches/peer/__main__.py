@@ -41,16 +41,16 @@ NS = 1_000_000_000
 
 def lines(body: bytes) -> bytes:
     """A JSON body in the line protocol."""
-    made = []
+    rows = []
     for row in orjson.loads(body):
         tags = ",".join(f"{key}={value}" for key, value in row["tags"].items())
         fields = ",".join(f"{key}={value}" for key, value in row["fields"].items())
         seconds, _, milliseconds = row["time"].rstrip("Z").partition(".")
         whole = int(time.mktime(time.strptime(seconds, "%Y-%m-%dT%H:%M:%S"))) - time.timezone
-        made.append(
+        rows.append(
             f"{row['measurement']},{tags} {fields} {whole * NS + int(milliseconds) * 10**6}"
         )
-    return ("\n".join(made) + "\n").encode()
+    return ("\n".join(rows) + "\n").encode()
 
 
 def post(address: str, head: str, bodies: list[bytes], good: bytes) -> None:

@@ -98,10 +98,10 @@ def main() -> None:
             before = client.ask(seconds=arguments.seconds)
             with attack(service, name, arguments.connections) as tell:
                 during = client.ask(seconds=arguments.seconds)
-                told = tell()
+                held = tell()
             times = [d[p] for d in (before, during) for p in ("p50_seconds", "p99_seconds")]
             failed = f"{during['failed']} of {during['requests']:,}"
-            cells = [name, *(f"{time * 1e3:.2f} ms" for time in times), failed, told]
+            cells = [name, *(f"{time * 1e3:.2f} ms" for time in times), failed, held]
             print(row(cells), flush=True)
         good = sum(
             refusal_of(service, form, service.key) == expected for form, expected in FORMS.values()

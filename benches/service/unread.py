@@ -47,10 +47,10 @@ def measure(service, neighbour, options) -> dict:
     port = int(service.address.rsplit(":", 1)[1])
     request = f"GET /topology HTTP/1.1\r\nx-api-key: {service.key}\r\n\r\n".encode()
     clients = [Client(port, buffer_bytes=65_536).send(request) for _ in range(options.requests)]
-    most, waits = 0, []
+    peak, waits = 0, []
     until = time.monotonic() + options.seconds
     while time.monotonic() < until:
-        most = max(most, resident_bytes(service))
+        peak = max(peak, resident_bytes(service))
         began = time.monotonic()
         assert service.get("/topology", key=neighbour).status == 200
         waits.append(time.monotonic() - began)
@@ -62,7 +62,7 @@ def measure(service, neighbour, options) -> dict:
     return {
         "answer_bytes": size,
         "resident_bytes_before": before,
-        "resident_bytes_most": most,
+        "resident_bytes_most": peak,
         "resident_bytes_after": resident_bytes(service),
         "answers": {status: statuses.count(status) for status in sorted(set(statuses))},
         "neighbour_longest_ms": round(1000 * max(waits), 1),
