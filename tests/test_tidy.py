@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import pytest
 
-from tests.tidy import prose, python, rust
+from tests.tidy import prose, python, rust, words
 from tests.tidy.assertions import without_assertion
 from tests.tidy.files import ROOT, files
 from tests.tidy.graph import circles
@@ -188,3 +188,7 @@ def test_the_glossary_is_sorted():
 
 def test_every_test_asserts_something():
     assert without_assertion() == []
+
+
+def test_replaced_words_do_not_come_back():
+    assert words.replaced() == [], "docs/glossary.md has the words that took their place"

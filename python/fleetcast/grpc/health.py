@@ -48,7 +48,7 @@ class Health:
     """The standard protocol; the empty name is the whole server."""
 
     def __init__(self, readiness: WriteReadiness) -> None:
-        self._vitals = readiness
+        self._readiness = readiness
 
     async def check(self, _requests: object, call: Call) -> bytes:
         """The status of one service now."""
@@ -68,17 +68,17 @@ class Health:
             if status != sent:
                 sent = status
                 yield status
-            if self._vitals.leaving.is_set():
+            if self._readiness.leaving.is_set():
                 return
             await self._pause()
 
     async def _status(self) -> bytes:
-        return integer(1, _SERVING if await self._vitals.is_ready() else _NOT_SERVING)
+        return integer(1, _SERVING if await self._readiness.is_ready() else _NOT_SERVING)
 
     async def _pause(self) -> None:
         try:
             async with asyncio.timeout(_WATCH_SECONDS):
-                await self._vitals.leaving.wait()
+                await self._readiness.leaving.wait()
         except TimeoutError:
             return
 

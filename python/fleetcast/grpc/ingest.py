@@ -42,7 +42,7 @@ class TelemetryIngest:
 
     def __init__(self, services: GrpcServices, readiness: WriteReadiness) -> None:
         self._services = services
-        self._vitals = readiness
+        self._readiness = readiness
         self._stores = TenantStores(services, "grpc")
         self._owners = KeyOwners()
         self._arriving = Admission(services.counters)
@@ -77,7 +77,7 @@ class TelemetryIngest:
 
     async def health(self, _requests: object, _call: Call) -> bytes:
         """OK, or UNAVAILABLE: the field of the answer says nothing."""
-        if not await self._vitals.is_ready():
+        if not await self._readiness.is_ready():
             raise refused("telemetry_unavailable")
         return _OK
 
