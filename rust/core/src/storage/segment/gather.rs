@@ -237,7 +237,7 @@ impl<'t> PresenceRanks<'t> {
         Self { present, start: rows.start, before }
     }
 
-    /// PresenceRanks of the values of some rows of the span.
+    /// Indices of the values of some rows of the span.
     fn within(&self, rows: Range<usize>) -> Range<usize> {
         let before = |row: usize| self.before[row - self.start] as usize;
         before(rows.start)..before(rows.end)

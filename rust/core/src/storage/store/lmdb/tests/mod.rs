@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use heed::RwTxn;
 use heed::types::Bytes;
-use proptest::prelude::*;
 
 use self::child::Child;
 use super::store::plane_path;
@@ -18,7 +17,9 @@ use crate::model::error::{Error, Result};
 use crate::storage::store::{Counts, FirstIds, LogEntry, MemoryStore, NewBlock, NewNames, Store};
 
 mod child;
+mod peek;
 mod space;
+mod twin;
 
 fn block(sealed: Vec<u8>) -> NewBlock {
     let counts = Counts { rows: 3, values: 5, rejected: 1, batches: 1, log_bytes: 0 };
@@ -43,110 +44,6 @@ fn whole_log(store: &dyn Store) -> Vec<LogEntry> {
 
 fn pages_used(store: &LmdbStore) -> usize {
     store.env.info().last_page_number
-}
-
-#[derive(Clone, Debug)]
-enum Step {
-    /// Replaces the manifest of the generation before or of another, up to a position.
-    Compact(bool, u64),
-    Retain(u64),
-    Segment(u8, Vec<u8>),
-    RemoveSegment(u8),
-    /// Appends names after the last page or after another.
-    Names(bool, u32, Vec<FieldType>),
-    Append(Vec<u8>),
-    Follow(u64),
-    Reopen,
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    let kind = prop_oneof![4 => Just(FieldType::Float), 1 => Just(FieldType::Bool), 1 => Just(FieldType::Text)];
-    let names = (prop::bool::weighted(0.7), 0..5_u32, prop::collection::vec(kind, 0..4))
-        .prop_map(|(is_last, series, fields)| Step::Names(is_last, series, fields));
-    prop_oneof![
-        3 => names,
-        3 => prop::collection::vec(any::<u8>(), 0..9_000).prop_map(Step::Append),
-        2 => (0..8_u64).prop_map(Step::Follow),
-        1 => Just(Step::Reopen),
-        2 => (any::<bool>(), 0..8_u64).prop_map(|(current, upto)| Step::Compact(current, upto)),
-        1 => (0..9_u64).prop_map(Step::Retain),
-        1 => (0..3_u8, prop::collection::vec(any::<u8>(), 1..99)).prop_map(|(id, bytes)| Step::Segment(id, bytes)),
-        1 => (0..3_u8).prop_map(Step::RemoveSegment),
-    ]
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
-    #[test]
-    fn disk_and_twin_answer_alike(steps in prop::collection::vec(step(), 1..24)) {
-        let directory = tempfile::tempdir().unwrap();
-        let mut disk = LmdbStore::create(directory.path()).unwrap();
-        let twin = MemoryStore::default();
-        for step in steps {
-            match step {
-                Step::Names(is_last, series, fields) => {
-                    let names = names(series, &fields);
-                    let last = twin.names_after(0).unwrap().len() as u64;
-                    let after = if is_last { last } else { last + 1 };
-                    let first = disk.append_names(after, &names).unwrap();
-                    prop_assert_eq!(first, twin.append_names(after, &names).unwrap());
-                    prop_assert_eq!(first.is_some(), is_last);
-                }
-                Step::Append(sealed) => {
-                    disk.append(vec![block(sealed.clone())]).unwrap();
-                    twin.append(vec![block(sealed)]).unwrap();
-                }
-                Step::Follow(after) => {
-                    prop_assert_eq!(disk.log_after(after).unwrap(), twin.log_after(after).unwrap());
-                    let pages = disk.names_after(after).unwrap();
-                    prop_assert_eq!(pages, twin.names_after(after).unwrap());
-                    let one = disk.log_get(&[after]).ok();
-                    prop_assert_eq!(one, twin.log_get(&[after]).ok());
-                }
-                Step::Compact(is_current, upto) => {
-                    let generation = disk.view(0, 0).unwrap().generation + u64::from(!is_current);
-                    let manifest = [upto.to_le_bytes().as_slice(), b"manifest"].concat();
-                    let replaced = disk.replace_manifest(generation, &manifest, upto).unwrap();
-                    prop_assert_eq!(replaced, is_current);
-                    let twins = twin.replace_manifest(generation, &manifest, upto).unwrap();
-                    prop_assert_eq!(replaced, twins);
-                }
-                Step::Retain(seconds) => {
-                    disk.set_retention(seconds).unwrap();
-                    twin.set_retention(seconds).unwrap();
-                }
-                Step::Segment(id, bytes) => {
-                    for store in [&disk as &dyn Store, &twin] {
-                        if store.read_segment(&[id; 16], 0, 0).is_err() {
-                            let mut new = store.create_segment(&[id; 16]).unwrap();
-                            new.append(&bytes).unwrap();
-                            new.finish().unwrap();
-                        }
-                    }
-                }
-                Step::RemoveSegment(id) => {
-                    disk.remove_segment(&[id; 16]).unwrap();
-                    twin.remove_segment(&[id; 16]).unwrap();
-                }
-                Step::Reopen => {
-                    drop(disk);
-                    disk = LmdbStore::open(directory.path()).unwrap();
-                }
-            }
-            prop_assert_eq!(disk.head().unwrap(), twin.head().unwrap());
-            prop_assert_eq!(disk.counts().unwrap(), twin.counts().unwrap());
-            for (after, generation) in [(0, 0), (2, 1), (u64::MAX, 3)] {
-                let view = disk.view(after, generation).unwrap();
-                prop_assert_eq!(view, twin.view(after, generation).unwrap());
-            }
-            for id in 0..3 {
-                let read = |store: &dyn Store| store.read_segment(&[id; 16], 0, 1).ok();
-                prop_assert_eq!(read(&disk), read(&twin));
-            }
-        }
-        prop_assert_eq!(whole_log(&disk), whole_log(&twin));
-        prop_assert_eq!(disk.names_after(0).unwrap(), twin.names_after(0).unwrap());
-    }
 }
 
 #[test]
@@ -205,62 +102,6 @@ fn a_store_is_opened_and_read_while_a_writer_stands_still() {
 }
 
 /// `/metrics` looks at each tenant, whatever its processes do at that moment.
-#[test]
-fn counts_are_read_without_a_lock_while_commits_go_on() {
-    let directory = tempfile::tempdir().unwrap();
-    let missing = LmdbStore::peek(directory.path());
-    assert!(matches!(missing, Err(Error::Missing(_))), "{missing:?}");
-    let store = LmdbStore::create(directory.path()).unwrap();
-    let peek = || LmdbStore::peek(directory.path()).unwrap();
-    assert_eq!(peek().counts, Counts::default());
-    store.append_names(0, &names(3, &[])).unwrap();
-    let mut segment = store.create_segment(&[7; 16]).unwrap();
-    segment.append(&[1; 100]).unwrap();
-    segment.finish().unwrap();
-    // The manifest is not in the way, however large it is.
-    assert!(store.replace_manifest(0, &[1; 9_000], 0).unwrap());
-    let done = AtomicBool::new(false);
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            (0..200).for_each(|_| store.append(vec![block(vec![1; 100])]).unwrap());
-            done.store(true, Ordering::Release);
-        });
-        let mut batches = 0;
-        while !done.load(Ordering::Acquire) {
-            let counts = peek().counts;
-            assert!(counts.batches >= batches && counts.rows == 3 * counts.batches);
-            batches = counts.batches;
-        }
-    });
-    let stored_bytes = store.stored_bytes().unwrap();
-    let counts = store.counts().unwrap();
-    let expected = Peeked { counts, series: 3, segments: 1, stored_bytes };
-    let while_locked: Result<Peeked> = store.env.write("stand still", |_| Ok(peek()));
-    assert_eq!((peek(), while_locked.unwrap()), (expected, expected));
-}
-
-#[test]
-fn counts_of_a_damaged_file_are_an_error_or_numbers_never_a_panic() {
-    let directory = tempfile::tempdir().unwrap();
-    let store = LmdbStore::create(directory.path()).unwrap();
-    (0..3).for_each(|_| store.append(vec![block(vec![1])]).unwrap());
-    drop(store);
-    let file = plane_path(directory.path());
-    let whole = std::fs::read(&file).unwrap();
-    let mut refused = 0;
-    for at in (0..whole.len()).step_by(23) {
-        let mut bytes = whole.clone();
-        bytes[at] ^= 0x11;
-        std::fs::write(&file, &bytes).unwrap();
-        refused += u32::from(LmdbStore::peek(directory.path()).is_err());
-    }
-    for length in (0..whole.len()).step_by(1_021) {
-        std::fs::write(&file, &whole[..length]).unwrap();
-        drop(LmdbStore::peek(directory.path()));
-    }
-    assert!(refused > 0);
-}
-
 /// A process ended at about 1,011 tenants, as it has 1,024 keys for thread-local data.
 #[test]
 fn a_process_opens_more_stores_than_it_has_thread_local_keys() {

@@ -1,0 +1,138 @@
+//! Arrays: the values of columns.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use fleetcast_core::query::{Frame, FrameColumn};
+
+use crate::interface::{ArrowArray, int};
+
+/// Memory of an array.
+#[derive(Default)]
+struct ArrayPrivate {
+    memory: Vec<Buffer>,
+    buffers: Vec<*const c_void>,
+    children: Vec<*mut ArrowArray>,
+}
+
+/// Memory of one buffer.
+enum Buffer {
+    Bytes(Vec<u8>),
+    Ints(Vec<i64>),
+    Floats(Vec<f64>),
+}
+
+/// A struct array whose children are the columns.
+pub(crate) fn batch(frame: Frame) -> ArrowArray {
+    let rows = frame.row_count;
+    let children = frame.columns.into_iter().map(|(_, column)| array_of(column)).collect();
+    array(rows, 0, vec![None], children)
+}
+
+fn array_of(column: FrameColumn) -> ArrowArray {
+    match column {
+        FrameColumn::TimeNs(times) => {
+            array(times.len(), 0, vec![None, Some(Buffer::Ints(times))], Vec::new())
+        }
+        FrameColumn::Float(values) => {
+            let (validity, nulls) = bitmap(values.iter().map(|value| !value.is_nan()));
+            let rows = values.len();
+            array(rows, nulls, vec![Some(validity), Some(Buffer::Floats(values))], Vec::new())
+        }
+        FrameColumn::Bool(values) => {
+            let (validity, nulls) = bitmap(values.iter().map(Option::is_some));
+            let (bits, _) = bitmap(values.iter().map(|value| *value == Some(true)));
+            array(values.len(), nulls, vec![Some(validity), Some(bits)], Vec::new())
+        }
+        FrameColumn::Text(values) => {
+            let (validity, nulls) = bitmap(values.iter().map(Option::is_some));
+            let mut offsets = vec![0];
+            let mut bytes = Vec::new();
+            for value in &values {
+                bytes.extend_from_slice(value.as_deref().unwrap_or_default().as_bytes());
+                offsets.push(int(bytes.len()));
+            }
+            let buffers =
+                vec![Some(validity), Some(Buffer::Ints(offsets)), Some(Buffer::Bytes(bytes))];
+            array(values.len(), nulls, buffers, Vec::new())
+        }
+    }
+}
+
+/// One bit per item, least significant first, and the number of clear bits.
+fn bitmap(items: impl ExactSizeIterator<Item = bool>) -> (Buffer, usize) {
+    let mut bytes = vec![0_u8; items.len().div_ceil(8)];
+    let mut clear = 0;
+    for (at, is_set) in items.enumerate() {
+        if is_set {
+            bytes[at / 8] |= 1 << (at % 8);
+        } else {
+            clear += 1;
+        }
+    }
+    (Buffer::Bytes(bytes), clear)
+}
+
+fn array(
+    rows: usize,
+    nulls: usize,
+    buffers: Vec<Option<Buffer>>,
+    children: Vec<ArrowArray>,
+) -> ArrowArray {
+    let mut private = Box::<ArrayPrivate>::default();
+    for buffer in buffers {
+        // The memory of a Vec stays where it is when the Vec itself is moved into `memory`.
+        let pointer = match &buffer {
+            None => ptr::null(),
+            Some(Buffer::Bytes(bytes)) => bytes.as_ptr().cast::<c_void>(),
+            Some(Buffer::Ints(ints)) => ints.as_ptr().cast(),
+            Some(Buffer::Floats(floats)) => floats.as_ptr().cast(),
+        };
+        private.buffers.push(pointer);
+        private.memory.extend(buffer);
+    }
+    private.children = children.into_iter().map(|child| Box::into_raw(Box::new(child))).collect();
+    ArrowArray {
+        length: int(rows),
+        null_count: int(nulls),
+        offset: 0,
+        n_buffers: int(private.buffers.len()),
+        n_children: int(private.children.len()),
+        buffers: private.buffers.as_mut_ptr(),
+        children: private.children.as_mut_ptr(),
+        dictionary: ptr::null_mut(),
+        release: Some(array_release),
+        private_data: Box::into_raw(private).cast(),
+    }
+}
+
+/// Array that marks the end of a stream in `get_next`.
+pub(crate) fn released_array() -> ArrowArray {
+    ArrowArray {
+        length: 0,
+        null_count: 0,
+        offset: 0,
+        n_buffers: 0,
+        n_children: 0,
+        buffers: ptr::null_mut(),
+        children: ptr::null_mut(),
+        dictionary: ptr::null_mut(),
+        release: None,
+        private_data: ptr::null_mut(),
+    }
+}
+
+unsafe extern "C" fn array_release(array: *mut ArrowArray) {
+    // SAFETY: as in `schema_release`, for structures made by `array`.
+    unsafe {
+        let private = Box::from_raw((*array).private_data.cast::<ArrayPrivate>());
+        for child in private.children {
+            let mut child = Box::from_raw(child);
+            if let Some(release) = child.release {
+                release(&raw mut *child);
+            }
+        }
+        (*array).private_data = ptr::null_mut();
+        (*array).release = None;
+    }
+}

@@ -1,0 +1,66 @@
+//! Schemas: names and types of columns.
+
+use std::ffi::CString;
+use std::ptr;
+
+use fleetcast_core::query::FrameColumn;
+
+use crate::interface::{ArrowSchema, int};
+
+const FLAG_NULLABLE: i64 = 2;
+
+/// Memory of a schema.
+struct SchemaPrivate {
+    format: CString,
+    name: CString,
+    children: Vec<*mut ArrowSchema>,
+}
+
+/// Format string of a column.
+pub(crate) fn format_of(column: &FrameColumn) -> &'static str {
+    match column {
+        FrameColumn::TimeNs(_) => "tsn:UTC",
+        FrameColumn::Float(_) => "g",
+        FrameColumn::Bool(_) => "b",
+        FrameColumn::Text(_) => "U",
+    }
+}
+
+/// A schema that owns its children.
+pub(crate) fn schema(format: &str, name: &str, children: Vec<ArrowSchema>) -> ArrowSchema {
+    // A name cannot hold NUL in C; readers see the part before it.
+    let name = name.split('\0').next().unwrap_or_default();
+    let c_string = |text: &str| CString::new(text).expect("no NUL is left");
+    let mut private = Box::new(SchemaPrivate {
+        format: c_string(format),
+        name: c_string(name),
+        children: children.into_iter().map(|child| Box::into_raw(Box::new(child))).collect(),
+    });
+    ArrowSchema {
+        format: private.format.as_ptr(),
+        name: private.name.as_ptr(),
+        metadata: ptr::null(),
+        flags: FLAG_NULLABLE,
+        n_children: int(private.children.len()),
+        children: private.children.as_mut_ptr(),
+        dictionary: ptr::null_mut(),
+        release: Some(schema_release),
+        private_data: Box::into_raw(private).cast(),
+    }
+}
+
+unsafe extern "C" fn schema_release(schema: *mut ArrowSchema) {
+    // SAFETY: the consumer calls this once on a live structure made by `schema`; children that it
+    // moved out have their `release` cleared, and their shells are still ours to free.
+    unsafe {
+        let private = Box::from_raw((*schema).private_data.cast::<SchemaPrivate>());
+        for child in private.children {
+            let mut child = Box::from_raw(child);
+            if let Some(release) = child.release {
+                release(&raw mut *child);
+            }
+        }
+        (*schema).private_data = ptr::null_mut();
+        (*schema).release = None;
+    }
+}

@@ -1,0 +1,148 @@
+//! A stream of one batch.
+
+use std::ffi::{c_char, c_int};
+use std::ptr;
+
+use fleetcast_core::query::Frame;
+
+use crate::array::{batch, released_array};
+use crate::interface::{ArrowArray, ArrowArrayStream, ArrowSchema};
+use crate::schema::{format_of, schema};
+
+struct StreamPrivate {
+    schema: Vec<(String, &'static str)>,
+    frame: Option<Frame>,
+}
+
+impl ArrowArrayStream {
+    /// A stream that yields `frame` as one record batch.
+    #[must_use]
+    pub fn new(frame: Frame) -> Self {
+        let schema =
+            frame.columns.iter().map(|(name, column)| (name.clone(), format_of(column))).collect();
+        let private = Box::new(StreamPrivate { schema, frame: Some(frame) });
+        Self {
+            get_schema: Some(stream_schema),
+            get_next: Some(stream_next),
+            get_last_error: Some(stream_error),
+            release: Some(stream_release),
+            private_data: Box::into_raw(private).cast(),
+        }
+    }
+}
+
+impl Drop for ArrowArrayStream {
+    fn drop(&mut self) {
+        if let Some(release) = self.release {
+            // SAFETY: `release` is still set, so nobody released this stream, and `self` is ours.
+            unsafe { release(self) };
+        }
+    }
+}
+
+// SAFETY (of the four callbacks): the C stream interface promises that `stream` points to the
+// live structure they were taken from, from one thread at a time, and that `out` is writable and
+// holds nothing that needs a release.
+
+unsafe extern "C" fn stream_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSchema) -> c_int {
+    // SAFETY: see above; `private_data` was made from a Box<StreamPrivate> in `new`.
+    unsafe {
+        let private = &*(*stream).private_data.cast::<StreamPrivate>();
+        let child = |(name, format): &(String, &str)| schema(format, name, Vec::new());
+        let children = private.schema.iter().map(child).collect();
+        out.write(schema("+s", "", children));
+    }
+    0
+}
+
+unsafe extern "C" fn stream_next(stream: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int {
+    // SAFETY: see above; `private_data` was made from a Box<StreamPrivate> in `new`.
+    unsafe {
+        let private = &mut *(*stream).private_data.cast::<StreamPrivate>();
+        out.write(match private.frame.take() {
+            Some(frame) => batch(frame),
+            None => released_array(),
+        });
+    }
+    0
+}
+
+unsafe extern "C" fn stream_error(_stream: *mut ArrowArrayStream) -> *const c_char {
+    // No callback fails, so there is never a last error.
+    ptr::null()
+}
+
+unsafe extern "C" fn stream_release(stream: *mut ArrowArrayStream) {
+    // SAFETY: see above; the Box is taken back exactly once, since `release` is cleared.
+    unsafe {
+        drop(Box::from_raw((*stream).private_data.cast::<StreamPrivate>()));
+        (*stream).private_data = ptr::null_mut();
+        (*stream).release = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fleetcast_core::query::FrameColumn;
+    use std::mem::MaybeUninit;
+
+    fn frame() -> Frame {
+        let text = |text: &str| Some(text.to_owned());
+        Frame {
+            row_count: 3,
+            columns: vec![
+                ("id".to_owned(), FrameColumn::Text(vec![text("a"), None, text("é")])),
+                ("time".to_owned(), FrameColumn::TimeNs(vec![1, 2, 3])),
+                ("value".to_owned(), FrameColumn::Float(vec![0.5, f64::NAN, -0.0])),
+                ("up".to_owned(), FrameColumn::Bool(vec![Some(true), None, Some(false)])),
+            ],
+        }
+    }
+
+    #[test]
+    fn a_stream_gives_its_schema_one_batch_and_then_the_end() {
+        let mut stream = ArrowArrayStream::new(frame());
+        let mut schema = MaybeUninit::uninit();
+        let mut array = MaybeUninit::uninit();
+        // SAFETY: used as the interface demands: live stream, writable targets, one release each.
+        unsafe {
+            assert_eq!(stream.get_schema.unwrap()(&raw mut stream, schema.as_mut_ptr()), 0);
+            let mut schema = schema.assume_init();
+            assert_eq!(schema.n_children, 4);
+            schema.release.unwrap()(&raw mut schema);
+            assert!(schema.release.is_none());
+
+            assert_eq!(stream.get_next.unwrap()(&raw mut stream, array.as_mut_ptr()), 0);
+            let mut batch: ArrowArray = array.assume_init();
+            assert_eq!((batch.length, batch.n_children), (3, 4));
+            let value = &**batch.children.add(2);
+            assert_eq!(value.null_count, 1);
+            let values = (*value.buffers.add(1)).cast::<f64>();
+            assert_eq!((*values, *values.add(2)), (0.5, -0.0));
+            batch.release.unwrap()(&raw mut batch);
+
+            let mut end = MaybeUninit::uninit();
+            assert_eq!(stream.get_next.unwrap()(&raw mut stream, end.as_mut_ptr()), 0);
+            assert!(end.assume_init().release.is_none());
+        }
+    }
+
+    #[test]
+    fn a_child_moved_out_by_the_consumer_outlives_its_parent() {
+        let mut stream = ArrowArrayStream::new(frame());
+        let mut array = MaybeUninit::uninit();
+        // SAFETY: as above; the moved child is marked released in its parent, as the interface
+        // asks, and released on its own.
+        unsafe {
+            stream.get_next.unwrap()(&raw mut stream, array.as_mut_ptr());
+            let mut batch: ArrowArray = array.assume_init();
+            let slot = *batch.children.add(1);
+            let mut times = slot.read();
+            (*slot).release = None;
+            batch.release.unwrap()(&raw mut batch);
+            assert_eq!(*(*times.buffers.add(1)).cast::<i64>().add(2), 3);
+            times.release.unwrap()(&raw mut times);
+        }
+    }
+}
