@@ -221,7 +221,7 @@ pub struct Batch {
     pub measurements: Vec<String>,
     /// Fields; [`Column::field`] points here.
     pub fields: Vec<BatchField>,
-    /// Tells whether there are more distinct fields than a tenant may have (N2). The values of those
+    /// Tells whether there are more distinct fields than a tenant may have. The values of those
     /// beyond are left out, so the batch is not to be stored.
     pub has_excess_fields: bool,
     /// Series not found in the cache; a series may stand here more than once.

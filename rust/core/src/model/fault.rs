@@ -126,13 +126,13 @@ pub enum Refusal {
         /// `tags` or `fields` over HTTP; `entity_id`, `measurement`, … as well over gRPC.
         field: &'static str,
     },
-    /// The names that are new in the batch would take the tenant past a bound (N2). It is answered as
+    /// The names that are new in the batch would take the tenant past a bound. It is answered as
     /// [`Self::InvalidInput`]; what was written before can be written again.
     TenantFull {
         /// `tags` where there would be too many series, `fields` where too many fields.
         field: &'static str,
     },
-    /// A field was written with another type before, or earlier in this batch (E1 to E7).
+    /// A field was written with another type before, or earlier in this batch.
     TypeConflict {
         /// The first such field in array order, then key order.
         field: String,

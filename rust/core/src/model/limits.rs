@@ -60,8 +60,8 @@ impl Default for WriteLimits {
     }
 }
 
-/// Bytes of a name that count as one name against the bounds of a tenant (N2); a longer one counts as
-/// several. So the bounds are also some on memory, in which every name lies. [`TAGS_MAX`] tags fit one.
+/// Bytes of a name that count as one name against the bounds of a tenant; a longer one counts as
+/// several. So they bound the memory of names as well. [`TAGS_MAX`] tags of 60 bytes fit one name.
 pub const NAME_BYTES: usize = 4 << 10;
 
 /// Nesting of JSON values, the outer array counted: protects the stack.

@@ -21,7 +21,7 @@ const NOT_DIGITS: u32 = u32::MAX;
 
 /// Nanoseconds since 1970 of the time `text`, or `None` where it is not one.
 ///
-/// Grammar (D1 to D6): `YYYY-MM-DD`, then optionally `T`, `t` or a space, `HH:MM[:SS[.fraction]]`
+/// Grammar: `YYYY-MM-DD`, then optionally `T`, `t` or a space, `HH:MM[:SS[.fraction]]`
 /// (`,` may stand for `.`), then optionally `Z`, `z`, `±HH:MM` or `±HHMM`. Without an offset it is
 /// UTC. Digits beyond the ninth are cut off; instants outside the range of `i64`
 /// saturate. Years run from 0001, hours to 23, seconds to 59.

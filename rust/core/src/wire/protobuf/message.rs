@@ -14,7 +14,7 @@ const RECORDS: u32 = delimited(1);
 /// [`crate::wire::parse_json`].
 ///
 /// # Errors
-/// In this order (L3): [`Refusal::InvalidInput`] for `payload` where the bytes are no
+/// In this order: [`Refusal::InvalidInput`] for `payload` where the bytes are no
 /// message, [`Refusal::TooManyRecords`], and [`Refusal::InvalidInput`] for the content of the first
 /// faulty record: `entity_id`, `tags`, `fields`, `measurement`, `time`.
 ///
