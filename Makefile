@@ -48,7 +48,7 @@ check: $(VENV)/engine $(VENV)/dev ## format, lints, types, layers, licences
 	$(BIN)/python -m mypy.stubtest fleetcast._core --allowlist tools/stubtest-allow
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/check_licences
-	$(BIN)/python -m pytest -q -s tests/test_tidy.py tests/test_contract.py
+	$(BIN)/python -m pytest -q -s tests/test_tidy.py tests/test_tidy_readers.py tests/test_contract.py
 
 # Leaves an engine behind that counts; without its stamp the next command builds the usual one again.
 coverage: $(VENV)/engine $(VENV)/dev ## every test once more, counting the lines it reaches; twenty minutes

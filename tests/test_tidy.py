@@ -16,14 +16,6 @@ LINES_MAX = 600
 LARGEST_SHOWN = 10
 FUNCTION_LINES_MAX = 50
 
-# Figures that may only fall: who brings one down writes the new one here.
-LONG_PYTHON_FUNCTIONS = 0
-LONG_RUST_FUNCTIONS = 1
-CLAUSES = 76
-MODULES_OUT_OF_ORDER = 2
-RUST_CIRCLES = 0
-PYTHON_CIRCLES = 0
-
 # Library -> the only places below python/fleetcast that import it.
 IMPORTERS = {
     "fleetcast._core": ("engine.py", "errors.py"),
@@ -137,27 +129,19 @@ def is_there(file, name):
 
 
 def test_modules_use_only_those_listed_above_them():
-    found = [line for crate in rust.crates() for line in rust.out_of_order(crate)]
-    print(*found, sep="\n")
-    assert len(found) <= MODULES_OUT_OF_ORDER
+    assert [line for crate in rust.crates() for line in rust.out_of_order(crate)] == []
 
 
 def test_files_import_each_other_in_no_circle():
     folders = [ROOT / "python" / "fleetcast", ROOT / "benches", ROOT / "tests"]
     of_python = [circle for top in folders for circle in circles(python.import_edges(top))]
     of_rust = [circle for crate in rust.crates() for circle in circles(rust.use_edges(crate))]
-    print(*of_python, *of_rust, sep="\n")
-    assert len(of_python) <= PYTHON_CIRCLES
-    assert len(of_rust) <= RUST_CIRCLES
+    assert of_python + of_rust == []
 
 
-@pytest.mark.parametrize(
-    ("language", "allowed"), [(python, LONG_PYTHON_FUNCTIONS), (rust, LONG_RUST_FUNCTIONS)]
-)
-def test_functions_fit_a_screen(language, allowed):
-    long = [f for f in language.functions() if f[1] > FUNCTION_LINES_MAX]
-    print(*long, sep="\n")
-    assert len(long) <= allowed
+@pytest.mark.parametrize("language", [python, rust])
+def test_functions_fit_a_screen(language):
+    assert [f for f in language.functions() if f[1] > FUNCTION_LINES_MAX] == []
 
 
 def test_a_name_of_a_class_is_there_once():
@@ -169,9 +153,8 @@ def test_a_name_of_a_class_is_there_once():
 
 
 def test_prose_begins_with_a_noun_or_a_verb():
-    found = prose.clauses()
-    print(*found, sep="\n")
-    assert len(found) <= CLAUSES, "no doc, comment or paragraph begins with What, Whether, Of, ..."
+    """No doc, comment or paragraph with What, Whether, Of, Where or Who."""
+    assert prose.clauses() == []
 
 
 def test_pages_are_wrapped():

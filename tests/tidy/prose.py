@@ -27,13 +27,18 @@ _MARK = re.compile(r"(?:[-*+]|\d+\.|#+|>)\s+")
 
 def clauses() -> list[str]:
     """`file:line: text` of every opening that is a clause."""
+    return [
+        f"{short(path)}:{line}: {text}"
+        for path in sorted(files())
+        for line, text in clauses_of(path)
+    ]
+
+
+def clauses_of(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and text of the openings of one file that are clauses."""
     readers = {".py": _python, ".pyi": _python, ".rs": _rust, ".md": _markdown}
-    found = []
-    for path in sorted(files()):
-        if reader := readers.get(path.suffix):
-            openings = reader(path.read_text())
-            found += [f"{short(path)}:{n}: {text}" for n, text in openings if CLAUSE.match(text)]
-    return found
+    if reader := readers.get(path.suffix):
+        yield from (found for found in reader(path.read_text()) if CLAUSE.match(found[1]))
 
 
 def _python(text: str) -> Iterator[tuple[int, str]]:

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.tidy.files import ROOT, product, short
+from tests.tidy.files import ROOT, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,8 +74,7 @@ class Crate:
 
     def __init__(self, source: Path) -> None:
         self.source = source
-        found = (p for p in product(".rs") if source in p.parents)
-        self.files: dict[Module, Path] = {self._module(p): p for p in found}
+        self.files: dict[Module, Path] = {self._module(p): p for p in source.rglob("*.rs")}
         live = self._live()
         self.files = {module: p for module, p in self.files.items() if module in live}
         self._uses = {module: list(self._read_uses(module)) for module in self.files}

@@ -1,0 +1,61 @@
+"""The readers behind `test_tidy.py` find the faults that they are there for."""
+
+import textwrap
+
+import pytest
+
+from tests.tidy import prose, rust
+from tests.tidy.graph import circles
+
+SOURCES = {
+    "lib.rs": """
+        mod low;
+        mod high;
+        pub use self::high::High;
+        #[cfg(test)]
+        mod tests;
+        """,
+    "low.rs": """
+        use crate::High; // a re-export
+        pub(in crate::high) struct Low;
+        """,
+    "high.rs": """
+        use super::low::{self, Low};
+        pub struct High;
+        fn text() -> &'static str { "crate::none { " }
+        #[cfg(test)]
+        mod tests { use crate::tests::Test; }
+        """,
+    "tests.rs": "use crate::{high, low};",
+}
+
+
+def test_a_module_that_uses_a_later_one_is_found(tmp_path):
+    for name, text in SOURCES.items():
+        (tmp_path / name).write_text(textwrap.dedent(text))
+    crate = rust.Crate(tmp_path)
+    assert crate.edges() == {(): set(), ("low",): {("high",)}, ("high",): {("low",)}}
+    assert rust.out_of_order(crate) == ["low uses high"]
+
+
+def test_circles():
+    edges = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set(), "e": {"e"}}
+    assert circles(edges) == [["b", "c"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "lines"),
+    [
+        ("a.py", '"""Of things."""\nx = 1  # Whether it is.\n', [1, 2]),
+        ("a.py", '"""A thing.\n\n    What it is.\n"""\n', [3]),
+        ("a.py", "# One thing.\n# What goes on is no opening.\n", []),
+        ("a.rs", "/// Who waits.\nstruct A; // Where it is\n", [1, 2]),
+        ("a.rs", "/// A thing,\n/// of which\n/// What follows.\n", []),
+        ("a.md", "A line.\nWhat goes on.\n\n- Of these.\n\n| a | Who |\n", [4, 6]),
+        ("a.md", "```\nWhat it prints\n```\n\nWhere is it? Here.\n", []),
+    ],
+)
+def test_openings(tmp_path, name, text, lines):
+    path = tmp_path / name
+    path.write_text(text)
+    assert sorted(line for line, _ in prose.clauses_of(path)) == lines
