@@ -9,7 +9,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check coverage bench long faults forecasts fuzz fmt lock clean tools
+.PHONY: help run test check coverage bench long faults forecasts fuzz sanitize fmt lock clean tools
 
 DEMO ?=
 GOALS ?=
@@ -69,6 +69,14 @@ faults: $(VENV)/engine $(VENV)/dev ## power cuts, failing calls, full disks and 
 
 fuzz: ## hostile bytes for every reader; FUZZ="--seconds 600 json" takes longer, or one of them
 	RUSTFLAGS="$(COVERAGE)" cargo run --quiet --release --locked --target $(HOST) --target-dir target/coverage -p fleetcast-fuzz -- $(FUZZ)
+
+# Why these tools: docs/decisions/0021-sanitizers.md. A stable compiler takes the flag if it is told so.
+sanitize: ## the tests of unsafe code under AddressSanitizer, those of SIMD under valgrind too
+	@command -v valgrind >/dev/null || { echo "make sanitize needs valgrind: apt-get install valgrind" >&2; exit 1; }
+	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address cargo test --locked --target $(HOST) --target-dir target/sanitize \
+	  -p fleetcast-core -p fleetcast-arrow -p fleetcast-limiter -p fleetcast-fuzz --lib --test bounded
+	CARGO_TARGET_$(shell echo $(HOST) | tr a-z- A-Z_)_RUNNER="valgrind --quiet --error-exitcode=1" \
+	  cargo test --locked -p fleetcast-core --lib -- codec::simd codec::float
 
 forecasts: $(VENV)/engine $(VENV)/forecasts/made ## judge the forecast models on real sets, DATA=DIR; writes docs/forecasts.md
 	PYTHONPATH=python $(VENV)/forecasts/bin/python -m benches.forecast --data $(DATA)
