@@ -137,7 +137,7 @@ def test_one_that_alone_is_above_the_bound_passes():
     admission.enter("a", 11, 10)
     with pytest.raises(Refused):
         admission.enter("b", 1, 10)
-    admission.leave("a", 11)
+    admission.give("a", 11)
     admission.enter("b", 10, 10)
 
 

@@ -19,25 +19,18 @@ class OverShare(Refused):
         super().__init__("ingest_buffer_full", {})
 
 
-class Admission:
-    """Counts something by owner against a bound. Safe to share between threads.
-
-    A call beyond the bound is refused before it has cost anything, and may come back.
-    """
+class Admission(Share):
+    """Refuses an amount beyond its owner's share, before it has cost anything, and counts that."""
 
     def __init__(self, counters: Counters) -> None:
-        self._share = Share()
+        super().__init__()
         self._counters = counters
         self._refused = counters.counter(
             label("fleetcast_refused_over_share_total", surface="grpc")
         )
 
     def enter(self, owner: str, amount: int, bound: int) -> None:
-        """Takes a part of `bound`. Raises `OverShare`."""
-        if not self._share.take(owner, amount, bound):
+        """Takes a part of `bound`, which `give` gives back. Raises `OverShare`."""
+        if not self.take(owner, amount, bound):
             self._counters.add(self._refused)
             raise OverShare
-
-    def leave(self, owner: str, amount: int) -> None:
-        """Gives it back."""
-        self._share.give(owner, amount)

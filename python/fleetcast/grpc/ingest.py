@@ -68,7 +68,7 @@ class TelemetryIngest:
             call.received_bytes = len(body)
             result = await self._store(call, identity, body)
         finally:
-            self._calls.leave(identity.account_id, 1)
+            self._calls.give(identity.account_id, 1)
         return (
             delimited(1, result.write_id)
             + integer(2, result.accepted_count)
@@ -106,7 +106,7 @@ class TelemetryIngest:
             )
             raise
         finally:
-            self._calls.leave(owner, 1)
+            self._calls.give(owner, 1)
         call.identity = identity
         self._owners.learn(key, identity.account_id)
         if _SCOPE not in identity.scopes:
@@ -122,7 +122,7 @@ class TelemetryIngest:
         checked = self._key_threads.run(owner, check)
 
         def end(checked: asyncio.Future[Identity]) -> None:
-            self._arriving.leave(owner, 1)
+            self._arriving.give(owner, 1)
             checked.exception()  # has been seen, also where nobody waits any more
 
         checked.add_done_callback(end)
@@ -152,4 +152,4 @@ class TelemetryIngest:
                 self._stores.release(identity, plane, error)
                 raise
         finally:
-            self._bytes.leave(identity.account_id, len(body))
+            self._bytes.give(identity.account_id, len(body))
