@@ -3,7 +3,7 @@
 import json
 from datetime import datetime
 
-from fleetcast.logs import Served, timestamp
+from fleetcast.log_lines import Served, timestamp
 
 
 def test_a_line_of_the_access_log():

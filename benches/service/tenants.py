@@ -33,6 +33,7 @@ from benches.harness.paths import TARGET
 from fleetcast.accounts import SCOPES
 from fleetcast.engine import encode_records
 from fleetcast.installation.directory import DataDirectory, opened
+from fleetcast.installation.making import make_data_directory
 from tests.service.service import Service, ask, start
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class Account:
 
 def provision(data: Path, count: int) -> list[Account]:
     directory = DataDirectory(data)
-    directory.create("sandbox", {})
+    make_data_directory(directory, "sandbox", {})
     accounts = []
     with opened(directory, {}) as installation:
         for number in range(count):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
 from fleetcast.installation.directory import DataDirectory, opened
+from fleetcast.installation.making import make_data_directory
 from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ def start(data: Path, key: str, *options: str) -> Service:
 def prepare(data: Path, tenant: str = "acme") -> str:
     """A data directory with one tenant; returns a key for everything."""
     directory = DataDirectory(data)
-    directory.create(ENVIRONMENT, os.environ)
+    make_data_directory(directory, ENVIRONMENT, os.environ)
     with opened(directory, os.environ) as installation:
         installation.tenants.create(tenant)
         issued = installation.keys.create(tenant, scopes=ALL_SCOPES, environment=ENVIRONMENT)

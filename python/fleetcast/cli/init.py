@@ -7,6 +7,7 @@ import os
 import click
 
 from fleetcast.cli.common import Run, with_run
+from fleetcast.installation.making import make_data_directory
 
 
 @click.command()
@@ -14,7 +15,7 @@ from fleetcast.cli.common import Run, with_run
 @with_run
 def init(run: Run, environment: str) -> None:
     """Make a data directory: settings, master key, certificate, empty stores."""
-    run.data.create(environment, os.environ)
+    make_data_directory(run.data, environment, os.environ)
     root = run.data.root
     document = {
         "data": str(root),

@@ -5,43 +5,53 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
 
 import click
 
-from fleetcast.accounts import ControlStoreUnavailable
-from fleetcast.cli.compact import compact
-from fleetcast.cli.demo import demo
-from fleetcast.cli.doctor import doctor
-from fleetcast.cli.forecast import forecast
-from fleetcast.cli.importing import import_
-from fleetcast.cli.init import init
-from fleetcast.cli.key import key
-from fleetcast.cli.provision import provision
-from fleetcast.cli.serve import serve
-from fleetcast.cli.settings import config
-from fleetcast.cli.stats import stats
-from fleetcast.cli.tenant import tenant
-from fleetcast.cli.verify import verify
-from fleetcast.errors import OperatorError, SettingsError, StoreError
-
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-_COMMANDS = (
-    *(init, tenant, key, provision, serve, config, stats, compact),
-    *(verify, import_, forecast, demo, doctor),
-)
+# Files below `cli` and the command in each. One is loaded when it is called, or when all are
+# listed, so that no command waits for the libraries of another.
+_COMMANDS = {
+    "compact": ("compact", "compact"),
+    "config": ("settings", "config"),
+    "demo": ("demo.command", "demo"),
+    "doctor": ("doctor", "doctor"),
+    "forecast": ("forecast", "forecast"),
+    "import": ("importing", "import_"),
+    "init": ("init", "init"),
+    "key": ("key", "key"),
+    "provision": ("provision", "provision"),
+    "serve": ("serve", "serve"),
+    "stats": ("stats", "stats"),
+    "tenant": ("tenant", "tenant"),
+    "verify": ("verify", "verify"),
+}
 _INTERRUPTED = 130
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(click.Group):
+    """Commands by name, each loaded when somebody asks for it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's
+        """Called by click."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Called by click."""
+        if cmd_name not in _COMMANDS:
+            return None
+        file, command = _COMMANDS[cmd_name]
+        return cast("click.Command", getattr(import_module(f"fleetcast.cli.{file}"), command))
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="fleetcast", message="%(prog)s %(version)s")
 def fleetcast() -> None:
     """Store fleet telemetry and serve it."""
-
-
-for _command in _COMMANDS:
-    fleetcast.add_command(_command)
 
 
 def main() -> None:
@@ -70,16 +80,26 @@ def run(arguments: Sequence[str]) -> int:
         # Whoever read our output has gone; without this the interpreter complains at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except SettingsError as error:
-        for problem in error.problems:
-            _say(problem)
-    except (OperatorError, ControlStoreUnavailable, StoreError) as error:
-        _say(str(error))
-    except OSError as error:
-        _say(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except Exception as error:  # noqa: BLE001  the last resort: one line, never a traceback
-        _say(f"internal error: {type(error).__name__}: {error}")
+        for line in _problems(error):
+            _say(line)
     return 1
+
+
+def _problems(error: Exception) -> Iterator[str]:
+    """Lines on what an operator can mend, as it says itself; all else is a fault of ours."""
+    # Not at the top of the file: they load the engine, which help and versions do without.
+    from fleetcast.accounts import ControlStoreUnavailable  # noqa: PLC0415
+    from fleetcast.errors import OperatorError, SettingsError, StoreError  # noqa: PLC0415
+
+    if isinstance(error, SettingsError):
+        yield from error.problems
+    elif isinstance(error, OperatorError | ControlStoreUnavailable | StoreError):
+        yield str(error)
+    elif isinstance(error, OSError):
+        yield f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    else:
+        yield f"internal error: {type(error).__name__}: {error}"
 
 
 def _say(message: str) -> None:

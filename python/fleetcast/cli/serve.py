@@ -10,7 +10,6 @@ import click
 from fleetcast.cli.common import Run, with_run
 from fleetcast.cli.settings import SET_OPTION, read_assignments
 from fleetcast.config import Override
-from fleetcast.supervisor.supervisor import serve as run_service
 
 if TYPE_CHECKING:
     from fleetcast.config import Settings
@@ -34,6 +33,9 @@ def serve(
     assignments: tuple[str, ...],
 ) -> None:
     """Run the service until SIGTERM or Ctrl-C."""
+    # Imported here: at the top of the file it would slow down the list of commands.
+    from fleetcast.supervisor.supervisor import serve as run_service  # noqa: PLC0415
+
     given = {
         "http.address": ("--http", http),
         "grpc.address": ("--grpc", grpc),

@@ -18,7 +18,7 @@ from fleetcast.grpc.services import GrpcServices
 from fleetcast.http.app import create_app
 from fleetcast.http.client_limiter import ClientLimiter
 from fleetcast.http.services import HttpServices
-from fleetcast.logs import write_served
+from fleetcast.log_lines import write_served
 from fleetcast.metrics import AccountRequests
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from fleetcast.errors import refused
 from fleetcast.grpc.answers import error_status
 from fleetcast.grpc.call import Call
-from fleetcast.logs import Served
+from fleetcast.log_lines import Served
 from fleetcast.surface.accounting import Accounting
 from fleetcast.surface.shares import Share
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fleetcast.http.server.framing import HEAD_END
-from fleetcast.logs import Served
+from fleetcast.log_lines import Served
 from fleetcast.metrics.surfaces import OTHER
 from fleetcast.surface.accounting import Accounting
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from fleetcast.http.cors import Cors
 from fleetcast.http.headers import COMMON_HEADERS, REQUEST_ID_HEADER
 from fleetcast.http.request_state import RequestState
-from fleetcast.logs import Served
+from fleetcast.log_lines import Served
 from fleetcast.metrics.surfaces import OTHER
 from fleetcast.surface.accounting import Accounting
 

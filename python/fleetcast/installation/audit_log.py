@@ -11,7 +11,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from fleetcast.logs import timestamp, write_line
+from fleetcast.log_lines import timestamp, write_line
 
 if TYPE_CHECKING:
     from pathlib import Path

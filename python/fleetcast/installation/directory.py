@@ -1,33 +1,23 @@
-"""Data directory of an installation: its parts, making one, and opening it for a command."""
+"""Data directory of an installation: its parts, and opening it for a command."""
 
 from __future__ import annotations
 
-import os
-import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fleetcast.accounts import ControlStore, ControlStoreUnavailable, Keys, Tenants, key_pepper
-from fleetcast.config import SETTINGS_FILE, Override, resolve
+from fleetcast.accounts import ControlStore, Keys, Tenants, key_pepper
+from fleetcast.config import SETTINGS_FILE, resolve
 from fleetcast.engine import Engine
 from fleetcast.errors import OperatorError
 from fleetcast.installation.audit_log import AuditLog
-from fleetcast.security.certificate import create_certificate
-from fleetcast.security.master_key import (
-    create_master_key,
-    load_master_key,
-    sync_folder,
-    write_private,
-)
+from fleetcast.security.master_key import load_master_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from fleetcast.config import Resolved, Settings
-
-MASTER_KEY_FILE = "master.key"
+    from fleetcast.config import Override, Resolved, Settings
 
 
 @dataclass(frozen=True)
@@ -81,49 +71,6 @@ class DataDirectory:
         """Changes that commands have made to accounts."""
         return self.root / "audit.log"
 
-    def create(self, environment: str, environ: Mapping[str, str]) -> None:
-        """Makes everything that `serve` needs. Raises `OperatorError`, and leaves nothing then."""
-        if self.root.is_dir() and self._content():
-            message = f"{self.root} is not empty: init makes a new data directory"
-            raise OperatorError(message)
-        override = Override("service.environment", environment, "--environment")
-        settings = resolve(self.root, environ, [override]).settings
-        try:
-            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.root.chmod(0o700)
-            if _key_is_elsewhere(settings):
-                master_key = load_master_key(self.root, settings.security)
-            else:
-                master_key = create_master_key(self.root / MASTER_KEY_FILE)
-            create_certificate(self.tls)
-            self.planes.mkdir(mode=0o700)
-            ControlStore.create(self.control, master_key)
-            # Last, because it is what makes the directory one of ours.
-            write_private(self.root / SETTINGS_FILE, _SETTINGS_TEXT.format(environment).encode())
-            # Acknowledged records are worth nothing after a power cut without the key, and the key
-            # nothing without its name.
-            for folder in (self.control, self.tls, self.root, *self.root.absolute().parents):
-                if os.access(folder, os.R_OK):
-                    sync_folder(folder)
-        except (OSError, ControlStoreUnavailable) as error:
-            self._clear()
-            message = f"cannot make {self.root}: {error}"
-            raise OperatorError(message) from error
-        except OperatorError:
-            self._clear()
-            raise
-
-    def _content(self) -> list[Path]:
-        """The entries, less those that a fresh file system brings."""
-        return [path for path in self.root.iterdir() if path.name != "lost+found"]
-
-    def _clear(self) -> None:
-        for path in self._content() if self.root.is_dir() else []:
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
-
     def grpc_authority(self, settings: Settings) -> Path | None:
         """The authority that clients trust for `init`'s own certificate, `None` for another one.
 
@@ -176,16 +123,3 @@ def opened(directory: DataDirectory, environ: Mapping[str, str]) -> Iterator[Ins
     finally:
         engine.close()
         store.close()
-
-
-def _key_is_elsewhere(settings: Settings) -> bool:
-    security = settings.security
-    return bool(security.master_key_command) or security.master_key_file != MASTER_KEY_FILE
-
-
-_SETTINGS_TEXT = """\
-# Settings of this installation. `fleetcast config print` lists all, with their defaults.
-
-[service]
-environment = "{}"
-"""

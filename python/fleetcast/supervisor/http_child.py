@@ -10,7 +10,7 @@ from fleetcast.composition.shared_settings import Live, SharedSettings
 from fleetcast.http.malformed import MalformedRequests
 from fleetcast.http.server.arbiter import HttpServer
 from fleetcast.http.server.limits import ConnectionLimits
-from fleetcast.logs import write_served
+from fleetcast.log_lines import write_served
 from fleetcast.metrics import Counters, Shared, sample
 from fleetcast.supervisor.child import begin, gunicorn_settings
 

@@ -12,7 +12,7 @@ from fleetcast.metrics import Requests
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fleetcast.logs import Served
+    from fleetcast.log_lines import Served
     from fleetcast.metrics import Counters
 
 

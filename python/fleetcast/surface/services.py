@@ -11,7 +11,7 @@ from fleetcast.metrics import Counters
 if TYPE_CHECKING:
     from fleetcast.accounts import Authenticator
     from fleetcast.engine import Engine
-    from fleetcast.logs import Served
+    from fleetcast.log_lines import Served
 
 Probe = Callable[[], None]
 """Asks a dependency for a sign of life; any exception means that it is not well."""

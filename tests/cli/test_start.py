@@ -1,0 +1,54 @@
+"""Commands start without the libraries that only a server, a client or a forecast needs."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from fleetcast.cli.main import fleetcast
+
+HEAVY = {
+    *("asyncio", "cryptography", "falcon", "google", "grpc", "gunicorn"),
+    *("numpy", "onnxruntime", "polars", "sgp4", "structlog"),
+}
+CONTROL = [
+    ["--version"],
+    ["tenant", "list"],
+    ["tenant", "show", "acme"],
+    ["tenant", "set", "acme", "--plan", "free"],
+    ["key", "create", "acme", "--scope", "topology:read"],
+    ["key", "list", "acme"],
+    ["config", "print"],
+    ["config", "check"],
+    ["stats"],
+    ["compact"],
+    ["verify"],
+]
+PROGRAM = """
+import contextlib, json, os, sys
+from fleetcast.cli.main import run
+loaded = []
+for command in json.loads(sys.argv[1]):
+    with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing):
+        assert run(command) == 0, command
+    loaded.append(sorted({name.partition(".")[0] for name in sys.modules}))
+print(json.dumps(loaded))
+"""
+
+
+@pytest.mark.usefixtures("data")
+def test_no_control_command_loads_a_heavy_library(call):
+    call("tenant", "create", "acme")
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, json.dumps(CONTROL)],
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    loaded = zip(CONTROL, json.loads(done.stdout), strict=True)
+    assert [(command, HEAVY & set(names)) for command, names in loaded if HEAVY & set(names)] == []
+
+
+def test_every_command_is_found_by_its_name():
+    names = fleetcast.list_commands(None)
+    assert [fleetcast.get_command(None, name).name for name in names] == names == sorted(names)
