@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import textwrap
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -274,6 +275,13 @@ def cost_lines(family, model, trees, material):
     ]
 
 
+def wrapped(text):
+    """A paragraph as lines of a page; rows of tables and pictures stay as they are."""
+    if not text or text.startswith(("|", "!")):
+        return [text]
+    return textwrap.wrap(text, 100, break_long_words=False, break_on_hyphens=False)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path, required=True)
@@ -283,7 +291,7 @@ def main():
     pictures.mkdir(exist_ok=True)
     with ProcessPoolExecutor(len(FAMILIES)) as processes:
         families = processes.map(family_lines, FAMILIES, repeat(options.data), repeat(pictures))
-        lines = [line for lines in families for line in lines]
+        lines = [line for lines in families for text in lines for line in wrapped(text)]
     page = options.docs / "forecasts.md"
     before, _, rest = page.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)
