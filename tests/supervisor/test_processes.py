@@ -150,14 +150,14 @@ def test_logs_are_json_and_hold_no_secret(serve, data, wait_for_end):
 
 def test_only_a_crash_makes_the_next_start_wait_for_its_ports(tmp_path):
     lock = tmp_path / "lock"
-    with pytest.raises(OperatorError), exclusive(lock) as crashed:
+    with pytest.raises(OperatorError), exclusive(lock):
         raise OperatorError("a port that is taken")  # noqa: TRY003
-    with exclusive(lock) as crashed:
-        assert not crashed
+    with exclusive(lock) as held:
+        assert not held.crashed
     with pytest.raises(OSError), exclusive(lock):  # noqa: PT011
         raise OSError  # a supervisor that dies leaves its children behind
-    with exclusive(lock) as crashed:
-        assert crashed
+    with exclusive(lock) as held:
+        assert held.crashed
 
 
 def test_bad_settings_stop_the_start_with_every_fault(fail):

@@ -27,6 +27,7 @@ _COMMANDS = {
     "provision": ("provision", "provision"),
     "serve": ("serve", "serve"),
     "stats": ("stats", "stats"),
+    "status": ("status", "status"),
     "tenant": ("tenant", "tenant"),
     "verify": ("verify", "verify"),
 }

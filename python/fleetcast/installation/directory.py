@@ -71,6 +71,12 @@ class DataDirectory:
         """Changes that commands have made to accounts."""
         return self.root / "audit.log"
 
+    def require(self) -> None:
+        """Raises `OperatorError` where `init` has not been."""
+        if not (self.root / SETTINGS_FILE).is_file():
+            message = f"{self.root} is no data directory: make one with fleetcast init"
+            raise OperatorError(message)
+
     def grpc_authority(self, settings: Settings) -> Path | None:
         """The authority that clients trust for `init`'s own certificate, `None` for another one.
 
@@ -87,9 +93,7 @@ class DataDirectory:
 
     def settings(self, environ: Mapping[str, str], overrides: Iterable[Override] = ()) -> Resolved:
         """The settings in force. Raises `OperatorError` where `init` has not been."""
-        if not (self.root / SETTINGS_FILE).is_file():
-            message = f"{self.root} is no data directory: make one with fleetcast init"
-            raise OperatorError(message)
+        self.require()
         return resolve(self.root, environ, overrides)
 
 

@@ -1,44 +1,118 @@
-"""Exclusive lock of a data directory, held by the one `serve` of it."""
+"""Exclusive lock of a data directory, held by the one `serve` of it, with a note of what it does.
+
+The file has the holder's process id in its first line and a JSON document in its second. It is
+emptied at a clean end, so one that has a text while nobody holds it was left by a crash.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
+import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.errors import OperatorError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+_NOTE_BYTES_MAX = 65_536
+_PATIENCE_SECONDS = 0.5  # a look by `seen` holds the file for microseconds
+_RETRY_SECONDS = 0.01
+
+
+class HeldLock:
+    """A lock that this process holds."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self.crashed = bool(os.pread(descriptor, 1, 0))
+        """The last holder ended without letting go of it."""
+        self.note({})
+
+    def note(self, document: Mapping[str, object]) -> None:
+        """Leaves a document for `seen`. Raises `OSError`."""
+        content = f"{os.getpid()}\n{json.dumps(document)}\n".encode()
+        # Over what is there, so that a full disk has room for it.
+        os.pwrite(self._descriptor, content, 0)
+        os.ftruncate(self._descriptor, len(content))
+
+    def clear(self) -> None:
+        """Leaves nothing. Raises `OSError`."""
+        os.ftruncate(self._descriptor, 0)
+
+
+class Seen(NamedTuple):
+    """Outcome of a look at a lock."""
+
+    held: bool
+    pid: int | None
+    """Process that holds it or, where nobody does, that crashed with it."""
+    note: dict[str, object]
 
 
 @contextmanager
-def exclusive(path: Path) -> Iterator[bool]:
-    """Holds the lock; gives true where its last holder ended without letting go of it.
+def exclusive(path: Path) -> Iterator[HeldLock]:
+    """Holds the lock.
 
     Raises `OperatorError` where another process holds it. The lock ends with the process.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
+        if not _taken(descriptor):
+            pid, _ = _content(descriptor)
+            message = f"{path.parent} is being served already (process {pid or 'unknown'})"
+            raise OperatorError(message)
+        lock = HeldLock(descriptor)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            message = f"{path.parent} is being served already (process {_holder(descriptor)})"
-            raise OperatorError(message) from None
-        crashed = bool(os.pread(descriptor, 1, 0))
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
-        try:
-            yield crashed
+            yield lock
         except OperatorError:  # the start was refused; no child is left
-            os.ftruncate(descriptor, 0)
+            lock.clear()
             raise
-        os.ftruncate(descriptor, 0)
+        lock.clear()
     finally:
         os.close(descriptor)
 
 
-def _holder(descriptor: int) -> str:
-    return os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
+def seen(path: Path) -> Seen:
+    """Looks at a lock without waiting for its holder. Raises `OSError`."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return Seen(held=False, pid=None, note={})
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            held = False
+        except BlockingIOError:
+            held = True
+        return Seen(held, *_content(descriptor))
+    finally:
+        os.close(descriptor)
+
+
+def _taken(descriptor: int) -> bool:
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                return False
+            time.sleep(_RETRY_SECONDS)
+        else:
+            return True
+
+
+def _content(descriptor: int) -> tuple[int | None, dict[str, object]]:
+    """Process and note; what is being written, or was by an earlier version, counts as absent."""
+    pid, note, *_ = [*os.pread(descriptor, _NOTE_BYTES_MAX, 0).split(b"\n"), b""]
+    try:
+        document = json.loads(note)
+    except ValueError:
+        document = {}
+    number = int(pid) if pid.isdigit() else None
+    return number, document if isinstance(document, dict) else {}

@@ -8,6 +8,7 @@ import time
 import uuid
 from contextlib import ExitStack, closing, suppress
 from functools import partial
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import structlog
@@ -29,10 +30,11 @@ from fleetcast.supervisor.reloading import Reloading
 from fleetcast.supervisor.signals import Signals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from fleetcast.config import Settings
     from fleetcast.installation.directory import DataDirectory
+    from fleetcast.installation.lock import HeldLock
 
 _STOP_SECONDS = 45.0  # longer than any child takes to finish its requests
 _LOOK_SECONDS = 1.0  # how late a changed settings file may be noticed
@@ -56,10 +58,11 @@ def serve(
         store = stack.enter_context(closing(ControlStore(directory.control)))
         store.verify_master_key(master_key)
         provide_models(directory.forecast)
-        crashed = stack.enter_context(exclusive(directory.lock))
+        lock = stack.enter_context(exclusive(directory.lock))
+        state = _State(lock)
         signals = stack.enter_context(Signals.caught())
         _raise_descriptor_limit()
-        table = child_table(directory, settings, after_crash=crashed)
+        table = child_table(directory, settings, after_crash=lock.crashed)
         shared_settings = SharedSettings.create(settings)
         configuration = ChildConfiguration(
             directory=directory,
@@ -74,11 +77,28 @@ def serve(
         try:
             processes.extend(Process(spec, configuration) for spec in table.children)
             if _all_ready(processes, signals):
+                state.enter("running", table.ready)
                 announce(json.dumps(table.ready, separators=(",", ":")))
                 reload = partial(reloading.reload, shared_settings.publish)
                 _keep_running(processes, signals, reloading.is_due, reload, counters)
         finally:
+            state.enter("stopping", table.ready)
             _stop(processes, signals)
+
+
+class _State:
+    """State of the service as `fleetcast status` shows it, by way of the lock."""
+
+    def __init__(self, lock: HeldLock) -> None:
+        self._lock = lock
+        self._start = {"since": time.time(), "version": version("fleetcast")}
+        self.enter("starting", {})
+
+    def enter(self, state: str, ready: Mapping[str, str | None]) -> None:
+        """Leaves a note; a service runs on without one."""
+        addresses = {name: ready.get(name) for name in ("http", "grpc", "grpc_ca", "admin")}
+        with suppress(OSError):
+            self._lock.note({"state": state, **self._start, **addresses})
 
 
 def _raise_descriptor_limit() -> None:
