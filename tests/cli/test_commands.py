@@ -7,6 +7,7 @@ import stat
 import pytest
 
 from fleetcast.cli.main import run
+from fleetcast.security.master_key import exposure
 
 
 def mode(path):
@@ -214,3 +215,55 @@ def test_compact_stats_and_verify_go_through_every_tenant(call, data, tmp_path):
         segment.name for segment in segments
     }
     assert other["damages"] == []
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, ("there is no master key at", "put back the copy", "master_key_command")),
+        ("ab" * 31, ("holds 31 bytes", "32 bytes")),
+        ("ab" * 33, ("holds 33 bytes", "32 bytes")),
+        ("YWJj", ("holds 3 bytes", "32 bytes")),
+        ("", ("holds 0 bytes", "32 bytes")),
+        ("no key", ("6 characters that are neither", "32 bytes")),
+        ("\u00e9" * 64, ("128 characters that are neither", "32 bytes")),
+    ],
+)
+def test_a_master_key_that_is_gone_or_bad_says_what_to_do(fail, data, content, said):
+    file = data / "master.key"
+    file.unlink() if content is None else file.write_text(content, encoding="utf-8")
+    for command in (["tenant", "list"], ["serve"]):
+        (line,) = fail(*command)
+        assert str(file) in line
+        assert [part for part in said if part not in line] == []
+        assert not content or content not in line
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o777])
+def test_serve_refuses_a_master_key_that_others_can_get_at(call, fail, data, mode):
+    file = data / "master.key"
+    file.chmod(mode)
+    (line,) = fail("serve")
+    assert line == (
+        f"fleetcast: {file} has mode {mode:04o}, so others can get at the key: chmod 600 {file}"
+    )
+    assert call("tenant", "list") == {"tenants": []}
+
+
+def test_a_key_of_roots_may_be_read_by_the_group_of_a_service(tmp_path, monkeypatch):
+    file = tmp_path / "master.key"
+    file.touch(0o440)
+    if os.geteuid():
+        pytest.skip("only root can make a file of root's")
+    assert "0440" in exposure(file)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert exposure(file) is None
+    file.chmod(0o444)
+    assert "0444" in exposure(file)
+
+
+def test_an_address_says_how_one_looks(fail):
+    for option, value in (("--http", "8080"), ("--grpc", "on"), ("--admin", "localhost:x")):
+        (line,) = fail("serve", option, value)
+        assert "must be HOST:PORT, such as 127.0.0.1:8080" in line
+        assert option in line

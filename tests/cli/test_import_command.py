@@ -112,6 +112,7 @@ def test_csv_without_its_columns_is_refused(fail, tmp_path):
     file.write_text("time,snr_db\n2026-01-01T00:00:00Z,1\n")
     (line,) = fail("import", "--tenant", "acme", "--format", "csv", file)
     assert "measurement" in line
+    assert line.endswith("; it has time, snr_db")
 
 
 def test_nothing_imported_is_a_failure(call, tmp_path):

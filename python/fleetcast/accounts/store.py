@@ -77,7 +77,8 @@ class ControlStore:
         with self.read() as tables:
             stored = tables.own(_MASTER_KEY_KEY)
         if not hmac.compare_digest(stored, derive(master_key, _MASTER_KEY_LABEL)):
-            message = f"the master key is not the one that {self._directory.parent} was made with"
+            made = f"the one that {self._directory.parent} was made with"
+            message = f"the master key is not {made}: put back the copy of that one"
             raise OperatorError(message)
 
     def close(self) -> None:

@@ -66,7 +66,7 @@ def resolve(
     given = [
         *_from_file(directory / SETTINGS_FILE, problems),
         *_from_environment(environ),
-        *(_Given(name, read_word(text), origin) for name, text, origin in overrides),
+        *(_Given(name, _word(name, text), origin) for name, text, origin in overrides),
     ]
     values: dict[str, dict[str, object]] = {section: {} for section in _SECTIONS}
     origins = {
@@ -123,17 +123,29 @@ def _retupled(value: object) -> object:
 def _checked(name: str, value: object) -> object:
     """The value as its setting holds it. Raises `Unfit`."""
     section, _, item = name.partition(".")
-    kind = _SECTIONS.get(section)
-    found = [each for each in fields(kind) if each.name == item] if kind else []
-    if kind is None or not found:
+    kind = _kind(name)
+    if kind is None:
         message = "is not a setting"
         raise Unfit(message)
-    fitted = fit(value, get_type_hints(kind)[item])
-    for check in found[0].metadata["checks"]:
+    fitted = fit(value, kind)
+    (found,) = (each for each in fields(_SECTIONS[section]) if each.name == item)
+    for check in found.metadata["checks"]:
         problem = check(fitted)
         if problem:
             raise Unfit(problem)
     return fitted
+
+
+def _kind(name: str) -> object:
+    """Type of a setting, `None` where there is none of that name."""
+    section, _, item = name.partition(".")
+    return get_type_hints(_SECTIONS[section]).get(item) if section in _SECTIONS else None
+
+
+def _word(name: str, text: str) -> object:
+    """The value of a word; where the setting is a text, one that looks like a number is as well."""
+    value = read_word(text)
+    return text if _kind(name) is str and not isinstance(value, str) else value
 
 
 def _from_file(path: Path, problems: list[str]) -> Iterator[_Given]:
@@ -156,5 +168,5 @@ def _from_environment(environ: Mapping[str, str]) -> Iterator[_Given]:
     """Names without `__` are not ours: an orchestrator sets `FLEETCAST_PORT` for its own ends."""
     for variable in sorted(environ):
         if variable.startswith(_PREFIX) and "__" in variable:
-            section, _, name = variable.removeprefix(_PREFIX).lower().partition("__")
-            yield _Given(f"{section}.{name}", read_word(environ[variable]), variable)
+            name = variable.removeprefix(_PREFIX).lower().replace("__", ".", 1)
+            yield _Given(name, _word(name, environ[variable]), variable)

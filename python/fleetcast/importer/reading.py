@@ -115,7 +115,7 @@ def _check_header(path: Path, header: list[str], columns: CsvColumns) -> None:
     missing = [name for name in needed if name not in header]
     if missing:
         hint = " (or give --measurement)" if "measurement" in missing else ""
-        message = f"{path} has no column {missing[0]}{hint}"
+        message = f"{path} has no column {missing[0]}{hint}; it has {', '.join(header) or 'none'}"
         raise OperatorError(message)
     if len(set(header)) != len(header):
         message = f"{path} has two columns of one name"

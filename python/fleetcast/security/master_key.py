@@ -6,12 +6,13 @@ It is kept as one line of hexadecimal or base64 in a file, or printed by a progr
 from __future__ import annotations
 
 import base64
-import binascii
+import contextlib
 import hashlib
 import hmac
 import os
 import secrets
 import shlex
+import stat
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 
 MASTER_KEY_BYTES = 32
 _COMMAND_TIMEOUT_SECONDS = 30
+_BEYOND_OWNER = 0o077
+_BEYOND_GROUP = 0o027
+_WITHOUT_IT = (
+    "put back the copy you kept, or say with security.master_key_file or"
+    " security.master_key_command where it is; without it nothing that is stored can be read"
+)
 
 
 def create_master_key(path: Path) -> bytes:
@@ -41,18 +48,38 @@ def load_master_key(directory: Path, settings: Security) -> bytes:
         path = directory / settings.master_key_file
         source = str(path)
         try:
-            text = path.read_text(encoding="ascii")
+            text = path.read_bytes().decode("ascii", "replace")
         except FileNotFoundError:
-            message = f"there is no master key at {path}"
+            message = f"there is no master key at {path}: {_WITHOUT_IT}"
             raise OperatorError(message) from None
-        except (OSError, UnicodeDecodeError):
-            message = f"cannot read the master key at {path}"
+        except OSError as error:
+            message = f"cannot read the master key at {path}: {error.strerror}"
             raise OperatorError(message) from None
-    key = _decoded(text.strip())
-    if key is None:
-        message = f"{source} does not hold 32 bytes as one line of hexadecimal or base64"
-        raise OperatorError(message)
-    return key
+    return _decoded(text.strip(), source)
+
+
+def exposure(path: Path) -> str | None:
+    """How others than its owner can get at a key file, and what to do; `None` where none can.
+
+    A file of root's may be read by its group: so a secret is handed to a service that is not root.
+    Raises `OSError`.
+    """
+    status = path.stat()
+    mode = stat.S_IMODE(status.st_mode)
+    is_lent = status.st_uid == 0 != os.geteuid()
+    if not mode & (_BEYOND_GROUP if is_lent else _BEYOND_OWNER):
+        return None
+    return f"{path} has mode {mode:04o}, so others can get at the key: chmod 600 {path}"
+
+
+def refuse_exposed_key(directory: Path, settings: Security) -> None:
+    """Raises `OperatorError` where the master key is in a file that others can get at."""
+    if settings.master_key_command:
+        return
+    with contextlib.suppress(OSError):  # `load_master_key` says it better
+        problem = exposure(directory / settings.master_key_file)
+        if problem:
+            raise OperatorError(problem)
 
 
 def derive(master_key: bytes, label: str) -> bytes:
@@ -78,15 +105,18 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _decoded(line: str) -> bytes | None:
+def _decoded(line: str, source: str) -> bytes:
+    """The key of a line. Raises `OperatorError` with the number of bytes of a bad one."""
+    counts = []
     for read in (bytes.fromhex, lambda text: base64.b64decode(text, validate=True)):
-        try:
+        with contextlib.suppress(ValueError):
             key = read(line)
-        except (ValueError, binascii.Error):
-            continue
-        if len(key) == MASTER_KEY_BYTES:
-            return key
-    return None
+            if len(key) == MASTER_KEY_BYTES:
+                return key
+            counts.append(len(key))
+    held = f"{counts[0]} bytes" if counts else f"{len(line)} characters that are neither"
+    message = f"{source} holds {held}: a master key is 32 bytes in hexadecimal or base64"
+    raise OperatorError(message)
 
 
 def _printed(command: str) -> str:

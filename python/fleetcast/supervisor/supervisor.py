@@ -21,7 +21,7 @@ from fleetcast.installation.forecasts import provide_models
 from fleetcast.installation.lock import exclusive
 from fleetcast.logs import configure_logs
 from fleetcast.metrics import Counters, Shared, make_shared_memory, sample
-from fleetcast.security.master_key import load_master_key
+from fleetcast.security.master_key import load_master_key, refuse_exposed_key
 from fleetcast.supervisor.background_jobs import background_jobs
 from fleetcast.supervisor.child_configuration import ChildConfiguration
 from fleetcast.supervisor.child_table import child_table
@@ -53,6 +53,7 @@ def serve(
     configure_logs("supervisor")
     reloading = Reloading(directory.root / SETTINGS_FILE, read)
     settings = reloading.settings
+    refuse_exposed_key(directory.root, settings.security)
     master_key = load_master_key(directory.root, settings.security)
     with ExitStack() as stack:
         store = stack.enter_context(closing(ControlStore(directory.control)))
