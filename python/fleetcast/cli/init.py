@@ -12,10 +12,17 @@ from fleetcast.installation.making import make_data_directory
 
 @click.command()
 @click.option("--environment", default="sandbox", show_default=True, help="Environment served.")
+@click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Name or IP address that gRPC clients know this machine by; repeat it.",
+)
 @with_run
-def init(run: Run, environment: str) -> None:
+def init(run: Run, environment: str, hosts: tuple[str, ...]) -> None:
     """Make a data directory: settings, master key, certificate, empty stores."""
-    make_data_directory(run.data, environment, os.environ)
+    make_data_directory(run.data, environment, os.environ, hosts)
     root = run.data.root
     document = {
         "data": str(root),

@@ -29,6 +29,7 @@ _COMMANDS = {
     "stats": ("stats", "stats"),
     "status": ("status", "status"),
     "tenant": ("tenant", "tenant"),
+    "tls": ("tls", "tls"),
     "verify": ("verify", "verify"),
 }
 _INTERRUPTED = 130

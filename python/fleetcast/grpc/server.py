@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fleetcast.config import Settings
+    from fleetcast.grpc.certificate import CertificateFiles
     from fleetcast.grpc.services import GrpcServices
 
     _Methods = dict[str, grpc.RpcMethodHandler[Any, Any]]
@@ -36,8 +37,7 @@ class Listener:
     """Address and certificate to listen with. There is no plain-text listener."""
 
     address: str
-    certificate: bytes
-    private_key: bytes
+    certificate: CertificateFiles
     shared: bool
     """Other processes of this service listen on the same port."""
 
@@ -45,14 +45,13 @@ class Listener:
 async def serve(services: GrpcServices, listener: Listener, ready: Callable[[], None]) -> None:
     """Serves until SIGTERM or SIGINT, then until what is under way has ended.
 
-    Raises `RuntimeError` where it cannot listen.
+    Raises `RuntimeError` where it cannot listen, `OSError` without a certificate.
     """
     readiness = WriteReadiness(services.probes)
     ingest = TelemetryIngest(services, readiness)
     server = grpc.aio.server(options=_options(services.settings(), shared=listener.shared))
     server.add_generic_rpc_handlers(_handlers(services, ingest, readiness))
-    pair = (listener.private_key, listener.certificate)
-    server.add_secure_port(listener.address, grpc.ssl_server_credentials([pair]))
+    server.add_secure_port(listener.address, listener.certificate.credentials())
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fleetcast.accounts import ControlStore, ControlStoreUnavailable
 from fleetcast.config import SETTINGS_FILE, Override, resolve
 from fleetcast.errors import OperatorError
-from fleetcast.security.certificate import create_certificate
+from fleetcast.security.certificate import certificate_hosts, create_certificate
 from fleetcast.security.master_key import (
     create_master_key,
     load_master_key,
@@ -18,7 +18,7 @@ from fleetcast.security.master_key import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from fleetcast.config import Settings
@@ -28,10 +28,17 @@ MASTER_KEY_FILE = "master.key"
 
 
 def make_data_directory(
-    directory: DataDirectory, environment: str, environ: Mapping[str, str]
+    directory: DataDirectory,
+    environment: str,
+    environ: Mapping[str, str],
+    hosts: Sequence[str] = (),
 ) -> None:
-    """Makes everything that `serve` needs. Raises `OperatorError`, and leaves nothing then."""
+    """Makes everything that `serve` needs; its certificate is good for `hosts` as well.
+
+    Raises `OperatorError`, and leaves nothing then.
+    """
     root = directory.root
+    names = certificate_hosts(hosts)
     if root.is_dir() and _content(root):
         message = f"{root} is not empty: init makes a new data directory"
         raise OperatorError(message)
@@ -44,7 +51,7 @@ def make_data_directory(
             master_key = load_master_key(root, settings.security)
         else:
             master_key = create_master_key(root / MASTER_KEY_FILE)
-        create_certificate(directory.tls)
+        create_certificate(directory.tls, master_key, names)
         directory.planes.mkdir(mode=0o700)
         ControlStore.create(directory.control, master_key)
         # Last, because it is what makes the directory one of ours.

@@ -1,70 +1,180 @@
 """A certificate for the gRPC listener, signed by an authority made for it alone.
 
-The authority's private key is thrown away: nobody can sign a second certificate with it.
+The authority's private key is kept encrypted under one that is derived from the master key, so that
+clients go on trusting a certificate that was renewed, and a copy of the files alone cannot make
+another one.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import os
+import re
 import socket
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from fleetcast.security.master_key import write_private
+from fleetcast.errors import OperatorError
+from fleetcast.security.master_key import derive, sync_folder, write_private
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 _VALID = timedelta(days=3650)
+_AUTHORITY_VALID = 2 * _VALID
 _CLOCK_SKEW = timedelta(hours=1)
+_AUTHORITY_LABEL = "fleetcast certificate authority 1"
+_HOST_TYPES = (str, ipaddress.IPv4Address, ipaddress.IPv6Address)
+_PEM = serialization.Encoding.PEM
+_LABEL = r"[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+_NAME = re.compile(rf"(?=.{{1,253}}\Z)(?:\*\.)?{_LABEL}(?:\.{_LABEL})*")
 
 
-def create_certificate(folder: Path) -> None:
-    """Makes `ca.pem`, `server.pem` and `server.key` in `folder`, for localhost and this host.
+class _Authority(NamedTuple):
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
 
-    Raises `OSError`, also where one of the files exists.
+
+class Renewed(NamedTuple):
+    """A certificate that took the place of another one."""
+
+    hosts: list[str]
+    end: datetime
+    is_authority_new: bool
+    """Clients have to be given the new `ca.pem`."""
+
+
+def certificate_hosts(hosts: Sequence[str]) -> list[str]:
+    """Names and addresses of this machine, then `hosts`.
+
+    Raises `OperatorError` for one that is neither a name nor an address.
+    """
+    for host in hosts:
+        _alternative(host)
+    here = socket.gethostname()
+    own = ["localhost", *([here] if _NAME.fullmatch(here) else []), "127.0.0.1", "::1"]
+    return list(dict.fromkeys([*own, *hosts]))
+
+
+def create_certificate(folder: Path, master_key: bytes, hosts: Sequence[str]) -> None:
+    """Makes `ca.pem`, `ca.key`, `server.pem` and `server.key` in `folder`.
+
+    The certificate is good for `hosts`. Raises `OSError`, also where one of the files exists.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    authority_key = ec.generate_private_key(ec.SECP256R1())
-    authority_name = _name("fleetcast local authority")
-    authority = (
-        _builder(authority_name, authority_name, authority_key.public_key())
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_usage(signs_certificates=True), critical=True)
-        .sign(authority_key, hashes.SHA256())
-    )
-    key = ec.generate_private_key(ec.SECP256R1())
-    certificate = (
-        _builder(_name("fleetcast"), authority_name, key.public_key())
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_usage(signs_certificates=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName(_alternatives()), critical=False)
-        .add_extension(
-            x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()),
-            critical=False,
-        )
-        .sign(authority_key, hashes.SHA256())
-    )
-    pem = serialization.Encoding.PEM
-    write_private(folder / "ca.pem", authority.public_bytes(pem))
-    write_private(folder / "server.pem", certificate.public_bytes(pem))
-    write_private(
-        folder / "server.key",
-        key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
-    )
-    (folder / "ca.pem").chmod(0o644)
-    (folder / "server.pem").chmod(0o644)
+    authority = _new_authority()
+    for name, content in {
+        **_authority_files(authority, master_key),
+        **_server_files(authority, hosts),
+    }.items():
+        write_private(folder / name, content)
+        _publish(folder / name)
+
+
+def renew_certificate(folder: Path, master_key: bytes, hosts: Sequence[str] = ()) -> Renewed:
+    """Replaces the certificate in `folder` and its key, by the same authority where it can.
+
+    Without `hosts` the new one is good for the names of the old one. The authority is made anew
+    where its key is missing, not to be read with this master key, or good for no longer than the
+    certificate. Raises `OSError`, and `OperatorError` for a host that is none.
+    """
+    names = certificate_hosts(hosts) if hosts else read_hosts(folder / "server.pem")
+    kept = _kept_authority(folder, master_key)
+    authority = kept or _new_authority()
+    files = {} if kept else _authority_files(authority, master_key)
+    files |= _server_files(authority, names)
+    for name, content in files.items():
+        new = folder / f"{name}.{os.getpid()}"
+        new.unlink(missing_ok=True)  # of a process that was killed here
+        write_private(new, content)
+        _publish(new)
+    for name in files:  # all are on disk: little can go wrong between one and the next
+        (folder / f"{name}.{os.getpid()}").replace(folder / name)
+    sync_folder(folder)
+    return Renewed(names, certificate_end(folder / "server.pem"), kept is None)
 
 
 def certificate_end(path: Path) -> datetime:
-    """When the certificate stops being valid. Raises `OSError`, and `ValueError` for no PEM."""
+    """End of the certificate's validity. Raises `OSError`, and `ValueError` for no PEM."""
     return x509.load_pem_x509_certificate(path.read_bytes()).not_valid_after_utc
+
+
+def read_hosts(path: Path) -> list[str]:
+    """Names and addresses that the certificate is good for. Raises `OSError`, `ValueError`."""
+    certificate = x509.load_pem_x509_certificate(path.read_bytes())
+    try:
+        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    except x509.ExtensionNotFound:
+        return []
+    return [str(each.value) for each in found.value if isinstance(each.value, _HOST_TYPES)]
+
+
+def _new_authority() -> _Authority:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = _name("fleetcast local authority")
+    certificate = (
+        _builder(name, name, key.public_key(), datetime.now(UTC) + _AUTHORITY_VALID)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(signs_certificates=True), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    return _Authority(certificate, key)
+
+
+def _kept_authority(folder: Path, master_key: bytes) -> _Authority | None:
+    try:
+        certificate = x509.load_pem_x509_certificate((folder / "ca.pem").read_bytes())
+        key = serialization.load_pem_private_key(
+            (folder / "ca.key").read_bytes(), _password(master_key)
+        )
+    except (OSError, ValueError):
+        return None
+    is_good = certificate.not_valid_after_utc >= datetime.now(UTC) + _VALID
+    if not isinstance(key, ec.EllipticCurvePrivateKey) or not is_good:
+        return None
+    return _Authority(certificate, key) if key.public_key() == certificate.public_key() else None
+
+
+def _authority_files(authority: _Authority, master_key: bytes) -> dict[str, bytes]:
+    encrypted = serialization.BestAvailableEncryption(_password(master_key))
+    key = authority.key.private_bytes(_PEM, serialization.PrivateFormat.PKCS8, encrypted)
+    return {"ca.key": key, "ca.pem": authority.certificate.public_bytes(_PEM)}
+
+
+def _server_files(authority: _Authority, hosts: Sequence[str]) -> dict[str, bytes]:
+    key = ec.generate_private_key(ec.SECP256R1())
+    signer = authority.certificate.subject
+    certificate = (
+        _builder(_name("fleetcast"), signer, key.public_key(), datetime.now(UTC) + _VALID)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(signs_certificates=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectAlternativeName(map(_alternative, hosts)), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.key.public_key()),
+            critical=False,
+        )
+        .sign(authority.key, hashes.SHA256())
+    )
+    plain = serialization.NoEncryption()
+    content = key.private_bytes(_PEM, serialization.PrivateFormat.PKCS8, plain)
+    return {"server.key": content, "server.pem": certificate.public_bytes(_PEM)}
+
+
+def _password(master_key: bytes) -> bytes:
+    return derive(master_key, _AUTHORITY_LABEL).hex().encode()
+
+
+def _publish(path: Path) -> None:
+    """Lets everybody read a certificate: it is no secret."""
+    if ".key" not in path.name:
+        path.chmod(0o644)
 
 
 def _name(common: str) -> x509.Name:
@@ -72,17 +182,16 @@ def _name(common: str) -> x509.Name:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, end: datetime
 ) -> x509.CertificateBuilder:
-    now = datetime.now(UTC)
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - _CLOCK_SKEW)
-        .not_valid_after(now + _VALID)
+        .not_valid_before(datetime.now(UTC) - _CLOCK_SKEW)
+        .not_valid_after(end)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key), critical=False)
     )
 
@@ -101,10 +210,16 @@ def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
     )
 
 
-def _alternatives() -> list[x509.GeneralName]:
-    names = dict.fromkeys(["localhost", socket.gethostname()])
-    loopback = [ipaddress.ip_address("127.0.0.1"), ipaddress.ip_address("::1")]
-    return [
-        *(x509.DNSName(name) for name in names if name.isascii() and name),
-        *(x509.IPAddress(address) for address in loopback),
-    ]
+def _alternative(host: str) -> x509.GeneralName:
+    """The host as certificates name it. Raises `OperatorError`."""
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        pass
+    if not _NAME.fullmatch(host):
+        message = (
+            f"--host {host!r} must be a name such as telemetry.example.com (others than of ASCII"
+            " as xn--…) or an IP address, without a port"
+        )
+        raise OperatorError(message)
+    return x509.DNSName(host)

@@ -7,6 +7,7 @@ import socket
 
 from fleetcast.composition.services import grpc_services
 from fleetcast.composition.shared_settings import SharedSettings
+from fleetcast.grpc.certificate import CertificateFiles
 from fleetcast.grpc.server import Listener, serve
 from fleetcast.malloc import keep_large_buffers
 from fleetcast.metrics import Counters, Shared, sample
@@ -25,8 +26,9 @@ def main() -> None:
     with socket.socket(fileno=configuration.listener_fd) as held:
         listener = Listener(
             address=str(bound_address(held)),
-            certificate=(directory.root / settings.certificate).read_bytes(),
-            private_key=(directory.root / settings.private_key).read_bytes(),
+            certificate=CertificateFiles(
+                directory.root / settings.certificate, directory.root / settings.private_key
+            ),
             shared=settings.processes > 1,
         )
         counters = Counters(Shared(configuration.counters_fd))

@@ -1,0 +1,59 @@
+"""`fleetcast tls …`."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from fleetcast.cli.common import Run, with_run
+from fleetcast.errors import OperatorError
+from fleetcast.installation.audit_log import AuditLog
+from fleetcast.installation.lock import seen
+from fleetcast.security.certificate import renew_certificate
+from fleetcast.security.master_key import load_master_key
+
+
+@click.group()
+def tls() -> None:
+    """Renew the certificate of the gRPC listener."""
+
+
+@tls.command()
+@click.option(
+    "--host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
+    help="Name or IP address to be good for, beside this machine's; as before without it.",
+)
+@with_run
+def renew(run: Run, hosts: tuple[str, ...]) -> None:
+    """Make a new certificate by the same authority, so that clients need nothing new.
+
+    A running service takes it with the next connection.
+    """
+    settings = run.data.settings(os.environ).settings
+    authority = run.data.grpc_authority(settings)
+    if authority is None:
+        message = "grpc.certificate is not one of init's: renew it where it came from"
+        raise OperatorError(message)
+    master_key = load_master_key(run.data.root, settings.security)
+    renewed = renew_certificate(run.data.tls, master_key, hosts)
+    end = renewed.end.strftime("%Y-%m-%dT%H:%M:%SZ")
+    AuditLog(run.data.audit_log).record(
+        "certificate renewed", hosts=renewed.hosts, new_authority=renewed.is_authority_new
+    )
+    document = {
+        "hosts": renewed.hosts,
+        "valid_until": end,
+        "grpc_ca": str(authority),
+        "new_authority": renewed.is_authority_new,
+        "running": seen(run.data.lock).held,
+    }
+    lines = [f"Made a certificate for {', '.join(renewed.hosts)}, good until {end}."]
+    if renewed.is_authority_new:
+        lines.append(f"Its authority is new as well: give {authority} to all clients.")
+    if document["running"]:
+        lines.append("The running service takes it with the next connection.")
+    run.answer(document, "\n".join(lines))
