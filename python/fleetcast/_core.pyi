@@ -282,6 +282,7 @@ class Plane:
         tenant_fields_max: int = ...,
         tenant_series_max: int = ...,
         buffer_bytes_max: int | None = None,
+        cursor: tuple[bytes, bytes] | None = None,
         now_ns: int | None = None,
     ) -> WriteResult:
         """Writes one batch, a JSON array of records; on return it is durable.
@@ -291,8 +292,10 @@ class Plane:
         beside others of that many sealed bytes at most; where they leave no room it is refused
         (`ingest_buffer_full`). `tags_max` and `fields_max` bound a record, `tenant_fields_max` and
         `tenant_series_max` all that the store has: beyond them the batch is refused
-        (`invalid_input`, `field`: `tags` or `fields`). `now_ns` replaces the clock. Raises
-        `Refused` (`TenantFull` for the bounds of the store), `StoreError`.
+        (`invalid_input`, `field`: `tags` or `fields`). `cursor` is the key of an import (16 bytes)
+        and its position (at most 64 bytes), which is stored with the batch or not at all. `now_ns`
+        replaces the clock. Raises `Refused` (`TenantFull` for the bounds of the store),
+        `StoreError`.
         """
     def write_protobuf(
         self,
@@ -304,6 +307,7 @@ class Plane:
         tenant_fields_max: int = ...,
         tenant_series_max: int = ...,
         buffer_bytes_max: int | None = None,
+        cursor: tuple[bytes, bytes] | None = None,
         now_ns: int | None = None,
     ) -> WriteResult:
         """As `write_json`, of a serialized `fleet.telemetry.v1.WriteRequest`.
@@ -427,6 +431,16 @@ class Plane:
         """Bytes that `seal` sealed. Raises `StoreDamaged` for anything else."""
     def name_hash(self, name: bytes) -> bytes:
         """A keyed hash of 16 bytes, to look up under what must not be written down."""
+    def cursor(self, key: bytes) -> bytes | None:
+        """Position that the last batch of the import with this key was written with; `None` for
+        one that is not known, or was pushed out by 16 others. Raises `StoreError`.
+        """
+    def forget_cursor(self, key: bytes) -> None:
+        """Forgets an import that has ended. Raises `StoreError`."""
+    def trial(self) -> Plane:
+        """A plane in memory that has the names of this one and keeps no row: what it takes, refuses
+        or rejects, this one would. Raises `StoreError`.
+        """
     def flush(self) -> None:
         """Makes durable what was written with `buffer_bytes_max`.
 

@@ -66,7 +66,7 @@ class Importer:
             body = b"[" + b",".join(line.record for line in lines) + b"]"
             try:
                 result = self._plane.write_json(
-                    body, batch_records_max=BATCH_RECORDS_MAX, **self._limits.of_batch
+                    body, cursor=None, batch_records_max=BATCH_RECORDS_MAX, **self._limits.of_batch
                 )
             except Refused as refusal:
                 faults = _faults(refusal, len(lines))

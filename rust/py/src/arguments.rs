@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use fleetcast_core::model::aggregate::{Aggregation, Interval};
 use fleetcast_core::plane::{Acknowledge, Due};
 use fleetcast_core::query::SeriesRequest;
+use fleetcast_core::storage::store::Cursor;
 
 pub(crate) fn key_of(bytes: &[u8]) -> PyResult<&[u8; 32]> {
     bytes.try_into().map_err(|_| PyValueError::new_err("a master key has 32 bytes"))
@@ -21,8 +22,15 @@ pub(crate) fn clock_ns(now_ns: Option<i64>) -> i64 {
     })
 }
 
-pub(crate) fn acknowledge(buffer_bytes_max: Option<usize>) -> Acknowledge {
-    buffer_bytes_max.map_or(Acknowledge::Durable, |bytes_max| Acknowledge::Buffered { bytes_max })
+pub(crate) fn acknowledge(
+    buffer_bytes_max: Option<usize>,
+    cursor: Option<([u8; 16], Vec<u8>)>,
+) -> Acknowledge {
+    match (cursor, buffer_bytes_max) {
+        (Some((key, position)), _) => Acknowledge::At(Cursor { key, position }),
+        (None, Some(bytes_max)) => Acknowledge::Buffered { bytes_max },
+        (None, None) => Acknowledge::Durable,
+    }
 }
 
 pub(crate) fn age_ns(after_seconds: u32) -> i64 {

@@ -12,7 +12,7 @@ use fleetcast_core::model::limits::{
     ANSWER_VALUES_MAX, BATCH_RECORDS_MAX, CALL_RECORDS_MAX, FIELDS_MAX, HISTORY_DAYS_MAX,
     POINTS_MAX, RAW_SPAN_SECONDS_MAX, TAGS_MAX, TENANT_FIELDS_MAX, TENANT_SERIES_MAX, WriteLimits,
 };
-use fleetcast_core::plane::{self, Failure};
+use fleetcast_core::plane::{self, Acknowledge, Failure};
 use fleetcast_core::query::latest::LatestView;
 use fleetcast_core::query::{AnswerBounds, Frame, SeriesLimits};
 use fleetcast_core::wire::Format;
@@ -68,12 +68,11 @@ impl Plane {
         py: Python<'_>,
         (format, body): (Format, &[u8]),
         limits: WriteLimits,
-        buffer_bytes_max: Option<usize>,
+        when: Acknowledge,
         now_ns: Option<i64>,
     ) -> PyResult<WriteResult> {
         self.answered(py, |plane| {
             let now_ns = clock_ns(now_ns);
-            let when = acknowledge(buffer_bytes_max);
             let written = plane.write(format, body, &limits, now_ns, when)?;
             Ok(WriteResult::new(written, now_ns)?)
         })
@@ -119,7 +118,7 @@ impl Plane {
     #[pyo3(signature = (
         body, *, batch_records_max=BATCH_RECORDS_MAX, tags_max=TAGS_MAX, fields_max=FIELDS_MAX,
         tenant_fields_max=TENANT_FIELDS_MAX, tenant_series_max=TENANT_SERIES_MAX,
-        buffer_bytes_max=None, now_ns=None,
+        buffer_bytes_max=None, cursor=None, now_ns=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn write_json(
@@ -132,6 +131,7 @@ impl Plane {
         tenant_fields_max: usize,
         tenant_series_max: usize,
         buffer_bytes_max: Option<usize>,
+        cursor: Option<([u8; 16], Vec<u8>)>,
         now_ns: Option<i64>,
     ) -> PyResult<WriteResult> {
         let limits = WriteLimits {
@@ -141,13 +141,13 @@ impl Plane {
             tenant_fields_max,
             tenant_series_max,
         };
-        self.write(py, (Format::Json, body), limits, buffer_bytes_max, now_ns)
+        self.write(py, (Format::Json, body), limits, acknowledge(buffer_bytes_max, cursor), now_ns)
     }
 
     #[pyo3(signature = (
         body, *, batch_records_max=CALL_RECORDS_MAX, tags_max=TAGS_MAX, fields_max=FIELDS_MAX,
         tenant_fields_max=TENANT_FIELDS_MAX, tenant_series_max=TENANT_SERIES_MAX,
-        buffer_bytes_max=None, now_ns=None,
+        buffer_bytes_max=None, cursor=None, now_ns=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn write_protobuf(
@@ -160,6 +160,7 @@ impl Plane {
         tenant_fields_max: usize,
         tenant_series_max: usize,
         buffer_bytes_max: Option<usize>,
+        cursor: Option<([u8; 16], Vec<u8>)>,
         now_ns: Option<i64>,
     ) -> PyResult<WriteResult> {
         let limits = WriteLimits {
@@ -169,7 +170,13 @@ impl Plane {
             tenant_fields_max,
             tenant_series_max,
         };
-        self.write(py, (Format::Protobuf, body), limits, buffer_bytes_max, now_ns)
+        self.write(
+            py,
+            (Format::Protobuf, body),
+            limits,
+            acknowledge(buffer_bytes_max, cursor),
+            now_ns,
+        )
     }
 
     #[pyo3(
@@ -362,6 +369,19 @@ impl Plane {
 
     fn name_hash<'py>(&self, py: Python<'py>, name: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
         self.detached(py, |plane| Ok(plane.name_hash(name))).map(|hash| PyBytes::new(py, &hash))
+    }
+
+    fn cursor<'py>(&self, py: Python<'py>, key: [u8; 16]) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let position = self.detached(py, |plane| plane.cursor(&key))?;
+        Ok(position.map(|position| PyBytes::new(py, &position)))
+    }
+
+    fn forget_cursor(&self, py: Python<'_>, key: [u8; 16]) -> PyResult<()> {
+        self.detached(py, |plane| plane.forget_cursor(&key))
+    }
+
+    fn trial(&self, py: Python<'_>) -> PyResult<Self> {
+        self.detached(py, plane::Plane::trial).map(Self::from)
     }
 
     fn flush(&self, py: Python<'_>) -> PyResult<()> {

@@ -56,6 +56,7 @@ use crate::model::limits::WriteLimits;
 use crate::query::latest::LatestView;
 use crate::query::{AnswerBounds, SeriesAnswer, SeriesLimits, SeriesQuery, SeriesRequest};
 use crate::storage::seal::Kind;
+use crate::storage::store::{Cursor, NewBlock};
 use crate::wire::Format;
 
 /// A tenant's store, open in this process. Safe to share between threads.
@@ -109,6 +110,15 @@ impl Plane {
             follower,
             sealed,
         }
+    }
+
+    /// A plane in memory that has the names of this one and keeps no row: what it takes, this one
+    /// would take, and what it refuses or rejects, this one would.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn trial(&self) -> Result<Self, Error> {
+        self.sealed.trial().map(Self::new)
     }
 
     /// Ends the use of this plane: stores what waits, as far as that goes, and lets every call that
@@ -197,6 +207,24 @@ impl Plane {
     /// failed and what waited may not be stored.
     pub fn flush(&self) -> Result<(), Error> {
         self.writer.flush()
+    }
+
+    /// Position that the last batch of the import `key` was written with ([`Acknowledge::At`]).
+    ///
+    /// # Errors
+    /// The store's, [`Error::Corrupt`].
+    pub fn cursor(&self, key: &[u8; 16]) -> Result<Option<Vec<u8>>, Error> {
+        let sealed = self.sealed.store.cursor(key)?;
+        sealed.map(|sealed| self.unseal(&sealed)).transpose()
+    }
+
+    /// Forgets the import `key`, which has ended.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn forget_cursor(&self, key: &[u8; 16]) -> Result<(), Error> {
+        let cursor = Some(Cursor { key: *key, position: Vec::new() });
+        self.sealed.store.append(vec![NewBlock { cursor, ..NewBlock::default() }])
     }
 
     /// Sealed bytes that wait for [`Self::flush`].

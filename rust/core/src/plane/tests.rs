@@ -9,7 +9,7 @@ use super::{Acknowledge, Due, Plane, WriteError};
 use crate::model::error::Error;
 use crate::model::fault::Refusal;
 use crate::model::limits::{NAME_BYTES, WriteLimits};
-use crate::storage::store::{LmdbStore, Store};
+use crate::storage::store::{Cursor, LmdbStore, Store};
 use crate::wire::Format;
 
 const MASTER_KEY: [u8; 32] = [7; 32];
@@ -260,4 +260,55 @@ fn a_plane_is_closed_and_opened_anew_while_a_read_is_under_way() {
         assert!(ended.iter().all(|outcome| matches!(outcome, Err(Error::Closed))), "{ended:?}");
         assert_eq!(reopened.join().unwrap().stats().unwrap().counts.batches, 2);
     });
+}
+
+fn at(number: u8, position: &[u8]) -> Acknowledge {
+    Acknowledge::At(Cursor { key: [number; 16], position: position.to_vec() })
+}
+
+#[test]
+fn a_cursor_is_stored_with_its_batch_and_seen_by_whoever_opens_the_plane() {
+    let directory = tempfile::tempdir().unwrap();
+    let plane_directory = written(directory.path());
+    let plane = open(&plane_directory).unwrap();
+    assert_eq!(plane.cursor(&[1; 16]).unwrap(), None);
+    write(&plane, &record("a"), NOW_NS, at(1, b"10"));
+    write(&plane, &record("b"), NOW_NS, at(2, b"20"));
+    write(&plane, b"[]", NOW_NS, at(1, b"30"));
+    let refused = plane.write(
+        Format::Json,
+        &String::from_utf8(record("c")).unwrap().replace("1.5", "true").into_bytes(),
+        &WriteLimits::default(),
+        NOW_NS,
+        at(1, b"40"),
+    );
+    assert!(matches!(refused, Err(WriteError::Refused(_))), "{refused:?}");
+    drop(plane);
+    let plane = open(&plane_directory).unwrap();
+    assert_eq!(plane.cursor(&[1; 16]).unwrap().unwrap(), b"30");
+    assert_eq!(plane.cursor(&[2; 16]).unwrap().unwrap(), b"20");
+    plane.forget_cursor(&[1; 16]).unwrap();
+    assert_eq!(plane.cursor(&[1; 16]).unwrap(), None);
+    assert_eq!(plane.stats().unwrap().counts.rows, 4);
+    drop(plane);
+    assert_eq!(Plane::verify(&plane_directory, &MASTER_KEY).unwrap().damages, [""; 0]);
+}
+
+#[test]
+fn a_trial_judges_as_its_plane_does_and_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let plane = open(&written(directory.path())).unwrap();
+    let trial = plane.trial().unwrap();
+    let limits = WriteLimits { tenant_series_max: 4, ..WriteLimits::default() };
+    let conflict = Some(Refusal::TypeConflict { field: "snr_db".to_owned() });
+    let text = String::from_utf8(record("a")).unwrap();
+    for plane in [&trial, &plane] {
+        assert_eq!(refusal(plane, &text.replace("1.5", "true"), &limits), conflict);
+        assert_eq!(refusal(plane, &text, &limits), None);
+        assert_eq!(refusal(plane, &text.replace("\"a\"", "\"b\""), &limits), None);
+        let full = Some(Refusal::TenantFull { field: "tags" });
+        assert_eq!(refusal(plane, &text.replace("\"a\"", "\"c\""), &limits), full);
+    }
+    assert_eq!(plane.stats().unwrap().counts.rows, 4);
+    assert_eq!(trial.stats().unwrap().counts.log_bytes, 0);
 }

@@ -140,8 +140,9 @@ impl Client {
         self.next_batch += 1;
         self.plane();
         self.note(Event::Begun(batch));
+        let is_durable = acknowledge == Acknowledge::Durable;
         match self.try_write(batch, acknowledge) {
-            Ok(()) if acknowledge == Acknowledge::Durable => self.note(Event::Acknowledged(batch)),
+            Ok(()) if is_durable => self.note(Event::Acknowledged(batch)),
             Ok(()) => {}
             Err(error) => {
                 if matches!(error, Error::DiskFull) {

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use super::caches::Caches;
 use crate::codec::decode_block;
 use crate::model::batch::Block;
-use crate::model::error::Result;
+use crate::model::error::{Error, Result};
 use crate::storage::manifest::SegmentEntry;
 use crate::storage::seal::{self, DataKey, Kind, Sealer, random_plane_id};
 use crate::storage::segment::Segment;
-use crate::storage::store::{LmdbStore, LogEntry, MemoryStore, Store};
+use crate::storage::store::{CURSOR_BYTES_MAX, Cursor, LmdbStore, LogEntry, MemoryStore, Store};
 
 /// Blocks read in one go: bounds memory and the time a read transaction stays open.
 const BLOCKS_PER_READ: usize = 256;
@@ -24,7 +24,7 @@ const BLOCKS_PER_READ: usize = 256;
 pub(super) struct SealedStore {
     pub(super) tenant_key: String,
     pub(super) store: Box<dyn Store>,
-    pub(super) sealer: Sealer,
+    pub(super) sealer: Arc<Sealer>,
     pub(super) caches: Arc<Caches>,
 }
 
@@ -57,8 +57,29 @@ impl SealedStore {
         Ok(Self::new(tenant_key, Box::<MemoryStore>::default(), sealer))
     }
 
+    /// One with the same names that keeps no row.
+    pub(super) fn trial(&self) -> Result<Self> {
+        Ok(Self {
+            tenant_key: self.tenant_key.clone(),
+            store: Box::new(MemoryStore::forgetful(&*self.store)?),
+            sealer: self.sealer.clone(),
+            caches: Caches::new(),
+        })
+    }
+
     fn new(tenant_key: &str, store: Box<dyn Store>, sealer: Sealer) -> Self {
+        let sealer = Arc::new(sealer);
         Self { tenant_key: tenant_key.to_owned(), store, sealer, caches: Caches::new() }
+    }
+
+    /// A cursor on its way into the store.
+    pub(super) fn seal_cursor(&self, cursor: Cursor) -> Result<Cursor> {
+        let Cursor { key, position } = cursor;
+        if position.len() > CURSOR_BYTES_MAX {
+            let message = format!("a cursor has at most {CURSOR_BYTES_MAX} bytes");
+            return Err(Error::Invalid { message });
+        }
+        Ok(Cursor { key, position: self.sealer.seal(Kind::Beside, &position)? })
     }
 
     /// The content of a block of the log.

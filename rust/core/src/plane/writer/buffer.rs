@@ -85,7 +85,8 @@ mod tests {
     use crate::storage::store::Counts;
 
     fn block(content: u8) -> NewBlock {
-        NewBlock { sealed: vec![content; 100], counts: Counts { rows: 1, ..Counts::default() } }
+        let counts = Counts { rows: 1, ..Counts::default() };
+        NewBlock { sealed: vec![content; 100], counts, cursor: None }
     }
 
     fn contents(blocks: &[NewBlock]) -> Vec<u8> {

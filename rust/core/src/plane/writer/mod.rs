@@ -16,7 +16,7 @@ use crate::model::error::Result;
 use crate::model::fault::Refusal;
 use crate::model::limits::WriteLimits;
 use crate::storage::seal::Kind;
-use crate::storage::store::{Counts, NewBlock};
+use crate::storage::store::{Counts, Cursor, NewBlock};
 use crate::wire::Format;
 
 /// Outcome of a batch that was not refused.
@@ -33,10 +33,13 @@ pub struct Written {
 }
 
 /// When a write returns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Acknowledge {
     /// Once the batch is durable.
     Durable,
+    /// As `Durable`, with the position of the import that it belongs to: they are stored together
+    /// or not at all.
+    At(Cursor),
     /// Once the batch waits in memory for the next [`super::Plane::flush`]; until then the process
     /// may lose it.
     Buffered {
@@ -79,15 +82,15 @@ impl Writer {
         };
         let ids = self.registry.resolve(&mut batch, limits)?;
         self.sealed.caches.settle();
-        let block = self.seal_block(&mut batch, &ids)?;
+        let mut block = self.seal_block(&mut batch, &ids)?;
         let started = Instant::now();
         match acknowledge {
-            _ if block.counts == Counts::default() => {}
-            Acknowledge::Durable => {
-                // Batches acknowledged before this one are stored before it.
-                self.flush()?;
-                self.sealed.store.append(vec![block])?;
+            Acknowledge::At(cursor) => {
+                block.cursor = Some(self.sealed.seal_cursor(cursor)?);
+                self.append(block)?;
             }
+            _ if block.counts == Counts::default() => {}
+            Acknowledge::Durable => self.append(block)?,
             Acknowledge::Buffered { bytes_max } => {
                 if !self.buffer.push(block, bytes_max) {
                     return Err(Refusal::BufferFull.into());
@@ -100,6 +103,12 @@ impl Writer {
             clamped_count: batch.clamped_count,
             commit: started.elapsed(),
         })
+    }
+
+    /// Stores a block, and before it the batches that were acknowledged before it.
+    fn append(&self, block: NewBlock) -> Result<()> {
+        self.flush()?;
+        self.sealed.store.append(vec![block])
     }
 
     fn seal_block(&self, batch: &mut Batch, ids: &StoredIds) -> Result<NewBlock> {
@@ -116,7 +125,7 @@ impl Writer {
             counts.values = columns.map(|column| column.values.len() as u64).sum();
             sealed = self.sealed.sealer.seal(Kind::LogBlock, &encode_block(&block)?)?;
         }
-        Ok(NewBlock { sealed, counts })
+        Ok(NewBlock { sealed, counts, cursor: None })
     }
 
     /// The rows of `batch` under stored ids, the rows of each entity side by side.

@@ -85,6 +85,12 @@ pub trait Store: Send + Sync {
     /// See [`Store`].
     fn head(&self) -> Result<u64>;
 
+    /// The position that the last block of the import with this key came with.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn cursor(&self, key: &[u8; 16]) -> Result<Option<Vec<u8>>>;
+
     /// Counters since the store was created.
     ///
     /// # Errors

@@ -1,5 +1,7 @@
 //! Sealed blocks on their way into the log and out of it, and the counters that go with them.
 
+use super::cursor::Cursor;
+
 /// Greatest number of sealed bytes that one read of the log or of names returns, unless a single
 /// block is larger:
 /// bounds memory and the time a read transaction stays open.
@@ -37,6 +39,8 @@ pub struct NewBlock {
     pub sealed: Vec<u8>,
     /// Addition of the block to the counters.
     pub counts: Counts,
+    /// Position of the import that the block belongs to.
+    pub cursor: Option<Cursor>,
 }
 
 /// A sealed block of the log.

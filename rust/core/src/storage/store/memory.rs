@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::cursor::Cursors;
 use super::interface::{CompactionLock, NewSegment, SegmentId, Store};
 use super::log::{Counts, LogEntry, NewBlock, READ_BYTES_MAX, View};
 use super::names::{FirstIds, NamesPage, NewNames};
@@ -16,6 +17,8 @@ pub struct MemoryStore {
     segments: Segments,
     is_compacting: Arc<AtomicBool>,
     is_closed: AtomicBool,
+    /// Blocks are counted and dropped.
+    is_forgetful: bool,
 }
 
 type Segments = Arc<Mutex<HashMap<SegmentId, Vec<u8>>>>;
@@ -61,6 +64,7 @@ struct State {
     /// Blocks from `compacted + 1` on.
     log: Vec<Vec<u8>>,
     counts: Counts,
+    cursors: Cursors,
     compacted: u64,
     generation: u64,
     manifest: Option<Vec<u8>>,
@@ -86,6 +90,25 @@ impl State {
 }
 
 impl MemoryStore {
+    /// A store with the names of `other` that takes blocks and keeps none.
+    ///
+    /// # Errors
+    /// Those of `other`.
+    pub fn forgetful(other: &dyn Store) -> Result<Self> {
+        let mut state = State::default();
+        loop {
+            let pages = other.names_after(state.names.len() as u64)?;
+            let Some(last) = pages.last() else { break };
+            debug_assert_eq!(last.sequence, (state.names.len() + pages.len()) as u64);
+            state.names.extend(pages);
+        }
+        let series = state.names.iter().flat_map(|page| &page.series).max();
+        let field = state.names.iter().flat_map(|page| &page.fields).map(|(id, _)| id).max();
+        let next = |last: Option<&u32>| last.map_or(0, |last| last + 1);
+        state.next = FirstIds { series: next(series), field: next(field) };
+        Ok(Self { state: Mutex::new(state), is_forgetful: true, ..Self::default() })
+    }
+
     fn state(&self) -> Result<MutexGuard<'_, State>> {
         self.check_open()?;
         Ok(lock(&self.state))
@@ -115,9 +138,15 @@ impl Store for MemoryStore {
 
     fn append(&self, blocks: Vec<NewBlock>) -> Result<()> {
         let mut state = self.state()?;
-        for block in blocks {
+        for mut block in blocks {
+            if self.is_forgetful {
+                block.sealed.clear();
+            }
             let log_bytes = block.sealed.len() as u64;
             state.counts.add(&Counts { log_bytes, ..block.counts });
+            if let Some(cursor) = &block.cursor {
+                state.cursors.set(cursor);
+            }
             if !block.sealed.is_empty() {
                 state.log.push(block.sealed);
             }
@@ -158,6 +187,10 @@ impl Store for MemoryStore {
 
     fn head(&self) -> Result<u64> {
         Ok(self.state()?.last())
+    }
+
+    fn cursor(&self, key: &[u8; 16]) -> Result<Option<Vec<u8>>> {
+        Ok(self.state()?.cursors.get(key).map(<[u8]>::to_vec))
     }
 
     fn counts(&self) -> Result<Counts> {

@@ -1,5 +1,6 @@
 //! Stores of a tenant's sealed bytes: their promises, the store in memory, the store on disk.
 
+mod cursor;
 mod log;
 mod names;
 
@@ -11,6 +12,7 @@ mod segment_files;
 
 mod lmdb;
 
+pub use cursor::{CURSOR_BYTES_MAX, Cursor};
 pub use interface::{CompactionLock, NewSegment, SegmentId, Store};
 pub use lmdb::{LmdbStore, Peeked};
 pub use log::{Counts, LogEntry, NewBlock, View};

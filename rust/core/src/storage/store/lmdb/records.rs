@@ -5,6 +5,7 @@
 use crate::model::batch::FieldType;
 use crate::model::error::{Error, Result};
 use crate::model::names::FieldId;
+use crate::storage::store::cursor::Cursors;
 use crate::storage::store::log::Counts;
 use crate::storage::store::names::{FirstIds, NamesPage, NewNames};
 
@@ -17,6 +18,8 @@ const CORRUPT_NAMES: Error = Error::Corrupt { what: "a page of names" };
 
 /// The key of [`Head`].
 pub(super) const HEAD: &[u8] = b"head";
+/// The key of the cursors of imports.
+pub(super) const CURSORS: &[u8] = b"cursors";
 /// The key of the sealed manifest.
 pub(super) const MANIFEST: &[u8] = b"manifest";
 
@@ -36,6 +39,17 @@ pub(super) fn encode_manifest(sealed: &[u8]) -> Vec<u8> {
 pub(super) fn decode_manifest(bytes: &[u8]) -> Result<Vec<u8>> {
     let sealed = verified(MANIFEST, bytes);
     Ok(sealed.ok_or(Error::Corrupt { what: "the manifest" })?.to_vec())
+}
+
+/// The cursors as they are stored.
+pub(super) fn encode_cursors(cursors: &Cursors) -> Vec<u8> {
+    checked(CURSORS, cursors.encode())
+}
+
+/// The cursors that [`encode_cursors`] stored.
+pub(super) fn decode_cursors(bytes: &[u8]) -> Result<Cursors> {
+    let record = verified(CURSORS, bytes);
+    Cursors::decode(record.ok_or(Error::Corrupt { what: "the cursors" })?)
 }
 
 /// The record that [`checked`] made for `key`.

@@ -137,6 +137,8 @@ impl LmdbStore {
                     self.tables.log.put_with_flags(txn, PutFlags::APPEND, &key, &block.sealed)?;
                 }
             }
+            let moved = group.iter().flatten().filter_map(|block| block.cursor.as_ref());
+            self.tables.put_cursors(txn, moved)?;
             self.tables.put_head(txn, head)
         })
     }
@@ -213,6 +215,11 @@ impl Store for LmdbStore {
 
     fn head(&self) -> Result<u64> {
         Ok(self.env.read("read the head", |txn| self.tables.head(txn))?.log_last)
+    }
+
+    fn cursor(&self, key: &[u8; 16]) -> Result<Option<Vec<u8>>> {
+        let cursors = self.env.read("read the cursors", |txn| self.tables.cursors(txn))?;
+        Ok(cursors.get(key).map(<[u8]>::to_vec))
     }
 
     fn counts(&self) -> Result<Counts> {

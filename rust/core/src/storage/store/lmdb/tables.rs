@@ -7,6 +7,7 @@ use heed::{Database, RoTxn, RwTxn};
 use super::errors::TxnResult;
 use super::records;
 use crate::model::error::Error;
+use crate::storage::store::cursor::{Cursor, Cursors};
 use crate::storage::store::log::READ_BYTES_MAX;
 use crate::storage::store::names::FirstIds;
 
@@ -32,6 +33,27 @@ impl Tables {
             Some(bytes) => Ok(records::Head::decode(bytes)?),
             None => Ok(records::Head::default()),
         }
+    }
+
+    /// Cursors of imports.
+    pub(super) fn cursors(&self, txn: &RoTxn<'_>) -> TxnResult<Cursors> {
+        let stored = self.meta.get(txn, records::CURSORS)?;
+        Ok(stored.map_or_else(|| Ok(Cursors::default()), records::decode_cursors)?)
+    }
+
+    /// Keeps the cursors that came with a group of blocks.
+    pub(super) fn put_cursors<'c>(
+        &self,
+        txn: &mut RwTxn<'_>,
+        moved: impl Iterator<Item = &'c Cursor>,
+    ) -> TxnResult<()> {
+        let mut moved = moved.peekable();
+        if moved.peek().is_none() {
+            return Ok(());
+        }
+        let mut cursors = self.cursors(txn)?;
+        moved.for_each(|cursor| cursors.set(cursor));
+        Ok(self.meta.put(txn, records::CURSORS, &records::encode_cursors(&cursors))?)
     }
 
     pub(super) fn put_head(&self, txn: &mut RwTxn<'_>, mut head: records::Head) -> TxnResult<()> {

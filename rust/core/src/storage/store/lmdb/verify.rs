@@ -27,6 +27,9 @@ impl LmdbStore {
                 let counted = head.counts.log_bytes;
                 damages.push(format!("log: it has {} bytes, not {counted}", log.bytes));
             }
+            if self.tables.cursors(txn).is_err() {
+                damages.push("cursors: the record is damaged".to_owned());
+            }
             Ok(damages)
         })
     }

@@ -23,7 +23,7 @@ mod twin;
 
 fn block(sealed: Vec<u8>) -> NewBlock {
     let counts = Counts { rows: 3, values: 5, rejected: 1, batches: 1, log_bytes: 0 };
-    NewBlock { sealed, counts }
+    NewBlock { sealed, counts, cursor: None }
 }
 
 /// A page of so many series and of fields of these types.

@@ -1,0 +1,98 @@
+//! Positions of imports, each kept in the commit of the block that it follows.
+
+use crate::model::error::{Error, Result};
+
+/// Greatest number of imports that a store knows; one more pushes out the one that moved longest
+/// ago.
+const CURSORS_MAX: usize = 16;
+/// Greatest length of a cursor in bytes: all of them fit on one page of a database.
+pub const CURSOR_BYTES_MAX: usize = 64;
+
+/// Position of an import: whoever goes on after a crash learns from it what was stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cursor {
+    /// Id that the import drew at random.
+    pub key: [u8; 16],
+    /// The position; the store is given it sealed. Empty forgets the import.
+    pub position: Vec<u8>,
+}
+
+/// Cursors of a store, the one that moved last at the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cursors(Vec<Cursor>);
+
+impl Cursors {
+    pub(super) fn get(&self, key: &[u8; 16]) -> Option<&[u8]> {
+        self.0.iter().find(|cursor| cursor.key == *key).map(|cursor| &*cursor.position)
+    }
+
+    pub(super) fn set(&mut self, cursor: &Cursor) {
+        self.0.retain(|other| other.key != cursor.key);
+        if !cursor.position.is_empty() {
+            self.0.push(cursor.clone());
+        }
+        let excess = self.0.len().saturating_sub(CURSORS_MAX);
+        self.0.drain(..excess);
+    }
+
+    /// For each the key, the length of the position in a byte, the position.
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for Cursor { key, position } in &self.0 {
+            bytes.extend(key);
+            bytes.push(u8::try_from(position.len()).expect("the writer bounds a position"));
+            bytes.extend(position);
+        }
+        bytes
+    }
+
+    pub(super) fn decode(mut bytes: &[u8]) -> Result<Self> {
+        let mut cursors = Vec::new();
+        while !bytes.is_empty() {
+            let (cursor, rest) = first(bytes).ok_or(Error::Corrupt { what: "the cursors" })?;
+            cursors.push(cursor);
+            bytes = rest;
+        }
+        Ok(Self(cursors))
+    }
+}
+
+fn first(bytes: &[u8]) -> Option<(Cursor, &[u8])> {
+    let (key, rest) = bytes.split_first_chunk()?;
+    let (length, rest) = rest.split_first()?;
+    let (position, rest) = rest.split_at_checked(usize::from(*length))?;
+    Some((Cursor { key: *key, position: position.to_vec() }, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cursor(number: u8, position: &[u8]) -> Cursor {
+        Cursor { key: [number; 16], position: position.to_vec() }
+    }
+
+    #[test]
+    fn the_ones_that_moved_last_are_kept() {
+        let mut cursors = Cursors::default();
+        for number in 0..=16 {
+            cursors.set(&cursor(number, b"a"));
+        }
+        cursors.set(&cursor(1, b"bc"));
+        cursors.set(&cursor(17, b"d"));
+        cursors.set(&cursor(9, b""));
+        let found: Vec<_> = (0..18).map(|number| cursors.get(&[number; 16])).collect();
+        assert_eq!(found.iter().filter(|position| position.is_some()).count(), 15);
+        assert_eq!([found[0], found[2], found[9]], [None; 3]);
+        assert_eq!([found[1], found[17]], [Some(b"bc".as_slice()), Some(b"d".as_slice())]);
+        assert_eq!(Cursors::decode(&cursors.encode()).unwrap(), cursors);
+    }
+
+    #[test]
+    fn a_shortened_record_is_damage() {
+        let mut cursors = Cursors::default();
+        cursors.set(&cursor(1, b"abc"));
+        let bytes = cursors.encode();
+        assert!((1..bytes.len()).all(|length| Cursors::decode(&bytes[..length]).is_err()));
+    }
+}
