@@ -1,0 +1,37 @@
+"""Diagnosis of an installation: each check gives a finding, and what is wrong says what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fleetcast.errors import OperatorError, SettingsError
+from fleetcast.installation.diagnosis.files import check_files
+from fleetcast.installation.diagnosis.finding import Finding
+from fleetcast.installation.diagnosis.machine import check_machine
+from fleetcast.installation.diagnosis.secrets import check_secrets
+from fleetcast.installation.diagnosis.stores import check_stores
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fleetcast.installation.directory import DataDirectory
+
+__all__ = ["Finding", "diagnose"]
+
+
+def diagnose(directory: DataDirectory, environ: Mapping[str, str]) -> list[Finding]:
+    """Checks an installation; leaves out checks that rest on one that failed."""
+    try:
+        settings = directory.settings(environ).settings
+    except SettingsError as error:
+        advice = "correct them in fleetcast.toml, the environment or the options"
+        return [Finding.failure("settings", "; ".join(error.problems), advice)]
+    except OperatorError as error:
+        return [Finding.failure("data directory", str(error), "give the right one with --data")]
+    return [
+        Finding.good("settings", f"environment {settings.service.environment}"),
+        *check_machine(directory),
+        *check_files(directory.root),
+        *check_secrets(directory, settings),
+        *check_stores(directory, settings),
+    ]

@@ -1,0 +1,88 @@
+"""Checks of the control store and of every tenant's plane."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from fleetcast.accounts import ControlStore, ControlStoreUnavailable
+from fleetcast.engine import Engine
+from fleetcast.errors import OperatorError, StoreError
+from fleetcast.installation.diagnosis.finding import Finding
+from fleetcast.security.master_key import load_master_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fleetcast.accounts import Tenant
+    from fleetcast.config import Settings
+    from fleetcast.installation.directory import DataDirectory
+
+_CLOCK_SLACK_SECONDS = 60
+
+
+def check_stores(directory: DataDirectory, settings: Settings) -> Iterator[Finding]:
+    """Master key, control store, each tenant's plane, planes that nobody has."""
+    try:
+        master_key = load_master_key(directory.root, settings.security)
+    except OperatorError as error:
+        detail, _, advice = str(error).partition(": ")
+        yield Finding.failure("master key", detail, advice)
+        return
+    with closing(ControlStore(directory.control)) as store:
+        try:
+            store.verify_master_key(master_key)
+            with store.read() as tables:
+                tenants = tables.tenants()
+        except OperatorError as error:
+            detail, _, advice = str(error).partition(": ")
+            yield Finding.failure("master key", detail, advice)
+            return
+        except ControlStoreUnavailable as error:
+            yield Finding.failure("control store", str(error), "restore it from a backup")
+            return
+    yield Finding.good("control store", f"{len(tenants)} tenants")
+    yield from _order_of_time(tenants)
+    engine = Engine(directory.planes, master_key)
+    for tenant in tenants:
+        yield _plane(engine, tenant)
+    yield from _unused(directory, tenants)
+
+
+def _order_of_time(tenants: Sequence[Tenant]) -> Iterator[Finding]:
+    ahead = max((tenant.created_at for tenant in tenants), default=0) - time.time()
+    if ahead > _CLOCK_SLACK_SECONDS:
+        detail = f"a tenant was made {ahead:.0f} s from now: the clock was ahead then, or is behind"
+        yield Finding.failure("clock against records", detail, "set the clock")
+
+
+def _plane(engine: Engine, tenant: Tenant) -> Finding:
+    check = f"tenant {tenant.name}"
+    try:
+        plane = engine.plane(tenant.account_id, tenant.name)
+        plane.ping()
+        rows = plane.stats().rows
+        plane.follow()
+        ahead = plane.ingest_lead_ns() / 1e9
+    except StoreError as error:
+        advice = f"fleetcast verify {tenant.name} says what is damaged; restore it from a backup"
+        return Finding.failure(check, str(error), advice)
+    engine.release(tenant.account_id)
+    if ahead:  # by more than the clocks of reads follow
+        detail = f"its last write lies {ahead:.0f} s ahead of the clock"
+        return Finding.warning(check, detail, "set the clock: reads show it when its time has come")
+    return Finding.good(check, f"{rows} rows")
+
+
+def _unused(directory: DataDirectory, tenants: Sequence[Tenant]) -> Iterator[Finding]:
+    known = {tenant.account_id for tenant in tenants}
+    try:
+        unused = sorted(path.name for path in directory.planes.iterdir() if path.name not in known)
+    except OSError as error:
+        detail = f"{directory.planes}: {error.strerror}"
+        yield Finding.failure("planes", detail, "restore it from a backup")
+        return
+    if unused:
+        detail = f"no tenant has {', '.join(unused)}: left by an interrupted command"
+        yield Finding.warning("unused planes", detail, f"remove them from {directory.planes}")

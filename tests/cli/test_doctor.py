@@ -1,0 +1,182 @@
+"""`fleetcast doctor`: what is wrong is found, alone, and says what to do."""
+
+import ctypes
+import json
+import os
+import resource
+import shutil
+import tempfile
+import time
+from datetime import timedelta
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from fleetcast.cli.main import run
+from fleetcast.installation.lock import exclusive
+from fleetcast.security import certificate
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch):
+    """A clock that is set by a time service, and the means to take it away."""
+    state = SimpleNamespace(value=0)
+    libc = SimpleNamespace(adjtimex=lambda _buffer: state.value)
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_arguments, **_options: libc)
+    monkeypatch.setattr(resource, "getrlimit", lambda _which: (1024, 20_480))
+    return state
+
+
+@pytest.fixture
+def doctor(call, capsys):
+    """Findings that are not good, by check; the exit status follows from them."""
+    call("tenant", "create", "acme")
+
+    def doctor():
+        capsys.readouterr()
+        status = run(["doctor", "--json"])
+        document = json.loads(capsys.readouterr().out)
+        assert document["ok"] == (status == 0) == all(each["ok"] for each in document["checks"])
+        for each in document["checks"]:
+            assert set(each) == {"check", "ok", "detail", "advice"}
+            assert each["advice"] or each["ok"]
+        return {each["check"]: each for each in document["checks"] if each["advice"]}
+
+    return doctor
+
+
+def failures(findings):
+    return {check for check, each in findings.items() if not each["ok"]}
+
+
+def test_a_sound_installation(doctor, capsys):
+    assert doctor() == {}
+    capsys.readouterr()
+    assert run(["doctor"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line.startswith("ok    ") for line in lines)
+    assert {line.split(": ")[0].removeprefix("ok    ") for line in lines} == {
+        *("settings", "versions", "service", "descriptors", "clock", "data directory"),
+        *("file modes", "disk space", "file system", "master key file", "gRPC certificate"),
+        *("control store", "tenant acme"),
+    }
+
+
+def test_what_is_wrong_says_what_to_do(doctor, data, capsys):
+    (data / "master.key").chmod(0o644)
+    (data / "audit.log").chmod(0o604)
+    (data / "tls" / "server.pem").unlink()
+    found = doctor()
+    assert failures(found) == {"master key file", "gRPC certificate", "file modes"}
+    assert found["master key file"]["advice"] == f"chmod 600 {data / 'master.key'}"
+    assert str(data / "audit.log") in found["file modes"]["detail"]
+    assert found["file modes"]["advice"] == f"chmod -R go= {data}"
+    capsys.readouterr()
+    assert run(["doctor"]) == 1
+    out = capsys.readouterr().out
+    assert "FAIL  file modes" in out
+    assert f"      -> chmod -R go= {data}" in out
+
+
+def test_a_directory_that_others_may_enter(doctor, data):
+    data.chmod(0o750)
+    assert doctor()["data directory"]["advice"] == f"chmod 700 {data}"
+
+
+def test_files_of_another_user(doctor, data):
+    if os.geteuid():
+        pytest.skip("only root can give files away")
+    os.chown(data / "audit.log", 1234, 1234)
+    found = doctor()
+    assert failures(found) == {"file owners"}
+    assert str(data / "audit.log") in found["file owners"]["detail"]
+
+
+def test_a_certificate_that_ends(doctor, call, monkeypatch):
+    monkeypatch.setattr(certificate, "_VALID", timedelta(days=29))
+    call("tls", "renew")
+    found = doctor()
+    assert (failures(found), set(found)) == (set(), {"gRPC certificate"})
+    assert found["gRPC certificate"]["advice"] == "fleetcast tls renew"
+    monkeypatch.setattr(certificate, "_VALID", timedelta(seconds=-1))
+    call("tls", "renew")
+    assert "expired" in doctor()["gRPC certificate"]["detail"]
+    monkeypatch.undo()
+
+
+def test_a_key_that_is_not_the_certificates(doctor, call, data):
+    key = (data / "tls" / "server.key").read_bytes()
+    call("tls", "renew")
+    (data / "tls" / "server.key").write_bytes(key)
+    assert failures(doctor()) == {"gRPC certificate"}
+
+
+@pytest.mark.parametrize(
+    ("free", "files", "ok"), [(1 << 27, 10**6, False), (1 << 32, 9, False), (1 << 32, 10**6, True)]
+)
+def test_a_disk_that_fills(doctor, monkeypatch, free, files, ok):
+    told = SimpleNamespace(
+        f_bavail=free, f_frsize=1, f_blocks=1 << 40, f_files=10**7, f_favail=files
+    )
+    monkeypatch.setattr(os, "statvfs", lambda _path: told)
+    found = doctor()
+    assert set(found) == {"disk space"}
+    assert found["disk space"]["ok"] is ok
+    assert "retention" in found["disk space"]["advice"]
+
+
+def test_a_file_system_in_memory(capsys):
+    folder = Path(tempfile.mkdtemp(dir="/dev/shm"))
+    try:
+        assert run(["init", "--data", str(folder / "data")]) == 0
+        assert run(["doctor", "--data", str(folder / "data")]) == 0
+        assert "warn  file system: tmpfs" in capsys.readouterr().out
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_few_descriptors_and_a_clock_that_nobody_sets(doctor, clock, monkeypatch):
+    clock.value = 5
+    monkeypatch.setattr(resource, "getrlimit", lambda _which: (1024, 4096))
+    found = doctor()
+    assert failures(found) == set()
+    assert set(found) == {"descriptors", "clock"}
+    assert "LimitNOFILE" in found["descriptors"]["advice"]
+
+
+def test_a_clock_that_is_behind_the_records(doctor, monkeypatch):
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now - 86_400)
+    assert "clock against records" in failures(doctor())
+
+
+def test_a_service_of_another_version_and_one_that_crashed(doctor, data):
+    with exclusive(data / "serve.lock") as lock:
+        lock.note({"version": "0.0.9"})
+        assert doctor()["service"]["advice"] == "restart it"
+    (data / "serve.lock").write_text("123\n")
+    assert "without being stopped" in doctor()["service"]["detail"]
+
+
+def test_a_master_key_that_is_not_the_one(doctor, data):
+    (data / "master.key").write_text("ab" * 32)
+    assert "put back" in doctor()["master key"]["advice"]
+    (data / "master.key").unlink()
+    assert failures(doctor()) == {"master key file", "master key"}
+
+
+def test_a_plane_that_is_gone_and_one_that_nobody_has(doctor, call, data):
+    account_id = call("tenant", "show", "acme")["account_id"]
+    (data / "planes" / account_id).rename(data / "planes" / "stray")
+    found = doctor()
+    assert failures(found) == {"tenant acme"}
+    assert "fleetcast verify acme" in found["tenant acme"]["advice"]
+    assert "stray" in found["unused planes"]["detail"]
+
+
+def test_settings_that_are_wrong_end_the_checks(doctor, data):
+    (data / "fleetcast.toml").write_text("[http]\nworkers = 0\n")
+    assert failures(doctor()) == {"settings"}
+    (data / "fleetcast.toml").unlink()
+    assert failures(doctor()) == {"data directory"}
