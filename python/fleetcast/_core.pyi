@@ -103,6 +103,12 @@ class WriteResult:
     def clamped_count(self) -> int:
         """Accepted records whose time lay in the future and became the ingest instant."""
     @property
+    def no_entity_count(self) -> int:
+        """Accepted records without `entity_id`, which no read but a scan shows."""
+    @property
+    def other_measurement_count(self) -> int:
+        """Other accepted records, of a measurement that the service does not serve."""
+    @property
     def commit_seconds(self) -> float:
         """How long it took to make the batch durable, waiting for others' commits included."""
 

@@ -46,6 +46,16 @@ impl WriteResult {
     fn clamped_count(&self) -> u32 {
         self.written.clamped_count
     }
+
+    #[getter]
+    fn no_entity_count(&self) -> u32 {
+        self.written.no_entity_count
+    }
+
+    #[getter]
+    fn other_measurement_count(&self) -> u32 {
+        self.written.other_measurement_count
+    }
 }
 
 #[pyclass(frozen, get_all, module = "fleetcast._core")]

@@ -312,3 +312,25 @@ fn a_trial_judges_as_its_plane_does_and_leaves_nothing() {
     assert_eq!(plane.stats().unwrap().counts.rows, 4);
     assert_eq!(trial.stats().unwrap().counts.log_bytes, 0);
 }
+
+#[test]
+fn records_that_no_read_shows_are_counted_once() {
+    let plane = Plane::in_memory("acme").unwrap();
+    let text = String::from_utf8(record("a")).unwrap();
+    let records = [
+        ("entity_id", "link"),
+        ("entity_id", "engine"),
+        ("site", "engine"),
+        ("site", "link"),
+        ("site", "link"),
+    ];
+    let records = records.map(|(tag, measurement)| {
+        let record = text.replace("entity_id", tag).replace("link", measurement);
+        record[1..record.len() - 1].to_owned()
+    });
+    let body = format!("[{}]", records.join(","));
+    let limits = WriteLimits::default();
+    let written =
+        plane.write(Format::Json, body.as_bytes(), &limits, NOW_NS, Acknowledge::Durable).unwrap();
+    assert_eq!((written.no_entity_count, written.other_measurement_count), (3, 1));
+}

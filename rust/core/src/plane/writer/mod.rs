@@ -2,11 +2,13 @@
 
 mod arrange;
 mod buffer;
+mod unseen;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::buffer::Buffer;
+use self::unseen::Unseen;
 use super::failure::WriteError;
 use super::registry::{Registry, StoredIds};
 use super::sealed::SealedStore;
@@ -28,6 +30,11 @@ pub struct Written {
     pub rejected_indices: Vec<u32>,
     /// Stored records whose time lay in the future and became the ingest instant.
     pub clamped_count: u32,
+    /// Stored records that no read shows, because they have no `entity_id`.
+    pub no_entity_count: u32,
+    /// Other stored records that no read of the service shows, because it serves no such
+    /// measurement.
+    pub other_measurement_count: u32,
     /// How long the store took to make it durable, waiting for others' commits included.
     pub commit: Duration,
 }
@@ -82,7 +89,7 @@ impl Writer {
         };
         let ids = self.registry.resolve(&mut batch, limits)?;
         self.sealed.caches.settle();
-        let mut block = self.seal_block(&mut batch, &ids)?;
+        let (mut block, unseen) = self.seal_block(&mut batch, &ids)?;
         let started = Instant::now();
         match acknowledge {
             Acknowledge::At(cursor) => {
@@ -101,6 +108,8 @@ impl Writer {
             accepted_count: batch.accepted_count,
             rejected_indices: batch.rejected_indices,
             clamped_count: batch.clamped_count,
+            no_entity_count: unseen.no_entity,
+            other_measurement_count: unseen.other_measurement,
             commit: started.elapsed(),
         })
     }
@@ -111,21 +120,23 @@ impl Writer {
         self.sealed.store.append(vec![block])
     }
 
-    fn seal_block(&self, batch: &mut Batch, ids: &StoredIds) -> Result<NewBlock> {
+    fn seal_block(&self, batch: &mut Batch, ids: &StoredIds) -> Result<(NewBlock, Unseen)> {
         let mut counts = Counts {
             rows: u64::from(batch.accepted_count),
             rejected: batch.rejected_indices.len() as u64,
             ..Counts::default()
         };
         let mut sealed = Vec::new();
+        let mut unseen = Unseen::default();
         if batch.accepted_count > 0 {
             counts.batches = 1;
             let block = self.block(batch, ids);
+            unseen = Unseen::of(&block, &self.registry.names().catalog);
             let columns = block.tables.iter().flat_map(|table| &table.columns);
             counts.values = columns.map(|column| column.values.len() as u64).sum();
             sealed = self.sealed.sealer.seal(Kind::LogBlock, &encode_block(&block)?)?;
         }
-        Ok(NewBlock { sealed, counts, cursor: None })
+        Ok((NewBlock { sealed, counts, cursor: None }, unseen))
     }
 
     /// The rows of `batch` under stored ids, the rows of each entity side by side.
