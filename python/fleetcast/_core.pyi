@@ -9,6 +9,7 @@ from typing import Final, Literal, TypeAlias, final
 
 Interval: TypeAlias = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
 Aggregation: TypeAlias = Literal["mean", "min", "max", "last"]
+Precision: TypeAlias = Literal["ns", "us", "ms", "s"]
 
 MEASUREMENTS: Final[tuple[str, ...]]
 """The six measurement names that the topology filter and the series read accept."""
@@ -320,6 +321,28 @@ class Plane:
 
         A refusal of the contract is `invalid_input` (`field`: `payload`, `entity_id`, `tags`,
         `fields`, `measurement`, `time`), `batch_too_large` or `field_type_conflict`.
+        """
+    def write_lines(
+        self,
+        body: bytes,
+        *,
+        precision: Precision = "ns",
+        batch_records_max: int = ...,
+        tags_max: int = ...,
+        fields_max: int = ...,
+        tenant_fields_max: int = ...,
+        tenant_series_max: int = ...,
+        buffer_bytes_max: int | None = None,
+        cursor: tuple[bytes, bytes] | None = None,
+        now_ns: int | None = None,
+    ) -> WriteResult:
+        """As `write_json`, of lines in InfluxDB's line protocol with times in units of `precision`.
+
+        A line without a time has the ingest instant, rounded down to a whole unit. Integers (`1i`,
+        `1u`) are stored as numbers like all others. Indices count the lines that hold a record:
+        empty ones and comments are passed over. Besides the faults of JSON there are
+        `line_invalid`, `int_parsing` and `int_parsing_size`, the last also for a `u` of more than
+        63 bits. Raises `ValueError` for an unknown precision.
         """
     def latest_json(
         self,

@@ -9,6 +9,7 @@ use fleetcast_core::model::aggregate::{Aggregation, Interval};
 use fleetcast_core::plane::{Acknowledge, Due};
 use fleetcast_core::query::SeriesRequest;
 use fleetcast_core::storage::store::Cursor;
+use fleetcast_core::wire::Precision;
 
 pub(crate) fn key_of(bytes: &[u8]) -> PyResult<&[u8; 32]> {
     bytes.try_into().map_err(|_| PyValueError::new_err("a master key has 32 bytes"))
@@ -69,11 +70,19 @@ pub(crate) fn series_request(
     })
 }
 
+/// The unit of the times of lines.
+pub(crate) fn precision_of(name: &str) -> PyResult<Precision> {
+    Precision::parse(name).ok_or_else(|| unknown("precision", name))
+}
+
 fn named<T>(
     kind: &str,
     name: Option<&str>,
     parse: impl Fn(&str) -> Option<T>,
 ) -> PyResult<Option<T>> {
-    let unknown = |name| PyValueError::new_err(format!("no {kind} {name:?}"));
-    name.map(|name| parse(name).ok_or_else(|| unknown(name))).transpose()
+    name.map(|name| parse(name).ok_or_else(|| unknown(kind, name))).transpose()
+}
+
+fn unknown(kind: &str, name: &str) -> PyErr {
+    PyValueError::new_err(format!("no {kind} {name:?}"))
 }

@@ -18,7 +18,7 @@ use fleetcast_core::query::{AnswerBounds, Frame, SeriesLimits};
 use fleetcast_core::wire::Format;
 
 use crate::arguments::{
-    acknowledge, age_ns, clock_ns, due, key_of, retention_seconds, series_request,
+    acknowledge, age_ns, clock_ns, due, key_of, precision_of, retention_seconds, series_request,
 };
 use crate::arrow::ArrowStream;
 use crate::door::leave;
@@ -177,6 +177,37 @@ impl Plane {
             acknowledge(buffer_bytes_max, cursor),
             now_ns,
         )
+    }
+
+    #[pyo3(signature = (
+        body, *, precision="ns", batch_records_max=CALL_RECORDS_MAX, tags_max=TAGS_MAX,
+        fields_max=FIELDS_MAX, tenant_fields_max=TENANT_FIELDS_MAX,
+        tenant_series_max=TENANT_SERIES_MAX, buffer_bytes_max=None, cursor=None, now_ns=None,
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
+    fn write_lines(
+        &self,
+        py: Python<'_>,
+        body: &[u8],
+        precision: &str,
+        batch_records_max: usize,
+        tags_max: usize,
+        fields_max: usize,
+        tenant_fields_max: usize,
+        tenant_series_max: usize,
+        buffer_bytes_max: Option<usize>,
+        cursor: Option<([u8; 16], Vec<u8>)>,
+        now_ns: Option<i64>,
+    ) -> PyResult<WriteResult> {
+        let limits = WriteLimits {
+            batch_records_max,
+            tags_max,
+            fields_max,
+            tenant_fields_max,
+            tenant_series_max,
+        };
+        let format = Format::Lines(precision_of(precision)?);
+        self.write(py, (format, body), limits, acknowledge(buffer_bytes_max, cursor), now_ns)
     }
 
     #[pyo3(

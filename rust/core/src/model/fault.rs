@@ -29,11 +29,17 @@ pub enum FaultCode {
     FieldValueType,
     /// A key occurs twice in one object.
     DuplicateKey,
+    /// A line is not line protocol, or not UTF-8.
+    LineInvalid,
+    /// An integer was expected.
+    IntParsing,
+    /// An integer does not fit 64 bits with a sign.
+    IntParsingSize,
 }
 
 impl FaultCode {
     /// All codes, for tests that must not miss one.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 15] = [
         Self::JsonInvalid,
         Self::ListType,
         Self::RecordType,
@@ -46,6 +52,9 @@ impl FaultCode {
         Self::FiniteNumber,
         Self::FieldValueType,
         Self::DuplicateKey,
+        Self::LineInvalid,
+        Self::IntParsing,
+        Self::IntParsingSize,
     ];
 
     /// The stable name, as in pydantic where it has one for this fault.
@@ -64,6 +73,9 @@ impl FaultCode {
             Self::FiniteNumber => "finite_number",
             Self::FieldValueType => "field_value_type",
             Self::DuplicateKey => "duplicate_key",
+            Self::LineInvalid => "line_invalid",
+            Self::IntParsing => "int_parsing",
+            Self::IntParsingSize => "int_parsing_size",
         }
     }
 
@@ -85,6 +97,9 @@ impl FaultCode {
             Self::FiniteNumber => "Input should be a finite number",
             Self::FieldValueType => "Input should be a boolean, a number or a string",
             Self::DuplicateKey => "Key occurs more than once in its object",
+            Self::LineInvalid => "Line should be line protocol in UTF-8",
+            Self::IntParsing => "Input should be an integer",
+            Self::IntParsingSize => "Integer should fit 64 bits with a sign",
         }
     }
 }

@@ -7,6 +7,7 @@
 //! its values only is read by a template, which is only speed: every doubt is left to the rules
 //! (`docs/decisions/0014-record-template.md`). Each module may use those listed above it.
 
+mod faults;
 mod key_set;
 mod prefix;
 mod rules;
@@ -22,12 +23,14 @@ mod tokens;
 mod template;
 
 mod json;
+mod line;
 mod protobuf;
 
 #[cfg(test)]
 mod tests;
 
 pub use json::parse_json;
+pub use line::{Precision, parse_lines};
 pub use protobuf::parse_protobuf;
 
 use crate::model::batch::ParseResult;
@@ -41,10 +44,12 @@ pub enum Format {
     Json,
     /// A serialized `fleet.telemetry.v1.WriteRequest`.
     Protobuf,
+    /// Lines of `InfluxDB`'s line protocol, their times in these units.
+    Lines(Precision),
 }
 
 impl Format {
-    /// Reads `body` as [`parse_json`] or [`parse_protobuf`] does.
+    /// Reads `body` as [`parse_json`], [`parse_protobuf`] or [`parse_lines`] does.
     ///
     /// # Errors
     /// Theirs.
@@ -62,6 +67,9 @@ impl Format {
         match self {
             Self::Json => parse_json(body, raw_keys, limits, tenant_key, ingest_ns),
             Self::Protobuf => parse_protobuf(body, raw_keys, limits, tenant_key, ingest_ns),
+            Self::Lines(precision) => {
+                parse_lines(body, precision, raw_keys, limits, tenant_key, ingest_ns)
+            }
         }
     }
 }

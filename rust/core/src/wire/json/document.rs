@@ -1,15 +1,12 @@
 //! The whole document: an array of records.
 
-use std::str::Utf8Error;
-
 use super::parser::Parser;
 use crate::model::batch::ParseResult;
 use crate::model::fault::{Fault, FaultCode, Refusal, Step};
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
 use crate::wire::tokens::json::{Scan, Scanner, Syntax};
-
-const BYTE_ORDER_MARK: char = '\u{feff}';
+use crate::wire::tokens::utf8::{BYTE_ORDER_MARK, utf8};
 
 /// Reads the JSON document `body` into a batch.
 ///
@@ -32,7 +29,7 @@ pub fn parse_json(
     tenant_key: &str,
     ingest_ns: i64,
 ) -> ParseResult {
-    let text = text(body).map_err(|error| not_json(error.valid_up_to()))?;
+    let text = utf8(body).map_err(|error| not_json(error.valid_up_to()))?;
     let start = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
     let mut parser = Parser::new(text, raw_keys, limits, tenant_key, ingest_ns);
     let count = parser.document(start).map_err(|Syntax(at)| not_json(at))?;
@@ -52,17 +49,6 @@ pub fn parse_json(
         return Err(Refusal::InvalidInput { field: "fields" });
     }
     Ok(parser.batch.finish())
-}
-
-/// The body as UTF-8. Most bodies are ASCII, which is checked several times as fast.
-#[expect(unsafe_code, reason = "the standard library has no stable safe way from ASCII to text")]
-fn text(body: &[u8]) -> Result<&str, Utf8Error> {
-    if body.is_ascii() {
-        // SAFETY: `is_ascii` has just said that every byte is below 0x80, and any sequence of such
-        // bytes is UTF-8, one character each.
-        return Ok(unsafe { std::str::from_utf8_unchecked(body) });
-    }
-    std::str::from_utf8(body)
 }
 
 impl<'a> Parser<'a, '_> {

@@ -6,7 +6,6 @@
 //! mark is skipped. Values of unknown keys of a record are only checked for syntax: inside them keys
 //! may repeat and numbers may overflow, since nothing is kept of them.
 
-mod faults;
 mod parser;
 
 mod fields;

@@ -1,11 +1,11 @@
 //! State of one parse of a JSON document.
 
-use super::faults::Faults;
 use crate::model::batch::FieldType;
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
 use crate::model::time::TimeReader;
 use crate::wire::builder::BatchBuilder;
+use crate::wire::faults::Faults;
 use crate::wire::key_set::KeySet;
 use crate::wire::template::Templates;
 use crate::wire::value::Cell;

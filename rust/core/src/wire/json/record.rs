@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::faults::NOWHERE;
 use super::parser::{Parser, RECORD_DEPTH};
 use super::tags::Tags;
 use crate::model::fault::FaultCode;
 use crate::wire::columns::Row;
+use crate::wire::faults::NOWHERE;
 use crate::wire::rules::is_rejected;
 use crate::wire::template::SlotKind;
 use crate::wire::tokens::json::{Scan, Scanner};

@@ -9,6 +9,7 @@
 //! Each format says what a slot of another type than double holds, `O`, and reads the values.
 
 pub(super) mod json;
+pub(super) mod line;
 pub(super) mod protobuf;
 
 use std::ops::Range;

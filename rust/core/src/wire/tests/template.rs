@@ -11,9 +11,11 @@ use crate::model::limits::WriteLimits;
 use crate::model::names::SeriesName;
 use crate::model::raw_keys::RawKeyCache;
 use crate::model::time::{SECOND_NS, YEAR_2000_NS, write_rfc3339};
-use crate::wire::Format;
+use crate::wire::{Format, Precision};
 
 const NOW_NS: i64 = YEAR_2000_NS + 823_176_000 * SECOND_NS;
+
+const LINES: Format = Format::Lines(Precision::Nanoseconds);
 
 /// Joins records to a body.
 type Join = fn(&[&[u8]]) -> Vec<u8>;
@@ -24,6 +26,10 @@ fn json_array(records: &[&[u8]]) -> Vec<u8> {
 
 fn protobuf_message(records: &[&[u8]]) -> Vec<u8> {
     records.iter().flat_map(|record| delimited(1, record)).collect()
+}
+
+fn lines(records: &[&[u8]]) -> Vec<u8> {
+    records.join(&b"\n"[..])
 }
 
 fn parse(format: Format, body: &[u8], names: &RawKeyCache) -> ParseResult {
@@ -146,9 +152,12 @@ fn a_batch_takes_memory_by_its_values_and_not_by_rows_times_columns() {
         let records: Vec<_> = records.into_iter().map(record).collect();
         let texts: Vec<_> = records.iter().map(json).collect();
         let texts: Vec<_> = texts.iter().map(String::as_bytes).collect();
-        for (format, body) in
-            [(Format::Json, json_array(&texts)), (Format::Protobuf, encode(&records))]
-        {
+        let in_lines: Vec<_> = records.iter().map(line).collect();
+        for (format, body) in [
+            (Format::Json, json_array(&texts)),
+            (Format::Protobuf, encode(&records)),
+            (LINES, in_lines.concat().into_bytes()),
+        ] {
             let batch = parse(format, &body, &RawKeyCache::default()).unwrap();
             let stored: usize =
                 batch.tables[0].columns.iter().map(|column| column.values.len()).sum();
@@ -156,6 +165,11 @@ fn a_batch_takes_memory_by_its_values_and_not_by_rows_times_columns() {
             assert!(room(&batch) <= 12 * value_count, "N3: {} of {value_count}", room(&batch));
         }
     }
+}
+
+fn line(record: &Record) -> String {
+    let fields: Vec<_> = record.fields.iter().map(|(name, _)| format!("{name}=1.5")).collect();
+    format!("link,entity_id=a {} {}\n", fields.join(","), record.time_ns)
 }
 
 fn json(record: &Record) -> String {
@@ -241,6 +255,66 @@ fn json_records_that_are_nearly_like_those_before() {
         changed.push(c.replace(from, to).into_bytes());
     }
     check(Format::Json, json_array, [a.as_bytes(), b.as_bytes(), c.as_bytes()], &changed);
+}
+
+#[test]
+fn lines_that_are_nearly_like_those_before() {
+    let record = |entity: &str, ago_ns: i64, snr_db: &str| {
+        let time_ns = NOW_NS - ago_ns;
+        format!(r#"link,entity_id={entity} snr_db={snr_db},on=true,note="x",n=12i,m=7u {time_ns}"#)
+    };
+    let [a, b, c] = [record("a", 0, "1.5"), record("b", 1_500, "-12.125"), record("c", 7, "1e-3")];
+    let mut changed = byte_changes(c.as_bytes(), b"\\ ,=0-1.eEtfiu#\r\t\xc3");
+    let exchanged = [
+        ("snr_db=1e-3", "snr_db=1"),
+        ("snr_db=1e-3", "snr_db=.5"),
+        ("snr_db=1e-3", "snr_db=007"),
+        ("snr_db=1e-3", "snr_db=1e999"),
+        ("snr_db=1e-3", "snr_db=1i"),
+        ("snr_db=1e-3", "snr_db=NaN"),
+        ("on=true", "on=F"),
+        ("on=true", "on=1"),
+        (r#"note="x""#, r#"note="a \"longer\" \\ note""#),
+        (r#"note="x""#, "note=\"two\nlines\""),
+        (r#"note="x""#, "note=x"),
+        ("n=12i", "n=-9223372036854775808i"),
+        ("n=12i", "n=9223372036854775808i"),
+        ("n=12i", "n=12"),
+        ("n=12i", "n=1.5i"),
+        ("m=7u", "m=-7u"),
+        ("m=7u", "m=9223372036854775807u"),
+        (",n=12i", ""),
+        (",n=12i", ",n=12i,n=13i"),
+        (",n=12i", ",n=12i,o=13i"),
+        (r#"on=true,note="x""#, r#"note="x",on=true"#),
+        ("snr_db=", r"snr\ db="),
+        ("entity_id=c", "entity_id=c,entity_id=c"),
+        ("entity_id=c", "entity_id=c,site=b"),
+        ("entity_id=c", r"entity_id=c\ d\,"),
+        ("entity_id=c", "entity_id=c,=x"),
+        ("entity_id=c", "entity_id=c,tenant=other"),
+        ("entity_id=c", "entity_id="),
+        (",entity_id=c", ""),
+        ("link,", r"li\,nk,"),
+        ("link,", ","),
+        (" 177", " 277"),
+        (" 177", "   177"),
+        (" 177", " -177"),
+        (" 177", " 9999999999999177"),
+    ];
+    let c = c.replace(&(NOW_NS - 7).to_string(), "1769860800000000000");
+    let c = c.replace(" 1769", " 177");
+    for (from, to) in exchanged {
+        assert!(c.contains(from), "{from}");
+        changed.push(c.replace(from, to).into_bytes());
+    }
+    changed.extend(
+        [&b"link,entity_id=c"[..], b"link,entity_id=c ", b"# no record"].map(<[u8]>::to_vec),
+    );
+    // A quote without its fellow takes in the lines after it.
+    changed.retain(|line| !line.split(|byte| *byte == b'"').count().is_multiple_of(2));
+    let c = record("c", 7, "1e-3");
+    check(LINES, lines, [a.as_bytes(), b.as_bytes(), c.as_bytes()], &changed);
 }
 
 #[test]

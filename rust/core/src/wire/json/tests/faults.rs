@@ -79,7 +79,8 @@ fn faults_and_where_they_are() {
     let duplicate = faults(&format!("[{}]", fields("\"a\":1,\"a\":1")));
     let reached: Vec<_> =
         cases.iter().flat_map(|(_, body, _)| faults(body)).chain(duplicate).collect();
-    for code in FaultCode::ALL {
+    let of_lines = [FaultCode::LineInvalid, FaultCode::IntParsing, FaultCode::IntParsingSize];
+    for code in FaultCode::ALL.into_iter().filter(|code| !of_lines.contains(code)) {
         assert!(reached.iter().any(|fault| fault.code == code), "no case for {code:?}");
     }
 }

@@ -1,0 +1,95 @@
+//! The whole body: lines.
+
+use super::parser::{Parser, Precision};
+use crate::model::batch::ParseResult;
+use crate::model::fault::{FaultCode, Refusal};
+use crate::model::limits::WriteLimits;
+use crate::model::raw_keys::RawKeyCache;
+use crate::wire::tokens::json::Scanner;
+use crate::wire::tokens::line::line_length;
+use crate::wire::tokens::utf8::{BYTE_ORDER_MARK, utf8};
+
+/// Reads lines whose times are in units of `precision` into a batch. The other arguments are those
+/// of [`crate::wire::parse_json`].
+///
+/// # Errors
+/// [`Refusal::TooManyRecords`], [`Refusal::Faults`] or [`Refusal::InvalidInput`] for the content of
+/// tags, then for the number of fields. Faults are located by the index of their record: lines that
+/// hold none are not counted.
+///
+/// # Panics
+/// When `limits.batch_records_max` exceeds [`crate::model::limits::BLOCK_ROWS_MAX`].
+pub fn parse_lines(
+    body: &[u8],
+    precision: Precision,
+    raw_keys: &RawKeyCache,
+    limits: &WriteLimits,
+    tenant_key: &str,
+    ingest_ns: i64,
+) -> ParseResult {
+    let (text, is_text) = text(body);
+    let mut parser = Parser::new(text, precision, raw_keys, limits, tenant_key, ingest_ns);
+    parser.lines();
+    if !is_text {
+        parser.faults.push(text.len(), FaultCode::LineInvalid, parser.received, &[]);
+        parser.faults.end_record();
+        parser.received += 1;
+    }
+    let (received, max) = (parser.received, limits.batch_records_max);
+    if received > max {
+        return Err(Refusal::TooManyRecords { received, max });
+    }
+    if !parser.faults.are_none() {
+        return Err(Refusal::Faults(parser.faults.into_list()));
+    }
+    if parser.tags_refused {
+        return Err(Refusal::InvalidInput { field: "tags" });
+    }
+    if parser.fields_refused {
+        return Err(Refusal::InvalidInput { field: "fields" });
+    }
+    Ok(parser.batch.finish())
+}
+
+/// The body, or the lines before the first that is not UTF-8, and true where that is all.
+fn text(body: &[u8]) -> (&str, bool) {
+    let (text, is_text) = match utf8(body) {
+        Ok(text) => (text, true),
+        Err(error) => {
+            let valid = body.get(..error.valid_up_to()).unwrap_or_default();
+            let end = valid.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            (valid.get(..end).and_then(|lines| utf8(lines).ok()).unwrap_or_default(), false)
+        }
+    };
+    (text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text), is_text)
+}
+
+impl Parser<'_, '_> {
+    /// Reads all lines.
+    fn lines(&mut self) {
+        let mut scan = Scanner::new(self.text, 0);
+        while to_record(&mut scan) {
+            let by_template = if self.is_sound() {
+                let Self { templates, batch, unit_ns, .. } = self;
+                templates.accept(scan, batch, *unit_ns)
+            } else {
+                None
+            };
+            scan.at = by_template.unwrap_or_else(|| self.record(scan));
+            self.received += 1;
+        }
+    }
+}
+
+/// Goes to the next record; false where there is none.
+#[inline]
+fn to_record(scan: &mut Scanner<'_>) -> bool {
+    loop {
+        match scan.peek() {
+            b'\n' | b' ' | b'\t' => scan.at += 1,
+            b'\r' if matches!(scan.rest(), [_] | [_, b'\n', ..]) => scan.at += 1,
+            b'#' => scan.at += line_length(scan.rest()),
+            _ => return scan.at < scan.text.len(),
+        }
+    }
+}

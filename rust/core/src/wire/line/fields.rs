@@ -1,0 +1,154 @@
+//! The fields of a record.
+
+use std::borrow::Cow;
+
+use super::parser::{Broken, Parser};
+use crate::model::fault::FaultCode;
+use crate::wire::columns::UNKNOWN_COLUMN;
+use crate::wire::template::SlotKind;
+use crate::wire::tokens::json::Scanner;
+use crate::wire::tokens::line::{
+    Invalid, NAME, boolean, integer, is_unquoted_end, string, unquoted,
+};
+use crate::wire::value::{Cell, Value};
+
+/// State of the fields of one record.
+struct Fields {
+    /// The column after the one before: senders repeat their keys in one order.
+    column_next: u32,
+    /// Tells whether a key may have come before: not while columns ascend.
+    unordered: bool,
+}
+
+impl<'a> Parser<'a, '_> {
+    /// Reads the fields that begin here into `self.cells`.
+    pub(super) fn fields(
+        &mut self,
+        scan: &mut Scanner<'a>,
+        measurement: &str,
+    ) -> Result<(), Broken> {
+        self.cells_table = self.batch.columns.find_table(measurement);
+        let mut fields = Fields { column_next: 0, unordered: false };
+        loop {
+            let key_at = scan.at;
+            let name = NAME.read(scan);
+            if !scan.take(b'=') {
+                return Err(Broken);
+            }
+            let value_at = scan.at;
+            let (value, fault) = field_value(scan)?;
+            self.templates.note(value_at..scan.at, SlotKind::Field);
+            self.field(&mut fields, key_at, name, value, fault);
+            if !scan.take(b',') {
+                break;
+            }
+        }
+        self.fields_refused |= self.cells.len() > self.batch.limits.fields_max;
+        if is_unquoted_end(scan.bytes(), scan.at) { Ok(()) } else { Err(Broken) }
+    }
+
+    /// Notes one field, or its fault. A faulty one counts too: its key is a duplicate of later ones.
+    fn field(
+        &mut self,
+        fields: &mut Fields,
+        key_at: usize,
+        name: Cow<'a, str>,
+        value: Value<'a>,
+        fault: Option<FaultCode>,
+    ) {
+        let column = self.find_column(fields.column_next, &name);
+        let was_unordered = fields.unordered;
+        fields.unordered |= column == UNKNOWN_COLUMN || column < fields.column_next;
+        if column != UNKNOWN_COLUMN {
+            fields.column_next = column + 1;
+        }
+        if fields.unordered && self.is_duplicate(was_unordered, name.clone()) {
+            self.faults.push(key_at, FaultCode::DuplicateKey, self.received, &["fields", &name]);
+            return;
+        }
+        if name.is_empty() {
+            self.faults.push(key_at, FaultCode::StringTooShort, self.received, &["fields", &name]);
+        }
+        if let Some(code) = fault {
+            self.faults.push(key_at, code, self.received, &["fields", &name]);
+        }
+        self.cells.push(Cell { name, column, value });
+    }
+
+    #[inline]
+    fn find_column(&self, expected: u32, name: &str) -> u32 {
+        let Some(table) = self.cells_table else { return UNKNOWN_COLUMN };
+        if self.batch.columns.is_named(table, expected, name) {
+            return expected;
+        }
+        self.batch.columns.find_column(table, name)
+    }
+
+    /// Tells whether a field of this name came before; `self.keys` holds those of `self.cells` if
+    /// `keys_known`.
+    #[cold]
+    fn is_duplicate(&mut self, keys_known: bool, name: Cow<'a, str>) -> bool {
+        if !keys_known {
+            self.keys.clear();
+            for cell in &self.cells {
+                self.keys.insert(cell.name.clone());
+            }
+        }
+        !self.keys.insert(name)
+    }
+}
+
+/// A field value, or anything in its stead and the fault.
+#[inline]
+fn field_value<'a>(scan: &mut Scanner<'a>) -> Result<(Value<'a>, Option<FaultCode>), Broken> {
+    if scan.peek() == b'"' {
+        return Ok((Value::Text(string(scan).ok_or(Broken)?), None));
+    }
+    let mut after = *scan;
+    if let Ok(value) = after.double()
+        && is_unquoted_end(after.bytes(), after.at)
+        && value.is_finite()
+    {
+        scan.at = after.at;
+        return Ok((Value::Float(value), None));
+    }
+    Ok(other_value(unquoted(scan)))
+}
+
+/// A value that is not written as JSON writes numbers.
+fn other_value<'a>(text: &str) -> (Value<'a>, Option<FaultCode>) {
+    if let Some(value) = boolean(text) {
+        return (Value::Bool(value), None);
+    }
+    let value = match text.as_bytes() {
+        [b'-', .., b'u'] => Err(FaultCode::IntParsing),
+        [digits @ .., b'i' | b'u'] => whole(digits),
+        _ => decimal(text),
+    };
+    match value {
+        Ok(value) => (Value::Float(value), None),
+        Err(code) => (Value::Bool(false), Some(code)),
+    }
+}
+
+/// An integer, which is stored as the nearest double as all numbers are.
+#[expect(clippy::cast_precision_loss, reason = "integers are stored as the nearest double")]
+fn whole(digits: &[u8]) -> Result<f64, FaultCode> {
+    match integer(digits) {
+        Ok((value, length)) if length == digits.len() => Ok(value as f64),
+        Err(Invalid::Size) => Err(FaultCode::IntParsingSize),
+        Ok(_) | Err(Invalid::Syntax) => Err(FaultCode::IntParsing),
+    }
+}
+
+/// A number with a sign, a point or zeros where JSON has none.
+fn decimal(text: &str) -> Result<f64, FaultCode> {
+    let is_number =
+        text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
+    let value: Option<f64> = if is_number { text.parse().ok() } else { None };
+    match value {
+        None => Err(FaultCode::FieldValueType),
+        Some(value) if value.is_infinite() => Err(FaultCode::FiniteNumber),
+        Some(value) => Ok(value),
+    }
+}

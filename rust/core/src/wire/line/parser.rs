@@ -1,0 +1,124 @@
+//! State of one parse of lines.
+
+use std::borrow::Cow;
+
+use crate::model::limits::WriteLimits;
+use crate::model::raw_keys::RawKeyCache;
+use crate::model::time::SECOND_NS;
+use crate::wire::builder::BatchBuilder;
+use crate::wire::faults::Faults;
+use crate::wire::key_set::KeySet;
+use crate::wire::template::Templates;
+use crate::wire::template::line::Kind;
+use crate::wire::value::Cell;
+
+/// First byte of every raw key of a series in line protocol.
+const RAW_KEY_FORMAT: u8 = b'l';
+
+/// Unit of the times of lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precision {
+    /// `ns`
+    Nanoseconds,
+    /// `us`
+    Microseconds,
+    /// `ms`
+    Milliseconds,
+    /// `s`
+    Seconds,
+}
+
+impl Precision {
+    /// The precision of this name.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "ns" => Some(Self::Nanoseconds),
+            "us" => Some(Self::Microseconds),
+            "ms" => Some(Self::Milliseconds),
+            "s" => Some(Self::Seconds),
+            _ => None,
+        }
+    }
+
+    /// Nanoseconds of one unit.
+    #[must_use]
+    pub const fn unit_ns(self) -> i64 {
+        match self {
+            Self::Nanoseconds => 1,
+            Self::Microseconds => 1_000,
+            Self::Milliseconds => 1_000_000,
+            Self::Seconds => SECOND_NS,
+        }
+    }
+}
+
+/// The rest of a line is no line protocol.
+pub(super) struct Broken;
+
+/// The parts of a record that come before its fields and after them.
+pub(super) struct Parts<'a> {
+    pub(super) measurement: Cow<'a, str>,
+    /// The bytes of its tags, from the comma before them to the space after them.
+    pub(super) tags: &'a str,
+    /// `None` where the time is none.
+    pub(super) time_ns: Option<i64>,
+}
+
+/// State of a body that is being read; `'a` is the body, `'c` the caller's knowledge.
+pub(super) struct Parser<'a, 'c> {
+    pub(super) text: &'a str,
+    pub(super) unit_ns: i64,
+    /// Time of the lines that have none.
+    pub(super) default_ns: i64,
+    pub(super) batch: BatchBuilder<'c>,
+    /// Fields of the current record, and the table that their columns refer to.
+    pub(super) cells: Vec<Cell<'a>>,
+    pub(super) cells_table: Option<u32>,
+    /// Keys of the fields or tags that are being read, once one may have come before.
+    pub(super) keys: KeySet<'a>,
+    pub(super) templates: Templates<'a, Kind>,
+    pub(super) faults: Faults,
+    /// Tells whether the content of some record's tags refuses the batch.
+    pub(super) tags_refused: bool,
+    /// Tells whether some record has too many fields.
+    pub(super) fields_refused: bool,
+    /// Number of records so far.
+    pub(super) received: usize,
+}
+
+impl<'a, 'c> Parser<'a, 'c> {
+    pub(super) fn new(
+        text: &'a str,
+        precision: Precision,
+        raw_keys: &'c RawKeyCache,
+        limits: &'c WriteLimits,
+        tenant_key: &'c str,
+        ingest_ns: i64,
+    ) -> Self {
+        let unit_ns = precision.unit_ns();
+        Self {
+            text,
+            unit_ns,
+            default_ns: ingest_ns.saturating_sub(ingest_ns.rem_euclid(unit_ns)),
+            batch: BatchBuilder::new(RAW_KEY_FORMAT, raw_keys, limits, tenant_key, ingest_ns),
+            cells: Vec::new(),
+            cells_table: None,
+            keys: KeySet::default(),
+            templates: Templates::default(),
+            faults: Faults::default(),
+            tags_refused: false,
+            fields_refused: false,
+            received: 0,
+        }
+    }
+
+    /// Tells whether nothing refuses the batch so far, so that records must be kept.
+    #[inline]
+    pub(super) fn is_sound(&self) -> bool {
+        self.faults.are_none()
+            && !self.tags_refused
+            && !self.fields_refused
+            && self.received < self.batch.limits.batch_records_max
+    }
+}

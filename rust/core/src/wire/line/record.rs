@@ -1,0 +1,110 @@
+//! One record: a line.
+
+use super::parser::{Broken, Parser, Parts};
+use crate::model::fault::FaultCode;
+use crate::wire::columns::Row;
+use crate::wire::rules::is_rejected;
+use crate::wire::template::SlotKind;
+use crate::wire::tokens::json::Scanner;
+use crate::wire::tokens::line::{
+    Invalid, MEASUREMENT, integer, is_end, line_length, skip_spaces, tags_length, unquoted,
+};
+
+impl<'a> Parser<'a, '_> {
+    /// Reads the record that begins here, and accepts or rejects it unless something is wrong with
+    /// the batch; the offset of the end of its line.
+    pub(super) fn record(&mut self, mut scan: Scanner<'a>) -> usize {
+        let start = scan.at;
+        self.cells.clear();
+        self.templates.begin_record();
+        if let Ok(parts) = self.parts(&mut scan) {
+            if self.end_record(&parts) {
+                let Self { text, templates, batch, cells, .. } = self;
+                templates.learn(text, (start, scan.at), &parts.measurement, batch, cells);
+            }
+        } else {
+            self.faults.push(scan.at, FaultCode::LineInvalid, self.received, &[]);
+            scan.at += line_length(scan.rest());
+        }
+        self.faults.end_record();
+        scan.at
+    }
+
+    fn parts(&mut self, scan: &mut Scanner<'a>) -> Result<Parts<'a>, Broken> {
+        let start = scan.at;
+        let measurement = MEASUREMENT.read(scan);
+        if measurement.is_empty() {
+            self.faults.push(start, FaultCode::StringTooShort, self.received, &["measurement"]);
+        }
+        let tags_start = scan.at;
+        scan.at += tags_length(scan.rest()).unwrap_or_else(|| rest_length(*scan));
+        let tags = scan.text.get(tags_start..scan.at).unwrap_or_default();
+        self.templates.note(tags_start..scan.at, SlotKind::Tags);
+        skip_spaces(scan);
+        if !is_end(scan.bytes(), scan.at) {
+            self.fields(scan, &measurement)?;
+        }
+        skip_spaces(scan);
+        let time_ns = if is_end(scan.bytes(), scan.at) {
+            Some(self.default_ns)
+        } else {
+            let time_ns = self.time(scan);
+            skip_spaces(scan);
+            if !is_end(scan.bytes(), scan.at) {
+                return Err(Broken);
+            }
+            time_ns
+        };
+        Ok(Parts { measurement, tags, time_ns })
+    }
+
+    /// The time that begins here, nanoseconds since 1970; `None` and a fault where it is none.
+    fn time(&mut self, scan: &mut Scanner<'a>) -> Option<i64> {
+        let start = scan.at;
+        let text = unquoted(scan);
+        let fault = match integer(text.as_bytes()) {
+            Ok((time, length)) if length == text.len() => {
+                self.templates.note(start..scan.at, SlotKind::Time);
+                return Some(time.saturating_mul(self.unit_ns));
+            }
+            Err(Invalid::Size) => FaultCode::IntParsingSize,
+            Ok(_) | Err(Invalid::Syntax) => FaultCode::IntParsing,
+        };
+        self.faults.push(start, fault, self.received, &["time"]);
+        None
+    }
+
+    /// Decides on a record that is read, and tells whether it is accepted.
+    fn end_record(&mut self, parts: &Parts<'a>) -> bool {
+        self.faults.next_pass();
+        let rejected = is_rejected(!self.cells.is_empty(), parts.time_ns);
+        let series = self.series_of(parts, !rejected);
+        if !self.is_sound() {
+            return false;
+        }
+        let record = u32::try_from(self.received).expect("bounded by the records of a batch");
+        let columns = &mut self.batch.columns;
+        match (parts.time_ns, series) {
+            (Some(sent_ns), Some(series)) if !rejected => {
+                let time_ns = columns.clamp(sent_ns);
+                let (measurement, cells_table) = (&*parts.measurement, self.cells_table);
+                columns.accept(
+                    &Row { record, measurement, series, time_ns, cells_table },
+                    &mut self.cells,
+                );
+                true
+            }
+            _ => {
+                columns.batch().rejected_indices.push(record);
+                false
+            }
+        }
+    }
+}
+
+/// Length of the rest of a line, without what ends it.
+fn rest_length(scan: Scanner<'_>) -> usize {
+    let length = line_length(scan.rest());
+    let has_return = length > 0 && is_end(scan.rest(), length - 1);
+    length - usize::from(has_return)
+}

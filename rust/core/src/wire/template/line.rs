@@ -1,0 +1,158 @@
+//! Record templates of line protocol.
+//!
+//! A match means what the rules would give: the text around the values is the same, each value is
+//! followed by what ends it, and the line ends after the last.
+
+use super::{Match, Part, Template, Templates};
+use crate::wire::builder::BatchBuilder;
+use crate::wire::rules::{Tags, is_stored, series_name};
+use crate::wire::series::{SeriesFinder, Unknown};
+use crate::wire::tokens::json::Scanner;
+use crate::wire::tokens::line::{boolean, integer, is_end, string, tag, tags_length, unquoted};
+use crate::wire::value::{Cell, RowValues, Value};
+
+/// Kind of a value that is no double as JSON writes it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// An integer; the `i` or `u` that ends it is text of the template.
+    Signed,
+    Unsigned,
+    /// `true` or `false`, as [`boolean`] reads them.
+    Bool,
+    Text,
+}
+
+impl<'a> Templates<'a, Kind> {
+    /// Accepts the record that begins here into `batch` if it matches a template; the offset of the
+    /// end of its line. Times are in units of `unit_ns`.
+    #[inline]
+    pub(crate) fn accept(
+        &mut self,
+        scan: Scanner<'a>,
+        batch: &mut BatchBuilder<'_>,
+        unit_ns: i64,
+    ) -> Option<usize> {
+        let BatchBuilder { limits, tenant_key, columns, series } = batch;
+        let (template, values, found) = self.find(|template, values| {
+            let measurement = columns.measurement(template.table)?;
+            read(scan, template, (measurement, series), unit_ns, values)
+        })?;
+        let series = match found.series {
+            Ok(series) => series,
+            Err(unknown) => {
+                let tags = scan.text.get(found.tags)?;
+                let measurement = columns.measurement(template.table)?;
+                let name = series_name(measurement, all_tags(tags)?, tenant_key, limits)?;
+                series.add(name, unknown, measurement, tags.as_bytes())
+            }
+        };
+        let time_ns = columns.clamp(found.sent_ns);
+        columns.accept_known(template.table, series, time_ns, &template.columns, values);
+        Some(found.end)
+    }
+
+    /// Learns the template of the record from `start` to `end`, which was just accepted.
+    pub(crate) fn learn(
+        &mut self,
+        text: &str,
+        (start, end): (usize, usize),
+        measurement: &str,
+        batch: &BatchBuilder<'_>,
+        cells: &[Cell<'_>],
+    ) {
+        let record = text.as_bytes().get(start..end).unwrap_or_default();
+        self.learn_from((record, start), measurement, batch, cells, |slot, cell| {
+            let part = match cell.value {
+                Value::Bool(_) => Part::Other(Kind::Bool),
+                Value::Text(_) => Part::Other(Kind::Text),
+                Value::Float(_) => match record.get(slot.end - 1)? {
+                    b'i' => return Some((slot.start..slot.end - 1, Part::Other(Kind::Signed))),
+                    b'u' => return Some((slot.start..slot.end - 1, Part::Other(Kind::Unsigned))),
+                    _ => Part::Double,
+                },
+            };
+            Some((slot, part))
+        });
+    }
+}
+
+/// Reads the record if it matches `template` and would be accepted.
+fn read<'a>(
+    mut scan: Scanner<'a>,
+    template: &Template<Kind>,
+    (measurement, series): (&str, &mut SeriesFinder<'_>),
+    unit_ns: i64,
+    values: &mut RowValues<'a>,
+) -> Option<Match> {
+    let mut found = Match { series: Ok(0), tags: 0..0, sent_ns: 0, end: 0 };
+    values.clear();
+    for (text, part) in &template.parts {
+        scan.at += text.length_in(scan.rest())?;
+        match part {
+            Part::Double => {
+                values.doubles.push(scan.double().ok().filter(|value| value.is_finite())?);
+            }
+            Part::Other(kind) => values.others.push(other_value(&mut scan, *kind)?),
+            Part::Time => {
+                let (time, length) = integer(scan.rest()).ok()?;
+                found.sent_ns = time.saturating_mul(unit_ns);
+                if !is_stored(found.sent_ns) {
+                    return None;
+                }
+                scan.at += length;
+            }
+            Part::Tags => {
+                let length;
+                (found.series, length) =
+                    match series.find_next(&template.raw_key_start, scan.rest()) {
+                        Some((series, length)) => (Ok(series), length),
+                        None => find_tags(scan, measurement, series)?,
+                    };
+                found.tags = scan.at..scan.at + length;
+                scan.at += length;
+            }
+        }
+    }
+    found.end = scan.at + template.last.length_in(scan.rest())?;
+    is_end(scan.bytes(), found.end).then_some(found)
+}
+
+/// The series of the tags that begin here, unless the name of the measurement goes on, and their
+/// length.
+fn find_tags(
+    scan: Scanner<'_>,
+    measurement: &str,
+    series: &mut SeriesFinder<'_>,
+) -> Option<(Result<u32, Unknown>, usize)> {
+    let length = tags_length(scan.rest()).filter(|_| matches!(scan.peek(), b',' | b' '))?;
+    Some((series.find(measurement, scan.rest().get(..length)?), length))
+}
+
+/// Keys and values of `tags`, if the syntax is right. The same key may come twice.
+fn all_tags(tags: &str) -> Option<Tags<'_>> {
+    let mut scan = Scanner::new(tags, 0);
+    let mut pairs = Vec::new();
+    while scan.take(b',') {
+        pairs.push(tag(&mut scan)?);
+    }
+    Some(pairs)
+}
+
+#[inline]
+fn other_value<'a>(scan: &mut Scanner<'a>, kind: Kind) -> Option<Value<'a>> {
+    match kind {
+        Kind::Unsigned if scan.peek() == b'-' => None,
+        Kind::Signed | Kind::Unsigned => {
+            let (value, length) = integer(scan.rest()).ok()?;
+            scan.at += length;
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "numbers are stored as the nearest double"
+            )]
+            Some(Value::Float(value as f64))
+        }
+        Kind::Bool => boolean(unquoted(scan)).map(Value::Bool),
+        Kind::Text if scan.peek() == b'"' => string(scan).map(Value::Text),
+        Kind::Text => None,
+    }
+}

@@ -1,0 +1,7 @@
+//! Tokens of `InfluxDB`'s line protocol: names and tags with backslashes, values, and ends of lines.
+
+mod text;
+mod value;
+
+pub(crate) use text::{MEASUREMENT, NAME, is_end, line_length, skip_spaces, tag, tags_length};
+pub(crate) use value::{Invalid, boolean, integer, is_unquoted_end, string, unquoted};

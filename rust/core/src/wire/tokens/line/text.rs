@@ -1,0 +1,175 @@
+//! Texts without quotes, in which a backslash takes its meaning from the byte after it.
+
+use std::borrow::Cow;
+
+use crate::model::swar::equal_bytes;
+use crate::wire::tokens::json::Scanner;
+
+/// A kind of text: the bytes that end it, and those that a backslash before them makes plain. Before
+/// any other byte a backslash is one itself.
+#[derive(Clone, Copy)]
+pub(crate) struct Text {
+    ends: &'static [u8],
+    escaped: &'static [u8],
+}
+
+/// The name of a measurement.
+pub(crate) const MEASUREMENT: Text = Text { ends: b", ", escaped: b", \\" };
+/// The key of a tag or of a field. A comma or a space that ends it leaves it without a value.
+pub(crate) const NAME: Text = Text { ends: b"=, ", escaped: b",= \\" };
+/// The value of a tag.
+const TAG_VALUE: Text = Text { ends: b", ", escaped: b",= \\" };
+
+impl Text {
+    /// The text that begins here, which may be empty.
+    pub(crate) fn read<'a>(self, scan: &mut Scanner<'a>) -> Cow<'a, str> {
+        let (bytes, start) = (scan.bytes(), scan.at);
+        let mut has_escapes = false;
+        while !is_end(bytes, scan.at) {
+            match bytes.get(scan.at) {
+                Some(byte) if self.ends.contains(byte) => break,
+                Some(b'\\') => {
+                    has_escapes = true;
+                    scan.at += escape_length(bytes, scan.at);
+                }
+                _ => scan.at += 1,
+            }
+        }
+        // Both are offsets of ASCII bytes or of the end.
+        let raw = scan.text.get(start..scan.at).unwrap_or_default();
+        if has_escapes { self.unescaped(raw).into() } else { raw.into() }
+    }
+
+    fn unescaped(self, raw: &str) -> String {
+        let mut out = String::with_capacity(raw.len());
+        let mut rest = raw;
+        while let Some((before, after)) = rest.split_once('\\') {
+            out.push_str(before);
+            match after.as_bytes().first() {
+                Some(byte) if self.escaped.contains(byte) => {
+                    out.push(char::from(*byte));
+                    rest = after.get(1..).unwrap_or_default();
+                }
+                _ => {
+                    out.push('\\');
+                    rest = after;
+                }
+            }
+        }
+        out.push_str(rest);
+        out
+    }
+}
+
+/// The key and the value of the tag that begins here; `None` where it is none.
+pub(crate) fn tag<'a>(scan: &mut Scanner<'a>) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+    let key = NAME.read(scan);
+    scan.take(b'=').then(|| (key, TAG_VALUE.read(scan)))
+}
+
+/// Length of the backslash at `at` and of the byte whose meaning it may change. The byte may begin a
+/// longer character, whose other bytes mean nothing by themselves.
+fn escape_length(bytes: &[u8], at: usize) -> usize {
+    match bytes.get(at + 1) {
+        Some(byte) if byte.is_ascii() && !is_end(bytes, at + 1) => 2,
+        _ => 1,
+    }
+}
+
+/// Tells whether a line ends at this offset: before a line feed, with a carriage return before it or
+/// not, or at the end of the body.
+#[inline]
+pub(crate) fn is_end(bytes: &[u8], at: usize) -> bool {
+    match bytes.get(at) {
+        None | Some(b'\n') => true,
+        Some(b'\r') => matches!(bytes.get(at + 1), None | Some(b'\n')),
+        Some(_) => false,
+    }
+}
+
+/// Length of the rest of a line, without its line feed.
+pub(crate) fn line_length(rest: &[u8]) -> usize {
+    rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len())
+}
+
+#[inline]
+pub(crate) fn skip_spaces(scan: &mut Scanner<'_>) {
+    while scan.peek() == b' ' {
+        scan.at += 1;
+    }
+}
+
+/// Length of the tags at the start of `rest`, up to and with the space that ends them; `None` where
+/// the line ends first. With their space, no tags are the beginning of others.
+#[inline]
+pub(crate) fn tags_length(rest: &[u8]) -> Option<usize> {
+    for (at, chunk) in rest.as_chunks::<8>().0.iter().enumerate() {
+        let word = u64::from_le_bytes(*chunk);
+        let others = equal_bytes(word, b'\\') | equal_bytes(word, b'\n');
+        let found = equal_bytes(word, b' ');
+        if others != 0 {
+            break;
+        }
+        if found != 0 {
+            return Some(at * 8 + (found.trailing_zeros() / 8) as usize + 1);
+        }
+    }
+    any_tags_length(rest)
+}
+
+fn any_tags_length(rest: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    while !is_end(rest, at) {
+        match rest.get(at)? {
+            b' ' => return Some(at + 1),
+            b'\\' => at += escape_length(rest, at),
+            _ => at += 1,
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The text at the start of `line`, and the rest.
+    fn read(kind: Text, line: &str) -> (String, &str) {
+        let mut scan = Scanner::new(line, 0);
+        let text = kind.read(&mut scan).into_owned();
+        (text, &line[scan.at..])
+    }
+
+    #[test]
+    fn backslashes_as_published() {
+        let cases = [
+            (MEASUREMENT, r"a\ b\,c\=d\\e\f g", r"a b,c\=d\e\f", " g"),
+            (NAME, r"a\ b\,c\=d\\e\f=g", r"a b,c=d\e\f", "=g"),
+            (TAG_VALUE, r"a\ b\,c\=d\\e\f=g,h", r"a b,c=d\e\f=g", ",h"),
+            (TAG_VALUE, r"a\\ b", r"a\", " b"),
+            (TAG_VALUE, r"a\\\ b c", r"a\ b", " c"),
+            (TAG_VALUE, "\\é\\", "\\é\\", ""),
+            (TAG_VALUE, "a\\\r\nb", "a\\", "\r\nb"),
+            (TAG_VALUE, "a\rb\n", "a\rb", "\n"),
+            (NAME, "", "", ""),
+        ];
+        for (kind, line, text, rest) in cases {
+            assert_eq!(read(kind, line), (text.to_owned(), rest), "{line}");
+        }
+    }
+
+    #[test]
+    fn tags_end_with_the_first_space_that_is_none_of_theirs() {
+        for tags in
+            [" ", ",a=b ", r",a=b\ c\\ ", r",entity_id=link-1,site=x\,y ", ",é=日本語日本語 "]
+        {
+            for rest in ["", "f=1", " f=1\n", r"\ "] {
+                let line = format!("{tags}{rest}");
+                assert_eq!(tags_length(line.as_bytes()), Some(tags.len()), "{line}");
+            }
+        }
+        for line in ["", ",a=b", ",a=b\n f=1", ",a=b\r\n f=1", r",a=b\ c", ",entity_id=link-1\n "] {
+            assert_eq!(tags_length(line.as_bytes()), None, "{line}");
+        }
+    }
+}
