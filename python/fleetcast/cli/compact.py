@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from fleetcast.cli.common import Run, table, with_run
+from fleetcast.cli.progress import progress
+from fleetcast.engine import peek
+from fleetcast.errors import StoreError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fleetcast.engine import Compacted, Plane
 
 _PATIENCE_SECONDS = 60.0
@@ -26,15 +32,23 @@ def compact(run: Run, names: tuple[str, ...]) -> int:
     """
     rows: list[dict[str, object]] = []
     with run.opened() as installation:
-        everyone = installation.tenants.all()
-        for tenant in [installation.tenants.get(name) for name in names] or everyone:
-            plane = installation.engine.plane(tenant.account_id, tenant.name)
-            done = _patiently(plane)
-            row: dict[str, object] = {"tenant": tenant.name, "busy": done is None}
-            for name in ("blocks", "merged", "expired", "bytes_written"):
-                row[name] = None if done is None else getattr(done, name)
-            rows.append(row)
-            installation.engine.release(tenant.account_id)
+        engine = installation.engine
+        tenants = installation.tenants
+        chosen = [tenants.get(name) for name in names] or tenants.all()
+        folders = {tenant.name: engine.folder(tenant.account_id) for tenant in chosen}
+        logs = {name: _log_bytes(folder) for name, folder in folders.items()}
+        with progress("compacting", sum(logs.values())) as bar:
+            for tenant in chosen:
+                plane = engine.plane(tenant.account_id, tenant.name)
+                before, folder = logs[tenant.name], folders[tenant.name]
+                done = bar.step(
+                    partial(_patiently, plane), before, partial(_compacted, before, folder)
+                )
+                row: dict[str, object] = {"tenant": tenant.name, "busy": done is None}
+                for name in ("blocks", "merged", "expired", "bytes_written"):
+                    row[name] = None if done is None else getattr(done, name)
+                rows.append(row)
+                engine.release(tenant.account_id)
     header = ("tenant", "busy", "blocks", "merged", "expired", "bytes_written")
     cells = [[row[name] for name in header] for row in rows]
     run.answer({"tenants": rows}, table(header, cells))
@@ -49,3 +63,15 @@ def _patiently(plane: Plane) -> Compacted | None:
         if done is not None or time.monotonic() >= until:
             return done
         time.sleep(_RETRY_SECONDS)
+
+
+def _log_bytes(folder: Path) -> int:
+    """Bytes that are not in segments yet; 0 where the store does not say, as opening it will."""
+    try:
+        return peek(folder).log_bytes
+    except StoreError:
+        return 0
+
+
+def _compacted(before: int, folder: Path) -> int:
+    return before - _log_bytes(folder)

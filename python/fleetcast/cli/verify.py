@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
 
 from fleetcast.cli.common import Run, table, with_run
+from fleetcast.cli.progress import progress
 from fleetcast.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _COUNTS = ("blocks", "segments", "rows", "values")
 
@@ -23,18 +32,45 @@ def verify(run: Run, names: tuple[str, ...]) -> int:
     cells: list[list[object]] = []
     damaged: list[str] = []
     with run.opened() as installation:
-        everyone = installation.tenants.all()
-        for tenant in [installation.tenants.get(name) for name in names] or everyone:
-            counts: dict[str, int | None] = dict.fromkeys(_COUNTS)
-            try:
-                found = installation.engine.verify(tenant.account_id)
-                counts = {name: getattr(found, name) for name in _COUNTS}
-                damages = found.damages
-            except StoreError as error:
-                damages = [str(error)]
-            damaged += [f"{tenant.name}: {damage}" for damage in damages]
-            rows.append({"tenant": tenant.name, **counts, "damages": damages})
-            cells.append([tenant.name, *counts.values(), len(damages)])
+        engine = installation.engine
+        tenants = installation.tenants
+        chosen = [tenants.get(name) for name in names] or tenants.all()
+        sizes = {tenant.name: _size(engine.folder(tenant.account_id)) for tenant in chosen}
+        with progress("verifying", sum(sizes.values())) as bar:
+            for tenant in chosen:
+                counts: dict[str, int | None] = dict.fromkeys(_COUNTS)
+                try:
+                    work = partial(engine.verify, tenant.account_id)
+                    found = bar.step(work, sizes[tenant.name], _reads())
+                    counts = {name: getattr(found, name) for name in _COUNTS}
+                    damages = found.damages
+                except StoreError as error:
+                    damages = [str(error)]
+                damaged += [f"{tenant.name}: {damage}" for damage in damages]
+                rows.append({"tenant": tenant.name, **counts, "damages": damages})
+                cells.append([tenant.name, *counts.values(), len(damages)])
     text = "\n".join([table(("tenant", *_COUNTS, "damages"), cells), *damaged])
     run.answer({"ok": not damaged, "tenants": rows}, text)
     return 1 if damaged else 0
+
+
+def _size(folder: Path) -> int:
+    """Bytes of the segments, nearly all that a look goes through."""
+    size = 0
+    for path in folder.glob("segments/*"):
+        with suppress(FileNotFoundError):  # compaction goes on
+            size += path.stat().st_size
+    return size
+
+
+def _reads() -> Callable[[], int]:
+    """Counts the bytes that this process reads from now on; 0 where the system does not say."""
+    start = _bytes_read()
+    return lambda: _bytes_read() - start
+
+
+def _bytes_read() -> int:
+    try:
+        return int(Path("/proc/self/io").read_text().split()[1])
+    except OSError:
+        return 0
