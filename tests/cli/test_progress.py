@@ -9,6 +9,7 @@ import threading
 
 import pytest
 
+from fleetcast.cli.main import run
 from fleetcast.cli.progress import Progress
 from tests.waiting import PATIENCE_SECONDS
 
@@ -45,7 +46,7 @@ def on_terminal(*arguments):
 
 
 @pytest.mark.usefixtures("filled")
-def test_a_terminal_shows_a_bar(capfd, call):
+def test_a_terminal_shows_a_bar(capsys):
     out, shown = on_terminal("compact", "--json")
     assert [row["busy"] for row in json.loads(out)["tenants"]] == [False, False]
     assert "compacting" in shown
@@ -54,10 +55,9 @@ def test_a_terminal_shows_a_bar(capfd, call):
     assert [row["rows"] for row in json.loads(out)["tenants"]] == [1440, 0]
     assert "verifying" in shown
     assert "100%" in shown
-    capfd.readouterr()
-    call("verify")
-    call("compact")
-    assert capfd.readouterr().err == ""
+    capsys.readouterr()
+    assert run(["verify"]) == run(["compact"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_a_bar_follows_the_work_and_ends_full():

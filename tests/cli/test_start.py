@@ -23,6 +23,7 @@ CONTROL = [
     ["config", "check"],
     ["stats"],
     ["status"],
+    ["completion", "fish"],
     ["compact"],
     ["verify"],
 ]

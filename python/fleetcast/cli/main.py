@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # listed, so that no command waits for the libraries of another.
 _COMMANDS = {
     "compact": ("compact", "compact"),
+    "completion": ("completion", "completion"),
     "config": ("settings", "config"),
     "demo": ("demo.command", "demo"),
     "doctor": ("doctor", "doctor"),
