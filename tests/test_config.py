@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fleetcast import engine
 from fleetcast.config import (
     SETTINGS_FILE,
     Override,
@@ -170,3 +171,10 @@ def test_the_manual_has_every_setting_with_its_default():
             when = "at the next start" if item.metadata["cold"] else "at once"
             expected.append((f"{section.name}.{item.name}", shown, when))
     assert rows == expected
+
+
+def test_the_readme_names_the_rate_limit_its_exemption_and_the_measurements():  # N8
+    readme = (Path(__file__).parents[1] / "README.md").read_text()
+    assert f"{Settings().limits.requests_per_minute} requests a minute" in readme
+    assert "limits.exempt" in readme
+    assert [name for name in engine.MEASUREMENTS if f"`{name}`" not in readme] == []
