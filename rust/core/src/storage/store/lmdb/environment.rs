@@ -1,5 +1,6 @@
 //! An LMDB environment that grows by itself, never survives a fork, and frees stale readers.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{PoisonError, RwLock};
@@ -31,6 +32,9 @@ const CHECKS_MAX: u32 = 16;
 
 pub(super) struct Environment {
     env: Env<WithoutTls>,
+    /// The data file, to ask for its length.
+    file: File,
+    page_bytes: usize,
     /// Closed after `env`, never before: the system drops every lock a process has on a file as
     /// soon as it closes any descriptor of it, and with its locks this process would pass for dead.
     commits: CommitMarks,
@@ -64,8 +68,11 @@ impl Environment {
         let env = unsafe { options.flags(EnvFlags::NO_SUB_DIR).open(path) };
         let env = env.map_err(|error| open_error(path, error))?;
         let lock_file = open_lock_file(path)?;
+        let file = env.try_clone_inner_file().map_err(|error| open_error(path, error))?;
         let opened = Self {
+            page_bytes: env.unnamed_database_stat().page_size as usize,
             env,
+            file,
             commits: CommitMarks::on(lock_file),
             path: path.to_owned(),
             resize_gate: RwLock::new(()),
@@ -99,24 +106,21 @@ impl Environment {
     fn make_safe(&self) -> Result<()> {
         let failed = |error| open_error(&self.path, error);
         let io_failed = |error| Error::io("make sure of", &self.path, error);
-        let page_bytes = self.env.unnamed_database_stat().page_size as usize;
-        let file = self.env.try_clone_inner_file().map_err(failed)?;
-        file.sync_data().map_err(io_failed)?;
-        let bytes_needed = || (self.env.info().last_page_number as u64 + 1) * page_bytes as u64;
-        let length = || Ok(file.metadata().map_err(io_failed)?.len());
+        self.file.sync_data().map_err(io_failed)?;
+        let length = || Ok(self.file.metadata().map_err(io_failed)?.len());
         let bytes_max = length()?.saturating_mul(2).saturating_add(MAP_BYTES_MIN as u64);
-        if bytes_needed() > bytes_max {
+        if self.bytes_needed() > bytes_max {
             return Err(Error::Corrupt { what: "the store's database" });
         }
-        let last_page_max = bytes_max / page_bytes as u64;
+        let last_page_max = bytes_max / self.page_bytes as u64;
         // The snapshot keeps its pages from being written over, so no writer has to wait for this.
-        let check = |txn: &RoTxn<'_, WithoutTls>| {
-            let transaction = txn.id() as u64;
-            Ok(check::check(&file, page_bytes, transaction, last_page_max)?)
+        let check = || {
+            let txn = self.snapshot()?;
+            Ok(check::check(&self.file, self.page_bytes, txn.id() as u64, last_page_max)?)
         };
         let mut outcome = Err(Error::Stale);
         for _ in 0..CHECKS_MAX {
-            outcome = self.read("check the store", check);
+            outcome = self.retrying("check the store", check);
             if !matches!(outcome, Err(Error::Stale)) {
                 break;
             }
@@ -126,15 +130,31 @@ impl Environment {
             outcome => outcome?,
         }
         // Not before: others who have mapped a file that was cut short tell so by its length.
-        if length()? < bytes_needed() {
+        if length()? < self.bytes_needed() {
             // Only a writer makes the file longer, so nobody does while this transaction lives.
             let _txn = self.env.write_txn().map_err(failed)?;
-            let bytes = bytes_needed();
+            let bytes = self.bytes_needed();
             if length()? < bytes {
-                file.set_len(bytes).map_err(io_failed)?;
+                self.file.set_len(bytes).map_err(io_failed)?;
             }
         }
         Ok(())
+    }
+
+    /// Length of the file as its own head has it.
+    fn bytes_needed(&self) -> u64 {
+        (self.env.info().last_page_number as u64 + 1) * self.page_bytes as u64
+    }
+
+    /// Finds a file that was cut short since it was mapped, after a transaction has begun and
+    /// before it follows its pages: what it last saw of the file may be shorter than what is left.
+    ///
+    /// # Errors
+    /// [`TxnError::Short`] also where LMDB left free pages at the end unwritten.
+    fn check_length(&self) -> TxnResult<()> {
+        // Before the length: writers make the file longer before they change its head.
+        let bytes_needed = self.bytes_needed();
+        if self.file.metadata()?.len() < bytes_needed { Err(TxnError::Short) } else { Ok(()) }
     }
 
     /// True where nothing was ever committed.
@@ -178,7 +198,11 @@ impl Environment {
         what: &'static str,
         work: impl Fn(&RoTxn<'_, WithoutTls>) -> TxnResult<R>,
     ) -> Result<R> {
-        self.retrying(what, || work(&self.read_txn()?))
+        self.retrying(what, || {
+            let txn = self.snapshot()?;
+            self.check_length()?;
+            work(&txn)
+        })
     }
 
     /// A snapshot of the last commit, also of one whose process was killed before LMDB published
@@ -186,7 +210,7 @@ impl Environment {
     ///
     /// LMDB writes its head page, then the number of the transaction that readers begin with. A
     /// commit cut off in between would be absent from every read until somebody's next write.
-    fn read_txn(&self) -> TxnResult<RoTxn<'_, WithoutTls>> {
+    fn snapshot(&self) -> TxnResult<RoTxn<'_, WithoutTls>> {
         let newest = || self.env.info().last_txn_id;
         let txn = self.env.read_txn()?;
         let written = newest();
@@ -203,7 +227,7 @@ impl Environment {
         drop(txn);
         // Its pages were synced before its head page; the head page perhaps was not, and a power
         // cut must not take back what reads have shown.
-        self.env.try_clone_inner_file()?.sync_data()?;
+        self.file.sync_data()?;
         // LMDB publishes what a dead writer left when the next one takes its lock.
         drop(self.env.write_txn()?);
         Ok(self.env.read_txn()?)
@@ -222,6 +246,7 @@ impl Environment {
                 self.free_stale_readers()?;
             }
             let mut txn = self.env.write_txn()?;
+            self.check_length()?;
             let result = work(&mut txn)?;
             let _mark = self.commits.mark(txn.id())?;
             txn.commit().map_err(|error| self.commit_error(what, error))?;
@@ -252,6 +277,7 @@ impl Environment {
             match outcome {
                 Ok(result) => return Ok(result),
                 Err(TxnError::Engine(error)) => return Err(error),
+                Err(TxnError::Short) => self.make_safe()?,
                 Err(TxnError::Lmdb(heed::Error::Mdb(MdbError::MapFull))) => self.grow(true)?,
                 Err(TxnError::Lmdb(heed::Error::Mdb(MdbError::MapResized))) => self.grow(false)?,
                 Err(TxnError::Lmdb(heed::Error::Mdb(MdbError::ReadersFull))) => {
@@ -295,7 +321,7 @@ impl Environment {
 
     /// True where the file cannot get longer.
     fn is_disk_full(&self) -> bool {
-        self.env.try_clone_inner_file().is_ok_and(|file| !can_grow(&file))
+        !can_grow(&self.file)
     }
 
     /// Numbers that LMDB gives of itself.

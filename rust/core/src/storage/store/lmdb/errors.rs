@@ -11,6 +11,8 @@ use crate::model::error::{Error, is_disk_full};
 pub(super) enum TxnError {
     Lmdb(heed::Error),
     Engine(Error),
+    /// The file is shorter than its own head says.
+    Short,
 }
 
 pub(super) type TxnResult<R> = std::result::Result<R, TxnError>;

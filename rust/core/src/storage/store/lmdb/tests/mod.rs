@@ -193,6 +193,37 @@ fn a_store_of_version_1_goes_on_where_it_was() {
     assert!(is_empty.unwrap());
 }
 
+/// A file that was cut longer ago than this process looked at it, but that is longer than it was
+/// then: only its own head tells. Touching what is gone would end the process.
+#[test]
+fn f12_a_file_cut_short_under_an_open_store_is_damaged_and_ends_nobody() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = LmdbStore::create(directory.path()).unwrap();
+    let path = plane_path(directory.path());
+    for number in 0..40 {
+        store.append(vec![block(vec![number; 3_000])]).unwrap();
+    }
+    let whole = std::fs::read(&path).unwrap();
+    let log = whole_log(&store);
+    let cut = |length: u64| {
+        std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(length).unwrap();
+    };
+    for pages in 2..whole.len() as u64 / 4_096 {
+        cut(pages * 4_096 + 100);
+        let read = store.log_after(0);
+        assert!(matches!(read, Err(Error::Corrupt { .. })), "{pages} pages: {:?}", read.err());
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), pages * 4_096 + 100);
+        std::fs::write(&path, &whole).unwrap();
+        assert_eq!(whole_log(&store), log);
+    }
+    cut(20_000);
+    let written = store.append(vec![block(vec![1])]);
+    assert!(matches!(written, Err(Error::Poisoned)), "{:?}", written.err());
+    std::fs::write(&path, &whole).unwrap();
+    drop(store);
+    assert_eq!(whole_log(&LmdbStore::open(directory.path()).unwrap()), log);
+}
+
 #[test]
 fn thirty_two_writers_share_commits_and_keep_their_order() {
     const WRITERS: u8 = 32;
