@@ -441,6 +441,32 @@ class Plane:
         Raises `StoreError`, and `ValueError` for a frame of more than four million cells nearly
         all of which are empty.
         """
+    def scan(
+        self,
+        start_ns: int,
+        end_ns: int,
+        *,
+        measurements: Sequence[str] | None = None,
+        entities: Sequence[str] | None = None,
+        fields: Sequence[str] | None = None,
+        now_ns: int | None = None,
+    ) -> ArrowStream:
+        """All rows with `start_ns <= time < end_ns`, those without `entity_id` too, batch by batch.
+
+        Columns: `time` (timestamp[ns, UTC]), `measurement` (dictionary of utf8), `tags` (map of
+        utf8 to utf8, by key), then by name a nullable column per field that occurs beside the rows:
+        float64, bool or utf8. It is called as the field, with `:float`, `:bool` or `:text` behind
+        where the field has two types, is called as another column, or ends so itself.
+
+        Rows come by day, then by measurement, entity and time; those of one entity and instant in
+        the order in which they were written. `fields` leaves out rows that have none of them.
+        `now_ns` replaces the clock, which decides what retention hides.
+
+        All batches are of one snapshot, taken here; each has at most 65,536 rows and about 8 MiB.
+        While the stream lives, so does the store, and segments that compaction replaces stay on
+        disk. Raises `StoreError`, and `ValueError` for more than 4,096 columns; an error of a later
+        batch is raised by the library that reads it.
+        """
     def ingest_lead_ns(self, *, now_ns: int | None = None) -> int:
         """How far the last ingest instant lies ahead of `now_ns`, in nanoseconds, as far as the log
         was followed; 0 up to the 5 seconds that reads follow.

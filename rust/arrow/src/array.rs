@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::Arc;
 
 use fleetcast_core::query::{Frame, FrameColumn};
 
@@ -13,13 +14,17 @@ struct ArrayPrivate {
     memory: Vec<Buffer>,
     buffers: Vec<*const c_void>,
     children: Vec<*mut ArrowArray>,
+    dictionary: Option<*mut ArrowArray>,
 }
 
 /// Memory of one buffer.
-enum Buffer {
+pub(crate) enum Buffer {
     Bytes(Vec<u8>),
     Ints(Vec<i64>),
+    Offsets(Vec<i32>),
     Floats(Vec<f64>),
+    /// Shared by all columns of a batch that have no value.
+    Zeros(Arc<Vec<u64>>),
 }
 
 /// A struct array whose children are the columns.
@@ -73,11 +78,22 @@ fn bitmap(items: impl ExactSizeIterator<Item = bool>) -> (Buffer, usize) {
     (Buffer::Bytes(bytes), clear)
 }
 
-fn array(
+pub(crate) fn array(
     rows: usize,
     nulls: usize,
     buffers: Vec<Option<Buffer>>,
     children: Vec<ArrowArray>,
+) -> ArrowArray {
+    with_dictionary(rows, nulls, buffers, children, None)
+}
+
+/// An array, whose values are indices into `dictionary` where there is one.
+pub(crate) fn with_dictionary(
+    rows: usize,
+    nulls: usize,
+    buffers: Vec<Option<Buffer>>,
+    children: Vec<ArrowArray>,
+    dictionary: Option<ArrowArray>,
 ) -> ArrowArray {
     let mut private = Box::<ArrayPrivate>::default();
     for buffer in buffers {
@@ -86,12 +102,15 @@ fn array(
             None => ptr::null(),
             Some(Buffer::Bytes(bytes)) => bytes.as_ptr().cast::<c_void>(),
             Some(Buffer::Ints(ints)) => ints.as_ptr().cast(),
+            Some(Buffer::Offsets(offsets)) => offsets.as_ptr().cast(),
+            Some(Buffer::Zeros(zeros)) => zeros.as_ptr().cast(),
             Some(Buffer::Floats(floats)) => floats.as_ptr().cast(),
         };
         private.buffers.push(pointer);
         private.memory.extend(buffer);
     }
     private.children = children.into_iter().map(|child| Box::into_raw(Box::new(child))).collect();
+    private.dictionary = dictionary.map(|dictionary| Box::into_raw(Box::new(dictionary)));
     ArrowArray {
         length: int(rows),
         null_count: int(nulls),
@@ -100,7 +119,7 @@ fn array(
         n_children: int(private.children.len()),
         buffers: private.buffers.as_mut_ptr(),
         children: private.children.as_mut_ptr(),
-        dictionary: ptr::null_mut(),
+        dictionary: private.dictionary.unwrap_or(ptr::null_mut()),
         release: Some(array_release),
         private_data: Box::into_raw(private).cast(),
     }
@@ -126,7 +145,7 @@ unsafe extern "C" fn array_release(array: *mut ArrowArray) {
     // SAFETY: as in `schema_release`, for structures made by `array`.
     unsafe {
         let private = Box::from_raw((*array).private_data.cast::<ArrayPrivate>());
-        for child in private.children {
+        for child in private.children.into_iter().chain(private.dictionary) {
             let mut child = Box::from_raw(child);
             if let Some(release) = child.release {
                 release(&raw mut *child);

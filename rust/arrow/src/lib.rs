@@ -13,4 +13,6 @@ mod schema;
 
 mod stream;
 
+mod rows;
+
 pub use interface::{ArrowArray, ArrowArrayStream, ArrowSchema};

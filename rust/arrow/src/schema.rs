@@ -8,12 +8,14 @@ use fleetcast_core::query::FrameColumn;
 use crate::interface::{ArrowSchema, int};
 
 const FLAG_NULLABLE: i64 = 2;
+const FLAG_KEYS_SORTED: i64 = 4;
 
 /// Memory of a schema.
 struct SchemaPrivate {
     format: CString,
     name: CString,
     children: Vec<*mut ArrowSchema>,
+    dictionary: Option<*mut ArrowSchema>,
 }
 
 /// Format string of a column.
@@ -35,6 +37,7 @@ pub(crate) fn schema(format: &str, name: &str, children: Vec<ArrowSchema>) -> Ar
         format: c_string(format),
         name: c_string(name),
         children: children.into_iter().map(|child| Box::into_raw(Box::new(child))).collect(),
+        dictionary: None,
     });
     ArrowSchema {
         format: private.format.as_ptr(),
@@ -49,12 +52,36 @@ pub(crate) fn schema(format: &str, name: &str, children: Vec<ArrowSchema>) -> Ar
     }
 }
 
+/// The schema of a column of texts out of a dictionary.
+pub(crate) fn dictionary_of_texts(name: &str) -> ArrowSchema {
+    let texts = Box::into_raw(Box::new(schema("u", "", Vec::new())));
+    let mut indices = required(schema("i", name, Vec::new()));
+    // SAFETY: `schema` made the structure just now, and nobody else has it yet.
+    unsafe { (*indices.private_data.cast::<SchemaPrivate>()).dictionary = Some(texts) };
+    indices.dictionary = texts;
+    indices
+}
+
+/// The schema of a column of maps from text to text, whose keys ascend.
+pub(crate) fn map_of_texts(name: &str) -> ArrowSchema {
+    let key = required(schema("u", "key", Vec::new()));
+    let entries = required(schema("+s", "entries", vec![key, schema("u", "value", Vec::new())]));
+    let map = schema("+m", name, vec![entries]);
+    ArrowSchema { flags: FLAG_KEYS_SORTED, ..map }
+}
+
+/// The same schema, of which no value is missing.
+pub(crate) const fn required(mut schema: ArrowSchema) -> ArrowSchema {
+    schema.flags = 0;
+    schema
+}
+
 unsafe extern "C" fn schema_release(schema: *mut ArrowSchema) {
     // SAFETY: the consumer calls this once on a live structure made by `schema`; children that it
     // moved out have their `release` cleared, and their shells are still ours to free.
     unsafe {
         let private = Box::from_raw((*schema).private_data.cast::<SchemaPrivate>());
-        for child in private.children {
+        for child in private.children.into_iter().chain(private.dictionary) {
             let mut child = Box::from_raw(child);
             if let Some(release) = child.release {
                 release(&raw mut *child);

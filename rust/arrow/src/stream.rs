@@ -1,17 +1,47 @@
-//! A stream of one batch.
+//! Streams of batches.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{CString, c_char, c_int};
 use std::ptr;
 
+use fleetcast_core::model::error::{Result, catching};
 use fleetcast_core::query::Frame;
 
 use crate::array::{batch, released_array};
 use crate::interface::{ArrowArray, ArrowArrayStream, ArrowSchema};
 use crate::schema::{format_of, schema};
 
+/// Answer of `get_next` where reading failed: `EIO` of any system.
+const EIO: c_int = 5;
+
+/// Batches of a stream, as the interface has them.
+pub(crate) trait Batches: Send {
+    fn schema(&self) -> ArrowSchema;
+
+    /// The next batch, `None` after the last.
+    fn next_batch(&mut self) -> Result<Option<ArrowArray>>;
+}
+
 struct StreamPrivate {
+    batches: Box<dyn Batches>,
+    /// Message of the last call that failed.
+    error: Option<CString>,
+}
+
+/// A frame is a single batch.
+struct OneFrame {
     schema: Vec<(String, &'static str)>,
     frame: Option<Frame>,
+}
+
+impl Batches for OneFrame {
+    fn schema(&self) -> ArrowSchema {
+        let child = |(name, format): &(String, &str)| schema(format, name, Vec::new());
+        schema("+s", "", self.schema.iter().map(child).collect())
+    }
+
+    fn next_batch(&mut self) -> Result<Option<ArrowArray>> {
+        Ok(self.frame.take().map(batch))
+    }
 }
 
 impl ArrowArrayStream {
@@ -20,7 +50,11 @@ impl ArrowArrayStream {
     pub fn new(frame: Frame) -> Self {
         let schema =
             frame.columns.iter().map(|(name, column)| (name.clone(), format_of(column))).collect();
-        let private = Box::new(StreamPrivate { schema, frame: Some(frame) });
+        Self::of(Box::new(OneFrame { schema, frame: Some(frame) }))
+    }
+
+    pub(crate) fn of(batches: Box<dyn Batches>) -> Self {
+        let private = Box::new(StreamPrivate { batches, error: None });
         Self {
             get_schema: Some(stream_schema),
             get_next: Some(stream_next),
@@ -45,31 +79,39 @@ impl Drop for ArrowArrayStream {
 // holds nothing that needs a release.
 
 unsafe extern "C" fn stream_schema(stream: *mut ArrowArrayStream, out: *mut ArrowSchema) -> c_int {
-    // SAFETY: see above; `private_data` was made from a Box<StreamPrivate> in `new`.
+    // SAFETY: see above; `private_data` was made from a Box<StreamPrivate> in `of`.
     unsafe {
         let private = &*(*stream).private_data.cast::<StreamPrivate>();
-        let child = |(name, format): &(String, &str)| schema(format, name, Vec::new());
-        let children = private.schema.iter().map(child).collect();
-        out.write(schema("+s", "", children));
+        out.write(private.batches.schema());
     }
     0
 }
 
 unsafe extern "C" fn stream_next(stream: *mut ArrowArrayStream, out: *mut ArrowArray) -> c_int {
-    // SAFETY: see above; `private_data` was made from a Box<StreamPrivate> in `new`.
+    // SAFETY: see above; `private_data` was made from a Box<StreamPrivate> in `of`.
     unsafe {
         let private = &mut *(*stream).private_data.cast::<StreamPrivate>();
-        out.write(match private.frame.take() {
-            Some(frame) => batch(frame),
-            None => released_array(),
-        });
+        // A panic must not leave a function that C calls.
+        match catching(|| private.batches.next_batch()) {
+            Ok(batch) => {
+                out.write(batch.unwrap_or_else(released_array));
+                0
+            }
+            Err(error) => {
+                let message = error.to_string().replace('\0', " ");
+                private.error = CString::new(message).ok();
+                EIO
+            }
+        }
     }
-    0
 }
 
-unsafe extern "C" fn stream_error(_stream: *mut ArrowArrayStream) -> *const c_char {
-    // No callback fails, so there is never a last error.
-    ptr::null()
+unsafe extern "C" fn stream_error(stream: *mut ArrowArrayStream) -> *const c_char {
+    // SAFETY: see above; the text stays until the next call, as the interface asks.
+    unsafe {
+        let private = &*(*stream).private_data.cast::<StreamPrivate>();
+        private.error.as_ref().map_or(ptr::null(), |error| error.as_ptr())
+    }
 }
 
 unsafe extern "C" fn stream_release(stream: *mut ArrowArrayStream) {

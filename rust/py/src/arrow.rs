@@ -1,4 +1,4 @@
-//! A frame handed to Python as the Arrow `PyCapsule` interface asks.
+//! Columns handed to Python as the Arrow `PyCapsule` interface asks.
 
 use std::sync::Mutex;
 
@@ -7,16 +7,23 @@ use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
 use fleetcast_arrow::ArrowArrayStream;
+use fleetcast_core::plane::RowStream;
 use fleetcast_core::query::Frame;
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct ArrowStream {
-    frame: Mutex<Option<Frame>>,
+    stream: Mutex<Option<ArrowArrayStream>>,
 }
 
 impl From<Frame> for ArrowStream {
     fn from(frame: Frame) -> Self {
-        Self { frame: Mutex::new(Some(frame)) }
+        Self { stream: Mutex::new(Some(ArrowArrayStream::new(frame))) }
+    }
+}
+
+impl From<RowStream> for ArrowStream {
+    fn from(rows: RowStream) -> Self {
+        Self { stream: Mutex::new(Some(rows.into())) }
     }
 }
 
@@ -30,8 +37,8 @@ impl ArrowStream {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         // The interface lets a producer ignore the wish; the consumer converts.
         drop(requested_schema);
-        let frame = self.frame.lock().ok().and_then(|mut frame| frame.take());
-        let frame = frame.ok_or_else(|| PyValueError::new_err("the stream was taken before"))?;
-        PyCapsule::new_with_value(py, ArrowArrayStream::new(frame), c"arrow_array_stream")
+        let stream = self.stream.lock().ok().and_then(|mut stream| stream.take());
+        let stream = stream.ok_or_else(|| PyValueError::new_err("the stream was taken before"))?;
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
 }

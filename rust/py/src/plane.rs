@@ -14,6 +14,7 @@ use fleetcast_core::model::limits::{
 };
 use fleetcast_core::plane::{self, Acknowledge, Failure};
 use fleetcast_core::query::latest::LatestView;
+use fleetcast_core::query::scan::ScanRequest;
 use fleetcast_core::query::{AnswerBounds, Frame, SeriesLimits};
 use fleetcast_core::wire::Format;
 
@@ -338,6 +339,25 @@ impl Plane {
             Frame::of_series(&plane.series(query, AnswerBounds::NONE, clock_ns)?)
         })
         .map(ArrowStream::from)
+    }
+
+    #[pyo3(signature = (
+        start_ns, end_ns, *, measurements=None, entities=None, fields=None, now_ns=None,
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
+    fn scan(
+        &self,
+        py: Python<'_>,
+        start_ns: i64,
+        end_ns: i64,
+        measurements: Option<Vec<String>>,
+        entities: Option<Vec<String>>,
+        fields: Option<Vec<String>>,
+        now_ns: Option<i64>,
+    ) -> PyResult<ArrowStream> {
+        let request = ScanRequest { start_ns, end_ns, measurements, entities, fields };
+        self.detached(py, move |plane| plane.scan(&request, clock_ns(now_ns)))
+            .map(ArrowStream::from)
     }
 
     #[pyo3(signature = (*, now_ns=None))]

@@ -165,6 +165,12 @@ impl Catalog {
         self.fields.get(id as usize)?.as_ref()
     }
 
+    /// All fields known, by id.
+    pub fn all_fields(&self) -> impl Iterator<Item = (FieldId, &Field)> {
+        let known = (0..).zip(&self.fields);
+        known.filter_map(|(id, field)| Some((id, field.as_ref()?)))
+    }
+
     /// The id and type of a field.
     #[must_use]
     pub fn find_field(

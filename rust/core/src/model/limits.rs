@@ -102,6 +102,16 @@ pub const RAW_KEY_BYTES_MAX: usize = 64 << 20;
 /// active planes is to take.
 pub const CACHES_BYTES_MAX: usize = 256 << 20;
 
+/// Columns of the stream of a scan beside those of each row: as many as a record may have fields,
+/// because each batch has all of them.
+pub const SCAN_COLUMNS_MAX: usize = FIELDS_MAX;
+
+/// Rows of a batch of a scan.
+pub const SCAN_BATCH_ROWS_MAX: usize = 65_536;
+
+/// Bytes of the values and tags of a batch of a scan, unless a single row has more.
+pub const SCAN_BATCH_BYTES: usize = 8 << 20;
+
 /// Bytes of the log from which on it is worth compacting.
 pub const LOG_BYTES_DUE: u64 = 4 << 20;
 

@@ -11,6 +11,7 @@ pub mod fault;
 pub mod names;
 
 pub mod batch;
+pub mod column_name;
 pub mod raw_keys;
 
 pub mod aggregate;

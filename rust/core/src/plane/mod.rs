@@ -41,6 +41,7 @@ use std::sync::Arc;
 pub use self::compactor::Compacted;
 pub use self::compactor::plan::{Due, Upcoming};
 pub use self::failure::{Failure, ReadError, WriteError};
+pub use self::reader::scan::RowStream;
 pub use self::reader::stats::Stats;
 pub use self::verify::Verified;
 pub use self::writer::{Acknowledge, Written};
@@ -54,6 +55,7 @@ use self::writer::Writer;
 use crate::model::error::Error;
 use crate::model::limits::WriteLimits;
 use crate::query::latest::LatestView;
+use crate::query::scan::ScanRequest;
 use crate::query::{AnswerBounds, SeriesAnswer, SeriesLimits, SeriesQuery, SeriesRequest};
 use crate::storage::seal::Kind;
 use crate::storage::store::{Cursor, NewBlock};
@@ -328,6 +330,15 @@ impl Plane {
         now_ns: i64,
     ) -> Result<SeriesAnswer, Error> {
         self.reader.series(query, bounds, now_ns)
+    }
+
+    /// All rows that `request` wants, as of the clock `now_ns`, which decides what retention hides.
+    ///
+    /// # Errors
+    /// Those of [`Self::follow`]; [`Error::Invalid`] for more columns than a stream may have,
+    /// [`Error::DiskFull`] where a long log finds no room to be sorted.
+    pub fn scan(&self, request: &ScanRequest, now_ns: i64) -> Result<RowStream, Error> {
+        self.reader.scan(request, now_ns)
     }
 
     /// Tells if a row of one of `measurements` was ever written, by any process. Names are never

@@ -18,6 +18,8 @@ pub mod latest;
 
 mod frame;
 
+pub mod scan;
+
 pub use answer::SeriesAnswer;
 pub use collector::Collector;
 pub use frame::{Frame, FrameColumn};

@@ -17,6 +17,7 @@ use crate::model::error::{Error, Result};
 use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::seal::Kind;
 use crate::storage::segment::{Representatives, merge};
+use crate::storage::store::SegmentId;
 
 /// Counts of the work that a compaction did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,10 +110,8 @@ impl Compactor {
     /// Removes files that no manifest names: a compactor that died has left them.
     fn remove_orphans(&self) -> Result<()> {
         let named: HashSet<_> = self.follower.manifest().ids().collect();
-        for id in self.sealed.store.segments()?.into_iter().filter(|id| !named.contains(id)) {
-            self.sealed.store.remove_segment(&id)?;
-        }
-        Ok(())
+        let segments = self.sealed.store.segments()?.into_iter();
+        self.remove(segments.filter(|id| !named.contains(id)))
     }
 
     /// Removes the days whose newest row is no longer kept, from the checkpoint as well.
@@ -162,7 +161,18 @@ impl Compactor {
         }
         let named: HashSet<_> = next.ids().collect();
         self.follower.follow()?;
-        for id in manifest.ids().filter(|id| !named.contains(id)) {
+        self.remove(manifest.ids().filter(|id| !named.contains(id)))
+    }
+
+    /// Removes segments that no manifest names, unless a stream of rows may still read them: then
+    /// they are left to the next compaction.
+    fn remove(&self, segments: impl Iterator<Item = SegmentId>) -> Result<()> {
+        let mut segments = segments.peekable();
+        if segments.peek().is_none() {
+            return Ok(());
+        }
+        let Some(_removal) = self.sealed.store.lock_removal()? else { return Ok(()) };
+        for id in segments {
             self.sealed.store.remove_segment(&id)?;
         }
         Ok(())

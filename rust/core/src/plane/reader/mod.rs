@@ -3,6 +3,7 @@
 mod history;
 mod latest;
 mod processors;
+pub(super) mod scan;
 mod series;
 pub(super) mod stats;
 

@@ -1,4 +1,4 @@
-//! Several segments into one, a block of each in memory at a time.
+//! Sorted rows of several sources into one order, a table of each in memory at a time.
 
 use super::reader::Segment;
 use super::representatives::Representatives;
@@ -9,11 +9,44 @@ use crate::model::error::Result;
 use crate::model::names::SeriesId;
 use crate::storage::store::Store;
 
-/// One segment on its way into the merged one.
-struct Input<'a> {
+/// Sorted rows in pieces, each a table of one measurement.
+pub trait SortedTables {
+    /// The next piece, never empty.
+    ///
+    /// # Errors
+    /// As [`Segment::open`].
+    fn next_table(&mut self) -> Result<Option<Table>>;
+
+    /// Tells if there may be another piece.
+    fn has_more(&self) -> bool;
+}
+
+/// The blocks of a whole segment.
+struct Blocks<'a> {
+    store: &'a dyn Store,
     segment: &'a Segment,
     /// The block to decode next.
     next: usize,
+}
+
+impl SortedTables for Blocks<'_> {
+    fn next_table(&mut self) -> Result<Option<Table>> {
+        if !self.has_more() {
+            return Ok(None);
+        }
+        let mut block = self.segment.block(self.store, self.next)?;
+        self.next += 1;
+        Ok(block.tables.pop())
+    }
+
+    fn has_more(&self) -> bool {
+        self.next < self.segment.blocks().len()
+    }
+}
+
+/// One source on its way into the merged rows.
+struct Input<S> {
+    source: S,
     current: Option<Current>,
 }
 
@@ -22,6 +55,11 @@ struct Current {
     table: Table,
     /// Rows before this one are merged.
     start: usize,
+}
+
+/// Sources, which are in write order, whose rows come out by measurement, entity and time.
+pub struct Merge<S> {
+    inputs: Vec<Input<S>>,
 }
 
 /// Pushes the rows of `segments`, which are in write order, into `writer`.
@@ -34,21 +72,42 @@ pub fn merge(
     segments: &[&Segment],
     writer: &mut SegmentWriter<'_>,
 ) -> Result<()> {
-    let mut inputs: Vec<Input<'_>> =
-        segments.iter().map(|segment| Input { segment, next: 0, current: None }).collect();
+    let mut merge = Merge::new(segments.iter().map(|segment| Blocks { store, segment, next: 0 }));
     let mut writing = None;
-    loop {
-        for input in &mut inputs {
-            input.fill(store, representatives)?;
-        }
-        let ranks = inputs.iter().filter_map(|input| Some(input.current.as_ref()?.rank));
-        let Some(rank) = ranks.min() else { return Ok(()) };
+    let mut push = |rank: u32, spans: &[Span<'_>]| {
         if writing.replace(rank).is_some_and(|before| before != rank) {
             writer.end_measurement()?;
         }
-        // The rows after the last one of a block are not known before the next block is here.
+        writer.push(spans)
+    };
+    while merge.step(representatives, &mut push)?.is_some() {}
+    Ok(())
+}
+
+impl<S: SortedTables> Merge<S> {
+    /// Rows of `sources`, which are in write order.
+    pub fn new(sources: impl Iterator<Item = S>) -> Self {
+        Self { inputs: sources.map(|source| Input { source, current: None }).collect() }
+    }
+
+    /// Hands the next rows to `take`, as spans of one measurement in write order, with the rank of
+    /// that: rows that come before all later ones. `None` where there is none left.
+    ///
+    /// # Errors
+    /// As [`Segment::open`], and those of `take`.
+    pub fn step<R>(
+        &mut self,
+        representatives: &Representatives,
+        take: impl FnOnce(u32, &[Span<'_>]) -> Result<R>,
+    ) -> Result<Option<R>> {
+        for input in &mut self.inputs {
+            input.fill(representatives)?;
+        }
+        let ranks = self.inputs.iter().filter_map(|input| Some(input.current.as_ref()?.rank));
+        let Some(rank) = ranks.min() else { return Ok(None) };
+        // The rows after the last one of a table are not known before the next table is here.
         let mut bound = None;
-        for (order, input) in inputs.iter().enumerate() {
+        for (order, input) in self.inputs.iter().enumerate() {
             if let Some(last) = input.last_before_more(rank, representatives)? {
                 let last = (last.0, last.1, order);
                 bound = Some(bound.map_or(last, |bound: (SeriesId, i64, usize)| bound.min(last)));
@@ -56,36 +115,37 @@ pub fn merge(
         }
         let mut spans = Vec::new();
         let mut ends = Vec::new();
-        for (order, input) in inputs.iter().enumerate() {
+        for (order, input) in self.inputs.iter().enumerate() {
             let span = input.upto(rank, order, bound, representatives)?;
             ends.push(span.as_ref().map(|span| span.rows.end));
             spans.extend(span);
         }
-        writer.push(&spans)?;
-        for (input, end) in inputs.iter_mut().zip(ends) {
+        let taken = take(rank, &spans)?;
+        for (input, end) in self.inputs.iter_mut().zip(ends) {
             input.forget_until(end);
         }
+        Ok(Some(taken))
     }
 }
 
-impl Input<'_> {
-    fn fill(&mut self, store: &dyn Store, representatives: &Representatives) -> Result<()> {
-        if self.current.is_none() && self.next < self.segment.blocks().len() {
-            let table = self.segment.block(store, self.next)?.tables.remove(0);
-            self.next += 1;
+impl<S: SortedTables> Input<S> {
+    fn fill(&mut self, representatives: &Representatives) -> Result<()> {
+        if self.current.is_none()
+            && let Some(table) = self.source.next_table()?
+        {
             self.current = Some(Current { rank: representatives.rank(&table)?, table, start: 0 });
         }
         Ok(())
     }
 
-    /// Representative series and time of the last row of the block, if that is of this measurement
-    /// and not the last block.
+    /// Representative series and time of the last row of the table, if that is of this measurement
+    /// and not the last table.
     fn last_before_more(
         &self,
         rank: u32,
         representatives: &Representatives,
     ) -> Result<Option<(SeriesId, i64)>> {
-        let has_more = self.next < self.segment.blocks().len();
+        let has_more = self.source.has_more();
         match &self.current {
             Some(current) if has_more && current.rank == rank => {
                 let row = current.table.row_count() - 1;
@@ -127,7 +187,7 @@ impl Input<'_> {
         Ok((!rows.is_empty()).then_some(Span { table, rows }))
     }
 
-    /// Goes on after the row `end` of the current block.
+    /// Goes on after the row `end` of the current table.
     fn forget_until(&mut self, end: Option<usize>) {
         let Some((current, end)) = self.current.as_mut().zip(end) else { return };
         current.start = end;

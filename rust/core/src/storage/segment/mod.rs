@@ -29,7 +29,7 @@ mod tests;
 pub use days::{DAY_NS, HOUR_NS, day_of, hour_of};
 pub use index::BlockEntry;
 pub use layout::Part;
-pub use merge::merge;
+pub use merge::{Merge, SortedTables, merge};
 pub use reader::Segment;
 pub use representatives::Representatives;
 pub use sort::{newest, sorted, split_by_day};

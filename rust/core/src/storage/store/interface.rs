@@ -29,6 +29,10 @@ pub trait NewSegment {
 /// Held by the one compactor of a store, over all processes; freed with the process at the latest.
 pub trait CompactionLock: Send {}
 
+/// Held by those who read segments that a newer manifest may no longer name, or alone by the one
+/// who removes such segments; freed with the process at the latest.
+pub trait SegmentsLock: Send + Sync {}
+
 /// The bytes of one tenant. Every method may be called from any thread.
 ///
 /// # Errors
@@ -123,7 +127,23 @@ pub trait Store: Send + Sync {
     /// See [`Store`].
     fn segments(&self) -> Result<Vec<SegmentId>>;
 
-    /// Removes a segment that no manifest names any more.
+    /// Keeps all segments that there are: nobody gets [`Self::lock_removal`] before this is
+    /// dropped. Any number of readers may hold one, each for as long as it reads. It waits for a
+    /// removal that is under way, which takes no longer than removing files does.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn pin_segments(&self) -> Result<Box<dyn SegmentsLock>>;
+
+    /// Takes the right to remove segments, `None` where somebody has pinned them: then they stay
+    /// for a later compaction.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn lock_removal(&self) -> Result<Option<Box<dyn SegmentsLock>>>;
+
+    /// Removes a segment that no manifest names any more; the caller has [`Self::lock_removal`], or
+    /// nobody else knows the segment.
     ///
     /// # Errors
     /// See [`Store`].

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::cursor::Cursors;
-use super::interface::{CompactionLock, NewSegment, SegmentId, Store};
+use super::interface::{CompactionLock, NewSegment, SegmentId, SegmentsLock, Store};
 use super::log::{Counts, LogEntry, NewBlock, READ_BYTES_MAX, View};
 use super::names::{FirstIds, NamesPage, NewNames};
 use crate::model::error::{Error, Result};
@@ -16,6 +16,8 @@ pub struct MemoryStore {
     state: Mutex<State>,
     segments: Segments,
     is_compacting: Arc<AtomicBool>,
+    /// Shared with each [`Pin`].
+    pins: Arc<()>,
     is_closed: AtomicBool,
     /// Blocks are counted and dropped.
     is_forgetful: bool,
@@ -24,6 +26,15 @@ pub struct MemoryStore {
 type Segments = Arc<Mutex<HashMap<SegmentId, Vec<u8>>>>;
 
 struct Lock(Arc<AtomicBool>);
+
+struct Pin(#[expect(dead_code, reason = "counted, never read")] Arc<()>);
+
+impl SegmentsLock for Pin {}
+
+/// The right to remove segments. One who pins them meanwhile knows only newer manifests.
+struct Removal;
+
+impl SegmentsLock for Removal {}
 
 impl CompactionLock for Lock {}
 
@@ -219,6 +230,16 @@ impl Store for MemoryStore {
 
     fn segments(&self) -> Result<Vec<SegmentId>> {
         Ok(self.segment_bytes()?.keys().copied().collect())
+    }
+
+    fn pin_segments(&self) -> Result<Box<dyn SegmentsLock>> {
+        let _segments = self.segment_bytes()?;
+        Ok(Box::new(Pin(Arc::clone(&self.pins))))
+    }
+
+    fn lock_removal(&self) -> Result<Option<Box<dyn SegmentsLock>>> {
+        let _segments = self.segment_bytes()?;
+        Ok((Arc::strong_count(&self.pins) == 1).then(|| Box::new(Removal) as _))
     }
 
     fn remove_segment(&self, id: &SegmentId) -> Result<()> {

@@ -13,7 +13,7 @@ mod segment_files;
 mod lmdb;
 
 pub use cursor::{CURSOR_BYTES_MAX, Cursor};
-pub use interface::{CompactionLock, NewSegment, SegmentId, Store};
+pub use interface::{CompactionLock, NewSegment, SegmentId, SegmentsLock, Store};
 pub use lmdb::{LmdbStore, Peeked};
 pub use log::{Counts, LogEntry, NewBlock, View};
 pub use memory::MemoryStore;

@@ -5,10 +5,11 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::interface::{CompactionLock, NewSegment, SegmentId};
+use super::interface::{CompactionLock, NewSegment, SegmentId, SegmentsLock};
 use crate::model::error::{Error, Result};
 
-const LOCK_FILE: &str = "compaction.lock";
+const COMPACTION_LOCK: &str = "compaction.lock";
+const SEGMENTS_LOCK: &str = "segments.lock";
 
 /// The segment files of one plane.
 pub(super) struct SegmentFiles {
@@ -20,6 +21,8 @@ pub(super) struct SegmentFiles {
 struct Lock(#[expect(dead_code, reason = "held, never read")] File);
 
 impl CompactionLock for Lock {}
+
+impl SegmentsLock for Lock {}
 
 /// A file that is removed again unless it is finished.
 struct NewFile {
@@ -39,12 +42,32 @@ impl SegmentFiles {
     }
 
     pub(super) fn lock(&self) -> Result<Option<Box<dyn CompactionLock>>> {
-        let path = self.plane.join(LOCK_FILE);
+        let lock = self.lock_file(COMPACTION_LOCK, File::try_lock)?;
+        Ok(lock.map(|lock| Box::new(lock) as _))
+    }
+
+    pub(super) fn pin(&self) -> Result<Box<dyn SegmentsLock>> {
+        let lock =
+            self.lock_file(SEGMENTS_LOCK, |file| file.lock_shared().map_err(TryLockError::Error))?;
+        Ok(Box::new(lock.ok_or(Error::Stale)?))
+    }
+
+    pub(super) fn lock_removal(&self) -> Result<Option<Box<dyn SegmentsLock>>> {
+        let lock = self.lock_file(SEGMENTS_LOCK, File::try_lock)?;
+        Ok(lock.map(|lock| Box::new(lock) as _))
+    }
+
+    fn lock_file(
+        &self,
+        name: &str,
+        lock: impl FnOnce(&File) -> Result<(), TryLockError>,
+    ) -> Result<Option<Lock>> {
+        let path = self.plane.join(name);
         let mut options = OpenOptions::new();
         let opened = options.create(true).truncate(false).write(true).mode(0o600).open(&path);
         let file = opened.map_err(|error| Error::io("open", &path, error))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(Box::new(Lock(file)))),
+        match lock(&file) {
+            Ok(()) => Ok(Some(Lock(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(Error::io("lock", &path, error)),
         }
@@ -183,6 +206,19 @@ mod tests {
         assert_eq!(files.read(&id, 1, 2).unwrap(), b"bc");
         assert!(matches!(files.read(&id, 2, 2), Err(Error::Corrupt { .. })));
         assert!(matches!(files.read(&[1; 16], 0, 1), Err(Error::Stale)));
+    }
+
+    #[test]
+    fn segments_are_removed_only_while_nobody_pins_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = SegmentFiles::of(directory.path());
+        let pins = [files.pin().unwrap(), files.pin().unwrap()];
+        assert!(files.lock_removal().unwrap().is_none());
+        drop(pins);
+        let removal = files.lock_removal().unwrap();
+        assert!(removal.is_some() && files.lock().unwrap().is_some());
+        drop(removal);
+        files.pin().unwrap();
     }
 
     #[test]

@@ -12,7 +12,9 @@ use super::records;
 use super::tables::{Tables, copy_after};
 use crate::model::error::{Error, Result};
 use crate::storage::store::group_commit::GroupCommit;
-use crate::storage::store::interface::{CompactionLock, NewSegment, SegmentId, Store};
+use crate::storage::store::interface::{
+    CompactionLock, NewSegment, SegmentId, SegmentsLock, Store,
+};
 use crate::storage::store::log::{Counts, LogEntry, NewBlock, View};
 use crate::storage::store::names::{FirstIds, NamesPage, NewNames};
 use crate::storage::store::segment_files::SegmentFiles;
@@ -242,6 +244,15 @@ impl Store for LmdbStore {
 
     fn segments(&self) -> Result<Vec<SegmentId>> {
         Ok(self.segments.list()?.into_iter().map(|(id, _)| id).collect())
+    }
+
+    fn pin_segments(&self) -> Result<Box<dyn SegmentsLock>> {
+        self.check_open()?;
+        self.segments.pin()
+    }
+
+    fn lock_removal(&self) -> Result<Option<Box<dyn SegmentsLock>>> {
+        self.segments.lock_removal()
     }
 
     fn remove_segment(&self, id: &SegmentId) -> Result<()> {

@@ -1,0 +1,104 @@
+//! Rows of a scan, batch by batch as they are asked for.
+
+use std::sync::Arc;
+
+use fleetcast_core::model::batch::FieldType;
+use fleetcast_core::model::error::Result;
+use fleetcast_core::plane::RowStream;
+use fleetcast_core::query::scan::{ScanBatch, ScanColumn, ScanSchema, ScanValues, TagMaps, Texts};
+
+use crate::array::{Buffer, array, with_dictionary};
+use crate::interface::{ArrowArray, ArrowArrayStream, ArrowSchema};
+use crate::schema::{dictionary_of_texts, map_of_texts, required, schema};
+use crate::stream::Batches;
+
+impl From<RowStream> for ArrowArrayStream {
+    fn from(rows: RowStream) -> Self {
+        Self::of(Box::new(rows))
+    }
+}
+
+impl Batches for RowStream {
+    fn schema(&self) -> ArrowSchema {
+        let mut children = vec![
+            required(schema("tsn:UTC", "time", Vec::new())),
+            dictionary_of_texts("measurement"),
+            map_of_texts("tags"),
+        ];
+        let columns = &self.schema().columns;
+        children.extend(columns.iter().map(|(name, of)| schema(format_of(*of), name, Vec::new())));
+        schema("+s", "", children)
+    }
+
+    fn next_batch(&mut self) -> Result<Option<ArrowArray>> {
+        let batch = Self::next_batch(self)?;
+        Ok(batch.map(|batch| record_batch(batch, self.schema())))
+    }
+}
+
+const fn format_of(field_type: FieldType) -> &'static str {
+    match field_type {
+        FieldType::Float => "g",
+        FieldType::Bool => "b",
+        FieldType::Text => "u",
+    }
+}
+
+fn record_batch(batch: ScanBatch, schema: &ScanSchema) -> ArrowArray {
+    let rows = batch.row_count;
+    // As long as the longest of their buffers: an offset more than rows, or a double for each.
+    let zeros = Arc::new(vec![0; rows + 1]);
+    let mut names = Texts::new();
+    schema.measurements.iter().for_each(|name| names.push(name));
+    let indices = vec![batch.measurement.cast_signed(); rows];
+    let mut children = vec![
+        array(rows, 0, vec![None, Some(Buffer::Ints(batch.times_ns))], Vec::new()),
+        with_dictionary(
+            rows,
+            0,
+            vec![None, Some(Buffer::Offsets(indices))],
+            Vec::new(),
+            Some(texts(names, None, 0)),
+        ),
+        map(batch.tags, rows),
+    ];
+    for (column, (_, field_type)) in batch.columns.into_iter().zip(&schema.columns) {
+        children.push(match column {
+            Some(column) => values(column, rows),
+            None => empty(*field_type, rows, &zeros),
+        });
+    }
+    array(rows, 0, vec![None], children)
+}
+
+fn values(column: ScanColumn, rows: usize) -> ArrowArray {
+    let ScanColumn { validity, null_count, values } = column;
+    let validity = validity.map(Buffer::Bytes);
+    let values = match values {
+        ScanValues::Float(values) => Buffer::Floats(values),
+        ScanValues::Bool(bits) => Buffer::Bytes(bits),
+        ScanValues::Text(values) => return texts(values, validity, null_count),
+    };
+    array(rows, null_count, vec![validity, Some(values)], Vec::new())
+}
+
+fn texts(texts: Texts, validity: Option<Buffer>, null_count: usize) -> ArrowArray {
+    let rows = texts.offsets.len() - 1;
+    let buffers =
+        vec![validity, Some(Buffer::Offsets(texts.offsets)), Some(Buffer::Bytes(texts.bytes))];
+    array(rows, null_count, buffers, Vec::new())
+}
+
+fn map(tags: TagMaps, rows: usize) -> ArrowArray {
+    let entry_count = tags.keys.offsets.len() - 1;
+    let children = vec![texts(tags.keys, None, 0), texts(tags.values, None, 0)];
+    let entries = array(entry_count, 0, vec![None], children);
+    array(rows, 0, vec![None, Some(Buffer::Offsets(tags.offsets))], vec![entries])
+}
+
+/// A column without a value, which takes no memory of its own.
+fn empty(field_type: FieldType, rows: usize, zeros: &Arc<Vec<u64>>) -> ArrowArray {
+    let buffers = if field_type == FieldType::Text { 3 } else { 2 };
+    let buffers = (0..buffers).map(|_| Some(Buffer::Zeros(Arc::clone(zeros)))).collect();
+    array(rows, rows, buffers, Vec::new())
+}

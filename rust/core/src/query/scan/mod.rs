@@ -1,0 +1,15 @@
+//! Stored rows as columns of every type, batch by batch: what leaves a store whole.
+
+mod arrays;
+mod tags;
+
+mod schema;
+mod selection;
+
+mod batch;
+
+pub use arrays::{ScanColumn, ScanValues, Texts};
+pub use batch::{PendingRows, ScanBatch};
+pub use schema::ScanSchema;
+pub use selection::{ScanRequest, ScanSelection};
+pub use tags::TagMaps;
