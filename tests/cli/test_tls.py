@@ -96,6 +96,24 @@ def test_a_lost_authority_is_made_anew_and_said(call, data, tmp_path, loss):
     assert not call("tls", "renew")["new_authority"]
 
 
+def test_lost_files_are_made_anew_by_the_same_authority(call, data):
+    authority = (data / "tls" / "ca.pem").read_text()
+    for name in ("server.pem", "server.key"):
+        (data / "tls" / name).unlink()
+    assert call("doctor", status=1)["ok"] is False
+    assert call("tls", "renew")["hosts"] == [*dict.fromkeys(OWN)]
+    assert all(is_trusted(data / "tls", host, authority) for host in OWN)
+    assert call("doctor")["ok"]
+
+
+def test_another_master_key_costs_clients_nothing(fail, data):
+    """The authority's key does not open with it, and is not given up for that."""
+    before = {path: path.read_bytes() for path in (data / "tls").iterdir()}
+    (data / "master.key").write_text("ab" * 32)
+    assert "put back" in fail("tls", "renew")[0]
+    assert {path: path.read_bytes() for path in (data / "tls").iterdir()} == before
+
+
 def test_a_certificate_from_elsewhere_is_not_ours_to_renew(fail, data, monkeypatch):
     for name in ("server.pem", "server.key"):
         (data / "tls" / name).rename(data / name)

@@ -42,5 +42,6 @@ def _text(run: Run, document: dict[str, object]) -> str:
         return f"{run.data.root}: not running"
     head = f"{run.data.root}: {document['state']} since {document['since']}"
     lines = [f"{head}, process {document['pid']}, version {document['version']}"]
-    lines += [f"  {name.ljust(5)}  {document[name] or 'off'}" for name in _LISTENERS]
+    if document["http"] is not None:  # they are known from the moment that everything serves
+        lines += [f"  {name.ljust(5)}  {document[name] or 'off'}" for name in _LISTENERS]
     return "\n".join(lines)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 
 from fleetcast.cli.common import Run, with_run
@@ -11,7 +9,6 @@ from fleetcast.errors import OperatorError
 from fleetcast.installation.audit_log import AuditLog
 from fleetcast.installation.lock import seen
 from fleetcast.security.certificate import renew_certificate
-from fleetcast.security.master_key import load_master_key
 
 
 @click.group()
@@ -33,13 +30,12 @@ def renew(run: Run, hosts: tuple[str, ...]) -> None:
 
     A running service takes it with the next connection.
     """
-    settings = run.data.settings(os.environ).settings
-    authority = run.data.grpc_authority(settings)
-    if authority is None:
-        message = "grpc.certificate is not one of init's: renew it where it came from"
-        raise OperatorError(message)
-    master_key = load_master_key(run.data.root, settings.security)
-    renewed = renew_certificate(run.data.tls, master_key, hosts)
+    with run.opened() as installation:
+        if not run.data.has_own_certificate(installation.settings):
+            message = "grpc.certificate is not one of init's: renew it where it came from"
+            raise OperatorError(message)
+        renewed = renew_certificate(run.data.tls, installation.master_key, hosts)
+    authority = run.data.tls / "ca.pem"
     end = renewed.end.strftime("%Y-%m-%dT%H:%M:%SZ")
     AuditLog(run.data.audit_log).record(
         "certificate renewed", hosts=renewed.hosts, new_authority=renewed.is_authority_new

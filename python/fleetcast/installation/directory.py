@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts import ControlStore, Keys, Tenants, key_pepper
@@ -88,8 +88,11 @@ class DataDirectory:
             except OSError as error:
                 message = f"gRPC needs {self.root / name}: {error.strerror}"
                 raise OperatorError(message) from error
-        own = (self.root / settings.grpc.certificate).parent == self.tls
-        return self.tls / "ca.pem" if own else None
+        return self.tls / "ca.pem" if self.has_own_certificate(settings) else None
+
+    def has_own_certificate(self, settings: Settings) -> bool:
+        """True for the certificate that `init` made, false for one from elsewhere."""
+        return (self.root / settings.grpc.certificate).parent == self.tls
 
     def settings(self, environ: Mapping[str, str], overrides: Iterable[Override] = ()) -> Resolved:
         """The settings in force. Raises `OperatorError` where `init` has not been."""
@@ -102,6 +105,7 @@ class Installation:
     """An open data directory, for one command."""
 
     settings: Settings
+    master_key: bytes = field(repr=False)
     store: ControlStore
     engine: Engine
     tenants: Tenants
@@ -123,7 +127,7 @@ def opened(directory: DataDirectory, environ: Mapping[str, str]) -> Iterator[Ins
         audit = AuditLog(directory.audit_log).record
         tenants = Tenants(store, engine, audit=audit)
         keys = Keys(store, key_pepper(master_key), audit=audit)
-        yield Installation(settings, store, engine, tenants, keys)
+        yield Installation(settings, master_key, store, engine, tenants, keys)
     finally:
         engine.close()
         store.close()

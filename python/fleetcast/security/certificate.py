@@ -80,11 +80,11 @@ def create_certificate(folder: Path, master_key: bytes, hosts: Sequence[str]) ->
 def renew_certificate(folder: Path, master_key: bytes, hosts: Sequence[str] = ()) -> Renewed:
     """Replaces the certificate in `folder` and its key, by the same authority where it can.
 
-    Without `hosts` the new one is good for the names of the old one. The authority is made anew
-    where its key is missing, not to be read with this master key, or good for no longer than the
-    certificate. Raises `OSError`, and `OperatorError` for a host that is none.
+    Without `hosts` the new one is good for the names of the old one, if there is one. The authority
+    is made anew where its key is missing, not to be read with this master key, or good for no
+    longer than the certificate. Raises `OSError`, and `OperatorError` for a host that is none.
     """
-    names = certificate_hosts(hosts) if hosts else read_hosts(folder / "server.pem")
+    names = certificate_hosts(hosts) if hosts else _kept_hosts(folder / "server.pem")
     kept = _kept_authority(folder, master_key)
     authority = kept or _new_authority()
     files = {} if kept else _authority_files(authority, master_key)
@@ -113,6 +113,13 @@ def read_hosts(path: Path) -> list[str]:
     except x509.ExtensionNotFound:
         return []
     return [str(each.value) for each in found.value if isinstance(each.value, _HOST_TYPES)]
+
+
+def _kept_hosts(path: Path) -> list[str]:
+    try:
+        return read_hosts(path)
+    except (OSError, ValueError):
+        return certificate_hosts([])
 
 
 def _new_authority() -> _Authority:

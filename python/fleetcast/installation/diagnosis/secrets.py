@@ -45,14 +45,14 @@ def _key_file(path: Path) -> Finding:
 
 def _certificate(directory: DataDirectory, settings: Settings) -> Finding:
     certificate = directory.root / settings.grpc.certificate
+    own = directory.has_own_certificate(settings)
+    advice = "fleetcast tls renew" if own else "renew it where it came from"
     try:
-        own = directory.grpc_authority(settings) is not None
+        directory.grpc_authority(settings)
         end = certificate_end(certificate)
         hosts = ", ".join(read_hosts(certificate)) or "no host"
     except (OSError, ValueError, OperatorError) as error:
-        advice = "put the files back, or turn gRPC off (grpc.address)"
         return Finding.failure(_CHECK, str(error), advice)
-    advice = "fleetcast tls renew" if own else "renew it where it came from"
     try:
         pair = certificate, directory.root / settings.grpc.private_key
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(*pair, password="")
