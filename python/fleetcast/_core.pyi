@@ -201,6 +201,29 @@ class Verified:
         """A line for each damage; none where everything is sound."""
 
 @final
+class Saved:
+    """A store as it was saved by `Plane.save`."""
+
+    @property
+    def files(self) -> list[tuple[str, int, bytes]]:
+        """Name in the folder, length and SHA-256 of each file, those of earlier backups too."""
+    @property
+    def bytes_written(self) -> int:
+        """Bytes of files that were written now."""
+    @property
+    def bytes_linked(self) -> int:
+        """Bytes of segments that got a second name in the backup instead."""
+    @property
+    def rows(self) -> int:
+        """Records in it."""
+    @property
+    def values(self) -> int:
+        """Field values in it."""
+    @property
+    def content(self) -> bytes:
+        """Hash (32 bytes) over everything that answers follow from."""
+
+@final
 class ArrowStream:
     """Columns of an answer. Any Arrow library takes it, e.g. `polars.DataFrame(stream)`."""
 
@@ -278,6 +301,39 @@ class Plane:
         this one must not have it open. It changes nothing.
 
         Raises `StoreMissing`, `StoreUnavailable`, and `ValueError` for a key of another length.
+        """
+    @staticmethod
+    def save(
+        directory: str,
+        master_key: bytes,
+        backup: str,
+        number: int,
+        before: list[tuple[str, int, bytes]],
+    ) -> Saved | None:
+        """Saves the store in `directory` into the folder `backup`, as of one instant.
+
+        Others may go on using the store; this process must not have it open. New files are named
+        after `number`; those of `before`, the files of the backup before, are used again and not
+        touched. `None` where the compactor is at work: try again. Raises `StoreMissing`,
+        `StoreDamaged` (another master key, too), `StoreFull`, `StoreUnavailable`.
+        """
+    @staticmethod
+    def restore(
+        directory: str,
+        master_key: bytes,
+        new_master_key: bytes,
+        backup: str,
+        files: list[tuple[str, int, bytes]],
+        content: bytes,
+        *,
+        borrow: bool = False,
+    ) -> None:
+        """Makes a store in `directory`, which must not exist or be empty, of `files` of a backup.
+
+        It is read again and its hash compared with `content`. `master_key` is that of the backup,
+        `new_master_key` that of the new store. With `borrow` segments are symbolic links into the
+        backup. Raises `StoreDamaged` (another master key, too), `StoreExists`, `StoreFull`,
+        `StoreUnavailable`: then the store cannot be opened.
         """
     def write_json(
         self,

@@ -15,7 +15,7 @@ import shutil
 import time
 from datetime import datetime
 from heapq import nsmallest
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from fleetcast._core import (
     AGGREGATIONS,
@@ -48,7 +48,7 @@ from fleetcast._core import (
 from fleetcast.slots import Files, Opened, Slot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
 
@@ -73,6 +73,9 @@ __all__ = [
     "Interval",
     "Limiter",
     "Plane",
+    "SaveDone",
+    "SavedFile",
+    "SavedPlane",
     "Stats",
     "Upcoming",
     "Verified",
@@ -93,6 +96,35 @@ _DESCRIPTORS_PER_PLANE = 5
 
 Aggregation = Literal["mean", "min", "max", "last"]
 """One of `AGGREGATIONS`."""
+
+
+class SavedFile(NamedTuple):
+    """A file of a backup: its path in there, its length and the SHA-256 of its content."""
+
+    name: str
+    length: int
+    sha256: bytes
+
+
+class SavedPlane(NamedTuple):
+    """A plane in a backup: its files and what it holds.
+
+    `content` is a hash over everything that answers follow from: planes with the same one give the
+    same answers.
+    """
+
+    files: tuple[SavedFile, ...]
+    rows: int
+    values: int
+    content: bytes
+
+
+class SaveDone(NamedTuple):
+    """A plane that was saved, and the bytes that were written and linked for it."""
+
+    plane: SavedPlane
+    bytes_written: int
+    bytes_linked: int
 
 
 class Engine:
@@ -282,6 +314,51 @@ class Engine:
         """
         self.release(account_id)
         return Plane.verify(str(self._directory / account_id), self._master_key)
+
+    def save_plane(
+        self,
+        account_id: str,
+        folder: Path,
+        number: int,
+        before: Sequence[SavedFile],
+    ) -> SaveDone | None:
+        """Saves an account's store, closed here for it, as backup `number` into its `folder`.
+
+        Files of the backup before are not written again. `None` where the compactor is at work.
+        Raises `StoreError`.
+        """
+        self.release(account_id)
+        directory = str(self._directory / account_id)
+        done = Plane.save(directory, self._master_key, str(folder), number, [*before])
+        if done is None:
+            return None
+        files = tuple(SavedFile(*file) for file in done.files)
+        plane = SavedPlane(files, done.rows, done.values, done.content)
+        return SaveDone(plane, done.bytes_written, done.bytes_linked)
+
+    def restore_plane(
+        self,
+        account_id: str,
+        folder: Path,
+        saved: SavedPlane,
+        *,
+        master_key: bytes | None = None,
+        borrow: bool = False,
+    ) -> None:
+        """Makes the store of a new account out of a `folder` of a backup, compared with `saved`.
+
+        `master_key` is that of the backup where it is another one. With `borrow` the segments stay
+        where they are. Raises `StoreError`; then the store cannot be opened.
+        """
+        Plane.restore(
+            str(self._directory / account_id),
+            master_key or self._master_key,
+            self._master_key,
+            str(folder),
+            [*saved.files],
+            saved.content,
+            borrow=borrow,
+        )
 
     def close(self) -> None:
         """Closes every store, what waits for a flush being stored first."""

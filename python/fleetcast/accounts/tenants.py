@@ -74,14 +74,31 @@ class Tenants:
             created_at=int(self._clock()),
         )
         with self._store.write() as tables:
-            if tables.tenant(name) is not None:
-                message = f"tenant {name} exists already"
-                raise OperatorError(message)
+            _refuse_known(tables, name)
             self._engine.create_plane(tenant.account_id)
             if retention_seconds is not None:
                 self._engine.set_retention(tenant.account_id, name, retention_seconds)
             tables.put_tenant(tenant)
         self._audit("tenant created", tenant=name, account_id=tenant.account_id, plan=plan)
+        return tenant
+
+    def adopt(self, saved: Tenant, name: str, restore: Callable[[str], None]) -> Tenant:
+        """Adds a tenant of a backup under a name and an account of its own.
+
+        `restore` makes the plane of the account that it is given; a crash in between leaves an
+        unused plane and no tenant. Raises `OperatorError`, `StoreError`,
+        `ControlStoreUnavailable`.
+        """
+        check_name(name)
+        with self._store.read() as tables:
+            _refuse_known(tables, name)
+        account_id, created_at = str(uuid.uuid4()), int(self._clock())
+        tenant = replace(saved, name=name, account_id=account_id, created_at=created_at)
+        restore(account_id)
+        with self._store.write() as tables:
+            _refuse_known(tables, name)
+            tables.put_tenant(tenant)
+        self._audit("tenant restored", tenant=name, account_id=account_id, saved_as=saved.name)
         return tenant
 
     def all(self) -> list[Tenant]:
@@ -124,6 +141,13 @@ class Tenants:
             tables.delete_usage(tenant.account_id)
         self._audit("tenant deleted", tenant=name, account_id=tenant.account_id)
         return tenant
+
+
+def _refuse_known(tables: Tables, name: str) -> None:
+    """Raises `OperatorError` where a tenant has the name."""
+    if tables.tenant(name) is not None:
+        message = f"tenant {name} exists already"
+        raise OperatorError(message)
 
 
 def known_tenant(tables: Tables, name: str) -> Tenant:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 # Files below `cli` and the command in each. One is loaded when it is called, or when all are
 # listed, so that no command waits for the libraries of another.
 _COMMANDS = {
+    "backup": ("backup", "backup"),
     "compact": ("compact", "compact"),
     "completion": ("completion", "completion"),
     "config": ("settings", "config"),
@@ -26,6 +27,7 @@ _COMMANDS = {
     "init": ("init", "init"),
     "key": ("key", "key"),
     "provision": ("provision", "provision"),
+    "restore": ("restore", "restore"),
     "serve": ("serve", "serve"),
     "stats": ("stats", "stats"),
     "status": ("status", "status"),

@@ -71,8 +71,21 @@ class DataDirectory:
         """Changes that commands have made to accounts."""
         return self.root / "audit.log"
 
+    @property
+    def unfinished_restore(self) -> Path:
+        """Lock of a restore into an empty directory; it goes when that is done."""
+        return self.root / "restore.unfinished"
+
+    @property
+    def restoring(self) -> Path:
+        """Locks of restores of single tenants, each named by an account; they go when done."""
+        return self.root / "restoring"
+
     def require(self) -> None:
-        """Raises `OperatorError` where `init` has not been."""
+        """Raises `OperatorError` where `init` has not been, or a restore did not end."""
+        if self.unfinished_restore.exists():
+            message = f"a restore into {self.root} has not ended: wait for it, or run it again"
+            raise OperatorError(message)
         if not (self.root / SETTINGS_FILE).is_file():
             message = f"{self.root} is no data directory: make one with fleetcast init"
             raise OperatorError(message)

@@ -43,19 +43,22 @@ def create_master_key(path: Path) -> bytes:
 def load_master_key(directory: Path, settings: Security) -> bytes:
     """The key that the settings point at. Raises `OperatorError`; no message holds key bytes."""
     if settings.master_key_command:
-        text, source = _printed(settings.master_key_command), "security.master_key_command"
-    else:
-        path = directory / settings.master_key_file
-        source = str(path)
-        try:
-            text = path.read_bytes().decode("ascii", "replace")
-        except FileNotFoundError:
-            message = f"there is no master key at {path}: {_WITHOUT_IT}"
-            raise OperatorError(message) from None
-        except OSError as error:
-            message = f"cannot read the master key at {path}: {error.strerror}"
-            raise OperatorError(message) from None
-    return _decoded(text.strip(), source)
+        printed = _printed(settings.master_key_command)
+        return _decoded(printed.strip(), "security.master_key_command")
+    return read_master_key(directory / settings.master_key_file)
+
+
+def read_master_key(path: Path) -> bytes:
+    """The key in a file. Raises `OperatorError`; no message holds key bytes."""
+    try:
+        text = path.read_bytes().decode("ascii", "replace")
+    except FileNotFoundError:
+        message = f"there is no master key at {path}: {_WITHOUT_IT}"
+        raise OperatorError(message) from None
+    except OSError as error:
+        message = f"cannot read the master key at {path}: {error.strerror}"
+        raise OperatorError(message) from None
+    return _decoded(text.strip(), str(path))
 
 
 def exposure(path: Path) -> str | None:

@@ -6,13 +6,19 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use fleetcast_core::model::aggregate::{Aggregation, Interval};
-use fleetcast_core::plane::{Acknowledge, Due};
+use fleetcast_core::plane::{Acknowledge, Due, SavedFile};
 use fleetcast_core::query::SeriesRequest;
 use fleetcast_core::storage::store::Cursor;
 use fleetcast_core::wire::Precision;
 
 pub(crate) fn key_of(bytes: &[u8]) -> PyResult<&[u8; 32]> {
     bytes.try_into().map_err(|_| PyValueError::new_err("a master key has 32 bytes"))
+}
+
+/// Files of a backup as the engine has them.
+pub(crate) fn saved_files(files: Vec<(String, u64, [u8; 32])>) -> Vec<SavedFile> {
+    let of = |(name, bytes, sha256)| SavedFile { name, bytes, sha256 };
+    files.into_iter().map(of).collect()
 }
 
 /// `now_ns`, else the system clock, nanoseconds since 1970.

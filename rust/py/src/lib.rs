@@ -54,6 +54,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<results::Compacted>()?;
     module.add_class::<results::Upcoming>()?;
     module.add_class::<results::Verified>()?;
+    module.add_class::<results::Saved>()?;
     module.add_class::<arrow::ArrowStream>()?;
     limits::add_to(module)?;
     errors::add_to(module)

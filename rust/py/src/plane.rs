@@ -16,15 +16,19 @@ use fleetcast_core::plane::{self, Acknowledge, Failure};
 use fleetcast_core::query::latest::LatestView;
 use fleetcast_core::query::scan::ScanRequest;
 use fleetcast_core::query::{AnswerBounds, Frame, SeriesLimits};
+use fleetcast_core::storage::store::Link;
 use fleetcast_core::wire::Format;
 
 use crate::arguments::{
-    acknowledge, age_ns, clock_ns, due, key_of, precision_of, retention_seconds, series_request,
+    acknowledge, age_ns, clock_ns, due, key_of, precision_of, retention_seconds, saved_files,
+    series_request,
 };
 use crate::arrow::ArrowStream;
 use crate::door::leave;
 use crate::errors::{Raise, failure, store_error};
-use crate::results::{Compacted, Stats, Upcoming, Verified, WriteResult, copied, joined};
+use crate::results::{
+    Compacted, Saved, SavedFile, Stats, Upcoming, Verified, WriteResult, copied, joined,
+};
 
 #[pyclass(frozen, weakref, module = "fleetcast._core")]
 pub(crate) struct Plane {
@@ -109,6 +113,45 @@ impl Plane {
     fn verify(py: Python<'_>, directory: &str, master_key: &[u8]) -> PyResult<Verified> {
         let master_key = key_of(master_key)?;
         leave(py, || plane::Plane::verify(Path::new(directory), master_key)).map(Verified::from)
+    }
+
+    #[staticmethod]
+    fn save(
+        py: Python<'_>,
+        directory: &str,
+        master_key: &[u8],
+        backup: &str,
+        number: u64,
+        before: Vec<SavedFile>,
+    ) -> PyResult<Option<Saved>> {
+        let (master_key, before) = (key_of(master_key)?, saved_files(before));
+        leave(py, || {
+            let (directory, backup) = (Path::new(directory), Path::new(backup));
+            plane::Plane::save(directory, master_key, backup, number, &before)
+        })
+        .map(|saved| saved.map(Saved::from))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (directory, master_key, new_master_key, backup, files, content, *, borrow=false))]
+    #[expect(clippy::too_many_arguments, reason = "what is restored, from where and to where")]
+    fn restore(
+        py: Python<'_>,
+        directory: &str,
+        master_key: &[u8],
+        new_master_key: &[u8],
+        backup: &str,
+        files: Vec<SavedFile>,
+        content: [u8; 32],
+        borrow: bool,
+    ) -> PyResult<()> {
+        let master_keys = [key_of(master_key)?, key_of(new_master_key)?];
+        let files = saved_files(files);
+        let link = if borrow { Link::Symbolic } else { Link::Hard };
+        leave(py, || {
+            let (directory, backup) = (Path::new(directory), Path::new(backup));
+            plane::Plane::restore(directory, master_keys, backup, &files, &content, link)
+        })
     }
 
     #[staticmethod]

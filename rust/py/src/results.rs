@@ -138,6 +138,27 @@ impl From<plane::Verified> for Verified {
     }
 }
 
+/// Name, length and SHA-256 of a file of a backup.
+pub(crate) type SavedFile = (String, u64, [u8; 32]);
+
+#[pyclass(frozen, get_all, module = "fleetcast._core")]
+pub(crate) struct Saved {
+    files: Vec<SavedFile>,
+    bytes_written: u64,
+    bytes_linked: u64,
+    rows: u64,
+    values: u64,
+    content: [u8; 32],
+}
+
+impl From<plane::Saved> for Saved {
+    fn from(saved: plane::Saved) -> Self {
+        let plane::Saved { files, bytes_written, bytes_linked, rows, values, content } = saved;
+        let files = files.into_iter().map(|file| (file.name, file.bytes, file.sha256)).collect();
+        Self { files, bytes_written, bytes_linked, rows, values, content }
+    }
+}
+
 /// A long answer in pieces, each freed before the next is copied, so that the copy may have its
 /// memory.
 pub(crate) fn copied(py: Python<'_>, pieces: Vec<Vec<u8>>) -> Vec<Bound<'_, PyBytes>> {

@@ -32,12 +32,16 @@ mod writer;
 
 mod verify;
 
+/// Copies of a plane into a backup and out of it.
+mod backup;
+
 #[cfg(test)]
 mod tests;
 
 use std::path::Path;
 use std::sync::Arc;
 
+pub use self::backup::{Saved, SavedFile};
 pub use self::compactor::Compacted;
 pub use self::compactor::plan::{Due, Upcoming};
 pub use self::failure::{Failure, ReadError, WriteError};
@@ -58,7 +62,7 @@ use crate::query::latest::LatestView;
 use crate::query::scan::ScanRequest;
 use crate::query::{AnswerBounds, SeriesAnswer, SeriesLimits, SeriesQuery, SeriesRequest};
 use crate::storage::seal::Kind;
-use crate::storage::store::{Cursor, NewBlock};
+use crate::storage::store::{Cursor, Link, NewBlock};
 use crate::wire::Format;
 
 /// A tenant's store, open in this process. Safe to share between threads.
@@ -156,6 +160,45 @@ impl Plane {
     /// wrong with it is in the answer.
     pub fn verify(directory: &Path, master_key: &[u8; 32]) -> Result<Verified, Error> {
         verify::verify(directory, master_key)
+    }
+}
+
+/// Backups (`docs/format.md`, "Backup").
+impl Plane {
+    /// Saves the plane in `directory`, which others may have open and write, into the folder
+    /// `backup` as number `number` of its backups; files that `before` names, those of the backup
+    /// before, are not written again. `None` where the compactor is at work: to be tried again.
+    ///
+    /// # Errors
+    /// [`Error::Missing`], [`Error::Corrupt`] also for another master key, [`Error::Io`],
+    /// [`Error::DiskFull`]. No file that `before` names was touched.
+    pub fn save(
+        directory: &Path,
+        master_key: &[u8; 32],
+        backup: &Path,
+        number: u64,
+        before: &[SavedFile],
+    ) -> Result<Option<Saved>, Error> {
+        backup::save(directory, master_key, backup, number, before)
+    }
+
+    /// Makes a plane in `directory`, which must not exist or be empty, of `files` of the folder
+    /// `backup`, reads it again and compares it with `content`, the hash that [`Self::save`] gave.
+    /// `master_keys` are that of the backup and that of the new plane. With [`Link::Symbolic`] its
+    /// segments stay where they are.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for a damaged backup or another master key, [`Error::Exists`],
+    /// [`Error::Io`], [`Error::DiskFull`]: then there is no plane that could be opened.
+    pub fn restore(
+        directory: &Path,
+        master_keys: [&[u8; 32]; 2],
+        backup: &Path,
+        files: &[SavedFile],
+        content: &[u8; 32],
+        link: Link,
+    ) -> Result<(), Error> {
+        backup::restore(directory, master_keys, backup, files, content, link)
     }
 }
 

@@ -14,7 +14,7 @@ const STAGED_KEY_NAME: &str = "key.new";
 ///
 /// # Errors
 /// [`Error::Exists`] where it holds anything, [`Error::Io`].
-pub(super) fn make(directory: &Path) -> Result<()> {
+pub(in crate::plane) fn make(directory: &Path) -> Result<()> {
     let mut entries = match std::fs::read_dir(directory) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -33,7 +33,7 @@ pub(super) fn make(directory: &Path) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::Missing`], [`Error::Io`].
-pub(super) fn read_key(directory: &Path) -> Result<Vec<u8>> {
+pub(in crate::plane) fn read_key(directory: &Path) -> Result<Vec<u8>> {
     let path = directory.join(KEY_NAME);
     std::fs::read(&path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => Error::Missing(path.clone()),
@@ -45,7 +45,7 @@ pub(super) fn read_key(directory: &Path) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// [`Error::Io`], [`Error::DiskFull`].
-pub(super) fn write_key(directory: &Path, wrapped: &[u8]) -> Result<()> {
+pub(in crate::plane) fn write_key(directory: &Path, wrapped: &[u8]) -> Result<()> {
     let path = directory.join(KEY_NAME);
     let staged = directory.join(STAGED_KEY_NAME);
     let write = || {

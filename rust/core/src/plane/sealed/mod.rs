@@ -1,7 +1,7 @@
 //! The store of one tenant together with the key of all that lies in it and the caches of what was
 //! read. Everything above reads and writes stored bytes through it.
 
-mod directory;
+pub(super) mod directory;
 mod segments;
 
 use std::path::Path;

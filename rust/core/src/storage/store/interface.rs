@@ -4,12 +4,24 @@
 //! for a replicated store behind a network: names and blocks are only ever appended, names by
 //! compare-and-swap, and no call needs a transaction across another.
 
+use std::path::{Path, PathBuf};
+
 use super::log::{Counts, LogEntry, NewBlock, View};
 use super::names::{FirstIds, NamesPage, NewNames};
+use super::snapshot::Snapshot;
 use crate::model::error::Result;
 
 /// Id of a segment, drawn at random for each.
 pub type SegmentId = [u8; 16];
+
+/// How a store takes over a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Link {
+    /// For good: the file may lose its other names.
+    Hard,
+    /// As long as the file is where it is.
+    Symbolic,
+}
 
 /// A segment that is being written. Dropped before [`Self::finish`], nothing of it counts.
 pub trait NewSegment {
@@ -167,6 +179,43 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// See [`Store`].
     fn stored_bytes(&self) -> Result<u64>;
+
+    /// Numbers and manifest of this instant. Nothing of the log or of the segments that it names
+    /// goes while the caller holds the compaction lock.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn snapshot(&self) -> Result<Snapshot>;
+
+    /// File that holds a segment and nothing else, `None` where there is no such file: whoever
+    /// copies the segment may link it instead.
+    fn segment_file(&self, id: &SegmentId) -> Option<PathBuf>;
+
+    /// Takes over a file that holds a segment, by a link of this kind; false where that cannot be,
+    /// and it has to be written.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn link_segment(&self, id: &SegmentId, file: &Path, link: Link) -> Result<bool>;
+
+    /// Loads pages of names into a store that was just made, in order. It is of no use before
+    /// [`Self::load_snapshot`].
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn load_names(&self, pages: &[NamesPage]) -> Result<()>;
+
+    /// As [`Self::load_names`], blocks of the log that are not compacted.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn load_log(&self, entries: &[LogEntry]) -> Result<()>;
+
+    /// Ends the loading of a store, whose names, blocks and segments are there and durable now.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn load_snapshot(&self, snapshot: &Snapshot) -> Result<()>;
 
     /// Ends the work of this handle: every later call fails with
     /// [`crate::model::error::Error::Closed`], also where a longer piece of work that is under way

@@ -1,13 +1,15 @@
 //! The in-memory twin: the promises of [`Store`] in their simplest form, for tests to compare with.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::cursor::Cursors;
-use super::interface::{CompactionLock, NewSegment, SegmentId, SegmentsLock, Store};
+use super::interface::{CompactionLock, Link, NewSegment, SegmentId, SegmentsLock, Store};
 use super::log::{Counts, LogEntry, NewBlock, READ_BYTES_MAX, View};
 use super::names::{FirstIds, NamesPage, NewNames};
+use super::snapshot::Snapshot;
 use crate::model::error::{Error, Result};
 
 /// A store that lives and dies with the process.
@@ -264,6 +266,59 @@ impl Store for MemoryStore {
 
     fn set_retention(&self, seconds: u64) -> Result<()> {
         self.state()?.retention_seconds = seconds;
+        Ok(())
+    }
+
+    fn snapshot(&self) -> Result<Snapshot> {
+        let state = self.state()?;
+        Ok(Snapshot {
+            log_last: state.last(),
+            names_last: state.names.len() as u64,
+            counts: state.counts,
+            compacted: state.compacted,
+            generation: state.generation,
+            retention_seconds: state.retention_seconds,
+            next_ids: state.next,
+            cursors: state.cursors.encode(),
+            manifest: state.manifest.clone(),
+        })
+    }
+
+    fn segment_file(&self, _id: &SegmentId) -> Option<PathBuf> {
+        None
+    }
+
+    fn link_segment(&self, _id: &SegmentId, _file: &Path, _link: Link) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn load_names(&self, pages: &[NamesPage]) -> Result<()> {
+        self.state()?.names.extend_from_slice(pages);
+        Ok(())
+    }
+
+    fn load_log(&self, entries: &[LogEntry]) -> Result<()> {
+        self.state()?.log.extend(entries.iter().map(|entry| entry.sealed.clone()));
+        Ok(())
+    }
+
+    fn load_snapshot(&self, snapshot: &Snapshot) -> Result<()> {
+        let mut state = self.state()?;
+        let Snapshot { counts, compacted, generation, retention_seconds, .. } = *snapshot;
+        let (names, log) = (std::mem::take(&mut state.names), std::mem::take(&mut state.log));
+        let (next, manifest) = (snapshot.next_ids, snapshot.manifest.clone());
+        let cursors = Cursors::decode(&snapshot.cursors)?;
+        *state = State {
+            next,
+            names,
+            log,
+            counts,
+            cursors,
+            compacted,
+            generation,
+            manifest,
+            retention_seconds,
+        };
         Ok(())
     }
 

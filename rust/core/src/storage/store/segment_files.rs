@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::interface::{CompactionLock, NewSegment, SegmentId, SegmentsLock};
+use super::interface::{CompactionLock, Link, NewSegment, SegmentId, SegmentsLock};
 use crate::model::error::{Error, Result};
 
 const COMPACTION_LOCK: &str = "compaction.lock";
@@ -37,7 +37,7 @@ impl SegmentFiles {
         Self { plane: plane.to_owned(), directory: plane.join("segments") }
     }
 
-    fn path(&self, id: &SegmentId) -> PathBuf {
+    pub(super) fn path(&self, id: &SegmentId) -> PathBuf {
         self.directory.join(name_of(id))
     }
 
@@ -73,14 +73,40 @@ impl SegmentFiles {
         }
     }
 
-    pub(super) fn create(&self, id: &SegmentId) -> Result<Box<dyn NewSegment>> {
-        let created = DirBuilder::new().mode(0o700).create(&self.directory);
-        if let Err(error) = created.or_else(|error| match error.kind() {
-            ErrorKind::AlreadyExists => Ok(()),
-            _ => Err(error),
-        }) {
-            return Err(Error::io("make", &self.directory, error));
+    fn make_directory(&self) -> Result<()> {
+        match DirBuilder::new().mode(0o700).create(&self.directory) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                Err(Error::io("make", &self.directory, error))
+            }
+            _ => Ok(()),
         }
+    }
+
+    /// Gives a file the name of a segment as well; false where the file system cannot.
+    pub(super) fn link(&self, id: &SegmentId, file: &Path, link: Link) -> Result<bool> {
+        self.make_directory()?;
+        let path = self.path(id);
+        match link {
+            Link::Hard => Ok(std::fs::hard_link(file, &path).is_ok()),
+            Link::Symbolic => {
+                let linked = std::os::unix::fs::symlink(file, &path);
+                linked.map_err(|error| Error::io("link", &path, error)).map(|()| true)
+            }
+        }
+    }
+
+    /// Makes the names of all segments durable.
+    pub(super) fn sync(&self) -> Result<()> {
+        match File::open(&self.directory).and_then(|directory| directory.sync_all()) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(Error::io("sync", &self.directory, error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn create(&self, id: &SegmentId) -> Result<Box<dyn NewSegment>> {
+        self.make_directory()?;
         let path = self.path(id);
         let opened = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&path);
         let file = opened.map_err(|error| Error::io("make", &path, error))?;

@@ -18,6 +18,7 @@ mod tables;
 
 mod store;
 
+mod copies;
 mod peek;
 mod verify;
 
@@ -25,4 +26,5 @@ mod verify;
 mod tests;
 
 pub use peek::Peeked;
+pub(crate) use records::{decode_names, encode_names};
 pub use store::LmdbStore;

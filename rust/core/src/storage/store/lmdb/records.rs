@@ -7,7 +7,7 @@ use crate::model::error::{Error, Result};
 use crate::model::names::FieldId;
 use crate::storage::store::cursor::Cursors;
 use crate::storage::store::log::Counts;
-use crate::storage::store::names::{FirstIds, NamesPage, NewNames};
+use crate::storage::store::names::{FirstIds, NamesPage};
 
 /// Version of the environment's layout.
 const FORMAT_VERSION: u32 = 2;
@@ -131,19 +131,20 @@ impl Head {
     }
 }
 
-pub(super) fn encode_names(sequence: u64, first: FirstIds, names: &NewNames) -> Vec<u8> {
-    let fields = u32::try_from(names.fields.len()).expect("a batch has fewer than 2^32 fields");
-    let ids_len = 4 * to_usize(names.series) + 5 * names.fields.len();
-    let mut bytes = Vec::with_capacity(12 + ids_len + names.sealed_names.len());
-    bytes.extend(names.series.to_le_bytes());
-    bytes.extend(fields.to_le_bytes());
-    bytes.extend((0..names.series).flat_map(|at| (first.series + at).to_le_bytes()));
-    for (id, field_type) in (first.field..).zip(&names.fields) {
+/// A page of names as it is stored, and saved.
+pub(crate) fn encode_names(page: &NamesPage) -> Vec<u8> {
+    let count = |count: usize| u32::try_from(count).expect("a page has fewer than 2^32 names");
+    let ids_len = 4 * page.series.len() + 5 * page.fields.len();
+    let mut bytes = Vec::with_capacity(12 + ids_len + page.sealed_names.len());
+    bytes.extend(count(page.series.len()).to_le_bytes());
+    bytes.extend(count(page.fields.len()).to_le_bytes());
+    bytes.extend(page.series.iter().flat_map(|id| id.to_le_bytes()));
+    for (id, field_type) in &page.fields {
         bytes.extend(id.to_le_bytes());
         bytes.push(field_type.code());
     }
-    bytes.extend_from_slice(&names.sealed_names);
-    checked(&names_key(sequence), bytes)
+    bytes.extend_from_slice(&page.sealed_names);
+    checked(&names_key(page.sequence), bytes)
 }
 
 /// The key of a page of names.
@@ -152,7 +153,8 @@ fn names_key(sequence: u64) -> [u8; 8] {
     sequence.to_be_bytes()
 }
 
-pub(super) fn decode_names(sequence: u64, bytes: &[u8]) -> Result<NamesPage> {
+/// The page that [`encode_names`] stored.
+pub(crate) fn decode_names(sequence: u64, bytes: &[u8]) -> Result<NamesPage> {
     let page = verified(&names_key(sequence), bytes).and_then(|bytes| parse_names(sequence, bytes));
     page.ok_or(CORRUPT_NAMES)
 }
@@ -187,6 +189,7 @@ fn to_usize(count: u32) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::storage::store::names::NewNames;
 
     /// All shortenings, and each bit flipped.
     fn damaged(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
@@ -215,14 +218,16 @@ mod tests {
             sealed_names: b"sealed".to_vec(),
         };
         let first = FirstIds { series: 1, field: 7 };
-        let bytes = encode_names(9, first, &names);
-        assert_eq!(decode_names(9, &bytes).unwrap(), NamesPage::new(9, first, &names));
+        let page = NamesPage::new(9, first, &names);
+        let bytes = encode_names(&page);
+        assert_eq!(decode_names(9, &bytes).unwrap(), page);
         assert!(damaged(&bytes).all(|bytes| decode_names(9, &bytes).is_err()));
     }
 
     #[test]
     fn a_record_under_another_key_is_refused() {
-        let page = encode_names(9, FirstIds::default(), &NewNames::default());
+        let page = NamesPage::new(9, FirstIds::default(), &NewNames::default());
+        let page = encode_names(&page);
         assert!(decode_names(9, &page).is_ok() && decode_names(8, &page).is_err());
     }
 
@@ -242,7 +247,8 @@ mod tests {
 
         let fields = vec![FieldType::Text];
         let names = NewNames { series: 1, fields, sealed_names: b"sealed".to_vec() };
-        let page = encode_names(0x0102, FirstIds { series: 3, field: 4 }, &names);
+        let page = NamesPage::new(0x0102, FirstIds { series: 3, field: 4 }, &names);
+        let page = encode_names(&page);
         let body = [&[1, 0, 0, 0, 1, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 2], b"sealed".as_slice()];
         let body = body.concat();
         let sum = crc32fast::hash(&[&[0, 0, 0, 0, 0, 0, 1, 2], body.as_slice()].concat());

@@ -13,17 +13,18 @@ use super::tables::{Tables, copy_after};
 use crate::model::error::{Error, Result};
 use crate::storage::store::group_commit::GroupCommit;
 use crate::storage::store::interface::{
-    CompactionLock, NewSegment, SegmentId, SegmentsLock, Store,
+    CompactionLock, Link, NewSegment, SegmentId, SegmentsLock, Store,
 };
 use crate::storage::store::log::{Counts, LogEntry, NewBlock, View};
 use crate::storage::store::names::{FirstIds, NamesPage, NewNames};
 use crate::storage::store::segment_files::SegmentFiles;
+use crate::storage::store::snapshot::Snapshot;
 
 /// A store in `DIRECTORY/plane.mdb`. Several processes may have it open at once, each once.
 pub struct LmdbStore {
     pub(super) env: Environment,
     pub(super) tables: Tables,
-    segments: SegmentFiles,
+    pub(super) segments: SegmentFiles,
     group: GroupCommit<Vec<NewBlock>>,
     poisoned: AtomicBool,
 }
@@ -110,7 +111,7 @@ impl LmdbStore {
         self.segments.bytes(id)
     }
 
-    fn write<R>(
+    pub(super) fn write<R>(
         &self,
         what: &'static str,
         work: impl Fn(&mut RwTxn<'_>) -> TxnResult<R>,
@@ -156,7 +157,7 @@ impl Store for LmdbStore {
             let mut head = self.tables.head(txn)?;
             let first = self.tables.next_ids(txn, &head)?;
             head.next_ids = Some(first.after(names)?);
-            let page = records::encode_names(last + 1, first, names);
+            let page = records::encode_names(&NamesPage::new(last + 1, first, names));
             self.tables.names.put_with_flags(txn, PutFlags::APPEND, &(last + 1), &page)?;
             self.tables.put_head(txn, head)?;
             Ok(Some(first))
@@ -284,6 +285,30 @@ impl Store for LmdbStore {
             let head = records::Head { retention_seconds: seconds, ..self.tables.head(txn)? };
             self.tables.put_head(txn, head)
         })
+    }
+
+    fn snapshot(&self) -> Result<Snapshot> {
+        self.saved_snapshot()
+    }
+
+    fn segment_file(&self, id: &SegmentId) -> Option<PathBuf> {
+        Some(self.segments.path(id))
+    }
+
+    fn link_segment(&self, id: &SegmentId, file: &Path, link: Link) -> Result<bool> {
+        self.segments.link(id, file, link)
+    }
+
+    fn load_names(&self, pages: &[NamesPage]) -> Result<()> {
+        self.put_names(pages)
+    }
+
+    fn load_log(&self, entries: &[LogEntry]) -> Result<()> {
+        self.put_log(entries)
+    }
+
+    fn load_snapshot(&self, snapshot: &Snapshot) -> Result<()> {
+        self.put_snapshot(snapshot)
     }
 
     fn close(&self) {

@@ -1,0 +1,1 @@
+"""Backups of an installation: saving one beside whatever runs, checking it, restoring out of it."""

@@ -1,0 +1,251 @@
+"""Restores of a backup: a whole installation into an empty directory, one tenant into another.
+
+A restore that did not end leaves a lock file that nobody holds; until it is run again nothing takes
+its directory, or its plane, for whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fleetcast.accounts import ControlStore
+from fleetcast.backup.listing import Listing
+from fleetcast.backup.locking import held
+from fleetcast.config import SETTINGS_FILE, resolve
+from fleetcast.engine import Engine
+from fleetcast.errors import OperatorError, StoreDamaged
+from fleetcast.installation.audit_log import AuditLog
+from fleetcast.installation.directory import opened
+from fleetcast.security.certificate import certificate_hosts, create_certificate, renew_certificate
+from fleetcast.security.master_key import (
+    create_master_key,
+    load_master_key,
+    sync_folder,
+    write_private,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    from fleetcast.backup.listing import SavedTenant
+    from fleetcast.config import Settings
+    from fleetcast.engine import SavedFile
+    from fleetcast.installation.directory import DataDirectory
+
+
+@dataclass(frozen=True)
+class Restored:
+    """A tenant that was restored and compared: `name` is the one it has now."""
+
+    name: str
+    saved: SavedTenant
+    rows: int
+    values: int
+    keys: int
+
+
+@dataclass(frozen=True)
+class MasterKeys:
+    """Sources of master keys: `saved` is that of the backup, `None` for the installation's.
+
+    With `renewed` an installation that has none gets a new one; else it gets that of the backup.
+    """
+
+    saved: bytes | None = None
+    renewed: bool = False
+
+
+def restore_all(
+    directory: DataDirectory, environ: Mapping[str, str], folder: Path, keys: MasterKeys
+) -> Iterator[Restored]:
+    """Fills an empty data directory, which may have its master key, or one whose restore broke off.
+
+    Raises `OperatorError`, `ControlStoreUnavailable`, `StoreError`, `OSError`: run it again then.
+    """
+    listing = Listing.read(folder)
+    root = directory.root
+    settings_file = listing.installation[SETTINGS_FILE]
+    settings = resolve((folder / settings_file.name).parent, environ).settings
+    saved_key = keys.saved or load_master_key(root, settings.security)
+    listing.check_master_key(saved_key)
+    with _emptied(directory, settings):
+        master_key = _own_key(root, settings, saved_key, renewed=keys.renewed)
+        for path, file in listing.installation.items():
+            if path != SETTINGS_FILE:
+                _copy(folder, file, root / path)
+        if (directory.tls / "server.pem").exists():
+            renew_certificate(directory.tls, master_key)
+        else:
+            create_certificate(directory.tls, master_key, certificate_hosts([]))
+        directory.planes.mkdir(mode=0o700)
+        ControlStore.create(directory.control, master_key)
+        engine, store = Engine(directory.planes, master_key), ControlStore(directory.control)
+        try:
+            for saved in listing.tenants:
+                account_id, name = saved.record.account_id, saved.record.name
+                engine.restore_plane(
+                    account_id, folder / saved.folder, saved.plane, master_key=saved_key
+                )
+                # A key is good under one master key: its secret is kept as a hash under that.
+                kept = saved.keys if saved_key == master_key else ()
+                with store.write() as tables:
+                    tables.put_tenant(saved.record)
+                    for key in kept:
+                        tables.put_key(key)
+                    if saved.usage is not None:
+                        tables.put_usage(account_id, saved.usage)
+                yield _compared(engine, account_id, name, saved, len(kept))
+        finally:
+            engine.close()
+            store.close()
+        # Last, because it is what makes the directory one of ours.
+        _copy(folder, settings_file, root / SETTINGS_FILE)
+        above = root.absolute().parents
+        for made in (directory.control, directory.tls, directory.planes, root, *above):
+            if os.access(made, os.R_OK):
+                sync_folder(made)
+    AuditLog(directory.audit_log).record("backup restored", backup=str(folder))
+
+
+def restore_tenant(
+    directory: DataDirectory,
+    environ: Mapping[str, str],
+    folder: Path,
+    names: tuple[str, str],
+    saved_key: bytes | None,
+) -> Restored:
+    """Adds the tenant of the first of `names` in the backup, under the second.
+
+    It gets an account of its own and no keys. Raises `OperatorError`, `ControlStoreUnavailable`,
+    `StoreError`, `OSError`: nothing was added then.
+    """
+    listing = Listing.read(folder)
+    saved = listing.tenant(names[0])
+    with opened(directory, environ) as installation:
+        own_key = load_master_key(directory.root, installation.settings.security)
+        master_key = saved_key or own_key
+        listing.check_master_key(master_key)
+        known = {tenant.account_id for tenant in installation.tenants.all()}
+        _remove_unfinished(directory, known)
+        engine = installation.engine
+
+        with _noted(directory, engine) as note:
+
+            def restore(account_id: str) -> None:
+                note(account_id)
+                engine.restore_plane(
+                    account_id, folder / saved.folder, saved.plane, master_key=master_key
+                )
+
+            tenant = installation.tenants.adopt(saved.record, names[1], restore)
+        return _compared(engine, tenant.account_id, tenant.name, saved, 0)
+
+
+def _compared(
+    engine: Engine, account_id: str, name: str, saved: SavedTenant, keys: int
+) -> Restored:
+    """Counts what the restored plane answers from. Raises `StoreDamaged`."""
+    stats = engine.plane(account_id, name).stats()
+    engine.release(account_id)
+    found, wanted = (stats.stored_rows, stats.stored_values), (saved.plane.rows, saved.plane.values)
+    if found != wanted:
+        message = f"{name} has {found[0]} rows and {found[1]} values, not {wanted[0]}, {wanted[1]}"
+        raise StoreDamaged(message)
+    return Restored(name, saved, *found, keys)
+
+
+@contextmanager
+def _emptied(directory: DataDirectory, settings: Settings) -> Iterator[None]:
+    """Holds the lock of a restore into a directory that is empty but for its master key.
+
+    Raises `OperatorError`.
+    """
+    root, mark = directory.root, directory.unfinished_restore
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    kept = {"lost+found", mark.name, settings.security.master_key_file}
+    if not mark.exists() and {path.name for path in root.iterdir()} - kept:
+        message = f"{root} is not empty: restore fills an empty one, or adds one --tenant"
+        raise OperatorError(message)
+    root.chmod(0o700)
+    with held(mark, f"another restore into {root} is under way"):
+        if not mark.stat().st_size:
+            own = [name for name in os.listdir(root) if name != mark.name]  # noqa: PTH208
+            mark.write_text(json.dumps(own))
+            with mark.open("rb") as file:
+                os.fsync(file.fileno())
+            sync_folder(root)
+        own = json.loads(mark.read_text())
+        for path in root.iterdir():
+            if path.name not in {*own, mark.name}:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        yield
+        mark.unlink()
+        sync_folder(root)
+
+
+def _own_key(root: Path, settings: Settings, saved_key: bytes, *, renewed: bool) -> bytes:
+    """The installation's master key, made where it is missing.
+
+    Raises `OperatorError`, `OSError`.
+    """
+    path = root / settings.security.master_key_file
+    if settings.security.master_key_command or path.exists():
+        return load_master_key(root, settings.security)
+    if renewed:
+        return create_master_key(path)
+    write_private(path, f"{saved_key.hex()}\n".encode())
+    return saved_key
+
+
+@contextmanager
+def _noted(directory: DataDirectory, engine: Engine) -> Iterator[Callable[[str], None]]:
+    """Gives what notes the account of a plane that is restored; one that fails is removed."""
+    directory.restoring.mkdir(mode=0o700, exist_ok=True)
+    with held(directory.restoring / "lock", "another restore of a tenant is under way"):
+        noted: list[str] = []
+
+        def note(account_id: str) -> None:
+            (directory.restoring / account_id).touch(mode=0o600)
+            sync_folder(directory.restoring)
+            noted.append(account_id)
+
+        try:
+            yield note
+        except BaseException:
+            for account_id in noted:
+                engine.destroy_plane(account_id)
+            raise
+        finally:
+            for account_id in noted:
+                (directory.restoring / account_id).unlink(missing_ok=True)
+
+
+def _remove_unfinished(directory: DataDirectory, known: set[str]) -> None:
+    """Removes planes of restores that did not end. Raises `OperatorError` where one is at work."""
+    if not directory.restoring.is_dir():
+        return
+    with held(directory.restoring / "lock", "another restore of a tenant is under way"):
+        for path in directory.restoring.iterdir():
+            if path.name == "lock":
+                continue
+            if path.name not in known:
+                with suppress(FileNotFoundError):
+                    shutil.rmtree(directory.planes / path.name)
+            path.unlink()
+
+
+def _copy(folder: Path, file: SavedFile, path: Path) -> None:
+    """Copies a file of the backup. Raises `OperatorError` for a damaged one, `OSError`."""
+    content = (folder / file.name).read_bytes()
+    if hashlib.sha256(content).digest() != file.sha256:
+        message = f"{folder / file.name} is damaged"
+        raise OperatorError(message)
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    write_private(path, content)

@@ -1,0 +1,207 @@
+"""Saving of an installation into a folder, beside whatever else uses it.
+
+Each tenant is saved as of one instant: all that was acknowledged as durable before is in it. What
+the backup before has is not written again, and that one stays valid until the new list is in place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from fleetcast.backup.listing import LISTING_FILE, Listing, SavedTenant, master_key_check
+from fleetcast.backup.locking import held
+from fleetcast.config import SETTINGS_FILE
+from fleetcast.engine import SavedFile
+from fleetcast.errors import OperatorError, StoreError, StoreFull
+from fleetcast.installation.directory import opened
+from fleetcast.security.master_key import load_master_key, sync_folder, write_private
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from fleetcast.accounts import ApiKey, Tenant
+    from fleetcast.accounts.records import UsageRecord
+    from fleetcast.engine import SavedPlane
+    from fleetcast.installation.directory import DataDirectory, Installation
+
+LOCK_FILE = "backup.lock"
+OWN_FILES = (SETTINGS_FILE, "audit.log", "tls/ca.pem", "tls/ca.key", "tls/server.pem")
+"""Files of a data directory that are saved; the authority's key is sealed by the master key."""
+_OWN = "installation"
+_PATIENCE_SECONDS = 600.0
+_RETRY_SECONDS = 0.05
+
+
+@dataclass
+class Summary:
+    """Result of a backup. `failed` has why the planes of some tenants could not be saved."""
+
+    listing: Listing
+    bytes_written: int = 0
+    bytes_linked: int = 0
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+def save(directory: DataDirectory, environ: Mapping[str, str], folder: Path) -> Summary:
+    """Saves the installation into `folder`, which is made, empty, or has an earlier backup.
+
+    Raises `OperatorError`, `ControlStoreUnavailable`, `StoreFull`, `OSError`: the backup before is
+    as it was then.
+    """
+    _prepare(directory, folder)
+    with held(folder / LOCK_FILE, f"another backup into {folder} is under way"):
+        before = Listing.read(folder) if (folder / LISTING_FILE).exists() else None
+        try:
+            with opened(directory, environ) as installation:
+                security = installation.settings.security
+                check = master_key_check(load_master_key(directory.root, security))
+                if before is not None and before.master_key_check != check:
+                    message = f"{folder} holds a backup with another master key: use another folder"
+                    raise OperatorError(message)
+                return _Saving(directory, installation, folder, before, check).run()
+        finally:
+            # A full disk is not to stay full, and what the new list dropped goes.
+            with suppress(OSError, OperatorError):
+                _remove_unlisted(folder)
+
+
+class _Saving:
+    """One backup under way."""
+
+    def __init__(
+        self,
+        directory: DataDirectory,
+        installation: Installation,
+        folder: Path,
+        before: Listing | None,
+        check: str,
+    ) -> None:
+        self._directory = directory
+        self._installation = installation
+        self._folder = folder
+        self._before = before
+        self._check = check
+        self._number = 1 if before is None else before.number + 1
+        self._written = 0
+        self._linked = 0
+        self._failed: dict[str, str] = {}
+
+    def run(self) -> Summary:
+        with self._installation.store.read() as tables:
+            accounts = [
+                (tenant, tables.keys_of(tenant.name), tables.usage(tenant.account_id))
+                for tenant in tables.tenants()
+            ]
+        own = {path: self._own_file(path) for path in OWN_FILES}
+        tenants = tuple(saved for account in accounts if (saved := self._tenant(*account)))
+        listing = Listing(
+            number=self._number,
+            created_at=datetime.now(UTC).isoformat(),
+            version=version("fleetcast"),
+            master_key_check=self._check,
+            installation={path: file for path, file in own.items() if file is not None},
+            tenants=tenants,
+        )
+        for name in ("planes", _OWN):
+            sync_folder(self._folder / name)
+        self._written += listing.write(self._folder)
+        return Summary(listing, self._written, self._linked, self._failed)
+
+    def _tenant(
+        self, tenant: Tenant, keys: list[ApiKey], usage: UsageRecord | None
+    ) -> SavedTenant | None:
+        """The saved tenant; the one of the backup before where its plane cannot be saved now."""
+        known = self._known(tenant)
+        try:
+            plane = self._plane(tenant, known)
+        except StoreFull:
+            raise
+        except StoreError as error:
+            with self._installation.store.read() as tables:
+                now = tables.tenant(tenant.name)
+            if now is None or now.account_id != tenant.account_id:
+                return None  # deleted meanwhile
+            self._failed[tenant.name] = str(error)
+            return known
+        return SavedTenant(tenant, tuple(keys), usage, plane)
+
+    def _known(self, tenant: Tenant) -> SavedTenant | None:
+        saved = () if self._before is None else self._before.tenants
+        return next((one for one in saved if one.record.account_id == tenant.account_id), None)
+
+    def _plane(self, tenant: Tenant, known: SavedTenant | None) -> SavedPlane:
+        folder = self._folder / "planes" / tenant.account_id
+        files = () if known is None else known.plane.files
+        until = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            done = self._installation.engine.save_plane(
+                tenant.account_id, folder, self._number, files
+            )
+            if done is not None:
+                self._written += done.bytes_written
+                self._linked += done.bytes_linked
+                return done.plane
+            if time.monotonic() >= until:
+                message = f"the compaction of {tenant.name} does not end"
+                raise OperatorError(message)
+            time.sleep(_RETRY_SECONDS)
+
+    def _own_file(self, path: str) -> SavedFile | None:
+        """Saves a file of the installation, if it is another than the backup before has."""
+        try:
+            content = (self._directory.root / path).read_bytes()
+        except FileNotFoundError:
+            return None
+        digest = hashlib.sha256(content).digest()
+        known = None if self._before is None else self._before.installation.get(path)
+        if known is not None and known.sha256 == digest:
+            return known
+        name = f"{_OWN}/{self._number}/{path}"
+        new = self._folder / name
+        new.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new.unlink(missing_ok=True)
+        write_private(new, content)
+        for folder in (new.parent, new.parent.parent):
+            sync_folder(folder)
+        self._written += len(content)
+        return SavedFile(name, len(content), digest)
+
+
+def _prepare(directory: DataDirectory, folder: Path) -> None:
+    """Makes the folder. Raises `OperatorError` where it is of another use, `OSError`."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    here, data = folder.resolve(), directory.root.resolve()
+    if here.is_relative_to(data) or data.is_relative_to(here):
+        message = f"{folder} and the data directory {data} must lie outside of each other"
+        raise OperatorError(message)
+    names = {path.name for path in folder.iterdir()} - {"lost+found"}
+    if names and not names & {LOCK_FILE, LISTING_FILE}:
+        message = f"{folder} is not empty and holds no backup"
+        raise OperatorError(message)
+    for name in ("planes", _OWN):
+        (folder / name).mkdir(mode=0o700, exist_ok=True)
+
+
+def _remove_unlisted(folder: Path) -> None:
+    """Removes files that the list does not name, and folders that are empty then."""
+    listed: set[str] = set()
+    if (folder / LISTING_FILE).exists():
+        listing = Listing.read(folder)
+        listed.update(file.name for file in listing.installation.values())
+        for tenant in listing.tenants:
+            listed.update(f"{tenant.folder}/{file.name}" for file in tenant.plane.files)
+    for top in (folder / "planes", folder / _OWN):
+        for path in sorted(top.rglob("*"), reverse=True):  # what is in a folder before it
+            if path.is_dir():
+                with suppress(OSError):  # not empty
+                    path.rmdir()
+            elif str(path.relative_to(folder)) not in listed:
+                path.unlink()

@@ -1,0 +1,67 @@
+"""`fleetcast restore`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from fleetcast.backup.restoring import MasterKeys, Restored, restore_all, restore_tenant
+from fleetcast.cli.common import Run, table, with_run
+from fleetcast.security.master_key import read_master_key
+
+_HEADER = ("tenant", "saved_as", "rows", "values", "content", "keys")
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
+@click.option("--tenant", metavar="NAME", help="Add this tenant alone to a data directory.")
+@click.option("--as", "new_name", metavar="NEW", help="Name that the tenant gets.")
+@click.option(
+    "--master-key",
+    "key_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Master key that the backup was made with, where the data directory has another or none.",
+)
+@click.option(
+    "--new-master-key", is_flag=True, help="Give an empty data directory a key of its own."
+)
+@with_run
+def restore(
+    run: Run,
+    folder: Path,
+    tenant: str | None,
+    new_name: str | None,
+    key_file: Path | None,
+    new_master_key: bool,
+) -> None:
+    """Fill an empty data directory out of the backup in DIR, or add one tenant to another.
+
+    It reads again all that it restored and compares it with the backup: rows, values, and a hash
+    over everything that answers follow from. Keys come back into an empty directory with the same
+    master key; otherwise make new ones.
+    """
+    if new_name is not None and tenant is None:
+        message = "--as needs --tenant"
+        raise click.UsageError(message)
+    saved_key = None if key_file is None else read_master_key(key_file)
+    if tenant is None:
+        keys = MasterKeys(saved_key, renewed=new_master_key)
+        restored = list(restore_all(run.data, os.environ, folder.absolute(), keys))
+    else:
+        names = (tenant, new_name or tenant)
+        restored = [restore_tenant(run.data, os.environ, folder.absolute(), names, saved_key)]
+    rows = [_row(one) for one in restored]
+    text = table(_HEADER, [[row[name] for name in _HEADER] for row in rows])
+    text += "\nRows, values and content are those of the backup."
+    if any(one.saved.keys and not one.keys for one in restored):
+        text += " Keys were not restored: make new ones with fleetcast key create."
+    run.answer({"data": str(run.data.root), "tenants": rows}, text)
+
+
+def _row(one: Restored) -> dict[str, object]:
+    content = one.saved.plane.content.hex()
+    values = (one.name, one.saved.record.name, one.rows, one.values, content, one.keys)
+    return dict(zip(_HEADER, values, strict=True))

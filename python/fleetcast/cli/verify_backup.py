@@ -1,0 +1,55 @@
+"""`fleetcast verify --backup`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from fleetcast.backup.checking import check
+from fleetcast.backup.listing import Listing
+from fleetcast.cli.common import Run, table
+from fleetcast.errors import OperatorError
+from fleetcast.security.master_key import load_master_key, read_master_key
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_COUNTS = ("rows", "values")
+
+
+def verify_backup(run: Run, folder: Path, names: tuple[str, ...], key_file: Path | None) -> int:
+    """Prints what is in a backup and what is damaged; 1 where something is.
+
+    Without a master key of the backup its files are compared with their hashes, and nothing is
+    opened. Raises `OperatorError`.
+    """
+    listing = Listing.read(folder)
+    chosen = {listing.tenant(name).record.name for name in names}
+    rows: list[dict[str, object]] = []
+    cells: list[list[object]] = []
+    damaged: list[str] = []
+    master_key = _master_key(run, key_file)
+    for checked in check(folder, listing, master_key, chosen):
+        name = checked.tenant.record.name if checked.tenant else "backup"
+        damaged += [f"{name}: {damage}" for damage in checked.damages]
+        if checked.tenant is not None:
+            counts = {key: getattr(checked.found, key, None) for key in _COUNTS}
+            rows.append({"tenant": name, **counts, "damages": checked.damages})
+            cells.append([name, *counts.values(), len(checked.damages)])
+    text = [table(("tenant", *_COUNTS, "damages"), cells), *damaged]
+    if master_key is None:
+        text.append("Hashes alone were compared: --master-key FILE opens what the backup holds.")
+    document = {"ok": not damaged, "opened": master_key is not None, "tenants": rows}
+    run.answer({**document, "damages": damaged}, "\n".join(text))
+    return 1 if damaged else 0
+
+
+def _master_key(run: Run, key_file: Path | None) -> bytes | None:
+    """The key of the file, or else of the data directory, `None` where there is none."""
+    if key_file is not None:
+        return read_master_key(key_file)
+    try:
+        security = run.data.settings(os.environ).settings.security
+    except OperatorError:
+        return None
+    return load_master_key(run.data.root, security)

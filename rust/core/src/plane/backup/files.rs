@@ -1,0 +1,204 @@
+//! Files of a backup: written once, hashed on the way, and checked when they are read.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use ring::digest::{Context, SHA256};
+
+use crate::model::error::{Error, Result};
+
+/// SHA-256 of something.
+pub(super) type Hash = [u8; 32];
+
+pub(super) const DAMAGED: Error = Error::Corrupt { what: "a file of the backup" };
+/// Beginning of a file of blocks: magic and version.
+pub(super) const LOG_MAGIC: &[u8; 9] = b"fleetlog\x01";
+/// Beginning of a file of pages of names.
+pub(super) const NAMES_MAGIC: &[u8; 9] = b"fleetnam\x01";
+/// Folder of the segments.
+pub(super) const SEGMENTS: &str = "segments";
+/// Bytes of a file that are in memory at once.
+pub(super) const PIECE_BYTES: usize = 1 << 20;
+const MAGIC_LEN: usize = 9;
+
+/// A file of a backup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SavedFile {
+    /// Its path in the folder of the plane.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+    /// SHA-256 of its content.
+    pub sha256: [u8; 32],
+}
+
+/// SHA-256 of what is added to it.
+pub(super) struct Hasher(Context);
+
+impl Hasher {
+    pub(super) fn new() -> Self {
+        Self(Context::new(&SHA256))
+    }
+
+    pub(super) fn add(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// Adds a part of any length, which cannot pass for two.
+    pub(super) fn add_part(&mut self, bytes: &[u8]) {
+        self.add(&(bytes.len() as u64).to_le_bytes());
+        self.add(bytes);
+    }
+
+    pub(super) fn finish(self) -> Hash {
+        let mut hash = Hash::default();
+        hash.copy_from_slice(self.0.finish().as_ref());
+        hash
+    }
+}
+
+/// SHA-256 of `bytes`.
+pub(super) fn hash_of(bytes: &[u8]) -> Hash {
+    let mut hasher = Hasher::new();
+    hasher.add(bytes);
+    hasher.finish()
+}
+
+/// A file of a backup that is being written.
+pub(super) struct NewFile {
+    name: String,
+    path: PathBuf,
+    file: BufWriter<File>,
+    hasher: Hasher,
+    bytes: u64,
+}
+
+impl NewFile {
+    /// Begins the file `name` of `folder`, in place of one that an unfinished backup left.
+    pub(super) fn create(folder: &Path, name: String) -> Result<Self> {
+        let path = folder.join(&name);
+        // Removed, never opened: it may be a link to a file of the plane.
+        remove(&path)?;
+        let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let file = BufWriter::new(opened.map_err(|error| Error::io("make", &path, error))?);
+        Ok(Self { name, path, file, hasher: Hasher::new(), bytes: 0 })
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.hasher.add(bytes);
+        self.bytes += bytes.len() as u64;
+        self.file.write_all(bytes).map_err(|error| Error::io("write", &self.path, error))
+    }
+
+    /// Writes a record: its length, its bytes.
+    pub(super) fn write_record(&mut self, bytes: &[u8]) -> Result<()> {
+        let length = u32::try_from(bytes.len());
+        let length = length.map_err(|_| Error::Corrupt { what: "a record's length" })?;
+        self.write(&length.to_le_bytes())?;
+        self.write(bytes)
+    }
+
+    /// Makes the content durable; the name becomes so with its folder.
+    pub(super) fn finish(self) -> Result<SavedFile> {
+        let Self { name, path, file, hasher, bytes } = self;
+        let failed = |error| Error::io("write", &path, error);
+        let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
+        file.sync_all().map_err(failed)?;
+        Ok(SavedFile { name, bytes, sha256: hasher.finish() })
+    }
+}
+
+/// Removes a file, if it is there.
+pub(super) fn remove(path: &Path) -> Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io("remove", path, error)),
+        _ => Ok(()),
+    }
+}
+
+/// Reads a file of a backup from its beginning, and compares it with its hash at its end.
+pub(super) struct SavedReader<'a> {
+    path: PathBuf,
+    file: BufReader<File>,
+    saved: &'a SavedFile,
+    hasher: Hasher,
+    rest: u64,
+}
+
+impl<'a> SavedReader<'a> {
+    pub(super) fn open(folder: &Path, saved: &'a SavedFile) -> Result<Self> {
+        let path = folder.join(&saved.name);
+        let file = File::open(&path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => DAMAGED,
+            _ => Error::io("open", &path, error),
+        })?;
+        let file = BufReader::new(file);
+        Ok(Self { path, file, saved, hasher: Hasher::new(), rest: saved.bytes })
+    }
+
+    /// As [`Self::open`], of a file that begins with `magic` and a version that is known.
+    pub(super) fn open_marked(
+        folder: &Path,
+        saved: &'a SavedFile,
+        magic: &[u8; MAGIC_LEN],
+    ) -> Result<Self> {
+        let mut reader = Self::open(folder, saved)?;
+        if reader.read(MAGIC_LEN)? == magic { Ok(reader) } else { Err(DAMAGED) }
+    }
+
+    /// The next `length` bytes.
+    pub(super) fn read(&mut self, length: usize) -> Result<Vec<u8>> {
+        self.rest = self.rest.checked_sub(length as u64).ok_or(DAMAGED)?;
+        let mut bytes = vec![0; length];
+        self.file.read_exact(&mut bytes).map_err(|error| match error.kind() {
+            ErrorKind::UnexpectedEof => DAMAGED,
+            _ => Error::io("read", &self.path, error),
+        })?;
+        self.hasher.add(&bytes);
+        Ok(bytes)
+    }
+
+    /// The next bytes, `length` of them at most; `None` at the end, which was checked then.
+    pub(super) fn piece(&mut self, length: usize) -> Result<Option<Vec<u8>>> {
+        if self.rest == 0 {
+            self.check_end()?;
+            return Ok(None);
+        }
+        self.read(usize::try_from(self.rest).map_or(length, |rest| rest.min(length))).map(Some)
+    }
+
+    /// The next record; `None` at the end, which was checked then.
+    pub(super) fn record(&mut self) -> Result<Option<Vec<u8>>> {
+        let Some(length) = self.piece(4)? else { return Ok(None) };
+        let length = u32::from_le_bytes(length.try_into().map_err(|_| DAMAGED)?);
+        self.read(usize::try_from(length).map_err(|_| DAMAGED)?).map(Some)
+    }
+
+    fn check_end(&mut self) -> Result<()> {
+        let mut beyond = [0];
+        let read = self.file.read(&mut beyond);
+        let read = read.map_err(|error| Error::io("read", &self.path, error))?;
+        let hasher = std::mem::replace(&mut self.hasher, Hasher::new());
+        if read == 0 && hasher.finish() == self.saved.sha256 { Ok(()) } else { Err(DAMAGED) }
+    }
+}
+
+/// All of a small file.
+pub(super) fn read_whole(folder: &Path, file: &SavedFile) -> Result<Vec<u8>> {
+    let mut reader = SavedReader::open(folder, file)?;
+    let mut bytes = Vec::new();
+    while let Some(piece) = reader.piece(PIECE_BYTES)? {
+        bytes.extend(piece);
+    }
+    Ok(bytes)
+}
+
+/// First and last position in a file of this kind, out of its name.
+pub(super) fn range_of(name: &str, kind: &str) -> Option<(u64, u64)> {
+    let (range, suffix) = name.rsplit_once('.')?;
+    let mut numbers = range.splitn(3, '-').skip(1).map(str::parse::<u64>);
+    let (first, last) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+    (suffix == kind && first <= last).then_some((first, last))
+}

@@ -1,0 +1,134 @@
+//! A plane out of its folder of a backup.
+
+use std::path::Path;
+
+use super::content::{manifest_of, read_content, segments_of};
+use super::files::{
+    DAMAGED, Hash, LOG_MAGIC, NAMES_MAGIC, PIECE_BYTES, SEGMENTS, SavedFile, SavedReader, range_of,
+    read_whole,
+};
+use super::state::State;
+use crate::model::error::{Error, Result};
+use crate::plane::sealed::directory;
+use crate::storage::seal::{Sealer, unwrap, wrap};
+use crate::storage::store::{Link, LmdbStore, LogEntry, SegmentId, Store, decode_names};
+
+/// Bytes of names or blocks that one transaction loads.
+const LOAD_BYTES: usize = 4 << 20;
+
+pub(in crate::plane) fn restore(
+    directory: &Path,
+    [master_key, new_master_key]: [&[u8; 32]; 2],
+    folder: &Path,
+    files: &[SavedFile],
+    content: &Hash,
+    link: Link,
+) -> Result<()> {
+    let (plane_id, data_key) = unwrap(master_key, &read_whole(folder, find(files, ".key")?)?)?;
+    directory::make(directory)?;
+    let store = LmdbStore::create(directory)?;
+    load_store(&store, &Sealer::new(&data_key, plane_id), folder, files, content, link)?;
+    // The key comes last: without it a restore that did not end cannot pass for a plane.
+    directory::write_key(directory, &wrap(new_master_key, &plane_id, &data_key)?)
+}
+
+/// Loads a store that was just made, reads it again and compares it with `content`.
+pub(super) fn load_store(
+    store: &dyn Store,
+    sealer: &Sealer,
+    folder: &Path,
+    files: &[SavedFile],
+    content: &Hash,
+    link: Link,
+) -> Result<()> {
+    let state = State::decode(&read_whole(folder, find(files, ".state")?)?)?;
+    let names_last = state.snapshot.names_last;
+    let names = Records { folder, files, kind: "names", magic: NAMES_MAGIC };
+    let decode = |sequence, stored: Vec<u8>| decode_names(sequence, &stored);
+    names.load(0, names_last, decode, |pages| store.load_names(pages))?;
+    let log = Records { folder, files, kind: "log", magic: LOG_MAGIC };
+    let decode = |sequence, sealed| Ok(LogEntry { sequence, sealed });
+    let (compacted, log_last) = (state.snapshot.compacted, state.snapshot.log_last);
+    log.load(compacted, log_last, decode, |entries| store.load_log(entries))?;
+    for (id, _) in segments_of(&manifest_of(&state.snapshot, sealer)?) {
+        load_segment(store, folder, files, &id, link)?;
+    }
+    store.load_snapshot(&state.snapshot)?;
+    if read_content(store, sealer)? == *content { Ok(()) } else { Err(DAMAGED) }
+}
+
+/// The files of numbered records of one kind.
+struct Records<'a> {
+    folder: &'a Path,
+    files: &'a [SavedFile],
+    kind: &'a str,
+    magic: &'a [u8; 9],
+}
+
+impl Records<'_> {
+    /// Loads the records after `after` up to `last`, which follow each other without a gap.
+    fn load<R>(
+        &self,
+        after: u64,
+        last: u64,
+        decode: impl Fn(u64, Vec<u8>) -> Result<R>,
+        mut load: impl FnMut(&[R]) -> Result<()>,
+    ) -> Result<()> {
+        let ranged =
+            self.files.iter().filter_map(|file| Some((range_of(&file.name, self.kind)?, file)));
+        let mut ranged: Vec<_> = ranged.collect();
+        ranged.sort_by_key(|(range, _)| *range);
+        let (mut at, mut bytes, mut loaded) = (after, 0, Vec::new());
+        for ((first, end), file) in ranged {
+            if at.checked_add(1).is_none_or(|next| first > next) {
+                return Err(DAMAGED);
+            }
+            let mut reader = SavedReader::open_marked(self.folder, file, self.magic)?;
+            let mut sequence = first;
+            while let Some(record) = reader.record()? {
+                if sequence == at + 1 {
+                    at = sequence;
+                    bytes += record.len();
+                    loaded.push(decode(sequence, record)?);
+                }
+                if bytes >= LOAD_BYTES {
+                    load(&std::mem::take(&mut loaded))?;
+                    bytes = 0;
+                }
+                sequence += 1;
+            }
+            if sequence != end + 1 {
+                return Err(DAMAGED);
+            }
+        }
+        load(&loaded)?;
+        if at == last { Ok(()) } else { Err(DAMAGED) }
+    }
+}
+
+fn load_segment(
+    store: &dyn Store,
+    folder: &Path,
+    files: &[SavedFile],
+    id: &SegmentId,
+    link: Link,
+) -> Result<()> {
+    let name = format!("{SEGMENTS}/{:032x}", u128::from_be_bytes(*id));
+    let file = files.iter().find(|file| file.name == name).ok_or(DAMAGED)?;
+    let path = std::path::absolute(folder.join(&name));
+    let path = path.map_err(|error| Error::io("find", folder, error))?;
+    if store.link_segment(id, &path, link)? {
+        // All of it is read, and compared, when the store is read again.
+        return Ok(());
+    }
+    let mut reader = SavedReader::open(folder, file)?;
+    let mut segment = store.create_segment(id)?;
+    while let Some(piece) = reader.piece(PIECE_BYTES)? {
+        segment.append(&piece)?;
+    }
+    segment.finish()
+}
+
+fn find<'a>(files: &'a [SavedFile], suffix: &str) -> Result<&'a SavedFile> {
+    files.iter().find(|file| file.name.ends_with(suffix)).ok_or(DAMAGED)
+}

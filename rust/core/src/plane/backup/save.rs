@@ -1,0 +1,280 @@
+//! A plane into its folder of a backup.
+
+use std::collections::HashMap;
+use std::fs::{DirBuilder, File};
+use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+use super::content::{content_of, manifest_of, segments_of, visit_log, visit_names, visit_segment};
+use super::files::{
+    Hash, LOG_MAGIC, NAMES_MAGIC, NewFile, SEGMENTS, SavedFile, hash_of, range_of, read_whole,
+    remove,
+};
+use super::state::State;
+use crate::model::error::{Error, Result};
+use crate::plane::sealed;
+use crate::storage::manifest::Manifest;
+use crate::storage::seal::Sealer;
+use crate::storage::store::{SegmentId, Store, encode_names};
+
+/// Looks at segments before the compactor is kept from its work.
+const LOOKS: usize = 3;
+
+/// Result of saving a plane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Saved {
+    /// All files that make up the saved plane, those of earlier backups too.
+    pub files: Vec<SavedFile>,
+    /// Bytes of the files that were written now.
+    pub bytes_written: u64,
+    /// Bytes of the segments that were linked now.
+    pub bytes_linked: u64,
+    /// Rows in it.
+    pub rows: u64,
+    /// Values in it.
+    pub values: u64,
+    /// Hash over everything that answers follow from.
+    pub content: [u8; 32],
+}
+
+pub(in crate::plane) fn save(
+    directory: &Path,
+    master_key: &[u8; 32],
+    folder: &Path,
+    number: u64,
+    before: &[SavedFile],
+) -> Result<Option<Saved>> {
+    let (store, sealer) = sealed::open(directory, master_key)?;
+    let key = sealed::directory::read_key(directory)?;
+    save_store(&store, &sealer, &key, folder, number, before)
+}
+
+pub(super) fn save_store(
+    store: &dyn Store,
+    sealer: &Sealer,
+    key: &[u8],
+    folder: &Path,
+    number: u64,
+    before: &[SavedFile],
+) -> Result<Option<Saved>> {
+    make_folder(folder)?;
+    let before: HashMap<_, _> = before.iter().map(|file| (file.name.as_str(), file)).collect();
+    let (kept, segments) = (Vec::new(), HashMap::new());
+    let mut saving =
+        Saving { store, folder, number, before, kept, segments, bytes_written: 0, bytes_linked: 0 };
+    // Most is copied before the lock is taken; what was merged meanwhile is looked for once more.
+    for _ in 0..LOOKS {
+        match saving.segments(&manifest_of(&store.snapshot()?, sealer)?) {
+            Err(Error::Stale) => {}
+            outcome => {
+                outcome?;
+                break;
+            }
+        }
+    }
+    let Some(_lock) = store.lock_compaction()? else { return Ok(None) };
+    saving.rest(sealer, key).map(Some)
+}
+
+struct Saving<'a> {
+    store: &'a dyn Store,
+    folder: &'a Path,
+    number: u64,
+    before: HashMap<&'a str, &'a SavedFile>,
+    /// Files of the plane as it is saved, but for segments.
+    kept: Vec<SavedFile>,
+    segments: HashMap<SegmentId, SavedFile>,
+    bytes_written: u64,
+    bytes_linked: u64,
+}
+
+impl Saving<'_> {
+    /// Saves all that the compactor must leave alone meanwhile.
+    fn rest(mut self, sealer: &Sealer, key: &[u8]) -> Result<Saved> {
+        let mut state = State { snapshot: self.store.snapshot()?, ..State::default() };
+        let manifest = manifest_of(&state.snapshot, sealer)?;
+        self.segments(&manifest)?;
+        let before = self.state_before()?;
+        self.names(&before, &mut state)?;
+        let log = self.log(&before, &mut state)?;
+        self.small("state", &state.encode())?;
+        self.small("key", key)?;
+        let segments: Option<Vec<_>> =
+            segments_of(&manifest).map(|(id, _)| self.segments.remove(&id)).collect();
+        let segments = segments.ok_or(Error::Stale)?;
+        let content = content_of(&state, &log, segments.iter().map(|file| file.sha256));
+        sync(self.folder)?;
+        sync(&self.folder.join(SEGMENTS))?;
+        let counts = &state.snapshot.counts;
+        let entries = || manifest.segments.iter();
+        let in_log = |ever: u64, left: u64| ever.saturating_sub(left);
+        let rows =
+            in_log(counts.rows, manifest.rows) + entries().map(|entry| entry.rows).sum::<u64>();
+        let values = in_log(counts.values, manifest.values)
+            + entries().map(|entry| entry.values).sum::<u64>();
+        self.kept.extend(segments);
+        let (bytes_written, bytes_linked) = (self.bytes_written, self.bytes_linked);
+        Ok(Saved { files: self.kept, bytes_written, bytes_linked, rows, values, content })
+    }
+
+    fn segments(&mut self, manifest: &Manifest) -> Result<()> {
+        for (id, bytes) in segments_of(manifest) {
+            if !self.segments.contains_key(&id) {
+                let saved = self.segment(id, bytes)?;
+                self.segments.insert(id, saved);
+            }
+        }
+        Ok(())
+    }
+
+    fn segment(&mut self, id: SegmentId, bytes: u64) -> Result<SavedFile> {
+        let name = format!("{SEGMENTS}/{:032x}", u128::from_be_bytes(id));
+        if let Some(saved) = self.known(&name).filter(|saved| saved.bytes == bytes) {
+            return Ok(saved);
+        }
+        let path = self.folder.join(&name);
+        remove(&path)?;
+        let linked = self.store.segment_file(&id);
+        if linked.is_some_and(|file| std::fs::hard_link(file, &path).is_ok()) {
+            let sha256 = visit_segment(self.store, (id, bytes), |_| Ok(()))?;
+            self.bytes_linked += bytes;
+            return Ok(SavedFile { name, bytes, sha256 });
+        }
+        let mut file = NewFile::create(self.folder, name)?;
+        visit_segment(self.store, (id, bytes), |piece| file.write(piece))?;
+        self.bytes_written += bytes;
+        file.finish()
+    }
+
+    /// A file of the backup before that still is as long as it was.
+    fn known(&self, name: &str) -> Option<SavedFile> {
+        let saved = self.before.get(name)?;
+        let length = self.folder.join(name).metadata().ok()?.len();
+        (length == saved.bytes).then(|| (*saved).clone())
+    }
+
+    fn known_of(&self, suffix: &str) -> Option<SavedFile> {
+        let name = self.before.keys().find(|name| name.ends_with(suffix))?;
+        self.known(name)
+    }
+
+    /// The files of the backup before of this kind, each with the first and last position it has.
+    fn known_ranges(&self, kind: &str) -> Vec<(u64, u64, SavedFile)> {
+        let named = self.before.keys().filter_map(|name| range_of(name, kind).zip(Some(name)));
+        let known =
+            named.filter_map(|((first, last), name)| Some((first, last, self.known(name)?)));
+        let mut known: Vec<_> = known.collect();
+        known.sort_by_key(|(first, ..)| *first);
+        known
+    }
+
+    /// State of the backup before; an empty one, which nothing goes on from, where it is damaged.
+    fn state_before(&self) -> Result<State> {
+        let Some(saved) = self.known_of(".state") else { return Ok(State::default()) };
+        match read_whole(self.folder, &saved).and_then(|bytes| State::decode(&bytes)) {
+            Err(Error::Corrupt { .. }) => Ok(State::default()),
+            outcome => outcome,
+        }
+    }
+
+    fn names(&mut self, before: &State, state: &mut State) -> Result<()> {
+        let last = before.snapshot.names_last;
+        let known = self.known_ranges("names");
+        let goes_on = last > 0
+            && last <= state.snapshot.names_last
+            && reaches(&known, 1, last)
+            && self.store.names_after(last - 1)?.first().is_some_and(|page| {
+                page.sequence == last && hash_of(&encode_names(page)) == before.last_page_hash
+            });
+        let mut after = 0;
+        if goes_on {
+            after = last;
+            (state.names_hash, state.last_page_hash) = (before.names_hash, before.last_page_hash);
+            self.kept.extend(known.into_iter().map(|(.., saved)| saved));
+        }
+        if after == state.snapshot.names_last {
+            return Ok(());
+        }
+        let name = format!("{}-{}-{}.names", self.number, after + 1, state.snapshot.names_last);
+        let mut file = NewFile::create(self.folder, name)?;
+        file.write(NAMES_MAGIC)?;
+        visit_names(self.store, after, state, |_, stored| file.write_record(stored))?;
+        self.keep(file)
+    }
+
+    /// Saves the blocks that the backup before lacks, and returns the hash of all.
+    fn log(&mut self, before: &State, state: &mut State) -> Result<Hash> {
+        let (compacted, log_last) = (state.snapshot.compacted, state.snapshot.log_last);
+        let last = before.snapshot.log_last;
+        let mut known = self.known_ranges("log");
+        known.retain(|(_, last, _)| *last > compacted);
+        let goes_on = last > compacted
+            && last <= log_last
+            && reaches(&known, compacted + 1, last)
+            && self
+                .store
+                .log_get(&[last])?
+                .first()
+                .is_some_and(|entry| hash_of(&entry.sealed) == before.last_block_hash);
+        let mut after = compacted;
+        if goes_on {
+            after = last;
+            self.kept.extend(known.into_iter().map(|(.., saved)| saved));
+        }
+        if after == log_last {
+            return visit_log(self.store, state, |_| Ok(()));
+        }
+        let name = format!("{}-{}-{log_last}.log", self.number, after + 1);
+        let mut file = NewFile::create(self.folder, name)?;
+        file.write(LOG_MAGIC)?;
+        let hash = visit_log(self.store, state, |entry| {
+            if entry.sequence > after { file.write_record(&entry.sealed) } else { Ok(()) }
+        })?;
+        self.keep(file)?;
+        Ok(hash)
+    }
+
+    /// Saves a small file, if the backup before has no such one.
+    fn small(&mut self, kind: &str, bytes: &[u8]) -> Result<()> {
+        let known = self.known_of(&format!(".{kind}"));
+        if let Some(saved) = known.filter(|saved| saved.sha256 == hash_of(bytes)) {
+            self.kept.push(saved);
+            return Ok(());
+        }
+        let mut file = NewFile::create(self.folder, format!("{}.{kind}", self.number))?;
+        file.write(bytes)?;
+        self.keep(file)
+    }
+
+    fn keep(&mut self, file: NewFile) -> Result<()> {
+        let saved = file.finish()?;
+        self.bytes_written += saved.bytes;
+        self.kept.push(saved);
+        Ok(())
+    }
+}
+
+/// Tells if files follow each other without a gap, from `first` or before to `last`.
+fn reaches(known: &[(u64, u64, SavedFile)], first: u64, last: u64) -> bool {
+    let begins = known.first().is_some_and(|(begin, ..)| *begin <= first);
+    let follows = known.windows(2).all(|pair| pair[0].1.checked_add(1) == Some(pair[1].0));
+    begins && follows && known.last().is_some_and(|(_, end, _)| *end == last)
+}
+
+fn make_folder(folder: &Path) -> Result<()> {
+    for path in [folder, &folder.join(SEGMENTS)] {
+        match DirBuilder::new().mode(0o700).create(path) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                return Err(Error::io("make", path, error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn sync(folder: &Path) -> Result<()> {
+    let synced = File::open(folder).and_then(|folder| folder.sync_all());
+    synced.map_err(|error| Error::io("sync", folder, error))
+}

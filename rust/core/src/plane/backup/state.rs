@@ -1,0 +1,90 @@
+//! The state file of a saved plane: its snapshot, and hashes to go on from.
+
+use super::files::{DAMAGED, Hash};
+use crate::model::error::Result;
+use crate::storage::store::{Counts, FirstIds, Snapshot};
+
+const MAGIC: &[u8; 9] = b"fleetsav\x01";
+const NUMBERS: usize = 10;
+
+/// Content of the state file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct State {
+    pub(super) snapshot: Snapshot,
+    /// Hash of all pages of names: of the hash up to a page, and that page.
+    pub(super) names_hash: Hash,
+    /// Hash of the last page of names, zeros without one.
+    pub(super) last_page_hash: Hash,
+    /// Hash of the last block of the log, zeros where it is compacted.
+    pub(super) last_block_hash: Hash,
+}
+
+impl State {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let Snapshot { counts, next_ids, .. } = self.snapshot;
+        let numbers: [u64; NUMBERS] = [
+            self.snapshot.log_last,
+            self.snapshot.names_last,
+            counts.rows,
+            counts.values,
+            counts.rejected,
+            counts.batches,
+            counts.log_bytes,
+            self.snapshot.compacted,
+            self.snapshot.generation,
+            self.snapshot.retention_seconds,
+        ];
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+        bytes.extend([next_ids.series, next_ids.field].iter().flat_map(|id| id.to_le_bytes()));
+        for hash in [&self.names_hash, &self.last_page_hash, &self.last_block_hash] {
+            bytes.extend_from_slice(hash);
+        }
+        let length = u32::try_from(self.snapshot.cursors.len()).expect("cursors are few");
+        bytes.extend(length.to_le_bytes());
+        bytes.extend_from_slice(&self.snapshot.cursors);
+        bytes.extend(self.snapshot.manifest.iter().flatten());
+        bytes
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Result<Self> {
+        Self::parse(bytes).ok_or(DAMAGED)
+    }
+
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let rest = bytes.strip_prefix(MAGIC)?;
+        let (numbers, rest) = rest.split_at_checked(8 * NUMBERS)?;
+        let numbers: Vec<u64> =
+            numbers.as_chunks::<8>().0.iter().map(|number| u64::from_le_bytes(*number)).collect();
+        let [log_last, names_last, rows, values, rejected, batches, log_bytes, compacted, ..] =
+            *numbers
+        else {
+            return None;
+        };
+        let [.., generation, retention_seconds] = *numbers else { return None };
+        let (series, rest) = rest.split_first_chunk()?;
+        let (field, rest) = rest.split_first_chunk()?;
+        let (names_hash, rest) = rest.split_first_chunk()?;
+        let (last_page_hash, rest) = rest.split_first_chunk()?;
+        let (last_block_hash, rest) = rest.split_first_chunk()?;
+        let (length, rest) = rest.split_first_chunk()?;
+        let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+        let (cursors, sealed) = rest.split_at_checked(length)?;
+        let snapshot = Snapshot {
+            log_last,
+            names_last,
+            counts: Counts { rows, values, rejected, batches, log_bytes },
+            compacted,
+            generation,
+            retention_seconds,
+            next_ids: FirstIds {
+                series: u32::from_le_bytes(*series),
+                field: u32::from_le_bytes(*field),
+            },
+            cursors: cursors.to_vec(),
+            manifest: (!sealed.is_empty()).then(|| sealed.to_vec()),
+        };
+        let (names_hash, last_page_hash) = (*names_hash, *last_page_hash);
+        Some(Self { snapshot, names_hash, last_page_hash, last_block_hash: *last_block_hash })
+    }
+}

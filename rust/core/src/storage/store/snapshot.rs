@@ -1,0 +1,27 @@
+//! Numbers and manifest of a whole store at one instant, as a backup saves and a restore loads them.
+
+use super::log::Counts;
+use super::names::FirstIds;
+
+/// State of a store beside its names, blocks and segments, all of one instant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Last position of the log, compacted or not.
+    pub log_last: u64,
+    /// Last page of names.
+    pub names_last: u64,
+    /// Counters.
+    pub counts: Counts,
+    /// Blocks up to this position are in the manifest's segments.
+    pub compacted: u64,
+    /// Number of times that the manifest was replaced.
+    pub generation: u64,
+    /// Seconds that rows are kept, 0 for ever.
+    pub retention_seconds: u64,
+    /// Ids that the names of the next page get.
+    pub next_ids: FirstIds,
+    /// Cursors of imports, encoded.
+    pub cursors: Vec<u8>,
+    /// The sealed manifest, `None` where nothing was compacted yet.
+    pub manifest: Option<Vec<u8>>,
+}
