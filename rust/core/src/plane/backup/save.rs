@@ -18,9 +18,6 @@ use crate::storage::manifest::Manifest;
 use crate::storage::seal::Sealer;
 use crate::storage::store::{SegmentId, Store, encode_names};
 
-/// Looks at segments before the compactor is kept from its work.
-const LOOKS: usize = 3;
-
 /// Result of saving a plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Saved {
@@ -63,16 +60,9 @@ pub(super) fn save_store(
     let (kept, segments) = (Vec::new(), HashMap::new());
     let mut saving =
         Saving { store, folder, number, before, kept, segments, bytes_written: 0, bytes_linked: 0 };
-    // Most is copied before the lock is taken; what was merged meanwhile is looked for once more.
-    for _ in 0..LOOKS {
-        match saving.segments(&manifest_of(&store.snapshot()?, sealer)?) {
-            Err(Error::Stale) => {}
-            outcome => {
-                outcome?;
-                break;
-            }
-        }
-    }
+    // Most is copied before the compactor is kept from its work.
+    let _pin = store.pin_segments()?;
+    saving.segments(&manifest_of(&store.snapshot()?, sealer)?)?;
     let Some(_lock) = store.lock_compaction()? else { return Ok(None) };
     saving.rest(sealer, key).map(Some)
 }
