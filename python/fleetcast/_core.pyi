@@ -160,8 +160,30 @@ class Compacted:
     def expired(self) -> int:
         """Segments that retention removed."""
     @property
+    def purged(self) -> int:
+        """Segments that deleted rows were removed from."""
+    @property
     def bytes_written(self) -> int:
         """Bytes written into segments."""
+
+@final
+class Deleted:
+    """Counts of the rows that a delete hides."""
+
+    @property
+    def rows(self) -> int: ...
+    @property
+    def entities(self) -> int:
+        """Entities of these rows; the same id in two measurements counts twice."""
+    @property
+    def measurements(self) -> list[str]:
+        """Measurements of these rows, ascending."""
+    @property
+    def first_ns(self) -> int | None:
+        """Time of the first of them, nanoseconds since 1970; `None` where there is none."""
+    @property
+    def last_ns(self) -> int | None:
+        """Time of the last of them, likewise."""
 
 @final
 class Upcoming:
@@ -178,7 +200,7 @@ class Upcoming:
         """Ingest instant of the log's oldest block, `None` where the log is empty."""
     @property
     def due_ns(self) -> int | None:
-        """When a day is over for merging, or its rows are no longer kept."""
+        """When a day is over for merging, or its rows are no longer kept, or rows were deleted."""
 
 @final
 class Verified:
@@ -569,6 +591,24 @@ class Plane:
         """
     def upcoming(self, *, after_seconds: int = 3600, now_ns: int | None = None) -> Upcoming:
         """Work left to do, and its time, so that nobody has to ask before. Raises `StoreError`."""
+    def delete(
+        self,
+        start_ns: int,
+        end_ns: int,
+        *,
+        measurements: Sequence[str] | None = None,
+        entities: Sequence[str] | None = None,
+        dry_run: bool = False,
+    ) -> Deleted | None:
+        """Hides the rows with `start_ns <= time < end_ns` that are committed by now, of some
+        measurements and entities or of all, at once from the reads of every process; `compact`
+        removes them from disk. Rows written later are not hidden. `dry_run` only counts them.
+        Rows that retention hides count until they are removed. `None` where another process
+        compacts.
+
+        Raises `ValueError` for a start not before the end, an empty list, names of more than 64
+        KiB, and where 128 deletes wait for `compact`; `StoreError`. Then nothing is hidden.
+        """
     def set_retention(self, seconds: int | None) -> None:
         """Sets how long rows are kept, `None` for ever: older ones vanish at once from the reads of
         every process, and from disk with a later `compact`.

@@ -6,10 +6,12 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use fleetcast_core::model::aggregate::{Aggregation, Interval};
-use fleetcast_core::plane::{Acknowledge, Due, SavedFile};
+use fleetcast_core::plane::{Acknowledge, Due, Extent, SavedFile};
 use fleetcast_core::query::SeriesRequest;
 use fleetcast_core::storage::store::Cursor;
 use fleetcast_core::wire::Precision;
+
+use crate::errors::store_error;
 
 pub(crate) fn key_of(bytes: &[u8]) -> PyResult<&[u8; 32]> {
     bytes.try_into().map_err(|_| PyValueError::new_err("a master key has 32 bytes"))
@@ -54,6 +56,22 @@ pub(crate) fn retention_seconds(seconds: Option<u64>) -> PyResult<u64> {
         Some(0) => Err(PyValueError::new_err("a retention is at least a second")),
         seconds => Ok(seconds.unwrap_or(0)),
     }
+}
+
+/// The rows of a delete. An empty list would be all of them, which nobody means who gives one.
+pub(crate) fn extent(
+    start_ns: i64,
+    end_ns: i64,
+    measurements: Option<Vec<String>>,
+    entities: Option<Vec<String>>,
+) -> PyResult<Extent> {
+    if [&measurements, &entities].into_iter().any(|names| names.as_ref().is_some_and(Vec::is_empty))
+    {
+        return Err(PyValueError::new_err("a list of names to delete has one name at least"));
+    }
+    let names = |names: Option<Vec<String>>| names.unwrap_or_default();
+    let extent = Extent::new(start_ns..end_ns, names(measurements), names(entities));
+    extent.map_err(|error| store_error(&error))
 }
 
 pub(crate) fn series_request(

@@ -52,6 +52,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<results::WriteResult>()?;
     module.add_class::<results::Stats>()?;
     module.add_class::<results::Compacted>()?;
+    module.add_class::<results::Deleted>()?;
     module.add_class::<results::Upcoming>()?;
     module.add_class::<results::Verified>()?;
     module.add_class::<results::Saved>()?;

@@ -20,14 +20,14 @@ use fleetcast_core::storage::store::Link;
 use fleetcast_core::wire::Format;
 
 use crate::arguments::{
-    acknowledge, age_ns, clock_ns, due, key_of, precision_of, retention_seconds, saved_files,
-    series_request,
+    acknowledge, age_ns, clock_ns, due, extent, key_of, precision_of, retention_seconds,
+    saved_files, series_request,
 };
 use crate::arrow::ArrowStream;
 use crate::door::leave;
 use crate::errors::{Raise, failure, store_error};
 use crate::results::{
-    Compacted, Saved, SavedFile, Stats, Upcoming, Verified, WriteResult, copied, joined,
+    Compacted, Deleted, Saved, SavedFile, Stats, Upcoming, Verified, WriteResult, copied, joined,
 };
 
 #[pyclass(frozen, weakref, module = "fleetcast._core")]
@@ -442,6 +442,21 @@ impl Plane {
     ) -> PyResult<Upcoming> {
         let age_ns = age_ns(after_seconds);
         self.detached(py, |plane| plane.upcoming(age_ns, clock_ns(now_ns))).map(Upcoming::from)
+    }
+
+    #[pyo3(signature = (start_ns, end_ns, *, measurements=None, entities=None, dry_run=false))]
+    fn delete(
+        &self,
+        py: Python<'_>,
+        start_ns: i64,
+        end_ns: i64,
+        measurements: Option<Vec<String>>,
+        entities: Option<Vec<String>>,
+        dry_run: bool,
+    ) -> PyResult<Option<Deleted>> {
+        let extent = extent(start_ns, end_ns, measurements, entities)?;
+        let deleted = self.detached(py, |plane| plane.delete(&extent, dry_run))?;
+        Ok(deleted.map(Deleted::from))
     }
 
     fn set_retention(&self, py: Python<'_>, seconds: Option<u64>) -> PyResult<()> {

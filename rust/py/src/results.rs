@@ -96,13 +96,31 @@ pub(crate) struct Compacted {
     blocks: u64,
     merged: u64,
     expired: u64,
+    purged: u64,
     bytes_written: u64,
 }
 
 impl From<plane::Compacted> for Compacted {
     fn from(done: plane::Compacted) -> Self {
-        let plane::Compacted { blocks, merged, expired, bytes_written } = done;
-        Self { blocks, merged, expired, bytes_written }
+        let plane::Compacted { blocks, merged, expired, purged, bytes_written } = done;
+        Self { blocks, merged, expired, purged, bytes_written }
+    }
+}
+
+#[pyclass(frozen, get_all, module = "fleetcast._core")]
+pub(crate) struct Deleted {
+    rows: u64,
+    entities: u64,
+    measurements: Vec<String>,
+    first_ns: Option<i64>,
+    last_ns: Option<i64>,
+}
+
+impl From<plane::Deleted> for Deleted {
+    fn from(deleted: plane::Deleted) -> Self {
+        let plane::Deleted { rows, entities, measurements, times_ns } = deleted;
+        let (first_ns, last_ns) = times_ns.unzip();
+        Self { rows, entities, measurements, first_ns, last_ns }
     }
 }
 

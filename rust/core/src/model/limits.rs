@@ -115,5 +115,12 @@ pub const SCAN_BATCH_BYTES: usize = 8 << 20;
 /// Bytes of the log from which on it is worth compacting.
 pub const LOG_BYTES_DUE: u64 = 4 << 20;
 
+/// Deletes of one tenant whose rows are not yet removed: each read looks at all of them.
+pub const TOMBSTONES_MAX: usize = 128;
+
+/// Bytes of the names of measurements and entities that one delete may give: the manifest, which is
+/// replaced whole, holds them until the rows are removed.
+pub const TOMBSTONE_NAMES_BYTES_MAX: usize = 64 << 10;
+
 /// Values that one round of compaction decodes, unless a single block has more: bounds its memory.
 pub const ROUND_VALUES_MAX: usize = 1 << 22;

@@ -21,6 +21,9 @@ mod registry;
 /// Position in the log, newest samples, manifest.
 mod follower;
 
+/// Newest samples of the past.
+mod history;
+
 /// Reads of a snapshot.
 mod reader;
 
@@ -42,13 +45,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use self::backup::{Saved, SavedFile};
-pub use self::compactor::Compacted;
 pub use self::compactor::plan::{Due, Upcoming};
+pub use self::compactor::{Compacted, Deleted};
 pub use self::failure::{Failure, ReadError, WriteError};
 pub use self::reader::scan::RowStream;
 pub use self::reader::stats::Stats;
 pub use self::verify::Verified;
 pub use self::writer::{Acknowledge, Written};
+pub use crate::storage::tombstone::Extent;
 
 use self::compactor::Compactor;
 use self::follower::Follower;
@@ -430,6 +434,18 @@ impl Plane {
     /// Those of [`Self::follow`].
     pub fn upcoming(&self, age_ns: i64, now_ns: i64) -> Result<Upcoming, Error> {
         self.compactor.upcoming(age_ns, now_ns)
+    }
+
+    /// Hides the rows of `extent` that are committed by now from every read of every process, or
+    /// only counts them. A later [`Self::compact`] removes them from disk; rows written later into
+    /// the same extent are not hidden. `None` where another process compacts.
+    ///
+    /// # Errors
+    /// Those of [`Self::follow`], [`Error::DiskFull`], and [`Error::Invalid`] where too many deletes
+    /// wait for compaction; then nothing is hidden.
+    pub fn delete(&self, extent: &Extent, is_dry_run: bool) -> Result<Option<Deleted>, Error> {
+        self.writer.flush()?;
+        self.compactor.delete(extent, is_dry_run)
     }
 
     /// Sets how long rows are kept, 0 for ever: older ones vanish from every read at once, of any

@@ -39,21 +39,35 @@ pub struct SelectedRows<'a> {
 impl<'a> SelectedRows<'a> {
     /// Those rows of `runs` whose time lies in `wanted_ns`.
     pub(super) fn new(runs: &[RowRun], times_ns: &'a [i64], wanted_ns: &Range<i64>) -> Self {
-        let mut selected = Vec::with_capacity(runs.len());
-        for RowRun { entity, rows } in runs {
-            let mut start = rows.start;
-            for stretch in times_ns[rows.clone()]
-                .chunk_by(|a, b| wanted_ns.contains(a) == wanted_ns.contains(b))
-            {
-                let rows = start..start + stretch.len();
-                start = rows.end;
-                if wanted_ns.contains(&stretch[0]) {
-                    selected.push(RowRun { entity: *entity, rows });
-                }
+        let runs = stretches(runs, times_ns, |_, time_ns| wanted_ns.contains(&time_ns));
+        Self { runs, times_ns }
+    }
+
+    /// Keeps the rows that are `visible`, by entity and time.
+    pub(super) fn retain(&mut self, visible: impl Fn(u32, i64) -> bool) {
+        self.runs = stretches(&self.runs, self.times_ns, visible);
+    }
+}
+
+/// Those rows of `runs` that are wanted, by entity and time.
+fn stretches(
+    runs: &[RowRun],
+    times_ns: &[i64],
+    is_wanted: impl Fn(u32, i64) -> bool,
+) -> Vec<RowRun> {
+    let mut wanted = Vec::with_capacity(runs.len());
+    for RowRun { entity, rows } in runs {
+        let is_wanted = |time_ns: &i64| is_wanted(*entity, *time_ns);
+        let mut start = rows.start;
+        for stretch in times_ns[rows.clone()].chunk_by(|a, b| is_wanted(a) == is_wanted(b)) {
+            let rows = start..start + stretch.len();
+            start = rows.end;
+            if is_wanted(&stretch[0]) {
+                wanted.push(RowRun { entity: *entity, rows });
             }
         }
-        Self { runs: selected, times_ns }
     }
+    wanted
 }
 
 /// The values of a column of numbers, which some rows may lack.

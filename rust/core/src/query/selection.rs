@@ -13,12 +13,20 @@ use crate::model::error::Result;
 use crate::model::fold::Fold;
 use crate::model::names::{FieldId, SeriesId};
 use crate::storage::segment::statistics;
+use crate::storage::tombstone::{Origin, Tombstone};
 
 /// Numeric fields of the measurement that a query wants.
 enum Fields {
     All,
     /// These, ascending.
     Some(Vec<FieldId>),
+}
+
+/// A tombstone that may hide wanted rows.
+struct Hidden {
+    tombstone: Tombstone,
+    /// By wanted entity: true where it names the entity.
+    entities: Vec<bool>,
 }
 
 /// Entities, fields and times that a query wants, in stored ids.
@@ -34,16 +42,18 @@ pub struct Selection {
     entity_count: usize,
     /// Representative series of the entities, ascending, each with its entity.
     representatives: Vec<(SeriesId, u32)>,
+    hidden: Vec<Hidden>,
 }
 
 impl Selection {
     /// Resolves the names of `query`, of these of its entities alone; rows outside `times_ns` are
-    /// not wanted. Unknown names select nothing.
+    /// not wanted, nor are those that one of `tombstones` hides. Unknown names select nothing.
     #[must_use]
     pub fn new(
         query: &SeriesQuery,
         entity_ids: &[String],
         times_ns: Range<i64>,
+        tombstones: &[Tombstone],
         catalog: &Catalog,
     ) -> Self {
         let mut selection = Self {
@@ -54,6 +64,7 @@ impl Selection {
             sorted: Vec::new(),
             wanted: Vec::new(),
             fields: Fields::All,
+            hidden: hidden(query, entity_ids, &times_ns, tombstones),
             times_ns,
         };
         let Some(measurement) = catalog.measurement(&query.measurement) else {
@@ -141,23 +152,42 @@ impl Selection {
             .is_some_and(|(representative, _)| representative <= representatives.end())
     }
 
-    /// Hands the rows of a block that match and lie in `times_ns` to `collector`, in write order
-    /// within each entity; of their fields only those of `fields`, which ascend, where it is given.
+    /// True where some wanted rows of `origin` may be hidden, of those in `times_ns`.
+    #[must_use]
+    pub fn hides_in(&self, origin: &Origin, times_ns: &Range<i64>) -> bool {
+        self.hiding(origin, times_ns).next().is_some()
+    }
+
+    fn hiding<'s>(
+        &'s self,
+        origin: &Origin,
+        times_ns: &Range<i64>,
+    ) -> impl Iterator<Item = &'s Hidden> {
+        self.hidden.iter().filter(|hidden| {
+            overlap(&hidden.tombstone.extent.times_ns, times_ns) && hidden.tombstone.reaches(origin)
+        })
+    }
+
+    /// Hands the rows of a block of `origin` that match and lie in `times_ns` to `collector`, in
+    /// write order within each entity; of their fields only those of `fields`, which ascend, where
+    /// it is given.
     ///
     /// # Errors
     /// [`crate::model::error::Error::Corrupt`] where the block does not decode.
     pub fn collect(
         &self,
-        block: &BlockReader<'_>,
+        (origin, block): (&Origin, &BlockReader<'_>),
         times_ns: &Range<i64>,
         fields: Option<&[FieldId]>,
         collector: &mut impl Collector,
     ) -> Result<()> {
+        let hiding: Vec<&Hidden> = self.hiding(origin, times_ns).collect();
         let overlaps =
             |times: TimeBounds| times.max_ns >= times_ns.start && times.min_ns < times_ns.end;
         for (index, head) in block.tables().iter().enumerate() {
             if head.times.is_some_and(overlaps) {
-                self.collect_table(&block.table(index)?, times_ns, fields, collector)?;
+                let table = block.table(index)?;
+                self.collect_table(&table, (times_ns, &hiding), fields, collector)?;
             }
         }
         Ok(())
@@ -233,7 +263,7 @@ impl Selection {
     fn collect_table(
         &self,
         table: &TableReader<'_>,
-        times_ns: &Range<i64>,
+        (times_ns, hiding): (&Range<i64>, &[&Hidden]),
         fields: Option<&[FieldId]>,
         collector: &mut impl Collector,
     ) -> Result<()> {
@@ -246,7 +276,12 @@ impl Selection {
             return Ok(());
         }
         let table_times_ns = table.times_ns()?;
-        let selected = SelectedRows::new(&wanted, &table_times_ns, times_ns);
+        let mut selected = SelectedRows::new(&wanted, &table_times_ns, times_ns);
+        if !hiding.is_empty() {
+            selected.retain(|entity, time_ns| {
+                !hiding.iter().any(|hidden| hidden.is_of(entity, time_ns))
+            });
+        }
         let targets = collector.records(&selected);
         let is_asked = |field: &FieldId| {
             self.wants(*field) && fields.is_none_or(|fields| fields.binary_search(field).is_ok())
@@ -259,7 +294,7 @@ impl Selection {
         Ok(())
     }
 
-    /// As [`Self::collect`], of a table that is decoded already.
+    /// As [`Self::collect`], of a table that is decoded already and of which nothing is hidden.
     pub fn collect_decoded(&self, table: &Table, collector: &mut impl Collector) {
         let mut wanted: Vec<RowRun> = Vec::new();
         let series = table.series.as_slice();
@@ -295,6 +330,34 @@ impl Selection {
             Fields::All => true,
             Fields::Some(fields) => fields.binary_search(&field).is_ok(),
         }
+    }
+}
+
+/// The tombstones that may hide rows of a query.
+fn hidden(
+    query: &SeriesQuery,
+    entity_ids: &[String],
+    times_ns: &Range<i64>,
+    tombstones: &[Tombstone],
+) -> Vec<Hidden> {
+    let of_query = tombstones.iter().filter(|tombstone| {
+        let extent = &tombstone.extent;
+        extent.has_measurement(&query.measurement) && overlap(&extent.times_ns, times_ns)
+    });
+    let hidden = of_query.map(|tombstone| Hidden {
+        entities: entity_ids.iter().map(|id| tombstone.extent.has_entity(id)).collect(),
+        tombstone: tombstone.clone(),
+    });
+    hidden.filter(|hidden| hidden.entities.contains(&true)).collect()
+}
+
+const fn overlap(a: &Range<i64>, b: &Range<i64>) -> bool {
+    a.start < b.end && b.start < a.end
+}
+
+impl Hidden {
+    fn is_of(&self, entity: u32, time_ns: i64) -> bool {
+        self.entities[entity as usize] && self.tombstone.extent.times_ns.contains(&time_ns)
     }
 }
 

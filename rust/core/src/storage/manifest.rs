@@ -1,15 +1,19 @@
 //! The list of segments (`docs/format.md`, "Manifest").
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use crate::codec::bytes::{Cursor, put_len, put_varint, put_zigzag};
 use crate::model::error::Result;
 use crate::storage::segment::SegmentSummary;
 use crate::storage::store::SegmentId;
+use crate::storage::tombstone::{Origin, Tombstone};
 
-const VERSION: u8 = 1;
-/// Smallest number of bytes of an entry.
+/// Version that is written; version 1 ends behind its entries.
+const VERSION: u8 = 2;
+/// Smallest number of bytes of an entry, and of a tombstone.
 const ENTRY_LEN_MIN: usize = 16 + 6;
+const TOMBSTONE_LEN_MIN: usize = 6;
 
 /// Entry of a segment in the manifest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,6 +67,10 @@ pub struct Manifest {
     pub checkpoint: SegmentEntry,
     /// By day, then in write order.
     pub segments: Vec<SegmentEntry>,
+    /// Generation that brought the last tombstone, 0 for none.
+    pub deleted: u64,
+    /// Rows that are stored but deleted, in the order of their deletes.
+    pub tombstones: Vec<Tombstone>,
 }
 
 impl Manifest {
@@ -79,6 +87,11 @@ impl Manifest {
         for entry in &self.segments {
             encode_entry(entry, &mut out);
         }
+        put_varint(&mut out, self.deleted);
+        put_len(&mut out, self.tombstones.len());
+        for tombstone in &self.tombstones {
+            tombstone.encode(&mut out);
+        }
         out
     }
 
@@ -89,7 +102,7 @@ impl Manifest {
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let mut input = Cursor::new(bytes, "the manifest");
         let version = input.byte()?;
-        input.check(version == VERSION)?;
+        input.check((1..=VERSION).contains(&version))?;
         let generation = input.varint()?;
         let compacted = input.varint()?;
         let rows = input.varint()?;
@@ -98,14 +111,55 @@ impl Manifest {
         let checkpoint = decode_entry(&mut input)?;
         let count = input.len(input.remaining() / ENTRY_LEN_MIN)?;
         let segments = (0..count).map(|_| decode_entry(&mut input)).collect::<Result<Vec<_>>>()?;
+        let (mut deleted, mut tombstones) = (0, Vec::new());
+        if version > 1 {
+            deleted = input.varint()?;
+            let count = input.len(input.remaining() / TOMBSTONE_LEN_MIN)?;
+            tombstones =
+                (0..count).map(|_| Tombstone::decode(&mut input)).collect::<Result<_>>()?;
+        }
         input.end()?;
         input.check(segments.is_sorted_by_key(|entry| entry.day))?;
-        Ok(Self { generation, compacted, rows, values, last_ingest_ns, checkpoint, segments })
+        Ok(Self {
+            generation,
+            compacted,
+            rows,
+            values,
+            last_ingest_ns,
+            checkpoint,
+            segments,
+            deleted,
+            tombstones,
+        })
     }
 
     /// Ids of all segments, the checkpoint included.
     pub fn ids(&self) -> impl Iterator<Item = SegmentId> {
         std::iter::once(self.checkpoint.id).chain(self.segments.iter().map(|entry| entry.id))
+    }
+
+    /// The tombstones that reach `origin`: rows of it that they name are hidden from every read.
+    #[must_use]
+    pub fn hiding(&self, origin: &Origin) -> Vec<&Tombstone> {
+        self.tombstones.iter().filter(|tombstone| tombstone.reaches(origin)).collect()
+    }
+
+    /// The position of the log up to which rows may be hidden.
+    #[must_use]
+    pub fn hidden_until(&self) -> u64 {
+        self.tombstones.iter().map(|tombstone| tombstone.position).max().unwrap_or(0)
+    }
+
+    /// Forgets the tombstones that hide nothing any more.
+    pub fn forget_tombstones(&mut self) {
+        let named: HashSet<SegmentId> = self.segments.iter().map(|entry| entry.id).collect();
+        for tombstone in &mut self.tombstones {
+            tombstone.segments =
+                tombstone.segments.iter().copied().filter(|id| named.contains(id)).collect();
+        }
+        self.tombstones.retain(|tombstone| {
+            tombstone.position > self.compacted || !tombstone.segments.is_empty()
+        });
     }
 
     /// Adds a segment after those of its day.
@@ -140,6 +194,7 @@ fn decode_entry(input: &mut Cursor<'_>) -> Result<SegmentEntry> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::storage::tombstone::Extent;
 
     fn manifest() -> Manifest {
         let entry = |day: i64, id| SegmentEntry {
@@ -155,7 +210,43 @@ mod tests {
         for (day, id) in [(5, 1), (-2, 2), (5, 3)] {
             manifest.insert(entry(day, id));
         }
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        for (position, entities) in [(9, names(&["e", "é"])), (0, names(&[]))] {
+            let extent = Extent::new(-5..7, names(&["link"]), entities).unwrap();
+            manifest.tombstones.push(Tombstone {
+                extent,
+                position,
+                segments: [[1; 16], [9; 16]].into(),
+            });
+        }
+        manifest.deleted = 2;
         manifest
+    }
+
+    #[test]
+    fn one_of_version_1_has_no_tombstones() {
+        let none = Manifest { deleted: 0, tombstones: Vec::new(), ..manifest() };
+        let mut bytes = none.encode();
+        bytes.truncate(bytes.len() - 2);
+        assert!(Manifest::decode(&bytes).is_err());
+        bytes[0] = 1;
+        assert_eq!(Manifest::decode(&bytes).unwrap(), none);
+        bytes[0] = 3;
+        assert!(Manifest::decode(&bytes).is_err());
+    }
+
+    #[test]
+    fn a_tombstone_goes_with_the_last_of_what_it_hides() {
+        let mut manifest = manifest();
+        manifest.forget_tombstones();
+        assert_eq!(manifest.tombstones.len(), 2);
+        assert_eq!(*manifest.tombstones[0].segments, [[1; 16]], "9 is gone");
+        manifest.segments.retain(|entry| entry.id != [1; 16]);
+        manifest.forget_tombstones();
+        assert_eq!(manifest.tombstones.len(), 1, "one has the log up to 9");
+        manifest.compacted = 9;
+        manifest.forget_tombstones();
+        assert_eq!((manifest.tombstones.len(), manifest.deleted), (0, 2));
     }
 
     #[test]

@@ -7,4 +7,6 @@ pub mod write_id;
 
 pub mod segment;
 
+pub mod tombstone;
+
 pub mod manifest;

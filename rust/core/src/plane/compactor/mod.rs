@@ -1,14 +1,16 @@
-//! Compaction: the log into segments, small segments into larger ones, old ones away.
+//! Compaction: the log into segments, small segments into larger ones, old and deleted rows away.
 //!
 //! All work is done before the one short transaction that replaces the manifest, so writers wait
 //! for that at most. Files that a compactor leaves and no manifest names are removed by the next.
 
+mod deletes;
 pub(super) mod plan;
 mod round;
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
+pub use self::deletes::Deleted;
 use self::plan::{Due, Upcoming, expired_days, first_open_day, mergeable};
 use super::follower::Follower;
 use super::registry::Registry;
@@ -18,6 +20,7 @@ use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::seal::Kind;
 use crate::storage::segment::{Representatives, merge};
 use crate::storage::store::SegmentId;
+use crate::storage::tombstone::{Origin, into_visible};
 
 /// Counts of the work that a compaction did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub struct Compacted {
     pub merged: u64,
     /// Segments that retention removed.
     pub expired: u64,
+    /// Segments that deleted rows were removed from.
+    pub purged: u64,
     /// Bytes written into segments.
     pub bytes_written: u64,
 }
@@ -74,6 +79,7 @@ impl Compactor {
         {
             self.merge_segments(&segments, &mut done)?;
         }
+        while self.purge_segment(&mut done)? {}
         Ok(Some(done))
     }
 
@@ -98,7 +104,8 @@ impl Compactor {
         let kept_from_ns = self.follower.kept_from_ns(now_ns);
         let has_expired = !expired_days(&manifest, kept_from_ns).is_empty();
         let is_mergeable = mergeable(&manifest, first_open_day(due, now_ns)).is_some();
-        Ok(has_expired || is_mergeable || self.is_log_due(due, now_ns)?)
+        let has_deleted = !manifest.tombstones.is_empty();
+        Ok(has_expired || is_mergeable || has_deleted || self.is_log_due(due, now_ns)?)
     }
 
     fn is_log_due(&self, due: Due, now_ns: i64) -> Result<bool> {
@@ -133,27 +140,50 @@ impl Compactor {
     /// Merges segments, which are the last of their day.
     fn merge_segments(&self, entries: &[SegmentEntry], done: &mut Compacted) -> Result<()> {
         let manifest = self.follower.manifest();
+        let mut next = (*manifest).clone();
+        next.segments.retain(|entry| !entries.contains(entry));
+        // They were the last of their day.
+        if let Some(merged) = self.rewritten(entries, &manifest)? {
+            done.bytes_written += merged.bytes;
+            next.insert(merged);
+        }
+        done.merged += entries.len() as u64;
+        self.replace(&manifest, next)
+    }
+
+    /// The rows of some segments of a day that are not deleted, as one segment; `None` where there
+    /// are none.
+    fn rewritten(
+        &self,
+        entries: &[SegmentEntry],
+        manifest: &Manifest,
+    ) -> Result<Option<SegmentEntry>> {
         let names = self.registry.names();
         let representatives = Representatives::new(&names.catalog);
         let open = entries.iter().map(|entry| self.sealed.segment(entry, &names.catalog));
         let open = open.collect::<Result<Vec<_>>>()?;
         drop(names);
         let segments: Vec<_> = open.iter().map(|open| &open.segment).collect();
+        let hiding = entries.iter().map(|entry| manifest.hiding(&Origin::Segment(entry.id)));
+        let hiding: Vec<_> = hiding.collect();
+        let visible = |order: usize, table| match &*hiding[order] {
+            [] => table,
+            hiding => into_visible(table, hiding, &self.registry.names().catalog),
+        };
         let mut writer = self.begin_segment(&representatives, manifest.last_ingest_ns)?;
-        merge(&*self.sealed.store, &representatives, &segments, &mut writer)?;
-        let merged = SegmentEntry::new(entries[0].day, &writer.finish()?);
-        done.bytes_written += merged.bytes;
-        done.merged += entries.len() as u64;
-        let mut next = (*manifest).clone();
-        next.segments.retain(|entry| !entries.contains(entry));
-        // They were the last of their day.
-        next.insert(merged);
-        self.replace(&manifest, next)
+        merge(&*self.sealed.store, &representatives, &segments, visible, &mut writer)?;
+        let written = writer.finish()?;
+        if written.rows == 0 {
+            self.sealed.store.remove_segment(&written.id)?;
+            return Ok(None);
+        }
+        Ok(Some(SegmentEntry::new(entries[0].day, &written)))
     }
 
     /// Replaces `manifest` by `next`, and removes the segments that it no longer names.
     fn replace(&self, manifest: &Manifest, mut next: Manifest) -> Result<()> {
         next.generation = manifest.generation + 1;
+        next.forget_tombstones();
         let sealed = self.sealed.sealer.seal(Kind::Manifest, &next.encode())?;
         if !self.sealed.store.replace_manifest(manifest.generation, &sealed, next.compacted)? {
             // Only the holder of the lock replaces it.

@@ -29,7 +29,7 @@ pub struct Upcoming {
     pub log_bytes_due: u64,
     /// Ingest instant of the log's oldest block: the log is due when that is old.
     pub log_since_ns: Option<i64>,
-    /// When a day is over for merging, or its rows are no longer kept.
+    /// When a day is over for merging, or its rows are no longer kept, or rows were deleted.
     pub due_ns: Option<i64>,
 }
 
@@ -38,20 +38,22 @@ impl Upcoming {
     pub(super) fn new(backlog: &Backlog, age_ns: i64, now_ns: i64) -> Self {
         let merge = next_day_over(&backlog.manifest, age_ns, now_ns);
         let expiry = next_expiry(&backlog.manifest, backlog.retention_seconds);
+        let deleted = (!backlog.manifest.tombstones.is_empty()).then_some(now_ns);
         Self {
             retention_seconds: backlog.retention_seconds,
             log_bytes_due: log_bytes_due(&backlog.manifest),
             log_since_ns: backlog.oldest_ingest_ns,
-            due_ns: merge.into_iter().chain(expiry).min(),
+            due_ns: merge.into_iter().chain(expiry).chain(deleted).min(),
         }
     }
 }
 
-/// Tells if a log of so many bytes is large, or its oldest block `age_ns` old.
+/// Tells if a log of so many bytes is large, or its oldest block `age_ns` old, or has deleted rows.
 pub(super) fn is_log_due(backlog: &Backlog, log_bytes: u64, age_ns: i64, now_ns: i64) -> bool {
     let age_of = |oldest_ns: i64| now_ns.saturating_sub(oldest_ns);
     let is_old = backlog.oldest_ingest_ns.is_some_and(|oldest_ns| age_of(oldest_ns) >= age_ns);
-    is_old || log_bytes >= log_bytes_due(&backlog.manifest)
+    let has_deleted = backlog.manifest.hidden_until() > backlog.manifest.compacted;
+    is_old || has_deleted || log_bytes >= log_bytes_due(&backlog.manifest)
 }
 
 /// A round rewrites the checkpoint, so the log has to be as large to be worth one.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::{Compacted, Compactor};
 use crate::model::batch::Table;
+use crate::model::catalog::Catalog;
 use crate::model::error::Result;
 use crate::model::limits::ROUND_VALUES_MAX;
 use crate::plane::caches::recent::DecodedBlock;
@@ -14,10 +15,13 @@ use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::segment::{
     Representatives, SegmentWriter, Span, day_of, newest, sorted, split_by_day,
 };
+use crate::storage::tombstone::{Origin, visible};
 
 /// Blocks of the log that become segments together.
 struct Round {
     blocks: Vec<DecodedBlock>,
+    /// Position of the first of them.
+    first: u64,
     /// Position of the last of them.
     last: u64,
 }
@@ -26,15 +30,36 @@ struct Round {
 type Days<'t> = BTreeMap<i64, BTreeMap<u32, Vec<Cow<'t, Table>>>>;
 
 impl Round {
-    fn by_day(&self, representatives: &Representatives) -> Result<Days<'_>> {
+    fn by_day<'t>(
+        tables: &'t [Cow<'_, Table>],
+        representatives: &Representatives,
+    ) -> Result<Days<'t>> {
         let mut days = Days::default();
-        for table in self.blocks.iter().flat_map(|block| &*block.tables) {
+        for table in tables {
             let rank = representatives.rank(table)?;
             for (day, table) in split_by_day(table) {
                 days.entry(day).or_default().entry(rank).or_default().push(table);
             }
         }
         Ok(days)
+    }
+
+    /// The tables of the blocks, without the rows that `manifest` hides.
+    fn visible(&self, manifest: &Manifest, catalog: &Catalog) -> Vec<Cow<'_, Table>> {
+        let mut tables = Vec::new();
+        for (sequence, block) in (self.first..).zip(&self.blocks) {
+            let hiding = manifest.hiding(&Origin::Log(sequence));
+            tables.extend(block.tables.iter().map(|table| visible(table, &hiding, catalog)));
+        }
+        tables
+    }
+
+    /// Rows and values of the blocks, hidden ones included.
+    fn counts(&self) -> (u64, u64) {
+        let tables = || self.blocks.iter().flat_map(|block| &*block.tables);
+        let columns = tables().flat_map(|table| &table.columns);
+        let values = columns.map(|column| column.values.len() as u64).sum();
+        (tables().map(|table| table.row_count() as u64).sum(), values)
     }
 }
 
@@ -48,7 +73,11 @@ impl Compactor {
         next.compacted = round.last;
         let ingest_ns = round.blocks.iter().map(|block| block.ingest_ns);
         next.last_ingest_ns = ingest_ns.fold(next.last_ingest_ns, i64::max);
-        let days = round.by_day(&representatives)?;
+        let (rows, values) = round.counts();
+        next.rows += rows;
+        next.values += values;
+        let tables = round.visible(&manifest, &self.registry.names().catalog);
+        let days = Round::by_day(&tables, &representatives)?;
         done.blocks += round.blocks.len() as u64;
         let mut latest = self.follower.checkpoint(&manifest)?;
         for (day, measurements) in days {
@@ -63,8 +92,6 @@ impl Compactor {
                 latest.apply(&newest, &ALWAYS_NS, &self.registry.names().catalog);
             }
             let entry = self.write_segment(day, &tables, &representatives, next.last_ingest_ns)?;
-            next.rows += entry.rows;
-            next.values += entry.values;
             done.bytes_written += entry.bytes;
             next.insert(entry);
         }
@@ -76,7 +103,7 @@ impl Compactor {
     /// sealed ones than are read at a time.
     fn take_round(&self, after: u64) -> Result<Round> {
         let followed = self.follower.position();
-        let mut round = Round { blocks: Vec::new(), last: after };
+        let mut round = Round { blocks: Vec::new(), first: after + 1, last: after };
         let mut sealed = None;
         let mut values = 0;
         for sequence in after + 1..=followed {

@@ -5,11 +5,12 @@ mod state;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use self::state::State;
 pub(super) use self::state::{ALWAYS_NS, Snapshot};
+use self::state::{State, apply_visible};
 use super::caches::Caches;
 use super::registry::{Names, Registry};
 use super::sealed::SealedStore;
+use crate::codec::decode_block;
 use crate::model::batch::Block;
 use crate::model::catalog::Catalog;
 use crate::model::error::{Error, Result};
@@ -121,19 +122,20 @@ impl Follower {
         if (manifest.generation, manifest.compacted) != (view.generation, view.compacted) {
             return Err(Error::Corrupt { what: "the manifest" });
         }
-        let mut checkpoint = None;
-        if cursor.log < manifest.compacted {
-            // Blocks that were not applied here are gone from the log: their rows are in segments.
+        let mut anew = None;
+        // Blocks that were not applied here are gone from the log: their rows are in segments. Or
+        // rows were deleted, and others that are older may be the newest now.
+        if cursor.log < manifest.compacted || manifest.deleted > cursor.generation {
             self.registry.follow()?;
-            checkpoint = Some(self.checkpoint(&manifest)?);
+            anew = Some(self.latest_anew(cursor.log, &manifest)?);
         }
         let names = self.registry.names();
         let mut state = self.state_mut();
-        if let Some(latest) = checkpoint {
+        if let Some(latest) = anew {
             state.restart(latest, &manifest, &names.catalog);
-            cursor.log = manifest.compacted;
+            cursor.log = cursor.log.max(manifest.compacted);
         }
-        self.sealed.caches.recent().forget_until(manifest.compacted);
+        self.sealed.caches.recent().forget_until(manifest.compacted.max(manifest.hidden_until()));
         state.replace_manifest(manifest);
         cursor.generation = view.generation;
         Ok(())
@@ -148,11 +150,26 @@ impl Follower {
         let mut state = self.state_mut();
         for (entry, block) in entries.iter().zip(blocks) {
             state.apply(entry.sequence, &block, &names.catalog);
-            self.sealed.caches.recent().push(entry.sequence, block);
+            if entry.sequence > state.manifest.hidden_until() {
+                self.sealed.caches.recent().push(entry.sequence, block);
+            }
         }
         state.latest.sort(&names.catalog);
         cursor.log = entries.last().map_or(cursor.log, |entry| entry.sequence);
         Ok(())
+    }
+
+    /// The newest samples of `manifest` and of the log up to position `last`.
+    fn latest_anew(&self, last: u64, manifest: &Manifest) -> Result<Latest> {
+        let mut latest = self.checkpoint(manifest)?;
+        let sequences: Vec<u64> = (manifest.compacted + 1..=last).collect();
+        self.sealed.visit_log(&sequences, |sequence, plain| {
+            let tables = decode_block(plain)?.tables;
+            let names = self.registry.names();
+            apply_visible(&mut latest, (sequence, &tables), manifest, &names.catalog);
+            Ok(())
+        })?;
+        Ok(latest)
     }
 
     /// The newest samples as of the position that `manifest` reaches to.

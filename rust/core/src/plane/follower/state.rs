@@ -11,6 +11,7 @@ use crate::plane::caches::Caches;
 use crate::query::latest::Latest;
 use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::segment::day_of;
+use crate::storage::tombstone::{Origin, visible};
 
 /// Every instant: nothing is filtered out of the newest samples.
 pub(in crate::plane) const ALWAYS_NS: Range<i64> = i64::MIN..i64::MAX;
@@ -41,10 +42,14 @@ struct LogBlock {
 }
 
 /// The stored rows that a read must look at, in write order: segments, stored blocks, recent ones.
+#[derive(Default)]
 pub(in crate::plane) struct Snapshot {
     pub(in crate::plane) manifest: Arc<Manifest>,
+    /// Position of the last block.
+    pub(in crate::plane) position: u64,
     /// Positions of blocks that are no longer in memory.
     pub(in crate::plane) stored: Vec<u64>,
+    /// Blocks of which nothing is hidden.
     pub(in crate::plane) recent: Vec<Arc<[Table]>>,
 }
 
@@ -58,12 +63,23 @@ impl Snapshot {
     }
 }
 
+/// Applies the rows of a block of the log that `manifest` does not hide.
+pub(super) fn apply_visible(
+    latest: &mut Latest,
+    (sequence, tables): (u64, &[Table]),
+    manifest: &Manifest,
+    catalog: &Catalog,
+) {
+    let hiding = manifest.hiding(&Origin::Log(sequence));
+    for table in tables {
+        latest.apply(&visible(table, &hiding, catalog), &ALWAYS_NS, catalog);
+    }
+}
+
 impl State {
     /// Adds the next block of the log. The newest samples are to be sorted afterwards.
     pub(super) fn apply(&mut self, sequence: u64, block: &Block, catalog: &Catalog) {
-        for table in &block.tables {
-            self.latest.apply(table, &ALWAYS_NS, catalog);
-        }
+        apply_visible(&mut self.latest, (sequence, &block.tables), &self.manifest, catalog);
         let times_ns = || block.tables.iter().flat_map(|table| &table.times_ns);
         if let (Some(min), Some(max)) = (times_ns().min(), times_ns().max()) {
             let (min_time_ns, max_time_ns, ingest_ns) = (*min, *max, block.ingest_ns);
@@ -72,7 +88,8 @@ impl State {
         self.last_ingest_ns = self.last_ingest_ns.max(Some(block.ingest_ns));
     }
 
-    /// Takes up the newest samples as of `manifest`, where blocks were compacted unseen.
+    /// Takes up the newest samples as of `manifest`, where blocks were compacted or rows deleted
+    /// unseen.
     pub(super) fn restart(&mut self, latest: Latest, manifest: &Manifest, catalog: &Catalog) {
         self.latest = latest;
         self.latest.sort(catalog);
@@ -142,6 +159,7 @@ impl State {
             self.log.iter().filter(overlaps).map(|block| block.sequence).collect();
         let recent = caches.recent().newest_of(&stored);
         stored.truncate(stored.len() - recent.len());
-        Snapshot { manifest: Arc::clone(&self.manifest), stored, recent }
+        let position = self.log.last().map_or(self.manifest.compacted, |block| block.sequence);
+        Snapshot { manifest: Arc::clone(&self.manifest), position, stored, recent }
     }
 }

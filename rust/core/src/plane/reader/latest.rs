@@ -7,6 +7,7 @@ use crate::model::catalog::Catalog;
 use crate::model::error::Result;
 use crate::model::json::{self, Chunks};
 use crate::plane::failure::ReadError;
+use crate::plane::history::History;
 use crate::query::latest::{Latest, LatestView};
 use crate::query::{MEASUREMENTS, QueryRefusal};
 
@@ -52,8 +53,10 @@ impl Reader {
         }
         // Something newer hides the past: look the window up as it was.
         let (names, snapshot) = newest.into_snapshot(&range_ns);
-        let latest = self.latest_within(&snapshot, measurement, &range_ns, &names.catalog)?;
-        lend(&latest, &names.catalog, range_ns)
+        let (snapshot, range_ns) = (&snapshot, &range_ns);
+        let history = History { sealed: &self.sealed, snapshot, range_ns, catalog: &names.catalog };
+        let latest = history.latest(measurement)?;
+        lend(&latest, &names.catalog, range_ns.clone())
     }
 
     pub(in crate::plane) fn answer_latest(

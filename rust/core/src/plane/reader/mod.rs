@@ -1,6 +1,5 @@
 //! Reads: each looks at one snapshot of what the follower has applied.
 
-mod history;
 mod latest;
 mod processors;
 pub(super) mod scan;

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::Reader;
-use crate::codec::{BlockReader, decode_block};
+use crate::codec::{BlockReader, TableReader, decode_block};
 use crate::model::batch::{Table, Values};
 use crate::model::catalog::Catalog;
 use crate::model::error::{Error, Result};
@@ -20,11 +20,12 @@ use crate::plane::follower::Snapshot;
 use crate::plane::registry::Registry;
 use crate::plane::sealed::SealedStore;
 use crate::query::scan::{PendingRows, ScanBatch, ScanRequest, ScanSchema, ScanSelection};
-use crate::storage::manifest::SegmentEntry;
+use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::segment::{
     Merge, Part, Representatives, Segment, SegmentWriter, SortedTables, Span, sorted, split_by_day,
 };
 use crate::storage::store::{SegmentId, SegmentsLock};
+use crate::storage::tombstone::{Origin, Tombstone, into_visible};
 
 /// Rows of one snapshot, batch by batch: by day, then by measurement, entity and time. Rows of one
 /// entity and instant come in the order in which they were written.
@@ -36,6 +37,8 @@ pub struct RowStream {
     representatives: Representatives,
     selection: ScanSelection,
     schema: Arc<ScanSchema>,
+    /// Says which rows of the segments are deleted.
+    manifest: Arc<Manifest>,
     days: BTreeMap<i64, Day>,
     current: Option<DayRows>,
     pending: Option<PendingRows>,
@@ -95,6 +98,7 @@ impl Reader {
                 representatives,
                 selection,
                 schema,
+                manifest: snapshot.manifest,
                 days,
                 current: None,
                 pending: None,
@@ -172,8 +176,13 @@ impl LogRows<'_> {
             round.push(table);
             Ok(())
         };
-        reader.sealed.visit_log(&snapshot.stored, |plain| {
-            decode_block(plain)?.tables.into_iter().filter(is_wanted).try_for_each(&mut add)
+        reader.sealed.visit_log(&snapshot.stored, |sequence, plain| {
+            let hiding = snapshot.manifest.hiding(&Origin::Log(sequence));
+            for table in decode_block(plain)?.tables.into_iter().filter(is_wanted) {
+                let table = into_visible(table, &hiding, &reader.registry.names().catalog);
+                add(table)?;
+            }
+            Ok(())
         })?;
         for table in snapshot.recent.iter().flat_map(|tables| tables.iter()) {
             if is_wanted(table) {
@@ -255,8 +264,11 @@ enum Source {
     Segment {
         sealed: Arc<SealedStore>,
         schema: Arc<ScanSchema>,
+        registry: Arc<Registry>,
         segment: Segment,
         blocks: std::vec::IntoIter<usize>,
+        /// Tombstones that hide rows of it.
+        hiding: Vec<Tombstone>,
     },
     Log(std::vec::IntoIter<Table>),
 }
@@ -265,19 +277,21 @@ impl SortedTables for Source {
     fn next_table(&mut self) -> Result<Option<Table>> {
         match self {
             Self::Log(tables) => Ok(tables.next()),
-            Self::Segment { sealed, schema, segment, blocks } => {
-                let Some(index) = blocks.next() else { return Ok(None) };
-                sealed.store.check_open()?;
-                let plain = segment.read(&*sealed.store, Part::Block(index))?;
-                let block = BlockReader::open(&plain)?;
-                let table = block.table(0)?;
-                let mut columns = Vec::new();
-                for (index, head) in table.head().columns.iter().enumerate() {
-                    if schema.column_of(head.field).is_some() {
-                        columns.push(table.column(index)?);
+            Self::Segment { sealed, schema, registry, segment, blocks, hiding } => {
+                let hiding: Vec<&Tombstone> = hiding.iter().collect();
+                for index in blocks {
+                    sealed.store.check_open()?;
+                    let plain = segment.read(&*sealed.store, Part::Block(index))?;
+                    let table = wanted_columns(&BlockReader::open(&plain)?.table(0)?, schema)?;
+                    if hiding.is_empty() {
+                        return Ok(Some(table));
+                    }
+                    let table = into_visible(table, &hiding, &registry.names().catalog);
+                    if table.row_count() > 0 {
+                        return Ok(Some(table));
                     }
                 }
-                Ok(Some(Table { series: table.series(), times_ns: table.times_ns()?, columns }))
+                Ok(None)
             }
         }
     }
@@ -288,6 +302,17 @@ impl SortedTables for Source {
             Self::Segment { blocks, .. } => blocks.len() > 0,
         }
     }
+}
+
+/// The rows of a table, with the columns of a schema.
+fn wanted_columns(table: &TableReader<'_>, schema: &ScanSchema) -> Result<Table> {
+    let mut columns = Vec::new();
+    for (index, head) in table.head().columns.iter().enumerate() {
+        if schema.column_of(head.field).is_some() {
+            columns.push(table.column(index)?);
+        }
+    }
+    Ok(Table { series: table.series(), times_ns: table.times_ns()?, columns })
 }
 
 /// Rows of the day that is being read.
@@ -345,7 +370,10 @@ impl RowStream {
             let catalog = &self.registry.names().catalog;
             let blocks = wanted_blocks(&segment, &self.selection, catalog)?.into_iter();
             let (sealed, schema) = (Arc::clone(&self.sealed), Arc::clone(&self.schema));
-            sources.push(Source::Segment { sealed, schema, segment, blocks });
+            let registry = Arc::clone(&self.registry);
+            let hiding = self.manifest.hiding(&Origin::Segment(entry.id));
+            let hiding = hiding.into_iter().cloned().collect();
+            sources.push(Source::Segment { sealed, schema, registry, segment, blocks, hiding });
         }
         if !day.tables.is_empty() {
             sources.push(Source::Log(day.tables.into_iter()));

@@ -15,6 +15,7 @@ use crate::query::{
     AnswerBounds, Collector, EntityRows, RawRows, Selection, SeriesAnswer, SeriesLimits,
     SeriesQuery, SeriesRequest, WindowRows, truncate,
 };
+use crate::storage::tombstone::Origin;
 
 /// Entities times segments, of a day each at most, from which on a read is shared among threads.
 /// Starting a thread takes as long as decoding one entity's day, or the statistics of some more.
@@ -81,7 +82,10 @@ impl SeriesRead<'_> {
         };
         let threads = if entities * days < shared_from { 1 } else { processors.min(entities) };
         let names = self.reader.registry.names();
-        let select = |ids| Selection::new(self.query, ids, times_ns.clone(), &names.catalog);
+        let select = |ids| {
+            let tombstones = &self.snapshot.manifest.tombstones;
+            Selection::new(self.query, ids, times_ns.clone(), tombstones, &names.catalog)
+        };
         if threads <= 1 {
             return vec![select(&self.query.entity_ids)];
         }
@@ -200,8 +204,10 @@ impl SeriesRead<'_> {
         }
         for sequences in self.snapshot.stored.chunks(LOG_BLOCKS_PER_LOOK) {
             if !collector.is_full() {
-                self.reader.sealed.visit_log(sequences, |plain| {
-                    part.collect(&BlockReader::open(plain)?, times_ns, None, collector)
+                self.reader.sealed.visit_log(sequences, |sequence, plain| {
+                    let source = Origin::Log(sequence);
+                    let block = BlockReader::open(plain)?;
+                    part.collect((&source, &block), times_ns, None, collector)
                 })?;
             }
         }

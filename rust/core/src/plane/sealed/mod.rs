@@ -87,17 +87,17 @@ impl SealedStore {
         decode_block(&self.sealer.open(Kind::LogBlock, &entry.sealed)?)
     }
 
-    /// Hands the encoded content of these blocks of the log to `visit`, in order. It ends at the
+    /// Hands these blocks of the log to `visit`, in order: position and encoded content. It ends at the
     /// next block once the store is closed.
     pub(super) fn visit_log(
         &self,
         sequences: &[u64],
-        mut visit: impl FnMut(&[u8]) -> Result<()>,
+        mut visit: impl FnMut(u64, &[u8]) -> Result<()>,
     ) -> Result<()> {
         for chunk in sequences.chunks(BLOCKS_PER_READ) {
             for entry in self.store.log_get(chunk)? {
                 self.store.check_open()?;
-                visit(&self.sealer.open(Kind::LogBlock, &entry.sealed)?)?;
+                visit(entry.sequence, &self.sealer.open(Kind::LogBlock, &entry.sealed)?)?;
             }
         }
         Ok(())

@@ -12,6 +12,7 @@ use crate::plane::caches::open_segments::OpenSegment;
 use crate::query::{Collector, Selection};
 use crate::storage::manifest::SegmentEntry;
 use crate::storage::segment::{BlockEntry, HOUR_NS, Part, hour_of};
+use crate::storage::tombstone::Origin;
 
 impl SealedStore {
     /// The segment of an entry of the manifest. `catalog` is lent, because whoever holds the names
@@ -69,6 +70,7 @@ impl SealedStore {
     ) -> Result<()> {
         let times_ns = selection.times_ns();
         let hours_ns = whole_hours(times_ns);
+        let origin = Origin::Segment(open.id);
         for (index, block) in open.blocks(selection.measurement(), times_ns) {
             if !selection.wants_representative_in(block.first.0..=block.last.0) {
                 continue;
@@ -81,6 +83,7 @@ impl SealedStore {
             if let Some(aggregation) = collector.hourly_aggregation()
                 && block.has_statistics()
                 && block.overlaps(&hours_ns)
+                && !selection.hides_in(&origin, &(block.min_ns..block.max_ns.saturating_add(1)))
             {
                 let statistics = self.part(open, Part::Statistics(index))?;
                 let statistics = BlockReader::open(&statistics)?;
@@ -95,7 +98,8 @@ impl SealedStore {
             for (times_ns, fields) in decoded {
                 if !times_ns.is_empty() && block.overlaps(&times_ns) {
                     let rows = self.part(open, Part::Block(index))?;
-                    selection.collect(&BlockReader::open(&rows)?, &times_ns, fields, collector)?;
+                    let block = BlockReader::open(&rows)?;
+                    selection.collect((&origin, &block), &times_ns, fields, collector)?;
                 }
             }
         }

@@ -10,6 +10,7 @@ use crate::query::latest::Latest;
 use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::segment::{BlockEntry, Part, Representatives, Segment, day_of, statistics};
 use crate::storage::store::Store;
+use crate::storage::tombstone::{Origin, Tombstone, visible};
 
 /// Rank of the measurement, representative series and time of a row: rows ascend by it.
 type Key = (u32, SeriesId, i64);
@@ -51,7 +52,9 @@ impl Verification {
         for entry in &manifest.segments {
             self.found.segments += 1;
             let part = format!("segment {}", name_of(entry));
-            let outcome = self.segment(&part, entry, &representatives, &mut latest);
+            let hiding = manifest.hiding(&Origin::Segment(entry.id));
+            let rows = (&representatives, &*hiding);
+            let outcome = self.segment(&part, entry, rows, &mut latest);
             let outcome = self.missing(outcome, manifest)?;
             self.note(&part, outcome)?;
         }
@@ -60,7 +63,8 @@ impl Verification {
         if manifest.checkpoint.bytes > 0 {
             let part = format!("checkpoint {}", name_of(&manifest.checkpoint));
             let entry = &manifest.checkpoint;
-            let outcome = self.segment(&part, entry, &representatives, &mut checkpoint);
+            let rows = (&representatives, &[] as &[_]);
+            let outcome = self.segment(&part, entry, rows, &mut checkpoint);
             let outcome = self.missing(outcome, manifest)?;
             self.note(&part, outcome)?;
         }
@@ -87,7 +91,7 @@ impl Verification {
         &mut self,
         part: &str,
         entry: &SegmentEntry,
-        representatives: &Representatives,
+        (representatives, hiding): (&Representatives, &[&Tombstone]),
         latest: &mut Latest,
     ) -> Result<()> {
         if self.store.segment_bytes(&entry.id)? != entry.bytes {
@@ -117,7 +121,7 @@ impl Verification {
             }
             bounds = Some(bounds.map_or(found, |before| before.extended(&found)));
             self.statistics(&part, &segment, index, &table, representatives)?;
-            latest.apply(&table, &ALWAYS_NS, &self.catalog);
+            latest.apply(&visible(&table, hiding, &self.catalog), &ALWAYS_NS, &self.catalog);
         }
         // A fault that follows from damaged rows is no second damage.
         if damages == self.found.damages.len() {

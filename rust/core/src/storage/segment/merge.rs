@@ -22,21 +22,26 @@ pub trait SortedTables {
 }
 
 /// The blocks of a whole segment.
-struct Blocks<'a> {
+struct Blocks<'a, V> {
     store: &'a dyn Store,
     segment: &'a Segment,
     /// The block to decode next.
     next: usize,
+    /// Leaves out rows that are deleted.
+    visible: V,
 }
 
-impl SortedTables for Blocks<'_> {
+impl<V: Fn(Table) -> Table> SortedTables for Blocks<'_, V> {
     fn next_table(&mut self) -> Result<Option<Table>> {
-        if !self.has_more() {
-            return Ok(None);
+        while self.has_more() {
+            let mut block = self.segment.block(self.store, self.next)?;
+            self.next += 1;
+            let table = block.tables.pop().map(&self.visible);
+            if table.as_ref().is_some_and(|table| table.row_count() > 0) {
+                return Ok(table);
+            }
         }
-        let mut block = self.segment.block(self.store, self.next)?;
-        self.next += 1;
-        Ok(block.tables.pop())
+        Ok(None)
     }
 
     fn has_more(&self) -> bool {
@@ -62,7 +67,8 @@ pub struct Merge<S> {
     inputs: Vec<Input<S>>,
 }
 
-/// Pushes the rows of `segments`, which are in write order, into `writer`.
+/// Pushes the rows of `segments`, which are in write order, into `writer`: those that are `visible`
+/// of each table, given with the index of its segment.
 ///
 /// # Errors
 /// As [`Segment::open`].
@@ -70,9 +76,15 @@ pub fn merge(
     store: &dyn Store,
     representatives: &Representatives,
     segments: &[&Segment],
+    visible: impl Fn(usize, Table) -> Table,
     writer: &mut SegmentWriter<'_>,
 ) -> Result<()> {
-    let mut merge = Merge::new(segments.iter().map(|segment| Blocks { store, segment, next: 0 }));
+    let visible = &visible;
+    let blocks = segments.iter().enumerate().map(|(order, segment)| {
+        let visible = move |table| visible(order, table);
+        Blocks { store, segment, next: 0, visible }
+    });
+    let mut merge = Merge::new(blocks);
     let mut writing = None;
     let mut push = |rank: u32, spans: &[Span<'_>]| {
         if writing.replace(rank).is_some_and(|before| before != rank) {

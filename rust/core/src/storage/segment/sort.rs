@@ -131,6 +131,22 @@ pub fn split_by_day(table: &Table) -> Vec<(i64, Cow<'_, Table>)> {
     days.into_iter().zip(Slices::new(&by_day, &ends).tables().map(Cow::Owned)).collect()
 }
 
+/// The rows of `table` that are `kept`, each asked for in turn.
+#[must_use]
+pub fn filtered(table: &Table, mut kept: impl FnMut(usize) -> bool) -> Cow<'_, Table> {
+    let mut runs: Vec<Run> = Vec::new();
+    for row in (0..table.row_count()).filter(|row| kept(*row)).map(row_number) {
+        match runs.last_mut() {
+            Some(run) if run.end == row => run.end += 1,
+            _ => runs.push(Run { representative: 0, span: 0, start: row, end: row + 1 }),
+        }
+    }
+    match &*runs {
+        [run] if run.len() == table.row_count() => Cow::Borrowed(table),
+        _ => Cow::Owned(gather::table(&[Span::whole(table)], &runs)),
+    }
+}
+
 /// The rows of each entity's newest instant, of a table that is [`sorted`].
 ///
 /// # Errors

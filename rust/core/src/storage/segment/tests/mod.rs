@@ -161,7 +161,7 @@ proptest! {
         }
         let mut writer = SegmentWriter::begin(&store, &sealer(), &representatives, 5).unwrap();
         let inputs: Vec<&Segment> = segments.iter().collect();
-        merge(&store, &representatives, &inputs, &mut writer).unwrap();
+        merge(&store, &representatives, &inputs, all, &mut writer).unwrap();
         let done = writer.finish().unwrap();
         let merged = Segment::open(&store, &sealer(), &done.id, done.bytes).unwrap();
         prop_assert_eq!(read(&store, &merged), in_order(&parts.concat(), &representatives));
@@ -246,11 +246,16 @@ fn entities_that_span_blocks_merge_in_write_order() {
     let segments = parts.each_ref().map(|part| write(&store, &representatives, part).0);
     assert!(segments[0].blocks().len() > 2);
     let mut writer = SegmentWriter::begin(&store, &sealer(), &representatives, 5).unwrap();
-    merge(&store, &representatives, &segments.each_ref(), &mut writer).unwrap();
+    merge(&store, &representatives, &segments.each_ref(), all, &mut writer).unwrap();
     let done = writer.finish().unwrap();
     let merged = Segment::open(&store, &sealer(), &done.id, done.bytes).unwrap();
     assert!(merged.blocks().iter().all(|block| block.rows <= BLOCK_ROWS_MAX));
     assert!(read(&store, &merged) == in_order(&parts.concat(), &representatives));
+}
+
+/// Merges with nothing deleted.
+fn all(_: usize, table: Table) -> Table {
+    table
 }
 
 /// Values are sorted, sliced, counted, merged and stored, never cells: rows times columns are 6.4
@@ -280,7 +285,8 @@ fn n3_rows_of_thousands_of_fields_cost_their_values() {
     };
     let (parts, segments): (Vec<Table>, Vec<Segment>) = [0, 1].map(written).into_iter().unzip();
     let mut writer = SegmentWriter::begin(&store, &sealer(), &representatives, 5).unwrap();
-    merge(&store, &representatives, &segments.iter().collect::<Vec<_>>(), &mut writer).unwrap();
+    let segments: Vec<_> = segments.iter().collect();
+    merge(&store, &representatives, &segments, all, &mut writer).unwrap();
     let done = writer.finish().unwrap();
     assert_eq!((done.rows, done.values), (40_000, 40_000 + 2 * u64::from(FIELDS)));
     let merged = Segment::open(&store, &sealer(), &done.id, done.bytes).unwrap();

@@ -1,0 +1,271 @@
+//! Deletes: a tombstone hides rows at once, compaction removes them.
+
+use std::collections::{BTreeSet, HashSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{Compacted, Compactor};
+use crate::codec::BlockReader;
+use crate::model::catalog::{Catalog, EntityIndex, MeasurementIndex};
+use crate::model::error::{Error, Result};
+use crate::model::limits::TOMBSTONES_MAX;
+use crate::model::names::SeriesId;
+use crate::plane::caches::open_segments::OpenSegment;
+use crate::plane::follower::{ALWAYS_NS, Snapshot};
+use crate::plane::history::History;
+use crate::query::latest::Latest;
+use crate::storage::manifest::{Manifest, SegmentEntry};
+use crate::storage::segment::{BlockEntry, Part, Representatives, filtered};
+use crate::storage::store::SegmentId;
+use crate::storage::tombstone::{Extent, Origin, Tombstone};
+
+/// Counts of the rows that a delete hides.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Deleted {
+    /// Rows.
+    pub rows: u64,
+    /// Entities of these rows; the same id in two measurements counts twice.
+    pub entities: u64,
+    /// Measurements of these rows, ascending.
+    pub measurements: Vec<String>,
+    /// Time of the first and of the last of them.
+    pub times_ns: Option<(i64, i64)>,
+}
+
+impl Compactor {
+    /// Hides the rows of `extent` that are committed by now from every read of every process, or
+    /// only counts them. `None` where another process compacts.
+    pub(in crate::plane) fn delete(
+        &self,
+        extent: &Extent,
+        is_dry_run: bool,
+    ) -> Result<Option<Deleted>> {
+        self.follower.follow()?;
+        let Some(_lock) = self.sealed.store.lock_compaction()? else { return Ok(None) };
+        // Another compactor may have been at work until now.
+        self.follower.follow()?;
+        let snapshot = self.follower.snapshot(&extent.times_ns);
+        let names = self.registry.names();
+        let mut found = Found::new(extent, &names.catalog);
+        let segments = self.find_in_segments(&mut found, &snapshot)?;
+        let in_segments = found.entities.iter();
+        let in_segments = in_segments.map(|entity| names.catalog.entity(*entity).representative);
+        let (in_segments, rows) = (in_segments.collect(), found.rows);
+        self.find_in_log(&mut found, &snapshot)?;
+        let position = if found.rows > rows { snapshot.position } else { 0 };
+        let deleted = found.finish();
+        drop(names);
+        if !is_dry_run && deleted.rows > 0 {
+            let extent = extent.clone();
+            self.hide(Tombstone { extent, position, segments: segments.into() }, in_segments)?;
+        }
+        Ok(Some(deleted))
+    }
+
+    /// Ids of the segments that have rows of the extent, ascending.
+    fn find_in_segments(
+        &self,
+        found: &mut Found<'_>,
+        snapshot: &Snapshot,
+    ) -> Result<Vec<SegmentId>> {
+        let mut segments = Vec::new();
+        for entry in snapshot.segments_in(&found.extent.times_ns) {
+            let rows = found.rows;
+            let hiding = snapshot.manifest.hiding(&Origin::Segment(entry.id));
+            let open = self.sealed.segment(entry, found.catalog)?;
+            for index in found.blocks(&open) {
+                self.sealed.store.check_open()?;
+                let plain = open.segment.read(&*self.sealed.store, Part::Block(index))?;
+                found.count_block(&plain, &hiding)?;
+            }
+            if found.rows > rows {
+                segments.push(entry.id);
+            }
+        }
+        segments.sort_unstable();
+        Ok(segments)
+    }
+
+    fn find_in_log(&self, found: &mut Found<'_>, snapshot: &Snapshot) -> Result<()> {
+        self.sealed.visit_log(&snapshot.stored, |sequence, plain| {
+            found.count_block(plain, &snapshot.manifest.hiding(&Origin::Log(sequence)))
+        })?;
+        for table in snapshot.recent.iter().flat_map(|tables| tables.iter()) {
+            found.count(&table.series, &table.times_ns, &[]);
+        }
+        Ok(())
+    }
+
+    /// Brings a tombstone into the manifest, with the checkpoint of the rows that are left;
+    /// `entities` have hidden rows in segments, by their representative series.
+    fn hide(&self, tombstone: Tombstone, entities: BTreeSet<SeriesId>) -> Result<()> {
+        let manifest = self.follower.manifest();
+        if manifest.tombstones.len() >= TOMBSTONES_MAX {
+            let message = format!(
+                "{TOMBSTONES_MAX} deletes wait for their rows to be removed: compact the tenant, \
+                 then delete again"
+            );
+            return Err(Error::Invalid { message });
+        }
+        let times_ns = tombstone.extent.times_ns.clone();
+        let mut next = (*manifest).clone();
+        next.tombstones.push(tombstone);
+        next.deleted = manifest.generation + 1;
+        self.renew_checkpoint(&manifest, &mut next, entities, &times_ns)?;
+        self.replace(&manifest, next)
+    }
+
+    /// Writes the checkpoint of `next` anew where the newest row of one of `entities` lies in
+    /// `times_ns`, and so is hidden.
+    fn renew_checkpoint(
+        &self,
+        manifest: &Manifest,
+        next: &mut Manifest,
+        mut entities: BTreeSet<SeriesId>,
+        times_ns: &Range<i64>,
+    ) -> Result<()> {
+        let before = self.follower.checkpoint(manifest)?;
+        let names = self.registry.names();
+        let catalog = &names.catalog;
+        entities.retain(|series| before.has(*series, times_ns, catalog));
+        if entities.is_empty() {
+            return Ok(());
+        }
+        let snapshot = Snapshot { manifest: Arc::new(next.clone()), ..Snapshot::default() };
+        let (sealed, range_ns) = (&*self.sealed, &ALWAYS_NS);
+        let history = History { sealed, snapshot: &snapshot, range_ns, catalog };
+        let found = history.latest_in_segments(None, entities.clone())?;
+        let representatives = Representatives::new(catalog);
+        let mut latest = Latest::default();
+        for (samples, is_of_entities) in [(&before, false), (&found, true)] {
+            for (_, table) in samples.tables() {
+                let rows = table.rows(|_| true);
+                let rows = filtered(&rows, |row| {
+                    let of = representatives.representative(rows.series[row]);
+                    of.is_ok_and(|series| entities.contains(&series)) == is_of_entities
+                });
+                latest.apply(&rows, &ALWAYS_NS, catalog);
+            }
+        }
+        drop(names);
+        self.write_checkpoint(&latest, next, &representatives, &mut Compacted::default())
+    }
+
+    /// Removes the hidden rows of a segment that has some; false where none has.
+    pub(super) fn purge_segment(&self, done: &mut Compacted) -> Result<bool> {
+        let manifest = self.follower.manifest();
+        let hiding = |entry: &SegmentEntry| manifest.hiding(&Origin::Segment(entry.id));
+        let is_hit = |entry: &SegmentEntry| !hiding(entry).is_empty();
+        let Some(at) = manifest.segments.iter().position(is_hit) else { return Ok(false) };
+        let entry = manifest.segments[at];
+        let mut next = (*manifest).clone();
+        let is_hidden = hiding(&entry).iter().any(|tombstone| hides_all_of(tombstone, &entry));
+        let left = if is_hidden { None } else { self.rewritten(&[entry], &manifest)? };
+        match left {
+            Some(left) => {
+                done.bytes_written += left.bytes;
+                next.segments[at] = left;
+            }
+            None => drop(next.segments.remove(at)),
+        }
+        done.purged += 1;
+        self.replace(&manifest, next)?;
+        Ok(true)
+    }
+}
+
+/// True where no row of a segment can be left, so that it need not be read.
+fn hides_all_of(tombstone: &Tombstone, entry: &SegmentEntry) -> bool {
+    let Extent { times_ns, measurements, entities } = &tombstone.extent;
+    let is_named = measurements.is_empty() && entities.is_empty();
+    is_named && times_ns.contains(&entry.min_ns) && times_ns.contains(&entry.max_ns)
+}
+
+/// Rows of an extent that are stored and not hidden so far.
+struct Found<'f> {
+    extent: &'f Extent,
+    catalog: &'f Catalog,
+    /// Representative series of the entities that the extent names, if it names any.
+    representatives: Option<BTreeSet<SeriesId>>,
+    rows: u64,
+    entities: HashSet<EntityIndex>,
+    measurements: HashSet<MeasurementIndex>,
+    times_ns: Option<(i64, i64)>,
+}
+
+impl<'f> Found<'f> {
+    fn new(extent: &'f Extent, catalog: &'f Catalog) -> Self {
+        let representatives = (!extent.entities.is_empty()).then(|| {
+            let ids = || extent.entities.iter();
+            let measurements = catalog.measurements_by_name().into_iter();
+            let entities =
+                measurements.flat_map(|of| ids().filter_map(move |id| catalog.find_entity(of, id)));
+            entities.map(|entity| catalog.entity(entity).representative).collect()
+        });
+        Self {
+            extent,
+            catalog,
+            representatives,
+            rows: 0,
+            entities: HashSet::new(),
+            measurements: HashSet::new(),
+            times_ns: None,
+        }
+    }
+
+    /// Indices of the blocks that may have such rows.
+    fn blocks(&self, open: &OpenSegment) -> Vec<usize> {
+        let blocks = open.blocks(None, &self.extent.times_ns);
+        let is_wanted = |(index, block): &(usize, &BlockEntry)| {
+            let measurement = self.catalog.measurement_name(open.measurements[*index]);
+            let mut of = self.representatives.iter();
+            self.extent.has_measurement(measurement)
+                && of.all(|of| of.range(block.first.0..=block.last.0).next().is_some())
+        };
+        blocks.filter(is_wanted).map(|(index, _)| index).collect()
+    }
+
+    fn count_block(&mut self, plain: &[u8], hiding: &[&Tombstone]) -> Result<()> {
+        let block = BlockReader::open(plain)?;
+        for index in 0..block.tables().len() {
+            let table = block.table(index)?;
+            self.count(&table.series(), &table.times_ns()?, hiding);
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, series: &[SeriesId], times_ns: &[i64], hiding: &[&Tombstone]) {
+        let mut start = 0;
+        for run in series.chunk_by(|a, b| a == b) {
+            let times_ns = &times_ns[start..start + run.len()];
+            start += run.len();
+            let Some(of) = self.catalog.series(run[0]) else { continue };
+            if !self.extent.has_series(of, self.catalog) {
+                continue;
+            }
+            let hiding: Vec<&Extent> = hiding
+                .iter()
+                .map(|tombstone| &tombstone.extent)
+                .filter(|extent| extent.has_series(of, self.catalog))
+                .collect();
+            let is_hidden = |time_ns: &i64| hiding.iter().any(|of| of.times_ns.contains(time_ns));
+            let is_found =
+                |time_ns: &&i64| self.extent.times_ns.contains(time_ns) && !is_hidden(time_ns);
+            let found = || times_ns.iter().filter(is_found).copied();
+            let Some((first_ns, last_ns)) = found().min().zip(found().max()) else { continue };
+            self.rows += found().count() as u64;
+            let (min_ns, max_ns) = self.times_ns.unwrap_or((first_ns, last_ns));
+            self.times_ns = Some((min_ns.min(first_ns), max_ns.max(last_ns)));
+            self.measurements.insert(of.measurement);
+            self.entities.extend(of.entity);
+        }
+    }
+
+    fn finish(self) -> Deleted {
+        let name = |measurement| self.catalog.measurement_name(measurement).to_owned();
+        let mut measurements: Vec<String> = self.measurements.into_iter().map(name).collect();
+        measurements.sort_unstable();
+        let entities = self.entities.len() as u64;
+        Deleted { rows: self.rows, entities, measurements, times_ns: self.times_ns }
+    }
+}

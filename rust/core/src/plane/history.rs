@@ -1,0 +1,122 @@
+//! The newest samples as of an instant in the past.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+
+use super::follower::Snapshot;
+use super::sealed::SealedStore;
+use crate::codec::decode_block;
+use crate::model::catalog::{Catalog, MeasurementIndex};
+use crate::model::error::Result;
+use crate::model::names::SeriesId;
+use crate::query::latest::Latest;
+use crate::storage::manifest::SegmentEntry;
+use crate::storage::tombstone::{Origin, Tombstone, visible};
+
+/// A look at stored rows, newest first.
+pub(super) struct History<'h> {
+    pub(super) sealed: &'h SealedStore,
+    pub(super) snapshot: &'h Snapshot,
+    pub(super) range_ns: &'h Range<i64>,
+    pub(super) catalog: &'h Catalog,
+}
+
+impl History<'_> {
+    /// The newest sample of each entity in the range, of one measurement or of all.
+    ///
+    /// # Errors
+    /// [`crate::model::error::Error::Stale`] where the snapshot was compacted, and the store's.
+    pub(super) fn latest(&self, measurement: Option<MeasurementIndex>) -> Result<Latest> {
+        let entities = self.catalog.entities().iter();
+        let of_measurement =
+            entities.filter(|entity| measurement.is_none_or(|wanted| wanted == entity.measurement));
+        let wanted = of_measurement.map(|entity| entity.representative).collect();
+        let mut latest = self.latest_in_segments(measurement, wanted)?;
+        self.sealed.visit_log(&self.snapshot.stored, |sequence, plain| {
+            let hiding = self.snapshot.manifest.hiding(&Origin::Log(sequence));
+            for table in decode_block(plain)?.tables {
+                latest.apply(&visible(&table, &hiding, self.catalog), self.range_ns, self.catalog);
+            }
+            Ok(())
+        })?;
+        for table in self.snapshot.recent.iter().flat_map(|tables| tables.iter()) {
+            latest.apply(table, self.range_ns, self.catalog);
+        }
+        latest.sort(self.catalog);
+        Ok(latest)
+    }
+
+    /// The newest sample in the segments of each entity whose representative series is wanted. What
+    /// it holds of others is not their newest.
+    ///
+    /// # Errors
+    /// As [`Self::latest`].
+    pub(super) fn latest_in_segments(
+        &self,
+        measurement: Option<MeasurementIndex>,
+        mut wanted: BTreeSet<SeriesId>,
+    ) -> Result<Latest> {
+        let mut latest = Latest::default();
+        // Days are disjoint in time, so the newest that has a row of an entity decides on it.
+        let mut days: Vec<&[SegmentEntry]> =
+            self.snapshot.manifest.segments.chunk_by(|a, b| a.day == b.day).collect();
+        while let Some(day) = days.pop().filter(|_| !wanted.is_empty()) {
+            for entry in day {
+                if entry.overlaps(self.range_ns) {
+                    self.apply_newest(entry, (measurement, &wanted), &mut latest)?;
+                }
+            }
+            wanted.retain(|series| !latest.has(*series, self.range_ns, self.catalog));
+        }
+        Ok(latest)
+    }
+
+    /// Applies those blocks of a segment that may have the newest row of a wanted entity.
+    fn apply_newest(
+        &self,
+        entry: &SegmentEntry,
+        (measurement, wanted): (Option<MeasurementIndex>, &BTreeSet<SeriesId>),
+        latest: &mut Latest,
+    ) -> Result<()> {
+        let open = self.sealed.segment(entry, self.catalog)?;
+        let hiding = self.snapshot.manifest.hiding(&Origin::Segment(entry.id));
+        let is_hidden = |times_ns: &Range<i64>| {
+            let hides = |tombstone: &&Tombstone| !is_apart(&tombstone.extent.times_ns, times_ns);
+            hiding.iter().any(hides)
+        };
+        let mut chosen = Vec::new();
+        // The time from which on rows of an entity are in blocks chosen already.
+        let mut chosen_from_ns: HashMap<SeriesId, i64> = HashMap::new();
+        for (index, block) in open.blocks(measurement, self.range_ns).rev() {
+            let (first, last) = (block.first, block.last);
+            if wanted.range(first.0..=last.0).next().is_none() {
+                continue;
+            }
+            if first.0 == last.0 {
+                // One entity alone: its rows before those chosen are older than its newest.
+                let has_newer = chosen_from_ns.get(&first.0).is_some_and(|from| last.1 < *from);
+                if first.1 >= self.range_ns.end || has_newer {
+                    continue;
+                }
+            }
+            // Where rows may be hidden, nothing is known to be newer.
+            if first.1 < self.range_ns.end
+                && !is_hidden(&(block.min_ns..block.max_ns.saturating_add(1)))
+            {
+                chosen_from_ns.insert(first.0, first.1);
+            }
+            chosen.push(index);
+        }
+        for index in chosen.into_iter().rev() {
+            if let Some(table) = self.sealed.block_table(&open, index)? {
+                let table = visible(&table, &hiding, self.catalog);
+                latest.apply(&table, self.range_ns, self.catalog);
+            }
+        }
+        Ok(())
+    }
+}
+
+const fn is_apart(a: &Range<i64>, b: &Range<i64>) -> bool {
+    a.end <= b.start || b.end <= a.start
+}

@@ -1,0 +1,247 @@
+//! Deleted rows that are still stored: which they are, and where (`docs/format.md`, "Manifest").
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::codec::bytes::{Cursor, put_len, put_varint, put_zigzag};
+use crate::model::batch::Table;
+use crate::model::catalog::{Catalog, Series};
+use crate::model::error::{Error, Result};
+use crate::model::limits::TOMBSTONE_NAMES_BYTES_MAX;
+use crate::storage::segment::filtered;
+use crate::storage::store::SegmentId;
+
+/// Rows by their times and names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Their times.
+    pub times_ns: Range<i64>,
+    /// Their measurements, ascending; empty for all.
+    pub measurements: Vec<String>,
+    /// Their entities, ascending; empty for all, and rows without one.
+    pub entities: Vec<String>,
+}
+
+/// A place where rows are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The block at this position of the log.
+    Log(u64),
+    /// The segment of this id.
+    Segment(SegmentId),
+}
+
+/// Rows of an extent that were deleted where they are stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tombstone {
+    /// The rows, in the places below alone.
+    pub extent: Extent,
+    /// The log up to this position; 0 for none of it.
+    pub position: u64,
+    /// Segments that have such rows, ascending.
+    pub segments: Arc<[SegmentId]>,
+}
+
+impl Extent {
+    /// An extent of these times and names, in any order.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] where the times are empty or the names too long in all.
+    pub fn new(
+        times_ns: Range<i64>,
+        mut measurements: Vec<String>,
+        mut entities: Vec<String>,
+    ) -> Result<Self> {
+        if times_ns.is_empty() {
+            return Err(Error::Invalid { message: "the start must be before the end".to_owned() });
+        }
+        for names in [&mut measurements, &mut entities] {
+            names.sort_unstable();
+            names.dedup();
+        }
+        let bytes: usize = measurements.iter().chain(&entities).map(String::len).sum();
+        if bytes > TOMBSTONE_NAMES_BYTES_MAX {
+            return Err(Error::Invalid {
+                message: format!(
+                    "the names of one delete have {bytes} bytes, {TOMBSTONE_NAMES_BYTES_MAX} at \
+                     most: delete in several steps"
+                ),
+            });
+        }
+        Ok(Self { times_ns, measurements, entities })
+    }
+
+    /// True for the rows of a measurement at some time.
+    #[must_use]
+    pub fn has_measurement(&self, name: &str) -> bool {
+        is_among(&self.measurements, name)
+    }
+
+    /// True for the rows of an entity at some time.
+    #[must_use]
+    pub fn has_entity(&self, id: &str) -> bool {
+        is_among(&self.entities, id)
+    }
+
+    /// True for the rows of a series at some time.
+    #[must_use]
+    pub fn has_series(&self, series: &Series, catalog: &Catalog) -> bool {
+        let has_entity = || match series.entity {
+            Some(entity) => self.has_entity(catalog.entity_id(entity)),
+            None => self.entities.is_empty(),
+        };
+        self.has_measurement(catalog.measurement_name(series.measurement)) && has_entity()
+    }
+}
+
+fn is_among(names: &[String], name: &str) -> bool {
+    names.is_empty() || names.binary_search_by(|other| other.as_str().cmp(name)).is_ok()
+}
+
+impl Tombstone {
+    /// True where it may hide rows of `origin`.
+    #[must_use]
+    pub fn reaches(&self, origin: &Origin) -> bool {
+        match origin {
+            Origin::Log(sequence) => *sequence <= self.position,
+            Origin::Segment(id) => self.segments.binary_search(id).is_ok(),
+        }
+    }
+
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        put_varint(out, self.position);
+        put_zigzag(out, self.extent.times_ns.start);
+        put_zigzag(out, self.extent.times_ns.end);
+        for names in [&self.extent.measurements, &self.extent.entities] {
+            put_len(out, names.len());
+            for name in names {
+                put_len(out, name.len());
+                out.extend_from_slice(name.as_bytes());
+            }
+        }
+        put_len(out, self.segments.len());
+        self.segments.iter().for_each(|id| out.extend_from_slice(id));
+    }
+
+    pub(super) fn decode(input: &mut Cursor<'_>) -> Result<Self> {
+        let position = input.varint()?;
+        let times_ns = input.zigzag()?..input.zigzag()?;
+        let extent =
+            Extent { times_ns, measurements: decode_names(input)?, entities: decode_names(input)? };
+        let count = input.len(input.remaining() / size_of::<SegmentId>())?;
+        let segments = (0..count).map(|_| input.array()).collect::<Result<Arc<[SegmentId]>>>()?;
+        input.check(!extent.times_ns.is_empty() && segments.is_sorted())?;
+        Ok(Self { extent, position, segments })
+    }
+}
+
+fn decode_names(input: &mut Cursor<'_>) -> Result<Vec<String>> {
+    let count = input.len(input.remaining())?;
+    let mut names = Vec::new();
+    for _ in 0..count {
+        let length = input.len(input.remaining())?;
+        let name = std::str::from_utf8(input.take(length)?).map_err(|_| input.corrupt())?;
+        names.push(name.to_owned());
+    }
+    input.check(names.is_sorted_by(|a, b| a < b))?;
+    Ok(names)
+}
+
+/// The rows of `table` that none of `hiding` hides: tombstones that reach the place it is from.
+#[must_use]
+pub fn visible<'t>(table: &'t Table, hiding: &[&Tombstone], catalog: &Catalog) -> Cow<'t, Table> {
+    if hiding.is_empty() {
+        return Cow::Borrowed(table);
+    }
+    // Neighbours are nearly always of one series.
+    let mut known = None;
+    let mut times_ns: Vec<&Range<i64>> = Vec::new();
+    filtered(table, |row| {
+        let id = table.series[row];
+        if known.replace(id) != Some(id) {
+            let series = catalog.series(id);
+            let of_series =
+                |extent: &&Extent| series.is_some_and(|series| extent.has_series(series, catalog));
+            times_ns.clear();
+            let extents = hiding.iter().map(|tombstone| &tombstone.extent).filter(of_series);
+            times_ns.extend(extents.map(|extent| &extent.times_ns));
+        }
+        !times_ns.iter().any(|times_ns| times_ns.contains(&table.times_ns[row]))
+    })
+}
+
+/// As [`visible`], of a table that is given away.
+#[must_use]
+pub fn into_visible(table: Table, hiding: &[&Tombstone], catalog: &Catalog) -> Table {
+    let left = match visible(&table, hiding, catalog) {
+        Cow::Owned(left) => Some(left),
+        Cow::Borrowed(_) => None,
+    };
+    left.unwrap_or(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::batch::{Column, Rows, Values};
+    use crate::model::names::SeriesName;
+
+    fn extent(times_ns: Range<i64>, measurements: &[&str], entities: &[&str]) -> Extent {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Extent::new(times_ns, owned(measurements), owned(entities)).unwrap()
+    }
+
+    #[test]
+    fn rows_are_hidden_by_time_measurement_and_entity() {
+        let mut catalog = Catalog::default();
+        catalog.insert_series(0, SeriesName::new("link", &[("entity_id", "a")]));
+        catalog.insert_series(1, SeriesName::new("link", &[("entity_id", "b")]));
+        catalog.insert_series(2, SeriesName::new("link", &[("site", "x")]));
+        let table = Table {
+            series: vec![0, 0, 1, 2, 2, 0],
+            times_ns: vec![1, 2, 2, 2, 3, 2],
+            columns: vec![Column {
+                field: 0,
+                rows: Rows::Some(vec![1, 2, 4]),
+                values: Values::Float(vec![1.0, 2.0, 4.0]),
+            }],
+        };
+        let left = |extents: &[Extent]| {
+            let tombstone = |extent: &Extent| Tombstone {
+                extent: extent.clone(),
+                position: 1,
+                segments: [].into(),
+            };
+            let tombstones: Vec<Tombstone> = extents.iter().map(tombstone).collect();
+            let hiding: Vec<&Tombstone> = tombstones.iter().collect();
+            visible(&table, &hiding, &catalog).into_owned()
+        };
+        assert_eq!(left(&[]), table);
+        assert_eq!(left(&[extent(2..3, &["pool"], &[])]), table);
+        assert_eq!(left(&[extent(3..4, &[], &["a", "b"])]), table, "a row without entity stays");
+        let of_a = left(&[extent(2..3, &["link", "pool"], &["a"])]);
+        assert_eq!((of_a.series, of_a.times_ns), (vec![0, 1, 2, 2], vec![1, 2, 2, 3]));
+        assert_eq!(of_a.columns[0].rows, Rows::Some(vec![1, 3]));
+        assert_eq!(of_a.columns[0].values, Values::Float(vec![2.0, 4.0]));
+        let none = left(&[extent(0..2, &[], &[]), extent(2..9, &["link"], &[])]);
+        assert_eq!(none, Table::default());
+    }
+
+    #[test]
+    fn it_reaches_what_was_stored_before_it_alone() {
+        let extent = extent(0..1, &[], &[]);
+        let tombstone = Tombstone { extent, position: 7, segments: [[1; 16], [3; 16]].into() };
+        let reaches = |origin| tombstone.reaches(&origin);
+        assert_eq!([6, 7, 8].map(|at| reaches(Origin::Log(at))), [true, true, false]);
+        assert_eq!([1, 2, 3].map(|id| reaches(Origin::Segment([id; 16]))), [true, false, true]);
+    }
+
+    #[test]
+    fn an_extent_without_times_or_with_too_long_names_is_refused() {
+        assert!(Extent::new(1..1, Vec::new(), Vec::new()).is_err());
+        let long = |bytes| Extent::new(0..1, Vec::new(), vec!["x".repeat(bytes)]);
+        assert!(long(TOMBSTONE_NAMES_BYTES_MAX).is_ok());
+        assert!(long(TOMBSTONE_NAMES_BYTES_MAX + 1).is_err());
+    }
+}
