@@ -99,7 +99,7 @@ impl History<'_> {
                     continue;
                 }
             }
-            // Where rows may be hidden, nothing is known to be newer.
+            // A block with hidden rows may hold nothing that is newer.
             if first.1 < self.range_ns.end
                 && !is_hidden(&(block.min_ns..block.max_ns.saturating_add(1)))
             {
