@@ -9,6 +9,7 @@ import signal
 import threading
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +27,7 @@ from .strategies import (
     series_queries,
 )
 from .test_properties import MASTER_KEY, TENANT, planes, same, write
+from .test_scan import EVER, by_instant, rows_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,6 +117,8 @@ class Pair:
 
     def assert_alike(self, latest: list[dict], series: list[dict]) -> None:
         for plane in self.planes():
+            scanned = rows_of(pl.DataFrame(plane.scan(*EVER)))
+            assert by_instant(scanned) == by_instant(self.model.records)
             for query in latest:
                 answer, expected = (
                     json.loads(plane.latest_json(**query)),
