@@ -46,7 +46,7 @@ def test_n1_n2_bounds_cost_the_lines_that_pass_them(call, data, tmp_path):
     ]
     file = tmp_path / "f.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    report = call("import", "--tenant", "acme", "--format", "jsonl", file)
+    report = call("import", "--tenant", "acme", "--format", "jsonl", file, status=1)
     assert lines_of(report) == {
         2: "fields: more than limits.fields_max",
         4: "fields: as many as the tenant may have are there",
@@ -73,7 +73,7 @@ def test_rejections_come_with_line_and_reason(call, tmp_path):
     }
     file = tmp_path / "f.jsonl"
     file.write_text("\n".join(given.values()))
-    report = call("import", "--tenant", "acme", "--format", "jsonl", file)
+    report = call("import", "--tenant", "acme", "--format", "jsonl", file, status=1)
     reasons = lines_of(report)
     assert report["accepted"] == 2
     assert sorted(reasons) == [2, 4, 5, 6, 7, 8, 9, 10, 11, 12]
@@ -93,7 +93,7 @@ def test_csv_columns_become_tags_and_fields(call, tmp_path):
         "link,2026-01-01T00:03:00Z,l-1,link,1e999,,\n"
         "link,2026-01-01T00:04:00Z,l-1,link,,,\n"
     )
-    report = call("import", "--tenant", "acme", "--format", "csv", file)
+    report = call("import", "--tenant", "acme", "--format", "csv", file, status=1)
     assert report["accepted"] == 2
     assert sorted(lines_of(report)) == [4, 5, 6]
     (row,) = call("stats")["tenants"]
@@ -103,7 +103,7 @@ def test_csv_columns_become_tags_and_fields(call, tmp_path):
 def test_csv_flags_name_the_measurement_and_the_tags(call, tmp_path):
     file = tmp_path / "f.csv"
     file.write_text("time,pool,offered_bytes\n2026-01-01T00:00:00Z,p-1,7\n")
-    flags = ("--measurement", "pool_interval", "--tag", "pool")
+    flags = ("--measurement", "pool_interval", "--tag-column", "pool", "--tag", "site=a")
     assert call("import", "--tenant", "acme", "--format", "csv", *flags, file)["accepted"] == 1
 
 

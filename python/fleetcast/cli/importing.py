@@ -2,81 +2,247 @@
 
 from __future__ import annotations
 
-import sys
+import json
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from fleetcast.cli.common import Run, with_run
-from fleetcast.importer.reading import CsvColumns, read_csv, read_jsonl
-from fleetcast.importer.writing import Importer, Report
+from fleetcast.cli.progress import rate
+from fleetcast.engine import MEASUREMENTS
+from fleetcast.errors import OperatorError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import BinaryIO
 
-    from fleetcast.importer.reading import Line
+    from fleetcast.transfer.importing import Import
+    from fleetcast.transfer.readers import Reader
+    from fleetcast.transfer.report import Report
 
 _SHOWN_MAX = 20
+_INTERRUPTED = 130
+_UNITS = ["s", "ms", "us", "ns"]
+
+
+class Pair(click.ParamType[tuple[str, str]]):
+    """Two names, such as `site=Haifa`."""
+
+    name = "name=value"
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401  click's
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> tuple[str, str]:
+        """Called by click."""
+        name, found, other = value.partition("=")
+        if not found or not name or not other:
+            self.fail(f"{value!r} must be two names with = between them", param, ctx)
+        return name, other
 
 
 @click.command("import")
-@click.argument("files", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.argument("files", nargs=-1, required=True)
 @click.option("--tenant", required=True, help="Whose data it becomes.")
-@click.option("--format", "form", type=click.Choice(["jsonl", "csv"]), required=True)
-@click.option("--measurement", help="CSV: the measurement of every row; no column holds it.")
 @click.option(
-    "--tag",
-    "tags",
-    multiple=True,
-    default=("entity_id", "entity_type"),
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "csv", "line-protocol", "parquet"]),
+    required=True,
+)
+@click.option("--time-column", default="time", show_default=True, help="Column of the times.")
+@click.option(
+    "--time-unit",
+    type=click.Choice(_UNITS),
+    help="Unit of times that are numbers since 1970; without it times are ISO 8601, and"
+    " nanoseconds in line protocol.",
+)
+@click.option("--entity-column", help="Column that becomes the tag entity_id.")
+@click.option("--tag-column", "tag_columns", multiple=True, help="A column that is a tag.")
+@click.option("--tag", "tags", type=Pair(), multiple=True, help="A tag that all rows get.")
+@click.option(
+    "--rename", "renames", type=Pair(), multiple=True, help="A column and its other name."
+)
+@click.option("--measurement", help="The measurement of all rows; no column holds it.")
+@click.option("--check", is_flag=True, help="Say what would happen, and store nothing.")
+@click.option(
+    "--rejects",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File for rejected records with their reasons, as JSON lines.",
+)
+@click.option(
+    "--max-rejects",
+    type=click.IntRange(min=0),
+    default=0,
     show_default=True,
-    help="CSV: a column that is a tag; repeat it. Given once, the defaults are gone.",
+    help="Rejected records above which the status is 1.",
+)
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File that lets the same command go on after it was stopped, no record stored twice.",
 )
 @with_run
-def import_(
-    run: Run,
-    files: tuple[Path, ...],
-    tenant: str,
-    form: str,
-    measurement: str | None,
-    tags: tuple[str, ...],
-) -> int:
-    """Load FILES, beside a running server if you like."""
-    columns = CsvColumns(measurement, tags)
+def import_(run: Run, files: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401  click's
+    """Load FILES, beside a running server if you like; - is standard input.
 
-    def lines(path: Path, advance: Callable[[int], None]) -> Iterator[Line]:
-        if form == "csv":
-            return read_csv(path, columns, advance)
-        return read_jsonl(path, advance)
+    Names may end in .gz or .zst. Of CSV and Parquet the columns `measurement`, `entity_id` and
+    `entity_type` are what their names say, and all that are not named by an option are fields.
+    """
+    from fleetcast.transfer.importing import Import  # noqa: PLC0415  loads polars
+    from fleetcast.transfer.resume import Resume  # noqa: PLC0415
 
-    sizes = [path.stat().st_size for path in files]  # a missing file stops us before any write
-    with run.opened() as installation:
-        record = installation.tenants.get(tenant)
+    reader = _reader(options)
+    if options["check"] and options["resume"]:
+        message = "--check stores nothing, so there is nothing to --resume"
+        raise OperatorError(message)
+    request = _request(files, options)
+    with run.opened() as installation, _opened(options["rejects"]) as rejects:
+        record = installation.tenants.get(options["tenant"])
         plane = installation.engine.plane(record.account_id, record.name)
-        importer = Importer(plane, installation.settings.limits)
-        with click.progressbar(
-            length=sum(sizes), label="importing", file=sys.stderr, hidden=not sys.stderr.isatty()
-        ) as bar:
-            for path in files:
-                importer.run(str(path), lines(path, bar.update))
-    report = importer.report
-    document = {
-        "tenant": tenant,
+        resume = Resume(options["resume"], plane, request)
+        limits = installation.settings.limits
+        work = Import(plane, limits, resume, rejects, check=options["check"])
+        stopped = _run(work, files, reader, sum(size for _, size in request["files"]))
+    report = resume.state.report
+    if isinstance(stopped, OperatorError) and not report.accepted + report.rejected:
+        raise stopped
+    verb = "could be imported" if options["check"] else "imported"
+    document = {"tenant": record.name, "checked": options["check"], **_document(report)}
+    run.answer(document | {"write_id": resume.state.write_id}, _text(report, verb))
+    for warning in _warnings(report):
+        click.echo(f"fleetcast: {warning}", err=True)
+    if stopped is not None:
+        click.echo(f"fleetcast: {_ending(stopped, work, options)}", err=True)
+        return _INTERRUPTED if isinstance(stopped, KeyboardInterrupt) else 1
+    return 1 if report.rejected > options["max_rejects"] else 0
+
+
+def _request(files: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
+    """Files and options, as they must be when an import goes on. Raises `OSError`."""
+    from fleetcast.transfer.opening import size_of  # noqa: PLC0415
+
+    names = ["tenant", "form", "measurement", "tags", "tag_columns", "renames"]
+    names += ["time_column", "time_unit", "entity_column"]
+    sizes = [[name, size_of(name)] for name in files]  # a missing file stops us before any write
+    request = {name: options[name] for name in names} | {"files": sizes}
+    return cast("dict[str, Any]", json.loads(json.dumps(request)))
+
+
+def _reader(options: dict[str, Any]) -> Callable[[str, Callable[[int], object]], Reader]:
+    """Makes the reader of a file. Raises `OperatorError` for options of another format."""
+    from fleetcast.transfer.mapping import ColumnOptions  # noqa: PLC0415
+    from fleetcast.transfer.readers import JsonReader, ProtocolReader  # noqa: PLC0415
+    from fleetcast.transfer.table_readers import CsvReader, ParquetReader  # noqa: PLC0415
+
+    form, unit = options["form"], options["time_unit"]
+    columns = ColumnOptions(
+        time_column=options["time_column"],
+        time_unit=unit,
+        entity_column=options["entity_column"],
+        tag_columns=options["tag_columns"],
+        tags=dict(options["tags"]),
+        renames=dict(options["renames"]),
+        measurement=options["measurement"],
+    )
+    if form in {"csv", "parquet"}:
+        table = CsvReader if form == "csv" else ParquetReader
+        return lambda name, advance: table(name, advance, columns)
+    if columns != ColumnOptions(time_unit=unit if form == "line-protocol" else None):
+        message = f"--format {form} has no columns: its records say what they are"
+        raise OperatorError(message)
+    if form == "jsonl":
+        return JsonReader
+    return lambda name, advance: ProtocolReader(name, advance, unit or "ns")
+
+
+@contextmanager
+def _opened(rejects: Path | None) -> Iterator[BinaryIO | None]:
+    if rejects is None:
+        yield None
+        return
+    # An import that goes on keeps what it wrote before, as far as it knows of it.
+    with rejects.open("r+b" if rejects.exists() else "w+b") as file:
+        yield file
+
+
+def _run(
+    work: Import,
+    files: tuple[str, ...],
+    reader: Callable[[str, Callable[[int], object]], Reader],
+    size: int,
+) -> BaseException | None:
+    """Runs the import and gives what ended it before its end."""
+    report = work.report
+    with rate("importing", size, lambda: report.accepted) as advance:
+        try:
+            work.run(files, lambda name: reader(name, advance))
+        except (KeyboardInterrupt, OSError, OperatorError, StoreError) as error:
+            return error
+    return None
+
+
+def _document(report: Report) -> dict[str, object]:
+    return {
         "accepted": report.accepted,
         "rejected": report.rejected,
-        "reasons": dict(report.reasons),
+        "no_entity": report.no_entity,
+        "other_measurement": report.other_measurement,
+        "clamped": report.clamped,
+        "reasons": report.reasons,
         "rejections": report.rejections,
     }
-    run.answer(document, _text(report))
-    return 1 if report.rejected and not report.accepted else 0
 
 
-def _text(report: Report) -> str:
-    lines = [f"{report.accepted} records imported, {report.rejected} rejected"]
+def _text(report: Report, verb: str) -> str:
+    lines = [f"{report.accepted} records {verb}, {report.rejected} rejected"]
     shown = report.rejections[:_SHOWN_MAX]
     lines += [f"  {row['file']}:{row['line']}: {row['reason']}" for row in shown]
     if report.rejected > len(shown):
         lines.append("in all:")
-        lines += [f"  {count} x {reason}" for reason, count in report.reasons.most_common()]
+        reasons = sorted(report.reasons.items(), key=lambda item: -item[1])
+        lines += [f"  {count} x {reason}" for reason, count in reasons[:_SHOWN_MAX]]
     return "\n".join(lines)
+
+
+def _warnings(report: Report) -> Iterator[str]:
+    """Facts on what was taken that its owner may not expect."""
+    if report.no_entity:
+        yield (
+            f"warning: {report.no_entity} records have no entity_id: they are stored, and nothing"
+            " but export shows them; name it with --entity-column or --tag entity_id=NAME"
+        )
+    if report.other_measurement:
+        yield (
+            f"warning: {report.other_measurement} records are of a measurement that the service"
+            f" does not serve: only export and embedding programs read them;"
+            f" it serves {', '.join(MEASUREMENTS)}"
+        )
+    if report.clamped:
+        yield f"warning: {report.clamped} records lay in the future: they have the time of now"
+
+
+def _ending(stopped: BaseException, work: Import, options: dict[str, Any]) -> str:
+    """The end of an import that was stopped: what is stored, and how to go on."""
+    if isinstance(stopped, KeyboardInterrupt):
+        cause = "interrupted"
+    elif isinstance(stopped, OSError) and stopped.filename:
+        cause = f"{stopped.filename}: {stopped.strerror}"
+    else:
+        cause = str(stopped)
+    if options["check"]:
+        return cause
+    line = work.position[1]
+    done = (
+        f"stored is all up to {work.file}:{line}" if line else f"nothing of {work.file} is stored"
+    )
+    if options["resume"]:
+        return f"{cause}; {done}; the same command goes on from there"
+    on = "running it again would store that twice, unless it has --resume FILE from the beginning"
+    if options["form"] in {"jsonl", "line-protocol"} and line:
+        on = f"`tail -n +{line + 1}` of it has the rest; {on}"
+    return f"{cause}; {done}; {on}"

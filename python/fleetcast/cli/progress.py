@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
@@ -62,3 +63,28 @@ def _started(work: Callable[[], R]) -> Future[R]:
 
     threading.Thread(target=run, daemon=True).start()
     return future
+
+
+@contextmanager
+def rate(label: str, length: int, done: Callable[[], int]) -> Iterator[Callable[[int], None]]:
+    """A bar of `length` with time left and the rate of `done`, a number of records.
+
+    It gives what moves the bar on. Without a length, as of a pipe, there is no time left to show.
+    """
+    began = time.monotonic()
+
+    def speed(_: object) -> str:
+        return f"{done() / max(time.monotonic() - began, 1e-3):,.0f} records/s"
+
+    hidden = not sys.stderr.isatty()
+    with click.progressbar(
+        length=max(length, 1),
+        label=label,
+        file=sys.stderr,
+        hidden=hidden,
+        show_eta=length > 0,
+        show_percent=length > 0,
+        item_show_func=speed,
+        update_min_steps=max(length // 1000, 1),
+    ) as bar:
+        yield (lambda _: None) if hidden else (lambda size: bar.update(size, size))

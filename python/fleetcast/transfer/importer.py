@@ -1,0 +1,90 @@
+"""Writes batches to a data plane, and finds the records that a refusal is about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fleetcast.errors import Refused
+from fleetcast.transfer import refusals
+from fleetcast.transfer.batches import Rejected, WriteOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fleetcast.config.sections import Limits
+    from fleetcast.engine import Plane, WriteResult
+    from fleetcast.transfer.batches import RecordBatch
+    from fleetcast.transfer.report import Report
+
+
+class Importer:
+    """Writes batches into one plane.
+
+    `reject` is called with line, reason and text of each record that cannot be written, `cursor`
+    gives what to store with a batch that ends on a line.
+    """
+
+    def __init__(
+        self,
+        report: Report,
+        limits: Limits,
+        reject: Callable[[int, str, str], object],
+        cursor: Callable[[int], tuple[bytes, bytes] | None],
+    ) -> None:
+        self.write_id: str | None = None
+        self.last: int | None = None
+        """Line on which the last batch ended that was written."""
+        self._report = report
+        self._limits = limits
+        self._reject = reject
+        self._cursor = cursor
+
+    def write(self, plane: Plane, batch: RecordBatch) -> None:
+        """Writes all that can be: a refusal costs the records it names, or the batch is halved.
+
+        Raises `StoreError`.
+        """
+        while True:
+            try:
+                result = batch.write(plane, **self._options(batch))
+            except Rejected as rejected:
+                faults = rejected.args[0]
+            except Refused as refusal:
+                faults = refusals.faults(refusal, len(batch))
+                if not faults and len(batch) > 1:
+                    middle = len(batch) // 2
+                    self.write(plane, batch.part(0, middle))
+                    batch = batch.part(middle, len(batch))
+                    continue
+                faults = faults or {0: refusals.reason(refusal)}
+            else:
+                self._accept(batch, result)
+                return
+            for index, reason in sorted(faults.items()):
+                self._reject(batch.line(index), reason, batch.text(index))
+            batch = batch.without(faults.keys())
+            if len(batch) == 0:
+                return
+
+    def _options(self, batch: RecordBatch) -> WriteOptions:
+        limits = self._limits
+        return WriteOptions(
+            cursor=self._cursor(batch.last),
+            tags_max=limits.tags_max,
+            fields_max=limits.fields_max,
+            tenant_fields_max=limits.tenant_fields_max,
+            tenant_series_max=limits.tenant_series_max,
+        )
+
+    def _accept(self, batch: RecordBatch, result: WriteResult) -> None:
+        report = self._report
+        self.write_id = result.write_id
+        self.last = batch.last
+        report.accepted += result.accepted_count
+        report.no_entity += result.no_entity_count
+        report.other_measurement += result.other_measurement_count
+        report.clamped += result.clamped_count
+        for index in result.rejected_indices:
+            has_fields = batch.has_fields(index)
+            reason = "time: before 2000-01-01T00:00:00Z" if has_fields else "fields: missing"
+            self._reject(batch.line(index), reason, batch.text(index))

@@ -1,0 +1,94 @@
+"""Files to import: plain, compressed by gzip or zstd, or standard input."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import zlib
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
+
+from fleetcast.errors import OperatorError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import BinaryIO
+
+STDIN = "-"
+
+
+class Readable(Protocol):
+    """Bytes to be read one after another."""
+
+    def read(self, size: int = -1, /) -> bytes:
+        """As many bytes at most, none at the end."""
+
+
+def size_of(name: str) -> int:
+    """Bytes of a file on disk; 0 for standard input. Raises `OSError` for one that is not there."""
+    return 0 if name == STDIN else Path(name).stat().st_size
+
+
+@contextmanager
+def opened(name: str, advance: Callable[[int], object]) -> Iterator[Readable]:
+    """The bytes of a file, decompressed by its ending (`.gz`, `.zst`).
+
+    `advance` is called with the bytes taken off the disk. Raises `OSError`, and `OperatorError` for
+    a file that is compressed badly.
+    """
+    if name == STDIN:
+        yield _Counted(sys.stdin.buffer, advance)
+        return
+    with Path(name).open("rb", buffering=0) as file:
+        counted = _Counted(file, advance)
+        if name.endswith(".gz"):
+            with _sound(name), gzip.GzipFile(fileobj=cast("BinaryIO", counted)) as inside:
+                yield inside
+        elif name.endswith(".zst"):
+            yield from _zstd(name, counted)
+        else:
+            yield counted
+
+
+def without_compression(name: str) -> str:
+    """A file's name less the ending that says how it is compressed."""
+    return name.removesuffix(".gz").removesuffix(".zst")
+
+
+def _zstd(name: str, counted: Readable) -> Iterator[Readable]:
+    if sys.version_info >= (3, 14):
+        from compression import zstd  # noqa: PLC0415  only for such a file
+    else:
+        from backports import zstd  # noqa: PLC0415  only for such a file
+
+    try:
+        with _sound(name), zstd.ZstdFile(cast("BinaryIO", counted)) as inside:
+            yield inside
+    except zstd.ZstdError as error:
+        raise _damaged(name, error) from None
+
+
+@contextmanager
+def _sound(name: str) -> Iterator[None]:
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise _damaged(name, error) from None
+
+
+def _damaged(name: str, error: Exception) -> OperatorError:
+    return OperatorError(f"{name}: cannot be decompressed: {error}")
+
+
+class _Counted:
+    """A file that tells how much was read of it."""
+
+    def __init__(self, file: Readable, advance: Callable[[int], object]) -> None:
+        self._file = file
+        self._advance = advance
+
+    def read(self, size: int = -1) -> bytes:
+        part = self._file.read(size)
+        self._advance(len(part))
+        return part

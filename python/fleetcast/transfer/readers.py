@@ -1,0 +1,63 @@
+"""Readers of line formats: pieces of a file, and batches out of pieces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from fleetcast.transfer.batches import JsonLines, ProtocolLines
+from fleetcast.transfer.opening import opened
+from fleetcast.transfer.pieces import counted_unescaped, pieces
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from fleetcast.transfer.batches import Precision, RecordBatch
+    from fleetcast.transfer.pieces import Piece
+
+
+class Reader(Protocol):
+    """One file, read span by span: some of its lines or rows, numbered from 1.
+
+    A span is a `Piece` or has its attributes: `first`, `last`, `problem`, `until` and `after`.
+    """
+
+    def spans(self) -> Iterator[Any]:
+        """All of it, in order. Raises `OSError`, `OperatorError`."""
+
+    def batch(self, span: Any) -> RecordBatch:  # noqa: ANN401  one of its own
+        """The records of a span."""
+
+
+class JsonReader:
+    """JSON lines."""
+
+    def __init__(self, name: str, advance: Callable[[int], object]) -> None:
+        self._name = name
+        self._advance = advance
+
+    def spans(self) -> Iterator[Piece]:
+        """See `Reader`."""
+        with opened(self._name, self._advance) as file:
+            yield from pieces(file, None)
+
+    def batch(self, span: Piece) -> RecordBatch:
+        """See `Reader`."""
+        return JsonLines(span)
+
+
+class ProtocolReader:
+    """InfluxDB's line protocol, whose strings may hold ends of lines."""
+
+    def __init__(self, name: str, advance: Callable[[int], object], precision: Precision) -> None:
+        self._name = name
+        self._advance = advance
+        self._precision = precision
+
+    def spans(self) -> Iterator[Piece]:
+        """See `Reader`."""
+        with opened(self._name, self._advance) as file:
+            yield from pieces(file, counted_unescaped)
+
+    def batch(self, span: Piece) -> RecordBatch:
+        """See `Reader`."""
+        return ProtocolLines(span, self._precision)

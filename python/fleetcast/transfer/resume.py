@@ -1,0 +1,138 @@
+"""The file by which an import that was stopped goes on where it was.
+
+The store keeps the position of the import in the commit of each batch, under the key that this
+file has; so a batch is never stored twice, whenever the process is killed. The file says what was
+asked for and what was reported so far, at some position before. What was stored since is looked
+at once more on a plane that keeps nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from fleetcast.errors import OperatorError
+from fleetcast.transfer.report import Report
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fleetcast.engine import Plane
+
+_VERSION = 1
+
+Position = tuple[int, int]
+"""Index of a file, and the number of its lines or rows that are done."""
+
+
+@dataclass
+class State:
+    """Content of the file."""
+
+    request: dict[str, Any]
+    """The files with their sizes, and the options: a rerun must have the same."""
+    key: str
+    noted: Position = (0, 0)
+    """Everything before is in the report."""
+    stored: Position = (0, 0)
+    """A position that the store had; it must not have fallen behind."""
+    write_id: str | None = None
+    """Identifier of the last write."""
+    rejects_bytes: int = 0
+    is_done: bool = False
+    report: Report = field(default_factory=Report)
+
+
+class Resume:
+    """An import that can go on; without a path one that cannot."""
+
+    def __init__(self, path: Path | None, plane: Plane, request: dict[str, Any]) -> None:
+        self._path = path
+        self._plane = plane
+        self.state = State(request, secrets.token_hex(16))
+        self.stored: Position = (0, 0)
+        if path is None:
+            return
+        if path.exists():
+            self._go_on(path, request)
+        else:
+            self.save()
+
+    @property
+    def is_kept(self) -> bool:
+        """True where the import can go on."""
+        return self._path is not None
+
+    def cursor(self, position: Position) -> tuple[bytes, bytes] | None:
+        """The key and the position to store with a batch."""
+        if self._path is None:
+            return None
+        file, line = position
+        return bytes.fromhex(self.state.key), file.to_bytes(4) + line.to_bytes(8)
+
+    def save(self) -> None:
+        """Replaces the file, durably. Raises `OSError`."""
+        if self._path is None:
+            return
+        self.state.stored = self.stored
+        document = {"version": _VERSION, **asdict(self.state)}
+        new = self._path.with_name(f"{self._path.name}.new")
+        with new.open("w") as file:
+            json.dump(document, file)
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(self._path)
+        folder = os.open(self._path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def end(self) -> None:
+        """Notes that everything is done. Raises `OSError`, `StoreError`."""
+        if self._path is None:
+            return
+        self.state.is_done = True
+        self.save()
+        self._plane.forget_cursor(bytes.fromhex(self.state.key))
+
+    def _go_on(self, path: Path, request: dict[str, Any]) -> None:
+        self.state = state = _read(path)
+        if state.request != request:
+            changed = sorted(name for name in request if state.request.get(name) != request[name])
+            message = f"{path} belongs to another import: {', '.join(changed)} differ"
+            raise OperatorError(message)
+        if state.is_done:
+            return
+        position = self._plane.cursor(bytes.fromhex(state.key))
+        if position is not None:
+            self.stored = int.from_bytes(position[:4]), int.from_bytes(position[4:12])
+        if self.stored < state.stored:
+            message = (
+                f"{path}: the store has forgotten this import, perhaps because a backup was"
+                " restored; remove the file to import everything anew"
+            )
+            raise OperatorError(message)
+
+
+def _read(path: Path) -> State:
+    try:
+        document = json.loads(path.read_bytes())
+        if document.pop("version") != _VERSION:
+            message = f"{path} is of another version of this program"
+            raise OperatorError(message)
+        report = Report(**document.pop("report"))
+        noted = _position(document.pop("noted"))
+        stored = _position(document.pop("stored"))
+        return State(**document, report=report, noted=noted, stored=stored)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        message = f"{path} is no file of --resume"
+        raise OperatorError(message) from None
+
+
+def _position(numbers: list[int]) -> Position:
+    file, line = numbers
+    return file, line
