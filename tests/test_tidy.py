@@ -21,7 +21,7 @@ IMPORTERS = {
     "fleetcast._core": ("engine.py", "errors.py"),
     "falcon": ("http/",),
     "gunicorn": ("http/",),
-    "google.protobuf": ("client/",),
+    "google.protobuf": (),
     "grpc": ("grpc/", "client/"),
     "onnxruntime": ("forecast/onnx.py",),
 }

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import orjson
 
+from benches.goals.clients import encoder_lines, line_lines
 from benches.goals.effort import FULL, QUICK, Effort
 from benches.goals.engine import acknowledgement_lines, cpu_lines, size_lines
 from benches.goals.grpc import decoder_lines, grpc_lines
@@ -31,7 +32,7 @@ from benches.harness.paths import DATA
 from benches.harness.servers import http_driven, running_body_only, running_service
 from benches.inputs import fleet
 
-PARTS = "cpu,ack,size,store,decoder,http,grpc,topology,series,mixed,month"
+PARTS = "cpu,ack,size,store,decoder,lines,encoders,http,grpc,topology,series,mixed,month"
 
 
 def processor() -> str:
@@ -64,14 +65,25 @@ def measure(effort: Effort, parts: set[str]) -> list[Line]:
         lines += size_lines()
     if "store" in parts:
         lines += store_lines(effort)
-    if "decoder" in parts:
-        lines += decoder_lines(effort)
+    lines += format_lines(effort, parts)
     if parts & {"http", "grpc", "topology", "series"}:
         lines += service_lines(effort, parts, plain_rate, acknowledgement)
     if "mixed" in parts:
         lines += mixed_lines(effort)
     if "month" in parts:
         lines += month_lines(effort)
+    return lines
+
+
+def format_lines(effort: Effort, parts: set[str]) -> list[Line]:
+    """Figures of formats beside JSON."""
+    lines: list[Line] = []
+    if "decoder" in parts:
+        lines += decoder_lines(effort)
+    if "lines" in parts:
+        lines += line_lines(effort)
+    if "encoders" in parts:
+        lines += encoder_lines(effort)
     return lines
 
 

@@ -4,8 +4,8 @@ Times are nanoseconds since 1970-01-01T00:00:00Z as `int`. Every call that touch
 the GIL. A store must not be used in a child after a fork: open it there.
 """
 
-from collections.abc import Sequence
-from typing import Final, Literal, TypeAlias, final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias, final
 
 Interval: TypeAlias = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
 Aggregation: TypeAlias = Literal["mean", "min", "max", "last"]
@@ -89,6 +89,27 @@ def parse_time(text: str) -> int:
 
 def format_time(time_ns: int) -> str:
     """`2026-01-31T12:00:00Z` with 0, 3, 6 or 9 fractional digits."""
+
+def time_ns(time: object) -> int:
+    """Nanoseconds since 1970 of a `datetime`, an ISO 8601 text, or nanoseconds since 1970.
+
+    A time without a zone is UTC. Raises `ValueError` for other text, `TypeError` for other types.
+    """
+
+def encode_json(records: list[Any], *, datetimes: bool) -> bytes | None:
+    """Records as the JSON body of a write, without spaces; `datetimes` as ISO 8601 text or not.
+
+    `None` where they hold anything but `dict` with `str` keys, `list`, `tuple`, `str`, `bool`,
+    `int` of 64 bits, finite `float` and `None`: Python's own encoder knows what to do then.
+    """
+
+def encode_protobuf(records: Iterable[Mapping[str, Any]]) -> list[bytes]:
+    """Each record as a field of a `WriteRequest`: requests are made by joining them.
+
+    `measurement`, `time` as `time_ns` takes it, and optionally `tags` and `fields`, which keep
+    their order. Raises `KeyError` where something is missing, `TypeError` and `ValueError` for
+    values that no record can hold, `OverflowError` for an integer beyond the largest double.
+    """
 
 @final
 class WriteResult:

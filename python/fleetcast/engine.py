@@ -43,8 +43,11 @@ from fleetcast._core import (
     Upcoming,
     Verified,
     WriteResult,
+    encode_json,
+    encode_protobuf,
     format_time,
     parse_time,
+    time_ns,
 )
 from fleetcast.slots import Files, Opened, Slot
 
@@ -82,10 +85,13 @@ __all__ = [
     "Upcoming",
     "Verified",
     "WriteResult",
+    "encode_json",
+    "encode_protobuf",
     "encode_records",
     "format_time",
     "parse_time",
     "peek",
+    "time_ns",
 ]
 
 logger = logging.getLogger(__name__)
@@ -386,7 +392,11 @@ def encode_records(records: Iterable[Mapping[str, object]]) -> bytes:
 
     Raises `ValueError` for NaN and infinities, `TypeError` for values JSON has no word for.
     """
-    return json.dumps(list(records), allow_nan=False, default=_encode_datetime).encode()
+    rows = list(records)
+    body = encode_json(rows, datetimes=True)
+    if body is None:
+        body = json.dumps(rows, allow_nan=False, default=_encode_datetime).encode()
+    return body
 
 
 def _encode_datetime(value: object) -> str:

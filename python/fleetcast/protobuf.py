@@ -64,6 +64,16 @@ def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
         at += length
 
 
+def integers(message: bytes) -> dict[int, int]:
+    """The last of each integer, signed, by number. Raises `ValueError`."""
+    return {at: signed(value) for at, value in fields(message) if isinstance(value, int)}
+
+
+def signed(value: int) -> int:
+    """An integer that was sent in two's complement of 64 bits."""
+    return value - (1 << 64) if value >> 63 else value
+
+
 def texts(message: bytes, number: int) -> list[str]:
     """All values of a repeated string. Raises `ValueError` where the bytes are not a message."""
     return [

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from fleetcast.client.connection import ApiError, RestingConnection
 from fleetcast.client.reconcile import holds, probes
 from fleetcast.client.times import time_ns, time_text
+from fleetcast.engine import encode_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -49,9 +50,10 @@ class Client:
         it must be looked up before it is sent again, see `was_stored`.
         """
         batch = [{**record, "time": time_text(record["time"])} for record in records]
-        return self._connection.exchange(
-            "POST", "/telemetry", json.dumps(batch, allow_nan=False).encode()
-        )
+        body = encode_json(batch, datetimes=False)
+        if body is None:
+            body = json.dumps(batch, allow_nan=False).encode()
+        return self._connection.exchange("POST", "/telemetry", body)
 
     def was_stored(self, records: Iterable[Record]) -> bool:
         """True where a batch was stored whose write ended without an answer.

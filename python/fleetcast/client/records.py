@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping
 from typing import Any
 
-from google.protobuf.message import DecodeError
-
-from fleetcast.client.messages import WriteRequest
-from fleetcast.client.times import SECOND_NS, time_ns
-from fleetcast.protobuf import delimited, messages
+from fleetcast.client.times import SECOND_NS
+from fleetcast.engine import encode_protobuf
+from fleetcast.protobuf import delimited, fields, integers, messages, signed, texts
 
 Record = Mapping[str, Any]
 """`measurement`, `time`, `tags`, `fields`: as the JSON of `POST /telemetry`. `time` is a `datetime`
 (UTC where it has no zone), its ISO 8601 text, or nanoseconds since 1970 as `int`."""
 
 _RECORDS = 1
-_INT64_MAX = (1 << 63) - 1
+_MEASUREMENT, _TIME, _TAGS, _FIELDS = 1, 2, 3, 4
+_KEY, _VALUE = 1, 2
+_SECONDS, _NANOS = 1, 2
+_NUMBER, _BOOL, _TEXT, _INT = 1, 2, 3, 4
+_DOUBLE = struct.Struct("<d")
 
 
 def encode_record(record: Record) -> bytes:
@@ -25,27 +28,7 @@ def encode_record(record: Record) -> bytes:
     Raises `KeyError` where something is missing, `TypeError` and `ValueError` for values that no
     record can hold.
     """
-    request = WriteRequest()
-    message = request.records.add()
-    message.measurement = record["measurement"]
-    message.time.seconds, message.time.nanos = divmod(time_ns(record["time"]), SECOND_NS)
-    message.time.SetInParent()
-    message.tags.update(record.get("tags", {}))
-    fields = message.fields
-    for name, value in record.get("fields", {}).items():
-        if isinstance(value, bool):
-            fields[name].bool_value = value
-        elif isinstance(value, int) and abs(value) <= _INT64_MAX:
-            fields[name].int_value = value
-        elif isinstance(value, int | float):
-            fields[name].number_value = value
-        elif isinstance(value, str):
-            fields[name].string_value = value
-        else:
-            problem = f"a {type(value).__name__} cannot be written as telemetry"
-            raise TypeError(problem)
-    encoded: bytes = request.SerializeToString(deterministic=True)
-    return encoded
+    return encode_protobuf((record,))[0]
 
 
 def split(request: bytes) -> list[bytes]:
@@ -66,22 +49,39 @@ def decode_records(request: bytes) -> list[dict[str, Any]]:
 
     Raises `ValueError` where the bytes are no `WriteRequest`.
     """
-    try:
-        records = WriteRequest.FromString(request).records
-    except DecodeError as error:
-        raise ValueError(str(error)) from error
-    return [
-        {
-            "measurement": record.measurement,
-            "time": record.time.seconds * SECOND_NS + record.time.nanos,
-            "tags": dict(record.tags),
-            "fields": {name: _value(field) for name, field in record.fields.items()},
-        }
-        for record in records
-    ]
+    return [_record(message) for message in messages(request, _RECORDS)]
 
 
-def _value(field: Any) -> bool | int | float | str | None:  # noqa: ANN401  a `FieldValue`
-    kind = field.WhichOneof("value")
-    value: bool | int | float | str | None = getattr(field, kind) if kind else None
+def _record(message: bytes) -> dict[str, Any]:
+    # Messages that come in parts are merged by joining their bytes.
+    time = integers(b"".join(messages(message, _TIME)))
+    tags = messages(message, _TAGS)
+    entries = messages(message, _FIELDS)
+    return {
+        "measurement": _last_text(message, _MEASUREMENT),
+        "time": time.get(_SECONDS, 0) * SECOND_NS + time.get(_NANOS, 0),
+        "tags": {_last_text(tag, _KEY): _last_text(tag, _VALUE) for tag in tags},
+        "fields": {
+            _last_text(entry, _KEY): _value(b"".join(messages(entry, _VALUE))) for entry in entries
+        },
+    }
+
+
+def _last_text(message: bytes, number: int) -> str:
+    return "".join(texts(message, number)[-1:])
+
+
+def _value(message: bytes) -> bool | int | float | str | None:
+    """The value of a `FieldValue`, which is the last of those that it holds."""
+    value: bool | int | float | str | None = None
+    for number, read in fields(message):
+        if isinstance(read, int):
+            if number == _BOOL:
+                value = bool(read)
+            elif number == _INT:
+                value = signed(read)
+        elif number == _TEXT:
+            value = read.decode()
+        elif number == _NUMBER and len(read) == _DOUBLE.size:
+            (value,) = _DOUBLE.unpack(read)
     return value

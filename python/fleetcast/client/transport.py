@@ -8,11 +8,12 @@ from typing import Protocol
 
 import grpc
 
-from fleetcast.client.messages import WriteResponse
-from fleetcast.protobuf import fields, messages, texts
+from fleetcast.protobuf import fields, integers, messages, texts
 
 _METHOD = "/fleet.telemetry.v1.TelemetryIngest/Write"
 _RETRY_INFO = "google.rpc.RetryInfo"
+# Fields of a WriteResponse.
+_ACCEPTED_COUNT, _REJECTED_COUNT = 2, 3
 # Fields of google.rpc.Status, google.protobuf.Any and RetryInfo.
 _STATUS_DETAILS, _ANY_TYPE_URL, _ANY_VALUE, _RETRY_DELAY = 3, 1, 2, 1
 _MESSAGE_BYTES_MAX = -1  # the server has the say
@@ -85,8 +86,8 @@ class Channel:
             return outcome
         except ValueError as error:  # the channel was closed before the call was made
             return Outcome(Verdict.AGAIN, grpc.StatusCode.CANCELLED.name, str(error))
-        written = WriteResponse.FromString(response)
-        accepted, rejected = written.accepted_count, written.rejected_count
+        counts = integers(response)
+        accepted, rejected = counts.get(_ACCEPTED_COUNT, 0), counts.get(_REJECTED_COUNT, 0)
         return Outcome(Verdict.WRITTEN, accepted_count=accepted, rejected_count=rejected)
 
     def close(self) -> None:

@@ -13,6 +13,7 @@ mod arrow;
 mod limits;
 mod results;
 
+mod encode;
 mod limiter;
 mod plane;
 
@@ -47,6 +48,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("AGGREGATIONS", PyTuple::new(py, Aggregation::ALL.map(Aggregation::as_str))?)?;
     module.add_function(wrap_pyfunction!(parse_time, module)?)?;
     module.add_function(wrap_pyfunction!(format_time, module)?)?;
+    module.add_function(wrap_pyfunction!(encode::time_ns, module)?)?;
+    module.add_function(wrap_pyfunction!(encode::encode_json, module)?)?;
+    module.add_function(wrap_pyfunction!(encode::encode_protobuf, module)?)?;
     module.add_class::<limiter::Limiter>()?;
     module.add_class::<plane::Plane>()?;
     module.add_class::<results::WriteResult>()?;

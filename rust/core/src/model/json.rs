@@ -145,6 +145,25 @@ fn digit(value: u64) -> u8 {
     b'0' + value.to_le_bytes()[0]
 }
 
+/// Appends an integer.
+pub fn write_i64(out: &mut Vec<u8>, value: i64) {
+    // Sign and nineteen digits.
+    let mut text = [b'0'; 20];
+    let (mut rest, mut start) = (value.unsigned_abs(), text.len());
+    loop {
+        start -= 1;
+        text[start] = digit(rest % 10);
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(&text[start..]);
+}
+
 /// Appends an instant as a JSON string.
 pub fn write_time(out: &mut Vec<u8>, time_ns: i64) {
     out.push(b'"');
@@ -229,6 +248,15 @@ mod tests {
         assert_eq!(number(12.0), "12.0");
         assert_eq!(number(0.1), "0.1");
         assert_eq!(number(-0.0), "-0.0");
+    }
+
+    #[test]
+    fn integers_have_no_point() {
+        for value in [0, 7, -10, i64::MAX, i64::MIN] {
+            let mut out = Vec::new();
+            write_i64(&mut out, value);
+            assert_eq!(String::from_utf8(out).unwrap(), value.to_string());
+        }
     }
 
     #[test]

@@ -26,9 +26,12 @@ mod json;
 mod line;
 mod protobuf;
 
+mod encode;
+
 #[cfg(test)]
 mod tests;
 
+pub use encode::{FieldValue, RecordEncoder};
 pub use json::parse_json;
 pub use line::{Precision, parse_lines};
 pub use protobuf::parse_protobuf;

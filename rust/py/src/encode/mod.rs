@@ -1,0 +1,10 @@
+//! Records of clients, which are objects of Python, as the bytes of a write.
+
+mod times;
+
+mod json;
+mod protobuf;
+
+pub(crate) use json::encode_json;
+pub(crate) use protobuf::encode_protobuf;
+pub(crate) use times::time_ns;
