@@ -1,6 +1,12 @@
+import gzip
 import json
 
 import pytest
+
+from fleetcast.cli.main import run
+from fleetcast.transfer.opening import zstd_module
+
+zstd = zstd_module()
 
 
 @pytest.fixture(autouse=True)
@@ -126,3 +132,110 @@ def test_an_unknown_tenant_is_refused(fail, tmp_path):
     file = tmp_path / "f.jsonl"
     file.write_text("")
     assert "nobody" in fail("import", "--tenant", "nobody", "--format", "jsonl", file)[0]
+
+
+def protocol_line(number):
+    return f'link,entity_id=l-{number} snr_db=1.5,note="a\nb" {1767225600 + number}'
+
+
+def test_line_protocol_is_taken_in_its_units(call, tmp_path):
+    file = tmp_path / "f.lp"
+    lines = ["# a comment", "", protocol_line(1), "link", protocol_line(2), "link,a=b  5", ""]
+    file.write_text("\n".join(lines))
+    options = ("--tenant", "acme", "--format", "line-protocol", "--time-unit", "s")
+    report = call("import", *options, file, status=1)
+    assert report["accepted"] == 2
+    assert sorted(lines_of(report)) == [5, 8]
+    span = ("--start", "2026-01-01", "--end", "2026-01-02")
+    call("export", "--tenant", "acme", "--format", "jsonl", *span, tmp_path / "out")
+    records = [json.loads(text) for text in (tmp_path / "out").read_text().splitlines()]
+    assert records == [
+        {
+            "measurement": "link",
+            "time": f"2026-01-01T00:00:0{number}Z",
+            "tags": {"entity_id": f"l-{number}"},
+            "fields": {"note": "a\nb", "snr_db": 1.5},
+        }
+        for number in (1, 2)
+    ]
+
+
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_compressed_files_and_damaged_ones(call, fail, tmp_path, ending):
+    text = "".join(json.dumps(record()) + "\n" for _ in range(3000)).encode()
+    packed = gzip.compress(text) if ending == ".gz" else zstd.compress(text)
+    file = tmp_path / f"f.jsonl{ending}"
+    file.write_bytes(packed)
+    options = ("--tenant", "acme", "--format", "jsonl")
+    assert call("import", *options, file)["accepted"] == 3000
+    file.write_bytes(packed[: len(packed) // 2])
+    assert "cannot be decompressed" in fail("import", *options, file)[-1]
+    file.write_bytes(b"plain")
+    assert "cannot be decompressed" in fail("import", *options, file)[-1]
+
+
+def test_standard_input_is_a_hyphen(call, tmp_path, monkeypatch):
+    file = tmp_path / "f.jsonl"
+    file.write_text(json.dumps(record()) + "\n")
+    with file.open() as text:
+        monkeypatch.setattr("sys.stdin", text)
+        assert call("import", "--tenant", "acme", "--format", "jsonl", "-")["accepted"] == 1
+
+
+def test_a_check_says_what_would_be_and_stores_nothing(call, tmp_path):
+    file = tmp_path / "f.jsonl"
+    options = ("--tenant", "acme", "--format", "jsonl")
+    file.write_text(json.dumps(record()) + "\n")
+    call("import", *options, file)
+    lines = [record(fields={"snr_db": "text"}), record(tags={}), record(measurement="x"), record()]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    checked = call("import", *options, "--check", file, status=1)
+    (row,) = call("stats")["tenants"]
+    assert (row["rows"], row["series"]) == (1, 1)
+    done = call("import", *options, file, status=1)
+    keys = ("accepted", "rejected", "no_entity", "other_measurement", "rejections")
+    assert [checked[key] for key in keys] == [done[key] for key in keys]
+    assert [done[key] for key in keys[:4]] == [3, 1, 1, 1]
+
+
+def test_rejects_are_written_with_their_reasons(call, tmp_path):
+    file, rejects = tmp_path / "f.jsonl", tmp_path / "rejects"
+    lines = [json.dumps(record()), "{", json.dumps(record(fields={})), json.dumps(record())]
+    file.write_text("\n".join(lines))
+    options = ("--tenant", "acme", "--format", "jsonl", "--rejects", rejects)
+    call("import", *options, "--max-rejects", 1, file, status=1)
+    call("import", *options, "--max-rejects", 2, file)
+    assert [json.loads(text) for text in rejects.read_text().splitlines()] == [
+        {"file": str(file), "line": 2, "reason": "is not JSON", "record": "{"},
+        {"file": str(file), "line": 3, "reason": "fields: missing", "record": lines[2]},
+    ]
+
+
+def test_rows_that_no_read_shows_are_named(call, capsys, tmp_path):
+    file = tmp_path / "f.csv"
+    file.write_text("time,snr_db\n2026-01-01T00:00:00Z,1\n2026-01-01T00:01:00Z,1\n")
+    options = ("--tenant", "acme", "--format", "csv", "--measurement")
+    assert run(["import", *options, "link", str(file)]) == 0
+    assert "2 records have no entity_id" in capsys.readouterr().err
+    assert run(["import", *options, "speed", "--tag", "entity_id=a", str(file)]) == 0
+    assert "2 records are of a measurement that" in capsys.readouterr().err
+    assert run(["import", *options, "link", "--tag", "entity_id=a", str(file)]) == 0
+    assert "warning" not in capsys.readouterr().err
+    assert call("stats")["tenants"][0]["rows"] == 6
+
+
+def test_a_missing_column_is_said_with_those_that_are_there(fail, tmp_path):
+    file = tmp_path / "f.csv"
+    file.write_text("when,value\n")
+    options = ("--tenant", "acme", "--format", "csv", "--measurement", "link")
+    (message,) = fail("import", *options, file)
+    assert message.endswith("has no column time (give --time-column); it has when, value")
+    (message,) = fail("import", *options, "--time-column", "when", "--rename", "v=x", file)
+    assert message.endswith("has no column v; it has when, value")
+
+
+def test_options_of_tables_are_refused_for_records(fail, tmp_path):
+    file = tmp_path / "f.jsonl"
+    file.write_text("")
+    options = ("--tenant", "acme", "--format", "jsonl", "--measurement", "link")
+    assert "has no columns" in fail("import", *options, file)[0]

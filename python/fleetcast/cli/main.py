@@ -22,6 +22,7 @@ _COMMANDS = {
     "config": ("settings", "config"),
     "demo": ("demo.command", "demo"),
     "doctor": ("doctor", "doctor"),
+    "export": ("export", "export"),
     "forecast": ("forecast", "forecast"),
     "import": ("importing", "import_"),
     "init": ("init", "init"),

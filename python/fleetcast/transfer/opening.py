@@ -6,6 +6,7 @@ import gzip
 import sys
 import zlib
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -13,6 +14,7 @@ from fleetcast.errors import OperatorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from types import ModuleType
     from typing import BinaryIO
 
 STDIN = "-"
@@ -56,14 +58,16 @@ def without_compression(name: str) -> str:
     return name.removesuffix(".gz").removesuffix(".zst")
 
 
-def _zstd(name: str, counted: Readable) -> Iterator[Readable]:
-    if sys.version_info >= (3, 14):
-        from compression import zstd  # noqa: PLC0415  only for such a file
-    else:
-        from backports import zstd  # noqa: PLC0415  only for such a file
+def zstd_module() -> ModuleType:
+    """The standard library's zstd, of Python 3.14 and later, or its twin for those before."""
+    name = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
+    return import_module(name)
 
+
+def _zstd(name: str, counted: Readable) -> Iterator[Readable]:
+    zstd = zstd_module()
     try:
-        with _sound(name), zstd.ZstdFile(cast("BinaryIO", counted)) as inside:
+        with _sound(name), zstd.ZstdFile(counted) as inside:
             yield inside
     except zstd.ZstdError as error:
         raise _damaged(name, error) from None

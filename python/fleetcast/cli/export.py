@@ -1,0 +1,95 @@
+"""`fleetcast export`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from fleetcast.cli.common import Instant, Run, with_run
+from fleetcast.cli.progress import rate
+from fleetcast.errors import OperatorError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import BinaryIO
+
+    from fleetcast.engine import ArrowStream, Plane
+
+
+@click.command("export")
+@click.argument("file")
+@click.option("--tenant", required=True, help="Whose data it is.")
+@click.option("--format", "form", type=click.Choice(["jsonl", "csv", "parquet"]), required=True)
+@click.option("--start", type=Instant(), required=True, help="Time of the first rows.")
+@click.option("--end", type=Instant(), required=True, help="Time before which rows are wanted.")
+@click.option("--measurement", "measurements", multiple=True, help="Only these; repeat it.")
+@click.option("--entity", "entities", multiple=True, help="Only these entity_id; repeat it.")
+@with_run
+def export(
+    run: Run,
+    file: str,
+    tenant: str,
+    form: str,
+    start: int,
+    end: int,
+    measurements: tuple[str, ...],
+    entities: tuple[str, ...],
+) -> None:
+    """Write every stored row, with all its tags and fields, to FILE; - is standard output.
+
+    The rows are those of one instant, whatever is written meanwhile. FILE appears when it is whole.
+    JSON lines and CSV are compressed where it ends in .gz or .zst. `import` takes it back.
+    """
+    from fleetcast.transfer.exporting import written  # noqa: PLC0415  loads polars
+
+    if start >= end:
+        message = "--start must be before --end"
+        raise OperatorError(message)
+    rows = 0
+
+    def count(more: int) -> None:
+        nonlocal rows
+        rows += more
+        advance(more)
+
+    with run.opened() as installation:
+        record = installation.tenants.get(tenant)
+        plane = installation.engine.plane(record.account_id, record.name)
+        with rate("exporting", 0, lambda: rows) as advance, written(file) as target:
+            _write(plane, form, (start, end), (measurements, entities), target, count)
+    document = {"tenant": record.name, "file": file, "rows": rows}
+    if file == "-":
+        click.echo(f"fleetcast: {rows} rows exported", err=True)
+    else:
+        run.answer(document, f"{rows} rows exported to {file}")
+
+
+def _write(
+    plane: Plane,
+    form: str,
+    span: tuple[int, int],
+    chosen: tuple[tuple[str, ...], tuple[str, ...]],
+    target: BinaryIO,
+    advance: Callable[[int], None],
+) -> None:
+    from fleetcast.transfer import exporting  # noqa: PLC0415  loads polars
+
+    measurements, entities = chosen
+
+    def scan() -> ArrowStream:
+        return plane.scan(*span, measurements=measurements or None, entities=entities or None)
+
+    try:
+        stream = scan()
+    except ValueError as error:
+        message = f"{error}: choose with --measurement"
+        raise OperatorError(message) from None
+    if form == "parquet":
+        exporting.export_parquet(stream, target, advance)
+    elif form == "jsonl":
+        exporting.export_jsonl(stream, target, advance)
+    else:
+        # After the scan that is exported: tags are never fewer later.
+        names = exporting.tag_names(scan())
+        exporting.export_csv(stream, names, target, advance)

@@ -1,0 +1,83 @@
+"""Full disks during an import and an export: what is there is whole, and the commands say so."""
+
+import json
+import os
+import subprocess
+
+import polars as pl
+import pytest
+
+from fleetcast.cli.main import run
+from fleetcast.installation.directory import DataDirectory, opened
+
+RECORDS = 60_000
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A file system of 12 MiB."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=12m", "none", str(folder)]
+    try:
+        mounted = subprocess.run(mount, check=False, capture_output=True).returncode == 0
+    except OSError:
+        mounted = False
+    if not mounted:
+        pytest.skip("nobody may mount here")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)  # noqa: S607
+
+
+def lines():
+    for number in range(RECORDS):
+        yield json.dumps(
+            {
+                "measurement": "link",
+                "time": f"2026-01-01T00:{number // 60 % 60:02}:{number % 60:02}Z",
+                "tags": {"entity_id": f"l-{number % 50}"},
+                "fields": {"number": number, "note": os.urandom(300).hex()},
+            }
+        )
+
+
+def scanned(data):
+    with opened(DataDirectory(data), os.environ) as installation:
+        tenant = installation.tenants.get("acme")
+        plane = installation.engine.plane(tenant.account_id, tenant.name)
+        return pl.DataFrame(plane.scan(0, 2**62))
+
+
+def test_an_import_says_how_far_it_came_and_goes_on(small, tmp_path, monkeypatch, capsys):
+    file, resume = tmp_path / "f.jsonl", tmp_path / "resume"
+    file.write_text("".join(text + "\n" for text in lines()))
+    monkeypatch.setenv("FLEETCAST_DATA", str(small / "data"))
+    assert run(["init"]) == 0
+    assert run(["tenant", "create", "acme"]) == 0
+    capsys.readouterr()
+    options = ["--tenant", "acme", "--format", "jsonl", "--resume", str(resume), "--json"]
+    assert run(["import", *options, str(file)]) == 1
+    out, err = capsys.readouterr()
+    stored = json.loads(out)["accepted"]
+    assert 0 < stored < RECORDS
+    assert f"stored is all up to {file}:{stored}; the same command goes on from there" in err
+    assert sorted(scanned(small / "data")["number"].to_list()) == list(range(stored))
+    subprocess.run(["mount", "-o", "remount,size=200m", str(small)], check=True)  # noqa: S607
+    assert run(["import", *options, str(file)]) == 0
+    assert json.loads(capsys.readouterr().out)["accepted"] == RECORDS
+    assert sorted(scanned(small / "data")["number"].to_list()) == list(range(RECORDS))
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_an_export_that_does_not_fit_leaves_what_was_there(small, call, fail, tmp_path, form):
+    file = tmp_path / "f.jsonl"
+    file.write_text("".join(text + "\n" for text in lines()))
+    call("tenant", "create", "acme")
+    call("import", "--tenant", "acme", "--format", "jsonl", file)
+    target = small / "out"
+    target.write_text("before")
+    span = ("--start", "2026-01-01", "--end", "2026-02-01")
+    (message,) = fail("export", "--tenant", "acme", "--format", form, *span, target)
+    assert "space" in message
+    assert [path.name for path in small.iterdir()] == ["out"]
+    assert target.read_text() == "before"
