@@ -164,6 +164,9 @@ class Stats:
     def segments(self) -> int:
         """Segments that the log was compacted into."""
     @property
+    def generation(self) -> int:
+        """Times that the list of segments was replaced, by compactions and deletes."""
+    @property
     def stored_bytes(self) -> int:
         """Bytes on disk, LMDB's own included."""
 
@@ -213,6 +216,9 @@ class Upcoming:
     @property
     def retention_seconds(self) -> int | None:
         """How long rows are kept, `None` for ever."""
+    @property
+    def generation(self) -> int:
+        """Times that the list of segments was replaced."""
     @property
     def log_bytes_due(self) -> int:
         """Bytes of the log from which on it is compacted at once."""

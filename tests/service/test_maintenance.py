@@ -77,6 +77,25 @@ def test_it_compacts_and_goes_on_after_kill_9(data) -> None:
         assert (held["rows"], held["values"], held["series"]) == (3, 3, 1)
 
 
+def test_a_delete_beside_it_hides_at_once_and_is_removed_soon(data) -> None:
+    """The command's tombstone reaches every worker, and the maintenance process."""
+    with running(data) as service:
+        start = datetime.now(UTC) - timedelta(minutes=30)
+        moments = [start + timedelta(minutes=minute) for minute in range(3)]
+        for value, moment in enumerate(moments):
+            assert service.post([record("a", moment, float(value))]).status == 202
+        assert read(service, start) == ([0.0, 1.0, 2.0], {"a": {"snr_db": 2.0}})
+        span = ("--start", moments[1].isoformat(), "--end", datetime.now(UTC).isoformat())
+        deleted = command(data, "delete", "--tenant", "acme", *span, "--yes")
+        assert (deleted["rows"], deleted["measurements"]) == (2, ["link"])
+        for _ in range(8):  # each worker
+            assert read(service, start) == ([0.0], {"a": {"snr_db": 0.0}})
+        assert service.post([record("a", moments[1], 7.0)]).status == 202
+        assert read(service, start) == ([0.0, 7.0], {"a": {"snr_db": 7.0}})
+        until(lambda: command(data, "stats")["tenants"][0]["rows"] == 2)
+        assert read(service, start) == ([0.0, 7.0], {"a": {"snr_db": 7.0}})
+
+
 def test_retention_hides_at_once_and_removes_files(data) -> None:
     """D14: set while the service runs, seen by its next answer; space comes back."""
     with running(data) as service:

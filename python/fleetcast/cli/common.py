@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_PATIENCE_SECONDS = 60.0
+_RETRY_SECONDS = 0.1
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,19 @@ class Instant(click.ParamType[int]):
             return parse_time(value)
         except ValueError as error:
             self.fail(f"{value!r} is not a time: {error}", param, ctx)
+
+
+def patiently(attempt: Callable[[], R | None]) -> R | None:
+    """Tries again while another compactor has the store; it has nearly always done within a minute.
+
+    `None` where it has not.
+    """
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        done = attempt()
+        if done is not None or time.monotonic() >= until:
+            return done
+        time.sleep(_RETRY_SECONDS)
 
 
 def instant(seconds: int | None) -> str | None:

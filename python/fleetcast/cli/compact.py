@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
-from fleetcast.cli.common import Run, table, with_run
+from fleetcast.cli.common import Run, patiently, table, with_run
 from fleetcast.cli.progress import progress
 from fleetcast.engine import peek
 from fleetcast.errors import StoreError
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from fleetcast.engine import Compacted, Plane
-
-_PATIENCE_SECONDS = 60.0
-_RETRY_SECONDS = 0.1
 
 
 @click.command()
@@ -42,7 +36,9 @@ def compact(run: Run, names: tuple[str, ...]) -> int:
                 plane = engine.plane(tenant.account_id, tenant.name)
                 before, folder = logs[tenant.name], folders[tenant.name]
                 done = bar.step(
-                    partial(_patiently, plane), before, partial(_compacted, before, folder)
+                    partial(patiently, partial(plane.compact, whole=True)),
+                    before,
+                    partial(_compacted, before, folder),
                 )
                 row: dict[str, object] = {"tenant": tenant.name, "busy": done is None}
                 for name in ("blocks", "merged", "expired", "bytes_written"):
@@ -53,16 +49,6 @@ def compact(run: Run, names: tuple[str, ...]) -> int:
     cells = [[row[name] for name in header] for row in rows]
     run.answer({"tenants": rows}, table(header, cells))
     return 1 if any(row["busy"] for row in rows) else 0
-
-
-def _patiently(plane: Plane) -> Compacted | None:
-    """Waits for another compactor, which has nearly always done by then."""
-    until = time.monotonic() + _PATIENCE_SECONDS
-    while True:
-        done = plane.compact(whole=True)
-        if done is not None or time.monotonic() >= until:
-            return done
-        time.sleep(_RETRY_SECONDS)
 
 
 def _log_bytes(folder: Path) -> int:

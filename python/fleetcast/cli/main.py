@@ -20,6 +20,7 @@ _COMMANDS = {
     "compact": ("compact", "compact"),
     "completion": ("completion", "completion"),
     "config": ("settings", "config"),
+    "delete": ("delete", "delete"),
     "demo": ("demo.command", "demo"),
     "doctor": ("doctor", "doctor"),
     "export": ("export", "export"),

@@ -36,6 +36,7 @@ class Upkeep:
         "_failures",
         "_file",
         "_folder",
+        "_generation",
         "_lead_logged_at",
         "_lead_noted_at",
         "_log_bytes",
@@ -58,6 +59,7 @@ class Upkeep:
         self._failures = 0
         self._retry_at = 0.0
         self._file: tuple[int, int, int] | None = None
+        self._generation = 0
         self._log_bytes = 0
         self._log_bytes_due = _LOG_BYTES_DUE
         self._log_since: float | None = None
@@ -72,7 +74,7 @@ class Upkeep:
         if tenant.retention_seconds != self._retention_seconds:
             return True
         try:
-            self._notice_change(now, after_seconds)
+            self._notice_change(now)
         except (OSError, StoreError):
             return True  # the fault shows, and is noted, when it is opened
         return (
@@ -98,6 +100,7 @@ class Upkeep:
         recovered = self.failing_since is not None
         self.failing_since, self._failures, self.is_unread = None, 0, False
         self._retention_seconds = upcoming.retention_seconds
+        self._generation = upcoming.generation
         self._log_bytes, self._log_bytes_due = 0, upcoming.log_bytes_due
         self._log_since = _seconds(upcoming.log_since_ns)
         self._due_at = _seconds(upcoming.due_ns)
@@ -113,7 +116,7 @@ class Upkeep:
         self._lead_logged_at = now
         return True
 
-    def _notice_change(self, now: float, after_seconds: float) -> None:
+    def _notice_change(self, now: float) -> None:
         """Looks at the file, and at the store's head where that has changed.
 
         Raises `OSError`, `StoreError`.
@@ -125,8 +128,9 @@ class Upkeep:
         stats = peek(self._folder)
         if self._file is None:
             self.is_unread = bool(stats.rows or stats.segments)
-        elif stats.log_bytes < self._log_bytes:  # somebody else has compacted it
-            self._due_at = now + after_seconds
+        elif stats.generation != self._generation:  # somebody else compacted or deleted
+            self._due_at = now
+        self._generation = stats.generation
         if stats.log_bytes and self._log_since is None:
             self._log_since = now
         self._log_bytes = stats.log_bytes

@@ -70,6 +70,7 @@ pub(crate) struct Stats {
     stored_values: u64,
     stored_bytes: u64,
     segments: u64,
+    generation: u64,
 }
 
 impl From<plane::Stats> for Stats {
@@ -87,6 +88,7 @@ impl From<plane::Stats> for Stats {
             stored_values,
             stored_bytes,
             segments,
+            generation: stats.generation,
         }
     }
 }
@@ -127,6 +129,7 @@ impl From<plane::Deleted> for Deleted {
 #[pyclass(frozen, get_all, module = "fleetcast._core")]
 pub(crate) struct Upcoming {
     retention_seconds: Option<u64>,
+    generation: u64,
     log_bytes_due: u64,
     log_since_ns: Option<i64>,
     due_ns: Option<i64>,
@@ -134,9 +137,10 @@ pub(crate) struct Upcoming {
 
 impl From<plane::Upcoming> for Upcoming {
     fn from(upcoming: plane::Upcoming) -> Self {
-        let plane::Upcoming { retention_seconds, log_bytes_due, log_since_ns, due_ns } = upcoming;
+        let plane::Upcoming { retention_seconds, generation, log_bytes_due, log_since_ns, due_ns } =
+            upcoming;
         let retention_seconds = (retention_seconds > 0).then_some(retention_seconds);
-        Self { retention_seconds, log_bytes_due, log_since_ns, due_ns }
+        Self { retention_seconds, generation, log_bytes_due, log_since_ns, due_ns }
     }
 }
 

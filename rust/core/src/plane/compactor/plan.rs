@@ -25,6 +25,8 @@ pub enum Due {
 pub struct Upcoming {
     /// Seconds that rows are kept, 0 for ever.
     pub retention_seconds: u64,
+    /// Number of times that the manifest was replaced.
+    pub generation: u64,
     /// Bytes of the log from which on it is compacted at once.
     pub log_bytes_due: u64,
     /// Ingest instant of the log's oldest block: the log is due when that is old.
@@ -41,6 +43,7 @@ impl Upcoming {
         let deleted = (!backlog.manifest.tombstones.is_empty()).then_some(now_ns);
         Self {
             retention_seconds: backlog.retention_seconds,
+            generation: backlog.manifest.generation,
             log_bytes_due: log_bytes_due(&backlog.manifest),
             log_since_ns: backlog.oldest_ingest_ns,
             due_ns: merge.into_iter().chain(expiry).chain(deleted).min(),

@@ -12,9 +12,11 @@ use crate::storage::store::{Counts, LmdbStore, Peeked};
 pub struct Stats {
     /// Records, values and batches written since the plane was made.
     pub counts: Counts,
+    /// Number of times that the manifest was replaced.
+    pub generation: u64,
     /// Distinct (measurement, tag set).
     pub series: u64,
-    /// Rows that are stored now: retention removes some.
+    /// Rows that are stored now: compaction removes those that retention hides, and deleted ones.
     pub stored_rows: u64,
     /// Values that are stored now.
     pub stored_values: u64,
@@ -26,9 +28,10 @@ pub struct Stats {
 
 impl Stats {
     pub(in crate::plane) fn peek(directory: &Path) -> Result<Self> {
-        let Peeked { counts, series, segments, stored_bytes } = LmdbStore::peek(directory)?;
+        let Peeked { counts, generation, series, segments, stored_bytes } =
+            LmdbStore::peek(directory)?;
         let (stored_rows, stored_values) = (counts.rows, counts.values);
-        Ok(Self { counts, series, stored_rows, stored_values, segments, stored_bytes })
+        Ok(Self { counts, generation, series, stored_rows, stored_values, segments, stored_bytes })
     }
 }
 
@@ -41,6 +44,7 @@ impl Reader {
         let held = |ever: u64, left: u64, now: u64| ever.saturating_sub(left) + now;
         Ok(Stats {
             counts,
+            generation: manifest.generation,
             series: self.registry.names().catalog.series_count() as u64,
             stored_rows: held(counts.rows, manifest.rows, in_segments(|entry| entry.rows)),
             stored_values: held(counts.values, manifest.values, in_segments(|entry| entry.values)),

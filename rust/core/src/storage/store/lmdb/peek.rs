@@ -26,6 +26,8 @@ const HEAD_BYTES: usize = 256;
 pub struct Peeked {
     /// Counters since the store was created.
     pub counts: Counts,
+    /// Number of times that the manifest was replaced.
+    pub generation: u64,
     /// Series registered.
     pub series: u64,
     /// Segment files.
@@ -46,11 +48,13 @@ impl LmdbStore {
             _ => Error::io("read", &path, error),
         };
         let file = File::open(&path).map_err(failed)?;
-        let (counts, series) = Pages::of(&file)?.counts()?;
+        let (head, series) = Pages::of(&file)?.counts()?;
         let segments = SegmentFiles::of(directory).list()?;
         let segment_bytes: u64 = segments.iter().map(|(_, bytes)| bytes).sum();
         let stored_bytes = file.metadata().map_err(failed)?.len() + segment_bytes;
-        Ok(Peeked { counts, series, segments: segments.len() as u64, stored_bytes })
+        let records::Head { counts, generation, .. } = head;
+        let segments = segments.len() as u64;
+        Ok(Peeked { counts, generation, series, segments, stored_bytes })
     }
 }
 
@@ -71,8 +75,8 @@ impl<'f> Pages<'f> {
         Ok(pages)
     }
 
-    /// Counters and the number of series as of the last commit.
-    fn counts(&self) -> Result<(Counts, u64)> {
+    /// Head record and the number of series as of the last commit.
+    fn counts(&self) -> Result<(records::Head, u64)> {
         let mut found = Err(Error::Stale);
         for _ in 0..SNAPSHOTS_MAX {
             let head = self.head()?;
@@ -87,7 +91,7 @@ impl<'f> Pages<'f> {
         found
     }
 
-    fn counts_at(&self, head: &[u8]) -> Result<(Counts, u64)> {
+    fn counts_at(&self, head: &[u8]) -> Result<(records::Head, u64)> {
         let tables = self.root(bytes_at(head, MAIN_TREE_AT, TREE_BYTES)?)?.ok_or(CORRUPT)?;
         let table = |name: &[u8]| match leaf_entry(&tables, name)? {
             Some((IS_TREE, record)) => Ok(Some(bytes_at(record, 0, TREE_BYTES)?)),
@@ -106,7 +110,7 @@ impl<'f> Pages<'f> {
             (None, Some(record)) => u64_at(record, ENTRIES_AT)?,
             (None, None) => 0,
         };
-        Ok((head.counts, series))
+        Ok((head, series))
     }
 
     /// The newer of the two head pages.

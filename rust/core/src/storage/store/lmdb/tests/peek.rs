@@ -31,7 +31,7 @@ fn counts_are_read_without_a_lock_while_commits_go_on() {
     });
     let stored_bytes = store.stored_bytes().unwrap();
     let counts = store.counts().unwrap();
-    let expected = Peeked { counts, series: 3, segments: 1, stored_bytes };
+    let expected = Peeked { counts, generation: 1, series: 3, segments: 1, stored_bytes };
     let while_locked: Result<Peeked> = store.env.write("stand still", |_| Ok(peek()));
     assert_eq!((peek(), while_locked.unwrap()), (expected, expected));
 }

@@ -1,0 +1,95 @@
+"""`fleetcast delete`."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from fleetcast.cli.common import Instant, Run, patiently, with_run
+from fleetcast.engine import format_time
+from fleetcast.errors import OperatorError
+from fleetcast.installation.audit_log import AuditLog
+
+if TYPE_CHECKING:
+    from fleetcast.engine import Deleted
+
+
+@click.command()
+@click.option("--tenant", required=True, metavar="NAME", help="Tenant of the rows.")
+@click.option("--entity", "entities", multiple=True, help="Only rows of this entity; repeatable.")
+@click.option(
+    "--measurement", "measurements", multiple=True, help="Only rows of this one; repeatable."
+)
+@click.option("--start", type=Instant(), required=True, help="First time, UTC without an offset.")
+@click.option("--end", type=Instant(), required=True, help="Time after the last one.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be deleted.")
+@click.option("--yes", is_flag=True, help="Confirm: the rows cannot be brought back.")
+@with_run
+def delete(
+    run: Run,
+    tenant: str,
+    entities: tuple[str, ...],
+    measurements: tuple[str, ...],
+    start: int,
+    end: int,
+    dry_run: bool,
+    yes: bool,
+) -> None:
+    """Delete the rows of a range that are stored by now.
+
+    They are hidden from every read at once, and gone from disk with the next compaction. Rows
+    written later are not touched: delete a range and import it again to correct it.
+    """
+    if not (yes or dry_run):
+        message = f"this deletes rows of {tenant}: look with --dry-run, then repeat with --yes"
+        raise click.ClickException(message)
+    with run.opened() as installation:
+        owner = installation.tenants.get(tenant)
+        plane = installation.engine.plane(owner.account_id, owner.name)
+        names = {"measurements": measurements or None, "entities": entities or None}
+        attempt = partial(plane.delete, start, end, **names, dry_run=dry_run)
+        try:
+            deleted = patiently(attempt)
+        except ValueError as error:
+            raise OperatorError(str(error)) from error
+    if deleted is None:
+        message = f"the store of {tenant} is being compacted: nothing is deleted, try again later"
+        raise OperatorError(message)
+    if not dry_run:
+        # The names of measurements and entities are sealed in the store, so they stay out of here.
+        AuditLog(run.data.audit_log).record(
+            "rows deleted",
+            tenant=owner.name,
+            account_id=owner.account_id,
+            start=format_time(start),
+            end=format_time(end),
+            measurements_named=len(measurements),
+            entities_named=len(entities),
+            rows=deleted.rows,
+        )
+    document = {"tenant": owner.name, "dry_run": dry_run, **_document(deleted)}
+    run.answer(document, _text(deleted, dry_run=dry_run))
+
+
+def _document(deleted: Deleted) -> dict[str, object]:
+    first_ns, last_ns = deleted.first_ns, deleted.last_ns
+    return {
+        "rows": deleted.rows,
+        "entities": deleted.entities,
+        "measurements": deleted.measurements,
+        "first": None if first_ns is None else format_time(first_ns),
+        "last": None if last_ns is None else format_time(last_ns),
+    }
+
+
+def _text(deleted: Deleted, *, dry_run: bool) -> str:
+    if deleted.first_ns is None or deleted.last_ns is None:
+        return "No stored row lies there."
+    span = f"{format_time(deleted.first_ns)} to {format_time(deleted.last_ns)}"
+    what = f"{deleted.rows} rows of {deleted.entities} entities, {span}"
+    measurements = ", ".join(deleted.measurements)
+    if dry_run:
+        return f"Would delete {what}, of {measurements}."
+    return f"Deleted {what}, of {measurements}. The next compaction removes them from disk."
