@@ -110,6 +110,26 @@ class Model:
         kept = [record for record in self.records if record["time_ns"] >= start_ns]
         return Model(self.tenant_key, kept, self.types)
 
+    def delete(
+        self,
+        start_ns: int,
+        end_ns: int,
+        measurements: list[str] | None = None,
+        entities: list[str] | None = None,
+    ) -> int:
+        """Forgets the rows of a range; their number."""
+
+        def is_hit(record: dict) -> bool:
+            return (
+                start_ns <= record["time_ns"] < end_ns
+                and (measurements is None or record["measurement"] in measurements)
+                and (entities is None or record["tags"].get("entity_id") in entities)
+            )
+
+        before = len(self.records)
+        self.records = [record for record in self.records if not is_hit(record)]
+        return before - len(self.records)
+
     def latest(self, as_of_ns: int, freshness_ns: int, measurement: str | None) -> dict:
         """The answer of `GET /topology` (G1 to G4, F6)."""
         newest: dict[tuple[str, str], Newest] = {}

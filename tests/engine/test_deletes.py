@@ -53,20 +53,15 @@ def deletes(draw) -> dict:
     }
 
 
-def delete_modelled(model: Model, start_ns, end_ns, measurements, entities) -> dict:
-    def is_hit(record: dict) -> bool:
-        return (
-            start_ns <= record["time_ns"] < end_ns
-            and (measurements is None or record["measurement"] in measurements)
-            and (entities is None or record["tags"].get("entity_id") in entities)
-        )
-
-    hit = [record for record in model.records if is_hit(record)]
-    model.records = [record for record in model.records if not is_hit(record)]
+def delete_modelled(model: Model, delete: dict) -> dict:
+    before = model.records
+    rows = model.delete(**delete)
+    kept = {id(record) for record in model.records}
+    hit = [record for record in before if id(record) not in kept]
     times = [record["time_ns"] for record in hit]
     ids = {(record["measurement"], record["tags"].get("entity_id")) for record in hit}
     return {
-        "rows": len(hit),
+        "rows": rows,
         "entities": sum(bool(entity) for _, entity in ids),
         "measurements": sorted({measurement for measurement, _ in ids}),
         "first_ns": min(times, default=None),
@@ -75,14 +70,9 @@ def delete_modelled(model: Model, start_ns, end_ns, measurements, entities) -> d
 
 
 def counts(plane: Plane, delete: dict, **options) -> dict:
-    start_ns, end_ns = delete["start_ns"], delete["end_ns"]
-    names = {name: delete[name] for name in ("measurements", "entities")}
-    done = plane.delete(start_ns, end_ns, **names, **options)
-    assert done is not None
-    return {
-        name: getattr(done, name)
-        for name in ("rows", "entities", "measurements", "first_ns", "last_ns")
-    }
+    done = plane.delete(**delete, **options)
+    names = ("rows", "entities", "measurements", "first_ns", "last_ns")
+    return {name: getattr(done, name) for name in names}
 
 
 steps = st.one_of(
@@ -108,7 +98,7 @@ class Pair:
 
     def delete(self, delete: dict) -> None:
         dry = [counts(plane, delete, dry_run=True) for plane in self.planes()]
-        expected = delete_modelled(self.model, **delete)
+        expected = delete_modelled(self.model, delete)
         assert dry == [counts(plane, delete) for plane in self.planes()] == [expected] * 2
 
     def compact(self) -> None:

@@ -22,6 +22,15 @@ LATEST = (
     {"as_of_ns": NOW_NS, "freshness_ns": 604_800 * SECOND_NS, "measurement": None},
     {"as_of_ns": BASE_NS + 90 * SECOND_NS, "freshness_ns": 3600 * SECOND_NS, "measurement": "link"},
 )
+DELETES = (
+    {
+        "start_ns": BASE_NS - 900 * SECOND_NS,
+        "end_ns": BASE_NS + 60 * SECOND_NS,
+        "measurements": ["link", "weather"],
+        "entities": ["e0", "é"],
+    },
+    {"start_ns": BASE_NS + 300 * SECOND_NS, "end_ns": NOW_NS, "measurements": ["pool_interval"]},
+)
 _WINDOW = {
     "entity_ids": ["e0", "e1", "é"],
     "start_ns": BASE_NS - 3660 * SECOND_NS,
@@ -82,7 +91,7 @@ def walk() -> list[dict]:
 
 
 def make(name: str) -> None:
-    """Segments that were merged, segments that were not, and something in the log."""
+    """Segments that were merged, segments that were not, something in the log, two deletes."""
     folder = HERE / name
     folder.mkdir()
     engine, model = Engine(folder, MASTER_KEY), Model(TENANT)
@@ -99,13 +108,18 @@ def make(name: str) -> None:
         )
         plane.write_json(body, now_ns=NOW_NS)
         model.write(records, NOW_NS)
-        if number in {1, 3, 4, 6}:
+        if number in {1, 3, 4, 5, 6}:
             plane.compact(whole=True, now_ns=NOW_NS)
+    written = len(model.records)
+    for delete in DELETES:
+        assert plane.delete(**delete).rows == model.delete(**delete)
     engine.close()
     (folder / "plane" / "plane.mdb-lock").unlink()
-    (folder / "plane" / "compaction.lock").unlink()
+    for name in ("compaction.lock", "segments.lock"):
+        (folder / "plane" / name).unlink(missing_ok=True)
     answers = {
         "rows": len(model.records),
+        "hidden_rows": written - len(model.records),
         "latest": [model.latest(**query) for query in LATEST],
         "series": [model.series(**query) for query in SERIES],
     }

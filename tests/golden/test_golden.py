@@ -38,10 +38,15 @@ def assert_answers(engine: Engine, expected: dict) -> None:
         assert same(found, answer, exact=query.get("agg") != "mean"), query
 
 
+def hidden_rows(expected: dict) -> int:
+    """Rows that a delete of that store hides and no compaction has removed."""
+    return expected.get("hidden_rows", 0)
+
+
 def test_it_opens_is_sound_and_answers_as_it_did(store) -> None:
     engine, expected = store
     found = engine.verify("plane")
-    assert (found.damages, found.rows) == ([], expected["rows"])
+    assert (found.damages, found.rows) == ([], expected["rows"] + hidden_rows(expected))
     assert found.segments > 2
     assert found.blocks > 0
     assert_answers(engine, expected)
@@ -82,8 +87,8 @@ def test_its_names_keep_their_ids_and_types(store) -> None:
     assert plane.stats().series == before.series + 1
     engine.close()
     found = engine.verify("plane")
-    assert (found.damages, found.rows) == ([], expected["rows"] + 2)
+    assert (found.damages, found.rows) == ([], expected["rows"] + hidden_rows(expected) + 2)
 
 
 def test_there_is_one_of_each_version() -> None:
-    assert {"0.1.0", "0.2.0"} <= set(STORES)
+    assert {"0.1.0", "0.2.0", "0.2.0-deletes"} <= set(STORES)
