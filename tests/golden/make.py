@@ -115,8 +115,8 @@ def make(name: str) -> None:
         assert plane.delete(**delete).rows == model.delete(**delete)
     engine.close()
     (folder / "plane" / "plane.mdb-lock").unlink()
-    for name in ("compaction.lock", "segments.lock"):
-        (folder / "plane" / name).unlink(missing_ok=True)
+    for lock in ("compaction.lock", "segments.lock"):
+        (folder / "plane" / lock).unlink(missing_ok=True)
     answers = {
         "rows": len(model.records),
         "hidden_rows": written - len(model.records),
