@@ -5,6 +5,7 @@ mod view;
 
 mod block;
 mod json;
+mod line;
 mod names;
 mod protobuf;
 mod sealed;
@@ -16,6 +17,7 @@ pub use target::Target;
 pub const TARGETS: &[Target] = &[
     json::TARGET,
     protobuf::TARGET,
+    line::TARGET,
     block::TARGET,
     segment::TARGET,
     names::TARGET,
