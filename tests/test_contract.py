@@ -17,8 +17,9 @@ CITING = {
 RULES_MIN = 254  # a rule may be added, and none vanishes unnoticed
 CITATIONS_MIN = 900
 
-# `H23`, not the hexadecimal of `%C3`, `\xD1` or a longer word, and not C/N0, which is a ratio.
-CODE = re.compile(r"(?<![\w%\\/])([A-N])(\d{1,2})(?!\w)")
+# `H23`, not the hexadecimal of `%C3`, `\xD1` or a longer word, nor C/N0, which is a ratio, nor the
+# `::F64` of an enum of types.
+CODE = re.compile(r"(?<![\w%\\/])(?<!::)([A-N])(\d{1,2})(?!\w)")
 STAGE = re.compile(r"\bstages? (\d+)(?: to (\d+))?", re.IGNORECASE)
 SPAN = re.compile(r"\b([A-N])(\d{1,2}) to \1(\d{1,2})\b")
 # The codes that a test's name begins with: `test_h23_n4_the_cut`, in Rust `h23_n4_the_cut`.
