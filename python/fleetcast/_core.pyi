@@ -5,7 +5,7 @@ the GIL. A store must not be used in a child after a fork: open it there.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Literal, TypeAlias, final
+from typing import Any, Final, Literal, Self, TypeAlias, final
 
 Interval: TypeAlias = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
 Aggregation: TypeAlias = Literal["mean", "min", "max", "last"]
@@ -279,6 +279,13 @@ class ArrowStream:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
+class ArrowWrites:
+    """Pieces of a stream; each is written when it is asked for."""
+
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> WriteResult: ...
+
+@final
 class Limiter:
     """Request rate and lockout per client, counted together by all processes that open one file.
 
@@ -448,6 +455,37 @@ class Plane:
         empty ones and comments are passed over. Besides the faults of JSON there are
         `line_invalid`, `int_parsing` and `int_parsing_size`, the last also for a `u` of more than
         63 bits. Raises `ValueError` for an unknown precision.
+        """
+    def write_arrow(
+        self,
+        stream: object,
+        *,
+        mapping: Mapping[str, object] | None = None,
+        tags_max: int = ...,
+        fields_max: int = ...,
+        tenant_fields_max: int = ...,
+        tenant_series_max: int = ...,
+        cursor: bytes | None = None,
+        first_row: int = 0,
+        now_ns: int | None = None,
+    ) -> ArrowWrites:
+        """Writes rows of anything with `__arrow_c_stream__`, piece by piece as they are asked for.
+
+        Each piece has at most 65,536 rows of one batch of the stream and is stored as `write_json`
+        stores a batch of the same records: by the same rules, whole or not at all, durable when it
+        is given. Nulls are fields and tags that a row does not have. Rows are counted from
+        `first_row` in faults and `rejected_indices`. `cursor` is the key of an import (16 bytes):
+        the index of the row after a piece, 8 bytes with the lowest first, is stored with it.
+
+        Without `mapping` the stream has the columns of a `scan`. Else `mapping` has `time` (a
+        column of timestamps, dates, ISO 8601 texts, or integers with `time_unit`: `s`, `ms`, `us`
+        or `ns`), `measurement` (a name, or `{"column": COLUMN}`), and if wanted `entity` (a
+        column), `tags` (`{TAG: COLUMN}`, texts or integers), `fixed_tags` (`{TAG: VALUE}`) and
+        `fields` (`{FIELD: COLUMN}`; else all other columns under their names). Fields are
+        integers, floating point numbers, booleans and texts, also out of dictionaries.
+
+        Raises `ValueError` for columns that do not fit; the iterator raises it for a stream that
+        fails, and `Refused` and `StoreError` as `write_json` does: pieces before stay stored.
         """
     def latest_json(
         self,

@@ -41,8 +41,8 @@ pub struct ArrowArrayStream {
     pub(crate) private_data: *mut c_void,
 }
 
-// SAFETY: a stream owns its private data alone, and the data is plain memory without ties to the
-// thread that made it.
+// SAFETY: a stream owns its private data alone. Ours is plain memory without ties to the thread that
+// made it, and the interface asks the same of others: one thread at a time, whichever.
 unsafe impl Send for ArrowArrayStream {}
 
 /// A length as the interfaces count.

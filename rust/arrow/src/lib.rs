@@ -15,4 +15,7 @@ mod stream;
 
 mod rows;
 
+mod import;
+
+pub use import::{Mapping, MeasurementFrom, RowReader};
 pub use interface::{ArrowArray, ArrowArrayStream, ArrowSchema};

@@ -53,6 +53,28 @@ impl ArrowArrayStream {
         Self::of(Box::new(OneFrame { schema, frame: Some(frame) }))
     }
 
+    /// The stream at `stream`, moved out of there.
+    ///
+    /// # Safety
+    /// `stream` points to a live structure, or one that was released.
+    #[must_use]
+    pub unsafe fn take(stream: *mut Self) -> Self {
+        // SAFETY: the caller promises a live structure; the one that stays has no `release`.
+        let stream = unsafe { stream.replace(Self::released()) };
+        // The callbacks of a released structure mean nothing.
+        if stream.release.is_some() { stream } else { Self::released() }
+    }
+
+    const fn released() -> Self {
+        Self {
+            get_schema: None,
+            get_next: None,
+            get_last_error: None,
+            release: None,
+            private_data: ptr::null_mut(),
+        }
+    }
+
     pub(crate) fn of(batches: Box<dyn Batches>) -> Self {
         let private = Box::new(StreamPrivate { batches, error: None });
         Self {

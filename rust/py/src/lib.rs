@@ -15,6 +15,8 @@ mod results;
 
 mod encode;
 mod limiter;
+mod write_arrow;
+
 mod plane;
 
 use pyo3::exceptions::PyValueError;
@@ -61,6 +63,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<results::Verified>()?;
     module.add_class::<results::Saved>()?;
     module.add_class::<arrow::ArrowStream>()?;
+    module.add_class::<write_arrow::ArrowWrites>()?;
     limits::add_to(module)?;
     errors::add_to(module)
 }

@@ -7,10 +7,12 @@ use std::sync::{Arc, RwLock};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
+use fleetcast_arrow::RowReader;
 use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::model::limits::{
-    ANSWER_VALUES_MAX, BATCH_RECORDS_MAX, CALL_RECORDS_MAX, FIELDS_MAX, HISTORY_DAYS_MAX,
-    POINTS_MAX, RAW_SPAN_SECONDS_MAX, TAGS_MAX, TENANT_FIELDS_MAX, TENANT_SERIES_MAX, WriteLimits,
+    ANSWER_VALUES_MAX, BATCH_RECORDS_MAX, BLOCK_ROWS_MAX, CALL_RECORDS_MAX, FIELDS_MAX,
+    HISTORY_DAYS_MAX, POINTS_MAX, RAW_SPAN_SECONDS_MAX, TAGS_MAX, TENANT_FIELDS_MAX,
+    TENANT_SERIES_MAX, WriteLimits,
 };
 use fleetcast_core::plane::{self, Acknowledge, Failure};
 use fleetcast_core::query::latest::LatestView;
@@ -29,6 +31,7 @@ use crate::errors::{Raise, failure, store_error};
 use crate::results::{
     Compacted, Deleted, Saved, SavedFile, Stats, Upcoming, Verified, WriteResult, copied, joined,
 };
+use crate::write_arrow::{ArrowWrites, mapping_of, stream_of};
 
 #[pyclass(frozen, weakref, module = "fleetcast._core")]
 pub(crate) struct Plane {
@@ -43,14 +46,18 @@ impl From<plane::Plane> for Plane {
 }
 
 impl Plane {
+    fn opened(&self) -> PyResult<Arc<plane::Plane>> {
+        let plane = self.open.read().ok().and_then(|open| open.clone());
+        plane.ok_or_else(|| store_error(&Error::Closed))
+    }
+
     /// Runs `work` on the open plane without the GIL.
     fn detached<R: Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&plane::Plane) -> Result<R> + Send,
     ) -> PyResult<R> {
-        let plane = self.open.read().ok().and_then(|open| open.clone());
-        let plane = plane.ok_or_else(|| store_error(&Error::Closed))?;
+        let plane = self.opened()?;
         leave(py, move || {
             // Moved in here: what is freed with the last use of a closed plane needs no GIL.
             let plane = plane;
@@ -252,6 +259,38 @@ impl Plane {
         };
         let format = Format::Lines(precision_of(precision)?);
         self.write(py, (format, body), limits, acknowledge(buffer_bytes_max, cursor), now_ns)
+    }
+
+    #[pyo3(signature = (
+        stream, *, mapping=None, tags_max=TAGS_MAX, fields_max=FIELDS_MAX,
+        tenant_fields_max=TENANT_FIELDS_MAX, tenant_series_max=TENANT_SERIES_MAX, cursor=None,
+        first_row=0, now_ns=None,
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
+    fn write_arrow(
+        &self,
+        py: Python<'_>,
+        stream: &Bound<'_, PyAny>,
+        mapping: Option<&Bound<'_, PyDict>>,
+        tags_max: usize,
+        fields_max: usize,
+        tenant_fields_max: usize,
+        tenant_series_max: usize,
+        cursor: Option<[u8; 16]>,
+        first_row: usize,
+        now_ns: Option<i64>,
+    ) -> PyResult<ArrowWrites> {
+        let limits = WriteLimits {
+            batch_records_max: BLOCK_ROWS_MAX,
+            tags_max,
+            fields_max,
+            tenant_fields_max,
+            tenant_series_max,
+        };
+        let mapping = mapping.map(mapping_of).transpose()?;
+        let stream = stream_of(stream)?;
+        let reader = leave(py, move || RowReader::new(stream, mapping, first_row))?;
+        Ok(ArrowWrites::new(self.opened()?, reader, limits, cursor, now_ns))
     }
 
     #[pyo3(

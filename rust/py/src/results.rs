@@ -12,11 +12,17 @@ use fleetcast_core::storage::write_id;
 pub(crate) struct WriteResult {
     write_id: String,
     written: plane::Written,
+    /// Index of its first row in all that is written.
+    first_row: usize,
 }
 
 impl WriteResult {
     pub(crate) fn new(written: plane::Written, now_ns: i64) -> Result<Self> {
-        Ok(Self { write_id: write_id::new(now_ns)?, written })
+        Self::of_piece(written, 0, now_ns)
+    }
+
+    pub(crate) fn of_piece(written: plane::Written, first_row: usize, now_ns: i64) -> Result<Self> {
+        Ok(Self { write_id: write_id::new(now_ns)?, written, first_row })
     }
 }
 
@@ -33,8 +39,9 @@ impl WriteResult {
     }
 
     #[getter]
-    fn rejected_indices(&self) -> Vec<u32> {
-        self.written.rejected_indices.clone()
+    fn rejected_indices(&self) -> Vec<usize> {
+        let rejected = self.written.rejected_indices.iter();
+        rejected.map(|index| self.first_row + *index as usize).collect()
     }
 
     #[getter]

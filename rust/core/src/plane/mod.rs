@@ -59,7 +59,7 @@ use self::follower::Follower;
 use self::reader::Reader;
 use self::registry::Registry;
 use self::sealed::SealedStore;
-use self::writer::Writer;
+use self::writer::{Input, Writer};
 use crate::model::error::Error;
 use crate::model::limits::WriteLimits;
 use crate::query::latest::LatestView;
@@ -68,6 +68,7 @@ use crate::query::{AnswerBounds, SeriesAnswer, SeriesLimits, SeriesQuery, Series
 use crate::storage::seal::Kind;
 use crate::storage::store::{Cursor, Link, NewBlock};
 use crate::wire::Format;
+use crate::wire::columnar::InputRows;
 
 /// A tenant's store, open in this process. Safe to share between threads.
 pub struct Plane {
@@ -246,7 +247,24 @@ impl Plane {
         ingest_ns: i64,
         acknowledge: Acknowledge,
     ) -> Result<Written, WriteError> {
-        self.writer.write(format, body, limits, ingest_ns, acknowledge)
+        self.writer.write(Input::Body(format, body), limits, ingest_ns, acknowledge)
+    }
+
+    /// Writes rows that come as columns, as one batch as of the instant `ingest_ns`.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    ///
+    /// # Panics
+    /// As [`crate::wire::columnar::parse_rows`].
+    pub fn write_rows(
+        &self,
+        rows: &InputRows<'_>,
+        limits: &WriteLimits,
+        ingest_ns: i64,
+        acknowledge: Acknowledge,
+    ) -> Result<Written, WriteError> {
+        self.writer.write(Input::Rows(rows), limits, ingest_ns, acknowledge)
     }
 
     /// Makes durable what was acknowledged before it was.

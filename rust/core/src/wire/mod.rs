@@ -22,6 +22,8 @@ mod tokens;
 
 mod template;
 
+pub mod columnar;
+
 mod json;
 mod line;
 mod protobuf;

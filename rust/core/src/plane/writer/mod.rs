@@ -20,6 +20,7 @@ use crate::model::limits::WriteLimits;
 use crate::storage::seal::Kind;
 use crate::storage::store::{Counts, Cursor, NewBlock};
 use crate::wire::Format;
+use crate::wire::columnar::{InputRows, parse_rows};
 
 /// Outcome of a batch that was not refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +38,13 @@ pub struct Written {
     pub other_measurement_count: u32,
     /// How long the store took to make it durable, waiting for others' commits included.
     pub commit: Duration,
+}
+
+/// Records as they come.
+#[derive(Clone, Copy)]
+pub(super) enum Input<'a> {
+    Body(Format, &'a [u8]),
+    Rows(&'a InputRows<'a>),
 }
 
 /// When a write returns.
@@ -73,8 +81,7 @@ impl Writer {
 
     pub(super) fn write(
         &self,
-        format: Format,
-        body: &[u8],
+        input: Input<'_>,
         limits: &WriteLimits,
         ingest_ns: i64,
         acknowledge: Acknowledge,
@@ -85,7 +92,13 @@ impl Writer {
             let tenant_fields_max = limits.tenant_fields_max.max(field_count);
             let limits = WriteLimits { tenant_fields_max, ..*limits };
             let raw_keys = self.sealed.caches.raw_keys();
-            format.parse(body, &raw_keys, &limits, &self.sealed.tenant_key, ingest_ns)?
+            let tenant_key = &self.sealed.tenant_key;
+            match input {
+                Input::Body(format, body) => {
+                    format.parse(body, &raw_keys, &limits, tenant_key, ingest_ns)?
+                }
+                Input::Rows(rows) => parse_rows(rows, &raw_keys, &limits, tenant_key, ingest_ns)?,
+            }
         };
         let ids = self.registry.resolve(&mut batch, limits)?;
         self.sealed.caches.settle();

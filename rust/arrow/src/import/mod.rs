@@ -1,0 +1,14 @@
+//! Rows of any Arrow C stream on their way into a store.
+
+mod field;
+mod view;
+
+mod mapping;
+mod plan;
+mod texts;
+mod values;
+
+mod reader;
+
+pub use mapping::{Mapping, MeasurementFrom};
+pub use reader::RowReader;

@@ -1,0 +1,77 @@
+//! Numbers of columns of any type of numbers.
+
+use std::borrow::Cow;
+
+use fleetcast_core::model::error::Result;
+use fleetcast_core::wire::columnar::InputValues;
+
+use super::field::invalid;
+use super::texts::texts;
+use super::view::View;
+
+impl<'a> View<'a> {
+    fn numbers<T: Copy, N>(&self, to: impl Fn(T) -> N) -> Result<Vec<N>> {
+        let numbers = self.buffer::<T>(1, self.start, self.rows)?;
+        Ok(numbers.iter().map(|number| to(*number)).collect())
+    }
+
+    /// Integers; those beyond 64 bits with a sign are as near as one can be.
+    pub(super) fn integers(&self) -> Result<Cow<'a, [i64]>> {
+        Ok(Cow::Owned(match self.field.format.as_str() {
+            "c" => self.numbers::<i8, _>(i64::from)?,
+            "C" => self.numbers::<u8, _>(i64::from)?,
+            "s" => self.numbers::<i16, _>(i64::from)?,
+            "S" => self.numbers::<u16, _>(i64::from)?,
+            "i" | "tdD" => self.numbers::<i32, _>(i64::from)?,
+            "I" => self.numbers::<u32, _>(i64::from)?,
+            "L" => self.numbers::<u64, _>(|number| i64::try_from(number).unwrap_or(i64::MAX))?,
+            _ => return Ok(Cow::Borrowed(self.buffer(1, self.start, self.rows)?)),
+        }))
+    }
+
+    /// Numbers as doubles, the nearest there are.
+    #[expect(clippy::cast_precision_loss, reason = "numbers become the nearest double, as in JSON")]
+    fn doubles(&self) -> Result<Cow<'a, [f64]>> {
+        Ok(match self.field.format.as_str() {
+            "g" => Cow::Borrowed(self.buffer(1, self.start, self.rows)?),
+            "f" => Cow::Owned(self.numbers::<f32, _>(f64::from)?),
+            "L" => Cow::Owned(self.numbers::<u64, _>(|number| number as f64)?),
+            _ => Cow::Owned(self.integers()?.iter().map(|number| *number as f64).collect()),
+        })
+    }
+
+    /// Values of a field.
+    ///
+    /// # Errors
+    /// [`fleetcast_core::model::error::Error::Invalid`] for another type than numbers, booleans and
+    /// texts, and for texts that are not UTF-8.
+    pub(super) fn field_values(&self) -> Result<InputValues<'a>> {
+        let field = self.field;
+        if field.is_text() {
+            return Ok(InputValues::Text(self.utf8()?));
+        }
+        if field.dictionary.is_none() {
+            if field.format == "b" {
+                return Ok(InputValues::Bool(self.bools()?));
+            }
+            if field.is_integer() || matches!(field.format.as_str(), "g" | "f") {
+                return Ok(InputValues::Float(self.doubles()?));
+            }
+        }
+        Err(invalid(format!(
+            "column {:?} is {}: a field is a number, a boolean or a text",
+            field.name,
+            field.type_name()
+        )))
+    }
+
+    /// Texts, empty where there is none.
+    fn utf8(&self) -> Result<Vec<&'a str>> {
+        let utf8 = |text: Option<&'a [u8]>| {
+            std::str::from_utf8(text.unwrap_or_default()).map_err(|_| {
+                invalid(format!("column {:?} has text that is not UTF-8", self.field.name))
+            })
+        };
+        texts(self)?.into_iter().map(utf8).collect()
+    }
+}

@@ -1,0 +1,144 @@
+//! Columns of values on their way into the tables of a batch.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+use super::input::{InputField, InputRows, InputValues};
+use crate::model::batch::{
+    Batch, BatchField, CellPosition, Column, Conflict, FieldType, Rows, Values,
+};
+
+/// Table of a row that is rejected.
+pub(super) const NO_TABLE: u32 = u32::MAX;
+
+/// Table of each row, and its row there.
+pub(super) struct Places {
+    pub(super) table_of: Vec<u32>,
+    pub(super) row_of: Vec<u32>,
+}
+
+/// A column of one table that has a value, and its first cell.
+struct Found<'a> {
+    table: u32,
+    name: &'a str,
+    first: CellPosition,
+    field_type: FieldType,
+    rows: Vec<u32>,
+    values: Values,
+}
+
+/// Puts the values of `input` into the tables of `batch`, whose rows are there. Of columns of one
+/// name and different types, the one with the first cell counts, and the others are a conflict.
+pub(super) fn put_fields(
+    batch: &mut Batch,
+    input: &InputRows<'_>,
+    places: &Places,
+    fields_max: usize,
+) {
+    let mut found: Vec<Found<'_>> = Vec::new();
+    // All rows lie in one table as they come.
+    let is_whole = batch.tables.len() == 1 && batch.rejected_indices.is_empty();
+    for (key, field) in (0..).zip(&input.fields) {
+        if is_whole {
+            found.extend(whole(field, key, input.row_count));
+        } else {
+            spread(field, key, places, &mut found);
+        }
+    }
+    let mut first_of: HashMap<(u32, &str), (CellPosition, FieldType), RandomState> =
+        HashMap::default();
+    for column in &found {
+        let this = (column.first, column.field_type);
+        let first = first_of.entry((column.table, column.name)).or_insert(this);
+        if this.0 < first.0 {
+            *first = this;
+        }
+    }
+    let mut conflict: Option<(CellPosition, &str)> = None;
+    for column in found {
+        if first_of[&(column.table, column.name)].1 != column.field_type {
+            let this = (column.first, column.name);
+            conflict =
+                Some(conflict.map_or(this, |other| if this.0 < other.0 { this } else { other }));
+            continue;
+        }
+        if batch.fields.len() >= fields_max {
+            batch.has_excess_fields = true;
+            continue;
+        }
+        let Found { table, name, first, field_type, rows, values } = column;
+        let field = u32::try_from(batch.fields.len()).expect("fewer fields than cells");
+        batch.fields.push(BatchField { table, name: name.to_owned(), field_type, first });
+        let of_table = &mut batch.tables[table as usize];
+        let is_all = rows.is_empty() || rows.len() == of_table.row_count();
+        let rows = if is_all { Rows::All } else { Rows::Some(rows) };
+        of_table.columns.push(Column { field, rows, values });
+    }
+    batch.conflict = conflict.map(|(at, field)| Conflict { at, field: field.to_owned() });
+}
+
+/// A column whose rows are those of the only table. Its rows are empty where all have a value.
+fn whole<'a>(field: &InputField<'a>, key: u32, row_count: usize) -> Option<Found<'a>> {
+    let first_row = match &field.present {
+        None => (row_count > 0).then_some(0)?,
+        Some(present) => *present.first()?,
+    };
+    let rows = field.present.clone().unwrap_or_default();
+    let all = || (0..row_count).collect::<Vec<_>>();
+    let of_rows = || rows.iter().map(|row| *row as usize).collect::<Vec<_>>();
+    let values = match &field.values {
+        InputValues::Float(values) if rows.is_empty() => Values::Float(values.to_vec()),
+        values => taken(values, &if rows.is_empty() { all() } else { of_rows() }),
+    };
+    let first = CellPosition { record: first_row, key };
+    let field_type = field.values.field_type();
+    Some(Found { table: 0, name: field.name, first, field_type, rows, values })
+}
+
+/// Values of some rows.
+fn taken(values: &InputValues<'_>, rows: &[usize]) -> Values {
+    match values {
+        InputValues::Float(values) => Values::Float(rows.iter().map(|row| values[*row]).collect()),
+        InputValues::Bool(values) => Values::Bool(rows.iter().map(|row| values[*row]).collect()),
+        InputValues::Text(values) => {
+            Values::Text(rows.iter().map(|row| values[*row].into()).collect())
+        }
+    }
+}
+
+/// A column whose rows lie in several tables, or some in none.
+fn spread<'a>(field: &InputField<'a>, key: u32, places: &Places, found: &mut Vec<Found<'a>>) {
+    // By table: rows of the table, and rows of the input.
+    let mut of_tables: Vec<(u32, Vec<u32>, Vec<usize>)> = Vec::new();
+    let mut add = |row: usize| {
+        let table = places.table_of[row];
+        if table == NO_TABLE {
+            return;
+        }
+        let at = match of_tables.last() {
+            Some(last) if last.0 == table => of_tables.len() - 1,
+            _ => of_tables.iter().position(|of| of.0 == table).unwrap_or_else(|| {
+                of_tables.push((table, Vec::new(), Vec::new()));
+                of_tables.len() - 1
+            }),
+        };
+        of_tables[at].1.push(places.row_of[row]);
+        of_tables[at].2.push(row);
+    };
+    match &field.present {
+        None => (0..places.table_of.len()).for_each(&mut add),
+        Some(present) => present.iter().for_each(|row| add(*row as usize)),
+    }
+    for (table, rows, from) in of_tables {
+        let record = u32::try_from(from[0]).expect("bounded by the rows of a piece");
+        found.push(Found {
+            table,
+            name: field.name,
+            first: CellPosition { record, key },
+            field_type: field.values.field_type(),
+            rows,
+            values: taken(&field.values, &from),
+        });
+    }
+}

@@ -1,0 +1,71 @@
+//! Tags of a row as bytes, under which its series is remembered.
+
+use super::input::InputTags;
+use crate::model::fault::FaultCode;
+use crate::wire::rules::Tags;
+
+/// First byte of every raw key of a series in columns.
+pub(super) const RAW_KEY_FORMAT: u8 = b'a';
+
+/// Fault of the tags of a row, and the key of the tag.
+pub(super) type TagFault = (FaultCode, String);
+
+impl InputTags<'_> {
+    /// Puts the tags of `row` into `raw`: length and bytes of each key and value. A missing key or
+    /// value has a length that no text has.
+    pub(super) fn put_raw(&self, row: usize, raw: &mut Vec<u8>) {
+        raw.clear();
+        match self {
+            Self::Maps { offsets, keys, values } => {
+                for entry in offsets[row]..offsets[row + 1] {
+                    put(raw, keys[entry]);
+                    put(raw, values[entry]);
+                }
+            }
+            Self::Columns { columns, fixed } => {
+                for (key, value) in fixed {
+                    put(raw, Some(key.as_bytes()));
+                    put(raw, Some(value.as_bytes()));
+                }
+                for (key, values) in columns {
+                    if let Some(value) = &values[row] {
+                        put(raw, Some(key.as_bytes()));
+                        put(raw, Some(value));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn put(raw: &mut Vec<u8>, text: Option<&[u8]>) {
+    let length = text.map_or(u32::MAX, |text| u32::try_from(text.len()).unwrap_or(u32::MAX - 1));
+    raw.extend_from_slice(&length.to_le_bytes());
+    raw.extend_from_slice(text.unwrap_or_default());
+}
+
+/// The tags of `raw`, as [`InputTags::put_raw`] puts them.
+pub(super) fn tags_of(raw: &[u8]) -> Result<Tags<'_>, TagFault> {
+    let mut tags = Tags::new();
+    let mut rest = raw;
+    while !rest.is_empty() {
+        let key = take(&mut rest).ok_or_else(|| (FaultCode::StringType, String::new()))?;
+        let value = take(&mut rest).ok_or_else(|| (FaultCode::StringType, key.to_owned()))?;
+        if tags.iter().any(|(other, _)| *other == key) {
+            return Err((FaultCode::DuplicateKey, key.to_owned()));
+        }
+        tags.push((key.into(), value.into()));
+    }
+    Ok(tags)
+}
+
+fn take<'r>(rest: &mut &'r [u8]) -> Option<&'r str> {
+    let (length, after) = rest.split_first_chunk::<4>()?;
+    let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
+    let Some((text, after)) = after.split_at_checked(length) else {
+        *rest = after;
+        return None;
+    };
+    *rest = after;
+    std::str::from_utf8(text).ok()
+}

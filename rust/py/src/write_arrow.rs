@@ -1,0 +1,130 @@
+//! Writes of an Arrow stream, piece by piece.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyDict};
+
+use fleetcast_arrow::{ArrowArrayStream, Mapping, MeasurementFrom, RowReader};
+use fleetcast_core::model::limits::WriteLimits;
+use fleetcast_core::plane::{Acknowledge, Plane, WriteError};
+use fleetcast_core::storage::store::Cursor;
+
+use crate::arguments::clock_ns;
+use crate::door::leave;
+use crate::errors::failure;
+use crate::results::WriteResult;
+
+/// Pieces of a stream, each written when it is asked for.
+#[pyclass(frozen, module = "fleetcast._core")]
+pub(crate) struct ArrowWrites {
+    plane: Arc<Plane>,
+    reader: Mutex<RowReader>,
+    limits: WriteLimits,
+    /// Key of the import whose position is stored with each piece.
+    cursor: Option<[u8; 16]>,
+    now_ns: Option<i64>,
+}
+
+impl ArrowWrites {
+    pub(crate) fn new(
+        plane: Arc<Plane>,
+        reader: RowReader,
+        limits: WriteLimits,
+        cursor: Option<[u8; 16]>,
+        now_ns: Option<i64>,
+    ) -> Self {
+        Self { plane, reader: Mutex::new(reader), limits, cursor, now_ns }
+    }
+
+    fn write_next(&self) -> Result<Option<WriteResult>, WriteError> {
+        let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let now_ns = clock_ns(self.now_ns);
+        let first_row = reader.next_row();
+        let written = reader.with_next(|rows| {
+            let position = (rows.first_row + rows.row_count) as u64;
+            let when = self.cursor.map_or(Acknowledge::Durable, |key| {
+                Acknowledge::At(Cursor { key, position: position.to_le_bytes().to_vec() })
+            });
+            self.plane.write_rows(rows, &self.limits, now_ns, when)
+        })?;
+        let result = |written| WriteResult::of_piece(written, first_row, now_ns);
+        Ok(written.transpose()?.map(result).transpose()?)
+    }
+}
+
+#[pymethods]
+impl ArrowWrites {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<WriteResult>> {
+        leave(py, || Ok(self.write_next()))?.map_err(|error| failure(py, error))
+    }
+}
+
+/// The stream of an object that any Arrow library takes for one.
+#[expect(unsafe_code, reason = "the capsule holds a pointer to a C structure")]
+pub(crate) fn stream_of(object: &Bound<'_, PyAny>) -> PyResult<ArrowArrayStream> {
+    if !object.hasattr("__arrow_c_stream__")? {
+        return Err(PyTypeError::new_err("a stream of rows has __arrow_c_stream__"));
+    }
+    let capsule = object.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
+    let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?;
+    // SAFETY: a capsule of this name holds a live stream, as the interface of capsules has it; it is
+    // moved out, so that the capsule has nothing left to release.
+    Ok(unsafe { ArrowArrayStream::take(pointer.as_ptr().cast()) })
+}
+
+/// The mapping of a dict, see `_core.pyi`.
+pub(crate) fn mapping_of(dict: &Bound<'_, PyDict>) -> PyResult<Mapping> {
+    const KEYS: [&str; 7] =
+        ["time", "time_unit", "measurement", "entity", "tags", "fixed_tags", "fields"];
+    for key in dict.keys() {
+        let key: String = key.extract()?;
+        if !KEYS.contains(&key.as_str()) {
+            let known = KEYS.join(", ");
+            return Err(PyValueError::new_err(format!("a mapping has no {key:?}, only {known}")));
+        }
+    }
+    let item = |key: &str| Ok::<_, PyErr>(dict.get_item(key)?.filter(|item| !item.is_none()));
+    let required = |key: &str| {
+        item(key)?.ok_or_else(|| PyValueError::new_err(format!("a mapping needs {key:?}")))
+    };
+    let measurement = required("measurement")?;
+    let measurement = match measurement.cast::<PyDict>() {
+        Ok(from) => {
+            let column = from.get_item("column")?;
+            let missing = || PyValueError::new_err("measurement is a name or {\"column\": NAME}");
+            MeasurementFrom::Column(column.ok_or_else(missing)?.extract()?)
+        }
+        Err(_) => MeasurementFrom::Name(measurement.extract()?),
+    };
+    let time_unit_ns = match item("time_unit")?.map(|unit| unit.extract::<String>()).transpose()? {
+        None => None,
+        Some(unit) => Some(match unit.as_str() {
+            "s" => 1_000_000_000,
+            "ms" => 1_000_000,
+            "us" => 1_000,
+            "ns" => 1,
+            _ => return Err(PyValueError::new_err("time_unit is one of s, ms, us, ns")),
+        }),
+    };
+    let pairs = |key: &str| {
+        let Some(item) = item(key)? else { return Ok(None) };
+        let pairs = item.cast::<PyDict>()?.iter();
+        let pairs = pairs.map(|(key, value)| Ok((key.extract()?, value.extract()?)));
+        pairs.collect::<PyResult<Vec<(String, String)>>>().map(Some)
+    };
+    Ok(Mapping {
+        time: required("time")?.extract()?,
+        time_unit_ns,
+        measurement,
+        entity: item("entity")?.map(|column| column.extract()).transpose()?,
+        tags: pairs("tags")?.unwrap_or_default(),
+        fixed_tags: pairs("fixed_tags")?.unwrap_or_default(),
+        fields: pairs("fields")?,
+    })
+}
