@@ -111,6 +111,11 @@ def encode_protobuf(records: Iterable[Mapping[str, Any]]) -> list[bytes]:
     values that no record can hold, `OverflowError` for an integer beyond the largest double.
     """
 
+def is_acceptable(request: bytes, *, tags_max: int, fields_max: int) -> bool:
+    """True where a tenant without a series or a field could write a `WriteRequest` of at most
+    `BATCH_RECORDS_MAX` records. Records that are rejected one by one do not matter.
+    """
+
 @final
 class WriteResult:
     @property

@@ -46,6 +46,7 @@ from fleetcast._core import (
     encode_json,
     encode_protobuf,
     format_time,
+    is_acceptable,
     parse_time,
     time_ns,
 )
@@ -89,6 +90,7 @@ __all__ = [
     "encode_protobuf",
     "encode_records",
     "format_time",
+    "is_acceptable",
     "parse_time",
     "peek",
     "time_ns",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 import pytest
 
-from fleetcast.client.checks import check_record
+from fleetcast.client.checks import check_record, encode_checked
 from fleetcast.client.records import encode_record
 from tests.grpc.station import Station
 
@@ -53,8 +54,19 @@ REFUSED = {
 }
 
 
+LIMITS = {"tags_max": 64, "fields_max": 4096}
+
+
 def check(record):
-    return check_record(record, tags_max=64, fields_max=4096)
+    """Both checks, the engine's and the one that names the part at fault, say the same."""
+    try:
+        encoded = encode_checked(record, **LIMITS)
+    except ValueError as error:
+        with pytest.raises(ValueError, match=re.escape(str(error))):
+            check_record(record, **LIMITS)
+        raise
+    assert encoded == encode_record(record)
+    return check_record(record, **LIMITS)
 
 
 @pytest.mark.parametrize("change", ALLOWED.values(), ids=ALLOWED)

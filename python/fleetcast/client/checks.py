@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NoReturn
 
+from fleetcast.client.records import encode_record
 from fleetcast.client.times import SECOND_NS, time_ns
+from fleetcast.engine import is_acceptable
 
 if TYPE_CHECKING:
     from fleetcast.client.records import Record
@@ -16,6 +18,22 @@ _STAMPED_TAGS = frozenset({"tenant", "tenant_id", "tenant_key"})  # the service'
 _YEAR_1_SECONDS = -62_135_596_800
 _YEAR_10000_SECONDS = 253_402_300_800
 _SHOWN_CHARACTERS_MAX = 80
+
+
+def encode_checked(record: Record, *, tags_max: int, fields_max: int) -> bytes:
+    """One record as a field of a `WriteRequest` that the service takes, by the engine's own rules.
+
+    Raises `ValueError` as `check_record` does, which looks for the part that is at fault.
+    """
+    try:
+        encoded = encode_record(record)
+        if is_acceptable(encoded, tags_max=tags_max, fields_max=fields_max):
+            return encoded
+    except (AttributeError, LookupError, OverflowError, TypeError, ValueError):
+        check_record(record, tags_max=tags_max, fields_max=fields_max)
+        raise
+    check_record(record, tags_max=tags_max, fields_max=fields_max)
+    return encoded
 
 
 def check_record(record: Record, *, tags_max: int, fields_max: int) -> None:

@@ -8,8 +8,8 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Self
 
-from fleetcast.client.checks import check_record
-from fleetcast.client.records import Record, encode_record, split
+from fleetcast.client.checks import encode_checked
+from fleetcast.client.records import Record, split
 from fleetcast.client.results import RefusedBatch, Tally
 from fleetcast.client.spool import Spool, SpoolFull
 from fleetcast.client.transport import Channel, Outcome, Transport, Verdict
@@ -112,8 +112,7 @@ class GatewayWriter:
         would refuse, with the name of the part that is at fault, and when the writer is closed.
         """
         options = self._options
-        check_record(record, tags_max=options.tags_max, fields_max=options.fields_max)
-        encoded = encode_record(record)
+        encoded = encode_checked(record, tags_max=options.tags_max, fields_max=options.fields_max)
         with self._changed:
             if self._closed.is_set():
                 message = "the writer is closed"

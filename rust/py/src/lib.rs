@@ -53,6 +53,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(encode::time_ns, module)?)?;
     module.add_function(wrap_pyfunction!(encode::encode_json, module)?)?;
     module.add_function(wrap_pyfunction!(encode::encode_protobuf, module)?)?;
+    module.add_function(wrap_pyfunction!(encode::is_acceptable, module)?)?;
     module.add_class::<limiter::Limiter>()?;
     module.add_class::<plane::Plane>()?;
     module.add_class::<results::WriteResult>()?;

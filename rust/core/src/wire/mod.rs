@@ -36,7 +36,7 @@ mod tests;
 pub use encode::{FieldValue, RecordEncoder};
 pub use json::parse_json;
 pub use line::{Precision, parse_lines};
-pub use protobuf::parse_protobuf;
+pub use protobuf::{is_acceptable, parse_protobuf};
 
 use crate::model::batch::ParseResult;
 use crate::model::limits::WriteLimits;

@@ -6,5 +6,5 @@ mod json;
 mod protobuf;
 
 pub(crate) use json::encode_json;
-pub(crate) use protobuf::encode_protobuf;
+pub(crate) use protobuf::{encode_protobuf, is_acceptable};
 pub(crate) use times::time_ns;

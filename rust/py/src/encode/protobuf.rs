@@ -5,8 +5,9 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyMapping, PyString};
 
+use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::model::time::SECOND_NS;
-use fleetcast_core::wire::{FieldValue, RecordEncoder};
+use fleetcast_core::wire::{self, FieldValue, RecordEncoder};
 
 use super::times::time_ns;
 
@@ -23,6 +24,13 @@ pub(crate) fn encode_protobuf<'py>(
         Ok(PyBytes::new(records.py(), &out))
     });
     encoded.collect()
+}
+
+#[pyfunction]
+#[pyo3(signature = (request, *, tags_max, fields_max))]
+pub(crate) fn is_acceptable(request: &[u8], tags_max: usize, fields_max: usize) -> bool {
+    let limits = WriteLimits { tags_max, fields_max, ..WriteLimits::default() };
+    wire::is_acceptable(request, &limits)
 }
 
 fn encode(encoder: &mut RecordEncoder, record: &Bound<'_, PyAny>) -> PyResult<()> {

@@ -41,6 +41,13 @@ pub fn parse_protobuf(
     }
 }
 
+/// Tells whether a tenant without a series or a field could write `body`, under bounds on its tags
+/// and fields: records that are rejected one by one can be.
+#[must_use]
+pub fn is_acceptable(body: &[u8], limits: &WriteLimits) -> bool {
+    parse_protobuf(body, &RawKeyCache::default(), limits, "", i64::MAX).is_ok()
+}
+
 impl<'a> Parser<'a, '_> {
     fn message(&mut self, body: &'a [u8]) -> Scan<()> {
         let mut reader = Reader::new(body);

@@ -17,4 +17,4 @@ mod message;
 #[cfg(test)]
 mod tests;
 
-pub use message::parse_protobuf;
+pub use message::{is_acceptable, parse_protobuf};
