@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import os
-import signal
-import threading
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -35,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["planes"]  # a fixture
 
 MINUTE_NS = 60 * SECOND_NS
-TURNS = 14
 
 
 @st.composite
@@ -298,61 +294,3 @@ def test_another_process_follows_deletes_and_those_it_never_saw(tmp_path, compac
     other.join()
     assert other.exitcode == 0
     engine.close()
-
-
-def delete_and_compact(directory: Path, started) -> None:
-    engine = Engine(directory, MASTER_KEY)
-    plane = engine.plane("a", TENANT)
-    started.set()
-    plane.delete(BASE_NS, BASE_NS + 400 * SECOND_NS, entities=["e0", "e1"])
-    plane.compact(whole=True, now_ns=NOW_NS)
-    os._exit(0)
-
-
-def test_killed_at_any_instant_it_is_deleted_or_not_and_never_half(tmp_path: Path) -> None:
-    """kill -9 inside the delete, and inside the compaction that removes the rows."""
-    context = multiprocessing.get_context("spawn")
-    outcomes = set()
-    rows = [row(second // 3, entity=f"e{second % 3}") for second in range(3_000)]
-    hit = sum(
-        record["tags"]["entity_id"] != "e2" and record["time_ns"] < BASE_NS + 400 * SECOND_NS
-        for record in rows
-    )
-    for turn in range(TURNS):
-        folder = tmp_path / str(turn)
-        engine = Engine(folder, MASTER_KEY)
-        engine.create_plane("a")
-        plane = engine.plane("a", TENANT)
-        for start in range(0, len(rows), 500):
-            write(plane, rows[start : start + 500])
-            if start % 1_000:
-                plane.compact(whole=True, now_ns=NOW_NS)
-        engine.close()
-        started = context.Event()
-        process = context.Process(target=delete_and_compact, args=(folder, started))
-        process.start()
-        assert started.wait(60)
-        killing = threading.Timer(turn * 0.003, lambda pid=process.pid: _kill(pid))
-        if turn < TURNS - 1:
-            killing.start()
-        process.join()
-        killing.cancel()
-        engine = Engine(folder, MASTER_KEY)
-        found = engine.verify("a")
-        assert found.damages == []
-        plane = engine.plane("a", TENANT)
-        everything = plane.delete(-(2**63), 2**63 - 1, dry_run=True)
-        assert everything.rows in {len(rows), len(rows) - hit}
-        outcomes.add((everything.rows, found.rows))
-        plane.compact(whole=True, now_ns=NOW_NS)
-        assert plane.stats().stored_rows == everything.rows
-        assert engine.verify("a").damages == []
-        engine.close()
-    assert {(len(rows) - hit, len(rows) - hit)} < outcomes
-
-
-def _kill(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use fleetcast_core::model::aggregate::{Aggregation, Interval};
 use fleetcast_core::model::time::{SECOND_NS, write_rfc3339};
-use fleetcast_core::plane::Plane;
+use fleetcast_core::plane::{Extent, Plane};
 use fleetcast_core::query::{AnswerBounds, SeriesAnswer, SeriesQuery};
 
 const DAY_NS: i64 = 86_400 * SECOND_NS;
@@ -27,6 +27,10 @@ pub(crate) enum Event {
     Acknowledged(u32),
     /// It is not, and never will be.
     Refused(u32),
+    /// It may be deleted from now on, whole.
+    DeleteBegun(u32),
+    /// It is.
+    Deleted(u32),
     /// The first day may be hidden from now on.
     RetentionBegun,
     /// It is.
@@ -39,6 +43,8 @@ pub(crate) struct Expected {
     begun: BTreeSet<u32>,
     refused: BTreeSet<u32>,
     acknowledged: BTreeSet<u32>,
+    may_be_deleted: BTreeSet<u32>,
+    deleted: BTreeSet<u32>,
     may_expire: bool,
     must_expire: bool,
 }
@@ -48,7 +54,7 @@ pub(crate) struct Expected {
 pub(crate) struct Verdict {
     pub(crate) lost: Vec<u32>,
     pub(crate) partly_visible: Vec<u32>,
-    /// Shown although they were refused or never written, or hidden by retention.
+    /// Shown although they were refused or never written, deleted, or hidden by retention.
     pub(crate) false_rows: Vec<u32>,
     pub(crate) unreadable: Vec<String>,
 }
@@ -71,6 +77,12 @@ impl Expected {
             Event::Refused(batch) => {
                 self.begun.remove(&batch);
                 self.refused.insert(batch);
+            }
+            Event::DeleteBegun(batch) => {
+                self.may_be_deleted.insert(batch);
+            }
+            Event::Deleted(batch) => {
+                self.deleted.insert(batch);
             }
             Event::RetentionBegun => self.may_expire = true,
             Event::RetentionSet => self.must_expire = true,
@@ -104,20 +116,22 @@ impl Expected {
             *found.entry(batch).or_default() += 1;
         }
         for (batch, rows) in &found {
-            if !self.begun.contains(batch) || self.must_expire && is_old(*batch) {
+            let is_hidden = self.deleted.contains(batch) || self.must_expire && is_old(*batch);
+            if !self.begun.contains(batch) || is_hidden {
                 verdict.false_rows.push(*batch);
             } else if *rows != row_count(*batch) {
                 verdict.partly_visible.push(*batch);
             }
         }
-        let may_hide = |batch: u32| self.may_expire && is_old(batch);
+        let may_hide =
+            |batch| self.may_be_deleted.contains(&batch) || self.may_expire && is_old(batch);
         let lost = self
             .acknowledged
             .iter()
             .filter(|batch| !found.contains_key(*batch) && !may_hide(**batch));
         verdict.lost.extend(lost);
         let stats = plane.stats().map_err(failed)?;
-        if !self.may_expire {
+        if !self.may_expire && self.may_be_deleted.is_empty() {
             let rows: u64 = found.values().map(|rows| u64::from(*rows)).sum();
             let counted = (stats.counts.batches, stats.counts.rows, stats.stored_rows);
             if counted != (found.len() as u64, rows, rows) {
@@ -152,10 +166,20 @@ fn is_old(batch: u32) -> bool {
     day_of(batch) == 0
 }
 
+/// The rows of a batch, and no other.
+pub(crate) fn extent(batch: u32) -> Extent {
+    let first_ns = first_ns(batch);
+    Extent::new(first_ns..first_ns + 60 * SECOND_NS, Vec::new(), vec![entity_of(batch)]).unwrap()
+}
+
+fn first_ns(batch: u32) -> i64 {
+    START_NS + i64::from(day_of(batch)) * DAY_NS + i64::from(batch) * 60 * SECOND_NS
+}
+
 /// Every third batch brings a series that nobody knows.
 pub(crate) fn body(batch: u32) -> Vec<u8> {
     let mut out = String::from("[");
-    let first_ns = START_NS + i64::from(day_of(batch)) * DAY_NS + i64::from(batch) * 60 * SECOND_NS;
+    let first_ns = first_ns(batch);
     for row in 0..row_count(batch) {
         let mut time = Vec::new();
         write_rfc3339(&mut time, first_ns + i64::from(row) * SECOND_NS / 10);

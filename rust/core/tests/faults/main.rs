@@ -36,7 +36,8 @@ const PLANE: &str = "planes/acme";
 const AFTERMATH_CHANGES: usize = 30;
 /// Calls during which a disk is full.
 const FULL_CALLS: u64 = 100;
-const RECOVERY: [Step; 5] = [Step::Write, Step::Compact, Step::Flush, Step::Write, Step::Compact];
+const RECOVERY: [Step; 6] =
+    [Step::Write, Step::Compact, Step::Flush, Step::Write, Step::Delete, Step::Compact];
 
 /// Outcome of many crashes.
 #[derive(Debug, Default)]
@@ -399,6 +400,54 @@ fn compactor() {
     let mut client = Client::open(&root.join(PLANE), 0).unwrap();
     calls::record(&root, Fault::Death { call });
     client.work(&[Step::Compact]);
+}
+
+/// A delete, or the compaction after it, may end at any instruction. Its batch is deleted then, or
+/// is not, and once it was seen to be gone it never comes back.
+#[test]
+fn a_delete_that_dies() {
+    let root = scratch();
+    let mut client = Client::create(&root.path().join(PLANE));
+    client.work(&[Step::Write, Step::Compact, Step::Write, Step::Write, Step::Compact]);
+    let (mut died, mut deleted) = (0, 0);
+    for call in 0.. {
+        client.work(&[Step::Write, Step::Write]);
+        let batch = client.doomed();
+        client.note(Event::DeleteBegun(batch));
+        let status = dying("deleter", root.path(), call).wait().unwrap();
+        let mut tally = Tally::default();
+        tally.note(&client.judge(&client.expected(&Expected::default())));
+        if !client.shows(batch) {
+            client.note(Event::Deleted(batch));
+            deleted += u32::from(!status.success());
+        }
+        client.work(&[Step::Compact]);
+        tally.note(&client.judge(&client.expected(&Expected::default())));
+        tally.orphans += client.orphans() as u64;
+        tally.assert_clean();
+        assert_eq!(client.faults, [""; 0], "call {call}");
+        if status.success() {
+            assert!(!client.shows(batch));
+            break;
+        }
+        assert_eq!(status.code(), Some(calls::DIED));
+        died += 1;
+    }
+    eprintln!("{died} deletes died, each after another call, {deleted} of them deleted");
+    assert!(0 < deleted && deleted < died);
+}
+
+/// The delete of [`a_delete_that_dies`], a process of its own.
+#[test]
+#[ignore = "it is started by another test"]
+fn deleter() {
+    let (root, call) = doom();
+    let mut client = Client::open(&root.join(PLANE), 0).unwrap();
+    let next_batch = u32::try_from(client.batches()).unwrap();
+    drop(client);
+    let mut client = Client::open(&root.join(PLANE), next_batch).unwrap();
+    calls::record(&root, Fault::Death { call });
+    client.work(&[Step::Delete, Step::Compact]);
 }
 
 /// A writer may be stopped and killed at any instruction, with its batch unanswered. Reads

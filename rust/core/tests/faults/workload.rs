@@ -7,7 +7,7 @@ use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::plane::{Acknowledge, Due, Plane, WriteError};
 use fleetcast_core::wire::Format;
 
-use super::batches::{Event, Expected, NOW_NS, RETENTION_SECONDS, Verdict, body};
+use super::batches::{Event, Expected, NOW_NS, RETENTION_SECONDS, Verdict, body, extent};
 use super::calls;
 
 pub(crate) const MASTER_KEY: [u8; 32] = [7; 32];
@@ -24,6 +24,8 @@ pub(crate) enum Step {
     /// Some batches that become durable together.
     Flush,
     Compact,
+    /// A batch of the log and one of a segment in turn.
+    Delete,
     Retain,
     Reopen,
 }
@@ -33,6 +35,7 @@ pub(crate) fn steps(count: usize) -> Vec<Step> {
     let step = |at: usize| match at % 23 {
         4 | 16 => Step::Flush,
         6 | 9 | 12 | 19 => Step::Compact,
+        8 | 15 | 21 => Step::Delete,
         14 => Step::Reopen,
         _ if at == count * 2 / 3 => Step::Retain,
         _ => Step::Write,
@@ -91,6 +94,7 @@ impl Client {
                 Step::Write => self.write(Acknowledge::Durable),
                 Step::Flush => self.flush(),
                 Step::Compact => self.compact(),
+                Step::Delete => self.delete(),
                 Step::Retain => self.retain(),
                 Step::Reopen => self.plane = None,
             }
@@ -108,6 +112,12 @@ impl Client {
         plane.stats().unwrap().counts.batches
     }
 
+    /// Tells if reads of the plane see a batch.
+    pub(crate) fn shows(&mut self, batch: u32) -> bool {
+        let look = || self.plane().delete(&extent(batch), true).unwrap();
+        std::iter::repeat_with(look).flatten().next().is_some_and(|found| found.rows > 0)
+    }
+
     /// Everything that was promised so far.
     pub(crate) fn expected(&self, before: &Expected) -> Expected {
         expected_at(before, &self.events, usize::MAX)
@@ -121,7 +131,7 @@ impl Client {
         files.saturating_sub(usize::try_from(named).unwrap() + 1)
     }
 
-    fn note(&mut self, event: Event) {
+    pub(crate) fn note(&mut self, event: Event) {
         self.events.push((calls::position(), event));
     }
 
@@ -198,6 +208,24 @@ impl Client {
     fn compact(&mut self) {
         if let Err(error) = self.plane().compact(Due::Now, NOW_NS) {
             self.failed(&error);
+        }
+    }
+
+    /// The batch that the next delete is for.
+    pub(crate) fn doomed(&self) -> u32 {
+        let last = self.next_batch.saturating_sub(1);
+        if last.is_multiple_of(2) { last } else { last / 2 }
+    }
+
+    fn delete(&mut self) {
+        let batch = self.doomed();
+        self.plane();
+        self.note(Event::DeleteBegun(batch));
+        // A process that another test starts has the lock until it runs a program of its own.
+        let delete = || self.plane.as_ref()?.delete(&extent(batch), false).transpose();
+        match std::iter::repeat_with(delete).flatten().next() {
+            Some(Err(error)) => self.failed(&error),
+            _ => self.note(Event::Deleted(batch)),
         }
     }
 
