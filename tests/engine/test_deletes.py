@@ -222,6 +222,23 @@ def test_bad_deletes_are_refused_and_too_many_say_compact_first() -> None:
     assert (plane.stats().segments, plane.stats().stored_rows) == (0, 0)
 
 
+def test_a_stream_that_began_before_a_delete_has_its_rows(tmp_path: Path) -> None:
+    """It reads the snapshot that it began with, also after the rows were removed."""
+    engine = Engine(tmp_path, MASTER_KEY)
+    engine.create_plane("a")
+    plane = engine.plane("a", TENANT)
+    for day in range(3):
+        write(plane, [row(second - day * 86_400) for second in range(40)])
+        plane.compact(whole=True, now_ns=NOW_NS)
+    before, after = plane.scan(*EVER), plane.scan(*EVER)
+    assert plane.delete(BASE_NS - 86_400 * SECOND_NS, BASE_NS + 20 * SECOND_NS).rows == 60
+    assert len(pl.DataFrame(before)) == 120
+    plane.compact(whole=True, now_ns=NOW_NS)
+    assert len(pl.DataFrame(after)) == 120
+    assert len(pl.DataFrame(plane.scan(*EVER))) == plane.stats().stored_rows == 60
+    engine.close()
+
+
 def test_retention_goes_on_beside_deletes() -> None:
     plane = Plane.in_memory(TENANT)
     days = [row(-day * 86_400, entity=f"e{day % 2}") for day in range(6)]

@@ -167,7 +167,7 @@ class Maintenance:
 
     def _compact(self, tenant: Tenant, plane: Plane, after_seconds: int, now_ns: int) -> None:
         done = plane.compact(after_seconds=after_seconds, now_ns=now_ns)
-        if done is not None and done.bytes_written + done.expired:
+        if done is not None and done.bytes_written + done.expired + done.purged:
             self._counters.add(self._written, done.bytes_written)
             logger.info(
                 "compacted",
@@ -175,6 +175,7 @@ class Maintenance:
                 blocks=done.blocks,
                 merged=done.merged,
                 expired=done.expired,
+                purged=done.purged,
                 bytes_written=done.bytes_written,
             )
 
