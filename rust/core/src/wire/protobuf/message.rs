@@ -28,27 +28,33 @@ pub fn parse_protobuf(
     ingest_ns: i64,
 ) -> ParseResult {
     let mut parser = Parser::new(raw_keys, limits, tenant_key, ingest_ns);
-    if parser.message(body).is_err() {
-        return Err(Refusal::InvalidInput { field: "payload" });
-    }
-    if parser.received > limits.batch_records_max {
-        let (received, max) = (parser.received, limits.batch_records_max);
-        return Err(Refusal::TooManyRecords { received, max });
-    }
-    match parser.fault {
-        Some(field) => Err(Refusal::InvalidInput { field }),
-        None => Ok(parser.batch.finish()),
-    }
+    parser.whole(body)?;
+    Ok(parser.batch.finish())
 }
 
 /// Tells whether a tenant without a series or a field could write `body`, under bounds on its tags
 /// and fields: records that are rejected one by one can be.
 #[must_use]
 pub fn is_acceptable(body: &[u8], limits: &WriteLimits) -> bool {
-    parse_protobuf(body, &RawKeyCache::default(), limits, "", i64::MAX).is_ok()
+    let raw_keys = RawKeyCache::default();
+    let mut parser = Parser::new(&raw_keys, limits, "", i64::MAX);
+    parser.keeps = false;
+    parser.whole(body).is_ok()
 }
 
 impl<'a> Parser<'a, '_> {
+    /// Reads the whole `body`; the refusal if there is one.
+    fn whole(&mut self, body: &'a [u8]) -> Result<(), Refusal> {
+        if self.message(body).is_err() {
+            return Err(Refusal::InvalidInput { field: "payload" });
+        }
+        let (received, max) = (self.received, self.batch.limits.batch_records_max);
+        if received > max {
+            return Err(Refusal::TooManyRecords { received, max });
+        }
+        self.fault.map_or(Ok(()), |field| Err(Refusal::InvalidInput { field }))
+    }
+
     fn message(&mut self, body: &'a [u8]) -> Scan<()> {
         let mut reader = Reader::new(body);
         while !reader.is_empty() {

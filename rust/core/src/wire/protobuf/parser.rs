@@ -21,6 +21,8 @@ pub(super) struct Parser<'a, 'c> {
     /// Keys of `cells`, once a key may have come before.
     pub(super) keys: KeySet<'a>,
     pub(super) templates: Templates<'a, Entry>,
+    /// Tells whether records are kept, or only checked.
+    pub(super) keeps: bool,
     /// Number of records so far.
     pub(super) received: usize,
     /// The field for which the first faulty record refuses the call.
@@ -54,6 +56,7 @@ impl<'c> Parser<'_, 'c> {
             fields: FieldsState::default(),
             keys: KeySet::default(),
             templates: Templates::default(),
+            keeps: true,
             received: 0,
             fault: None,
         }

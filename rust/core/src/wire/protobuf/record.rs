@@ -70,7 +70,7 @@ impl<'a> Parser<'a, '_> {
 
     fn end_record(&mut self, bytes: &[u8], parts: &Parts<'a>) -> Scan<()> {
         let time_ns = parts.time.ns();
-        let rejected = is_rejected(!self.cells.is_empty(), time_ns);
+        let rejected = !self.keeps || is_rejected(!self.cells.is_empty(), time_ns);
         // A series that was accepted before under these very bytes has nothing wrong with it.
         let series = match self.batch.series.find(parts.measurement, &parts.tags) {
             Ok(series) => Ok(Some(series)),

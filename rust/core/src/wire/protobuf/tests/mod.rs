@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use super::parse_protobuf;
+use super::{is_acceptable, parse_protobuf};
 use crate::model::batch::{Batch, ParseResult, Values};
 use crate::model::fault::Refusal;
 use crate::model::limits::WriteLimits;
@@ -22,7 +22,9 @@ const LIMITS: WriteLimits = WriteLimits {
 };
 
 fn parse(body: &[u8]) -> ParseResult {
-    parse_protobuf(body, &RawKeyCache::default(), &LIMITS, "acme", NOW_NS)
+    let result = parse_protobuf(body, &RawKeyCache::default(), &LIMITS, "acme", NOW_NS);
+    assert_eq!(is_acceptable(body, &LIMITS), result.is_ok());
+    result
 }
 
 fn refusal(records: &[Record]) -> Option<&'static str> {
