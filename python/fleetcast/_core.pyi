@@ -116,6 +116,15 @@ def is_acceptable(request: bytes, *, tags_max: int, fields_max: int) -> bool:
     `BATCH_RECORDS_MAX` records. Records that are rejected one by one do not matter.
     """
 
+def field_of_column(column: str) -> str:
+    """Name of the field in a column of a scan."""
+
+def column_of_field(field: str, kind: Literal["float", "bool", "text"]) -> str:
+    """Name of a column of a scan for values of one type of a field.
+
+    Raises `ValueError` for another type.
+    """
+
 @final
 class WriteResult:
     @property

@@ -38,9 +38,12 @@ class WriteOptions(TypedDict):
 
 
 class RecordBatch(Protocol):
-    """Some records of a file, in order. `last` is the line up to which they take the file."""
+    """Some records of a file, in order."""
 
+    first: int
+    """Index that the engine gives the first of them."""
     last: int
+    """Line up to which they take the file."""
 
     def __len__(self) -> int:
         """Number of records."""
@@ -68,6 +71,7 @@ class Lines(ABC):
     """Records in lines of a text, which is taken apart when something is the matter with it."""
 
     def __init__(self, piece: Piece) -> None:
+        self.first = 0
         self.last = piece.last
         self._piece: Piece | None = piece
         self._records: list[bytes] = []

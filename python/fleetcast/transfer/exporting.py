@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 import polars as pl
 
+from fleetcast.engine import field_of_column
 from fleetcast.errors import OperatorError
 from fleetcast.transfer.opening import STDIN, zstd_module
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 _ROWS = 16_384  # of a batch in memory
 _KINDS = {pl.Float64(): "double", pl.Boolean(): "boolean", pl.String(): "string"}
-_SUFFIXES = (":float", ":bool", ":text")
 _TIME = "%Y-%m-%dT%H:%M:%S%.fZ"
 _FIRST_FIELD = 3  # after time, measurement and tags
 
@@ -47,7 +47,7 @@ def export_parquet(stream: ArrowStream, file: BinaryIO, advance: Callable[[int],
 def export_jsonl(stream: ArrowStream, file: BinaryIO, advance: Callable[[int], object]) -> int:
     """Writes all rows of a scan as a record a line and gives their number."""
     rows = 0
-    for frame in _frames(stream):
+    for frame in _frames(pl.scan_arrow_c_stream(stream)):
         file.write("".join(_records(frame)).encode())
         rows += frame.height
         advance(frame.height)
@@ -62,21 +62,14 @@ def export_csv(
     Each name in the header has its role behind a bar, as in InfluxDB's annotated CSV.
     """
     rows = 0
-    for frame in _frames(stream):
-        fields = [
-            pl.col(name).alias(f"{field_name(name)}|{_KINDS[frame.schema[name]]}")
-            for name in frame.columns[_FIRST_FIELD:]
-        ]
-        flat = frame.select(
-            pl.col("time").dt.strftime(_TIME).alias("time|dateTime:RFC3339"),
-            pl.col("measurement").cast(pl.String).alias("measurement|measurement"),
-            *[pl.col("tags").map.get(tag).alias(f"{tag}|tag") for tag in tags],
-            *fields,
-        )
+    scan = pl.scan_arrow_c_stream(stream)
+    _flat(pl.DataFrame(schema=scan.collect_schema()), tags).write_csv(file)
+    for frame in _frames(scan):
+        flat = _flat(frame, tags)
         if frame["tags"].map.len().sum() != _counts(flat, len(tags)):
             message = "there are tags that were not there a moment ago; export once more"
             raise OperatorError(message)
-        flat.write_csv(file, include_header=rows == 0)
+        flat.write_csv(file, include_header=False)
         rows += frame.height
         advance(frame.height)
     return rows
@@ -87,14 +80,6 @@ def tag_names(stream: ArrowStream) -> list[str]:
     names = pl.col("tags").map.keys().explode().drop_nulls().unique()
     found = pl.scan_arrow_c_stream(stream).select(names).collect(engine="streaming")
     return sorted(found.to_series().to_list())
-
-
-def field_name(column: str) -> str:
-    """Name of the field in a column of a scan, which may have the type behind it."""
-    for suffix in _SUFFIXES:
-        if column.endswith(suffix):
-            return column.removesuffix(suffix)
-    return column
 
 
 @contextmanager
@@ -144,14 +129,28 @@ def _compressed(name: str, file: BinaryIO) -> Iterator[BinaryIO]:
         yield file
 
 
+def _flat(frame: pl.DataFrame, tags: Sequence[str]) -> pl.DataFrame:
+    """A frame of a scan with a column for each tag, and the roles of all columns in their names."""
+    schema = frame.schema
+    fields = [
+        pl.col(name).alias(f"{field_of_column(name)}|{_KINDS[schema[name]]}")
+        for name in frame.columns[_FIRST_FIELD:]
+    ]
+    return frame.select(
+        pl.col("time").dt.strftime(_TIME).alias("time|dateTime:RFC3339"),
+        pl.col("measurement").cast(pl.String).alias("measurement|measurement"),
+        *[pl.col("tags").map.get(tag).alias(f"{tag}|tag") for tag in tags],
+        *fields,
+    )
+
+
 def _counts(flat: pl.DataFrame, tags: int) -> int:
     """Cells of the tag columns that hold something."""
     columns = flat.columns[2 : 2 + tags]
     return sum(flat[column].count() for column in columns)
 
 
-def _frames(stream: ArrowStream) -> Iterator[pl.DataFrame]:
-    scan = pl.scan_arrow_c_stream(stream)
+def _frames(scan: pl.LazyFrame) -> Iterator[pl.DataFrame]:
     for frame in scan.collect_batches(chunk_size=_ROWS, maintain_order=True):
         yield from frame.iter_slices(_ROWS)
 
@@ -159,7 +158,7 @@ def _frames(stream: ArrowStream) -> Iterator[pl.DataFrame]:
 def _records(frame: pl.DataFrame) -> Iterable[str]:
     times = frame["time"].dt.strftime(_TIME).to_list()
     measurements = frame["measurement"].cast(pl.String).to_list()
-    names = [field_name(name) for name in frame.columns[_FIRST_FIELD:]]
+    names = [field_of_column(name) for name in frame.columns[_FIRST_FIELD:]]
     columns = [frame[name].to_list() for name in frame.columns[_FIRST_FIELD:]]
     for row, (time, measurement, tags) in enumerate(
         zip(times, measurements, frame["tags"].to_list(), strict=True)

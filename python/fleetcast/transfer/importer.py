@@ -50,7 +50,7 @@ class Importer:
             except Rejected as rejected:
                 faults = rejected.args[0]
             except Refused as refusal:
-                faults = refusals.faults(refusal, len(batch))
+                faults = refusals.faults(refusal, batch.first, len(batch))
                 if not faults and len(batch) > 1:
                     middle = len(batch) // 2
                     self.write(plane, batch.part(0, middle))
@@ -84,7 +84,8 @@ class Importer:
         report.no_entity += result.no_entity_count
         report.other_measurement += result.other_measurement_count
         report.clamped += result.clamped_count
-        for index in result.rejected_indices:
+        for position in result.rejected_indices:
+            index = position - batch.first
             has_fields = batch.has_fields(index)
             reason = "time: before 2000-01-01T00:00:00Z" if has_fields else "fields: missing"
             self._reject(batch.line(index), reason, batch.text(index))

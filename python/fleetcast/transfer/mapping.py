@@ -56,17 +56,26 @@ class Columns:
     fields: Mapping[str, tuple[str, Kind | None]]
     """Field of each other column, and its type where the header says so."""
 
+    @property
+    def has_twins(self) -> bool:
+        """True where two columns are one field, each for another type."""
+        return len({name for name, _ in self.fields.values()}) < len(self.fields)
+
     def for_engine(self) -> dict[str, object]:
-        """The mapping that `Plane.write_arrow` takes."""
+        """The mapping that `Plane.write_arrow` takes, columns with NUL escaped."""
         column = {"column": self.measurement_column}
-        return {
+        unit = {} if self.time_unit is None else {"time_unit": self.time_unit}
+        return unit | {
             "time": self.time,
-            "time_unit": self.time_unit or "ns",
             "measurement": column if self.measurement is None else self.measurement,
-            "tags": dict(self.tags),
+            "tags": {name: _plain(column) for name, column in self.tags.items()},
             "fixed_tags": dict(self.fixed_tags),
-            "fields": {name: column for column, (name, _) in self.fields.items()},
+            "fields": {name: _plain(column) for column, (name, _) in self.fields.items()},
         }
+
+
+def _plain(column: str) -> str:
+    return column.replace("\0", "%00")
 
 
 def assign(file: str, names: Sequence[str], options: ColumnOptions) -> Columns:

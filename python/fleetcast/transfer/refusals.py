@@ -11,18 +11,18 @@ _INVALID = {
 _OF_TEXT = {"json_invalid"}  # their index is a position in the text
 
 
-def faults(refusal: Refused, count: int) -> dict[int, str]:
-    """The first fault of each of `count` records that a schema refusal names by its index."""
+def faults(refusal: Refused, first: int, count: int) -> dict[int, str]:
+    """The first fault of each of `count` records, which a schema refusal counts from `first`."""
     found: dict[int, str] = {}
     _, context = refusal.args
     detail = context.get("detail")
     for fault in detail if isinstance(detail, list) else []:
         _, *inside = fault["loc"]
-        if inside and isinstance(inside[0], int) and inside[0] < count:
+        if inside and isinstance(inside[0], int) and 0 <= inside[0] - first < count:
             if fault["type"] in _OF_TEXT:
                 return {}
             path = ".".join(str(part) for part in inside[1:])
-            found.setdefault(inside[0], f"{path}: {fault['msg']}" if path else fault["msg"])
+            found.setdefault(inside[0] - first, f"{path}: {fault['msg']}" if path else fault["msg"])
     return found
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fleetcast.engine import Plane
 
 _VERSION = 1
+_LINE_BITS = 40  # of the position in the store; the file's index is above them
 
 Position = tuple[int, int]
 """Index of a file, and the number of its lines or rows that are done."""
@@ -71,7 +72,7 @@ class Resume:
         if self._path is None:
             return None
         file, line = position
-        return bytes.fromhex(self.state.key), file.to_bytes(4) + line.to_bytes(8)
+        return bytes.fromhex(self.state.key), (file << _LINE_BITS | line).to_bytes(8, "little")
 
     def save(self) -> None:
         """Replaces the file, durably. Raises `OSError`."""
@@ -109,7 +110,7 @@ class Resume:
             return
         position = self._plane.cursor(bytes.fromhex(state.key))
         if position is not None:
-            self.stored = int.from_bytes(position[:4]), int.from_bytes(position[4:12])
+            self.stored = divmod(int.from_bytes(position, "little"), 1 << _LINE_BITS)
         if self.stored < state.stored:
             message = (
                 f"{path}: the store has forgotten this import, perhaps because a backup was"

@@ -65,8 +65,10 @@ class CsvReader:
         faults: dict[int, str] = {}
         texts = _frame(span, self._header)
         numbers: Sequence[int] = range(span.first, span.last + 1)
-        if texts is None or texts.height != span.lines:
+        if texts is None:
             texts, numbers, faults = _row_by_row(span, self._header)
+        elif texts.height != span.lines:
+            numbers = _row_by_row(span, self._header)[1]
         frame = typed(texts, columns, self._kinds)
         faults = cell_faults(texts, frame, columns, self._kinds) | faults
         rows = TableRows(frame, numbers, columns, faults)
@@ -77,7 +79,7 @@ class CsvReader:
         """Takes the header up and gives the number of its lines. Raises `OperatorError`."""
         text = piece.text.removeprefix(_BOM)
         try:
-            rows = csv.reader(io.StringIO(text.decode(errors="surrogateescape"), newline=""))
+            rows = csv.reader(_lines(text))
             self._header = next(rows, [])
         except csv.Error as error:
             message = f"{self._name}: its header cannot be read: {error}"
@@ -89,17 +91,20 @@ class CsvReader:
         return rows.line_num
 
 
+def _lines(text: bytes) -> Iterator[str]:
+    """Lines as pieces count them: no carriage return ends one."""
+    for line in io.BytesIO(text):
+        yield line.decode(errors="surrogateescape")
+
+
 def _frame(piece: Piece, header: Sequence[str]) -> pl.DataFrame | None:
     """The cells of a piece; `None` where a row has too few or too many, or is no text."""
-    text = piece.text
-    if b'"' in text:
-        text = _QUOTED.sub(b"", text)
-        if b'"' in text:
-            return None
-    if text.count(b",") != text.rstrip(b"\n").count(b"\n") * (len(header) - 1) + len(header) - 1:
+    text = _QUOTED.sub(b"", piece.text) if b'"' in piece.text else piece.text
+    rows = text.count(b"\n") + (not text.endswith(b"\n"))
+    if b'"' in text or text.count(b",") != rows * (len(header) - 1):
         return None
     try:
-        return pl.read_csv(
+        frame = pl.read_csv(
             piece.text,
             has_header=False,
             schema=dict.fromkeys(header, pl.String),
@@ -107,14 +112,14 @@ def _frame(piece: Piece, header: Sequence[str]) -> pl.DataFrame | None:
         )
     except pl.exceptions.PolarsError:
         return None
+    return frame if frame.height == rows else None
 
 
 def _row_by_row(
     piece: Piece, header: Sequence[str]
 ) -> tuple[pl.DataFrame, list[int], dict[int, str]]:
     """The rows of a piece with the line on which each begins, and what is wrong with some."""
-    text = piece.text.decode(errors="surrogateescape")
-    rows = csv.reader(io.StringIO(text, newline=""))
+    rows = csv.reader(_lines(piece.text))
     found: list[list[str | None]] = []
     numbers: list[int] = []
     faults: dict[int, str] = {}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from typing import TYPE_CHECKING, Unpack
 
 import polars as pl
 
-from fleetcast.engine import format_time
+from fleetcast.engine import column_of_field
 from fleetcast.errors import OperatorError
 from fleetcast.transfer.batches import Rejected
 from fleetcast.transfer.mapping import ColumnOptions
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from fleetcast.transfer.mapping import Columns, Kind
 
 _TAGS = pl.List(pl.Struct({"key": pl.String, "value": pl.String}))
+_MAP = pl.Map(pl.String, pl.String)
 
 
 class TableRows:
@@ -37,6 +37,7 @@ class TableRows:
         faults: dict[int, str] | None = None,
     ) -> None:
         self.frame = frame
+        self.first = 0
         self.last = numbers[-1] if numbers else 0
         self._numbers = numbers
         self._columns = columns
@@ -47,11 +48,33 @@ class TableRows:
 
     def write(self, plane: Plane, **options: Unpack[WriteOptions]) -> WriteResult:
         """See `RecordBatch`."""
-        if self._faults:
+        if self._faults or not len(self):
             raise Rejected(self._faults)
-        records = [_record(row, self._columns) for row in self.frame.iter_rows(named=True)]
-        body = json.dumps(records, ensure_ascii=False).encode()
-        return plane.write_json(body, batch_records_max=len(self), **options)
+        frame, mapping = self.frame.rechunk(), None  # of one batch, so that it is one piece
+        if self._columns is not None and self._columns.has_twins:
+            frame = canonical(frame, self._columns)
+        elif self._columns is not None:
+            # Names of columns end at NUL on their way, those of fields do not.
+            frame = frame.rename(lambda name: name.replace("\0", "%00"))
+            mapping = self._columns.for_engine()
+        key, position = options["cursor"] or (None, b"")
+        if key is not None:
+            # The engine stores the number of the row after the piece with it.
+            self.first = int.from_bytes(position, "little") - len(self)
+        try:
+            (result,) = plane.write_arrow(
+                frame,
+                mapping=mapping,
+                cursor=key,
+                first_row=self.first,
+                tags_max=options["tags_max"],
+                fields_max=options["fields_max"],
+                tenant_fields_max=options["tenant_fields_max"],
+                tenant_series_max=options["tenant_series_max"],
+            )
+        except ValueError as error:
+            raise OperatorError(str(error)) from None
+        return result
 
     def part(self, start: int, stop: int) -> TableRows:
         """See `RecordBatch`."""
@@ -87,43 +110,14 @@ class TableRows:
         return self.frame.columns[3:] if self._columns is None else self._columns.fields
 
 
-def _record(row: dict[str, object], columns: Columns | None) -> dict[str, object]:
-    if columns is None:
-        message = "an export cannot be imported yet"
-        raise OperatorError(message)
-    time = row[columns.time]
-    if isinstance(time, datetime):
-        time = time.isoformat()
-    elif isinstance(time, int) and columns.time_unit is not None:
-        time = format_time(
-            time * {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[columns.time_unit]
-        )
-    elif isinstance(time, str) and columns.time_unit is not None and time.isdecimal():
-        time = format_time(
-            int(time) * {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[columns.time_unit]
-        )
-    measurement = columns.measurement
-    return {
-        "time": time or "",
-        "measurement": row[columns.measurement_column] if measurement is None else measurement,
-        "tags": {
-            **{tag: row[column] for tag, column in columns.tags.items() if row[column] is not None},
-            **columns.fixed_tags,
-        },
-        "fields": {
-            name: row[column]
-            for column, (name, _) in columns.fields.items()
-            if row[column] is not None
-        },
-    }
-
-
 def typed(frame: pl.DataFrame, columns: Columns, kinds: dict[str, Kind]) -> pl.DataFrame:
     """A frame of texts with the fields in their types; cells that are of another are null.
 
     A column has the type that `kinds` knows, else that of its first cell, which becomes known.
     """
     made = []
+    if columns.time_unit is not None:
+        made.append(pl.col(columns.time).cast(pl.Int64, strict=False))
     for column in columns.fields:
         cells = frame[column]
         if column not in kinds:
@@ -141,6 +135,9 @@ def cell_faults(
 ) -> dict[int, str]:
     """TableRows with a cell of another type than its column, or a number out of range."""
     faults: dict[int, str] = {}
+    if columns.time_unit is not None:
+        for index in frame[columns.time].is_null().arg_true():
+            faults[index] = f"has no whole number in {columns.time}: {texts[columns.time][index]!r}"
     for column, (name, _) in columns.fields.items():
         kind = kinds.get(column)
         if kind is None or kind == "text":
@@ -178,7 +175,7 @@ def _cast(column: pl.Expr, kind: Kind) -> pl.Expr:
 
 def is_scanned(schema: pl.Schema, options: ColumnOptions) -> bool:
     """True for the columns of an export."""
-    return schema.get("tags") == _TAGS and options == ColumnOptions()
+    return schema.get("tags") in {_MAP, _TAGS} and options == ColumnOptions()
 
 
 def stored(frame: pl.DataFrame, columns: Columns, file: str) -> pl.DataFrame:
@@ -204,3 +201,23 @@ def stored(frame: pl.DataFrame, columns: Columns, file: str) -> pl.DataFrame:
         labels.append(columns.measurement_column)
     made += [pl.col(column).cast(pl.String) for column in labels]
     return frame.with_columns(made)
+
+
+def canonical(frame: pl.DataFrame, columns: Columns) -> pl.DataFrame:
+    """The frame as a scan gives it, which has a column for each type of a field."""
+    entries = [
+        pl.struct(pl.lit(tag).alias("key"), pl.col(column).alias("value"))
+        for tag, column in sorted(columns.tags.items())
+    ]
+    tags = pl.concat_list(entries) if entries else pl.lit([], _TAGS)
+    value = pl.element().struct.field("value")
+    fields = [
+        pl.col(column).alias(column_of_field(name, kind or "float"))
+        for column, (name, kind) in columns.fields.items()
+    ]
+    return frame.select(
+        pl.col(columns.time).str.to_datetime(time_unit="ns", time_zone="UTC").alias("time"),
+        pl.col(columns.measurement_column).alias("measurement"),
+        tags.list.filter(value.is_not_null()).alias("tags"),
+        *fields,
+    )

@@ -24,7 +24,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use fleetcast_core::model::aggregate::{Aggregation, Interval};
-use fleetcast_core::model::time;
+use fleetcast_core::model::batch::FieldType;
+use fleetcast_core::model::{column_name, time};
 use fleetcast_core::query::MEASUREMENTS;
 
 #[pyfunction]
@@ -41,6 +42,22 @@ fn format_time(time_ns: i64) -> String {
     String::from_utf8_lossy(&out).into_owned()
 }
 
+#[pyfunction]
+fn field_of_column(column: &str) -> String {
+    column_name::field_of(column).0.into_owned()
+}
+
+#[pyfunction]
+fn column_of_field(field: &str, kind: &str) -> PyResult<String> {
+    let field_type = match kind {
+        "float" => FieldType::Float,
+        "bool" => FieldType::Bool,
+        "text" => FieldType::Text,
+        _ => return Err(PyValueError::new_err(format!("no type {kind:?}"))),
+    };
+    Ok(column_name::of_field(field, field_type, true))
+}
+
 /// The compiled engine.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -50,6 +67,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("AGGREGATIONS", PyTuple::new(py, Aggregation::ALL.map(Aggregation::as_str))?)?;
     module.add_function(wrap_pyfunction!(parse_time, module)?)?;
     module.add_function(wrap_pyfunction!(format_time, module)?)?;
+    module.add_function(wrap_pyfunction!(field_of_column, module)?)?;
+    module.add_function(wrap_pyfunction!(column_of_field, module)?)?;
     module.add_function(wrap_pyfunction!(encode::time_ns, module)?)?;
     module.add_function(wrap_pyfunction!(encode::encode_json, module)?)?;
     module.add_function(wrap_pyfunction!(encode::encode_protobuf, module)?)?;
