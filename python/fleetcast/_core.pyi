@@ -624,6 +624,18 @@ class Plane:
         disk. Raises `StoreError`, and `ValueError` for more than 4,096 columns; an error of a later
         batch is raised by the library that reads it.
         """
+    def describe(
+        self, measurement: str | None = None, entity: str | None = None
+    ) -> dict[str, dict[str, dict[str, Any]]]:
+        """Contents out of names, indexes of segments and heads of the log, of one measurement or
+        all, of one entity or all rows: `{"measurements": {NAME: CONTENTS}}`. CONTENTS are `rows`,
+        `first_ns` and `last_ns` (`None` without rows), `series` (tag sets), `entities` (`{"count",
+        "first"}`, the first 100 ids in order), `tags` (as much of the values of each key but
+        `entity_id`) and `fields` (`float`, `bool` or `text` by name).
+
+        Rows count until compaction removes them, also where a deletion or retention hides them;
+        names stay. Raises `StoreError`.
+        """
     def ingest_lead_ns(self, *, now_ns: int | None = None) -> int:
         """How far the last ingest instant lies ahead of `now_ns`, in nanoseconds, as far as the log
         was followed; 0 up to the 5 seconds that reads follow.

@@ -13,6 +13,7 @@ mod arrow;
 mod limits;
 mod results;
 
+mod describe;
 mod encode;
 mod limiter;
 mod write_arrow;

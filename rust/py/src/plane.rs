@@ -26,6 +26,7 @@ use crate::arguments::{
     saved_files, series_request,
 };
 use crate::arrow::ArrowStream;
+use crate::describe::description;
 use crate::door::leave;
 use crate::errors::{Raise, failure, store_error};
 use crate::results::{
@@ -440,6 +441,17 @@ impl Plane {
         let request = ScanRequest { start_ns, end_ns, measurements, entities, fields };
         self.detached(py, move |plane| plane.scan(&request, clock_ns(now_ns)))
             .map(ArrowStream::from)
+    }
+
+    #[pyo3(signature = (measurement=None, entity=None))]
+    fn describe<'py>(
+        &self,
+        py: Python<'py>,
+        measurement: Option<&str>,
+        entity: Option<&str>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let found = self.detached(py, |plane| plane.describe(measurement, entity))?;
+        description(py, &found)
     }
 
     #[pyo3(signature = (*, now_ns=None))]

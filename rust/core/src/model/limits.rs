@@ -106,6 +106,9 @@ pub const CACHES_BYTES_MAX: usize = 256 << 20;
 /// because each batch has all of them.
 pub const SCAN_COLUMNS_MAX: usize = FIELDS_MAX;
 
+/// Ids of entities, or values of a tag, that a description of a store lists.
+pub const DESCRIBED_MAX: usize = 100;
+
 /// Rows of a batch of a scan.
 pub const SCAN_BATCH_ROWS_MAX: usize = 65_536;
 

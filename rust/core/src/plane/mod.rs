@@ -41,6 +41,7 @@ mod backup;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -48,6 +49,7 @@ pub use self::backup::{Saved, SavedFile};
 pub use self::compactor::plan::{Due, Upcoming};
 pub use self::compactor::{Compacted, Deleted};
 pub use self::failure::{Failure, ReadError, WriteError};
+pub use self::reader::describe::{Bounded, MeasurementContents};
 pub use self::reader::scan::RowStream;
 pub use self::reader::stats::Stats;
 pub use self::verify::Verified;
@@ -413,6 +415,20 @@ impl Plane {
     /// Those of [`Self::follow`].
     pub fn knows_any<T: AsRef<str>>(&self, measurements: &[T]) -> Result<bool, Error> {
         self.reader.knows_any(measurements)
+    }
+
+    /// Contents by measurement, of one or of all, of one entity or of all rows: out of names, the
+    /// indexes of segments and the heads of the log. Names are never removed, so those of rows that
+    /// are gone are there as well, and rows count until a compaction removes them.
+    ///
+    /// # Errors
+    /// Those of [`Self::follow`].
+    pub fn describe(
+        &self,
+        measurement: Option<&str>,
+        entity: Option<&str>,
+    ) -> Result<BTreeMap<String, MeasurementContents>, Error> {
+        self.reader.describe(measurement, entity)
     }
 
     /// Counters of everything written so far, by any process.

@@ -1,5 +1,6 @@
 //! Reads: each looks at one snapshot of what the follower has applied.
 
+pub(super) mod describe;
 mod latest;
 mod processors;
 pub(super) mod scan;

@@ -130,7 +130,8 @@ impl Reader {
                 break;
             }
             let segment = self.sealed.open_segment(entry)?;
-            for index in wanted_blocks(&segment, selection, &self.registry.names().catalog)? {
+            let blocks = wanted_blocks(&segment, selection, &self.registry.names().catalog)?;
+            for index in blocks {
                 if unseen.is_empty() {
                     break;
                 }
