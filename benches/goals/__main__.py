@@ -18,6 +18,7 @@ from pathlib import Path
 
 import orjson
 
+from benches.goals.backup import backup_lines
 from benches.goals.clients import encoder_lines, line_lines
 from benches.goals.effort import FULL, QUICK, Effort
 from benches.goals.engine import acknowledgement_lines, cpu_lines, size_lines
@@ -32,7 +33,7 @@ from benches.harness.paths import DATA
 from benches.harness.servers import http_driven, running_body_only, running_service
 from benches.inputs import fleet
 
-PARTS = "cpu,ack,size,store,decoder,lines,encoders,http,grpc,topology,series,mixed,month"
+PARTS = "cpu,ack,size,store,backup,decoder,lines,encoders,http,grpc,topology,series,mixed,month"
 
 
 def processor() -> str:
@@ -70,6 +71,8 @@ def measure(effort: Effort, parts: set[str]) -> list[Line]:
         lines += service_lines(effort, parts, plain_rate, acknowledgement)
     if "mixed" in parts:
         lines += mixed_lines(effort)
+    if "backup" in parts:
+        lines += backup_lines(effort)
     if "month" in parts:
         lines += month_lines(effort)
     return lines

@@ -126,7 +126,7 @@ fn load_segment(
     while let Some(piece) = reader.piece(PIECE_BYTES)? {
         segment.append(&piece)?;
     }
-    segment.finish()
+    segment.finish_content()
 }
 
 fn find<'a>(files: &'a [SavedFile], suffix: &str) -> Result<&'a SavedFile> {

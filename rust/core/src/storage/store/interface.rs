@@ -36,6 +36,12 @@ pub trait NewSegment {
     /// # Errors
     /// See [`Store`].
     fn finish(self: Box<Self>) -> Result<()>;
+
+    /// As [`Self::finish`], less the name, which is durable with [`Store::load_snapshot`].
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn finish_content(self: Box<Self>) -> Result<()>;
 }
 
 /// Held by the one compactor of a store, over all processes; freed with the process at the latest.

@@ -63,6 +63,10 @@ impl NewSegment for Pending {
         lock(&self.segments).insert(self.id, self.bytes);
         Ok(())
     }
+
+    fn finish_content(self: Box<Self>) -> Result<()> {
+        self.finish()
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -178,12 +178,18 @@ impl NewSegment for NewFile {
         self.file.write_all(bytes).map_err(|error| Error::io("write", &self.path, error))
     }
 
-    fn finish(mut self: Box<Self>) -> Result<()> {
-        self.file.sync_all().map_err(|error| Error::io("sync", &self.path, error))?;
-        for directory in &self.directories {
+    fn finish(self: Box<Self>) -> Result<()> {
+        let directories = self.directories.clone();
+        self.finish_content()?;
+        for directory in &directories {
             let synced = File::open(directory).and_then(|directory| directory.sync_all());
             synced.map_err(|error| Error::io("sync", directory, error))?;
         }
+        Ok(())
+    }
+
+    fn finish_content(mut self: Box<Self>) -> Result<()> {
+        self.file.sync_all().map_err(|error| Error::io("sync", &self.path, error))?;
         self.is_finished = true;
         Ok(())
     }
