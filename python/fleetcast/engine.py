@@ -132,6 +132,11 @@ class SavedPlane(NamedTuple):
     values: int
     content: bytes
 
+    @property
+    def length(self) -> int:
+        """Bytes of all files."""
+        return sum(file.length for file in self.files)
+
 
 class SaveDone(NamedTuple):
     """A plane that was saved, and the bytes that were written and linked for it."""

@@ -66,6 +66,10 @@ class Listing:
         message = f"there is no tenant {name} in the backup"
         raise OperatorError(message)
 
+    def chosen(self, name: str | None) -> tuple[SavedTenant, ...]:
+        """The tenant of a name, or all. Raises `OperatorError`."""
+        return self.tenants if name is None else (self.tenant(name),)
+
     def check_master_key(self, master_key: bytes) -> None:
         """Raises `OperatorError` where the backup was made with another master key."""
         if not hmac.compare_digest(self.master_key_check, master_key_check(master_key)):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import click
 
 from fleetcast.backup.saving import save
 from fleetcast.cli.common import Run, table, with_run
+from fleetcast.cli.progress import progress, reads
 
 
 @click.command()
@@ -21,7 +24,9 @@ def backup(run: Run, folder: Path) -> int:
     a copy of that elsewhere.
     """
     folder = folder.absolute()
-    summary = save(run.data, os.environ, folder)
+    new = _new_bytes(run.data.planes, folder)
+    with progress("saving", new) as bar:
+        summary = bar.step(partial(save, run.data, os.environ, folder), new, reads())
     rows = [
         {
             "tenant": tenant.record.name,
@@ -48,3 +53,13 @@ def backup(run: Run, folder: Path) -> int:
     lines += [f"{name} could not be saved: {why}" for name, why in summary.failed.items()]
     run.answer(document, "\n".join(lines))
     return 1 if summary.failed else 0
+
+
+def _new_bytes(planes: Path, folder: Path) -> int:
+    """Bytes of the segments that the folder does not have: nearly all that a backup reads."""
+    known = {path.name for path in folder.glob("planes/*/segments/*")}
+    size = 0
+    for path in planes.glob("*/segments/*"):
+        with suppress(FileNotFoundError):  # compaction goes on
+            size += 0 if path.name in known else path.stat().st_size
+    return size

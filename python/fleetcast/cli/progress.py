@@ -8,6 +8,7 @@ import time
 from concurrent.futures import Future
 from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -88,3 +89,16 @@ def rate(label: str, length: int, done: Callable[[], int]) -> Iterator[Callable[
         update_min_steps=max(length // 1000, 1),
     ) as bar:
         yield (lambda _: None) if hidden else (lambda size: bar.update(size, size))
+
+
+def reads() -> Callable[[], int]:
+    """Counts the bytes that this process reads from now on; 0 where the system does not say."""
+    start = _bytes_read()
+    return lambda: _bytes_read() - start
+
+
+def _bytes_read() -> int:
+    try:
+        return int(Path("/proc/self/io").read_text().split()[1])
+    except OSError:
+        return 0

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import click
 
+from fleetcast.backup.listing import Listing
 from fleetcast.backup.restoring import MasterKeys, Restored, restore_all, restore_tenant
 from fleetcast.cli.common import Run, table, with_run
+from fleetcast.cli.progress import progress, reads
 from fleetcast.security.master_key import read_master_key
 
+_READS = 2  # of each byte: to restore it, and to compare it
 _HEADER = ("tenant", "saved_as", "rows", "values", "content", "keys")
 
 
@@ -47,12 +50,18 @@ def restore(
         message = "--as needs --tenant"
         raise click.UsageError(message)
     saved_key = None if key_file is None else read_master_key(key_file)
-    if tenant is None:
-        keys = MasterKeys(saved_key, renewed=new_master_key)
-        restored = list(restore_all(run.data, os.environ, folder.absolute(), keys))
-    else:
+    folder = folder.absolute()
+
+    def work() -> list[Restored]:
+        if tenant is None:
+            keys = MasterKeys(saved_key, renewed=new_master_key)
+            return list(restore_all(run.data, os.environ, folder, keys))
         names = (tenant, new_name or tenant)
-        restored = [restore_tenant(run.data, os.environ, folder.absolute(), names, saved_key)]
+        return [restore_tenant(run.data, os.environ, folder, names, saved_key)]
+
+    size = _READS * sum(saved.plane.length for saved in Listing.read(folder).chosen(tenant))
+    with progress("restoring", size) as bar:
+        restored = bar.step(work, size, reads())
     rows = [_row(one) for one in restored]
     text = table(_HEADER, [[row[name] for name in _HEADER] for row in rows])
     text += "\nRows, values and content are those of the backup."

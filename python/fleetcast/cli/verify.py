@@ -5,16 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from fleetcast.cli.common import Run, table, with_run
-from fleetcast.cli.progress import progress
+from fleetcast.cli.progress import progress, reads
 from fleetcast.errors import StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _FOLDER: click.ParamType[Path] = click.Path(path_type=Path, file_okay=False)
 _FILE: click.ParamType[Path] = click.Path(path_type=Path, dir_okay=False)
@@ -55,7 +51,7 @@ def verify(run: Run, names: tuple[str, ...], backup: Path | None, master_key: Pa
                 counts: dict[str, int | None] = dict.fromkeys(_COUNTS)
                 try:
                     work = partial(engine.verify, tenant.account_id)
-                    found = bar.step(work, sizes[tenant.name], _reads())
+                    found = bar.step(work, sizes[tenant.name], reads())
                     counts = {name: getattr(found, name) for name in _COUNTS}
                     damages = found.damages
                 except StoreError as error:
@@ -75,16 +71,3 @@ def _size(folder: Path) -> int:
         with suppress(FileNotFoundError):  # compaction goes on
             size += path.stat().st_size
     return size
-
-
-def _reads() -> Callable[[], int]:
-    """Counts the bytes that this process reads from now on; 0 where the system does not say."""
-    start = _bytes_read()
-    return lambda: _bytes_read() - start
-
-
-def _bytes_read() -> int:
-    try:
-        return int(Path("/proc/self/io").read_text().split()[1])
-    except OSError:
-        return 0
