@@ -2,6 +2,7 @@
 //! from.
 
 use super::files::{Hash, Hasher, PIECE_BYTES, hash_of};
+use super::parallel::in_parallel;
 use super::state::State;
 use crate::model::error::{Error, Result};
 use crate::storage::manifest::Manifest;
@@ -106,6 +107,7 @@ pub(super) fn read_content(store: &dyn Store, sealer: &Sealer) -> Result<Hash> {
     visit_names(store, 0, &mut state, |_, _| Ok(()))?;
     let log = visit_log(store, &mut state, |_| Ok(()))?;
     let manifest = manifest_of(&state.snapshot, sealer)?;
-    let segments = segments_of(&manifest).map(|entry| visit_segment(store, entry, |_| Ok(())));
-    Ok(content_of(&state, &log, segments.collect::<Result<Vec<_>>>()?))
+    let entries: Vec<_> = segments_of(&manifest).collect();
+    let segments = in_parallel(&entries, |entry| visit_segment(store, *entry, |_| Ok(())))?;
+    Ok(content_of(&state, &log, segments))
 }

@@ -5,6 +5,7 @@
 //! with their hashes; what is on no list means nothing.
 
 mod files;
+mod parallel;
 mod state;
 
 mod content;

@@ -7,6 +7,7 @@ use super::files::{
     DAMAGED, Hash, LOG_MAGIC, NAMES_MAGIC, PIECE_BYTES, SEGMENTS, SavedFile, SavedReader, range_of,
     read_whole,
 };
+use super::parallel::in_parallel;
 use super::state::State;
 use crate::model::error::{Error, Result};
 use crate::plane::sealed::directory;
@@ -50,9 +51,9 @@ pub(super) fn load_store(
     let decode = |sequence, sealed| Ok(LogEntry { sequence, sealed });
     let (compacted, log_last) = (state.snapshot.compacted, state.snapshot.log_last);
     log.load(compacted, log_last, decode, |entries| store.load_log(entries))?;
-    for (id, _) in segments_of(&manifest_of(&state.snapshot, sealer)?) {
-        load_segment(store, folder, files, &id, link)?;
-    }
+    let manifest = manifest_of(&state.snapshot, sealer)?;
+    let ids: Vec<_> = segments_of(&manifest).map(|(id, _)| id).collect();
+    in_parallel(&ids, |id| load_segment(store, folder, files, id, link))?;
     store.load_snapshot(&state.snapshot)?;
     if read_content(store, sealer)? == *content { Ok(()) } else { Err(DAMAGED) }
 }

@@ -11,6 +11,7 @@ use super::files::{
     Hash, LOG_MAGIC, NAMES_MAGIC, NewFile, SEGMENTS, SavedFile, hash_of, range_of, read_whole,
     remove,
 };
+use super::parallel::in_parallel;
 use super::state::State;
 use crate::model::error::{Error, Result};
 use crate::plane::sealed;
@@ -67,6 +68,13 @@ pub(super) fn save_store(
     saving.rest(sealer, key).map(Some)
 }
 
+/// How a segment came into the backup.
+enum How {
+    Known,
+    Linked,
+    Written,
+}
+
 struct Saving<'a> {
     store: &'a dyn Store,
     folder: &'a Path,
@@ -109,32 +117,35 @@ impl Saving<'_> {
     }
 
     fn segments(&mut self, manifest: &Manifest) -> Result<()> {
-        for (id, bytes) in segments_of(manifest) {
-            if !self.segments.contains_key(&id) {
-                let saved = self.segment(id, bytes)?;
-                self.segments.insert(id, saved);
+        let new = segments_of(manifest).filter(|(id, _)| !self.segments.contains_key(id));
+        let new: Vec<_> = new.collect();
+        let saved = in_parallel(&new, |(id, bytes)| self.segment(*id, *bytes))?;
+        for ((id, bytes), (file, how)) in new.into_iter().zip(saved) {
+            match how {
+                How::Known => {}
+                How::Linked => self.bytes_linked += bytes,
+                How::Written => self.bytes_written += bytes,
             }
+            self.segments.insert(id, file);
         }
         Ok(())
     }
 
-    fn segment(&mut self, id: SegmentId, bytes: u64) -> Result<SavedFile> {
+    fn segment(&self, id: SegmentId, bytes: u64) -> Result<(SavedFile, How)> {
         let name = format!("{SEGMENTS}/{:032x}", u128::from_be_bytes(id));
         if let Some(saved) = self.known(&name).filter(|saved| saved.bytes == bytes) {
-            return Ok(saved);
+            return Ok((saved, How::Known));
         }
         let path = self.folder.join(&name);
         remove(&path)?;
         let linked = self.store.segment_file(&id);
         if linked.is_some_and(|file| std::fs::hard_link(file, &path).is_ok()) {
             let sha256 = visit_segment(self.store, (id, bytes), |_| Ok(()))?;
-            self.bytes_linked += bytes;
-            return Ok(SavedFile { name, bytes, sha256 });
+            return Ok((SavedFile { name, bytes, sha256 }, How::Linked));
         }
         let mut file = NewFile::create(self.folder, name)?;
         visit_segment(self.store, (id, bytes), |piece| file.write(piece))?;
-        self.bytes_written += bytes;
-        file.finish()
+        Ok((file.finish()?, How::Written))
     }
 
     /// A file of the backup before that still is as long as it was.
