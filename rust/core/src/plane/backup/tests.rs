@@ -63,7 +63,9 @@ fn compact(store: &dyn Store, compacted: u64, id: u8, merge: bool) {
     manifest.generation = snapshot.generation + 1;
     let sealed = sealer().seal(Kind::Manifest, &manifest.encode()).unwrap();
     assert!(store.replace_manifest(snapshot.generation, &sealed, compacted).unwrap());
-    gone.iter().for_each(|entry| store.remove_segment(&entry.id).unwrap());
+    for entry in &gone {
+        store.remove_segment(&entry.id).unwrap();
+    }
 }
 
 /// Saves the store, and expects that a new store of each kind that is loaded from it is the same.
@@ -114,7 +116,7 @@ fn is_saved_at_each_step(store: &dyn Store) {
     assert!(names_of(&third).contains(&"2-1-3.log"), "a block of it is not compacted");
     compact(store, 5, 0xa2, false);
     let fourth = save(store, folder, 6, &third.files);
-    assert!(names_of(&fourth).iter().all(|name| !name.ends_with(".log")));
+    assert!(names_of(&fourth).iter().all(|name| !name.contains(".log")));
     assert_eq!((fourth.rows, fourth.values), (5, 10));
     write(store, 10);
     compact(store, 6, 0xa3, true);
@@ -170,7 +172,7 @@ fn any_damage_of_a_file_keeps_a_store_from_being_loaded() {
         let into = MemoryStore::default();
         load_store(&into, &sealer(), folder.path(), &saved.files, &saved.content, Link::Hard)
     };
-    for file in saved.files.iter().filter(|file| !file.name.ends_with(".key")) {
+    for file in saved.files.iter().filter(|file| file.name != "1.key") {
         let path = folder.path().join(&file.name);
         let sound = std::fs::read(&path).unwrap();
         let step = sound.len().div_ceil(40);
