@@ -52,7 +52,12 @@ def export(plane, form, path):
             return exporting.export_parquet(stream, file, advance)
         if form == "jsonl":
             return exporting.export_jsonl(stream, file, advance)
-        return exporting.export_csv(stream, exporting.tag_names(plane.scan(*ALL)), file, advance)
+        return exporting.export_csv(stream, tag_names(plane), file, advance)
+
+
+def tag_names(plane):
+    found = plane.describe()["measurements"].values()
+    return sorted({"entity_id", *(tag for contents in found for tag in contents["tags"])})
 
 
 def load(plane, form, path):
@@ -64,8 +69,8 @@ def load(plane, form, path):
     importer = Importer(report, Limits(), reject, lambda _: None)
     reader = {
         "jsonl": lambda: JsonReader(str(path), advance),
-        "csv": lambda: CsvReader(str(path), print, ColumnOptions()),
-        "parquet": lambda: ParquetReader(str(path), print, ColumnOptions()),
+        "csv": lambda: CsvReader(str(path), advance, ColumnOptions(), lambda _: {}),
+        "parquet": lambda: ParquetReader(str(path), advance, ColumnOptions()),
     }[form]()
     for span in reader.spans():
         importer.write(plane, reader.batch(span))

@@ -65,6 +65,14 @@ def export(
         run.answer(document, f"{rows} rows exported to {file}")
 
 
+def _tags(plane: Plane, measurements: tuple[str, ...]) -> list[str]:
+    """Names of all tags of some measurements, or of all."""
+    found = plane.describe()["measurements"]
+    chosen = measurements or tuple(found)
+    names = {tag for name in chosen if name in found for tag in found[name]["tags"]}
+    return sorted(names | {"entity_id"})
+
+
 def _write(
     plane: Plane,
     form: str,
@@ -91,5 +99,5 @@ def _write(
         exporting.export_jsonl(stream, target, advance)
     else:
         # After the scan that is exported: tags are never fewer later.
-        names = exporting.tag_names(scan())
+        names = _tags(plane, measurements)
         exporting.export_csv(stream, names, target, advance)

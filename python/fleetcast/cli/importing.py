@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
+    from fleetcast.engine import Plane
     from fleetcast.transfer.importing import Import
+    from fleetcast.transfer.mapping import ColumnOptions, Kind
     from fleetcast.transfer.readers import Reader
     from fleetcast.transfer.report import Report
 
@@ -96,7 +98,7 @@ def import_(run: Run, files: tuple[str, ...], **options: Any) -> int:  # noqa: A
     from fleetcast.transfer.importing import Import  # noqa: PLC0415  loads polars
     from fleetcast.transfer.resume import Resume  # noqa: PLC0415
 
-    reader = _reader(options)
+    columns = _columns(options)
     if options["check"] and options["resume"]:
         message = "--check stores nothing, so there is nothing to --resume"
         raise OperatorError(message)
@@ -107,7 +109,9 @@ def import_(run: Run, files: tuple[str, ...], **options: Any) -> int:  # noqa: A
         resume = Resume(options["resume"], plane, request)
         limits = installation.settings.limits
         work = Import(plane, limits, resume, rejects, check=options["check"])
-        stopped = _run(work, files, reader, sum(size for _, size in request["files"]))
+        stopped = _run(
+            work, files, _reader(options, columns, plane), sum(size for _, size in request["files"])
+        )
     report = resume.state.report
     if isinstance(stopped, OperatorError) and not report.accepted + report.rejected:
         raise stopped
@@ -133,11 +137,9 @@ def _request(files: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
     return cast("dict[str, Any]", json.loads(json.dumps(request)))
 
 
-def _reader(options: dict[str, Any]) -> Callable[[str, Callable[[int], object]], Reader]:
-    """Makes the reader of a file. Raises `OperatorError` for options of another format."""
-    from fleetcast.transfer.mapping import ColumnOptions  # noqa: PLC0415
-    from fleetcast.transfer.readers import JsonReader, ProtocolReader  # noqa: PLC0415
-    from fleetcast.transfer.table_readers import CsvReader, ParquetReader  # noqa: PLC0415
+def _columns(options: dict[str, Any]) -> ColumnOptions:
+    """Options of columns. Raises `OperatorError` where the format has none."""
+    from fleetcast.transfer.mapping import ColumnOptions  # noqa: PLC0415  as above
 
     form, unit = options["form"], options["time_unit"]
     columns = ColumnOptions(
@@ -149,15 +151,33 @@ def _reader(options: dict[str, Any]) -> Callable[[str, Callable[[int], object]],
         renames=dict(options["renames"]),
         measurement=options["measurement"],
     )
-    if form in {"csv", "parquet"}:
-        table = CsvReader if form == "csv" else ParquetReader
-        return lambda name, advance: table(name, advance, columns)
-    if columns != ColumnOptions(time_unit=unit if form == "line-protocol" else None):
+    of_lines = ColumnOptions(time_unit=unit if form == "line-protocol" else None)
+    if form in {"jsonl", "line-protocol"} and columns != of_lines:
         message = f"--format {form} has no columns: its records say what they are"
         raise OperatorError(message)
-    if form == "jsonl":
-        return JsonReader
-    return lambda name, advance: ProtocolReader(name, advance, unit or "ns")
+    return columns
+
+
+def _reader(
+    options: dict[str, Any], columns: ColumnOptions, plane: Plane
+) -> Callable[[str, Callable[[int], object]], Reader]:
+    """Makes the reader of a file."""
+    from fleetcast.transfer.readers import JsonReader, ProtocolReader  # noqa: PLC0415  as above
+    from fleetcast.transfer.table_readers import CsvReader, ParquetReader  # noqa: PLC0415
+
+    def known(measurement: str | None) -> dict[str, Kind]:
+        found = plane.describe(measurement)["measurements"].values()
+        return {name: kind for contents in found for name, kind in contents["fields"].items()}
+
+    match options["form"]:
+        case "jsonl":
+            return JsonReader
+        case "csv":
+            return lambda name, advance: CsvReader(name, advance, columns, known)
+        case "parquet":
+            return lambda name, advance: ParquetReader(name, advance, columns)
+        case _:
+            return lambda name, advance: ProtocolReader(name, advance, columns.time_unit or "ns")
 
 
 @contextmanager

@@ -22,6 +22,7 @@ _COMMANDS = {
     "config": ("settings", "config"),
     "delete": ("delete", "delete"),
     "demo": ("demo.command", "demo"),
+    "describe": ("describe", "describe"),
     "doctor": ("doctor", "doctor"),
     "export": ("export", "export"),
     "forecast": ("forecast", "forecast"),

@@ -75,13 +75,6 @@ def export_csv(
     return rows
 
 
-def tag_names(stream: ArrowStream) -> list[str]:
-    """Names of all tags in a scan."""
-    names = pl.col("tags").map.keys().explode().drop_nulls().unique()
-    found = pl.scan_arrow_c_stream(stream).select(names).collect(engine="streaming")
-    return sorted(found.to_series().to_list())
-
-
 @contextmanager
 def written(name: str) -> Iterator[BinaryIO]:
     """A file to be filled that gets its name when it is whole and durable; `-` is standard output.

@@ -36,10 +36,18 @@ _VALUES = 1 << 20  # bounds the memory of a batch where rows are wide
 class CsvReader:
     """Comma-separated values below a header."""
 
-    def __init__(self, name: str, advance: Advance, options: ColumnOptions) -> None:
+    def __init__(
+        self,
+        name: str,
+        advance: Advance,
+        options: ColumnOptions,
+        known: Callable[[str | None], dict[str, Kind]],
+    ) -> None:
+        """`known` gives the types of the stored fields of a measurement, or of all."""
         self._name = name
         self._advance = advance
         self._options = options
+        self._known = known
         self._header: list[str] = []
         self._columns: Columns | None = None
         self._kinds: dict[str, Kind] = {}
@@ -85,9 +93,11 @@ class CsvReader:
             message = f"{self._name}: its header cannot be read: {error}"
             raise OperatorError(message) from None
         self._columns = assign(self._name, self._header, self._options)
-        self._kinds = {
-            column: kind for column, (_, kind) in self._columns.fields.items() if kind is not None
-        }
+        known = self._known(self._columns.measurement)
+        for column, (name, kind) in self._columns.fields.items():
+            stored_kind = kind or known.get(name)
+            if stored_kind is not None:
+                self._kinds[column] = stored_kind
         return rows.line_num
 
 
