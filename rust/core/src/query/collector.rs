@@ -6,6 +6,7 @@ use crate::model::aggregate::Aggregation;
 use crate::model::batch::Rows;
 use crate::model::fold::Fold;
 use crate::model::names::FieldId;
+use crate::storage::tombstone::HiddenTimes;
 
 /// Consecutive rows of a table that belong to one entity.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,25 +40,30 @@ pub struct SelectedRows<'a> {
 impl<'a> SelectedRows<'a> {
     /// Those rows of `runs` whose time lies in `wanted_ns`.
     pub(super) fn new(runs: &[RowRun], times_ns: &'a [i64], wanted_ns: &Range<i64>) -> Self {
-        let runs = stretches(runs, times_ns, |_, time_ns| wanted_ns.contains(&time_ns));
+        let runs = stretches(runs, times_ns, |time_ns| wanted_ns.contains(&time_ns));
         Self { runs, times_ns }
     }
 
-    /// Keeps the rows that are `visible`, by entity and time.
-    pub(super) fn retain(&mut self, visible: impl Fn(u32, i64) -> bool) {
-        self.runs = stretches(&self.runs, self.times_ns, visible);
+    /// Leaves out the rows whose times are hidden of their entity.
+    pub(super) fn hide(&mut self, hidden_of: impl Fn(u32) -> HiddenTimes) {
+        let mut left = Vec::with_capacity(self.runs.len());
+        for runs in self.runs.chunk_by(|a, b| a.entity == b.entity) {
+            let hidden = hidden_of(runs[0].entity);
+            if hidden.is_empty() {
+                left.extend_from_slice(runs);
+            } else {
+                left.extend(stretches(runs, self.times_ns, |time_ns| !hidden.contains(time_ns)));
+            }
+        }
+        self.runs = left;
     }
 }
 
-/// Those rows of `runs` that are wanted, by entity and time.
-fn stretches(
-    runs: &[RowRun],
-    times_ns: &[i64],
-    is_wanted: impl Fn(u32, i64) -> bool,
-) -> Vec<RowRun> {
+/// Those rows of `runs` whose times are wanted.
+fn stretches(runs: &[RowRun], times_ns: &[i64], is_wanted: impl Fn(i64) -> bool) -> Vec<RowRun> {
     let mut wanted = Vec::with_capacity(runs.len());
     for RowRun { entity, rows } in runs {
-        let is_wanted = |time_ns: &i64| is_wanted(*entity, *time_ns);
+        let is_wanted = |time_ns: &i64| is_wanted(*time_ns);
         let mut start = rows.start;
         for stretch in times_ns[rows.clone()].chunk_by(|a, b| is_wanted(a) == is_wanted(b)) {
             let rows = start..start + stretch.len();

@@ -13,7 +13,7 @@ use crate::model::error::Result;
 use crate::model::fold::Fold;
 use crate::model::names::{FieldId, SeriesId};
 use crate::storage::segment::statistics;
-use crate::storage::tombstone::{Origin, Tombstone};
+use crate::storage::tombstone::{HiddenTimes, Origin, Tombstone};
 
 /// Numeric fields of the measurement that a query wants.
 enum Fields {
@@ -278,8 +278,9 @@ impl Selection {
         let table_times_ns = table.times_ns()?;
         let mut selected = SelectedRows::new(&wanted, &table_times_ns, times_ns);
         if !hiding.is_empty() {
-            selected.retain(|entity, time_ns| {
-                !hiding.iter().any(|hidden| hidden.is_of(entity, time_ns))
+            selected.hide(|entity| {
+                let of_entity = hiding.iter().filter(|hidden| hidden.entities[entity as usize]);
+                HiddenTimes::of(of_entity.map(|hidden| &hidden.tombstone.extent))
             });
         }
         let targets = collector.records(&selected);
@@ -353,12 +354,6 @@ fn hidden(
 
 const fn overlap(a: &Range<i64>, b: &Range<i64>) -> bool {
     a.start < b.end && b.start < a.end
-}
-
-impl Hidden {
-    fn is_of(&self, entity: u32, time_ns: i64) -> bool {
-        self.entities[entity as usize] && self.tombstone.extent.times_ns.contains(&time_ns)
-    }
 }
 
 fn hand_over<C: Collector>(

@@ -43,6 +43,42 @@ pub struct Tombstone {
     pub segments: Arc<[SegmentId]>,
 }
 
+/// Times that lie in any of some ranges.
+#[derive(Clone, Debug, Default)]
+pub struct HiddenTimes {
+    /// Ascending, and apart from each other.
+    ranges: Vec<Range<i64>>,
+}
+
+impl HiddenTimes {
+    /// The times of some extents.
+    pub fn of<'e>(extents: impl Iterator<Item = &'e Extent>) -> Self {
+        let mut all: Vec<Range<i64>> = extents.map(|extent| extent.times_ns.clone()).collect();
+        all.sort_unstable_by_key(|range| range.start);
+        let mut ranges: Vec<Range<i64>> = Vec::with_capacity(all.len());
+        for range in all {
+            match ranges.last_mut() {
+                Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+                _ => ranges.push(range),
+            }
+        }
+        Self { ranges }
+    }
+
+    /// True where there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// True for one of them.
+    #[must_use]
+    pub fn contains(&self, time_ns: i64) -> bool {
+        let at = self.ranges.partition_point(|range| range.end <= time_ns);
+        self.ranges.get(at).is_some_and(|range| range.start <= time_ns)
+    }
+}
+
 impl Extent {
     /// An extent of these times and names, in any order.
     ///
@@ -156,18 +192,17 @@ pub fn visible<'t>(table: &'t Table, hiding: &[&Tombstone], catalog: &Catalog) -
     }
     // Neighbours are nearly always of one series.
     let mut known = None;
-    let mut times_ns: Vec<&Range<i64>> = Vec::new();
+    let mut times_ns = HiddenTimes::default();
     filtered(table, |row| {
         let id = table.series[row];
         if known.replace(id) != Some(id) {
             let series = catalog.series(id);
             let of_series =
                 |extent: &&Extent| series.is_some_and(|series| extent.has_series(series, catalog));
-            times_ns.clear();
             let extents = hiding.iter().map(|tombstone| &tombstone.extent).filter(of_series);
-            times_ns.extend(extents.map(|extent| &extent.times_ns));
+            times_ns = HiddenTimes::of(extents);
         }
-        !times_ns.iter().any(|times_ns| times_ns.contains(&table.times_ns[row]))
+        !times_ns.contains(table.times_ns[row])
     })
 }
 
@@ -226,6 +261,15 @@ mod tests {
         assert_eq!(of_a.columns[0].values, Values::Float(vec![2.0, 4.0]));
         let none = left(&[extent(0..2, &[], &[]), extent(2..9, &["link"], &[])]);
         assert_eq!(none, Table::default());
+    }
+
+    #[test]
+    fn times_are_hidden_by_any_of_the_ranges() {
+        let extents = [5..7, 1..3, 2..4, 4..5, 9..10].map(|times_ns| extent(times_ns, &[], &[]));
+        let times_ns = HiddenTimes::of(extents.iter());
+        let hidden: Vec<i64> = (0..12).filter(|at| times_ns.contains(*at)).collect();
+        assert_eq!(hidden, [1, 2, 3, 4, 5, 6, 9]);
+        assert_eq!(times_ns.ranges, [1..7, 9..10]);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::query::latest::Latest;
 use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::segment::{BlockEntry, Part, Representatives, filtered};
 use crate::storage::store::SegmentId;
-use crate::storage::tombstone::{Extent, Origin, Tombstone};
+use crate::storage::tombstone::{Extent, HiddenTimes, Origin, Tombstone};
 
 /// Counts of the rows that a delete hides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -243,14 +243,12 @@ impl<'f> Found<'f> {
             if !self.extent.has_series(of, self.catalog) {
                 continue;
             }
-            let hiding: Vec<&Extent> = hiding
-                .iter()
-                .map(|tombstone| &tombstone.extent)
-                .filter(|extent| extent.has_series(of, self.catalog))
-                .collect();
-            let is_hidden = |time_ns: &i64| hiding.iter().any(|of| of.times_ns.contains(time_ns));
-            let is_found =
-                |time_ns: &&i64| self.extent.times_ns.contains(time_ns) && !is_hidden(time_ns);
+            let extents = hiding.iter().map(|tombstone| &tombstone.extent);
+            let hidden =
+                HiddenTimes::of(extents.filter(|extent| extent.has_series(of, self.catalog)));
+            let is_found = |time_ns: &&i64| {
+                self.extent.times_ns.contains(time_ns) && !hidden.contains(**time_ns)
+            };
             let found = || times_ns.iter().filter(is_found).copied();
             let Some((first_ns, last_ns)) = found().min().zip(found().max()) else { continue };
             self.rows += found().count() as u64;
