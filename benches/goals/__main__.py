@@ -29,11 +29,15 @@ from benches.goals.month import month_lines
 from benches.goals.reads import series_lines, topology_lines
 from benches.goals.store import store_lines
 from benches.goals.table import Line, as_markdown, as_text
+from benches.goals.transfer import transfer_lines
 from benches.harness.paths import DATA
 from benches.harness.servers import http_driven, running_body_only, running_service
 from benches.inputs import fleet
 
-PARTS = "cpu,ack,size,store,backup,decoder,lines,encoders,http,grpc,topology,series,mixed,month"
+PARTS = (
+    "cpu,ack,size,store,backup,decoder,lines,encoders,transfer,"
+    "http,grpc,topology,series,mixed,month"
+)
 
 
 def processor() -> str:
@@ -87,6 +91,8 @@ def format_lines(effort: Effort, parts: set[str]) -> list[Line]:
         lines += line_lines(effort)
     if "encoders" in parts:
         lines += encoder_lines(effort)
+    if "transfer" in parts:
+        lines += transfer_lines(effort)
     return lines
 
 

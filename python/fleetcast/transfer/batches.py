@@ -140,7 +140,7 @@ class JsonLines(Lines):
                 raise Rejected(faults)
             joined = b",".join(self._records), len(self._records)
         text, count = joined
-        return plane.write_json(b"[" + text + b"]", batch_records_max=count, **options)
+        return plane.write_json(b"".join((b"[", text, b"]")), batch_records_max=count, **options)
 
     def has_fields(self, index: int) -> bool:
         """See `RecordBatch`."""
@@ -201,7 +201,9 @@ class ProtocolLines(Lines):
 
 def _joined(piece: Piece) -> tuple[bytes, int] | None:
     """The inside of the array that the lines make, `None` unless each is one object at a glance."""
-    text = piece.text.replace(b"\r\n", b"\n").rstrip(b"\n")
+    text = piece.text.rstrip(b"\r\n")
+    if b"\r" in text:
+        text = text.replace(b"\r\n", b"\n")
     if text[:1] != b"{" or text[-1:] != b"}" or text.count(b"}\n{") != text.count(b"\n"):
         return None
     return text.replace(b"\n", b","), piece.lines

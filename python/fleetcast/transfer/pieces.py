@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from fleetcast.transfer.opening import Readable
 
-LINE_BYTES_MAX = Limits.body_bytes_max  # as long as a record over HTTP by default
+LINE_BYTES_MAX = 4 * Limits.body_bytes_max  # more than any record over HTTP has
 PIECE_BYTES = LINE_BYTES_MAX + 1  # room for the longest line and its end
 
 
