@@ -91,7 +91,8 @@ def _export_line(effort: Effort, plane: Plane) -> Line:
 def _import(plane: Plane, reader: Reader) -> None:
     importer = Importer(Report(), Limits(), _fail, lambda _: None)
     for span in reader.spans():
-        importer.write(plane, reader.batch(span))
+        for batch in reader.batch(span).pieces():
+            importer.write(plane, batch)
 
 
 def _fail(line: int, reason: str, record: str) -> None:

@@ -239,3 +239,14 @@ def test_options_of_tables_are_refused_for_records(fail, tmp_path):
     file.write_text("")
     options = ("--tenant", "acme", "--format", "jsonl", "--measurement", "link")
     assert "has no columns" in fail("import", *options, file)[0]
+
+
+def test_more_short_rows_than_a_piece_may_have_are_all_there(call, tmp_path):
+    file = tmp_path / "f.csv"
+    rows = [f"{number},{number % 7}" for number in range(1_700_000_000, 1_700_150_000)]
+    rows[70_000] = "1700070000,x"
+    file.write_text("\n".join(["t,n", *rows]))
+    options = ("--time-column", "t", "--time-unit", "s", "--measurement", "link")
+    flags = ("--tenant", "acme", "--format", "csv", *options, "--tag", "entity_id=a")
+    report = call("import", *flags, file, status=1)
+    assert (report["accepted"], lines_of(report)) == (149_999, {70_002: "has no number in n: 'x'"})

@@ -73,7 +73,8 @@ def load(plane, form, path):
         "parquet": lambda: ParquetReader(str(path), advance, ColumnOptions()),
     }[form]()
     for span in reader.spans():
-        importer.write(plane, reader.batch(span))
+        for batch in reader.batch(span).pieces():
+            importer.write(plane, batch)
     return report
 
 

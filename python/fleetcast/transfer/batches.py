@@ -51,6 +51,9 @@ class RecordBatch(Protocol):
     def write(self, plane: Plane, **options: Unpack[WriteOptions]) -> WriteResult:
         """Writes all of them as one batch. Raises `Refused`, `Rejected`, `StoreError`."""
 
+    def pieces(self) -> Iterator[RecordBatch]:
+        """Batches that may be written at once."""
+
     def part(self, start: int, stop: int) -> RecordBatch:
         """Records `start` to `stop`, exclusive. The last part ends where this batch does."""
 
@@ -91,6 +94,10 @@ class Lines(ABC):
 
     def __len__(self) -> int:
         return len(self._single())
+
+    def pieces(self) -> Iterator[Self]:
+        """See `RecordBatch`."""
+        yield self
 
     def part(self, start: int, stop: int) -> Self:
         """See `RecordBatch`."""

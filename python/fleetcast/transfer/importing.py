@@ -107,7 +107,8 @@ class Import:
             self._reject(part.first, part.problem, part.text[:1000].decode(errors="replace"))
         else:
             try:
-                self._importer.write(plane, reader.batch(part))
+                for batch in reader.batch(part).pieces():
+                    self._importer.write(plane, batch)
             finally:
                 if plane is self._plane and self._importer.last is not None:
                     self._resume.stored = self.position[0], self._importer.last

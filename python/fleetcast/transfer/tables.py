@@ -13,13 +13,14 @@ from fleetcast.transfer.batches import Rejected
 from fleetcast.transfer.mapping import ColumnOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from fleetcast.engine import Plane, WriteResult
     from fleetcast.transfer.batches import WriteOptions
     from fleetcast.transfer.mapping import Columns, Kind
 
 _TAGS = pl.List(pl.Struct({"key": pl.String, "value": pl.String}))
+_ROWS_MAX = 65_536  # of a piece of `Plane.write_arrow`
 _MAP = pl.Map(pl.String, pl.String)
 
 
@@ -76,10 +77,18 @@ class TableRows:
             raise OperatorError(str(error)) from None
         return result
 
+    def pieces(self) -> Iterator[TableRows]:
+        """See `RecordBatch`."""
+        for start in range(0, len(self), _ROWS_MAX):
+            yield self.part(start, start + _ROWS_MAX)
+
     def part(self, start: int, stop: int) -> TableRows:
         """See `RecordBatch`."""
         stop = min(stop, len(self))
-        part = TableRows(self.frame[start:stop], self._numbers[start:stop], self._columns)
+        faults = {
+            index - start: fault for index, fault in self._faults.items() if start <= index < stop
+        }
+        part = TableRows(self.frame[start:stop], self._numbers[start:stop], self._columns, faults)
         part.last = self.last if stop == len(self) else part.last
         return part
 
