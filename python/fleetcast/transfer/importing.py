@@ -39,6 +39,7 @@ class Import:
     ) -> None:
         self._plane = plane.trial() if check else plane
         self._trial: Plane | None = None
+        self._rejected: list[Rejection] = []
         self._resume = resume
         self._rejects = rejects
         self._interrupt = _Interrupt()
@@ -83,7 +84,10 @@ class Import:
         for span in reader.spans():
             for plane, part in self._parts(span.after(noted)):
                 with self._interrupt.held():
-                    self._write(plane, reader, part)
+                    try:
+                        self._write(plane, reader, part)
+                    finally:
+                        self._report_rejected()
                     self.position = index, part.last
                     if time.monotonic() - self._noted_at > _NOTED_EVERY_SECONDS:
                         self._note()
@@ -117,11 +121,16 @@ class Import:
         return self._resume.cursor((self.position[0], line))
 
     def _reject(self, line: int, reason: str, record: str) -> None:
-        rejection = Rejection(self.file, line, reason, record)
-        self.report.reject(rejection)
-        if self._rejects is not None:
-            text = json.dumps(rejection._asdict(), ensure_ascii=False)
-            self._rejects.write(text.encode(errors="replace") + b"\n")
+        self._rejected.append(Rejection(self.file, line, reason, record))
+
+    def _report_rejected(self) -> None:
+        """Reports the rejected records of a span in the order of the file."""
+        for rejection in sorted(self._rejected, key=lambda rejection: rejection.line):
+            self.report.reject(rejection)
+            if self._rejects is not None:
+                text = json.dumps(rejection._asdict(), ensure_ascii=False)
+                self._rejects.write(text.encode(errors="replace") + b"\n")
+        self._rejected.clear()
 
     def _note(self) -> None:
         """Writes down how far everything is done."""
