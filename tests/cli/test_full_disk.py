@@ -29,8 +29,11 @@ def small(tmp_path):
     subprocess.run(["umount", str(folder)], check=True)  # noqa: S607
 
 
-def lines():
+def lines(*, is_damaged=False):
     for number in range(RECORDS):
+        if is_damaged and number % 997 == 5:
+            yield "{"
+            continue
         yield json.dumps(
             {
                 "measurement": "link",
@@ -48,24 +51,32 @@ def scanned(data):
         return pl.DataFrame(plane.scan(0, 2**62))
 
 
-def test_an_import_says_how_far_it_came_and_goes_on(small, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_an_import_says_how_far_it_came_and_goes_on(
+    small, tmp_path, monkeypatch, capsys, is_damaged
+):
     file, resume = tmp_path / "f.jsonl", tmp_path / "resume"
-    file.write_text("".join(text + "\n" for text in lines()))
+    file.write_text("".join(text + "\n" for text in lines(is_damaged=is_damaged)))
     monkeypatch.setenv("FLEETCAST_DATA", str(small / "data"))
     assert run(["init"]) == 0
     assert run(["tenant", "create", "acme"]) == 0
     capsys.readouterr()
     options = ["--tenant", "acme", "--format", "jsonl", "--resume", str(resume), "--json"]
+    options += ["--max-rejects", "1000"]
+    sound = [n for n in range(RECORDS) if not is_damaged or n % 997 != 5]
     assert run(["import", *options, str(file)]) == 1
     out, err = capsys.readouterr()
-    stored = json.loads(out)["accepted"]
-    assert 0 < stored < RECORDS
-    assert f"stored is all up to {file}:{stored}; the same command goes on from there" in err
-    assert sorted(scanned(small / "data")["number"].to_list()) == list(range(stored))
+    report = json.loads(out)
+    done = report["accepted"] + report["rejected"]
+    assert 0 < done < RECORDS
+    assert f"stored is all up to {file}:{done}; the same command goes on from there" in err
+    stored = sorted(scanned(small / "data")["number"].to_list())
+    assert stored == [number for number in sound if number < done]
     subprocess.run(["mount", "-o", "remount,size=200m", str(small)], check=True)  # noqa: S607
     assert run(["import", *options, str(file)]) == 0
-    assert json.loads(capsys.readouterr().out)["accepted"] == RECORDS
-    assert sorted(scanned(small / "data")["number"].to_list()) == list(range(RECORDS))
+    report = json.loads(capsys.readouterr().out)
+    assert (report["accepted"], report["rejected"]) == (len(sound), RECORDS - len(sound))
+    assert sorted(scanned(small / "data")["number"].to_list()) == sound
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])

@@ -33,11 +33,15 @@ class Importer:
     ) -> None:
         self.write_id: str | None = None
         self.last: int | None = None
-        """Line on which the last batch ended that was written."""
+        """Line on which the last batch ended that was written since `begin`."""
         self._report = report
         self._limits = limits
         self._reject = reject
         self._cursor = cursor
+
+    def begin(self) -> None:
+        """Forgets the last batch."""
+        self.last = None
 
     def write(self, plane: Plane, batch: RecordBatch) -> None:
         """Writes all that can be: a refusal costs the records it names, or the batch is halved.

@@ -84,11 +84,7 @@ class Import:
         for span in reader.spans():
             for plane, part in self._parts(span.after(noted)):
                 with self._interrupt.held():
-                    try:
-                        self._write(plane, reader, part)
-                    finally:
-                        self._report_rejected()
-                    self.position = index, part.last
+                    self._span(plane, reader, part)
                     if time.monotonic() - self._noted_at > _NOTED_EVERY_SECONDS:
                         self._note()
 
@@ -106,16 +102,24 @@ class Import:
         if after.last >= after.first:
             yield self._plane, after
 
-    def _write(self, plane: Plane, reader: Reader, part: Any) -> None:  # noqa: ANN401
-        if part.problem is not None:
-            self._reject(part.first, part.problem, part.text[:1000].decode(errors="replace"))
-        else:
-            try:
+    def _span(self, plane: Plane, reader: Reader, part: Any) -> None:  # noqa: ANN401
+        """Writes a part of a file. An error leaves position and report as of its last batch."""
+        done = part.first - 1
+        self._importer.begin()
+        try:
+            if part.problem is not None:
+                self._reject(part.first, part.problem, part.text[:1000].decode(errors="replace"))
+            else:
                 for batch in reader.batch(part).pieces():
                     self._importer.write(plane, batch)
-            finally:
-                if plane is self._plane and self._importer.last is not None:
-                    self._resume.stored = self.position[0], self._importer.last
+            done = part.last
+        finally:
+            stored = self._importer.last
+            if plane is self._plane and stored is not None:
+                self._resume.stored = self.position[0], stored
+            done = max(done, stored or 0)
+            self.position = self.position[0], done
+            self._report_rejected(done)
 
     def _cursor(self, line: int) -> tuple[bytes, bytes] | None:
         return self._resume.cursor((self.position[0], line))
@@ -123,9 +127,13 @@ class Import:
     def _reject(self, line: int, reason: str, record: str) -> None:
         self._rejected.append(Rejection(self.file, line, reason, record))
 
-    def _report_rejected(self) -> None:
-        """Reports the rejected records of a span in the order of the file."""
-        for rejection in sorted(self._rejected, key=lambda rejection: rejection.line):
+    def _report_rejected(self, last: int) -> None:
+        """Reports the rejected records up to a line in the order of the file.
+
+        Later ones are found again where the import goes on.
+        """
+        found = [rejection for rejection in self._rejected if rejection.line <= last]
+        for rejection in sorted(found, key=lambda rejection: rejection.line):
             self.report.reject(rejection)
             if self._rejects is not None:
                 text = json.dumps(rejection._asdict(), ensure_ascii=False)
