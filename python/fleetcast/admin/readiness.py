@@ -40,6 +40,7 @@ class Readiness:
         self._totals = totals
         self._surfaces = surfaces
         self._dependencies = Dependencies(probes, 2 * len(probes) + 2)
+        self._upkeep_began = False
 
     def look(self) -> tuple[bool, dict[str, object]]:
         """True where everything is well that all tenants share, and the document that says so."""
@@ -50,21 +51,21 @@ class Readiness:
         }
         probed = well(self._dependencies.ask(), _PROBE_SECONDS)
         checks |= {name: {"ok": ok} for name, ok in probed.items()}
-        checks["upkeep"] = {"ok": _upkeep_goes_on(totals, time.time()), **_failing_upkeep(totals)}
+        checks["upkeep"] = {"ok": self._upkeep_goes_on(totals), **_failing_upkeep(totals)}
         ready = all(check["ok"] for check in checks.values())
         return ready, {"status": "ok" if ready else "degraded", "checks": checks}
 
-
-def _upkeep_goes_on(totals: Mapping[str, int], now: float) -> bool:
-    """True where the maintenance process lives, does not end again and again, and gets on."""
-    failures = totals[sample("fleetcast_child_failures", child="maintenance")]
-    serving = totals[sample("fleetcast_processes_ready", surface="maintenance")]
-    progress = totals[sample("fleetcast_upkeep_progress_time_seconds")]
-    if failures > _UPKEEP_FAILURES_MAX:
-        return False
-    if not serving:
-        return failures > 0  # it is about to be started again
-    return now - progress < _UPKEEP_STALLED_SECONDS
+    def _upkeep_goes_on(self, totals: Mapping[str, int]) -> bool:
+        """True where the maintenance process lives, does not end again and again, and gets on."""
+        if totals[sample("fleetcast_child_failures", child="maintenance")] > _UPKEEP_FAILURES_MAX:
+            return False
+        if not totals[sample("fleetcast_processes_ready", surface="maintenance")]:
+            # One that has ended is about to be started again, though its end may not be counted
+            # yet; at the start of the service, nothing is well before it serves.
+            return self._upkeep_began
+        self._upkeep_began = True
+        progress = totals[sample("fleetcast_upkeep_progress_time_seconds")]
+        return time.time() - progress < _UPKEEP_STALLED_SECONDS
 
 
 def _failing_upkeep(totals: Mapping[str, int]) -> dict[str, object]:
