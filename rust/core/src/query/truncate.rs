@@ -42,21 +42,42 @@ pub fn truncate(entities: &mut [EntityRows], bounds: AnswerBounds) -> Option<i64
         }
         return Some(cut_ns);
     }
-    let first_ns = instants_ns[0];
-    let mut left = bounds;
-    let mut left_out = false;
-    for (entity, width) in entities.iter_mut().zip(&widths) {
-        let of_instant = entity.times_ns.partition_point(|time_ns| *time_ns == first_ns);
-        let narrow = (1..=of_instant).take_while(|rows| width.values(*rows) <= left.values_max);
-        let rows = of_instant.min(narrow.count().max(1)).min(left.points_max);
-        left_out |= rows < of_instant;
-        left.points_max -= rows;
-        left.values_max = left.values_max.saturating_sub(width.values(rows));
-        entity.truncate(rows);
-    }
+    let left_out = truncate_to_instant(entities, &widths, instants_ns[0], bounds);
     // Rows that were left out cannot be asked for; else the reader goes on at the next instant.
-    let after_ns = first_ns.saturating_add(1);
+    let after_ns = instants_ns[0].saturating_add(1);
     if left_out { Some(after_ns) } else { instants_ns.get(1).copied() }
+}
+
+/// Keeps rows of the first instant alone: the first of each entity, as many as `points_max`
+/// allows, then further ones as far as both bounds go. True where rows of it are left out.
+fn truncate_to_instant(
+    entities: &mut [EntityRows],
+    widths: &[Width],
+    instant_ns: i64,
+    bounds: AnswerBounds,
+) -> bool {
+    let rows_of_instant =
+        |entity: &EntityRows| entity.times_ns.partition_point(|time_ns| *time_ns == instant_ns);
+    let (mut points_left, mut values_left) = (bounds.points_max, bounds.values_max);
+    let mut kept = vec![0; entities.len()];
+    for ((kept, entity), width) in kept.iter_mut().zip(&*entities).zip(widths) {
+        *kept = rows_of_instant(entity).min(1).min(points_left);
+        points_left -= *kept;
+        values_left = values_left.saturating_sub(width.values(*kept));
+    }
+    let mut left_out = false;
+    for ((kept, entity), width) in kept.into_iter().zip(entities).zip(widths) {
+        let of_instant = rows_of_instant(entity);
+        let more_values = |rows: usize| width.values(rows) - width.values(kept);
+        let further = (kept + 1..=of_instant.min(kept + points_left))
+            .take_while(|rows| more_values(*rows) <= values_left)
+            .count();
+        points_left -= further;
+        values_left -= more_values(kept + further);
+        left_out |= kept + further < of_instant;
+        entity.truncate(kept + further);
+    }
+    left_out
 }
 
 /// Number of channels that the first rows of an entity have.
@@ -159,6 +180,11 @@ mod tests {
                 // The first instant alone: some of its rows, and all of them that can be had.
                 let points: usize = found.iter().map(|entity| entity.times_ns.len()).sum();
                 prop_assert!((1..=points_max).contains(&points));
+                let answered: Vec<Vec<Row>> = found.iter().zip(&rows)
+                    .map(|(found, rows)| rows[..found.times_ns.len()].to_vec())
+                    .collect();
+                let first_rows_alone = answered.iter().all(|rows| rows.len() <= 1);
+                prop_assert!(values(&answered) <= values_max || first_rows_alone);
                 let mut left_out = false;
                 for (found, rows) in found.iter().zip(&kept(&rows, |time| time == instants[0])) {
                     let count = found.times_ns.len();
@@ -205,6 +231,15 @@ mod tests {
         assert_eq!(times(&rows), [&[5][..], &[5][..]]);
         // Nothing comes after, and nothing was left out.
         assert_eq!(truncate(&mut rows, bounds), None);
+        assert_eq!(times(&rows), [&[5][..], &[5][..]]);
+    }
+
+    #[test]
+    fn n4_a_second_row_of_an_instant_must_leave_room_for_the_first_rows_of_others() {
+        let mut rows =
+            [entity(&[(5, vec![0, 1, 2]), (5, vec![0, 1, 2])]), entity(&[(5, vec![0, 1])])];
+        let bounds = AnswerBounds { points_max: 100, values_max: 10 };
+        assert_eq!(truncate(&mut rows, bounds), Some(6));
         assert_eq!(times(&rows), [&[5][..], &[5][..]]);
     }
 
