@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 BODY_RECORDS = 1_000
 FIELDS = ("azimuth_deg", "elevation_deg", "slant_range_km", "snr_db", "utilization")
@@ -90,6 +90,28 @@ def wide_bodies(entities: int, start: datetime = START) -> Iterator[bytes]:
     """One record of each of many entities, `BODY_RECORDS` to a body."""
     for first in range(0, entities, BODY_RECORDS):
         yield Walk(min(BODY_RECORDS, entities - first), first=first).body(start)
+
+
+def with_entities_shuffled(bodies: Iterable[bytes], seed: int = 42) -> Iterator[bytes]:
+    """The same bodies, the records of each in another order."""
+    dice = random.Random(seed)
+    for body in bodies:
+        records = body[2:-2].split(b"},{")
+        dice.shuffle(records)
+        yield b"[{" + b"},{".join(records) + b"}]"
+
+
+def with_fields_shuffled(bodies: Iterable[bytes], seed: int = 42) -> Iterator[bytes]:
+    """The same bodies, the fields of each record in an order of their own."""
+    dice = random.Random(seed)
+    for body in bodies:
+        records = []
+        for record in body[2:-3].split(b"}},{"):
+            head, start, fields = record.partition(b'"fields":{')
+            shuffled = fields.split(b",")
+            dice.shuffle(shuffled)
+            records.append(head + start + b",".join(shuffled))
+        yield b"[{" + b"}},{".join(records) + b"}}]"
 
 
 def conflicting_body() -> bytes:
