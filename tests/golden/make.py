@@ -10,10 +10,14 @@ import json
 import random
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fleetcast.engine import Engine, encode_records, format_time
 from tests.engine.model import SECOND_NS, Model
 from tests.engine.strategies import BASE_NS, NOW_NS
+
+if TYPE_CHECKING:
+    from fleetcast.engine import Plane
 
 HERE = Path(__file__).parent
 TENANT = "golden"
@@ -90,40 +94,55 @@ def walk() -> list[dict]:
     return records
 
 
-def make(name: str) -> None:
+def fill(plane: Plane) -> Model:
     """Segments that were merged, segments that were not, something in the log, two deletes."""
-    folder = HERE / name
-    folder.mkdir()
-    engine, model = Engine(folder, MASTER_KEY), Model(TENANT)
-    engine.create_plane("plane")
-    plane = engine.plane("plane", TENANT)
+    model = Model(TENANT)
     for number in range(8):
-        records = walk() if number in {2, 7} else batch(number)
-        body = encode_records(
-            {
-                **{key: value for key, value in record.items() if key != "time_ns"},
-                "time": format_time(record["time_ns"]),
-            }
-            for record in records
-        )
-        plane.write_json(body, now_ns=NOW_NS)
-        model.write(records, NOW_NS)
+        write(plane, model, walk() if number in {2, 7} else batch(number))
         if number in {1, 3, 4, 5, 6}:
             plane.compact(whole=True, now_ns=NOW_NS)
-    written = len(model.records)
     for delete in DELETES:
         assert plane.delete(**delete).rows == model.delete(**delete)
-    engine.close()
-    (folder / "plane" / "plane.mdb-lock").unlink()
-    for lock in ("compaction.lock", "segments.lock"):
-        (folder / "plane" / lock).unlink(missing_ok=True)
+    return model
+
+
+def write(plane: Plane, model: Model, records: list[dict]) -> None:
+    body = encode_records(
+        {
+            **{key: value for key, value in record.items() if key != "time_ns"},
+            "time": format_time(record["time_ns"]),
+        }
+        for record in records
+    )
+    plane.write_json(body, now_ns=NOW_NS)
+    model.write(records, NOW_NS)
+
+
+def write_answers(model: Model, stored_rows: int, folder: Path) -> None:
+    """Keeps what a store must answer, `stored_rows` of which hidden ones are among."""
     answers = {
         "rows": len(model.records),
-        "hidden_rows": written - len(model.records),
+        "hidden_rows": stored_rows - len(model.records),
         "latest": [model.latest(**query) for query in LATEST],
         "series": [model.series(**query) for query in SERIES],
     }
     (folder / "answers.json").write_text(json.dumps(answers) + "\n")
+
+
+def make(name: str) -> None:
+    """A store of its own."""
+    folder = HERE / name
+    folder.mkdir()
+    engine = Engine(folder, MASTER_KEY)
+    engine.create_plane("plane")
+    plane = engine.plane("plane", TENANT)
+    model = fill(plane)
+    written = plane.stats().rows
+    engine.close()
+    (folder / "plane" / "plane.mdb-lock").unlink()
+    for lock in ("compaction.lock", "segments.lock"):
+        (folder / "plane" / lock).unlink(missing_ok=True)
+    write_answers(model, written, folder)
 
 
 if __name__ == "__main__":

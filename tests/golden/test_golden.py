@@ -29,8 +29,8 @@ def store(request, tmp_path: Path) -> tuple[Engine, dict]:
     engine.close()
 
 
-def assert_answers(engine: Engine, expected: dict) -> None:
-    plane = engine.plane("plane", TENANT)
+def assert_answers(engine: Engine, expected: dict, account_id: str = "plane") -> None:
+    plane = engine.plane(account_id, TENANT)
     for query, answer in zip(LATEST, expected["latest"], strict=True):
         assert same(json.loads(plane.latest_json(**query, now_ns=NOW_NS)), answer, exact=True)
     for query, answer in zip(SERIES, expected["series"], strict=True):
