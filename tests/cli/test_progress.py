@@ -46,7 +46,7 @@ def on_terminal(*arguments):
 
 
 @pytest.mark.usefixtures("filled")
-def test_a_terminal_shows_a_bar(capsys):
+def test_a_terminal_shows_a_bar(capsys, tmp_path):
     out, shown = on_terminal("compact", "--json")
     assert [row["busy"] for row in json.loads(out)["tenants"]] == [False, False]
     assert "compacting" in shown
@@ -55,8 +55,14 @@ def test_a_terminal_shows_a_bar(capsys):
     assert [row["rows"] for row in json.loads(out)["tenants"]] == [1440, 0]
     assert "verifying" in shown
     assert "100%" in shown
+    folder = str(tmp_path / "backup")
+    assert "saving" in on_terminal("backup", folder)[1]
+    out, shown = on_terminal("verify", "--backup", folder, "--json")
+    assert [row["rows"] for row in json.loads(out)["tenants"]] == [1440, 0]
+    assert "verifying" in shown
+    assert "100%" in shown
     capsys.readouterr()
-    assert run(["verify"]) == run(["compact"]) == 0
+    assert run(["verify"]) == run(["compact"]) == run(["verify", "--backup", folder]) == 0
     assert capsys.readouterr().err == ""
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import TYPE_CHECKING
 
 from fleetcast.backup.checking import check
 from fleetcast.backup.listing import Listing
 from fleetcast.cli.common import Run, table
+from fleetcast.cli.progress import progress, reads
 from fleetcast.errors import OperatorError
 from fleetcast.security.master_key import load_master_key, read_master_key
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _COUNTS = ("rows", "values")
+_READS = 3  # of each byte, where it is opened: for its SHA-256, to compare it, to count it
 
 
 def verify_backup(run: Run, folder: Path, names: tuple[str, ...], key_file: Path | None) -> int:
@@ -29,19 +32,30 @@ def verify_backup(run: Run, folder: Path, names: tuple[str, ...], key_file: Path
     cells: list[list[object]] = []
     damaged: list[str] = []
     master_key = _master_key(run, key_file)
-    for checked in check(folder, listing, master_key, chosen):
-        name = checked.tenant.record.name if checked.tenant else "backup"
-        damaged += [f"{name}: {damage}" for damage in checked.damages]
-        if checked.tenant is not None:
-            counts = {key: getattr(checked.found, key, None) for key in _COUNTS}
-            rows.append({"tenant": name, **counts, "damages": checked.damages})
-            cells.append([name, *counts.values(), len(checked.damages)])
+    checks = check(folder, listing, master_key, chosen)
+    sizes = _sizes(listing, chosen, 1 if master_key is None else _READS)
+    with progress("verifying", sum(sizes)) as bar:
+        for size in sizes:
+            checked = bar.step(partial(next, checks), size, reads())
+            name = checked.tenant.record.name if checked.tenant else "backup"
+            damaged += [f"{name}: {damage}" for damage in checked.damages]
+            if checked.tenant is not None:
+                counts = {key: getattr(checked.found, key, None) for key in _COUNTS}
+                rows.append({"tenant": name, **counts, "damages": checked.damages})
+                cells.append([name, *counts.values(), len(checked.damages)])
     text = [table(("tenant", *_COUNTS, "damages"), cells), *damaged]
     if master_key is None:
         text.append("Hashes alone were compared: --master-key FILE opens what the backup holds.")
     document = {"ok": not damaged, "opened": master_key is not None, "tenants": rows}
     run.answer({**document, "damages": damaged}, "\n".join(text))
     return 1 if damaged else 0
+
+
+def _sizes(listing: Listing, names: set[str], reads_each: int) -> list[int]:
+    """Bytes that each step of the check reads: the installation's, then each chosen tenant's."""
+    own = sum(file.length for file in listing.installation.values())
+    tenants = (saved for saved in listing.tenants if not names or saved.record.name in names)
+    return [own, *(reads_each * saved.plane.length for saved in tenants)]
 
 
 def _master_key(run: Run, key_file: Path | None) -> bytes | None:
