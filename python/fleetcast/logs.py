@@ -43,7 +43,7 @@ def configure_logs(process: str) -> None:
         cache_logger_on_first_use=True,
     )
     # No context variable: those end with their thread.
-    global _process  # noqa: PLW0603
+    global _process  # noqa: PLW0603 - set once, by the process itself
     _process = process
 
 

@@ -37,7 +37,8 @@ def audited(data) -> list[dict]:
     return [line for line in lines if line["event"] == "rows deleted"]
 
 
-def test_a_dry_run_says_what_the_delete_then_does(call, data, stored) -> None:  # noqa: ARG001
+@pytest.mark.usefixtures("stored")
+def test_a_dry_run_says_what_the_delete_then_does(call, data) -> None:
     narrowed = ("--entity", "a", "--entity", "ghost", "--measurement", "link")
     dry = call("delete", *RANGE, *narrowed, "--dry-run")
     assert dry == {
@@ -70,7 +71,8 @@ def test_a_dry_run_says_what_the_delete_then_does(call, data, stored) -> None:  
     assert call("verify")["tenants"][0]["damages"] == []
 
 
-def test_a_delete_is_asked_for_twice_and_in_full(call, fail, stored) -> None:  # noqa: ARG001
+@pytest.mark.usefixtures("stored")
+def test_a_delete_is_asked_for_twice_and_in_full(call, fail) -> None:
     (line,) = fail("delete", *RANGE)
     assert "--dry-run" in line
     assert "--yes" in line

@@ -87,7 +87,7 @@ def test_a_bar_follows_the_work_and_ends_full():
 
 def test_work_that_fails_fails_as_without_a_bar():
     def work():
-        raise ValueError("as it is")  # noqa: TRY003
+        raise ValueError("as it is")
 
     for advance in (None, lambda _size: None):
         with pytest.raises(ValueError, match="as it is"):

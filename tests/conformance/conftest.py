@@ -30,7 +30,7 @@ def disk(tmp_path_factory):
         mounted = False
     yield folder, mounted
     if mounted:
-        subprocess.run(["umount", str(folder)], check=True)  # noqa: S607
+        subprocess.run(["umount", str(folder)], check=True)
 
 
 @pytest.fixture(scope="session")

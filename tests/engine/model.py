@@ -262,21 +262,28 @@ def _cut(rows: dict[str, list], points_max: int, values_max: int) -> int | None:
         if fits(kept):
             rows.update(kept)
             return cut
-    left_out = False
-    for entity_id, entity in rows.items():
-        instant = [row for row in entity if row[0] == times[0]]
-        count = 0
-        while count < min(len(instant), points_max) and (
-            count == 0 or _values(instant[: count + 1]) <= values_max
-        ):
-            count += 1
-        points_max -= count
-        values_max -= _values(instant[:count])
-        rows[entity_id] = instant[:count]
-        left_out = left_out or count < len(instant)
+    left_out = _cut_to_instant(rows, times[0], points_max, values_max)
     if left_out:
         return times[0] + 1
     return times[1] if len(times) > 1 else None
+
+
+def _cut_to_instant(rows: dict[str, list], time_ns: int, points_max: int, values_max: int) -> bool:
+    """Leaves first rows of that time, then further ones that fit; true where some do not."""
+    instant = {name: [row for row in entity if row[0] == time_ns] for name, entity in rows.items()}
+    for name, found in instant.items():
+        rows[name] = found[: min(1, points_max)]
+        points_max -= len(rows[name])
+        values_max -= _values(rows[name])
+    for name, found in instant.items():
+        for count in range(len(rows[name]), len(found)):
+            more = _values(found[: count + 1]) - _values(found[:count])
+            if points_max == 0 or more > values_max:
+                break
+            rows[name] = found[: count + 1]
+            points_max -= 1
+            values_max -= more
+    return any(len(rows[name]) < len(found) for name, found in instant.items())
 
 
 def _entity(entity_id: str, rows: list[tuple[int, dict]]) -> dict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import multiprocessing
 from typing import TYPE_CHECKING
@@ -254,8 +255,6 @@ def test_retention_goes_on_beside_deletes() -> None:
 
 def test_a_delete_waits_for_no_compaction_of_another(tmp_path: Path) -> None:
     """`None` while another process compacts; here the lock is held as one does."""
-    import fcntl  # noqa: PLC0415 - of this test alone
-
     engine = Engine(tmp_path, MASTER_KEY)
     engine.create_plane("a")
     write(engine.plane("a", TENANT), [row(0)])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -47,9 +47,9 @@ def accounts(engine, count):
 def opened():
     """Accounts of whose folders this process holds a descriptor."""
     found = set()
-    for descriptor in os.listdir("/proc/self/fd"):  # noqa: PTH208
+    for descriptor in Path("/proc/self/fd").iterdir():
         try:
-            path = os.readlink(f"/proc/self/fd/{descriptor}")  # noqa: PTH115
+            path = str(descriptor.readlink())
         except FileNotFoundError:
             continue
         if "/planes/" in path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -15,8 +16,6 @@ from .model import SECOND_NS
 from .strategies import BASE_NS, NOW_NS
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from fleetcast.engine import Stats
 
 DAY_NS = 86_400 * SECOND_NS
@@ -40,7 +39,7 @@ def newest(plane: Plane, *, now_ns: int = NOW_NS, as_of_ns: int | None = None) -
 
 
 def resident_bytes() -> int:
-    with open("/proc/self/statm") as file:  # noqa: PTH123
+    with Path("/proc/self/statm").open() as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 

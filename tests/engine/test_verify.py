@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from typing import TYPE_CHECKING
 
@@ -110,6 +109,6 @@ def test_another_key_or_no_store_at_all(copy, tmp_path) -> None:
     assert Plane.verify(str(copy), bytes(32)).damages
     with pytest.raises(StoreMissing):
         verify(tmp_path / "nothing")
-    os.unlink(copy / "key")  # noqa: PTH108
+    (copy / "key").unlink()
     with pytest.raises(StoreMissing):
         verify(copy)

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import time
+from pathlib import Path
 
 import grpc
 import pytest
@@ -104,7 +105,7 @@ def test_several_processes_share_the_port(own):  # L23
 def grpc_processes(service):
     found = []
     for pid in service.processes():
-        with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123
+        with Path(f"/proc/{pid}/cmdline").open("rb") as file:
             if b"fleetcast.supervisor.grpc_child" in file.read():
                 found.append(pid)
     return found

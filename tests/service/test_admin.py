@@ -7,6 +7,7 @@ import os
 import re
 import signal
 
+import lmdb
 import pytest
 
 from tests.conformance.api import raw
@@ -212,8 +213,6 @@ def test_requests_are_durable_within_a_second_of_a_kill(tmp_path):  # J6
 
 
 def stored_requests(data):
-    import lmdb  # noqa: PLC0415
-
     with lmdb.open(str(data / "control"), readonly=True, max_dbs=3, create=False) as environment:
         usage = environment.open_db(b"usage", create=False)
         with environment.begin(db=usage) as transaction:

@@ -5,6 +5,7 @@ import os
 import select
 import subprocess
 import sys
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -47,7 +48,7 @@ class Service:
         """Processes below the supervisor, parents first."""
         pid = pid or self.process.pid
         try:
-            with open(f"/proc/{pid}/task/{pid}/children") as file:  # noqa: PTH123
+            with Path(f"/proc/{pid}/task/{pid}/children").open() as file:
                 found = [int(text) for text in file.read().split()]
         except OSError:  # it has ended meanwhile
             return []

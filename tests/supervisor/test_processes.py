@@ -151,7 +151,7 @@ def test_logs_are_json_and_hold_no_secret(serve, data, wait_for_end):
 def test_only_a_crash_makes_the_next_start_wait_for_its_ports(tmp_path):
     lock = tmp_path / "lock"
     with pytest.raises(OperatorError), exclusive(lock):
-        raise OperatorError("a port that is taken")  # noqa: TRY003
+        raise OperatorError("a port that is taken")
     with exclusive(lock) as held:
         assert not held.crashed
     with pytest.raises(OSError), exclusive(lock):  # noqa: PT011

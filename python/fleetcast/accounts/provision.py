@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
@@ -111,7 +110,7 @@ class Provisioner:
         write_private(draft, f"{issued.text}\n".encode())
         try:
             self._keys.add(issued)
-            os.replace(draft, file)  # noqa: PTH105  atomic, and says so
+            draft.replace(file)
             sync_folder(file.parent)
         finally:
             draft.unlink(missing_ok=True)

@@ -60,7 +60,7 @@ def with_run(function: Callable[..., R]) -> Callable[..., R]:
     )
     @click.option("--json", "as_json", is_flag=True, help="Answer with one JSON document.")
     @functools.wraps(function)
-    def command(*args: Any, data: Path, as_json: bool, **options: Any) -> R:  # noqa: ANN401
+    def command(*args: Any, data: Path, as_json: bool, **options: Any) -> R:
         return function(Run(DataDirectory(data.absolute()), as_json), *args, **options)
 
     return command
@@ -73,7 +73,7 @@ class Duration(click.ParamType[int]):
 
     def convert(
         self,
-        value: Any,  # noqa: ANN401  click's
+        value: Any,
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> int:
@@ -93,7 +93,7 @@ class Instant(click.ParamType[int]):
 
     def convert(
         self,
-        value: Any,  # noqa: ANN401  click's
+        value: Any,
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> int:

@@ -41,7 +41,7 @@ def export(
     The rows are those of one instant, whatever is written meanwhile. FILE appears when it is whole.
     JSON lines and CSV are compressed where it ends in .gz or .zst. `import` takes it back.
     """
-    from fleetcast.transfer.exporting import written  # noqa: PLC0415  loads polars
+    from fleetcast.transfer.exporting import written
 
     if start >= end:
         message = "--start must be before --end"
@@ -81,7 +81,7 @@ def _write(
     target: BinaryIO,
     advance: Callable[[int], None],
 ) -> None:
-    from fleetcast.transfer import exporting  # noqa: PLC0415  loads polars
+    from fleetcast.transfer import exporting
 
     measurements, entities = chosen
 

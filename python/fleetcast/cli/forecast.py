@@ -60,9 +60,9 @@ def backtest_(
 ) -> None:
     """Answer at every origin as the service would have, from rows before it."""
     # Imported here: at the top of the file they would slow down all commands.
-    from fleetcast.forecast.backtest import backtest, origins  # noqa: PLC0415
-    from fleetcast.forecast.history import read_history  # noqa: PLC0415
-    from fleetcast.forecast.model import Forecaster  # noqa: PLC0415
+    from fleetcast.forecast.backtest import backtest, origins
+    from fleetcast.forecast.history import read_history
+    from fleetcast.forecast.model import Forecaster
 
     family = FAMILIES[name]
     if not output.parent.is_dir():  # now, not after all the work
@@ -73,8 +73,8 @@ def backtest_(
     entities = read_history(source, family)
     tracks = None
     if elements is not None:
-        from fleetcast.forecast.geometry import read_elements  # noqa: PLC0415
-        from fleetcast.forecast.tracks import Tracks  # noqa: PLC0415
+        from fleetcast.forecast.geometry import read_elements
+        from fleetcast.forecast.tracks import Tracks
 
         tracks = Tracks(read_elements(elements)).of
     with click.progressbar(
@@ -118,8 +118,8 @@ def backtest_(
 def train(name: str, data: Path, output: Path, seed: int, as_json: bool) -> None:
     """Train a model. The same data and seed give the same file."""
     try:
-        from fleetcast.forecast.training.card import card  # noqa: PLC0415  an extra
-        from fleetcast.forecast.training.learn import learned  # noqa: PLC0415
+        from fleetcast.forecast.training.card import card
+        from fleetcast.forecast.training.learn import learned
     except ImportError as error:
         message = f"training needs {error.name}: install fleetcast[train]"
         raise OperatorError(message) from error

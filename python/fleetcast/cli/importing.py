@@ -36,7 +36,7 @@ class Pair(click.ParamType[tuple[str, str]]):
 
     def convert(
         self,
-        value: Any,  # noqa: ANN401  click's
+        value: Any,
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> tuple[str, str]:
@@ -89,14 +89,14 @@ class Pair(click.ParamType[tuple[str, str]]):
     help="File that lets the same command go on after it was stopped, no record stored twice.",
 )
 @with_run
-def import_(run: Run, files: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401  click's
+def import_(run: Run, files: tuple[str, ...], **options: Any) -> int:
     """Load FILES, beside a running server if you like; - is standard input.
 
     Names may end in .gz or .zst. Of CSV and Parquet the columns `measurement`, `entity_id` and
     `entity_type` are what their names say, and all that are not named by an option are fields.
     """
-    from fleetcast.transfer.importing import Import  # noqa: PLC0415  loads polars
-    from fleetcast.transfer.resume import Resume  # noqa: PLC0415
+    from fleetcast.transfer.importing import Import
+    from fleetcast.transfer.resume import Resume
 
     columns = _columns(options)
     if options["check"] and options["resume"]:
@@ -128,7 +128,7 @@ def import_(run: Run, files: tuple[str, ...], **options: Any) -> int:  # noqa: A
 
 def _request(files: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
     """Files and options, as they must be when an import goes on. Raises `OSError`."""
-    from fleetcast.transfer.opening import size_of  # noqa: PLC0415
+    from fleetcast.transfer.opening import size_of
 
     names = ["tenant", "form", "measurement", "tags", "tag_columns", "renames"]
     names += ["time_column", "time_unit", "entity_column"]
@@ -139,7 +139,7 @@ def _request(files: tuple[str, ...], options: dict[str, Any]) -> dict[str, Any]:
 
 def _columns(options: dict[str, Any]) -> ColumnOptions:
     """Options of columns. Raises `OperatorError` where the format has none."""
-    from fleetcast.transfer.mapping import ColumnOptions  # noqa: PLC0415  as above
+    from fleetcast.transfer.mapping import ColumnOptions
 
     form, unit = options["form"], options["time_unit"]
     columns = ColumnOptions(
@@ -162,8 +162,8 @@ def _reader(
     options: dict[str, Any], columns: ColumnOptions, plane: Plane
 ) -> Callable[[str, Callable[[int], object]], Reader]:
     """Makes the reader of a file."""
-    from fleetcast.transfer.readers import JsonReader, ProtocolReader  # noqa: PLC0415  as above
-    from fleetcast.transfer.table_readers import CsvReader, ParquetReader  # noqa: PLC0415
+    from fleetcast.transfer.readers import JsonReader, ProtocolReader
+    from fleetcast.transfer.table_readers import CsvReader, ParquetReader
 
     def known(measurement: str | None) -> dict[str, Kind]:
         found = plane.describe(measurement)["measurements"].values()

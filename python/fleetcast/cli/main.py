@@ -97,8 +97,8 @@ def run(arguments: Sequence[str]) -> int:
 def _problems(error: Exception) -> Iterator[str]:
     """Lines on what an operator can mend, as it says itself; all else is a fault of ours."""
     # Not at the top of the file: they load the engine, which help and versions do without.
-    from fleetcast.accounts import ControlStoreUnavailable  # noqa: PLC0415
-    from fleetcast.errors import OperatorError, SettingsError, StoreError  # noqa: PLC0415
+    from fleetcast.accounts import ControlStoreUnavailable
+    from fleetcast.errors import OperatorError, SettingsError, StoreError
 
     if isinstance(error, SettingsError):
         yield from error.problems

@@ -86,7 +86,7 @@ def rollback(run: Run, family: str) -> None:
 
 @contextmanager
 def _releases(run: Run) -> Iterator[Releases]:
-    from fleetcast.forecast.serving.releases import Releases  # noqa: PLC0415 - takes a second to load
+    from fleetcast.forecast.serving.releases import Releases
 
     with run.opened():  # a data directory, with the right master key
         provide_models(run.data.forecast)

@@ -34,7 +34,7 @@ def serve(
 ) -> None:
     """Run the service until SIGTERM or Ctrl-C."""
     # Imported here: at the top of the file it would slow down the list of commands.
-    from fleetcast.supervisor.supervisor import serve as run_service  # noqa: PLC0415
+    from fleetcast.supervisor.supervisor import serve as run_service
 
     given = {
         "http.address": ("--http", http),

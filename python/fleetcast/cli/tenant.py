@@ -24,10 +24,10 @@ class Retention(Duration):
 
     def convert(
         self,
-        value: Any,  # noqa: ANN401  click's
+        value: Any,
         param: click.Parameter | None,
         ctx: click.Context | None,
-    ) -> Any:  # noqa: ANN401  an int, or the word
+    ) -> Any:
         """Called by click."""
         return value if value == _OFF else super().convert(value, param, ctx)
 

@@ -35,7 +35,7 @@ def verify(run: Run, names: tuple[str, ...], backup: Path | None, master_key: Pa
     opened and counted.
     """
     if backup is not None:
-        from fleetcast.cli.verify_backup import verify_backup  # noqa: PLC0415 - loads more
+        from fleetcast.cli.verify_backup import verify_backup
 
         return verify_backup(run, backup.absolute(), names, master_key)
     rows: list[dict[str, object]] = []

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class ApiError(Exception):
     """An answer that is not a success: its status, its body, and when to come back if it says."""
 
-    def __init__(self, status: int, body: Any, retry_after_seconds: int | None) -> None:  # noqa: ANN401
+    def __init__(self, status: int, body: object, retry_after_seconds: int | None) -> None:
         super().__init__(f"{status} {json.dumps(body)[:500]}")
         self.status = status
         self.body = body

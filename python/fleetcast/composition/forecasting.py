@@ -49,8 +49,8 @@ class Forecasting:
     def _predictions(self) -> Predictions:
         with self._lock:
             if self._loaded is None:
-                from fleetcast.forecast.serving.predictions import Predictions  # noqa: PLC0415
-                from fleetcast.forecast.serving.releases import Releases  # noqa: PLC0415
+                from fleetcast.forecast.serving.predictions import Predictions  # noqa: PLC0415 - slow to load
+                from fleetcast.forecast.serving.releases import Releases  # noqa: PLC0415 - slow to load
 
                 releases = Releases(self._store)
                 self._loaded = Predictions(self._store, releases, self._settings, self._counters)

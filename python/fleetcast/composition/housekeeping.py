@@ -71,7 +71,7 @@ class Housekeeping:
         if not self._store.has_due(now_ns):
             return
         if self._scoring is None:
-            from fleetcast.forecast.serving.scoring import Scoring  # noqa: PLC0415
+            from fleetcast.forecast.serving.scoring import Scoring  # noqa: PLC0415 - slow to load
 
             self._scoring = Scoring(self._store, self._plane_of, self._counters)
         with self._accounts.read() as tables:

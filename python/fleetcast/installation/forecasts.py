@@ -35,7 +35,7 @@ def provide_models(directory: Path) -> None:
     try:
         missing = [family for family in FAMILIES if store.lacks_release(family)]
         if missing:
-            from fleetcast.forecast.serving.releases import Releases  # noqa: PLC0415
+            from fleetcast.forecast.serving.releases import Releases  # noqa: PLC0415 - slow to load
 
             for family in missing:
                 Releases(store).promote(family)

@@ -29,7 +29,7 @@ _LOST_LOCK_DB = (-10.0, 0.0)
 
 def sampled_fleet(folder: Path, now: datetime) -> Iterator[Record]:
     """The records, link by link. Raises `OperatorError` where a file is missing or other."""
-    import polars as pl  # noqa: PLC0415  slow to load, and no other command needs it
+    import polars as pl
 
     newest = now.replace(second=0, microsecond=0)
     try:
@@ -70,7 +70,7 @@ def _links(rows: pl.DataFrame, newest: datetime) -> Iterator[Record]:
 
 
 def _microwave(folder: Path, newest: datetime) -> Iterator[Record]:
-    import polars as pl  # noqa: PLC0415  see above
+    import polars as pl
 
     received = pl.read_parquet(folder / "links/microwave_rsl_decidbm_1min.parquet")
     sent = pl.read_parquet(folder / "links/microwave_tsl_decidbm_1min.parquet")

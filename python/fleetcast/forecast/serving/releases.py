@@ -13,6 +13,7 @@ import tempfile
 import uuid
 from dataclasses import replace
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleetcast.errors import OperatorError
@@ -25,8 +26,6 @@ from fleetcast.forecast.serving.rollouts import NO_ROLLOUT, Release, Role, Rollo
 from fleetcast.forecast.serving.tables import rollout_key
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from fleetcast.forecast.families import Family
     from fleetcast.forecast.serving.store import PredictionStore
     from fleetcast.forecast.serving.tables import Records
@@ -149,7 +148,7 @@ class Releases:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.rename(file.name, path)  # noqa: PTH104 - the name that tempfile gave
+        Path(file.name).rename(path)
 
     def _path(self, sha256: str) -> Path:
         return self._store.models / f"{sha256}.onnx"
