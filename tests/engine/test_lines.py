@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from fleetcast.engine import Plane
 from fleetcast.errors import Refused
 
+from .formats import assert_alike
 from .lines import to_lines
 from .model import SECOND_NS
 from .strategies import BASE_NS, NOW_NS, batches, latest_queries, series_queries
 from .test_properties import TENANT, to_body
-from .test_transports import outcome
 
 
 @given(
@@ -25,18 +25,11 @@ from .test_transports import outcome
     series=st.lists(series_queries(), min_size=1, max_size=3),
 )
 def test_every_read_is_byte_for_byte_that_of_json(written, mixed, latest, series) -> None:
-    """One plane takes JSON, one lines, one either: nobody can tell them apart by reading."""
-    planes = [Plane.in_memory(TENANT) for _ in range(3)]
-    for records, either in zip(written, mixed, strict=False):
-        body, lines = to_body(records), to_lines(records)
-        expected = outcome(planes[0].write_json, body)
-        assert outcome(planes[1].write_lines, lines) == expected
-        third = planes[2].write_json if either else planes[2].write_lines
-        assert outcome(third, body if either else lines) == expected
-    for query in latest:
-        assert len({plane.latest_json(**query) for plane in planes}) == 1
-    for query in series:
-        assert len({plane.series_json(**query, now_ns=NOW_NS) for plane in planes}) == 1
+    both = [
+        (records, to_lines(records), is_json)
+        for records, is_json in zip(written, mixed, strict=False)
+    ]
+    assert_alike("write_lines", both, latest, series)
 
 
 texts = st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]), max_size=6)

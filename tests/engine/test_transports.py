@@ -11,7 +11,8 @@ from fleetcast.engine import Plane
 from fleetcast.errors import Refused
 from tests.grpc.messages import SECOND_NS, WriteRequest, encode, record
 
-from .strategies import BASE_NS, ENTITIES, NOW_NS, batches, latest_queries, series_queries
+from .formats import assert_alike, outcome
+from .strategies import BASE_NS, ENTITIES, batches, latest_queries, series_queries
 from .test_properties import TENANT, to_body
 
 
@@ -24,14 +25,6 @@ def to_message(records: list[dict]) -> bytes:
     )
 
 
-def outcome(write, body: bytes) -> tuple:
-    try:
-        result = write(body, now_ns=NOW_NS)
-    except Refused as refused:
-        return refused.args
-    return result.accepted_count, result.rejected_indices, result.clamped_count
-
-
 @given(
     written=st.lists(batches, max_size=5),
     mixed=st.lists(st.booleans(), min_size=5, max_size=5),
@@ -40,20 +33,12 @@ def outcome(write, body: bytes) -> tuple:
     entity=st.sampled_from(ENTITIES),
 )
 def test_every_read_is_byte_for_byte_the_same(written, mixed, latest, series, entity) -> None:
-    """One plane takes JSON, one protobuf, one either: nobody can tell them apart by reading."""
-    planes = [Plane.in_memory(TENANT) for _ in range(3)]
-    for records, either in zip(written, mixed, strict=False):
+    both = []
+    for records, is_json in zip(written, mixed, strict=False):
         for each in records:
             each["tags"]["entity_id"] = each["tags"].get("entity_id") or entity  # gRPC needs one
-        body, message = to_body(records), to_message(records)
-        expected = outcome(planes[0].write_json, body)
-        assert outcome(planes[1].write_protobuf, message) == expected
-        third = planes[2].write_json if either else planes[2].write_protobuf
-        assert outcome(third, body if either else message) == expected
-    for query in latest:
-        assert len({plane.latest_json(**query) for plane in planes}) == 1
-    for query in series:
-        assert len({plane.series_json(**query, now_ns=NOW_NS) for plane in planes}) == 1
+        both.append((records, to_message(records), is_json))
+    assert_alike("write_protobuf", both, latest, series)
 
 
 FAULTY = {
