@@ -20,6 +20,7 @@ import orjson
 
 from benches.goals.backup import backup_lines
 from benches.goals.clients import encoder_lines, line_lines
+from benches.goals.columns import column_lines
 from benches.goals.effort import FULL, QUICK, Effort
 from benches.goals.engine import acknowledgement_lines, cpu_lines, size_lines
 from benches.goals.grpc import decoder_lines, grpc_lines
@@ -35,7 +36,7 @@ from benches.harness.servers import http_driven, running_body_only, running_serv
 from benches.inputs import fleet
 
 PARTS = (
-    "cpu,ack,size,store,backup,decoder,lines,encoders,transfer,"
+    "cpu,ack,size,store,backup,decoder,lines,encoders,columns,transfer,"
     "http,grpc,topology,series,mixed,month"
 )
 
@@ -91,6 +92,8 @@ def format_lines(effort: Effort, parts: set[str]) -> list[Line]:
         lines += line_lines(effort)
     if "encoders" in parts:
         lines += encoder_lines(effort)
+    if "columns" in parts:
+        lines += column_lines(effort)
     if "transfer" in parts:
         lines += transfer_lines(effort)
     return lines

@@ -1,19 +1,19 @@
 //! Pieces of a stream, each a batch of its own.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
 
 use fleetcast_core::model::error::Result;
 use fleetcast_core::model::fault::FaultCode;
 use fleetcast_core::model::time::parse_ns;
-use fleetcast_core::wire::columnar::{InputField, InputRows, InputTags, InputValues};
+use fleetcast_core::wire::columnar::{InputField, InputRows, InputValues};
 
 use super::field::{Field, invalid};
+use super::keys::Keys;
 use super::mapping::Mapping;
-use super::plan::{Measurement, Plan, Tags};
-use super::texts::{offsets, texts};
+use super::plan::Plan;
+use super::texts::Texts;
 use super::view::{OwnedArray, View};
 use crate::interface::{ArrowArrayStream, ArrowSchema};
 
@@ -113,10 +113,7 @@ fn text_bytes(rows: &InputRows<'_>) -> usize {
 impl Plan {
     fn rows<'a>(&'a self, view: &View<'a>, first_row: usize) -> Result<InputRows<'a>> {
         let (times_ns, time_faults) = self.times(&view.child(self.time)?)?;
-        let (measurements, measurement_of) = match &self.measurement {
-            Measurement::Name(name) => (vec![Some(name.as_str())], Vec::new()),
-            Measurement::Column(column) => measurements(&view.child(*column)?)?,
-        };
+        let Keys { keys, key_of, tags } = self.keys(view)?;
         let mut fields = Vec::with_capacity(self.fields.len());
         for (name, column) in &self.fields {
             let column = view.child(*column)?;
@@ -127,39 +124,26 @@ impl Plan {
             }
             fields.push(InputField { name, present, values: column.field_values()? });
         }
-        Ok(InputRows {
-            row_count: view.rows,
-            first_row,
-            times_ns,
-            time_faults,
-            measurements,
-            measurement_of,
-            tags: self.tags(view)?,
-            fields,
-        })
+        let row_count = view.rows;
+        Ok(InputRows { row_count, first_row, times_ns, time_faults, keys, key_of, tags, fields })
     }
 
     fn times<'a>(&self, view: &View<'a>) -> Result<Times<'a>> {
-        let mut faults = Vec::new();
-        let Some(unit_ns) = self.unit_ns else {
-            let mut times_ns = Vec::with_capacity(view.rows);
-            for (row, text) in texts(view)?.into_iter().enumerate() {
-                let time_ns = text.map(parse_ns);
-                match time_ns {
-                    None => faults.push((row, FaultCode::DatetimeType)),
-                    Some(None) => faults.push((row, FaultCode::DatetimeParsing)),
-                    Some(Some(_)) => {}
-                }
-                times_ns.push(time_ns.flatten().unwrap_or_default());
-            }
-            return Ok((times_ns.into(), faults));
-        };
+        let Some(unit_ns) = self.unit_ns else { return times_of_texts(view) };
         let mut times_ns = view.integers()?;
-        for (row, is_valid) in view.validity()?.into_iter().enumerate() {
-            if !is_valid {
-                faults.push((row, FaultCode::DatetimeType));
-            } else if times_ns[row].checked_mul(unit_ns).is_none() {
-                faults.push((row, FaultCode::DatetimeParsing));
+        let mut faults = Vec::new();
+        let validity = view.validity()?;
+        let is_valid = |row: usize| validity.is_none_or(|validity| validity.is_set(row));
+        // Without an early end, so that it takes wide instructions.
+        let (min, max) = (i64::MIN / unit_ns, i64::MAX / unit_ns);
+        let is_in_range = |time: &i64| (min..=max).contains(time);
+        if validity.is_some() || !times_ns.iter().fold(true, |all, time| all & is_in_range(time)) {
+            for (row, time) in times_ns.iter().enumerate() {
+                if !is_valid(row) {
+                    faults.push((row, FaultCode::DatetimeType));
+                } else if !is_in_range(time) {
+                    faults.push((row, FaultCode::DatetimeParsing));
+                }
             }
         }
         if unit_ns != 1 {
@@ -169,67 +153,22 @@ impl Plan {
         }
         Ok((times_ns, faults))
     }
+}
 
-    fn tags<'a>(&'a self, view: &View<'a>) -> Result<InputTags<'a>> {
-        let (columns, fixed) = match &self.tags {
-            Tags::Map(column) => return maps(&view.child(*column)?),
-            Tags::Columns { columns, fixed } => (columns, fixed),
-        };
-        let mut named = Vec::with_capacity(columns.len());
-        for (key, column) in columns {
-            named.push((key.as_str(), tag_values(&view.child(*column)?)?));
+fn times_of_texts<'a>(view: &View<'a>) -> Result<Times<'a>> {
+    let texts = Texts::new(view)?;
+    let mut faults = Vec::new();
+    let mut times_ns = Vec::with_capacity(view.rows);
+    for row in 0..view.rows {
+        let time_ns = texts.get(row).map(parse_ns);
+        match time_ns {
+            None => faults.push((row, FaultCode::DatetimeType)),
+            Some(None) => faults.push((row, FaultCode::DatetimeParsing)),
+            Some(Some(_)) => {}
         }
-        let fixed = fixed.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-        Ok(InputTags::Columns { columns: named, fixed })
+        times_ns.push(time_ns.flatten().unwrap_or_default());
     }
-}
-
-/// Values of a tag: texts, or integers in their shortest spelling.
-fn tag_values<'a>(view: &View<'a>) -> Result<Vec<Option<Cow<'a, [u8]>>>> {
-    if view.field.is_integer() && view.field.dictionary.is_none() {
-        let numbers = view.integers()?;
-        let values = numbers.iter().zip(view.validity()?);
-        let text = |(number, is_valid): (&i64, bool)| {
-            is_valid.then(|| Cow::Owned(number.to_string().into_bytes()))
-        };
-        return Ok(values.map(text).collect());
-    }
-    Ok(texts(view)?.into_iter().map(|text| text.map(Cow::Borrowed)).collect())
-}
-
-fn maps<'a>(view: &View<'a>) -> Result<InputTags<'a>> {
-    let widen = |offset: i32| usize::try_from(offset).ok();
-    let mut offsets = match view.field.format.as_str() {
-        "+L" => offsets::<i64>(view, |offset| usize::try_from(offset).ok())?,
-        _ => offsets::<i32>(view, widen)?,
-    };
-    let first = offsets[0];
-    let count = offsets[offsets.len() - 1] - first;
-    for offset in &mut offsets {
-        *offset -= first;
-    }
-    let entries = View::new(view.child_array(0)?, &view.field.children[0], first, count)?;
-    let (keys, values) = (texts(&entries.child(0)?)?, texts(&entries.child(1)?)?);
-    Ok(InputTags::Maps { offsets, keys, values })
-}
-
-/// Distinct names of measurements, and the index of that of each row.
-fn measurements<'a>(view: &View<'a>) -> Result<(Vec<Option<&'a str>>, Vec<u32>)> {
-    let mut names = Vec::new();
-    let mut index_of: HashMap<Option<&'a [u8]>, u32> = HashMap::new();
-    let mut measurement_of: Vec<u32> = Vec::with_capacity(view.rows);
-    let texts = texts(view)?;
-    for of_name in texts.chunk_by(|a, b| a == b) {
-        let next = u32::try_from(names.len()).expect("fewer names than rows");
-        let index = *index_of.entry(of_name[0]).or_insert(next);
-        if index == next {
-            let name = of_name[0].map(std::str::from_utf8).transpose();
-            let broken = || format!("column {:?} has text that is not UTF-8", view.field.name);
-            names.push(name.map_err(|_| invalid(broken()))?);
-        }
-        measurement_of.resize(measurement_of.len() + of_name.len(), index);
-    }
-    Ok((names, measurement_of))
+    Ok((times_ns.into(), faults))
 }
 
 fn schema_of(stream: &mut ArrowArrayStream) -> Result<Field> {

@@ -1,109 +1,328 @@
 //! Texts of columns of any layout of texts.
 
-use fleetcast_core::model::error::Result;
+use std::borrow::Cow;
+use std::hash::Hasher;
 
-use super::field::invalid;
-use super::view::View;
+use fleetcast_core::model::error::Result;
+use fleetcast_core::wire::columnar::{GroupBy, Groups};
+
+use super::bits::Bits;
+use super::field::{Field, invalid};
+use super::view::{Number, View};
 
 /// Bytes of a text that lie in its view.
 const INLINE_BYTES: usize = 12;
 
-/// The texts of a column, `None` where a row has none.
-///
-/// # Errors
-/// [`fleetcast_core::model::error::Error::Invalid`] where the column is none of texts.
-pub(super) fn texts<'a>(view: &View<'a>) -> Result<Vec<Option<&'a [u8]>>> {
-    if let Some(field) = &view.field.dictionary {
-        return of_dictionary(view, field);
-    }
-    let mut texts = match view.field.format.as_str() {
-        "u" => by_offsets::<i32>(view, |offset| usize::try_from(offset).ok())?,
-        "U" => by_offsets::<i64>(view, |offset| usize::try_from(offset).ok())?,
-        "vu" => by_views(view)?,
-        "n" => vec![None; view.rows],
-        _ => {
-            let (name, type_name) = (&view.field.name, view.field.type_name());
-            return Err(invalid(format!("column {name:?} is {type_name}, not text")));
-        }
-    };
-    if !view.is_full() {
-        for (text, is_valid) in texts.iter_mut().zip(view.validity()?) {
-            *text = text.filter(|_| is_valid);
-        }
-    }
-    Ok(texts)
+/// Texts of rows, as bytes.
+pub(super) struct Texts<'a> {
+    field: &'a Field,
+    rows: usize,
+    /// Rows that have one; all where it is `None`.
+    validity: Option<Bits<'a>>,
+    layout: Layout<'a>,
 }
 
-fn of_dictionary<'a>(
-    view: &View<'a>,
-    field: &'a super::field::Field,
-) -> Result<Vec<Option<&'a [u8]>>> {
-    if view.array.dictionary.is_null() || !view.field.is_integer() {
-        return Err(invalid(format!("column {:?} has no dictionary", view.field.name)));
-    }
-    // SAFETY: the dictionary of a live array is live as long as it is.
-    let array = unsafe { &*view.array.dictionary };
-    let length = usize::try_from(array.length).unwrap_or(0);
-    let entries = texts(&View::new(array, field, 0, length)?)?;
-    let indices = view.integers()?;
-    let text_at = |(index, is_valid): (&i64, bool)| {
-        if !is_valid {
-            return Ok(None);
-        }
-        let entry = usize::try_from(*index).ok().and_then(|index| entries.get(index));
-        entry.copied().ok_or_else(|| invalid(format!("column {:?} is broken", view.field.name)))
-    };
-    indices.iter().zip(view.validity()?).map(text_at).collect()
+enum Layout<'a> {
+    /// Column without any value.
+    Null,
+    Offsets(ByOffsets<'a>),
+    Views(ByViews<'a>),
+    Dictionary(ByDictionary<'a>),
 }
 
-/// Offsets of `rows` items and their end.
-pub(super) fn offsets<T: Copy>(
-    view: &View<'_>,
-    widen: impl Fn(T) -> Option<usize>,
-) -> Result<Vec<usize>> {
+impl<'a> Texts<'a> {
+    /// The texts of a column, once it is sure that all of them are there.
+    ///
+    /// # Errors
+    /// [`fleetcast_core::model::error::Error::Invalid`] where the column is none of texts, or refers
+    /// to what is not there.
+    pub(super) fn new(view: &View<'a>) -> Result<Self> {
+        let validity = view.validity()?;
+        let layout = if let Some(field) = &view.field.dictionary {
+            Layout::Dictionary(ByDictionary::new(view, field, validity.as_ref())?)
+        } else {
+            match view.field.format.as_str() {
+                "n" => Layout::Null,
+                "u" => Layout::Offsets(ByOffsets::new::<i32>(view)?),
+                "U" => Layout::Offsets(ByOffsets::new::<i64>(view)?),
+                "vu" => Layout::Views(ByViews::new(view, validity.as_ref())?),
+                _ => {
+                    let (name, type_name) = (&view.field.name, view.field.type_name());
+                    return Err(invalid(format!("column {name:?} is {type_name}, not text")));
+                }
+            }
+        };
+        Ok(Self { field: view.field, rows: view.rows, validity, layout })
+    }
+
+    /// The text of a row, if it has one.
+    pub(super) fn get(&self, row: usize) -> Option<&'a [u8]> {
+        if self.validity.is_some_and(|validity| !validity.is_set(row)) {
+            return None;
+        }
+        match &self.layout {
+            Layout::Null => None,
+            Layout::Offsets(texts) => Some(texts.get(row)),
+            Layout::Views(texts) => Some(texts.get(row)),
+            Layout::Dictionary(texts) => texts.get(row),
+        }
+    }
+
+    /// The text of a row as UTF-8, if it has one.
+    pub(super) fn utf8(&self, row: usize) -> Result<Option<&'a str>> {
+        let text = self.get(row).map(std::str::from_utf8);
+        text.transpose().map_err(|_| not_utf8(self.field))
+    }
+
+    /// All texts as UTF-8, empty where there is none.
+    pub(super) fn all_utf8(&self) -> Result<Vec<&'a str>> {
+        match &self.layout {
+            // Text by text only where there is something wrong, perhaps behind one that is missing.
+            Layout::Offsets(texts) if self.validity.is_none() => match texts.all_utf8() {
+                Some(texts) => Ok(texts),
+                None => Err(not_utf8(self.field)),
+            },
+            Layout::Dictionary(texts) => {
+                let entries = texts.entries.all_utf8()?;
+                let text = |row: usize| {
+                    let is_valid = self.validity.is_none_or(|validity| validity.is_set(row));
+                    if is_valid { entries[texts.code(row)] } else { "" }
+                };
+                Ok((0..self.rows).map(text).collect())
+            }
+            _ => (0..self.rows).map(|row| Ok(self.utf8(row)?.unwrap_or_default())).collect(),
+        }
+    }
+
+    /// Splits groups whose rows have different texts.
+    pub(super) fn split(&self, groups: &mut Groups) {
+        match &self.layout {
+            Layout::Null => {}
+            Layout::Offsets(texts) => self.split_by(texts, groups),
+            Layout::Views(texts) => self.split_by(texts, groups),
+            Layout::Dictionary(texts) => self.split_by(&texts.codes, groups),
+        }
+    }
+
+    fn split_by(&self, column: &impl GroupBy, groups: &mut Groups) {
+        match self.validity {
+            None => groups.split(column),
+            Some(validity) => groups.split(&Nullable { validity, column }),
+        }
+    }
+}
+
+fn not_utf8(field: &Field) -> fleetcast_core::model::error::Error {
+    invalid(format!("column {:?} has text that is not UTF-8", field.name))
+}
+
+/// A column whose rows may be missing; those that are, are alike.
+pub(super) struct Nullable<'c, 'a, C> {
+    pub(super) validity: Bits<'a>,
+    pub(super) column: &'c C,
+}
+
+impl<C: GroupBy> GroupBy for Nullable<'_, '_, C> {
+    #[inline]
+    fn is_same(&self, row: usize, other: usize) -> bool {
+        match (self.validity.is_set(row), self.validity.is_set(other)) {
+            (true, true) => self.column.is_same(row, other),
+            (has_text, other_has_text) => has_text == other_has_text,
+        }
+    }
+
+    fn hash(&self, row: usize, hasher: &mut impl Hasher) {
+        if self.validity.is_set(row) {
+            self.column.hash(row, hasher);
+        }
+    }
+}
+
+/// Integers, such as the places of texts in a dictionary.
+#[derive(Clone)]
+pub(super) struct Integers<'a>(pub(super) Cow<'a, [i64]>);
+
+impl GroupBy for Integers<'_> {
+    #[inline]
+    fn is_same(&self, row: usize, other: usize) -> bool {
+        self.0[row] == self.0[other]
+    }
+
+    fn hash(&self, row: usize, hasher: &mut impl Hasher) {
+        hasher.write_i64(self.0[row]);
+    }
+}
+
+/// Texts one behind the other.
+struct ByOffsets<'a> {
+    /// Ends of texts, from the start of the first.
+    offsets: Vec<usize>,
+    bytes: &'a [u8],
+}
+
+impl<'a> ByOffsets<'a> {
+    fn new<T: Number + TryInto<usize>>(view: &View<'a>) -> Result<Self> {
+        let (first, offsets) = offsets::<T>(view)?;
+        let count = offsets.last().copied().unwrap_or(0);
+        Ok(Self { offsets, bytes: view.buffer(2, first, count)? })
+    }
+
+    #[inline]
+    fn get(&self, row: usize) -> &'a [u8] {
+        &self.bytes[self.offsets[row]..self.offsets[row + 1]]
+    }
+
+    /// `None` where a text is not UTF-8.
+    fn all_utf8(&self) -> Option<Vec<&'a str>> {
+        let all = std::str::from_utf8(self.bytes).ok()?;
+        self.offsets.windows(2).map(|ends| all.get(ends[0]..ends[1])).collect()
+    }
+}
+
+impl GroupBy for ByOffsets<'_> {
+    #[inline]
+    fn is_same(&self, row: usize, other: usize) -> bool {
+        let (text, other) = (self.get(row), self.get(other));
+        text.len() == other.len() && is_equal(text, other)
+    }
+
+    fn hash(&self, row: usize, hasher: &mut impl Hasher) {
+        hasher.write(self.get(row));
+    }
+}
+
+/// The first of `rows` offsets and their end, and all of them counted from there.
+pub(super) fn offsets<T: Number + TryInto<usize>>(view: &View<'_>) -> Result<(usize, Vec<usize>)> {
     let broken = || invalid(format!("column {:?} has offsets that do not ascend", view.field.name));
     if view.rows == 0 {
-        return Ok(vec![0]);
+        return Ok((0, vec![0]));
     }
-    let offsets = view.buffer::<T>(1, view.start, view.rows + 1)?;
-    let offsets = offsets.iter().map(|offset| widen(*offset));
-    let offsets: Vec<usize> = offsets.collect::<Option<_>>().ok_or_else(broken)?;
-    if offsets.is_sorted() { Ok(offsets) } else { Err(broken()) }
+    let offsets: &[T] = view.buffer(1, view.start, view.rows + 1)?;
+    let mut last = offsets[0].try_into().map_err(|_| broken())?;
+    let first = last;
+    let mut counted = Vec::with_capacity(offsets.len());
+    for offset in offsets {
+        let offset = (*offset).try_into().ok().filter(|offset| *offset >= last);
+        last = offset.ok_or_else(broken)?;
+        counted.push(last - first);
+    }
+    Ok((first, counted))
 }
 
-fn by_offsets<'a, T: Copy>(
-    view: &View<'a>,
-    widen: impl Fn(T) -> Option<usize>,
-) -> Result<Vec<Option<&'a [u8]>>> {
-    let offsets = offsets(view, widen)?;
-    let end = offsets.last().copied().unwrap_or(0);
-    let bytes: &[u8] = view.buffer(2, 0, end)?;
-    Ok(offsets.windows(2).map(|ends| Some(&bytes[ends[0]..ends[1]])).collect())
+/// Texts that lie in their view or somewhere in a buffer of texts.
+struct ByViews<'a> {
+    views: &'a [[u8; 16]],
+    buffers: Vec<&'a [u8]>,
 }
 
-fn by_views<'a>(view: &View<'a>) -> Result<Vec<Option<&'a [u8]>>> {
-    let broken = || invalid(format!("column {:?} has a text that is not there", view.field.name));
-    let views: &[[u8; 16]] = view.buffer(1, view.start, view.rows)?;
-    // Validity, views, the buffers of texts, and last the lengths of these.
-    let buffers = usize::try_from(view.array.n_buffers).unwrap_or(0);
-    let lengths: &[i64] = view.buffer(buffers.saturating_sub(1), 0, buffers.saturating_sub(3))?;
-    let validity = view.validity()?;
-    let number =
-        |bytes: &[u8]| bytes.iter().rev().fold(0, |number, byte| number << 8 | usize::from(*byte));
-    let text_at = |(of_text, is_valid): (&'a [u8; 16], bool)| {
-        if !is_valid {
-            return Ok(None);
-        }
-        let length = number(&of_text[..4]);
+impl<'a> ByViews<'a> {
+    fn new(view: &View<'a>, validity: Option<&Bits<'a>>) -> Result<Self> {
+        let views: &[[u8; 16]] = view.buffer(1, view.start, view.rows)?;
+        let broken =
+            || invalid(format!("column {:?} has a text that is not there", view.field.name));
+        // Validity, views, the buffers of texts, and last the lengths of these.
+        let count = usize::try_from(view.array.n_buffers).unwrap_or(0);
+        let lengths: &[i64] = view.buffer(count.saturating_sub(1), 0, count.saturating_sub(3))?;
+        let buffer = |(index, length): (usize, &i64)| {
+            view.buffer(2 + index, 0, usize::try_from(*length).map_err(|_| broken())?)
+        };
+        let buffers = lengths.iter().enumerate().map(buffer).collect::<Result<_>>()?;
+        let texts = Self { views, buffers };
+        let is_there = |row: usize| {
+            validity.is_some_and(|validity| !validity.is_set(row)) || texts.find(row).is_some()
+        };
+        if (0..view.rows).all(is_there) { Ok(texts) } else { Err(broken()) }
+    }
+
+    #[inline]
+    fn find(&self, row: usize) -> Option<&'a [u8]> {
+        let view = &self.views[row];
+        let length = word(view, 0);
         if length <= INLINE_BYTES {
-            return Ok(Some(&of_text[4..4 + length]));
+            return Some(&view[4..4 + length]);
         }
-        let (buffer, start) = (number(&of_text[8..12]), number(&of_text[12..]));
-        let available = lengths.get(buffer).and_then(|length| usize::try_from(*length).ok());
-        if available.is_none_or(|available| start + length > available) {
-            return Err(broken());
+        let (buffer, start) = (word(view, 8), word(view, 12));
+        self.buffers.get(buffer)?.get(start..start + length)
+    }
+
+    #[inline]
+    fn get(&self, row: usize) -> &'a [u8] {
+        self.find(row).expect("texts were looked for when they came")
+    }
+}
+
+impl GroupBy for ByViews<'_> {
+    #[inline]
+    fn is_same(&self, row: usize, other: usize) -> bool {
+        let (view, other_view) = (&self.views[row], &self.views[other]);
+        // Views of one text mostly are equal. Others have its length and first bytes in common.
+        view == other_view
+            || view[..8] == other_view[..8]
+                && word(view, 0) > INLINE_BYTES
+                && is_equal(self.get(row), self.get(other))
+    }
+
+    fn hash(&self, row: usize, hasher: &mut impl Hasher) {
+        hasher.write(self.get(row));
+    }
+}
+
+/// Compares texts of one length without a call where they are short, as they mostly are.
+#[inline]
+fn is_equal(text: &[u8], other: &[u8]) -> bool {
+    if let (Some(first), Some(last)) = (text.first_chunk::<16>(), text.last_chunk::<16>())
+        && text.len() <= 32
+    {
+        return Some(first) == other.first_chunk() && Some(last) == other.last_chunk();
+    }
+    if let (Some(first), Some(last)) = (text.first_chunk::<8>(), text.last_chunk::<8>())
+        && text.len() <= 16
+    {
+        return Some(first) == other.first_chunk() && Some(last) == other.last_chunk();
+    }
+    text == other
+}
+
+/// Four bytes of a view as a number.
+#[inline]
+fn word(view: &[u8; 16], at: usize) -> usize {
+    let bytes = [view[at], view[at + 1], view[at + 2], view[at + 3]];
+    u32::from_le_bytes(bytes) as usize
+}
+
+/// Texts that rows have in common.
+struct ByDictionary<'a> {
+    codes: Integers<'a>,
+    entries: Box<Texts<'a>>,
+}
+
+impl<'a> ByDictionary<'a> {
+    fn new(view: &View<'a>, field: &'a Field, validity: Option<&Bits<'a>>) -> Result<Self> {
+        let broken = || invalid(format!("column {:?} has no dictionary", view.field.name));
+        let dictionary = view.dictionary().filter(|_| view.field.is_integer());
+        let dictionary = dictionary.ok_or_else(broken)?;
+        let length = usize::try_from(dictionary.length).unwrap_or(0);
+        let entries = Texts::new(&View::new(dictionary, field, 0, length)?)?;
+        let codes = view.integers()?;
+        let is_there = |(row, code): (usize, &i64)| {
+            usize::try_from(*code).is_ok_and(|code| code < length)
+                || validity.is_some_and(|validity| !validity.is_set(row))
+        };
+        if !codes.iter().enumerate().all(is_there) {
+            let name = &view.field.name;
+            return Err(invalid(format!(
+                "column {name:?} has a text that is not in its dictionary"
+            )));
         }
-        view.buffer(2 + buffer, start, length).map(Some)
-    };
-    views.iter().zip(validity).map(text_at).collect()
+        Ok(Self { codes: Integers(codes), entries: Box::new(entries) })
+    }
+
+    /// Index of the entry of a row that has one.
+    fn code(&self, row: usize) -> usize {
+        usize::try_from(self.codes.0[row]).expect("entries were looked for when they came")
+    }
+
+    fn get(&self, row: usize) -> Option<&'a [u8]> {
+        self.entries.get(self.code(row))
+    }
 }

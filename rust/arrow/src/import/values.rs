@@ -6,11 +6,11 @@ use fleetcast_core::model::error::Result;
 use fleetcast_core::wire::columnar::InputValues;
 
 use super::field::invalid;
-use super::texts::texts;
-use super::view::View;
+use super::texts::Texts;
+use super::view::{Number, View};
 
 impl<'a> View<'a> {
-    fn numbers<T: Copy, N>(&self, to: impl Fn(T) -> N) -> Result<Vec<N>> {
+    fn numbers<T: Number, N>(&self, to: impl Fn(T) -> N) -> Result<Vec<N>> {
         let numbers = self.buffer::<T>(1, self.start, self.rows)?;
         Ok(numbers.iter().map(|number| to(*number)).collect())
     }
@@ -48,7 +48,7 @@ impl<'a> View<'a> {
     pub(super) fn field_values(&self) -> Result<InputValues<'a>> {
         let field = self.field;
         if field.is_text() {
-            return Ok(InputValues::Text(self.utf8()?));
+            return Ok(InputValues::Text(Texts::new(self)?.all_utf8()?));
         }
         if field.dictionary.is_none() {
             if field.format == "b" {
@@ -63,15 +63,5 @@ impl<'a> View<'a> {
             field.name,
             field.type_name()
         )))
-    }
-
-    /// Texts, empty where there is none.
-    fn utf8(&self) -> Result<Vec<&'a str>> {
-        let utf8 = |text: Option<&'a [u8]>| {
-            std::str::from_utf8(text.unwrap_or_default()).map_err(|_| {
-                invalid(format!("column {:?} has text that is not UTF-8", self.field.name))
-            })
-        };
-        texts(self)?.into_iter().map(utf8).collect()
     }
 }

@@ -1,5 +1,8 @@
 //! Rows of an array, whose buffers are read where they lie.
 
+use std::ffi::c_void;
+
+use super::bits::Bits;
 use super::field::{Field, invalid};
 use crate::interface::ArrowArray;
 use fleetcast_core::model::error::Result;
@@ -43,11 +46,13 @@ impl<'a> View<'a> {
     ) -> Result<Self> {
         let count = |count: i64| usize::try_from(count).ok();
         let (length, offset) = (count(array.length), count(array.offset));
-        let end = start.checked_add(rows);
-        if end.is_none() || end > length || offset.is_none() {
+        let end = start.checked_add(rows).filter(|end| length.is_some_and(|length| *end <= length));
+        let end = end.zip(offset).and_then(|(end, offset)| end.checked_add(offset));
+        // No item is larger than 16 bytes, and no memory than the half of what can be addressed.
+        let Some(end) = end.filter(|end| *end < isize::MAX as usize / 16) else {
             return Err(invalid(format!("column {:?} has fewer rows than it says", field.name)));
-        }
-        Ok(Self { array, field, start: offset.unwrap_or(0) + start, rows })
+        };
+        Ok(Self { array, field, start: end - rows, rows })
     }
 
     /// The child at an index, whose rows are those of this struct.
@@ -58,11 +63,30 @@ impl<'a> View<'a> {
     /// The array of the child at an index.
     pub(super) fn child_array(&self, index: usize) -> Result<&'a ArrowArray> {
         let count = usize::try_from(self.array.n_children).unwrap_or(0);
-        if index >= count || index >= self.field.children.len() {
-            return Err(invalid(format!("column {:?} has no part {index}", self.field.name)));
+        if index < count && index < self.field.children.len() && !self.array.children.is_null() {
+            // SAFETY: a live array has so many children, all live as long as it is.
+            if let Some(child) = unsafe { (*self.array.children.add(index)).as_ref() } {
+                return Ok(child);
+            }
         }
-        // SAFETY: a live array has so many children, all live as long as it is.
-        Ok(unsafe { &**self.array.children.add(index) })
+        Err(invalid(format!("column {:?} has no part {index}", self.field.name)))
+    }
+
+    /// The array of the texts that its rows refer to.
+    pub(super) fn dictionary(&self) -> Option<&'a ArrowArray> {
+        // SAFETY: the dictionary of a live array is live as long as it is.
+        unsafe { self.array.dictionary.as_ref() }
+    }
+
+    /// The address of a buffer, `None` where there is none.
+    fn address(&self, index: usize) -> Option<*const c_void> {
+        let count = usize::try_from(self.array.n_buffers).unwrap_or(0);
+        if index >= count || self.array.buffers.is_null() {
+            return None;
+        }
+        // SAFETY: a live array has so many buffers.
+        let address = unsafe { *self.array.buffers.add(index) };
+        (!address.is_null()).then_some(address)
     }
 
     /// `count` items of a buffer from `start` on.
@@ -70,7 +94,7 @@ impl<'a> View<'a> {
     /// # Errors
     /// [`fleetcast_core::model::error::Error::Invalid`] where there is no such buffer, or its items
     /// are not aligned.
-    pub(super) fn buffer<T: Copy>(
+    pub(super) fn buffer<T: Number>(
         &self,
         index: usize,
         start: usize,
@@ -79,32 +103,26 @@ impl<'a> View<'a> {
         if count == 0 {
             return Ok(&[]);
         }
-        let buffers = usize::try_from(self.array.n_buffers).unwrap_or(0);
-        if index < buffers {
-            // SAFETY: a live array has so many buffers.
-            let pointer = unsafe { *self.array.buffers.add(index) }.cast::<T>();
-            if !pointer.is_null() && pointer.is_aligned() {
-                // SAFETY: the interface promises that the buffer has an item for each row, or as
-                // many as the offsets before it say, and that it lives as long as the array. `T` is
-                // a number, so any bits will do.
-                return Ok(unsafe { std::slice::from_raw_parts(pointer.add(start), count) });
-            }
+        let address = self.address(index).map(<*const c_void>::cast::<T>);
+        let Some(address) = address.filter(|address| address.is_aligned()) else {
+            return Err(invalid(format!("column {:?} has no buffer {index}", self.field.name)));
+        };
+        // SAFETY: the interface promises that the buffer has an item for each row, or as many as the
+        // offsets before it say, and that it lives as long as the array. Any bits will do for `T`.
+        Ok(unsafe { std::slice::from_raw_parts(address.add(start), count) })
+    }
+
+    fn bits(&self, index: usize) -> Result<Bits<'a>> {
+        let bytes = self.buffer(index, 0, (self.start + self.rows).div_ceil(8))?;
+        Ok(Bits::new(bytes, self.start, self.rows))
+    }
+
+    /// Rows with a value, as bits; `None` where none is missing, and where all are for their type.
+    pub(super) fn validity(&self) -> Result<Option<Bits<'a>>> {
+        if self.field.format == "n" || self.array.null_count == 0 || self.address(0).is_none() {
+            return Ok(None);
         }
-        Err(invalid(format!("column {:?} has no buffer {index}", self.field.name)))
-    }
-
-    /// Tells if bit `row` of a buffer of bits is set.
-    fn bits(&self, index: usize) -> Result<impl Fn(usize) -> bool + use<'a>> {
-        let bytes: &[u8] = self.buffer(index, 0, (self.start + self.rows).div_ceil(8))?;
-        let start = self.start;
-        Ok(move |row: usize| bytes[(start + row) / 8] >> ((start + row) % 8) & 1 == 1)
-    }
-
-    /// True where no row can be missing.
-    pub(super) fn is_full(&self) -> bool {
-        // SAFETY: a live array of a type with values has a validity buffer, which may be null.
-        let has_validity = self.array.n_buffers > 0 && !unsafe { *self.array.buffers }.is_null();
-        self.array.null_count == 0 || !has_validity
+        self.bits(0).map(Some)
     }
 
     /// Rows with a value, `None` where all have one.
@@ -112,30 +130,27 @@ impl<'a> View<'a> {
         if self.field.format == "n" {
             return Ok(Some(Vec::new()));
         }
-        if self.is_full() {
-            return Ok(None);
-        }
-        let is_valid = self.bits(0)?;
-        let rows = (0..).zip(0..self.rows).filter(|(_, row)| is_valid(*row));
-        let present: Vec<u32> = rows.map(|(number, _)| number).collect();
-        Ok((present.len() < self.rows).then_some(present))
-    }
-
-    /// Tells of each row if it has a value.
-    pub(super) fn validity(&self) -> Result<Vec<bool>> {
-        if self.field.format == "n" {
-            return Ok(vec![false; self.rows]);
-        }
-        if self.is_full() {
-            return Ok(vec![true; self.rows]);
-        }
-        let is_valid = self.bits(0)?;
-        Ok((0..self.rows).map(is_valid).collect())
+        let validity = self.validity()?.filter(|validity| validity.count() < self.rows);
+        Ok(validity.map(|validity| validity.set_rows()))
     }
 
     /// Booleans of a buffer of bits.
     pub(super) fn bools(&self) -> Result<Vec<bool>> {
-        let is_set = self.bits(1)?;
-        Ok((0..self.rows).map(is_set).collect())
+        Ok(self.bits(1)?.to_bools())
     }
 }
+
+/// An item of a buffer: any bits are one.
+pub(super) trait Number: Copy {}
+
+impl Number for u8 {}
+impl Number for i8 {}
+impl Number for u16 {}
+impl Number for i16 {}
+impl Number for u32 {}
+impl Number for i32 {}
+impl Number for u64 {}
+impl Number for i64 {}
+impl Number for f32 {}
+impl Number for f64 {}
+impl Number for [u8; 16] {}

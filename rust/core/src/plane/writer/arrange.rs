@@ -10,6 +10,12 @@ use crate::model::names::SeriesId;
 /// Rows for each value from which on a column costs its values alone.
 const ROWS_PER_VALUE_MAX: usize = 8;
 
+/// Ids for each row up to which rows are counted by id instead of sorted.
+const IDS_PER_ROW_MAX: usize = 4;
+
+/// No value: an index that no column has.
+const NONE: u32 = u32::MAX;
+
 /// Groups the rows of `table`, whose series are stored ids, by entity.
 pub(super) fn by_entity(table: &mut Table, catalog: &Catalog) {
     // Tag sets of one entity sort under the first of them.
@@ -17,59 +23,113 @@ pub(super) fn by_entity(table: &mut Table, catalog: &Catalog) {
         let entity = catalog.series(*id).and_then(|series| series.entity);
         entity.map_or(*id, |entity| catalog.entity(entity).first_series())
     };
-    // Representative series and row number in one word: sorting it is a stable sort by the former.
-    let mut keys: Vec<u64> = (0_u64..)
-        .zip(&table.series)
-        .map(|(row, id)| u64::from(representative(id)) << 32 | row)
-        .collect();
-    if keys.is_sorted() {
+    let representatives: Vec<SeriesId> = table.series.iter().map(representative).collect();
+    if representatives.is_sorted() {
         return;
     }
-    keys.sort_unstable();
-    let order: Vec<usize> = keys.iter().map(|key| (key & 0xffff_ffff) as usize).collect();
-    let mut moved_to = vec![0; order.len()];
-    for (to, from) in (0_u32..).zip(&order) {
-        moved_to[*from] = to;
-    }
+    let order = stable_order(&representatives);
+    let mut moved_to = Vec::new();
     table.series = gather(&table.series, &order);
     table.times_ns = gather(&table.times_ns, &order);
     for column in &mut table.columns {
-        arrange_column(&mut column.rows, &mut column.values, &order, &moved_to);
+        let Rows::Some(rows) = &mut column.rows else {
+            arrange_values(&mut column.values, &order);
+            continue;
+        };
+        let from = if rows.len() * ROWS_PER_VALUE_MAX < order.len() {
+            if moved_to.is_empty() {
+                moved_to = inverse(&order);
+            }
+            move_few(rows, &moved_to)
+        } else {
+            move_many(rows, &order)
+        };
+        arrange_values(&mut column.values, &from);
     }
 }
 
-/// Row `order[i]` becomes row `i`, and row `i` becomes row `moved_to[i]`.
-fn arrange_column(rows: &mut Rows, values: &mut Values, order: &[usize], moved_to: &[u32]) {
-    let moved_order;
-    let order = match rows {
-        Rows::All => order,
-        Rows::Some(present) => {
-            let moved = present.iter().map(|row| moved_to[*row as usize]);
-            (*present, moved_order) = by_row(moved, order.len());
-            &moved_order
-        }
-    };
+/// The rows by their ids, those of one id in the order in which they are.
+fn stable_order(ids: &[SeriesId]) -> Vec<u32> {
+    let (min, max) = ids.iter().fold((u32::MAX, 0), |(min, max), id| (min.min(*id), max.max(*id)));
+    let span = (max - min) as usize;
+    if span >= ids.len() * IDS_PER_ROW_MAX {
+        let mut keys: Vec<(SeriesId, u32)> = ids.iter().copied().zip(0..).collect();
+        keys.sort_unstable();
+        return keys.into_iter().map(|(_, row)| row).collect();
+    }
+    // Index of the next row of each id.
+    let mut next_of = vec![0_u32; span + 2];
+    for id in ids {
+        next_of[(id - min) as usize + 1] += 1;
+    }
+    let mut end = 0;
+    for next in &mut next_of {
+        end += *next;
+        *next = end;
+    }
+    let mut order = vec![0; ids.len()];
+    for (row, id) in (0..).zip(ids) {
+        let next = &mut next_of[(id - min) as usize];
+        order[*next as usize] = row;
+        *next += 1;
+    }
+    order
+}
+
+/// Row `order[i]` becomes row `i`: the row that each becomes.
+fn inverse(order: &[u32]) -> Vec<u32> {
+    let mut moved_to = vec![0; order.len()];
+    for (to, from) in (0..).zip(order) {
+        moved_to[*from as usize] = to;
+    }
+    moved_to
+}
+
+/// Moves the rows of a column; the index that the value of each had.
+fn move_few(rows: &mut Vec<u32>, moved_to: &[u32]) -> Vec<u32> {
+    let mut moved: Vec<(u32, u32)> =
+        rows.iter().map(|row| moved_to[*row as usize]).zip(0..).collect();
+    moved.sort_unstable();
+    let from;
+    (*rows, from) = moved.into_iter().unzip();
+    from
+}
+
+/// As [`move_few`], of a column that so many rows have that all are looked at, without a branch that
+/// would be guessed wrong.
+fn move_many(rows: &mut Vec<u32>, order: &[u32]) -> Vec<u32> {
+    let mut index_of = vec![NONE; order.len()];
+    for (index, row) in (0..).zip(&*rows) {
+        index_of[*row as usize] = index;
+    }
+    let mut moved = vec![0; order.len()];
+    let mut from = vec![0; order.len()];
+    let mut count = 0;
+    for (to, row) in (0..).zip(order) {
+        let index = index_of[*row as usize];
+        moved[count] = to;
+        from[count] = index;
+        count += usize::from(index != NONE);
+    }
+    moved.truncate(count);
+    from.truncate(count);
+    *rows = moved;
+    from
+}
+
+fn arrange_values(values: &mut Values, from: &[u32]) {
     match values {
-        Values::Float(values) => *values = gather(values, order),
-        Values::Bool(values) => *values = gather(values, order),
-        Values::Text(values) => *values = gather(values, order),
+        Values::Float(values) => *values = gather(values, from),
+        Values::Bool(values) => *values = gather(values, from),
+        Values::Text(values) => {
+            let mut text = |at: &u32| std::mem::take(&mut values[*at as usize]);
+            *values = from.iter().map(&mut text).collect();
+        }
     }
 }
 
-/// The `moved` rows of a table of `row_count`, in order, and the index that the value of each had.
-fn by_row(moved: impl ExactSizeIterator<Item = u32>, row_count: usize) -> (Vec<u32>, Vec<usize>) {
-    if moved.len() * ROWS_PER_VALUE_MAX < row_count {
-        let mut moved: Vec<(u32, usize)> = moved.zip(0..).collect();
-        moved.sort_unstable();
-        return moved.into_iter().unzip();
-    }
-    let mut index_of = vec![usize::MAX; row_count];
-    moved.zip(0..).for_each(|(row, index)| index_of[row as usize] = index);
-    (0..).zip(index_of).filter(|(_, index)| *index != usize::MAX).unzip()
-}
-
-fn gather<T: Clone>(items: &[T], order: &[usize]) -> Vec<T> {
-    order.iter().map(|at| items[*at].clone()).collect()
+fn gather<T: Copy>(items: &[T], from: &[u32]) -> Vec<T> {
+    from.iter().map(|at| items[*at as usize]).collect()
 }
 
 #[cfg(test)]
@@ -104,6 +164,32 @@ mod tests {
         assert_eq!(table.columns[0].values, Values::Float(vec![0.0, 2.0, 1.0, 3.0]));
         assert_eq!(table.columns[1].rows, Rows::Some(vec![1, 2]));
         assert_eq!(table.columns[1].values, Values::Bool(vec![false, true]));
+    }
+
+    #[test]
+    fn order_is_stable_however_far_ids_lie_apart() {
+        for far in [3, 100, u32::MAX - 2] {
+            let ids = [far, 1, far, 2, 1, far];
+            assert_eq!(stable_order(&ids), [1, 4, 3, 0, 2, 5], "{far}");
+        }
+    }
+
+    #[test]
+    fn texts_move_with_their_rows() {
+        let texts =
+            |texts: &[&str]| Values::Text(texts.iter().map(|text| (*text).into()).collect());
+        let mut table = Table {
+            series: vec![1, 0, 1],
+            times_ns: vec![10, 11, 12],
+            columns: vec![
+                Column { field: 0, rows: Rows::All, values: texts(&["a", "b", "c"]) },
+                Column { field: 1, rows: Rows::Some(vec![0, 1]), values: texts(&["a", "b"]) },
+            ],
+        };
+        by_entity(&mut table, &catalog());
+        assert_eq!(table.columns[0].values, texts(&["b", "a", "c"]));
+        assert_eq!(table.columns[1].rows, Rows::Some(vec![0, 1]));
+        assert_eq!(table.columns[1].values, texts(&["b", "a"]));
     }
 
     #[test]

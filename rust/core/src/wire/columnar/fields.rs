@@ -13,9 +13,17 @@ use crate::model::batch::{
 pub(super) const NO_TABLE: u32 = u32::MAX;
 
 /// Table of each row, and its row there.
+#[derive(Default)]
 pub(super) struct Places {
     pub(super) table_of: Vec<u32>,
     pub(super) row_of: Vec<u32>,
+}
+
+impl Places {
+    pub(super) fn push(&mut self, table: u32, row: u32) {
+        self.table_of.push(table);
+        self.row_of.push(row);
+    }
 }
 
 /// A column of one table that has a value, and its first cell.
@@ -28,22 +36,20 @@ struct Found<'a> {
     values: Values,
 }
 
-/// Puts the values of `input` into the tables of `batch`, whose rows are there. Of columns of one
-/// name and different types, the one with the first cell counts, and the others are a conflict.
+/// Puts the values of `input` into the tables of `batch`, whose rows are there: all of them in its
+/// only table as they come, or at their `places`. Of columns of one name and different types, the one
+/// with the first cell counts, and the others are a conflict.
 pub(super) fn put_fields(
     batch: &mut Batch,
     input: &InputRows<'_>,
-    places: &Places,
+    places: Option<&Places>,
     fields_max: usize,
 ) {
     let mut found: Vec<Found<'_>> = Vec::new();
-    // All rows lie in one table as they come.
-    let is_whole = batch.tables.len() == 1 && batch.rejected_indices.is_empty();
     for (key, field) in (0..).zip(&input.fields) {
-        if is_whole {
-            found.extend(whole(field, key, input.row_count));
-        } else {
-            spread(field, key, places, &mut found);
+        match places {
+            None => found.extend(whole(field, key, input.row_count)),
+            Some(places) => spread(field, key, places, &mut found),
         }
     }
     let mut first_of: HashMap<(u32, &str), (CellPosition, FieldType), RandomState> =
@@ -80,38 +86,39 @@ pub(super) fn put_fields(
 
 /// A column whose rows are those of the only table. Its rows are empty where all have a value.
 fn whole<'a>(field: &InputField<'a>, key: u32, row_count: usize) -> Option<Found<'a>> {
-    let first_row = match &field.present {
-        None => (row_count > 0).then_some(0)?,
-        Some(present) => *present.first()?,
-    };
-    let rows = field.present.clone().unwrap_or_default();
-    let all = || (0..row_count).collect::<Vec<_>>();
-    let of_rows = || rows.iter().map(|row| *row as usize).collect::<Vec<_>>();
-    let values = match &field.values {
-        InputValues::Float(values) if rows.is_empty() => Values::Float(values.to_vec()),
-        values => taken(values, &if rows.is_empty() { all() } else { of_rows() }),
+    let (first_row, rows, values) = match &field.present {
+        None => ((row_count > 0).then_some(0)?, Vec::new(), all(&field.values)),
+        Some(present) => (*present.first()?, present.clone(), taken(&field.values, present)),
     };
     let first = CellPosition { record: first_row, key };
     let field_type = field.values.field_type();
     Some(Found { table: 0, name: field.name, first, field_type, rows, values })
 }
 
-/// Values of some rows.
-fn taken(values: &InputValues<'_>, rows: &[usize]) -> Values {
+fn all(values: &InputValues<'_>) -> Values {
     match values {
-        InputValues::Float(values) => Values::Float(rows.iter().map(|row| values[*row]).collect()),
-        InputValues::Bool(values) => Values::Bool(rows.iter().map(|row| values[*row]).collect()),
-        InputValues::Text(values) => {
-            Values::Text(rows.iter().map(|row| values[*row].into()).collect())
-        }
+        InputValues::Float(values) => Values::Float(values.to_vec()),
+        InputValues::Bool(values) => Values::Bool(values.clone()),
+        InputValues::Text(values) => Values::Text(values.iter().copied().map(Into::into).collect()),
+    }
+}
+
+/// Values of some rows.
+fn taken(values: &InputValues<'_>, rows: &[u32]) -> Values {
+    let rows = rows.iter().map(|row| *row as usize);
+    match values {
+        InputValues::Float(values) => Values::Float(rows.map(|row| values[row]).collect()),
+        InputValues::Bool(values) => Values::Bool(rows.map(|row| values[row]).collect()),
+        InputValues::Text(values) => Values::Text(rows.map(|row| values[row].into()).collect()),
     }
 }
 
 /// A column whose rows lie in several tables, or some in none.
 fn spread<'a>(field: &InputField<'a>, key: u32, places: &Places, found: &mut Vec<Found<'a>>) {
     // By table: rows of the table, and rows of the input.
-    let mut of_tables: Vec<(u32, Vec<u32>, Vec<usize>)> = Vec::new();
-    let mut add = |row: usize| {
+    let mut of_tables: Vec<(u32, Vec<u32>, Vec<u32>)> = Vec::new();
+    let mut add = |from: u32| {
+        let row = from as usize;
         let table = places.table_of[row];
         if table == NO_TABLE {
             return;
@@ -124,18 +131,17 @@ fn spread<'a>(field: &InputField<'a>, key: u32, places: &Places, found: &mut Vec
             }),
         };
         of_tables[at].1.push(places.row_of[row]);
-        of_tables[at].2.push(row);
+        of_tables[at].2.push(from);
     };
     match &field.present {
-        None => (0..places.table_of.len()).for_each(&mut add),
-        Some(present) => present.iter().for_each(|row| add(*row as usize)),
+        None => (0..).zip(&places.table_of).for_each(|(row, _)| add(row)),
+        Some(present) => present.iter().for_each(|row| add(*row)),
     }
     for (table, rows, from) in of_tables {
-        let record = u32::try_from(from[0]).expect("bounded by the rows of a piece");
         found.push(Found {
             table,
             name: field.name,
-            first: CellPosition { record, key },
+            first: CellPosition { record: from[0], key },
             field_type: field.values.field_type(),
             rows,
             values: taken(&field.values, &from),

@@ -16,45 +16,34 @@ pub struct InputRows<'a> {
     pub times_ns: Cow<'a, [i64]>,
     /// Rows without a time that can be stored, ascending, and what is wrong with each.
     pub time_faults: Vec<(usize, FaultCode)>,
-    /// Names of measurements, `None` for one that is missing.
-    pub measurements: Vec<Option<&'a str>>,
-    /// Index into `measurements` of each row; empty where all rows have the first.
-    pub measurement_of: Vec<u32>,
-    /// Tags of each.
-    pub tags: InputTags<'a>,
+    /// Measurements and tags of the rows, in the order of the first row of each. One may stand here
+    /// more than once.
+    pub keys: Vec<InputKey<'a>>,
+    /// Index into `keys` of each row; empty where all rows have the first.
+    pub key_of: Vec<u32>,
+    /// Tags of the keys, one behind the other.
+    pub tags: Vec<InputTag<'a>>,
     /// Columns of values, each name with each type once.
     pub fields: Vec<InputField<'a>>,
 }
 
-/// Values of a tag, one per row.
-pub type TagValues<'a> = Vec<Option<Cow<'a, [u8]>>>;
-
-/// Tags of rows. Their texts are bytes: nearly all are those of a series that is known, and only
-/// others are looked at.
-#[derive(Clone, Debug)]
-pub enum InputTags<'a> {
-    /// Entries of each row, one behind the other.
-    Maps {
-        /// Index of the first entry of each row, and after them the number of entries.
-        offsets: Vec<usize>,
-        /// Keys of the entries.
-        keys: Vec<Option<&'a [u8]>>,
-        /// Values of the entries.
-        values: Vec<Option<&'a [u8]>>,
-    },
-    /// A column for each tag, `None` where a row does not have it; and tags that all rows have.
-    Columns {
-        /// Key and values of each.
-        columns: Vec<(&'a str, TagValues<'a>)>,
-        /// Key and value of each.
-        fixed: Vec<(&'a str, &'a str)>,
-    },
+/// A measurement and tags, which together name a series.
+#[derive(Clone, Copy, Debug)]
+pub struct InputKey<'a> {
+    /// Name of the measurement, `None` where it is missing.
+    pub measurement: Option<&'a str>,
+    /// Index of the end of its tags among all tags: they begin where those of the key before end.
+    pub tags_end: usize,
 }
 
-impl Default for InputTags<'_> {
-    fn default() -> Self {
-        Self::Columns { columns: Vec::new(), fixed: Vec::new() }
-    }
+/// A tag. Its texts are bytes: nearly all are those of a series that is known, and only others are
+/// looked at.
+#[derive(Clone, Debug)]
+pub struct InputTag<'a> {
+    /// Its key, `None` where it is missing.
+    pub key: Option<&'a [u8]>,
+    /// Its value, `None` where it is missing.
+    pub value: Option<Cow<'a, [u8]>>,
 }
 
 /// Values of one field.
@@ -62,7 +51,7 @@ impl Default for InputTags<'_> {
 pub struct InputField<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Rows that have a value; all where it is `None`.
+    /// Rows that have a value, ascending; all where it is `None`.
     pub present: Option<Vec<u32>>,
     /// The values, one per row, anything where a row has none.
     pub values: InputValues<'a>,
@@ -77,6 +66,13 @@ pub enum InputValues<'a> {
     Bool(Vec<bool>),
     /// Texts.
     Text(Vec<&'a str>),
+}
+
+impl InputRows<'_> {
+    /// Index into [`Self::keys`] of a row.
+    pub(super) fn key_at(&self, row: usize) -> usize {
+        self.key_of.get(row).map_or(0, |key| *key as usize)
+    }
 }
 
 impl InputValues<'_> {

@@ -1,40 +1,22 @@
-//! Tags of a row as bytes, under which its series is remembered.
+//! Tags as bytes, under which their series is remembered.
 
-use super::input::InputTags;
+use super::input::InputTag;
 use crate::model::fault::FaultCode;
 use crate::wire::rules::Tags;
 
 /// First byte of every raw key of a series in columns.
 pub(super) const RAW_KEY_FORMAT: u8 = b'a';
 
-/// Fault of the tags of a row, and the key of the tag.
+/// Fault of tags, and the key of the tag.
 pub(super) type TagFault = (FaultCode, String);
 
-impl InputTags<'_> {
-    /// Puts the tags of `row` into `raw`: length and bytes of each key and value. A missing key or
-    /// value has a length that no text has.
-    pub(super) fn put_raw(&self, row: usize, raw: &mut Vec<u8>) {
-        raw.clear();
-        match self {
-            Self::Maps { offsets, keys, values } => {
-                for entry in offsets[row]..offsets[row + 1] {
-                    put(raw, keys[entry]);
-                    put(raw, values[entry]);
-                }
-            }
-            Self::Columns { columns, fixed } => {
-                for (key, value) in fixed {
-                    put(raw, Some(key.as_bytes()));
-                    put(raw, Some(value.as_bytes()));
-                }
-                for (key, values) in columns {
-                    if let Some(value) = &values[row] {
-                        put(raw, Some(key.as_bytes()));
-                        put(raw, Some(value));
-                    }
-                }
-            }
-        }
+/// Puts `tags` into `raw`: length and bytes of each key and value. A missing one has a length that
+/// no text has.
+pub(super) fn put_raw(tags: &[InputTag<'_>], raw: &mut Vec<u8>) {
+    raw.clear();
+    for InputTag { key, value } in tags {
+        put(raw, *key);
+        put(raw, value.as_deref());
     }
 }
 
@@ -44,7 +26,7 @@ fn put(raw: &mut Vec<u8>, text: Option<&[u8]>) {
     raw.extend_from_slice(text.unwrap_or_default());
 }
 
-/// The tags of `raw`, as [`InputTags::put_raw`] puts them.
+/// The tags of `raw`, as [`put_raw`] puts them.
 pub(super) fn tags_of(raw: &[u8]) -> Result<Tags<'_>, TagFault> {
     let mut tags = Tags::new();
     let mut rest = raw;

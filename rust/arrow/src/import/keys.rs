@@ -1,0 +1,170 @@
+//! Measurements and tags of rows, each once.
+
+use std::borrow::Cow;
+use std::hash::Hasher;
+
+use fleetcast_core::model::error::Result;
+use fleetcast_core::wire::columnar::{GroupBy, Groups, InputKey, InputTag};
+
+use super::bits::Bits;
+use super::plan::{Measurement, Plan, Tags};
+use super::texts::{Integers, Nullable, Texts, offsets};
+use super::view::View;
+
+/// Measurements and tags of rows.
+pub(super) struct Keys<'a> {
+    pub(super) keys: Vec<InputKey<'a>>,
+    /// Index into `keys` of each row; empty where all rows have the first.
+    pub(super) key_of: Vec<u32>,
+    pub(super) tags: Vec<InputTag<'a>>,
+}
+
+/// Columns of tags.
+enum TagColumns<'a> {
+    Map(TagMaps<'a>),
+    Columns(Vec<(&'a str, TagValues<'a>)>),
+}
+
+impl Plan {
+    /// The measurements and tags of the rows of a view.
+    pub(super) fn keys<'a>(&'a self, view: &View<'a>) -> Result<Keys<'a>> {
+        let mut groups = Groups::new(view.rows);
+        let (name, names) = match &self.measurement {
+            Measurement::Name(name) => (Some(name.as_str()), None),
+            Measurement::Column(column) => (None, Some(Texts::new(&view.child(*column)?)?)),
+        };
+        if let Some(names) = &names {
+            names.split(&mut groups);
+        }
+        let (columns, fixed) = match &self.tags {
+            Tags::Map(column) => {
+                let maps = TagMaps::new(&view.child(*column)?)?;
+                groups.split(&maps);
+                (TagColumns::Map(maps), [].as_slice())
+            }
+            Tags::Columns { columns, fixed } => {
+                let mut found = Vec::with_capacity(columns.len());
+                for (key, column) in columns {
+                    let values = TagValues::new(&view.child(*column)?)?;
+                    values.split(&mut groups);
+                    found.push((key.as_str(), values));
+                }
+                (TagColumns::Columns(found), fixed.as_slice())
+            }
+        };
+        let mut keys = Vec::with_capacity(groups.first_rows().len());
+        let mut tags = Vec::new();
+        for row in groups.first_rows().iter().map(|row| *row as usize) {
+            let measurement = match &names {
+                Some(names) => names.utf8(row)?,
+                None => name,
+            };
+            for (key, value) in fixed {
+                let value = Some(Cow::Borrowed(value.as_bytes()));
+                tags.push(InputTag { key: Some(key.as_bytes()), value });
+            }
+            columns.put(row, &mut tags);
+            keys.push(InputKey { measurement, tags_end: tags.len() });
+        }
+        Ok(Keys { keys, key_of: groups.into_group_of(), tags })
+    }
+}
+
+impl<'a> TagColumns<'a> {
+    /// Puts the tags of a row behind others.
+    fn put(&self, row: usize, tags: &mut Vec<InputTag<'a>>) {
+        match self {
+            Self::Map(maps) => {
+                for entry in maps.offsets[row]..maps.offsets[row + 1] {
+                    let value = maps.values.get(entry).map(Cow::Borrowed);
+                    tags.push(InputTag { key: maps.keys.get(entry), value });
+                }
+            }
+            Self::Columns(columns) => {
+                for (key, values) in columns {
+                    if let Some(value) = values.get(row) {
+                        tags.push(InputTag { key: Some(key.as_bytes()), value: Some(value) });
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Values of a tag: texts, or integers in their shortest spelling.
+enum TagValues<'a> {
+    Texts(Texts<'a>),
+    Integers { numbers: Integers<'a>, validity: Option<Bits<'a>> },
+}
+
+impl<'a> TagValues<'a> {
+    fn new(view: &View<'a>) -> Result<Self> {
+        if view.field.is_integer() && view.field.dictionary.is_none() {
+            let numbers = Integers(view.integers()?);
+            return Ok(Self::Integers { numbers, validity: view.validity()? });
+        }
+        Texts::new(view).map(Self::Texts)
+    }
+
+    fn split(&self, groups: &mut Groups) {
+        match self {
+            Self::Texts(texts) => texts.split(groups),
+            Self::Integers { numbers, validity: None } => groups.split(numbers),
+            Self::Integers { numbers: column, validity: Some(validity) } => {
+                groups.split(&Nullable { validity: *validity, column });
+            }
+        }
+    }
+
+    fn get(&self, row: usize) -> Option<Cow<'a, [u8]>> {
+        match self {
+            Self::Texts(texts) => texts.get(row).map(Cow::Borrowed),
+            Self::Integers { numbers, validity } => {
+                let is_valid = validity.is_none_or(|validity| validity.is_set(row));
+                is_valid.then(|| Cow::Owned(numbers.0[row].to_string().into_bytes()))
+            }
+        }
+    }
+}
+
+/// Maps from text to text.
+struct TagMaps<'a> {
+    /// Ends of the entries of rows.
+    offsets: Vec<usize>,
+    keys: Texts<'a>,
+    values: Texts<'a>,
+    /// Group of each entry: those of one group have the same key and value.
+    group_of: Vec<u32>,
+}
+
+impl<'a> TagMaps<'a> {
+    fn new(view: &View<'a>) -> Result<Self> {
+        let (first, offsets) = match view.field.format.as_str() {
+            "+L" => offsets::<i64>(view)?,
+            _ => offsets::<i32>(view)?,
+        };
+        let count = offsets.last().copied().unwrap_or(0);
+        let entries = View::new(view.child_array(0)?, &view.field.children[0], first, count)?;
+        let (keys, values) = (Texts::new(&entries.child(0)?)?, Texts::new(&entries.child(1)?)?);
+        let mut groups = Groups::new(count);
+        keys.split(&mut groups);
+        values.split(&mut groups);
+        Ok(Self { offsets, keys, values, group_of: groups.group_of().to_vec() })
+    }
+
+    #[inline]
+    fn entries(&self, row: usize) -> &[u32] {
+        &self.group_of[self.offsets[row]..self.offsets[row + 1]]
+    }
+}
+
+impl GroupBy for TagMaps<'_> {
+    #[inline]
+    fn is_same(&self, row: usize, other: usize) -> bool {
+        self.entries(row) == self.entries(other)
+    }
+
+    fn hash(&self, row: usize, hasher: &mut impl Hasher) {
+        self.entries(row).iter().for_each(|entry| hasher.write_u32(*entry));
+    }
+}

@@ -1,0 +1,203 @@
+//! Rows that are alike in some columns, found column by column.
+//!
+//! Producers send their series in one order, or all rows of one behind each other: the row after a
+//! row of some group most likely is of the group that came after it the last time. So most rows are
+//! compared with the first of one group, and only the others are looked up by a hash.
+
+use std::hash::{BuildHasher, Hasher};
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+
+/// Rows of a group that are expected, and the groups for which there is room at first: it is cheap, and
+/// growing is not.
+const ROWS_PER_GROUP: usize = 8;
+const ROOM_MAX: usize = 4_096;
+
+/// A column by which rows are told apart.
+pub trait GroupBy {
+    /// Tells if two rows are alike. Rows that are may be told apart, which costs time alone.
+    fn is_same(&self, row: usize, other: usize) -> bool;
+
+    /// Puts what rows that are alike have in common into `hasher`.
+    fn hash(&self, row: usize, hasher: &mut impl Hasher);
+}
+
+/// Groups of rows. Two rows of one group are alike in all columns by which it was split; two groups
+/// may be alike where a column told them apart.
+#[derive(Clone, Debug)]
+pub struct Groups {
+    /// Group of each row. Groups count from 0 in the order of their first rows.
+    group_of: Vec<u32>,
+    first_rows: Vec<u32>,
+}
+
+impl Groups {
+    /// All rows in one group; no group where there is no row.
+    ///
+    /// # Panics
+    /// When rows do not count by 32 bits.
+    #[must_use]
+    pub fn new(row_count: usize) -> Self {
+        assert!(u32::try_from(row_count).is_ok(), "rows count by 32 bits");
+        let first_rows = if row_count == 0 { Vec::new() } else { vec![0] };
+        Self { group_of: vec![0; row_count], first_rows }
+    }
+
+    /// Group of each row.
+    #[must_use]
+    pub fn group_of(&self) -> &[u32] {
+        &self.group_of
+    }
+
+    /// The first row of each group, ascending.
+    #[must_use]
+    pub fn first_rows(&self) -> &[u32] {
+        &self.first_rows
+    }
+
+    /// Group of each row, empty where there is one group at most.
+    #[must_use]
+    pub fn into_group_of(self) -> Vec<u32> {
+        if self.first_rows.len() > 1 { self.group_of } else { Vec::new() }
+    }
+
+    /// Splits groups whose rows are not all alike in `column`.
+    pub fn split(&mut self, column: &impl GroupBy) {
+        let Self { group_of, first_rows } = self;
+        let is_alike = |row: usize, group: u32| {
+            let first = first_rows[group as usize] as usize;
+            first == row || column.is_same(row, first)
+        };
+        let Some(start) = (0..).zip(&*group_of).position(|(row, group)| !is_alike(row, *group))
+        else {
+            return;
+        };
+        // The groups of the rows before stay what they are.
+        first_rows.truncate(first_rows.partition_point(|first| (*first as usize) < start));
+        let mut split = Split::new(first_rows, column, group_of.len());
+        let mut before = group_of[start - 1];
+        for (row, group) in group_of.iter_mut().enumerate().skip(start) {
+            before = split.group_of(row, *group, before);
+            *group = before;
+        }
+    }
+}
+
+/// Groups while they are split.
+struct Split<'g, C> {
+    column: &'g C,
+    first_rows: &'g mut Vec<u32>,
+    /// Group that each was before.
+    parents: Vec<u32>,
+    /// Group of the row after the last row of each; at first the one that was found after it.
+    next_of: Vec<u32>,
+    hasher: RandomState,
+    /// Hash and group.
+    by_hash: HashTable<(u64, u32)>,
+}
+
+impl<'g, C: GroupBy> Split<'g, C> {
+    fn new(first_rows: &'g mut Vec<u32>, column: &'g C, row_count: usize) -> Self {
+        let count = number(first_rows.len());
+        let room = first_rows.len().max(ROOM_MAX.min(row_count / ROWS_PER_GROUP));
+        let mut split = Self {
+            column,
+            first_rows,
+            parents: (0..count).collect(),
+            next_of: (1..=count).collect(),
+            hasher: RandomState::default(),
+            by_hash: HashTable::with_capacity(room),
+        };
+        for group in 0..count {
+            let hash = split.hash(split.first_rows[group as usize] as usize, group);
+            split.by_hash.insert_unique(hash, (hash, group), |(hash, _)| *hash);
+        }
+        split
+    }
+
+    /// The group of a row that was of `parent`, behind a row of the group `before`.
+    #[inline]
+    fn group_of(&mut self, row: usize, parent: u32, before: u32) -> u32 {
+        let next = self.next_of[before as usize];
+        if self.is_in(row, parent, next) {
+            return next;
+        }
+        let hash = self.hash(row, parent);
+        let is_same = |entry: &(u64, u32)| entry.0 == hash && self.is_in(row, parent, entry.1);
+        let known = self.by_hash.find(hash, is_same).map(|(_, group)| *group);
+        let group = known.unwrap_or_else(|| self.add(row, parent, hash));
+        self.next_of[before as usize] = group;
+        group
+    }
+
+    #[inline]
+    fn is_in(&self, row: usize, parent: u32, group: u32) -> bool {
+        let Some(first) = self.first_rows.get(group as usize) else { return false };
+        self.parents[group as usize] == parent && self.column.is_same(row, *first as usize)
+    }
+
+    fn hash(&self, row: usize, parent: u32) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write_u32(parent);
+        self.column.hash(row, &mut hasher);
+        hasher.finish()
+    }
+
+    /// Adds a group that begins with `row`.
+    fn add(&mut self, row: usize, parent: u32, hash: u64) -> u32 {
+        let group = number(self.first_rows.len());
+        self.first_rows.push(number(row));
+        self.parents.push(parent);
+        self.next_of.push(group + 1);
+        self.by_hash.insert_unique(hash, (hash, group), |(hash, _)| *hash);
+        group
+    }
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count).expect("rows count by 32 bits")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    impl GroupBy for Vec<u8> {
+        fn is_same(&self, row: usize, other: usize) -> bool {
+            self[row] == self[other]
+        }
+
+        /// Many rows that are not alike have one hash.
+        fn hash(&self, row: usize, hasher: &mut impl Hasher) {
+            hasher.write_u8(self[row] % 2);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn rows_are_of_one_group_where_all_columns_are_alike(
+            rows in prop::collection::vec((0_u8..4, 0_u8..3, 0_u8..2), 0..60),
+        ) {
+            let mut groups = Groups::new(rows.len());
+            groups.split(&rows.iter().map(|row| row.0).collect::<Vec<_>>());
+            groups.split(&rows.iter().map(|row| row.1).collect::<Vec<_>>());
+            groups.split(&rows.iter().map(|row| row.2).collect::<Vec<_>>());
+            let mut distinct = Vec::new();
+            let mut first_rows = Vec::new();
+            let expected = (0..).zip(&rows).map(|(number, row)| {
+                let known = distinct.iter().position(|other| other == row);
+                known.unwrap_or_else(|| {
+                    distinct.push(*row);
+                    first_rows.push(number);
+                    distinct.len() - 1
+                })
+            });
+            let expected: Vec<usize> = expected.collect();
+            let found: Vec<usize> = groups.group_of().iter().map(|at| *at as usize).collect();
+            prop_assert_eq!(found, expected);
+            prop_assert_eq!(groups.first_rows(), first_rows);
+        }
+    }
+}
