@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _QUOTED = re.compile(rb'"[^"]*"')
 _BOM = b"\xef\xbb\xbf"
-_ROWS = 16_384
+_ROWS = 65_536  # of a piece of `Plane.write_arrow`
 _VALUES = 1 << 20  # bounds the memory of a batch where rows are wide
 
 

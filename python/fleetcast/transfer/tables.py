@@ -51,12 +51,15 @@ class TableRows:
         """See `RecordBatch`."""
         if self._faults or not len(self):
             raise Rejected(self._faults)
-        frame, mapping = self.frame.rechunk(), None  # of one batch, so that it is one piece
+        frame, mapping = self.frame, None
+        if frame.n_chunks("all") != [1] * frame.width:
+            frame = frame.rechunk()  # of one batch, so that it is one piece
         if self._columns is not None and self._columns.has_twins:
             frame = canonical(frame, self._columns)
         elif self._columns is not None:
-            # Names of columns end at NUL on their way, those of fields do not.
-            frame = frame.rename(lambda name: name.replace("\0", "%00"))
+            if any("\0" in name for name in frame.columns):
+                # Names of columns end at NUL on their way, those of fields do not.
+                frame = frame.rename(lambda name: name.replace("\0", "%00"))
             mapping = self._columns.for_engine()
         key, position = options["cursor"] or (None, b"")
         if key is not None:
@@ -196,7 +199,11 @@ def stored(frame: pl.DataFrame, columns: Columns, file: str) -> pl.DataFrame:
     made = []
     for column in columns.fields:
         dtype = frame.schema[column]
-        if dtype.is_numeric():
+        if dtype == pl.Float64:
+            # Looked for first: an expression costs more, and copies the column.
+            if frame[column].is_nan().any():
+                made.append(pl.col(column).fill_nan(None))
+        elif dtype.is_numeric():
             made.append(pl.col(column).cast(pl.Float64).fill_nan(None))
         elif dtype.is_temporal() or isinstance(dtype, pl.Categorical | pl.Enum):
             made.append(pl.col(column).cast(pl.String))
@@ -208,8 +215,8 @@ def stored(frame: pl.DataFrame, columns: Columns, file: str) -> pl.DataFrame:
     labels = list(columns.tags.values())
     if columns.measurement is None:
         labels.append(columns.measurement_column)
-    made += [pl.col(column).cast(pl.String) for column in labels]
-    return frame.with_columns(made)
+    made += [pl.col(label).cast(pl.String) for label in labels if frame.schema[label] != pl.String]
+    return frame.with_columns(made) if made else frame
 
 
 def canonical(frame: pl.DataFrame, columns: Columns) -> pl.DataFrame:

@@ -67,11 +67,11 @@ impl<'a> Bits<'a> {
             let low = bytes.first_chunk().copied().unwrap_or_else(|| {
                 std::array::from_fn(|at| bytes.get(at).copied().unwrap_or_default())
             });
-            let high = bytes.get(8).copied().unwrap_or_default();
-            let bits = u128::from(high) << 64 | u128::from(u64::from_le_bytes(low));
+            let high = u64::from(bytes.get(8).copied().unwrap_or_default());
+            // In two steps, since all 64 bits at once are one too many.
+            let bits = u64::from_le_bytes(low) >> shift | high << (63 - shift) << 1;
             let unused = WORD_ROWS - (rows - row).min(WORD_ROWS);
-            // Truncates on purpose: the bits of 64 rows.
-            (bits >> shift) as u64 & u64::MAX >> unused
+            bits & u64::MAX >> unused
         })
     }
 }
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn bits_may_begin_and_end_anywhere() {
         let bytes: Vec<u8> = (0..40_u8).map(|at| at.wrapping_mul(73) ^ 0x5a).collect();
-        for start in 0..20 {
+        for start in 0..20_usize {
             for rows in [0, 1, 7, 8, 63, 64, 65, 128, 200, 300] {
                 // No byte more than there must be.
                 let bytes = bytes[..(start + rows).div_ceil(8)].to_vec();

@@ -13,15 +13,15 @@ use super::view::View;
 
 /// Measurements and tags of rows.
 pub(super) struct Keys<'a> {
-    pub(super) keys: Vec<InputKey<'a>>,
-    /// Index into `keys` of each row; empty where all rows have the first.
-    pub(super) key_of: Vec<u32>,
+    pub(super) distinct: Vec<InputKey<'a>>,
+    /// Index into `distinct` of each row; empty where all rows have the first.
+    pub(super) of_row: Vec<u32>,
     pub(super) tags: Vec<InputTag<'a>>,
 }
 
 /// Columns of tags.
 enum TagColumns<'a> {
-    Map(TagMaps<'a>),
+    Map(Box<TagMaps<'a>>),
     Columns(Vec<(&'a str, TagValues<'a>)>),
 }
 
@@ -40,7 +40,7 @@ impl Plan {
             Tags::Map(column) => {
                 let maps = TagMaps::new(&view.child(*column)?)?;
                 groups.split(&maps);
-                (TagColumns::Map(maps), [].as_slice())
+                (TagColumns::Map(Box::new(maps)), [].as_slice())
             }
             Tags::Columns { columns, fixed } => {
                 let mut found = Vec::with_capacity(columns.len());
@@ -52,7 +52,7 @@ impl Plan {
                 (TagColumns::Columns(found), fixed.as_slice())
             }
         };
-        let mut keys = Vec::with_capacity(groups.first_rows().len());
+        let mut distinct = Vec::with_capacity(groups.first_rows().len());
         let mut tags = Vec::new();
         for row in groups.first_rows().iter().map(|row| *row as usize) {
             let measurement = match &names {
@@ -64,9 +64,9 @@ impl Plan {
                 tags.push(InputTag { key: Some(key.as_bytes()), value });
             }
             columns.put(row, &mut tags);
-            keys.push(InputKey { measurement, tags_end: tags.len() });
+            distinct.push(InputKey { measurement, tags_end: tags.len() });
         }
-        Ok(Keys { keys, key_of: groups.into_group_of(), tags })
+        Ok(Keys { distinct, of_row: groups.into_group_of(), tags })
     }
 }
 

@@ -113,7 +113,7 @@ fn text_bytes(rows: &InputRows<'_>) -> usize {
 impl Plan {
     fn rows<'a>(&'a self, view: &View<'a>, first_row: usize) -> Result<InputRows<'a>> {
         let (times_ns, time_faults) = self.times(&view.child(self.time)?)?;
-        let Keys { keys, key_of, tags } = self.keys(view)?;
+        let Keys { distinct: keys, of_row: key_of, tags } = self.keys(view)?;
         let mut fields = Vec::with_capacity(self.fields.len());
         for (name, column) in &self.fields {
             let column = view.child(*column)?;
