@@ -71,7 +71,7 @@ fn has_one_measurement(keys: &[InputKey<'_>]) -> bool {
     keys.iter().all(|key| key.measurement == keys[0].measurement)
 }
 
-/// What is wrong with the rows, in their order.
+/// Faults of the rows, in their order.
 fn faults(rows: &InputRows<'_>, series: &KeySeries) -> Vec<Fault> {
     let not_finite = not_finite(rows);
     let is_named = |key: &InputKey<'_>| key.measurement.is_some_and(|name| !name.is_empty());
