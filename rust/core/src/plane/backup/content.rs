@@ -1,8 +1,7 @@
 //! Walks over all sealed bytes of a store, and the one hash over everything that answers follow
 //! from.
 
-use super::files::{Hash, Hasher, PIECE_BYTES, hash_of};
-use super::parallel::in_parallel;
+use super::files::{Hash, Hasher, hash_of, pieces_of};
 use super::state::State;
 use crate::model::error::{Error, Result};
 use crate::storage::manifest::Manifest;
@@ -22,20 +21,11 @@ pub(super) fn segments_of(manifest: &Manifest) -> impl Iterator<Item = (SegmentI
     entries.filter(|entry| entry.bytes > 0).map(|entry| (entry.id, entry.bytes))
 }
 
-/// Hands the bytes of a segment to `visit`, piece by piece, and returns their hash.
-pub(super) fn visit_segment(
-    store: &dyn Store,
-    (id, bytes): (SegmentId, u64),
-    mut visit: impl FnMut(&[u8]) -> Result<()>,
-) -> Result<Hash> {
+/// Hash of a segment.
+pub(super) fn hash_segment(store: &dyn Store, (id, bytes): (SegmentId, u64)) -> Result<Hash> {
     let mut hasher = Hasher::new();
-    let mut offset = 0;
-    while offset < bytes {
-        let length = usize::try_from(bytes - offset).map_or(PIECE_BYTES, |n| n.min(PIECE_BYTES));
-        let piece = store.read_segment(&id, offset, length)?;
-        hasher.add(&piece);
-        visit(&piece)?;
-        offset += length as u64;
+    for (offset, length) in pieces_of(bytes) {
+        hasher.add(&store.read_segment(&id, offset, length)?);
     }
     Ok(hasher.finish())
 }
@@ -54,10 +44,7 @@ pub(super) fn visit_names(
         for page in pages.iter().take_while(|page| page.sequence <= state.snapshot.names_last) {
             let stored = encode_names(page);
             visit(page, &stored)?;
-            let mut hasher = Hasher::new();
-            hasher.add(&state.names_hash);
-            hasher.add(&stored);
-            state.names_hash = hasher.finish();
+            state.names_hash = follow(&state.names_hash, &stored);
             state.last_page_hash = hash_of(&stored);
         }
         at = pages.last().map(|page| page.sequence).ok_or(Error::Corrupt { what: "the names" })?;
@@ -65,49 +52,64 @@ pub(super) fn visit_names(
     Ok(())
 }
 
-/// Hands the blocks of the log that `state` has to `visit`, notes the hash of the last one in
-/// `state`, and returns that of all.
+/// Hands the blocks of the log after position `after`, up to those of `state`, to `visit`, and goes
+/// on with the hashes of `state` from there.
 pub(super) fn visit_log(
     store: &dyn Store,
+    after: u64,
     state: &mut State,
     mut visit: impl FnMut(&LogEntry) -> Result<()>,
-) -> Result<Hash> {
-    let mut hasher = Hasher::new();
-    let mut at = state.snapshot.compacted;
+) -> Result<()> {
+    let mut at = after;
     while at < state.snapshot.log_last {
         let entries = store.log_after(at)?;
         for entry in entries.iter().take_while(|entry| entry.sequence <= state.snapshot.log_last) {
             visit(entry)?;
-            hasher.add(&entry.sequence.to_le_bytes());
-            hasher.add_part(&entry.sealed);
             state.last_block_hash = hash_of(&entry.sealed);
+            state.log_hash = follow(&state.log_hash, &state.last_block_hash);
         }
         at = entries.last().map(|last| last.sequence).ok_or(Error::Corrupt { what: "the log" })?;
     }
-    Ok(hasher.finish())
+    Ok(())
+}
+
+/// Hash of a hash and of what follows what that was made of.
+fn follow(hash: &Hash, bytes: &[u8]) -> Hash {
+    let mut hasher = Hasher::new();
+    hasher.add(hash);
+    hasher.add(bytes);
+    hasher.finish()
 }
 
 /// The hash over everything that answers follow from: numbers, names, manifest, log, segments. All
 /// of it is authenticated when it is opened, so stores of one hash and one key answer alike.
-pub(super) fn content_of(
-    state: &State,
-    log: &Hash,
-    segments: impl IntoIterator<Item = Hash>,
-) -> Hash {
+pub(super) fn content_of(state: &State, segments: impl IntoIterator<Item = Hash>) -> Hash {
     let mut hasher = Hasher::new();
     hasher.add_part(&state.encode());
-    hasher.add(log);
     segments.into_iter().for_each(|hash| hasher.add(&hash));
     hasher.finish()
 }
 
-/// As [`content_of`], of a whole store that nobody changes meanwhile.
-pub(super) fn read_content(store: &dyn Store, sealer: &Sealer) -> Result<Hash> {
-    let mut state = State { snapshot: store.snapshot()?, ..State::default() };
+/// As [`content_of`], of what a store has, of which `segments` are the hashes, and as a state of
+/// this version says it. Nobody changes the store meanwhile.
+pub(super) fn read_content(
+    store: &dyn Store,
+    version: u8,
+    segments: impl IntoIterator<Item = Hash>,
+) -> Result<Hash> {
+    let mut state = State { version, ..State::new(store.snapshot()?) };
     visit_names(store, 0, &mut state, |_, _| Ok(()))?;
-    let log = visit_log(store, &mut state, |_| Ok(()))?;
-    let manifest = manifest_of(&state.snapshot, sealer)?;
-    let entries: Vec<_> = segments_of(&manifest).collect();
-    let segments = in_parallel(&entries, |entry| visit_segment(store, *entry, |_| Ok(())))?;
-    Ok(content_of(&state, &log, segments))
+    let compacted = state.snapshot.compacted;
+    if version > 1 {
+        visit_log(store, compacted, &mut state, |_| Ok(()))?;
+        return Ok(content_of(&state, segments));
+    }
+    // Version 1 hashes the log as one, behind the state.
+    let mut log = Hasher::new();
+    visit_log(store, compacted, &mut state, |entry| {
+        log.add(&entry.sequence.to_le_bytes());
+        log.add_part(&entry.sealed);
+        Ok(())
+    })?;
+    Ok(content_of(&state, std::iter::once(log.finish()).chain(segments)))
 }

@@ -19,9 +19,18 @@ pub(super) const LOG_MAGIC: &[u8; 9] = b"fleetlog\x01";
 pub(super) const NAMES_MAGIC: &[u8; 9] = b"fleetnam\x01";
 /// Folder of the segments.
 pub(super) const SEGMENTS: &str = "segments";
-/// Bytes of a file that are in memory at once.
-pub(super) const PIECE_BYTES: usize = 1 << 20;
+/// Bytes of a file that are in memory at once: few enough to stay in a cache from one use to the
+/// next.
+pub(super) const PIECE_BYTES: usize = 1 << 18;
 const MAGIC_LEN: usize = 9;
+
+/// Offset and length of each piece of so many bytes.
+pub(super) fn pieces_of(bytes: u64) -> impl Iterator<Item = (u64, usize)> {
+    (0..bytes).step_by(PIECE_BYTES).map(move |offset| {
+        let rest = usize::try_from(bytes - offset).unwrap_or(PIECE_BYTES);
+        (offset, rest.min(PIECE_BYTES))
+    })
+}
 
 /// A file of a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +75,33 @@ pub(super) fn hash_of(bytes: &[u8]) -> Hash {
     hasher.finish()
 }
 
+/// Content or names of files that are not durable yet.
+pub(super) struct Unsynced {
+    path: PathBuf,
+    file: File,
+}
+
+impl Unsynced {
+    /// The names in a folder.
+    pub(super) fn folder(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|error| Error::io("open", path, error))?;
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    pub(super) fn sync(&self) -> Result<()> {
+        self.file.sync_all().map_err(|error| Error::io("sync", &self.path, error))
+    }
+}
+
+/// Makes a file of a backup, in place of one that an unfinished backup left.
+pub(super) fn create(path: &Path) -> Result<File> {
+    // Removed, never opened: it may be a link to a file of the plane.
+    remove(path)?;
+    let mut options = OpenOptions::new();
+    let opened = options.read(true).write(true).create_new(true).mode(0o600).open(path);
+    opened.map_err(|error| Error::io("make", path, error))
+}
+
 /// A file of a backup that is being written.
 pub(super) struct NewFile {
     name: String,
@@ -76,13 +112,10 @@ pub(super) struct NewFile {
 }
 
 impl NewFile {
-    /// Begins the file `name` of `folder`, in place of one that an unfinished backup left.
+    /// Begins the file `name` of `folder`.
     pub(super) fn create(folder: &Path, name: String) -> Result<Self> {
         let path = folder.join(&name);
-        // Removed, never opened: it may be a link to a file of the plane.
-        remove(&path)?;
-        let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-        let file = BufWriter::new(opened.map_err(|error| Error::io("make", &path, error))?);
+        let file = BufWriter::new(create(&path)?);
         Ok(Self { name, path, file, hasher: Hasher::new(), bytes: 0 })
     }
 
@@ -100,13 +133,12 @@ impl NewFile {
         self.write(bytes)
     }
 
-    /// Makes the content durable; the name becomes so with its folder.
-    pub(super) fn finish(self) -> Result<SavedFile> {
+    /// Ends the file, which is durable once it is synced, and its folder.
+    pub(super) fn finish(self) -> Result<(SavedFile, Unsynced)> {
         let Self { name, path, file, hasher, bytes } = self;
-        let failed = |error| Error::io("write", &path, error);
-        let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
-        file.sync_all().map_err(failed)?;
-        Ok(SavedFile { name, bytes, sha256: hasher.finish() })
+        let file = file.into_inner();
+        let file = file.map_err(|error| Error::io("write", &path, error.into_error()))?;
+        Ok((SavedFile { name, bytes, sha256: hasher.finish() }, Unsynced { path, file }))
     }
 }
 

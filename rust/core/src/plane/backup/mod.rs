@@ -9,6 +9,7 @@ mod parallel;
 mod state;
 
 mod content;
+mod segment_copy;
 
 mod restore;
 mod save;

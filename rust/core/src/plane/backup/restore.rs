@@ -1,13 +1,14 @@
 //! A plane out of its folder of a backup.
 
 use std::path::Path;
+use std::thread;
 
-use super::content::{manifest_of, read_content, segments_of};
+use super::content::{hash_segment, manifest_of, read_content, segments_of};
 use super::files::{
-    DAMAGED, Hash, LOG_MAGIC, NAMES_MAGIC, PIECE_BYTES, SEGMENTS, SavedFile, SavedReader, range_of,
-    read_whole,
+    DAMAGED, Hash, LOG_MAGIC, NAMES_MAGIC, SEGMENTS, SavedFile, SavedReader, range_of, read_whole,
 };
 use super::parallel::in_parallel;
+use super::segment_copy;
 use super::state::State;
 use crate::model::error::{Error, Result};
 use crate::plane::sealed::directory;
@@ -52,10 +53,17 @@ pub(super) fn load_store(
     let (compacted, log_last) = (state.snapshot.compacted, state.snapshot.log_last);
     log.load(compacted, log_last, decode, |entries| store.load_log(entries))?;
     let manifest = manifest_of(&state.snapshot, sealer)?;
-    let ids: Vec<_> = segments_of(&manifest).map(|(id, _)| id).collect();
-    in_parallel(&ids, |id| load_segment(store, folder, files, id, link))?;
-    store.load_snapshot(&state.snapshot)?;
-    if read_content(store, sealer)? == *content { Ok(()) } else { Err(DAMAGED) }
+    let segments: Vec<_> = segments_of(&manifest).collect();
+    in_parallel(&segments, |segment| load_segment(store, folder, files, *segment, link))?;
+    // Segments are read again while they become durable.
+    let hashes = thread::scope(|scope| {
+        let loading = scope.spawn(|| store.load_snapshot(&state.snapshot));
+        let hashes = in_parallel(&segments, |segment| hash_segment(store, *segment));
+        loading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        hashes
+    })?;
+    let is_same = read_content(store, state.version, hashes)? == *content;
+    if is_same { Ok(()) } else { Err(DAMAGED) }
 }
 
 /// The files of numbered records of one kind.
@@ -107,26 +115,27 @@ impl Records<'_> {
     }
 }
 
+/// Loads a segment, whose content is compared when the store is read again.
 fn load_segment(
     store: &dyn Store,
     folder: &Path,
     files: &[SavedFile],
-    id: &SegmentId,
+    (id, bytes): (SegmentId, u64),
     link: Link,
 ) -> Result<()> {
-    let name = format!("{SEGMENTS}/{:032x}", u128::from_be_bytes(*id));
+    let name = format!("{SEGMENTS}/{:032x}", u128::from_be_bytes(id));
     let file = files.iter().find(|file| file.name == name).ok_or(DAMAGED)?;
     let path = std::path::absolute(folder.join(&name));
     let path = path.map_err(|error| Error::io("find", folder, error))?;
-    if store.link_segment(id, &path, link)? {
-        // All of it is read, and compared, when the store is read again.
+    let is_whole = path.metadata().is_ok_and(|meta| meta.len() == bytes);
+    if !is_whole || file.bytes != bytes {
+        return Err(DAMAGED);
+    }
+    if store.link_segment(&id, &path, link)? {
         return Ok(());
     }
-    let mut reader = SavedReader::open(folder, file)?;
-    let mut segment = store.create_segment(id)?;
-    while let Some(piece) = reader.piece(PIECE_BYTES)? {
-        segment.append(&piece)?;
-    }
+    let mut segment = store.create_segment(&id)?;
+    segment_copy::load_segment(&path, bytes, &mut *segment)?;
     segment.finish_content()
 }
 

@@ -1,23 +1,24 @@
 //! A plane into its folder of a backup.
 
 use std::collections::HashMap;
-use std::fs::{DirBuilder, File};
+use std::fs::DirBuilder;
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use super::content::{content_of, manifest_of, segments_of, visit_log, visit_names, visit_segment};
+use super::content::{content_of, hash_segment, manifest_of, segments_of, visit_log, visit_names};
 use super::files::{
-    Hash, LOG_MAGIC, NAMES_MAGIC, NewFile, SEGMENTS, SavedFile, hash_of, range_of, read_whole,
+    LOG_MAGIC, NAMES_MAGIC, NewFile, SEGMENTS, SavedFile, Unsynced, hash_of, range_of, read_whole,
     remove,
 };
 use super::parallel::in_parallel;
-use super::state::State;
+use super::segment_copy::copy_segment;
+use super::state::{State, VERSION};
 use crate::model::error::{Error, Result};
 use crate::plane::sealed;
 use crate::storage::manifest::Manifest;
 use crate::storage::seal::Sealer;
-use crate::storage::store::{SegmentId, Store, encode_names};
+use crate::storage::store::{SegmentId, Snapshot, Store, encode_names};
 
 /// Result of saving a plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,9 +59,17 @@ pub(super) fn save_store(
 ) -> Result<Option<Saved>> {
     make_folder(folder)?;
     let before: HashMap<_, _> = before.iter().map(|file| (file.name.as_str(), file)).collect();
-    let (kept, segments) = (Vec::new(), HashMap::new());
-    let mut saving =
-        Saving { store, folder, number, before, kept, segments, bytes_written: 0, bytes_linked: 0 };
+    let mut saving = Saving {
+        store,
+        folder,
+        number,
+        before,
+        kept: Vec::new(),
+        segments: HashMap::new(),
+        unsynced: Vec::new(),
+        bytes_written: 0,
+        bytes_linked: 0,
+    };
     // Most is copied before the compactor is kept from its work.
     let _pin = store.pin_segments()?;
     saving.segments(&manifest_of(&store.snapshot()?, sealer)?)?;
@@ -83,6 +92,8 @@ struct Saving<'a> {
     /// Files of the plane as it is saved, but for segments.
     kept: Vec<SavedFile>,
     segments: HashMap<SegmentId, SavedFile>,
+    /// Files that were written, but for segments.
+    unsynced: Vec<Unsynced>,
     bytes_written: u64,
     bytes_linked: u64,
 }
@@ -90,20 +101,21 @@ struct Saving<'a> {
 impl Saving<'_> {
     /// Saves all that the compactor must leave alone meanwhile.
     fn rest(mut self, sealer: &Sealer, key: &[u8]) -> Result<Saved> {
-        let mut state = State { snapshot: self.store.snapshot()?, ..State::default() };
+        let mut state = State::new(self.store.snapshot()?);
         let manifest = manifest_of(&state.snapshot, sealer)?;
         self.segments(&manifest)?;
         let before = self.state_before()?;
         self.names(&before, &mut state)?;
-        let log = self.log(&before, &mut state)?;
+        self.log(&before, &mut state)?;
         self.small("state", &state.encode())?;
         self.small("key", key)?;
         let segments: Option<Vec<_>> =
             segments_of(&manifest).map(|(id, _)| self.segments.remove(&id)).collect();
         let segments = segments.ok_or(Error::Stale)?;
-        let content = content_of(&state, &log, segments.iter().map(|file| file.sha256));
-        sync(self.folder)?;
-        sync(&self.folder.join(SEGMENTS))?;
+        let content = content_of(&state, segments.iter().map(|file| file.sha256));
+        self.unsynced.push(Unsynced::folder(self.folder)?);
+        self.unsynced.push(Unsynced::folder(&self.folder.join(SEGMENTS))?);
+        in_parallel(&self.unsynced, Unsynced::sync)?;
         let counts = &state.snapshot.counts;
         let entries = || manifest.segments.iter();
         let in_log = |ever: u64, left: u64| ever.saturating_sub(left);
@@ -140,12 +152,11 @@ impl Saving<'_> {
         remove(&path)?;
         let linked = self.store.segment_file(&id);
         if linked.is_some_and(|file| std::fs::hard_link(file, &path).is_ok()) {
-            let sha256 = visit_segment(self.store, (id, bytes), |_| Ok(()))?;
+            let sha256 = hash_segment(self.store, (id, bytes))?;
             return Ok((SavedFile { name, bytes, sha256 }, How::Linked));
         }
-        let mut file = NewFile::create(self.folder, name)?;
-        visit_segment(self.store, (id, bytes), |piece| file.write(piece))?;
-        Ok((file.finish()?, How::Written))
+        let sha256 = copy_segment(self.store, (id, bytes), &path)?;
+        Ok((SavedFile { name, bytes, sha256 }, How::Written))
     }
 
     /// A file of the backup before that still is as long as it was.
@@ -172,9 +183,11 @@ impl Saving<'_> {
 
     /// State of the backup before; an empty one, which nothing goes on from, where it is damaged.
     fn state_before(&self) -> Result<State> {
-        let Some(saved) = self.known_of(".state") else { return Ok(State::default()) };
+        let Some(saved) = self.known_of(".state") else {
+            return Ok(State::new(Snapshot::default()));
+        };
         match read_whole(self.folder, &saved).and_then(|bytes| State::decode(&bytes)) {
-            Err(Error::Corrupt { .. }) => Ok(State::default()),
+            Err(Error::Corrupt { .. }) => Ok(State::new(Snapshot::default())),
             outcome => outcome,
         }
     }
@@ -204,8 +217,8 @@ impl Saving<'_> {
         self.keep(file)
     }
 
-    /// Saves the blocks that the backup before lacks, and returns the hash of all.
-    fn log(&mut self, before: &State, state: &mut State) -> Result<Hash> {
+    /// Saves the blocks that the backup before lacks.
+    fn log(&mut self, before: &State, state: &mut State) -> Result<()> {
         let (compacted, log_last) = (state.snapshot.compacted, state.snapshot.log_last);
         let last = before.snapshot.log_last;
         let mut known = self.known_ranges("log");
@@ -218,22 +231,26 @@ impl Saving<'_> {
                 .log_get(&[last])?
                 .first()
                 .is_some_and(|entry| hash_of(&entry.sealed) == before.last_block_hash);
-        let mut after = compacted;
+        let (mut saved, mut hashed) = (compacted, compacted);
         if goes_on {
-            after = last;
+            saved = last;
             self.kept.extend(known.into_iter().map(|(.., saved)| saved));
+            // Where the log begins later by now, so does its hash.
+            if (before.version, before.snapshot.compacted) == (VERSION, compacted) {
+                hashed = last;
+                (state.log_hash, state.last_block_hash) = (before.log_hash, before.last_block_hash);
+            }
         }
-        if after == log_last {
-            return visit_log(self.store, state, |_| Ok(()));
+        if saved == log_last {
+            return visit_log(self.store, hashed, state, |_| Ok(()));
         }
-        let name = format!("{}-{}-{log_last}.log", self.number, after + 1);
+        let name = format!("{}-{}-{log_last}.log", self.number, saved + 1);
         let mut file = NewFile::create(self.folder, name)?;
         file.write(LOG_MAGIC)?;
-        let hash = visit_log(self.store, state, |entry| {
-            if entry.sequence > after { file.write_record(&entry.sealed) } else { Ok(()) }
+        visit_log(self.store, hashed, state, |entry| {
+            if entry.sequence > saved { file.write_record(&entry.sealed) } else { Ok(()) }
         })?;
-        self.keep(file)?;
-        Ok(hash)
+        self.keep(file)
     }
 
     /// Saves a small file, if the backup before has no such one.
@@ -249,7 +266,8 @@ impl Saving<'_> {
     }
 
     fn keep(&mut self, file: NewFile) -> Result<()> {
-        let saved = file.finish()?;
+        let (saved, unsynced) = file.finish()?;
+        self.unsynced.push(unsynced);
         self.bytes_written += saved.bytes;
         self.kept.push(saved);
         Ok(())
@@ -273,9 +291,4 @@ fn make_folder(folder: &Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-fn sync(folder: &Path) -> Result<()> {
-    let synced = File::open(folder).and_then(|folder| folder.sync_all());
-    synced.map_err(|error| Error::io("sync", folder, error))
 }

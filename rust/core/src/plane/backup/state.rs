@@ -4,12 +4,16 @@ use super::files::{DAMAGED, Hash};
 use crate::model::error::Result;
 use crate::storage::store::{Counts, FirstIds, Snapshot};
 
-const MAGIC: &[u8; 9] = b"fleetsav\x01";
+const MAGIC: &[u8; 8] = b"fleetsav";
+/// Version that is written; version 1 has no hash of the log.
+pub(super) const VERSION: u8 = 2;
 const NUMBERS: usize = 10;
 
 /// Content of the state file.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct State {
+    /// Version that it has on disk.
+    pub(super) version: u8,
     pub(super) snapshot: Snapshot,
     /// Hash of all pages of names: of the hash up to a page, and that page.
     pub(super) names_hash: Hash,
@@ -17,9 +21,18 @@ pub(super) struct State {
     pub(super) last_page_hash: Hash,
     /// Hash of the last block of the log, zeros where it is compacted.
     pub(super) last_block_hash: Hash,
+    /// Hash of all blocks of the log that are not compacted: of the hash up to a block, and the
+    /// hash of that block.
+    pub(super) log_hash: Hash,
 }
 
 impl State {
+    /// State of a snapshot, before its names and its log were read.
+    pub(super) fn new(snapshot: Snapshot) -> Self {
+        let [names_hash, last_page_hash, last_block_hash, log_hash] = Default::default();
+        Self { version: VERSION, snapshot, names_hash, last_page_hash, last_block_hash, log_hash }
+    }
+
     pub(super) fn encode(&self) -> Vec<u8> {
         let Snapshot { counts, next_ids, .. } = self.snapshot;
         let numbers: [u64; NUMBERS] = [
@@ -35,10 +48,14 @@ impl State {
             self.snapshot.retention_seconds,
         ];
         let mut bytes = MAGIC.to_vec();
+        bytes.push(self.version);
         bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
         bytes.extend([next_ids.series, next_ids.field].iter().flat_map(|id| id.to_le_bytes()));
         for hash in [&self.names_hash, &self.last_page_hash, &self.last_block_hash] {
             bytes.extend_from_slice(hash);
+        }
+        if self.version > 1 {
+            bytes.extend_from_slice(&self.log_hash);
         }
         let length = u32::try_from(self.snapshot.cursors.len()).expect("cursors are few");
         bytes.extend(length.to_le_bytes());
@@ -52,7 +69,10 @@ impl State {
     }
 
     fn parse(bytes: &[u8]) -> Option<Self> {
-        let rest = bytes.strip_prefix(MAGIC)?;
+        let (version, rest) = bytes.strip_prefix(MAGIC)?.split_first()?;
+        if !(1..=VERSION).contains(version) {
+            return None;
+        }
         let (numbers, rest) = rest.split_at_checked(8 * NUMBERS)?;
         let numbers: Vec<u64> =
             numbers.as_chunks::<8>().0.iter().map(|number| u64::from_le_bytes(*number)).collect();
@@ -67,6 +87,8 @@ impl State {
         let (names_hash, rest) = rest.split_first_chunk()?;
         let (last_page_hash, rest) = rest.split_first_chunk()?;
         let (last_block_hash, rest) = rest.split_first_chunk()?;
+        let (log_hash, rest) =
+            if *version > 1 { rest.split_first_chunk()? } else { (&Hash::default(), rest) };
         let (length, rest) = rest.split_first_chunk()?;
         let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
         let (cursors, sealed) = rest.split_at_checked(length)?;
@@ -84,7 +106,13 @@ impl State {
             cursors: cursors.to_vec(),
             manifest: (!sealed.is_empty()).then(|| sealed.to_vec()),
         };
-        let (names_hash, last_page_hash) = (*names_hash, *last_page_hash);
-        Some(Self { snapshot, names_hash, last_page_hash, last_block_hash: *last_block_hash })
+        Some(Self {
+            version: *version,
+            snapshot,
+            names_hash: *names_hash,
+            last_page_hash: *last_page_hash,
+            last_block_hash: *last_block_hash,
+            log_hash: *log_hash,
+        })
     }
 }

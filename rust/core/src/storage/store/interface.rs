@@ -37,7 +37,7 @@ pub trait NewSegment {
     /// See [`Store`].
     fn finish(self: Box<Self>) -> Result<()>;
 
-    /// As [`Self::finish`], less the name, which is durable with [`Store::load_snapshot`].
+    /// As [`Self::finish`], but durable no sooner than with [`Store::load_snapshot`].
     ///
     /// # Errors
     /// See [`Store`].

@@ -2,7 +2,7 @@
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::interface::{CompactionLock, Link, NewSegment, SegmentId, SegmentsLock};
@@ -95,8 +95,17 @@ impl SegmentFiles {
         }
     }
 
-    /// Makes the names of all segments durable.
+    /// Makes all segments durable, their names as well.
     pub(super) fn sync(&self) -> Result<()> {
+        for (id, _) in self.list()? {
+            let path = self.path(&id);
+            let failed = |error| Error::io("sync", &path, error);
+            let meta = path.symlink_metadata().map_err(failed)?;
+            // A link's file was made durable by whoever wrote it.
+            if meta.is_file() && meta.nlink() == 1 {
+                File::open(&path).and_then(|file| file.sync_all()).map_err(failed)?;
+            }
+        }
         match File::open(&self.directory).and_then(|directory| directory.sync_all()) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 Err(Error::io("sync", &self.directory, error))
@@ -180,6 +189,7 @@ impl NewSegment for NewFile {
 
     fn finish(self: Box<Self>) -> Result<()> {
         let directories = self.directories.clone();
+        self.file.sync_all().map_err(|error| Error::io("sync", &self.path, error))?;
         self.finish_content()?;
         for directory in &directories {
             let synced = File::open(directory).and_then(|directory| directory.sync_all());
@@ -189,7 +199,6 @@ impl NewSegment for NewFile {
     }
 
     fn finish_content(mut self: Box<Self>) -> Result<()> {
-        self.file.sync_all().map_err(|error| Error::io("sync", &self.path, error))?;
         self.is_finished = true;
         Ok(())
     }
