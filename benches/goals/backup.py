@@ -11,9 +11,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+import polars as pl
+
 from benches.goals.effort import MASTER_KEY, new_plane
-from benches.goals.table import Line
-from benches.harness.measure import alternate, wall_seconds
+from benches.goals.table import Line, rate
+from benches.harness.measure import alternate, cpu_seconds, wall_seconds
 from benches.harness.paths import DATA
 from benches.inputs import fleet
 from fleetcast.engine import Engine
@@ -26,10 +29,15 @@ if TYPE_CHECKING:
     from fleetcast._core import Plane
     from fleetcast.engine import SavedPlane
 
-NAME = "saved"
+NAME, NOISE = "saved", "noise"
 MEMORY = Path("/dev/shm")  # noqa: S108 - another file system than that of the store
 _BODIES_PER_COMPACTION = 100
 _PIECE_BYTES = 1 << 20
+_NOISE_DAYS = 8
+_NOISE_COLUMNS = 8
+_NOISE_ROW_BYTES = 60
+_DAY_NS = 86_400 * 10**9
+_START_NS = int(fleet.START.timestamp()) * 10**9
 
 
 def copied(source: Path, target: Path) -> None:
@@ -48,10 +56,10 @@ def copied(source: Path, target: Path) -> None:
         os.close(descriptor)
 
 
-def saved(target: Path, planes: Path = DATA) -> SavedPlane:
-    """A full backup of the plane into a new folder."""
+def saved(target: Path, planes: Path = DATA, name: str = NAME) -> SavedPlane:
+    """A full backup of a plane into a new folder."""
     target.mkdir(parents=True)
-    done = Engine(planes, MASTER_KEY).save_plane(NAME, target / "plane", 1, ())
+    done = Engine(planes, MASTER_KEY).save_plane(name, target / "plane", 1, ())
     assert done is not None
     return done.plane
 
@@ -72,12 +80,14 @@ def save_for_ever(folder: str, started: Event) -> None:
         started.set()
 
 
-def copy_lines(effort: Effort, planes: Path, backups: Path, where: str) -> list[Line]:
+def copy_lines(effort: Effort, name: str, planes: Path, backups: Path, where: str) -> list[Line]:
     """Full backup of a plane below `planes` onto the disk, and restore of one below `backups` onto
     it, beside copies of the same files.
     """
-    plane = saved(backups / "first")
-    length = sum(path.stat().st_size for path in (planes / NAME).rglob("*") if path.is_file())
+    first = backups / f"first-{name}"
+    plane = saved(first, planes, name)
+    length = sum(path.stat().st_size for path in (planes / name).rglob("*") if path.is_file())
+    where = f"{where}, {length / 1e6:,.0f} MB"
 
     def timed(work: Callable[[Path], object]) -> float:
         with tempfile.TemporaryDirectory(dir=DATA) as folder:
@@ -86,10 +96,10 @@ def copy_lines(effort: Effort, planes: Path, backups: Path, where: str) -> list[
     seconds = alternate(
         effort.rounds,
         {
-            "save": lambda: timed(lambda new: saved(new, planes)),
-            "copy": lambda: timed(lambda new: copied(planes / NAME, new)),
-            "restore": lambda: timed(lambda new: restored(backups / "first", plane, new)),
-            "back": lambda: timed(lambda new: copied(backups / "first", new)),
+            "save": lambda: timed(lambda new: saved(new, planes, name)),
+            "copy": lambda: timed(lambda new: copied(planes / name, new)),
+            "restore": lambda: timed(lambda new: restored(first, plane, new)),
+            "back": lambda: timed(lambda new: copied(first, new)),
         },
     )
     return [
@@ -157,19 +167,56 @@ def incremental_line(plane: Plane, bodies: list[bytes]) -> Line:
     )  # fmt: skip
 
 
+def answers_line(effort: Effort, plane: Plane) -> Line:
+    """The hash that a restore compares, beside the scan that it is made of."""
+    seconds = alternate(
+        effort.rounds,
+        {
+            "hash": lambda: cpu_seconds(plane.answers_hash),
+            "scan": lambda: cpu_seconds(lambda: pl.DataFrame(plane.scan(0, 2**62))),
+        },
+    )
+    values = plane.stats().stored_values
+    return Line(
+        "hash over all answers, values per CPU second", rate(values / seconds["hash"]),
+        f"scan into a frame: {rate(values / seconds['scan'])}", seconds["scan"] / seconds["hash"],
+    )  # fmt: skip
+
+
+def write_noise(length: int) -> None:
+    """A plane of about so many bytes that no codec makes smaller, in a segment for each day."""
+    plane, dice = new_plane(NOISE), np.random.default_rng(14)
+    rows = length // (_NOISE_DAYS * _NOISE_ROW_BYTES)
+    for day in range(_NOISE_DAYS):
+        times_ns = _START_NS + day * _DAY_NS + np.arange(rows) * (_DAY_NS // rows)
+        columns = {f"noise_{at}": dice.random(rows) for at in range(_NOISE_COLUMNS)}
+        frame = pl.DataFrame({"time": times_ns, "entity": np.arange(rows) % 500} | columns)
+        mapping = {
+            "time": "time", "time_unit": "ns", "measurement": "link", "entity": "entity",
+        }  # fmt: skip
+        for _ in plane.write_arrow(frame, mapping=mapping):
+            pass
+        plane.compact(whole=True)
+    plane.close()
+
+
 def backup_lines(effort: Effort) -> list[Line]:
     """All of them."""
+    write_noise(effort.noise_bytes)
     plane = new_plane(NAME)
     for number, body in enumerate(fleet.bodies(effort.bodies * 200)):
         plane.write_json(body)
         if number % _BODIES_PER_COMPACTION == _BODIES_PER_COMPACTION - 1:
             plane.compact(whole=True)
     plane.close()
-    with tempfile.TemporaryDirectory(dir=DATA) as near:
-        lines = copy_lines(effort, DATA, Path(near), "within a file system (links)")
-    with tempfile.TemporaryDirectory(dir=MEMORY) as far:
-        shutil.copytree(DATA / NAME, Path(far) / NAME)
-        lines += copy_lines(effort, Path(far), Path(far), "between file systems (copies)")
+    lines = []
+    for name, what in ((NAME, "fleet"), (NOISE, "noise")):
+        with tempfile.TemporaryDirectory(dir=DATA) as near:
+            lines += copy_lines(effort, name, DATA, Path(near), f"{what}, links")
+        with tempfile.TemporaryDirectory(dir=MEMORY) as far:
+            shutil.copytree(DATA / name, Path(far) / name)
+            lines += copy_lines(effort, name, Path(far), Path(far), f"{what}, copies")
     plane = Engine(DATA, MASTER_KEY).plane(NAME, "bench")
+    lines.append(answers_line(effort, plane))
     bodies = list(fleet.bodies(effort.bodies))
     return [*lines, ingest_line(effort, plane, bodies), incremental_line(plane, bodies)]

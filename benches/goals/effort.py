@@ -25,6 +25,7 @@ class Effort:
     retained_days: int
     restarts: int
     held_seconds: float
+    noise_bytes: int
 
 
 FULL = Effort(
@@ -39,6 +40,7 @@ FULL = Effort(
     retained_days=30,
     restarts=5,
     held_seconds=60.0,
+    noise_bytes=500_000_000,
 )
 QUICK = Effort(
     rounds=3,
@@ -52,6 +54,7 @@ QUICK = Effort(
     retained_days=3,
     restarts=2,
     held_seconds=5.0,
+    noise_bytes=60_000_000,
 )
 
 

@@ -624,6 +624,13 @@ class Plane:
         disk. Raises `StoreError`, and `ValueError` for more than 4,096 columns; an error of a later
         batch is raised by the library that reads it.
         """
+    def answers_hash(self) -> int:
+        """Hash (64 bits) over everything that `scan` answers, nothing of it hidden by retention.
+
+        Stores that hold the same rows have the same one, however they are compacted
+        (`docs/format.md`, "Hash of answers"). With more fields than a scan may have it holds good
+        if nobody writes meanwhile. Raises `StoreError`.
+        """
     def describe(
         self, measurement: str | None = None, entity: str | None = None
     ) -> dict[str, dict[str, dict[str, Any]]]:

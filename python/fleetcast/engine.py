@@ -334,6 +334,16 @@ class Engine:
         self.release(account_id)
         return Plane.verify(str(self._directory / account_id), self._master_key)
 
+    def answers_hash(self, account_id: str, tenant_key: str) -> int:
+        """Hash over everything that scans of an account's store answer; it is closed then.
+
+        Raises `StoreError`.
+        """
+        try:
+            return self.plane(account_id, tenant_key).answers_hash()
+        finally:
+            self.release(account_id)
+
     def save_plane(
         self,
         account_id: str,

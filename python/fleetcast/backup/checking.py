@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,11 +25,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Checked:
-    """A tenant of a backup, or `None` for what is nobody's. `found` is `None` if nothing opened."""
+    """A tenant of a backup, or `None` for what is nobody's. `found` is `None` if nothing opened.
+
+    `answers` is the hash over all answers, `None` where something is damaged.
+    """
 
     tenant: SavedTenant | None
     found: Verified | None
     damages: list[str]
+    answers: int | None = None
 
 
 def check(
@@ -46,10 +51,16 @@ def check(
             continue
         files = (file._replace(name=f"{tenant.folder}/{file.name}") for file in tenant.plane.files)
         damages = _file_damages(folder, files)
-        found = None
-        if not damages and master_key is not None:
-            found, damages = _opened(folder, tenant, master_key)
-        yield Checked(tenant, found, damages)
+        if damages or master_key is None:
+            yield Checked(tenant, None, damages)
+        else:
+            yield _checked(folder, tenant, master_key)
+
+
+def answers_of(folder: Path, tenant: SavedTenant, master_key: bytes) -> int:
+    """Hash over everything that scans of a saved tenant answer. Raises `StoreError`."""
+    with _opened(folder, tenant, master_key) as engine:
+        return engine.answers_hash(tenant.record.account_id, tenant.record.name)
 
 
 def _file_damages(folder: Path, files: Iterator[SavedFile]) -> list[str]:
@@ -68,21 +79,30 @@ def _file_damage(folder: Path, file: SavedFile) -> str | None:
     return None if digest == file.sha256 else f"{file.name}: its SHA-256 is another"
 
 
-def _opened(
-    folder: Path, tenant: SavedTenant, master_key: bytes
-) -> tuple[Verified | None, list[str]]:
+def _checked(folder: Path, tenant: SavedTenant, master_key: bytes) -> Checked:
     account_id, saved = tenant.record.account_id, tenant.plane
+    try:
+        with _opened(folder, tenant, master_key) as engine:
+            found = engine.verify(account_id)
+            if found.damages:
+                return Checked(tenant, found, found.damages)
+            if (found.rows, found.values) != (saved.rows, saved.values):
+                damage = (
+                    f"it holds {found.rows} rows and {found.values} values,"
+                    f" not {saved.rows} and {saved.values}"
+                )
+                return Checked(tenant, found, [damage])
+            answers = engine.answers_hash(account_id, tenant.record.name)
+            return Checked(tenant, found, [], answers)
+    except StoreError as error:
+        return Checked(tenant, None, [str(error)])
+
+
+@contextmanager
+def _opened(folder: Path, tenant: SavedTenant, master_key: bytes) -> Iterator[Engine]:
+    """An engine with the plane of a saved tenant, compared. Raises `StoreError`."""
+    account_id = tenant.record.account_id
     with tempfile.TemporaryDirectory(prefix="fleetcast-verify-") as scratch:
         engine = Engine(Path(scratch), master_key)
-        try:
-            engine.restore_plane(account_id, folder / tenant.folder, saved, borrow=True)
-            found = engine.verify(account_id)
-        except StoreError as error:
-            return None, [str(error)]
-    damages = list(found.damages)
-    if not damages and (found.rows, found.values) != (saved.rows, saved.values):
-        damages.append(
-            f"it holds {found.rows} rows and {found.values} values,"
-            f" not {saved.rows} and {saved.values}"
-        )
-    return found, damages
+        engine.restore_plane(account_id, folder / tenant.folder, tenant.plane, borrow=True)
+        yield engine

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-FORMAT = 1
+FORMAT = 2
+_FORMATS_READ = (1, 2)
 LISTING_FILE = "backup.json"
 _NEW_FILE = "backup.json.new"
 _HEAD, _MIDDLE, _TAIL = b'{"backup":', b',"sha256":"', b'"}\n'
@@ -117,7 +118,7 @@ class Listing:
         if document is None:
             message = f"{path} is damaged"
             raise OperatorError(message)
-        if document.get("format") != FORMAT:
+        if document.get("format") not in _FORMATS_READ:
             message = (
                 f"{path} is of format {document.get('format')}, which this version cannot read"
             )

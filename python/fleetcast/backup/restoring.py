@@ -10,11 +10,13 @@ import hashlib
 import json
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts import ControlStore
+from fleetcast.backup.checking import answers_of
 from fleetcast.backup.listing import Listing
 from fleetcast.backup.locking import held
 from fleetcast.config import SETTINGS_FILE, resolve
@@ -42,12 +44,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Restored:
-    """A tenant that was restored and compared: `name` is the one it has now."""
+    """A tenant that was restored and compared: `name` is the one it has now.
+
+    `answers` is the hash over all answers.
+    """
 
     name: str
     saved: SavedTenant
     rows: int
     values: int
+    answers: int
     keys: int
 
 
@@ -89,7 +95,7 @@ def restore_all(
         engine, store = Engine(directory.planes, master_key), ControlStore(directory.control)
         try:
             for saved in listing.tenants:
-                account_id, name = saved.record.account_id, saved.record.name
+                account_id = saved.record.account_id
                 engine.restore_plane(
                     account_id, folder / saved.folder, saved.plane, master_key=saved_key
                 )
@@ -101,17 +107,23 @@ def restore_all(
                         tables.put_key(key)
                     if saved.usage is not None:
                         tables.put_usage(account_id, saved.usage)
-                yield _compared(engine, account_id, name, saved, len(kept))
+                found = _compared(engine, account_id, folder, saved, saved_key)
+                yield Restored(saved.record.name, saved, *found, len(kept))
         finally:
             engine.close()
             store.close()
         # Last, because it is what makes the directory one of ours.
         _copy(folder, settings_file, root / SETTINGS_FILE)
-        above = root.absolute().parents
-        for made in (directory.control, directory.tls, directory.planes, root, *above):
-            if os.access(made, os.R_OK):
-                sync_folder(made)
+        _sync(directory)
     AuditLog(directory.audit_log).record("backup restored", backup=str(folder))
+
+
+def _sync(directory: DataDirectory) -> None:
+    """Makes the names of all that was restored durable. Raises `OSError`."""
+    above = directory.root.absolute().parents
+    for made in (directory.control, directory.tls, directory.planes, directory.root, *above):
+        if os.access(made, os.R_OK):
+            sync_folder(made)
 
 
 def restore_tenant(
@@ -145,20 +157,30 @@ def restore_tenant(
                 )
 
             tenant = installation.tenants.adopt(saved.record, names[1], restore)
-        return _compared(engine, tenant.account_id, tenant.name, saved, 0)
+        found = _compared(engine, tenant.account_id, folder, saved, master_key)
+        return Restored(tenant.name, saved, *found, 0)
 
 
 def _compared(
-    engine: Engine, account_id: str, name: str, saved: SavedTenant, keys: int
-) -> Restored:
-    """Counts what the restored plane answers from. Raises `StoreDamaged`."""
+    engine: Engine, account_id: str, folder: Path, saved: SavedTenant, saved_key: bytes
+) -> tuple[int, int, int]:
+    """Rows, values and answers of the restored plane, which must be those that the backup has.
+
+    Raises `StoreDamaged`.
+    """
+    name = saved.record.name
     stats = engine.plane(account_id, name).stats()
-    engine.release(account_id)
     found, wanted = (stats.stored_rows, stats.stored_values), (saved.plane.rows, saved.plane.values)
     if found != wanted:
         message = f"{name} has {found[0]} rows and {found[1]} values, not {wanted[0]}, {wanted[1]}"
         raise StoreDamaged(message)
-    return Restored(name, saved, *found, keys)
+    with ThreadPoolExecutor(1) as beside:
+        future = beside.submit(answers_of, folder, saved, saved_key)
+        answers = engine.answers_hash(account_id, name)
+        if answers != future.result():
+            message = f"{name} answers otherwise than the backup"
+            raise StoreDamaged(message)
+    return *found, answers
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from fleetcast.cli.common import Run, table, with_run
 from fleetcast.cli.progress import progress, reads
 from fleetcast.security.master_key import read_master_key
 
-_READS = 2  # of each byte: to restore it, and to compare it
-_HEADER = ("tenant", "saved_as", "rows", "values", "content", "keys")
+_READS = 5  # of each byte: to restore it, and, here and in the backup, its hash and its answers
+_HEADER = ("tenant", "saved_as", "rows", "values", "answers", "keys")
 
 
 @click.command()
@@ -42,8 +42,8 @@ def restore(
 ) -> None:
     """Fill an empty data directory out of the backup in DIR, or add one tenant to another.
 
-    It reads again all that it restored and compares it with the backup: rows, values, and a hash
-    over everything that answers follow from. Keys come back into an empty directory with the same
+    It reads again all that it restored and compares it with the backup: rows, values, every sealed
+    byte, and a hash over all answers. Keys come back into an empty directory with the same
     master key; otherwise make new ones.
     """
     if new_name is not None and tenant is None:
@@ -64,13 +64,13 @@ def restore(
         restored = bar.step(work, size, reads())
     rows = [_row(one) for one in restored]
     text = table(_HEADER, [[row[name] for name in _HEADER] for row in rows])
-    text += "\nRows, values and content are those of the backup."
+    text += "\nRows, values and answers are those of the backup."
     if any(one.saved.keys and not one.keys for one in restored):
         text += " Keys were not restored: make new ones with fleetcast key create."
     run.answer({"data": str(run.data.root), "tenants": rows}, text)
 
 
 def _row(one: Restored) -> dict[str, object]:
-    content = one.saved.plane.content.hex()
-    values = (one.name, one.saved.record.name, one.rows, one.values, content, one.keys)
-    return dict(zip(_HEADER, values, strict=True))
+    answers, content = f"{one.answers:016x}", one.saved.plane.content.hex()
+    values = (one.name, one.saved.record.name, one.rows, one.values, answers, one.keys)
+    return {**dict(zip(_HEADER, values, strict=True)), "content": content}

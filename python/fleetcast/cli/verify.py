@@ -14,6 +14,7 @@ from fleetcast.errors import StoreError
 
 _FOLDER: click.ParamType[Path] = click.Path(path_type=Path, file_okay=False)
 _FILE: click.ParamType[Path] = click.Path(path_type=Path, dir_okay=False)
+_READS = 2  # of each byte: what it says, and what it answers
 _COUNTS = ("blocks", "segments", "rows", "values")
 
 
@@ -46,20 +47,25 @@ def verify(run: Run, names: tuple[str, ...], backup: Path | None, master_key: Pa
         tenants = installation.tenants
         chosen = [tenants.get(name) for name in names] or tenants.all()
         sizes = {tenant.name: _size(engine.folder(tenant.account_id)) for tenant in chosen}
-        with progress("verifying", sum(sizes.values())) as bar:
+        with progress("verifying", _READS * sum(sizes.values())) as bar:
             for tenant in chosen:
                 counts: dict[str, int | None] = dict.fromkeys(_COUNTS)
+                answers = None
                 try:
                     work = partial(engine.verify, tenant.account_id)
                     found = bar.step(work, sizes[tenant.name], reads())
                     counts = {name: getattr(found, name) for name in _COUNTS}
                     damages = found.damages
+                    if not damages:
+                        scan = partial(engine.answers_hash, tenant.account_id, tenant.name)
+                        answers = f"{bar.step(scan, sizes[tenant.name], reads()):016x}"
                 except StoreError as error:
                     damages = [str(error)]
                 damaged += [f"{tenant.name}: {damage}" for damage in damages]
-                rows.append({"tenant": tenant.name, **counts, "damages": damages})
-                cells.append([tenant.name, *counts.values(), len(damages)])
-    text = "\n".join([table(("tenant", *_COUNTS, "damages"), cells), *damaged])
+                row = {"tenant": tenant.name, **counts, "answers": answers}
+                rows.append({**row, "damages": damages})
+                cells.append([*row.values(), len(damages)])
+    text = "\n".join([table(("tenant", *_COUNTS, "answers", "damages"), cells), *damaged])
     run.answer({"ok": not damaged, "tenants": rows}, text)
     return 1 if damaged else 0
 

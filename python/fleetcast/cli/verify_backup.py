@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _COUNTS = ("rows", "values")
-_READS = 3  # of each byte, where it is opened: for its SHA-256, to compare it, to count it
+_READS = 4  # of each byte, where it is opened: two hashes, what it says, what it answers
 
 
 def verify_backup(run: Run, folder: Path, names: tuple[str, ...], key_file: Path | None) -> int:
@@ -41,9 +41,11 @@ def verify_backup(run: Run, folder: Path, names: tuple[str, ...], key_file: Path
             damaged += [f"{name}: {damage}" for damage in checked.damages]
             if checked.tenant is not None:
                 counts = {key: getattr(checked.found, key, None) for key in _COUNTS}
-                rows.append({"tenant": name, **counts, "damages": checked.damages})
-                cells.append([name, *counts.values(), len(checked.damages)])
-    text = [table(("tenant", *_COUNTS, "damages"), cells), *damaged]
+                answers = None if checked.answers is None else f"{checked.answers:016x}"
+                found = {"tenant": name, **counts, "answers": answers}
+                rows.append({**found, "damages": checked.damages})
+                cells.append([*found.values(), len(checked.damages)])
+    text = [table(("tenant", *_COUNTS, "answers", "damages"), cells), *damaged]
     if master_key is None:
         text.append("Hashes alone were compared: --master-key FILE opens what the backup holds.")
     document = {"ok": not damaged, "opened": master_key is not None, "tenants": rows}

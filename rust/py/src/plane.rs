@@ -443,6 +443,10 @@ impl Plane {
             .map(ArrowStream::from)
     }
 
+    fn answers_hash(&self, py: Python<'_>) -> PyResult<u64> {
+        self.detached(py, plane::Plane::answers_hash)
+    }
+
     #[pyo3(signature = (measurement=None, entity=None))]
     fn describe<'py>(
         &self,

@@ -408,6 +408,16 @@ impl Plane {
         self.reader.scan(request, now_ns)
     }
 
+    /// A hash over everything that [`Self::scan`] answers, nothing of it hidden by retention
+    /// (`docs/format.md`, "Hash of answers"). Where there are more fields than a stream may have it
+    /// takes several streams, and holds good if nobody writes meanwhile.
+    ///
+    /// # Errors
+    /// Those of [`Self::scan`].
+    pub fn answers_hash(&self) -> Result<u64, Error> {
+        self.reader.answers_hash()
+    }
+
     /// Tells if a row of one of `measurements` was ever written, by any process. Names are never
     /// removed, so rows that retention hides count as well.
     ///

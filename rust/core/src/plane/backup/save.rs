@@ -67,6 +67,7 @@ pub(super) fn save_store(
         kept: Vec::new(),
         segments: HashMap::new(),
         unsynced: Vec::new(),
+        has_new_segments: false,
         bytes_written: 0,
         bytes_linked: 0,
     };
@@ -94,6 +95,7 @@ struct Saving<'a> {
     segments: HashMap<SegmentId, SavedFile>,
     /// Files that were written, but for segments.
     unsynced: Vec<Unsynced>,
+    has_new_segments: bool,
     bytes_written: u64,
     bytes_linked: u64,
 }
@@ -113,8 +115,12 @@ impl Saving<'_> {
             segments_of(&manifest).map(|(id, _)| self.segments.remove(&id)).collect();
         let segments = segments.ok_or(Error::Stale)?;
         let content = content_of(&state, segments.iter().map(|file| file.sha256));
-        self.unsynced.push(Unsynced::folder(self.folder)?);
-        self.unsynced.push(Unsynced::folder(&self.folder.join(SEGMENTS))?);
+        if !self.unsynced.is_empty() {
+            self.unsynced.push(Unsynced::folder(self.folder)?);
+        }
+        if self.has_new_segments {
+            self.unsynced.push(Unsynced::folder(&self.folder.join(SEGMENTS))?);
+        }
         in_parallel(&self.unsynced, Unsynced::sync)?;
         let counts = &state.snapshot.counts;
         let entries = || manifest.segments.iter();
@@ -133,6 +139,7 @@ impl Saving<'_> {
         let new: Vec<_> = new.collect();
         let saved = in_parallel(&new, |(id, bytes)| self.segment(*id, *bytes))?;
         for ((id, bytes), (file, how)) in new.into_iter().zip(saved) {
+            self.has_new_segments |= !matches!(how, How::Known);
             match how {
                 How::Known => {}
                 How::Linked => self.bytes_linked += bytes,
@@ -235,7 +242,7 @@ impl Saving<'_> {
         if goes_on {
             saved = last;
             self.kept.extend(known.into_iter().map(|(.., saved)| saved));
-            // Where the log begins later by now, so does its hash.
+            // The hash begins where the log does, which may be later by now.
             if (before.version, before.snapshot.compacted) == (VERSION, compacted) {
                 hashed = last;
                 (state.log_hash, state.last_block_hash) = (before.log_hash, before.last_block_hash);

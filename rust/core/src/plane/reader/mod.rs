@@ -7,6 +7,9 @@ pub(super) mod scan;
 mod series;
 pub(super) mod stats;
 
+/// One hash over what a scan answers.
+mod answers;
+
 use std::sync::Arc;
 
 use super::caches::open_segments::OpenSegment;

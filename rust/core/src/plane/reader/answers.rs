@@ -1,0 +1,215 @@
+//! One hash over everything that a scan answers, whatever segments and blocks the rows lie in
+//! (`docs/format.md`, "Hash of answers").
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use ring::digest::{SHA256, digest};
+
+use super::Reader;
+use super::scan::RowStream;
+use crate::model::batch::FieldType;
+use crate::model::column_name;
+use crate::model::error::{Error, Result};
+use crate::model::limits::SCAN_COLUMNS_MAX;
+use crate::query::scan::{
+    ScanBatch, ScanColumn, ScanRequest, ScanSchema, ScanValues, TagMaps, Texts,
+};
+
+/// Names of fields, of up to three types each, whose columns a stream may have.
+const FIELD_NAMES_MAX: usize = SCAN_COLUMNS_MAX / 3;
+
+impl Reader {
+    /// Hash over everything that a scan answers where retention hides nothing.
+    pub(in crate::plane) fn answers_hash(&self) -> Result<u64> {
+        let scan = |fields: Option<Vec<String>>| {
+            let (measurements, entities) = (None, None);
+            let request = ScanRequest {
+                start_ns: i64::MIN,
+                end_ns: i64::MAX,
+                measurements,
+                entities,
+                fields,
+            };
+            hash_of(self.scan(&request, i64::MIN)?)
+        };
+        match scan(None) {
+            // More fields than a stream may have: the sum over them is that of several streams.
+            Err(Error::Invalid { .. }) => {}
+            outcome => return outcome,
+        }
+        let names: BTreeSet<String> = {
+            let catalog = &self.registry.names().catalog;
+            catalog.all_fields().map(|(_, field)| field.name.to_string()).collect()
+        };
+        let names: Vec<String> = names.into_iter().collect();
+        names
+            .chunks(FIELD_NAMES_MAX)
+            .try_fold(0_u64, |sum, names| Ok(sum.wrapping_add(scan(Some(names.to_vec()))?)))
+    }
+}
+
+/// Sum of the hashes of all values of a stream, in no order.
+fn hash_of(mut stream: RowStream) -> Result<u64> {
+    let keys = Keys::of(stream.schema());
+    let (mut sum, mut rows, mut series) = (0_u64, Vec::new(), Series::default());
+    while let Some(batch) = stream.next_batch()? {
+        let measurement = &keys.measurements[batch.measurement as usize];
+        rows.clear();
+        rows.extend(batch.times_ns.iter().enumerate().map(|(row, time_ns)| {
+            let series = series.key_of(&batch, measurement, row);
+            mixed(series.wrapping_add(mixed(time_ns.cast_unsigned())))
+        }));
+        for (column, field) in batch.columns.iter().zip(&keys.fields) {
+            if let Some(column) = column {
+                sum = sum.wrapping_add(hash_of_column(column, *field, &rows));
+            }
+        }
+    }
+    Ok(sum)
+}
+
+/// Sum of the hashes of the values of a column, of which `rows` has the hashes of the rows.
+fn hash_of_column(column: &ScanColumn, field: u64, rows: &[u64]) -> u64 {
+    let hash = |row: u64, value: u64| mixed(row ^ mixed(field.wrapping_add(value)));
+    let sum = |sum: u64, hash: u64| sum.wrapping_add(hash);
+    let is_set = |bits: &[u8], row: usize| bits[row / 8] >> (row % 8) & 1 == 1;
+    if let (None, ScanValues::Float(values)) = (&column.validity, &column.values) {
+        // Most columns are this: without a branch the loop takes several values at once.
+        return rows
+            .iter()
+            .zip(values)
+            .map(|(row, value)| hash(*row, value.to_bits()))
+            .fold(0, sum);
+    }
+    let mut texts = TextKeys::default();
+    let has_value = |row: &usize| column.validity.as_ref().is_none_or(|bits| is_set(bits, *row));
+    let mut value_of = |row: usize| match &column.values {
+        ScanValues::Float(values) => values[row].to_bits(),
+        ScanValues::Bool(values) => u64::from(is_set(values, row)),
+        ScanValues::Text(values) => texts.key_of(text_of(values, row)),
+    };
+    let present = (0..rows.len()).filter(has_value);
+    present.map(|row| hash(rows[row], value_of(row))).fold(0, sum)
+}
+
+/// Spreads each bit of a number over all of the result (the finalizer of `SplitMix64`).
+const fn mixed(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
+/// The first eight bytes of a SHA-256.
+fn key_of(bytes: &[u8]) -> u64 {
+    let hash = digest(&SHA256, bytes);
+    hash.as_ref().iter().take(8).rev().fold(0, |key, byte| key << 8 | u64::from(*byte))
+}
+
+fn push_count(count: usize, out: &mut Vec<u8>) {
+    out.extend(u32::try_from(count).expect("names are short").to_le_bytes());
+}
+
+fn push_text(text: &[u8], out: &mut Vec<u8>) {
+    push_count(text.len(), out);
+    out.extend(text);
+}
+
+/// Numbers that stand for the names of a schema.
+struct Keys {
+    /// Each measurement as a series begins with it.
+    measurements: Vec<Vec<u8>>,
+    fields: Vec<u64>,
+}
+
+impl Keys {
+    fn of(schema: &ScanSchema) -> Self {
+        let encoded = |name: &String| {
+            let mut bytes = Vec::new();
+            push_text(name.as_bytes(), &mut bytes);
+            bytes
+        };
+        let field_key = |(column, field_type): &(String, FieldType)| {
+            let (field, _) = column_name::field_of(column);
+            key_of(&[&[field_type.code()], field.as_bytes()].concat())
+        };
+        Self {
+            measurements: schema.measurements.iter().map(encoded).collect(),
+            fields: schema.columns.iter().map(field_key).collect(),
+        }
+    }
+}
+
+/// The series of the row before: most rows have that of theirs.
+#[derive(Default)]
+struct Series {
+    name: Vec<u8>,
+    key: u64,
+    scratch: Vec<u8>,
+}
+
+impl Series {
+    /// The key of the series of a row.
+    fn key_of(&mut self, batch: &ScanBatch, measurement: &[u8], row: usize) -> u64 {
+        if row > 0 && has_tags_of_row_before(&batch.tags, row) {
+            return self.key;
+        }
+        let entries = range_of(&batch.tags.offsets, row);
+        self.scratch.clear();
+        self.scratch.extend(measurement);
+        push_count(entries.len(), &mut self.scratch);
+        for entry in entries {
+            push_text(text_of(&batch.tags.keys, entry), &mut self.scratch);
+            push_text(text_of(&batch.tags.values, entry), &mut self.scratch);
+        }
+        if self.scratch != self.name {
+            std::mem::swap(&mut self.scratch, &mut self.name);
+            self.key = key_of(&self.name);
+        }
+        self.key
+    }
+}
+
+fn has_tags_of_row_before(tags: &TagMaps, row: usize) -> bool {
+    let (before, own) = (range_of(&tags.offsets, row - 1), range_of(&tags.offsets, row));
+    let is_same = |texts: &Texts| {
+        let offset = |entry: usize| offset_at(&texts.offsets, entry);
+        let bytes =
+            |entries: &Range<usize>| &texts.bytes[offset(entries.start)..offset(entries.end)];
+        let length = |entry: usize| texts.offsets[entry + 1] - texts.offsets[entry];
+        bytes(&before) == bytes(&own) && before.clone().map(length).eq(own.clone().map(length))
+    };
+    before.len() == own.len() && is_same(&tags.keys) && is_same(&tags.values)
+}
+
+/// The text before and its key: texts of a column are often the same.
+#[derive(Default)]
+struct TextKeys {
+    last: Option<(Vec<u8>, u64)>,
+}
+
+impl TextKeys {
+    fn key_of(&mut self, text: &[u8]) -> u64 {
+        match &self.last {
+            Some((last, key)) if last == text => *key,
+            _ => {
+                let key = key_of(text);
+                self.last = Some((text.to_vec(), key));
+                key
+            }
+        }
+    }
+}
+
+fn text_of(texts: &Texts, index: usize) -> &[u8] {
+    &texts.bytes[range_of(&texts.offsets, index)]
+}
+
+/// Range from an offset to the next.
+fn range_of(offsets: &[i32], index: usize) -> Range<usize> {
+    offset_at(offsets, index)..offset_at(offsets, index + 1)
+}
+
+fn offset_at(offsets: &[i32], index: usize) -> usize {
+    usize::try_from(offsets[index]).expect("offsets are not negative")
+}
