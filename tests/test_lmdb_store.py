@@ -1,6 +1,7 @@
 """A small environment: it grows, its reads wait for nobody, and a full disk does not end it."""
 
 import os
+import select
 import subprocess
 import sys
 import threading
@@ -8,6 +9,7 @@ import threading
 import pytest
 
 from fleetcast.lmdb_store import LmdbStore, LmdbUnavailable
+from tests.waiting import PATIENCE_SECONDS
 
 MIB = 1 << 20
 MAP_BYTES = 64 * MIB
@@ -23,6 +25,30 @@ for line in sys.stdin:
         if line == "write\\n":
             view.transaction.put(b"other", b"", db=view.tables["things"])
         print(view.transaction.stat(view.tables["things"])["entries"], flush=True)
+"""
+
+
+OPENS = """
+import sys, threading
+from pathlib import Path
+from fleetcast.lmdb_store import LmdbStore
+store = LmdbStore(Path(sys.argv[1]), ("things",), b"test 1")
+ask = lambda: store.ask(lambda view: view.transaction.stat(view.tables["things"])["entries"])
+opens = threading.Thread(target=lambda: print(ask(), flush=True))
+opens.start()
+opens.join(0.5)  # until then it waits for the writer
+print("others run", flush=True)
+"""
+
+READS_WHEN_TOLD = """
+import sys
+from pathlib import Path
+from fleetcast.lmdb_store import LmdbStore
+store = LmdbStore(Path(sys.argv[1]), ("things",), b"test 1")
+store.open_ahead()
+print("open", flush=True)
+sys.stdin.readline()
+print(store.ask(lambda view: view.transaction.stat(view.tables["things"])["entries"]), flush=True)
 """
 
 
@@ -120,6 +146,35 @@ def test_a_read_waits_for_no_write(store):
     writer.may_end.set()
     writer.join()
     assert entries(store) == 1
+
+
+def test_a_process_that_opens_the_store_goes_on_while_another_writes(store, tmp_path):
+    """It stood still as a whole, and was killed for it, beside a writer that had been stopped."""
+    with store.transaction(write=True) as view:
+        view.transaction.put(b"held", b"", db=view.tables["things"])
+        opening = subprocess.Popen(
+            [sys.executable, "-c", OPENS, str(tmp_path / "store")],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        first, _, _ = select.select([opening.stdout], [], [], PATIENCE_SECONDS)
+        assert first
+        assert opening.stdout.readline() == "others run\n"
+    assert opening.communicate()[0] == "1\n"
+    assert opening.returncode == 0
+
+
+def test_what_was_opened_ahead_is_read_while_another_process_writes(store, tmp_path):
+    reader = subprocess.Popen(
+        [sys.executable, "-c", READS_WHEN_TOLD, str(tmp_path / "store")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert reader.stdout.readline() == "open\n"
+    with store.transaction(write=True) as view:
+        view.transaction.put(b"held", b"", db=view.tables["things"])
+        assert reader.communicate("read\n", timeout=PATIENCE_SECONDS)[0] == "0\n"
 
 
 def test_files_that_were_replaced_are_opened_when_the_last_transaction_has_ended(store, tmp_path):

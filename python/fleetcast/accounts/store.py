@@ -50,6 +50,10 @@ class ControlStore:
             message = f"the control store in {directory} cannot be made: {error}"
             raise ControlStoreUnavailable(message) from error
 
+    def open_ahead(self) -> None:
+        """Opens the files before the first use, so that no read waits for a writer then."""
+        self._lmdb.open_ahead()
+
     def read(self) -> AbstractContextManager[Tables]:
         """One consistent view. Raises `ControlStoreUnavailable`."""
         return self._transaction(write=False)

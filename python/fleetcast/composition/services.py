@@ -48,6 +48,7 @@ def http_application(
     with _opened(directory, master_key, shared, counters) as (store, engine, authenticator):
         usage = Usage(store, AccountRequests(counters.shared), run)
         predictions = PredictionStore(directory.forecast)
+        predictions.open_ahead()
         forecast = Live(shared, lambda settings: settings.forecast)
         forecasting = Forecasting(predictions, forecast.current, counters)
         simulate = simulated(directory.simulation)
@@ -106,6 +107,7 @@ def _opened(
     directory: DataDirectory, master_key: bytes, shared: SharedSettings, counters: Counters
 ) -> Iterator[_Opened]:
     store = ControlStore(directory.control)
+    store.open_ahead()
     engine = Engine(directory.planes, master_key)
     environment = shared.read().service.environment
     authenticator = Authenticator(store, key_pepper(master_key), environment)

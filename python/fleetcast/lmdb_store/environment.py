@@ -42,7 +42,7 @@ class OpenEnvironment:
             _back_with_file(self.environment, self.path)
             self.environment.reader_check()
             _check_format(self.environment, directory, content)
-            self.tables = {name: _table(self.environment, name) for name in tables}
+            self.tables = _open_tables(self.environment, tables)
         except BaseException:
             self.environment.close()
             raise
@@ -68,19 +68,22 @@ def create_environment(
 ) -> None:
     """Makes the empty environment, with `entries` in its own table. Raises `lmdb.Error`."""
     with _environment(directory, tables, create=True) as environment:
-        for name in tables:
-            environment.open_db(name.encode())
+        _open_tables(environment, tables)
         with environment.begin(write=True) as transaction:
             for key, value in entries.items():
                 transaction.put(key, value)
 
 
-def _table(environment: lmdb.Environment, name: str) -> lmdb._Database:
-    """A table, made where an earlier version had none of that name."""
-    try:
-        return environment.open_db(name.encode(), create=False)
-    except lmdb.NotFoundError:
-        return environment.open_db(name.encode())
+def _open_tables(
+    environment: lmdb.Environment, names: tuple[str, ...]
+) -> dict[str, lmdb._Database]:
+    """Tables by name, made where an earlier version had none of that name.
+
+    LMDB opens them in a transaction that may write. One of `open_db` itself would wait for another
+    writer, who may be stopped, without letting other threads of this process run.
+    """
+    with environment.begin(write=True) as transaction:
+        return {name: environment.open_db(name.encode(), txn=transaction) for name in names}
 
 
 def _back_with_file(environment: lmdb.Environment, path: Path) -> None:

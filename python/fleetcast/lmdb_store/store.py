@@ -17,7 +17,7 @@ from __future__ import annotations
 import enum
 import os
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import lmdb
@@ -27,6 +27,8 @@ from fleetcast.lmdb_store.environment import FORMAT_KEY, OpenEnvironment, create
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
+
+_AHEAD_SECONDS = 5.0  # a writer is done sooner, unless it is stopped
 
 Result = TypeVar("Result")
 
@@ -77,6 +79,16 @@ class LmdbStore:
         except lmdb.Error as error:
             raise LmdbUnavailable(str(error)) from error
 
+    def open_ahead(self) -> None:
+        """Opens the files before the first use, which says what fails; gives up after a while.
+
+        LMDB opens tables in a transaction that may write, so a first read would wait for a writer
+        of another process, who may be stopped.
+        """
+        opening = threading.Thread(target=self._look, name="open", daemon=True)
+        opening.start()
+        opening.join(_AHEAD_SECONDS)
+
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[View]:
         """One consistent view; a change is durable when the block ends, undone where it raises.
@@ -113,6 +125,10 @@ class LmdbStore:
             self._due = _Due.OPEN
             self._changed.wait_for(lambda: self._users == 0)
             self._drop()
+
+    def _look(self) -> None:
+        with suppress(LmdbUnavailable):
+            self.ask(lambda _view: None)
 
     def _begin(self, *, write: bool) -> tuple[OpenEnvironment, lmdb.Transaction]:
         """A transaction, which `_leave` must follow. Raises `LmdbUnavailable`."""

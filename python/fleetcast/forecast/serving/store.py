@@ -69,6 +69,10 @@ class PredictionStore:
             message = f"{self._lmdb.directory} cannot be made: {error}"
             raise PredictionStoreUnavailable(message) from error
 
+    def open_ahead(self) -> None:
+        """Opens the files before the first use, so that no read waits for a writer then."""
+        self._lmdb.open_ahead()
+
     @contextmanager
     def read(self) -> Iterator[Records]:
         """One consistent view. Raises `PredictionStoreUnavailable`."""
