@@ -8,6 +8,7 @@ pub mod allocations;
 pub mod coverage;
 pub mod messages;
 mod mutate;
+mod producer;
 
 pub mod targets;
 

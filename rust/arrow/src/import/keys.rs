@@ -39,7 +39,7 @@ impl Plan {
         let (columns, fixed) = match &self.tags {
             Tags::Map(column) => {
                 let maps = TagMaps::new(&view.child(*column)?)?;
-                groups.split(&maps);
+                groups.split(&&maps);
                 (TagColumns::Map(Box::new(maps)), [].as_slice())
             }
             Tags::Columns { columns, fixed } => {
@@ -151,20 +151,24 @@ impl<'a> TagMaps<'a> {
         values.split(&mut groups);
         Ok(Self { offsets, keys, values, group_of: groups.group_of().to_vec() })
     }
-
-    #[inline]
-    fn entries(&self, row: usize) -> &[u32] {
-        &self.group_of[self.offsets[row]..self.offsets[row + 1]]
-    }
 }
 
-impl GroupBy for TagMaps<'_> {
+impl<'m> GroupBy for &'m TagMaps<'_> {
+    type Value = &'m [u32];
+
     #[inline]
-    fn is_same(&self, row: usize, other: usize) -> bool {
-        self.entries(row) == self.entries(other)
+    fn value(&self, row: usize) -> &'m [u32] {
+        &self.group_of[self.offsets[row]..self.offsets[row + 1]]
     }
 
-    fn hash(&self, row: usize, hasher: &mut impl Hasher) {
-        self.entries(row).iter().for_each(|entry| hasher.write_u32(*entry));
+    #[inline]
+    fn is_same(value: &'m [u32], other: &'m [u32]) -> bool {
+        value == other
+    }
+
+    fn hash(value: &'m [u32], hasher: &mut impl Hasher) {
+        for entry in value {
+            hasher.write_u32(*entry);
+        }
     }
 }

@@ -123,17 +123,24 @@ pub(super) struct Nullable<'c, 'a, C> {
 }
 
 impl<C: GroupBy> GroupBy for Nullable<'_, '_, C> {
+    type Value = Option<C::Value>;
+
     #[inline]
-    fn is_same(&self, row: usize, other: usize) -> bool {
-        match (self.validity.is_set(row), self.validity.is_set(other)) {
-            (true, true) => self.column.is_same(row, other),
-            (has_text, other_has_text) => has_text == other_has_text,
+    fn value(&self, row: usize) -> Self::Value {
+        self.validity.is_set(row).then(|| self.column.value(row))
+    }
+
+    #[inline]
+    fn is_same(value: Self::Value, other: Self::Value) -> bool {
+        match (value, other) {
+            (Some(value), Some(other)) => C::is_same(value, other),
+            (value, other) => value.is_none() && other.is_none(),
         }
     }
 
-    fn hash(&self, row: usize, hasher: &mut impl Hasher) {
-        if self.validity.is_set(row) {
-            self.column.hash(row, hasher);
+    fn hash(value: Self::Value, hasher: &mut impl Hasher) {
+        if let Some(value) = value {
+            C::hash(value, hasher);
         }
     }
 }
@@ -143,13 +150,20 @@ impl<C: GroupBy> GroupBy for Nullable<'_, '_, C> {
 pub(super) struct Integers<'a>(pub(super) Cow<'a, [i64]>);
 
 impl GroupBy for Integers<'_> {
+    type Value = i64;
+
     #[inline]
-    fn is_same(&self, row: usize, other: usize) -> bool {
-        self.0[row] == self.0[other]
+    fn value(&self, row: usize) -> i64 {
+        self.0[row]
     }
 
-    fn hash(&self, row: usize, hasher: &mut impl Hasher) {
-        hasher.write_i64(self.0[row]);
+    #[inline]
+    fn is_same(value: i64, other: i64) -> bool {
+        value == other
+    }
+
+    fn hash(value: i64, hasher: &mut impl Hasher) {
+        hasher.write_i64(value);
     }
 }
 
@@ -179,15 +193,21 @@ impl<'a> ByOffsets<'a> {
     }
 }
 
-impl GroupBy for ByOffsets<'_> {
+impl<'a> GroupBy for ByOffsets<'a> {
+    type Value = &'a [u8];
+
     #[inline]
-    fn is_same(&self, row: usize, other: usize) -> bool {
-        let (text, other) = (self.get(row), self.get(other));
-        text.len() == other.len() && is_equal(text, other)
+    fn value(&self, row: usize) -> &'a [u8] {
+        self.get(row)
     }
 
-    fn hash(&self, row: usize, hasher: &mut impl Hasher) {
-        hasher.write(self.get(row));
+    #[inline]
+    fn is_same(value: &'a [u8], other: &'a [u8]) -> bool {
+        value.len() == other.len() && is_equal(value, other)
+    }
+
+    fn hash(value: &'a [u8], hasher: &mut impl Hasher) {
+        hasher.write(value);
     }
 }
 
@@ -251,19 +271,27 @@ impl<'a> ByViews<'a> {
     }
 }
 
-impl GroupBy for ByViews<'_> {
+impl<'a> GroupBy for ByViews<'a> {
+    /// The view, and the text where it is not in there.
+    type Value = (u128, &'a [u8]);
+
     #[inline]
-    fn is_same(&self, row: usize, other: usize) -> bool {
-        let (view, other_view) = (&self.views[row], &self.views[other]);
-        // Views of one text mostly are equal. Others have its length and first bytes in common.
-        view == other_view
-            || view[..8] == other_view[..8]
-                && word(view, 0) > INLINE_BYTES
-                && is_equal(self.get(row), self.get(other))
+    fn value(&self, row: usize) -> Self::Value {
+        let view = &self.views[row];
+        let is_inline = word(view, 0) <= INLINE_BYTES;
+        (u128::from_le_bytes(*view), if is_inline { &[] } else { self.get(row) })
     }
 
-    fn hash(&self, row: usize, hasher: &mut impl Hasher) {
-        hasher.write(self.get(row));
+    #[inline]
+    fn is_same((view, text): Self::Value, (other_view, other): Self::Value) -> bool {
+        // Views of one text mostly are equal. Others have its length and first bytes in common.
+        let differ = view ^ other_view;
+        differ == 0
+            || differ & u128::from(u64::MAX) == 0 && !text.is_empty() && is_equal(text, other)
+    }
+
+    fn hash((view, text): Self::Value, hasher: &mut impl Hasher) {
+        if text.is_empty() { hasher.write_u128(view) } else { hasher.write(text) }
     }
 }
 

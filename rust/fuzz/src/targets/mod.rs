@@ -3,6 +3,9 @@
 mod target;
 mod view;
 
+mod arrow_data;
+
+mod arrow;
 mod block;
 mod json;
 mod line;
@@ -18,6 +21,7 @@ pub const TARGETS: &[Target] = &[
     json::TARGET,
     protobuf::TARGET,
     line::TARGET,
+    arrow::TARGET,
     block::TARGET,
     segment::TARGET,
     names::TARGET,

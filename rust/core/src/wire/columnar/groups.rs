@@ -16,11 +16,17 @@ const ROOM_MAX: usize = 4_096;
 
 /// A column by which rows are told apart.
 pub trait GroupBy {
-    /// Tells if two rows are alike. Rows that are may be told apart, which costs time alone.
-    fn is_same(&self, row: usize, other: usize) -> bool;
+    /// Its value in a row.
+    type Value: Copy;
 
-    /// Puts what rows that are alike have in common into `hasher`.
-    fn hash(&self, row: usize, hasher: &mut impl Hasher);
+    /// The value in a row.
+    fn value(&self, row: usize) -> Self::Value;
+
+    /// Tells if two values are alike. Those that are may be told apart, which costs time alone.
+    fn is_same(value: Self::Value, other: Self::Value) -> bool;
+
+    /// Puts what values that are alike have in common into `hasher`.
+    fn hash(value: Self::Value, hasher: &mut impl Hasher);
 }
 
 /// Groups of rows. Two rows of one group are alike in all columns by which it was split; two groups
@@ -63,19 +69,15 @@ impl Groups {
     }
 
     /// Splits groups whose rows are not all alike in `column`.
-    pub fn split(&mut self, column: &impl GroupBy) {
+    pub fn split<C: GroupBy>(&mut self, column: &C) {
         let Self { group_of, first_rows } = self;
-        let is_alike = |row: usize, group: u32| {
-            let first = first_rows[group as usize] as usize;
-            first == row || column.is_same(row, first)
-        };
-        let Some(start) = (0..).zip(&*group_of).position(|(row, group)| !is_alike(row, *group))
-        else {
-            return;
-        };
+        let values: Vec<_> = first_rows.iter().map(|row| column.value(*row as usize)).collect();
+        let is_unlike =
+            |(row, group): (usize, &u32)| !C::is_same(column.value(row), values[*group as usize]);
+        let Some(start) = group_of.iter().enumerate().position(is_unlike) else { return };
         // The groups of the rows before stay what they are.
         first_rows.truncate(first_rows.partition_point(|first| (*first as usize) < start));
-        let mut split = Split::new(first_rows, column, group_of.len());
+        let mut split = Split::new(first_rows, column, values, group_of.len());
         let mut before = group_of[start - 1];
         for (row, group) in group_of.iter_mut().enumerate().skip(start) {
             before = split.group_of(row, *group, before);
@@ -85,11 +87,11 @@ impl Groups {
 }
 
 /// Groups while they are split.
-struct Split<'g, C> {
+struct Split<'g, C: GroupBy> {
     column: &'g C,
     first_rows: &'g mut Vec<u32>,
-    /// Group that each was before.
-    parents: Vec<u32>,
+    /// Group that each was before, and its value.
+    members: Vec<(u32, C::Value)>,
     /// Group of the row after the last row of each; at first the one that was found after it.
     next_of: Vec<u32>,
     hasher: RandomState,
@@ -98,19 +100,25 @@ struct Split<'g, C> {
 }
 
 impl<'g, C: GroupBy> Split<'g, C> {
-    fn new(first_rows: &'g mut Vec<u32>, column: &'g C, row_count: usize) -> Self {
+    fn new(
+        first_rows: &'g mut Vec<u32>,
+        column: &'g C,
+        values: Vec<C::Value>,
+        row_count: usize,
+    ) -> Self {
         let count = number(first_rows.len());
         let room = first_rows.len().max(ROOM_MAX.min(row_count / ROWS_PER_GROUP));
         let mut split = Self {
             column,
             first_rows,
-            parents: (0..count).collect(),
+            members: (0..count).zip(values).collect(),
             next_of: (1..=count).collect(),
             hasher: RandomState::default(),
             by_hash: HashTable::with_capacity(room),
         };
         for group in 0..count {
-            let hash = split.hash(split.first_rows[group as usize] as usize, group);
+            let (parent, value) = split.members[group as usize];
+            let hash = split.hash(parent, value);
             split.by_hash.insert_unique(hash, (hash, group), |(hash, _)| *hash);
         }
         split
@@ -119,36 +127,37 @@ impl<'g, C: GroupBy> Split<'g, C> {
     /// The group of a row that was of `parent`, behind a row of the group `before`.
     #[inline]
     fn group_of(&mut self, row: usize, parent: u32, before: u32) -> u32 {
+        let value = self.column.value(row);
         let next = self.next_of[before as usize];
-        if self.is_in(row, parent, next) {
+        if self.has(next, parent, value) {
             return next;
         }
-        let hash = self.hash(row, parent);
-        let is_same = |entry: &(u64, u32)| entry.0 == hash && self.is_in(row, parent, entry.1);
+        let hash = self.hash(parent, value);
+        let is_same = |entry: &(u64, u32)| entry.0 == hash && self.has(entry.1, parent, value);
         let known = self.by_hash.find(hash, is_same).map(|(_, group)| *group);
-        let group = known.unwrap_or_else(|| self.add(row, parent, hash));
+        let group = known.unwrap_or_else(|| self.add(row, parent, value, hash));
         self.next_of[before as usize] = group;
         group
     }
 
     #[inline]
-    fn is_in(&self, row: usize, parent: u32, group: u32) -> bool {
-        let Some(first) = self.first_rows.get(group as usize) else { return false };
-        self.parents[group as usize] == parent && self.column.is_same(row, *first as usize)
+    fn has(&self, group: u32, parent: u32, value: C::Value) -> bool {
+        let member = self.members.get(group as usize);
+        member.is_some_and(|(other, first)| *other == parent && C::is_same(value, *first))
     }
 
-    fn hash(&self, row: usize, parent: u32) -> u64 {
+    fn hash(&self, parent: u32, value: C::Value) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         hasher.write_u32(parent);
-        self.column.hash(row, &mut hasher);
+        C::hash(value, &mut hasher);
         hasher.finish()
     }
 
     /// Adds a group that begins with `row`.
-    fn add(&mut self, row: usize, parent: u32, hash: u64) -> u32 {
+    fn add(&mut self, row: usize, parent: u32, value: C::Value, hash: u64) -> u32 {
         let group = number(self.first_rows.len());
         self.first_rows.push(number(row));
-        self.parents.push(parent);
+        self.members.push((parent, value));
         self.next_of.push(group + 1);
         self.by_hash.insert_unique(hash, (hash, group), |(hash, _)| *hash);
         group
@@ -165,13 +174,19 @@ mod tests {
     use proptest::prelude::*;
 
     impl GroupBy for Vec<u8> {
-        fn is_same(&self, row: usize, other: usize) -> bool {
-            self[row] == self[other]
+        type Value = u8;
+
+        fn value(&self, row: usize) -> u8 {
+            self[row]
         }
 
-        /// Many rows that are not alike have one hash.
-        fn hash(&self, row: usize, hasher: &mut impl Hasher) {
-            hasher.write_u8(self[row] % 2);
+        fn is_same(value: u8, other: u8) -> bool {
+            value == other
+        }
+
+        /// Many values that are not alike have one hash.
+        fn hash(value: u8, hasher: &mut impl Hasher) {
+            hasher.write_u8(value % 2);
         }
     }
 
