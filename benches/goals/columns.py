@@ -1,4 +1,4 @@
-"""Figures of rows as columns: `write_arrow` beside `write_json` of the same rows."""
+"""Figures of rows as columns, `write_arrow` and import of Parquet, beside `write_json` of them."""
 
 from __future__ import annotations
 
@@ -9,36 +9,58 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from benches.goals.table import Line
+from benches.goals.transfer import import_all
 from benches.harness.measure import alternate, cpu_seconds
+from benches.harness.paths import DATA
 from benches.inputs import fleet
 from fleetcast._core import CALL_RECORDS_MAX, Plane
+from fleetcast.transfer.mapping import ColumnOptions
+from fleetcast.transfer.table_readers import ParquetReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from benches.goals.effort import Effort
 
-GOAL = 2
+# So many that start-up, and caches that the work before left cold, are a small part of it.
+BODIES = 100
 WIDE_FIELDS, WIDE_ENTITIES = 40, 1_000
 
 
 def column_lines(effort: Effort) -> list[Line]:
-    """The fleet's rows and wide ones to the memory twin, 10,000 a batch."""
-    rows = [row for body in fleet.bodies(max(effort.bodies, 20)) for row in json.loads(body)]
-    found = []
-    for name, wanted in (("the fleet", rows), (f"{WIDE_FIELDS} fields, shuffled", wide_records())):
-        batches = [
-            wanted[at : at + CALL_RECORDS_MAX]
-            for at in range(0, len(wanted) - CALL_RECORDS_MAX + 1, CALL_RECORDS_MAX)
-        ]
-        rates = alternate(effort.rounds, {"arrow": _columns(batches), "json": _json(batches)})
-        found.append(
-            Line.at_least(
-                f"write_arrow, {name}, 10,000 a batch, rows per CPU second",
-                rates["arrow"], "write_json", rates["json"], GOAL,
-            )
-        )  # fmt: skip
-    return found
+    """Rows of the fleet and wide ones to the memory twin, and a file of the former."""
+    rows = [row for body in fleet.bodies(BODIES) for row in json.loads(body)]
+    wide_rows = wide_records()
+    rates = {
+        "fleet": alternate(
+            effort.rounds,
+            {
+                "arrow": _columns(_batches(rows)),
+                "json": _json(_batches(rows)),
+                "Parquet": _parquet(rows),
+            },
+        ),
+        "wide": alternate(
+            effort.rounds,
+            {"arrow": _columns(_batches(wide_rows)), "json": _json(_batches(wide_rows))},
+        ),
+    }
+    lines = [
+        Line.at_least(
+            f"write_arrow, {what}, 10,000 a batch, rows per CPU second",
+            rates[name]["arrow"], "write_json", rates[name]["json"], 2,
+        )
+        for name, what in (("fleet", "the fleet"), ("wide", f"{WIDE_FIELDS} fields, shuffled"))
+    ]  # fmt: skip
+    imported = Line.at_least(
+        "import of Parquet, rows per CPU second",
+        rates["fleet"]["Parquet"], "write_json, 10,000 a batch", rates["fleet"]["json"], 0.8,
+    )  # fmt: skip
+    return [*lines, imported]
+
+
+def _batches(rows: list[dict]) -> list[list[dict]]:
+    return [rows[at : at + CALL_RECORDS_MAX] for at in range(0, len(rows), CALL_RECORDS_MAX)]
 
 
 def wide_records(count: int = 2 * CALL_RECORDS_MAX) -> list[dict]:
@@ -96,6 +118,16 @@ def _columns(batches: list[list[dict]]) -> Callable[[], float]:
                 pass
 
     return _per_second(work, batches)
+
+
+def _parquet(rows: list[dict]) -> Callable[[], float]:
+    plane, path = Plane.in_memory("bench"), str(DATA / "columns.parquet")
+    flat(rows).write_parquet(path)
+    tags = tuple(name for name in rows[0]["tags"] if name not in {"entity_id", "entity_type"})
+    options = ColumnOptions(tag_columns=tags)
+    return _per_second(
+        lambda: import_all(plane, ParquetReader(path, lambda _: None, options)), _batches(rows)
+    )
 
 
 def _json(batches: list[list[dict]]) -> Callable[[], float]:

@@ -20,7 +20,7 @@ from fleetcast.transfer.importer import Importer
 from fleetcast.transfer.mapping import ColumnOptions
 from fleetcast.transfer.readers import JsonReader, ProtocolReader
 from fleetcast.transfer.report import Report
-from fleetcast.transfer.table_readers import CsvReader, ParquetReader
+from fleetcast.transfer.table_readers import CsvReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fleetcast.transfer.readers import Reader
 
 EVER = (0, 2**62)
-GOALS = {"JSON lines": 0.8, "Parquet": 0.8, "CSV": 0.5, "line protocol": 0.9}
+GOALS = {"JSON lines": 0.8, "CSV": 0.5, "line protocol": 0.9}
 
 
 def transfer_lines(effort: Effort) -> list[Line]:
@@ -51,7 +51,7 @@ def transfer_lines(effort: Effort) -> list[Line]:
         return lambda: len(rows) / cpu_seconds(work)
 
     def importing(name: str) -> Callable[[], None]:
-        return lambda: _import(planes[name], readers[name]())
+        return lambda: import_all(planes[name], readers[name]())
 
     rates = alternate(
         effort.rounds,
@@ -88,7 +88,8 @@ def _export_line(effort: Effort, plane: Plane) -> Line:
     )  # fmt: skip
 
 
-def _import(plane: Plane, reader: Reader) -> None:
+def import_all(plane: Plane, reader: Reader) -> None:
+    """Writes all that a reader gives, of which nothing may be rejected."""
     importer = Importer(Report(), Limits(), _fail, lambda _: None)
     for span in reader.spans():
         for batch in reader.batch(span).pieces():
@@ -102,7 +103,7 @@ def _fail(line: int, reason: str, record: str) -> None:
 
 def _readers(rows: list[dict]) -> dict[str, Callable[[], Reader]]:
     """Readers of the rows in a file of each format."""
-    paths = {name: str(DATA / f"fleet.{name}") for name in ("jsonl", "csv", "parquet", "lines")}
+    paths = {name: str(DATA / f"fleet.{name}") for name in ("jsonl", "csv", "lines")}
     with open(paths["jsonl"], "w") as file:  # noqa: PTH123  a name as the readers take it
         file.writelines(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
     with open(paths["lines"], "wb") as file:  # noqa: PTH123
@@ -115,9 +116,6 @@ def _readers(rows: list[dict]) -> dict[str, Callable[[], Reader]]:
         infer_schema_length=None,
     )
     flat.write_csv(paths["csv"])
-    flat.with_columns(
-        pl.col("time").str.to_datetime(time_unit="ns", time_zone="UTC")
-    ).write_parquet(paths["parquet"])
     tags = tuple(name for name in rows[0]["tags"] if name not in {"entity_id", "entity_type"})
     options = ColumnOptions(tag_columns=tags)
 
@@ -127,6 +125,5 @@ def _readers(rows: list[dict]) -> dict[str, Callable[[], Reader]]:
     return {
         "JSON lines": lambda: JsonReader(paths["jsonl"], ignore),
         "CSV": lambda: CsvReader(paths["csv"], ignore, options, lambda _: {}),
-        "Parquet": lambda: ParquetReader(paths["parquet"], ignore, options),
         "line protocol": lambda: ProtocolReader(paths["lines"], ignore, "ns"),
     }
