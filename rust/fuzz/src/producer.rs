@@ -48,7 +48,7 @@ pub(crate) struct Data {
     pub(crate) buffers: Vec<Option<Box<[u8]>>>,
     /// Parts.
     pub(crate) children: Vec<Self>,
-    /// What it refers to.
+    /// Texts that it refers to.
     pub(crate) dictionary: Option<Box<Self>>,
 }
 
