@@ -293,6 +293,32 @@ class ArrowStream:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
+class RowStream:
+    """Rows of a scan. Any Arrow library takes those that are left, e.g. `polars.DataFrame(rows)`;
+    an iteration gives them batch by batch, of eight mebibytes unless a row has more.
+
+    It keeps segments on disk until it is taken and read, or dropped.
+    """
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> RowBatch:
+        """Raises `StoreError`."""
+
+@final
+class RowBatch:
+    """Rows of one measurement. Arrow takes all of them, which is possible once."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+    def __len__(self) -> int:
+        """Rows that are left."""
+    def json_lines(self) -> bytes:
+        """Takes the next rows, about a mebibyte of lines: each is a record as in `write_json`.
+
+        Empty where no row is left.
+        """
+
+@final
 class ArrowWrites:
     """Pieces of a stream; each is written when it is asked for."""
 
@@ -607,7 +633,7 @@ class Plane:
         entities: Sequence[str] | None = None,
         fields: Sequence[str] | None = None,
         now_ns: int | None = None,
-    ) -> ArrowStream:
+    ) -> RowStream:
         """All rows with `start_ns <= time < end_ns`, those without `entity_id` too, batch by batch.
 
         Columns: `time` (timestamp[ns, UTC]), `measurement` (dictionary of utf8), `tags` (map of

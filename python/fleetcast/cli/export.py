@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -11,10 +14,10 @@ from fleetcast.cli.progress import rate
 from fleetcast.errors import OperatorError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
-    from fleetcast.engine import ArrowStream, Plane
+    from fleetcast.engine import Plane, RowStream
 
 
 @click.command("export")
@@ -56,13 +59,35 @@ def export(
     with run.opened() as installation:
         record = installation.tenants.get(tenant)
         plane = installation.engine.plane(record.account_id, record.name)
-        with rate("exporting", 0, lambda: rows) as advance, written(file) as target:
-            _write(plane, form, (start, end), (measurements, entities), target, count)
+        try:
+            with (
+                _terminated_as_interrupted(),
+                rate("exporting", 0, lambda: rows) as advance,
+                written(file) as target,
+            ):
+                _write(plane, form, (start, end), (measurements, entities), target, count)
+        except KeyboardInterrupt:
+            untouched = "" if file == "-" else f"; {file} is as it was before"
+            click.echo(f"fleetcast: interrupted{untouched}", err=True)
+            raise
     document = {"tenant": record.name, "file": file, "rows": rows}
     if file == "-":
         click.echo(f"fleetcast: {rows} rows exported", err=True)
     else:
         run.answer(document, f"{rows} rows exported to {file}")
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """SIGTERM does what Ctrl-C does, so that what was begun is cleared away."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _tags(plane: Plane, measurements: tuple[str, ...]) -> list[str]:
@@ -85,7 +110,7 @@ def _write(
 
     measurements, entities = chosen
 
-    def scan() -> ArrowStream:
+    def scan() -> RowStream:
         return plane.scan(*span, measurements=measurements or None, entities=entities or None)
 
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import gzip
-import json
 import os
 import sys
 from contextlib import contextmanager
@@ -16,63 +15,66 @@ import polars as pl
 from fleetcast.engine import field_of_column
 from fleetcast.errors import OperatorError
 from fleetcast.transfer.opening import STDIN, zstd_module
+from fleetcast.transfer.parquet import write_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import BinaryIO
 
-    from fleetcast.engine import ArrowStream
+    from fleetcast.engine import RowStream
 
-_ROWS = 16_384  # of a batch in memory
 _KINDS = {pl.Float64(): "double", pl.Boolean(): "boolean", pl.String(): "string"}
 _TIME = "%Y-%m-%dT%H:%M:%S%.fZ"
 _FIRST_FIELD = 3  # after time, measurement and tags
 
 
-def export_parquet(stream: ArrowStream, file: BinaryIO, advance: Callable[[int], object]) -> int:
+def export_parquet(rows: RowStream, file: BinaryIO, advance: Callable[[int], object]) -> int:
     """Writes all rows of a scan as Parquet and gives their number."""
-    rows = 0
-
-    def count(frame: pl.DataFrame) -> pl.DataFrame:
-        nonlocal rows
-        rows += frame.height
-        advance(frame.height)
-        return frame
-
-    scan = pl.scan_arrow_c_stream(stream)
-    scan.map_batches(count, streamable=True).sink_parquet(file)
-    return rows
+    return write_parquet(_frames(rows, advance), file)
 
 
-def export_jsonl(stream: ArrowStream, file: BinaryIO, advance: Callable[[int], object]) -> int:
+def export_jsonl(rows: RowStream, file: BinaryIO, advance: Callable[[int], object]) -> int:
     """Writes all rows of a scan as a record a line and gives their number."""
-    rows = 0
-    for frame in _frames(pl.scan_arrow_c_stream(stream)):
-        file.write("".join(_records(frame)).encode())
-        rows += frame.height
-        advance(frame.height)
-    return rows
+    count = 0
+    for batch in rows:
+        count += len(batch)
+        advance(len(batch))
+        while lines := batch.json_lines():
+            file.write(lines)
+    return count
 
 
 def export_csv(
-    stream: ArrowStream, tags: Sequence[str], file: BinaryIO, advance: Callable[[int], object]
+    rows: RowStream, tags: Sequence[str], file: BinaryIO, advance: Callable[[int], object]
 ) -> int:
     """Writes all rows of a scan, whose tags are among `tags`, and gives their number.
 
     Each name in the header has its role behind a bar, as in InfluxDB's annotated CSV.
     """
-    rows = 0
-    scan = pl.scan_arrow_c_stream(stream)
-    _flat(pl.DataFrame(schema=scan.collect_schema()), tags).write_csv(file)
-    for frame in _frames(scan):
+    count = 0
+    for number, frame in enumerate(_frames(rows, advance)):
         flat = _flat(frame, tags)
         if frame["tags"].map.len().sum() != _counts(flat, len(tags)):
             message = "there are tags that were not there a moment ago; export once more"
             raise OperatorError(message)
-        flat.write_csv(file, include_header=False)
-        rows += frame.height
-        advance(frame.height)
-    return rows
+        flat.write_csv(file, include_header=number == 0)
+        count += frame.height
+    return count
+
+
+def _frames(rows: RowStream, advance: Callable[[int], object]) -> Iterator[pl.DataFrame]:
+    """The batches of a scan; where there is no row, a frame of no rows.
+
+    One after the other, because polars' own streams keep more of them the more processors there
+    are.
+    """
+    is_empty = True
+    for batch in rows:
+        is_empty = False
+        advance(len(batch))
+        yield pl.DataFrame(batch)
+    if is_empty:
+        yield pl.DataFrame(rows)
 
 
 @contextmanager
@@ -141,22 +143,3 @@ def _counts(flat: pl.DataFrame, tags: int) -> int:
     """Cells of the tag columns that hold something."""
     columns = flat.columns[2 : 2 + tags]
     return sum(flat[column].count() for column in columns)
-
-
-def _frames(scan: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-    for frame in scan.collect_batches(chunk_size=_ROWS, maintain_order=True):
-        yield from frame.iter_slices(_ROWS)
-
-
-def _records(frame: pl.DataFrame) -> Iterable[str]:
-    times = frame["time"].dt.strftime(_TIME).to_list()
-    measurements = frame["measurement"].cast(pl.String).to_list()
-    names = [field_of_column(name) for name in frame.columns[_FIRST_FIELD:]]
-    columns = [frame[name].to_list() for name in frame.columns[_FIRST_FIELD:]]
-    for row, (time, measurement, tags) in enumerate(
-        zip(times, measurements, frame["tags"].to_list(), strict=True)
-    ):
-        cells = zip(names, columns, strict=True)
-        fields = {name: column[row] for name, column in cells if column[row] is not None}
-        record = {"measurement": measurement, "time": time, "tags": tags, "fields": fields}
-        yield json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"

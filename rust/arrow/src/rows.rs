@@ -18,22 +18,48 @@ impl From<RowStream> for ArrowArrayStream {
     }
 }
 
+impl From<(Arc<ScanSchema>, ScanBatch)> for ArrowArrayStream {
+    /// A stream of one batch.
+    fn from((schema, batch): (Arc<ScanSchema>, ScanBatch)) -> Self {
+        Self::of(Box::new(OneBatch { schema, batch: Some(batch) }))
+    }
+}
+
+struct OneBatch {
+    schema: Arc<ScanSchema>,
+    batch: Option<ScanBatch>,
+}
+
+impl Batches for OneBatch {
+    fn schema(&self) -> ArrowSchema {
+        schema_of(&self.schema)
+    }
+
+    fn next_batch(&mut self) -> Result<Option<ArrowArray>> {
+        Ok(self.batch.take().map(|batch| record_batch(batch, &self.schema)))
+    }
+}
+
 impl Batches for RowStream {
     fn schema(&self) -> ArrowSchema {
-        let mut children = vec![
-            required(schema("tsn:UTC", "time", Vec::new())),
-            dictionary_of_texts("measurement"),
-            map_of_texts("tags"),
-        ];
-        let columns = &self.schema().columns;
-        children.extend(columns.iter().map(|(name, of)| schema(format_of(*of), name, Vec::new())));
-        schema("+s", "", children)
+        schema_of(self.schema())
     }
 
     fn next_batch(&mut self) -> Result<Option<ArrowArray>> {
         let batch = Self::next_batch(self)?;
         Ok(batch.map(|batch| record_batch(batch, self.schema())))
     }
+}
+
+fn schema_of(rows: &ScanSchema) -> ArrowSchema {
+    let mut children = vec![
+        required(schema("tsn:UTC", "time", Vec::new())),
+        dictionary_of_texts("measurement"),
+        map_of_texts("tags"),
+    ];
+    let columns = rows.columns.iter();
+    children.extend(columns.map(|(name, of)| schema(format_of(*of), name, Vec::new())));
+    schema("+s", "", children)
 }
 
 const fn format_of(field_type: FieldType) -> &'static str {

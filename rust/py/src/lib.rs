@@ -84,6 +84,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<results::Verified>()?;
     module.add_class::<results::Saved>()?;
     module.add_class::<arrow::ArrowStream>()?;
+    module.add_class::<arrow::RowStream>()?;
+    module.add_class::<arrow::RowBatch>()?;
     module.add_class::<write_arrow::ArrowWrites>()?;
     limits::add_to(module)?;
     errors::add_to(module)

@@ -25,7 +25,7 @@ use crate::arguments::{
     acknowledge, age_ns, clock_ns, due, extent, key_of, precision_of, retention_seconds,
     saved_files, series_request,
 };
-use crate::arrow::ArrowStream;
+use crate::arrow::{ArrowStream, RowStream};
 use crate::describe::description;
 use crate::door::leave;
 use crate::errors::{Raise, failure, store_error};
@@ -437,10 +437,9 @@ impl Plane {
         entities: Option<Vec<String>>,
         fields: Option<Vec<String>>,
         now_ns: Option<i64>,
-    ) -> PyResult<ArrowStream> {
+    ) -> PyResult<RowStream> {
         let request = ScanRequest { start_ns, end_ns, measurements, entities, fields };
-        self.detached(py, move |plane| plane.scan(&request, clock_ns(now_ns)))
-            .map(ArrowStream::from)
+        self.detached(py, move |plane| plane.scan(&request, clock_ns(now_ns))).map(RowStream::from)
     }
 
     fn answers_hash(&self, py: Python<'_>) -> PyResult<u64> {

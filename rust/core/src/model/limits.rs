@@ -125,5 +125,8 @@ pub const TOMBSTONES_MAX: usize = 128;
 /// replaced whole, holds them until the rows are removed.
 pub const TOMBSTONE_NAMES_BYTES_MAX: usize = 64 << 10;
 
+/// Values of the log that a scan sorts in memory at a time, unless a single block has more.
+pub const SCAN_ROUND_VALUES_MAX: usize = 1 << 20;
+
 /// Values that one round of compaction decodes, unless a single block has more: bounds its memory.
 pub const ROUND_VALUES_MAX: usize = 1 << 22;

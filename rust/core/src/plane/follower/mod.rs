@@ -22,6 +22,10 @@ use crate::storage::store::{LogEntry, View};
 /// Views that a read takes before it gives up, where compaction overtakes each.
 pub(super) const VIEWS_MAX: usize = 100;
 
+/// Sealed bytes of blocks that are decoded at a time, unless one has more: decoded they take some
+/// five times as much.
+const DECODED_TOGETHER_BYTES_MAX: usize = 512 << 10;
+
 /// A segment that the manifest names, and that no newer manifest explains the absence of.
 pub(super) const MISSING: Error = Error::Corrupt { what: "a segment that is missing" };
 
@@ -144,6 +148,23 @@ impl Follower {
     fn apply_entries(&self, cursor: &mut Cursor, entries: &[LogEntry]) -> Result<()> {
         // The names of a block were registered before it, so they are there by now.
         self.registry.follow()?;
+        let mut rest = entries;
+        while !rest.is_empty() {
+            let mut bytes = 0;
+            let fits = |entry: &&LogEntry| {
+                let is_first = bytes == 0;
+                bytes += entry.sealed.len();
+                is_first || bytes <= DECODED_TOGETHER_BYTES_MAX
+            };
+            let (some, later) = rest.split_at(rest.iter().take_while(fits).count());
+            self.apply_some(cursor, some)?;
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// Applies blocks that are decoded together.
+    fn apply_some(&self, cursor: &mut Cursor, entries: &[LogEntry]) -> Result<()> {
         let blocks = entries.iter().map(|entry| self.sealed.open_block(entry));
         let blocks = blocks.collect::<Result<Vec<Block>>>()?;
         let names = self.registry.names();

@@ -6,6 +6,7 @@
 //! them. Those of one round stay in memory; earlier ones go to segments of the stream's own, which
 //! no manifest names and which end with it.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::codec::{BlockReader, TableReader, decode_block};
 use crate::model::batch::{Table, Values};
 use crate::model::catalog::Catalog;
 use crate::model::error::{Error, Result};
-use crate::model::limits::ROUND_VALUES_MAX;
+use crate::model::limits::SCAN_ROUND_VALUES_MAX;
 use crate::model::names::FieldId;
 use crate::plane::follower::Snapshot;
 use crate::plane::registry::Registry;
@@ -54,6 +55,9 @@ struct Day {
     /// Rows of the log, sorted, by rank of their measurement.
     tables: Vec<Table>,
 }
+
+/// Tables by the rank of their measurement.
+type ByRank<'t> = BTreeMap<u32, Vec<Cow<'t, Table>>>;
 
 /// Segments that a stream made for itself.
 struct OwnSegments {
@@ -169,7 +173,7 @@ impl LogRows<'_> {
             series.is_some_and(|series| selection.wants_measurement(series.measurement))
         };
         let mut add = |table: Table| {
-            if weight >= ROUND_VALUES_MAX {
+            if weight >= SCAN_ROUND_VALUES_MAX {
                 weight = 0;
                 self.write(&std::mem::take(&mut round))?;
             }
@@ -190,8 +194,8 @@ impl LogRows<'_> {
                 add(table.clone())?;
             }
         }
-        for (day, tables) in self.sorted(&round)? {
-            self.days.entry(day).or_default().tables = tables;
+        for (day, tables) in self.by_day(&round)? {
+            self.days.entry(day).or_default().tables = self.sorted(tables)?;
         }
         Ok(())
     }
@@ -199,9 +203,9 @@ impl LogRows<'_> {
     /// Writes a round to a segment of each day.
     fn write(&mut self, round: &[Table]) -> Result<()> {
         let SealedStore { store, sealer, .. } = &*self.reader.sealed;
-        for (day, tables) in self.sorted(round)? {
+        for (day, tables) in self.by_day(round)? {
             let mut writer = SegmentWriter::begin(&**store, sealer, self.representatives, 0)?;
-            for table in tables {
+            for table in self.sorted(tables)? {
                 writer.write_measurement(&table)?;
             }
             let entry = SegmentEntry::new(day, &writer.finish()?);
@@ -211,23 +215,25 @@ impl LogRows<'_> {
         Ok(())
     }
 
-    /// The rows of a round by day, each day's by rank of their measurement and sorted.
-    fn sorted(&self, round: &[Table]) -> Result<Vec<(i64, Vec<Table>)>> {
-        let mut days: BTreeMap<i64, BTreeMap<u32, Vec<_>>> = BTreeMap::new();
+    /// The rows of a round by day, then by rank of their measurement.
+    fn by_day<'t>(&self, round: &'t [Table]) -> Result<BTreeMap<i64, ByRank<'t>>> {
+        let mut days: BTreeMap<i64, ByRank<'t>> = BTreeMap::new();
         for table in round {
             let rank = self.representatives.rank(table)?;
             for (day, table) in split_by_day(table) {
                 days.entry(day).or_default().entry(rank).or_default().push(table);
             }
         }
-        let of_measurement = |tables: Vec<std::borrow::Cow<'_, Table>>| {
+        Ok(days)
+    }
+
+    /// The rows of a day, a sorted table for each measurement.
+    fn sorted(&self, of_day: ByRank<'_>) -> Result<Vec<Table>> {
+        let of_measurement = |tables: Vec<Cow<'_, Table>>| {
             let spans: Vec<_> = tables.iter().map(|table| Span::whole(table)).collect();
             sorted(&spans, self.representatives)
         };
-        let of_day = |(day, tables): (i64, BTreeMap<u32, Vec<_>>)| {
-            Ok((day, tables.into_values().map(of_measurement).collect::<Result<_>>()?))
-        };
-        days.into_iter().map(of_day).collect()
+        of_day.into_values().map(of_measurement).collect()
     }
 }
 
@@ -326,7 +332,7 @@ enum DayRows {
 impl RowStream {
     /// The columns of all batches.
     #[must_use]
-    pub fn schema(&self) -> &ScanSchema {
+    pub fn schema(&self) -> &Arc<ScanSchema> {
         &self.schema
     }
 

@@ -16,8 +16,11 @@ use crate::storage::seal::{self, DataKey, Kind, Sealer, random_plane_id};
 use crate::storage::segment::Segment;
 use crate::storage::store::{CURSOR_BYTES_MAX, Cursor, LmdbStore, LogEntry, MemoryStore, Store};
 
-/// Blocks read in one go: bounds memory and the time a read transaction stays open.
+/// Blocks read in one go: bounds the time that a read transaction stays open.
 const BLOCKS_PER_READ: usize = 256;
+
+/// Sealed bytes to be read in one go, unless a block has more: bounds memory.
+const BYTES_PER_READ: usize = 1 << 20;
 
 /// A store, the sealer of its bytes, and whose they are. No lock of another part is taken in here, so
 /// a thread that holds one may call it.
@@ -94,8 +97,17 @@ impl SealedStore {
         sequences: &[u64],
         mut visit: impl FnMut(u64, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        for chunk in sequences.chunks(BLOCKS_PER_READ) {
-            for entry in self.store.log_get(chunk)? {
+        let mut count = 1;
+        let mut rest = sequences;
+        while !rest.is_empty() {
+            let (chunk, later) = rest.split_at(count.min(rest.len()));
+            let entries = self.store.log_get(chunk)?;
+            // Blocks are as long as those before them, more or less.
+            let bytes: usize = entries.iter().map(|entry| entry.sealed.len()).sum();
+            let fitting = BYTES_PER_READ * chunk.len() / bytes.max(1);
+            count = fitting.min(2 * chunk.len()).clamp(1, BLOCKS_PER_READ);
+            rest = later;
+            for entry in entries {
                 self.store.check_open()?;
                 visit(entry.sequence, &self.sealer.open(Kind::LogBlock, &entry.sealed)?)?;
             }

@@ -8,8 +8,11 @@ mod selection;
 
 mod batch;
 
+mod json_lines;
+
 pub use arrays::{ScanColumn, ScanValues, Texts};
 pub use batch::{PendingRows, ScanBatch};
+pub use json_lines::json_lines;
 pub use schema::ScanSchema;
 pub use selection::{ScanRequest, ScanSelection};
 pub use tags::TagMaps;
