@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import subprocess
 import sys
@@ -217,6 +218,28 @@ def test_a_stream_is_taken_once() -> None:
     assert pl.DataFrame(stream).is_empty()
     with pytest.raises(ValueError, match="taken before"):
         pl.DataFrame(stream)
+
+
+def test_a_stream_is_read_batch_by_batch_and_what_is_left_at_once() -> None:
+    plane = Plane.in_memory(TENANT)
+    records = [
+        record(0, {"x": 1.5}),
+        record(1, {"up": True}),
+        record(2, {"a": '"é\n'}, measurement="box"),
+    ]
+    plane.write_json(encode_records(records), now_ns=NOW_NS)
+    whole = pl.DataFrame(plane.scan(*EVER, now_ns=NOW_NS))
+    stream = plane.scan(*EVER, now_ns=NOW_NS)
+    first = next(stream)
+    assert len(first) == pl.DataFrame(first).height
+    with pytest.raises(ValueError, match="taken before"):
+        pl.DataFrame(first)
+    rest = pl.DataFrame(stream)
+    assert rest.equals(whole[-rest.height :])
+    assert 0 < rest.height < whole.height
+    assert list(stream) == []
+    lines = [line for batch in plane.scan(*EVER) for line in batch.json_lines().splitlines()]
+    assert sorted(map(json.loads, lines), key=lambda line: line["time"]) == records
 
 
 READER = """

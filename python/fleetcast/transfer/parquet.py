@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from fleetcast.transfer.thrift import I64, LIST, Field, decoded, encoded, list_head
+from fleetcast.transfer.thrift import LONG, LIST, Field, decoded, encoded, list_head
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _MAGIC = b"PAR1"
 _GROUP_BYTES = 16 << 20  # of rows in memory
-_GROUP_ROWS = 131_072
+_GROUP_ROWS = 32_768  # more take more memory and, of telemetry, more bytes
 
 # Fields of the structures of the footer, by their numbers.
 _FILE_ROWS, _FILE_GROUPS = 3, 4
@@ -87,7 +87,7 @@ class _Writer:
         """Writes the footer and gives the number of rows."""
         assert self._footer is not None, "a file has a schema"  # noqa: S101
         fields = dict(sorted(self._footer.items()))
-        fields[_FILE_ROWS] = Field(I64, self._rows)
+        fields[_FILE_ROWS] = Field(LONG, self._rows)
         groups = list_head(self._group_count) + bytes(self._groups)
         fields[_FILE_GROUPS] = Field(LIST, groups)
         footer = encoded(fields)
@@ -114,7 +114,7 @@ class _Writer:
 
 
 def _indexes(group: Struct) -> list[int]:
-    """Where the page indexes of a row group begin."""
+    """Positions of the page indexes of a row group."""
     chunks = group[_GROUP_COLUMNS].value[1]
     return [chunk[at].value for chunk in chunks for at in _INDEX_OFFSETS if at in chunk]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, STRUCT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 12
+TRUE, FALSE, BYTE, SHORT, INT, LONG, DOUBLE, BINARY, LIST, STRUCT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 12
 _LENGTH_IN_HEAD = 15
 
 
@@ -24,7 +24,7 @@ Struct = dict[int, Field]
 
 def decoded(content: bytes) -> Struct:
     """The structure that `content` begins with."""
-    return _Reader(content).struct()
+    return _StructReader(content).struct()
 
 
 def encoded(fields: Struct) -> bytes:
@@ -35,13 +35,13 @@ def encoded(fields: Struct) -> bytes:
 
 
 def list_head(count: int, kind: int = STRUCT) -> bytes:
-    """What comes before the items of a list."""
+    """The bytes before the items of a list."""
     if count < _LENGTH_IN_HEAD:
         return bytes([count << 4 | kind])
     return bytes([_LENGTH_IN_HEAD << 4 | kind]) + _varint(count)
 
 
-class _Reader:
+class _StructReader:
     def __init__(self, content: bytes) -> None:
         self._content = content
         self._at = 0
@@ -56,7 +56,7 @@ class _Reader:
         return fields
 
     def _value(self, kind: int) -> Any:  # noqa: ANN401  as many types as there are kinds
-        if kind in {I16, I32, I64}:
+        if kind in {SHORT, INT, LONG}:
             return _signed(self._unsigned())
         if kind == BINARY:
             return self._bytes(self._unsigned())
@@ -113,7 +113,7 @@ def _write_struct(out: bytearray, fields: Struct) -> None:
 
 
 def _write(out: bytearray, kind: int, value: Any) -> None:  # noqa: ANN401  as many as kinds
-    if kind in {I16, I32, I64}:
+    if kind in {SHORT, INT, LONG}:
         out += _varint(_zigzag(value))
     elif kind == BINARY:
         out += _varint(len(value)) + value

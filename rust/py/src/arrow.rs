@@ -71,7 +71,11 @@ impl RowStream {
             let mut stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(rows) = &mut *stream else { return Ok(None) };
             let batch = rows.next_batch()?;
-            Ok(batch.map(|batch| Batch { schema: Arc::clone(rows.schema()), batch, given: 0 }))
+            Ok(batch.map(|batch| ScannedRows {
+                schema: Arc::clone(rows.schema()),
+                batch,
+                given: 0,
+            }))
         })?;
         Ok(batch.map(|batch| RowBatch { rows: Mutex::new(Some(batch)) }))
     }
@@ -80,13 +84,13 @@ impl RowStream {
 /// Rows of one measurement.
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct RowBatch {
-    rows: Mutex<Option<Batch>>,
+    rows: Mutex<Option<ScannedRows>>,
 }
 
-struct Batch {
+struct ScannedRows {
     schema: Arc<ScanSchema>,
     batch: ScanBatch,
-    /// Rows that were given as lines.
+    /// Rows that became lines.
     given: usize,
 }
 
@@ -99,7 +103,7 @@ impl RowBatch {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         drop(requested_schema);
-        let Batch { schema, batch, .. } = taken(&self.rows)?;
+        let ScannedRows { schema, batch, .. } = taken(&self.rows)?;
         capsule(py, ArrowArrayStream::from((schema, batch)))
     }
 
@@ -111,7 +115,9 @@ impl RowBatch {
     fn json_lines<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let lines = leave(py, || {
             let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some(Batch { schema, batch, given }) = &mut *rows else { return Ok(Vec::new()) };
+            let Some(ScannedRows { schema, batch, given }) = &mut *rows else {
+                return Ok(Vec::new());
+            };
             let (lines, next) = json_lines(batch, schema, *given);
             *given = next;
             Ok(lines)
@@ -120,7 +126,7 @@ impl RowBatch {
     }
 }
 
-/// What `stream` holds, which is given once.
+/// Content of `stream`, given once.
 fn taken<T>(stream: &Mutex<Option<T>>) -> PyResult<T> {
     let stream = stream.lock().unwrap_or_else(PoisonError::into_inner).take();
     stream.ok_or_else(|| PyValueError::new_err("the stream was taken before"))

@@ -93,7 +93,9 @@ mod tests {
 
     fn texts(all: &[&str]) -> Texts {
         let mut texts = Texts::new();
-        all.iter().for_each(|text| texts.push(text));
+        for text in all {
+            texts.push(text);
+        }
         texts
     }
 
@@ -117,11 +119,9 @@ mod tests {
             ("x:text", FieldType::Text),
             ("gone", FieldType::Float),
         ];
-        let schema = ScanSchema {
-            columns: named.map(|(name, of)| (name.to_owned(), of)).to_vec(),
-            measurements: vec!["li\"nk".to_owned()],
-            ..ScanSchema::default()
-        };
+        let mut schema = ScanSchema::default();
+        schema.columns = named.map(|(name, of)| (name.to_owned(), of)).to_vec();
+        schema.measurements = vec!["li\"nk".to_owned()];
         let (out, next) = json_lines(&batch, &schema, 0);
         let expected = concat!(
             r#"{"measurement":"li\"nk","time":"1970-01-01T00:00:00Z","tags":{},"#,
