@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from fleetcast.transfer.thrift import LONG, LIST, Field, decoded, encoded, list_head
+from fleetcast.transfer.thrift import LIST, LONG, Field, decoded, encoded, list_head
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
