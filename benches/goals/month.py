@@ -14,6 +14,7 @@ import orjson
 import polars as pl
 
 from benches.goals.effort import new_plane
+from benches.goals.export import export_lines, scan_lines
 from benches.goals.table import Line, ms
 from benches.harness.measure import alternate, wall_seconds
 from benches.harness.paths import DATA
@@ -48,12 +49,17 @@ def month_lines(effort: Effort) -> list[Line]:
     key = service.prepare(data, TENANT)
     history = month.until_now(ENTITIES, effort.month_days)
     rows = f"{history.rows_per_entity * ENTITIES / 1e6:.1f} M rows"
-    with plane_of(data) as plane:
-        history.fill(plane)
+    uncompacted = DATA / "month-uncompacted"
+    service.prepare(uncompacted, TENANT)
+    with plane_of(data) as plane, plane_of(uncompacted) as log:
+        history.fill(plane, log)
         lines = density_lines(plane, data, rows)
     with plane_of(data) as plane:
         lines += window_lines(effort, plane, history, parquet_of(plane, history))
         lines += read_lines(plane, history)
+        lines += export_lines(effort, data, uncompacted, history, plane)
+        lines += scan_lines(effort, plane, history, DATA / "export.parquet")
+    shutil.rmtree(uncompacted)
     lines += service_lines(effort, data, key, history, rows)
     lines += verify_lines(data, rows)
     shutil.rmtree(data)

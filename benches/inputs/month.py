@@ -60,14 +60,16 @@ class Month:
             for link in links:
                 yield now_ns, f"[{','.join(link.hour(start))}]".encode()
 
-    def fill(self, plane: Plane) -> int:
+    def fill(self, plane: Plane, uncompacted: Plane | None = None) -> int:
         """Writes everything and compacts each hour, as the maintenance process would.
 
-        Returns the bytes of the JSON.
+        `uncompacted` gets the same and stays as it is written. Returns the bytes of the JSON.
         """
         received = 0
         for number, (now_ns, body) in enumerate(self.bodies(), 1):
             plane.write_json(body, now_ns=now_ns)
+            if uncompacted is not None:
+                uncompacted.write_json(body, now_ns=now_ns)
             received += len(body)
             if number % self.entities == 0:
                 plane.compact(now_ns=now_ns)
