@@ -6,7 +6,7 @@ use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
 use crate::model::batch::{
-    Batch, BatchField, CellPosition, Column, Conflict, NewSeries, Rows, Table, Values,
+    Batch, BatchField, CellPosition, Column, Conflict, FieldType, NewSeries, Rows, Table, Values,
 };
 use crate::model::limits::WriteLimits;
 
@@ -114,6 +114,13 @@ impl Columns {
         let hash = self.hasher.hash_one(name);
         let found = index.by_name.find(hash, |&column| self.is_named(table, column, name));
         found.copied().unwrap_or(UNKNOWN_COLUMN)
+    }
+
+    /// The type of a known column.
+    #[inline]
+    pub(super) fn field_type(&self, table: u32, column: u32) -> Option<FieldType> {
+        let table = self.batch.tables.get(table as usize)?;
+        Some(table.columns.get(column as usize)?.values.field_type())
     }
 
     /// Tells whether there is such a column and its field is called `name`.

@@ -33,6 +33,10 @@ impl Prefix {
         }
     }
 
+    pub(super) const fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// The length of this prefix if `text` begins with it.
     #[inline]
     pub(super) fn length_in(&self, text: &[u8]) -> Option<usize> {

@@ -43,11 +43,31 @@ pub(super) struct RowColumns {
     pub(super) others: Vec<u32>,
 }
 
+impl RowColumns {
+    /// Becomes the first columns of `other`, so many of doubles and of others.
+    pub(super) fn copy_beginning(&mut self, other: &Self, (doubles, others): (usize, usize)) {
+        self.doubles.clear();
+        self.doubles.extend_from_slice(other.doubles.get(..doubles).unwrap_or_default());
+        self.others.clear();
+        self.others.extend_from_slice(other.others.get(..others).unwrap_or_default());
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = u32> {
+        self.doubles.iter().chain(&self.others).copied()
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.doubles.len() + self.others.len()
+    }
+}
+
 /// Values of a record whose columns are known: doubles, as nearly all are, and others.
 #[derive(Default)]
 pub(super) struct RowValues<'a> {
     pub(super) doubles: Vec<f64>,
     pub(super) others: Vec<Value<'a>>,
+    /// Their columns, of a record that has fields in another order than its template.
+    pub(super) columns: RowColumns,
 }
 
 impl RowValues<'_> {

@@ -3,10 +3,14 @@
 //! A match means what the rules would give: the text around a value is the same, each value is a
 //! whole JSON value, and the text after it begins with what ends a value.
 
-use super::{Match, Part, Template, Templates};
+use std::borrow::Cow;
+
+use super::{LooseFields, Match, Part, Template, Templates};
 use crate::model::batch::FieldType;
 use crate::model::time::TimeReader;
 use crate::wire::builder::BatchBuilder;
+use crate::wire::columns::Columns;
+use crate::wire::prefix::Prefix;
 use crate::wire::rules::{Tags, is_stored, series_name};
 use crate::wire::series::{SeriesFinder, Unknown};
 use crate::wire::tokens::json::Scanner;
@@ -25,10 +29,8 @@ impl<'a> Templates<'a, FieldType> {
         times: &mut TimeReader,
     ) -> Option<usize> {
         let BatchBuilder { limits, tenant_key, columns, series } = batch;
-        let (template, values, found) = self.find(|template, values| {
-            let measurement = columns.measurement(template.table)?;
-            read(scan, template, (measurement, series), times, values)
-        })?;
+        let (template, values, found) =
+            self.find(|template, values| read(scan, template, (columns, series), times, values))?;
         let series = match found.series {
             Ok(series) => series,
             Err(unknown) => {
@@ -39,7 +41,13 @@ impl<'a> Templates<'a, FieldType> {
             }
         };
         let time_ns = columns.clamp(found.sent_ns);
-        columns.accept_known(template.table, series, time_ns, &template.columns, values);
+        if found.is_loose {
+            let of_values = std::mem::take(&mut values.columns);
+            columns.accept_known(template.table, series, time_ns, &of_values, values);
+            values.columns = of_values;
+        } else {
+            columns.accept_known(template.table, series, time_ns, &template.columns, values);
+        }
         Some(found.end)
     }
 
@@ -53,13 +61,30 @@ impl<'a> Templates<'a, FieldType> {
         cells: &[Cell<'_>],
     ) {
         let record = text.as_bytes().get(start..end).unwrap_or_default();
-        self.learn_from((record, start), measurement, batch, cells, |slot, cell| {
+        let learned = self.learn_from((record, start), measurement, batch, cells, |slot, cell| {
             let part = match cell.value.field_type() {
                 FieldType::Float => Part::Double,
                 other => Part::Other(other),
             };
             Some((slot, part))
         });
+        if let (Some(template), Some(first)) = (learned, cells.first()) {
+            template.loose = LooseFields::of(template, &first.name);
+        }
+    }
+}
+
+impl LooseFields {
+    /// The fields of a template, the first of which has this name.
+    fn of(template: &Template<FieldType>, first: &str) -> Option<Self> {
+        let is_field = |(_, part): &(Prefix, _)| matches!(part, Part::Double | Part::Other(_));
+        let start = template.parts.iter().position(is_field)?;
+        let count = template.columns.len();
+        let text = template.parts.get(start)?.0.bytes().trim_ascii_end().strip_suffix(b":")?;
+        // A name with escapes is another in the text.
+        let key = [b"\"", first.as_bytes(), b"\""].concat();
+        let before = text.trim_ascii_end().strip_suffix(&*key)?;
+        Some(Self { parts: start..start + count, start: Prefix::new(before) })
     }
 }
 
@@ -67,50 +92,132 @@ impl<'a> Templates<'a, FieldType> {
 fn read<'a>(
     mut scan: Scanner<'a>,
     template: &Template<FieldType>,
-    (measurement, series): (&str, &mut SeriesFinder<'_>),
+    (columns, series): (&Columns, &mut SeriesFinder<'_>),
     times: &mut TimeReader,
     values: &mut RowValues<'a>,
 ) -> Option<Match> {
-    let mut found = Match { series: Ok(0), tags: 0..0, sent_ns: 0, end: 0 };
-    values.clear();
-    for (text, part) in &template.parts {
-        scan.at += text.length_in(scan.rest())?;
-        match part {
-            Part::Double => {
-                values.doubles.push(scan.double().ok().filter(|value| value.is_finite())?);
+    let mut found = Match::new();
+    values.doubles.clear();
+    values.others.clear();
+    let mut known = (columns, series, times);
+    for (index, (text, part)) in template.parts.iter().enumerate() {
+        let Some(length) = text.length_in(scan.rest()) else {
+            return read_loose(scan, (template, index), &mut known, found, values);
+        };
+        scan.at += length;
+        read_part(&mut scan, (template, part), &mut known, &mut found, values)?;
+    }
+    let Some(length) = template.last.length_in(scan.rest()) else {
+        return read_loose(scan, (template, template.parts.len()), &mut known, found, values);
+    };
+    found.end = scan.at + length;
+    Some(found)
+}
+
+/// Knowledge that a record is read with: columns, series, and the minute of the last time.
+type Known<'k, 'c> = (&'k Columns, &'k mut SeriesFinder<'c>, &'k mut TimeReader);
+
+/// Reads what one slot holds.
+#[expect(clippy::inline_always, reason = "its caller is a loop over few slots")]
+#[inline(always)]
+fn read_part<'a>(
+    scan: &mut Scanner<'a>,
+    (template, part): (&Template<FieldType>, &Part<FieldType>),
+    (columns, series, times): &mut Known<'_, '_>,
+    found: &mut Match,
+    values: &mut RowValues<'a>,
+) -> Option<()> {
+    match part {
+        Part::Double => {
+            values.doubles.push(scan.double().ok().filter(|value| value.is_finite())?);
+        }
+        Part::Other(field_type) => values.others.push(simple_value(scan, *field_type)?),
+        Part::Time => {
+            let length;
+            (found.sent_ns, length) = match times.begins(scan.rest()) {
+                Some(time) => time,
+                None => any_time(*scan, times)?,
+            };
+            if !is_stored(found.sent_ns) {
+                return None;
             }
-            Part::Other(field_type) => {
-                let value = simple_value(&mut scan)?;
-                if value.field_type() != *field_type {
-                    return None;
-                }
-                values.others.push(value);
-            }
-            Part::Time => {
-                let length;
-                (found.sent_ns, length) = match times.begins(scan.rest()) {
-                    Some(time) => time,
-                    None => any_time(scan, times)?,
-                };
-                if !is_stored(found.sent_ns) {
-                    return None;
-                }
-                scan.at += length;
-            }
-            Part::Tags => {
-                let length;
-                (found.series, length) =
-                    match series.find_next(&template.raw_key_start, scan.rest()) {
-                        Some((series, length)) => (Ok(series), length),
-                        None => find_tags(scan, measurement, series)?,
-                    };
-                found.tags = scan.at..scan.at + length;
-                scan.at += length;
-            }
+            scan.at += length;
+        }
+        Part::Tags => {
+            let length;
+            (found.series, length) = match series.find_next(&template.raw_key_start, scan.rest()) {
+                Some((series, length)) => (Ok(series), length),
+                None => find_tags(*scan, columns.measurement(template.table)?, series)?,
+            };
+            found.tags = scan.at..scan.at + length;
+            scan.at += length;
         }
     }
+    Some(())
+}
+
+/// Goes on with a record that differs from `template` from the text before the part at `index` on, if
+/// it does so in the order of its fields, or in that some are absent.
+#[inline(never)]
+fn read_loose<'a>(
+    mut scan: Scanner<'a>,
+    (template, index): (&Template<FieldType>, usize),
+    known: &mut Known<'_, '_>,
+    mut found: Match,
+    values: &mut RowValues<'a>,
+) -> Option<Match> {
+    let LooseFields { parts, start } = template.loose.as_ref()?;
+    if index < parts.start || index > parts.end {
+        return None;
+    }
+    values.columns.copy_beginning(&template.columns, (values.doubles.len(), values.others.len()));
+    let mut seen = 0;
+    for column in values.columns.iter() {
+        seen |= column_bit(column)?;
+    }
+    let mut more = true;
+    if index == parts.start {
+        scan.at += start.length_in(scan.rest())?;
+    } else {
+        more = scan.next(b'}').ok()?;
+    }
+    while more {
+        let Ok(Cow::Borrowed(name)) = scan.string() else { return None };
+        let column = known.0.find_column(template.table, name);
+        let bit = column_bit(column).filter(|bit| seen & bit == 0)?;
+        seen |= bit;
+        scan.colon().ok()?;
+        match known.0.field_type(template.table, column)? {
+            FieldType::Float => {
+                values.doubles.push(scan.double().ok().filter(|value| value.is_finite())?);
+                values.columns.doubles.push(column);
+            }
+            other => {
+                values.others.push(simple_value(&mut scan, other)?);
+                values.columns.others.push(column);
+            }
+        }
+        more = scan.next(b'}').ok()?;
+    }
+    // More fields than it has are a template of their own.
+    if values.columns.len() > parts.len() {
+        return None;
+    }
+    // The text after the fields begins with the bracket that ends them.
+    scan.at -= 1;
+    for (text, part) in template.parts.get(parts.end..)? {
+        scan.at += text.length_in(scan.rest())?;
+        read_part(&mut scan, (template, part), known, &mut found, values)?;
+    }
     found.end = scan.at + template.last.length_in(scan.rest())?;
+    found.is_loose = true;
     Some(found)
+}
+
+/// The bit of a column in a set of them, if there is room for it.
+#[inline]
+const fn column_bit(column: u32) -> Option<u64> {
+    1_u64.checked_shl(column)
 }
 
 /// The time that begins here, which is in another minute than the one before, and its length.
@@ -146,13 +253,14 @@ fn plain_tags(text: &str) -> Option<Tags<'_>> {
     (scan.at == text.len()).then_some(pairs)
 }
 
-/// A field value that is no number, and is of a type that fields have.
+/// A field value of this type, which is not that of numbers.
 #[inline]
-fn simple_value<'a>(scan: &mut Scanner<'a>) -> Option<Value<'a>> {
-    match scan.peek() {
+fn simple_value<'a>(scan: &mut Scanner<'a>, field_type: FieldType) -> Option<Value<'a>> {
+    let value = match scan.peek() {
         b'"' => scan.string().ok().map(Value::Text),
         b't' => scan.literal(b"true").ok().map(|()| Value::Bool(true)),
         b'f' => scan.literal(b"false").ok().map(|()| Value::Bool(false)),
         _ => None,
-    }
+    };
+    value.filter(|value| value.field_type() == field_type)
 }

@@ -84,7 +84,7 @@ fn read<'a>(
     unit_ns: i64,
     values: &mut RowValues<'a>,
 ) -> Option<Match> {
-    let mut found = Match { series: Ok(0), tags: 0..0, sent_ns: 0, end: 0 };
+    let mut found = Match::new();
     values.clear();
     for (text, part) in &template.parts {
         scan.at += text.length_in(scan.rest())?;

@@ -33,9 +33,19 @@ struct Template<O> {
     parts: Vec<(Prefix, Part<O>)>,
     /// Text after the last slot.
     last: Prefix,
+    /// Where its fields may stand in another order, or be fewer.
+    loose: Option<LooseFields>,
     columns: RowColumns,
     /// Index of the template that the record after one of this template matched.
     next: usize,
+}
+
+/// The fields of a template whose keys can be told from the text around them.
+struct LooseFields {
+    /// Indices of their parts.
+    parts: Range<usize>,
+    /// Text from the slot before them to the first key.
+    start: Prefix,
 }
 
 /// Content of a slot of a template. A tag byte of its own is the fastest to branch on, which is done
@@ -70,6 +80,14 @@ struct Match {
     sent_ns: i64,
     /// Offset after the record.
     end: usize,
+    /// Tells whether [`RowValues::columns`] are those of its values, not the template's.
+    is_loose: bool,
+}
+
+impl Match {
+    const fn new() -> Self {
+        Self { series: Ok(0), tags: 0..0, sent_ns: 0, end: 0, is_loose: false }
+    }
 }
 
 /// The templates of one batch so far; `'a` is its body.
@@ -151,7 +169,7 @@ impl<'a, O: PartialEq> Templates<'a, O> {
     }
 
     /// Learns the template of the record at `start` of the body, which was just accepted with these
-    /// `cells`. `field` narrows the slot of a field, given within the record, to what varies in it.
+    /// `cells`, and gives it back. `field` narrows the slot of a field, given within the record, to what varies in it.
     fn learn_from(
         &mut self,
         (record, start): (&[u8], usize),
@@ -159,7 +177,7 @@ impl<'a, O: PartialEq> Templates<'a, O> {
         batch: &BatchBuilder<'_>,
         cells: &[Cell<'_>],
         field: impl Fn(Range<usize>, &Cell<'_>) -> Option<(Range<usize>, Part<O>)>,
-    ) {
+    ) -> Option<&mut Template<O>> {
         // Without its own time and tags, a record says too little for the fast way; with them in
         // pieces, or a key that comes twice, too much.
         let count = |wanted| self.slots.iter().filter(|(_, kind)| *kind == wanted).count();
@@ -171,7 +189,7 @@ impl<'a, O: PartialEq> Templates<'a, O> {
             || count(SlotKind::Field) != cells.len()
             || !batch.columns.is_complete()
         {
-            return;
+            return None;
         }
         let mut cells = cells.iter();
         let slots = self.slots.iter().map(|(slot, kind)| {
@@ -186,14 +204,13 @@ impl<'a, O: PartialEq> Templates<'a, O> {
                 }
             }
         });
-        if let Some(template) = Template::new(record, slots, measurement, batch) {
-            self.add(template);
-        }
+        let at = self.add(Template::new(record, slots, measurement, batch)?);
+        self.list.get_mut(at)
     }
 
-    /// Remembers a template. It may be known all the same: not every record of a known template has
+    /// Remembers a template; its index. It may be known all the same: not every record of a known template has
     /// values that are read by it.
-    fn add(&mut self, template: Template<O>) {
+    fn add(&mut self, template: Template<O>) -> usize {
         let is_same = |other: &Template<O>| {
             (other.table, &other.parts, &other.last)
                 == (template.table, &template.parts, &template.last)
@@ -203,6 +220,7 @@ impl<'a, O: PartialEq> Templates<'a, O> {
             self.list.push(Template { next: at, ..template });
         }
         self.follow(at);
+        at
     }
 
     fn is_given_up(&self) -> bool {
@@ -242,6 +260,6 @@ impl<O> Template<O> {
         let last = Prefix::new(record.get(at..)?);
         let table = batch.columns.last_table()?;
         let raw_key_start = batch.series.raw_key_start(measurement);
-        Some(Self { table, raw_key_start, parts, last, columns, next: 0 })
+        Some(Self { table, raw_key_start, parts, last, loose: None, columns, next: 0 })
     }
 }

@@ -88,7 +88,7 @@ fn read<'a>(
     (measurement, series): (&str, &mut SeriesFinder<'_>),
     values: &mut RowValues<'a>,
 ) -> Option<Match> {
-    let mut found = Match { series: Ok(0), tags: 0..0, sent_ns: 0, end: 0 };
+    let mut found = Match::new();
     let mut reader = Reader::new(text);
     values.clear();
     for (between, part) in &template.parts {

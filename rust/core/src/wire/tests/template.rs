@@ -131,6 +131,47 @@ fn room(batch: &Batch) -> usize {
         .sum()
 }
 
+/// Records whose first may lack a field that later ones have, in every order of the fields, and then
+/// with a field too many.
+#[test]
+fn the_fields_of_json_records_come_in_any_order_and_some_are_absent() {
+    let fields = [r#""a":1.5"#, r#""b":true"#, r#""c":-7"#, r#""d":"x""#];
+    let mut texts = Vec::new();
+    for kept in 1_u32..16 {
+        let mut kept: Vec<_> =
+            (0..4).filter(|at| kept & 1 << at != 0).map(|at| fields[at]).collect();
+        for _ in 0..kept.len() {
+            kept.rotate_left(1);
+            texts.push(kept.join(","));
+            let reversed: Vec<_> = kept.iter().rev().copied().collect();
+            texts.push(reversed.join(","));
+        }
+    }
+    let record = |fields: &str, entity: usize| {
+        format!(
+            r#"{{"measurement":"m","time":"2026-01-31T11:59:01Z","tags":{{"entity_id":"{entity}"}},"fields":{{{fields}}},"k":0}}"#
+        )
+    };
+    for first in 0..texts.len() {
+        // The first record decides which template is there for the others.
+        let order = (first..texts.len()).chain(0..first);
+        let bodies: Vec<_> = order.map(|at| record(&texts[at], at)).collect();
+        let body: Vec<_> = bodies.iter().map(String::as_bytes).collect();
+        let batch = parse(Format::Json, &json_array(&body), &RawKeyCache::default()).unwrap();
+        let alone = bodies.iter().map(|body| {
+            let body = json_array(&[body.as_bytes()]);
+            let batch = parse(Format::Json, &body, &RawKeyCache::default()).unwrap();
+            rows(&batch, &[]).remove(0)
+        });
+        assert_eq!(rows(&batch, &[]), alone.collect::<Vec<_>>());
+        let mut twice = bodies.clone();
+        twice.push(record(r#""c":1,"a":2,"b":true,"a":3"#, 99));
+        let body: Vec<_> = twice.iter().map(String::as_bytes).collect();
+        let refused = parse(Format::Json, &json_array(&body), &RawKeyCache::default());
+        assert!(matches!(refused, Err(Refusal::Faults(faults)) if faults.len() == 1));
+    }
+}
+
 /// One record of 4,096 fields among 999 of one; and records of which no two have a field in common.
 #[test]
 fn a_batch_takes_memory_by_its_values_and_not_by_rows_times_columns() {
@@ -223,6 +264,17 @@ fn json_records_that_are_nearly_like_those_before() {
         (r#""n":12"#, r#""n":12,"n":13"#),
         (r#""n":12"#, r#""n":12,"m":13"#),
         (r#""on":true,"note":"x""#, r#""note":"x","on":true"#),
+        (r#""on":true,"note":"x","n":12"#, r#""n":-3, "note" : "y" ,"on":false"#),
+        (r#""on":true,"note":"x","n":12"#, r#""n":12,"on":true,"on":true"#),
+        (r#""on":true,"note":"x","n":12"#, r#""n":12,"snr_db":7.5"#),
+        (r#""on":true,"note":"x","n":12"#, r#""n":true"#),
+        (r#""on":true,"note":"x","n":12"#, r#""n":12,"note":null"#),
+        (r#""on":true,"note":"x","n":12"#, r#""n":1e400"#),
+        (r#""on":true,"note":"x","n":12"#, r#""n":12,"\u006fn":true"#),
+        (r#""on":true,"note":"x","n":12"#, r#""n":12,}"#),
+        (r#""on":true,"note":"x","n":12"#, r#""n":12}}"#),
+        (r#","on":true,"note":"x","n":12"#, ""),
+        (r#","on":true,"note":"x","n":12"#, r#","m":[1]"#),
         (r#""on":true"#, r#""on":false"#),
         (r#""note":"x""#, r#""note":"\u0041\"""#),
         (r#""note":"x""#, r#""note":"a rather longer note than before""#),

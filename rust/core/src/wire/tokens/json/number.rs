@@ -29,6 +29,10 @@ impl Scanner<'_> {
             self.at += length;
             return Ok(value);
         }
+        if let Some((value, length)) = short_integer(word(self.rest())) {
+            self.at += length;
+            return Ok(value);
+        }
         if let Some((value, at)) = self.middling_decimal() {
             self.at = at;
             return Ok(value);
@@ -187,6 +191,23 @@ fn short_decimal(text: u64) -> Option<(f64, usize)> {
     let mantissa = number(((digits & whole) << 8 | digits & !(whole << 8 | 0xff)) << (64 - end));
     let unit = *POWERS.get(((end - point) / 8 - 1) as usize)?;
     Some((quotient(mantissa, unit, negative), (end / 8) as usize + usize::from(negative != 0)))
+}
+
+/// Does as [`short_decimal`] for a number of digits alone, at most seven.
+#[inline]
+#[expect(clippy::needless_bitwise_bool, reason = "a lazy operator would be a branch")]
+fn short_integer(text: u64) -> Option<(f64, usize)> {
+    let negative = u64::from(byte_at(text, 0) == b'-');
+    let text = text >> (8 * negative);
+    let count = digit_count(text);
+    let after = byte_at(text.checked_shr(u32::try_from(8 * count).ok()?)?, 0);
+    let leading_zero = (count > 1) & (byte_at(text, 0) == b'0');
+    let is_other = leading_zero | (after == b'.') | ends_otherwise(after);
+    if is_other | (after == 0) | (count == 0) {
+        return None;
+    }
+    let length = count + usize::from(negative != 0);
+    Some((quotient(few_digits(text, count), 1, negative), length))
 }
 
 /// Tells whether a number goes on after its fraction.
