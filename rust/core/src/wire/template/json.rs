@@ -170,35 +170,14 @@ fn read_loose<'a>(
     if index < parts.start || index > parts.end {
         return None;
     }
-    values.columns.copy_beginning(&template.columns, (values.doubles.len(), values.others.len()));
-    let mut seen = 0;
-    for column in values.columns.iter() {
-        seen |= column_bit(column)?;
-    }
     let mut more = true;
     if index == parts.start {
         scan.at += start.length_in(scan.rest())?;
     } else {
         more = scan.next(b'}').ok()?;
     }
-    while more {
-        let Ok(Cow::Borrowed(name)) = scan.string() else { return None };
-        let column = known.0.find_column(template.table, name);
-        let bit = column_bit(column).filter(|bit| seen & bit == 0)?;
-        seen |= bit;
-        scan.colon().ok()?;
-        match known.0.field_type(template.table, column)? {
-            FieldType::Float => {
-                values.doubles.push(scan.double().ok().filter(|value| value.is_finite())?);
-                values.columns.doubles.push(column);
-            }
-            other => {
-                values.others.push(simple_value(&mut scan, other)?);
-                values.columns.others.push(column);
-            }
-        }
-        more = scan.next(b'}').ok()?;
-    }
+    values.columns.copy_beginning(&template.columns, (values.doubles.len(), values.others.len()));
+    scan.at = other_fields(scan, more, (known.0, template.table), values)?;
     // More fields than it has are a template of their own.
     if values.columns.len() > parts.len() {
         return None;
@@ -212,6 +191,39 @@ fn read_loose<'a>(
     found.end = scan.at + template.last.length_in(scan.rest())?;
     found.is_loose = true;
     Some(found)
+}
+
+/// Reads the fields from here on, if there are `more`, whose keys are looked up in a table; the offset
+/// after their closing bracket.
+fn other_fields<'a>(
+    mut scan: Scanner<'a>,
+    mut more: bool,
+    (columns, table): (&Columns, u32),
+    values: &mut RowValues<'a>,
+) -> Option<usize> {
+    let mut seen = 0;
+    for column in values.columns.iter() {
+        seen |= column_bit(column)?;
+    }
+    while more {
+        let Ok(Cow::Borrowed(name)) = scan.string() else { return None };
+        let column = columns.find_column(table, name);
+        let bit = column_bit(column).filter(|bit| seen & bit == 0)?;
+        seen |= bit;
+        scan.colon().ok()?;
+        match columns.field_type(table, column)? {
+            FieldType::Float => {
+                values.doubles.push(scan.double().ok().filter(|value| value.is_finite())?);
+                values.columns.doubles.push(column);
+            }
+            other => {
+                values.others.push(simple_value(&mut scan, other)?);
+                values.columns.others.push(column);
+            }
+        }
+        more = scan.next(b'}').ok()?;
+    }
+    Some(scan.at)
 }
 
 /// The bit of a column in a set of them, if there is room for it.

@@ -33,7 +33,7 @@ struct Template<O> {
     parts: Vec<(Prefix, Part<O>)>,
     /// Text after the last slot.
     last: Prefix,
-    /// Where its fields may stand in another order, or be fewer.
+    /// Its fields, if they may stand in another order or be fewer.
     loose: Option<LooseFields>,
     columns: RowColumns,
     /// Index of the template that the record after one of this template matched.
