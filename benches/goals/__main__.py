@@ -31,12 +31,13 @@ from benches.goals.reads import series_lines, topology_lines
 from benches.goals.store import store_lines
 from benches.goals.table import Line, as_markdown, as_text
 from benches.goals.transfer import transfer_lines
+from benches.goals.trucks import truck_lines
 from benches.harness.paths import DATA
 from benches.harness.servers import http_driven, running_body_only, running_service
 from benches.inputs import fleet
 
 PARTS = (
-    "cpu,ack,size,store,backup,decoder,lines,encoders,columns,transfer,"
+    "cpu,trucks,ack,size,store,backup,decoder,lines,encoders,columns,transfer,"
     "http,grpc,topology,series,mixed,month"
 )
 
@@ -64,6 +65,8 @@ def measure(effort: Effort, parts: set[str]) -> list[Line]:
     if "cpu" in parts:
         more, plain_rate = cpu_lines(effort)
         lines += more
+    if "trucks" in parts:
+        lines += truck_lines(effort)
     if "ack" in parts:
         more, acknowledgement = acknowledgement_lines(effort)
         lines += more

@@ -32,10 +32,11 @@ def each(function: Callable[[bytes], object], bodies: Iterable[bytes]) -> Callab
     return work
 
 
-def parse_only() -> Callable[[bytes], None]:
-    """Parsing, validation and columns of a body of `fleet.bodies`; see `conflicting_body`."""
+def parse_only(conflicting: Iterable[bytes] = ()) -> Callable[[bytes], None]:
+    """Parsing, validation and columns of bodies with which others conflict, or one of the fleet."""
     plane = Plane.in_memory("bench")
-    plane.write_json(fleet.conflicting_body())
+    for body in conflicting or [fleet.conflicting_body()]:
+        plane.write_json(body)
 
     def parse(body: bytes) -> None:
         try:

@@ -54,6 +54,7 @@ fn seeds() -> Vec<Vec<u8>> {
         ],
     };
     [
+        Block { ingest_ns: 7, tables: vec![many()] },
         Block::default(),
         Block { ingest_ns: 7, tables: vec![wide.clone()] },
         Block { ingest_ns: 7, tables: vec![even] },
@@ -66,6 +67,30 @@ fn seeds() -> Vec<Vec<u8>> {
         bytes
     })
     .collect()
+}
+
+/// Rows enough for codes by frequency, dictionaries, ratios and bases, and times of a clock that counts in
+/// doubles.
+fn many() -> Table {
+    let dice = |n: u32, below: u32| n * n * 7_919 % 10_007 % below;
+    let all = |value: &dyn Fn(u32) -> f64| Values::Float((0..1_200).map(value).collect());
+    Table {
+        series: (0..1_200).map(|n| n / 400).collect(),
+        times_ns: (0..1_200)
+            .map(|n| ((1_i64 << 30) * (1 << 22) + n * n) * 1_953_125 >> 13)
+            .collect(),
+        columns: vec![
+            column(0, Rows::All, all(&|n| f64::from(n / 9 * (n / 9)) / 10.0)),
+            column(1, Rows::All, all(&|n| f64::from(dice(n, 7)).sqrt())),
+            column(2, Rows::All, all(&|n| f64::from(dice(n, 5_000)) / 4_166.0)),
+            column(
+                3,
+                Rows::All,
+                all(&|n| f64::from(dice(n, 9_000)) * 20_480.0 + f64::from(n / 400)),
+            ),
+            column(4, Rows::All, all(&|n| f64::from(n).sqrt())),
+        ],
+    }
 }
 
 /// `covered` is what the checksum at the end of a block covers.

@@ -2,7 +2,8 @@
 
 use super::bounds::{FloatBounds, read_exponent};
 use super::decimal::{Power, ROUNDER, unscale};
-use super::encode::{BITS, SCALED, SCALED_WITH_EXCEPTIONS};
+use super::encode::{BITS, RATIOS, REPEATED, SCALED, SCALED_WITH_EXCEPTIONS};
+use super::ratio;
 use crate::codec::bytes::Cursor;
 use crate::codec::integer;
 use crate::codec::integer::number::Numbers;
@@ -22,8 +23,30 @@ pub(crate) fn decode(
     let Some(bounds) = bounds.filter(|_| count > 0) else {
         return Ok(Vec::new());
     };
-    let values = match input.byte()? {
-        form @ (SCALED | SCALED_WITH_EXCEPTIONS) => {
+    let form = input.byte()?;
+    if form != REPEATED {
+        return decode_all(form, input, (count, run_lengths), bounds);
+    }
+    // Each value has a rank, so there are no more entries than values.
+    let entry_count = input.len(count)?;
+    let end = u32::try_from(entry_count).ok().filter(|end| *end > 0);
+    let end = end.ok_or_else(|| input.corrupt())?;
+    let entries_form = input.byte()?;
+    let entries = decode_all(entries_form, input, (entry_count, &[end]), bounds)?;
+    let ranks = integer::decode(input, count, run_lengths)?.below(end);
+    let ranks = ranks.ok_or_else(|| input.corrupt())?;
+    Ok(ranks.into_iter().map(|rank| entries[rank as usize]).collect())
+}
+
+/// Reads as many doubles as there are, each stored by itself, in this form.
+fn decode_all(
+    form: u8,
+    input: &mut Cursor<'_>,
+    (count, run_lengths): (usize, &[u32]),
+    bounds: FloatBounds,
+) -> Result<Vec<f64>> {
+    let values = match form {
+        SCALED | SCALED_WITH_EXCEPTIONS => {
             let power = Power::of(read_exponent(input)?);
             let has_exceptions = form == SCALED_WITH_EXCEPTIONS;
             let exceptions =
@@ -46,9 +69,30 @@ pub(crate) fn decode(
             let bits = integer::decode(input, count, run_lengths)?;
             bits.widen().into_iter().map(|bits| f64::from_bits(bits.cast_unsigned())).collect()
         }
+        RATIOS => read_ratios(input, count, run_lengths)?,
         _ => return Err(input.corrupt()),
     };
     input.check(all_within(&values, bounds))?;
+    Ok(values)
+}
+
+/// Integers over a divisor for each run, or one for all.
+fn read_ratios(input: &mut Cursor<'_>, count: usize, run_lengths: &[u32]) -> Result<Vec<f64>> {
+    let divisor_count = input.len(run_lengths.len())?;
+    let has_one = divisor_count == 1;
+    input.check(has_one || divisor_count == run_lengths.len())?;
+    let divisors = integer::decode_long_run(input, divisor_count)?;
+    input.check(divisors.iter().all(|divisor| *divisor > 0))?;
+    let integers = integer::decode(input, count, run_lengths)?.widen();
+    let ulps = integer::decode(input, count, run_lengths)?.widen();
+    let all = [u32::try_from(count).map_err(|_| input.corrupt())?];
+    let lengths = if has_one { &all } else { run_lengths };
+    let mut values = Vec::with_capacity(count);
+    let mut parts = integers.into_iter().zip(ulps);
+    for (divisor, length) in divisors.into_iter().zip(lengths) {
+        let run = parts.by_ref().take(*length as usize);
+        values.extend(run.map(|(integer, ulps)| ratio::join(integer, ulps, divisor)));
+    }
     Ok(values)
 }
 

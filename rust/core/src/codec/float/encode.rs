@@ -1,8 +1,10 @@
-//! Writing doubles: as decimal integers where they are decimals, else as bits.
+//! Writing doubles: as decimal integers where they are decimals, as ratios or as bits; repeated ones once.
 
 use super::bounds::FloatBounds;
 use super::decimal::{EXCEPTION, Power, scale, scale_all, scale_narrow, unscale};
 use super::exponent::choose_exponent;
+use super::ratio::Ratios;
+use super::repeated::ranked;
 use crate::codec::bytes::put_len;
 use crate::codec::integer;
 use crate::codec::integer::bit_packing::GROUP;
@@ -14,6 +16,10 @@ pub(super) const SCALED: u8 = 0;
 pub(super) const SCALED_WITH_EXCEPTIONS: u8 = 1;
 /// Form byte: the bits of the doubles.
 pub(super) const BITS: u8 = 2;
+/// Form byte: integers over a divisor, and units in the last place.
+pub(super) const RATIOS: u8 = 3;
+/// Form byte: the distinct values in another form, and the rank of each value among them.
+pub(super) const REPEATED: u8 = 4;
 
 /// Bytes that an exception takes: its bits, and a guess at its position.
 const EXCEPTION_LEN: usize = 10;
@@ -28,6 +34,31 @@ pub(crate) fn encode(
         return None;
     }
     let start = out.len();
+    let head = encode_all(values, run_lengths, out);
+    if let Some((entries, ranks)) = ranked(values) {
+        let mut bytes = vec![REPEATED];
+        put_len(&mut bytes, entries.len());
+        encode_all(&entries, &[count_of(&entries)], &mut bytes);
+        integer::encode(&ranks, run_lengths, &mut bytes);
+        if bytes.len() < out.len() - start {
+            out.truncate(start);
+            out.append(&mut bytes);
+        }
+    }
+    head
+}
+
+fn count_of(values: &[f64]) -> u32 {
+    u32::try_from(values.len()).expect("a block has fewer rows")
+}
+
+/// Does as [`encode`], each value by itself.
+fn encode_all(
+    values: &[f64],
+    run_lengths: &[u32],
+    out: &mut Vec<u8>,
+) -> Option<(FloatBounds, Option<usize>)> {
+    let start = out.len();
     if let Some(exponent) = choose_exponent(values)
         && let Some(bounds) = encode_scaled(values, exponent, run_lengths, out)
     {
@@ -39,6 +70,17 @@ pub(crate) fn encode(
     out.push(BITS);
     let bits: Vec<i64> = values.iter().map(|value| value.to_bits().cast_signed()).collect();
     integer::encode(&bits, run_lengths, out);
+    if let Some(Ratios { divisors, integers, ulps }) = Ratios::of(values, run_lengths) {
+        let mut bytes = vec![RATIOS];
+        put_len(&mut bytes, divisors.len());
+        integer::encode_run(&divisors, &mut bytes);
+        integer::encode(&integers, run_lengths, &mut bytes);
+        integer::encode(&ulps, run_lengths, &mut bytes);
+        if bytes.len() < out.len() - start {
+            out.truncate(start);
+            out.append(&mut bytes);
+        }
+    }
     FloatBounds::of(values).map(|bounds| (bounds, None))
 }
 

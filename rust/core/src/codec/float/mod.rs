@@ -1,4 +1,5 @@
-//! Columns of doubles: decimals are scaled to integers, others are stored as their bits.
+//! Columns of doubles: decimals and ratios are scaled to integers, others are stored as their bits;
+//! where few are distinct, these are stored once.
 //!
 //! Each module uses only those listed before it.
 
@@ -9,6 +10,10 @@ mod exponent;
 mod sum;
 
 mod bounds;
+
+mod ratio;
+
+mod repeated;
 
 mod encode;
 

@@ -7,7 +7,7 @@ use super::decimal::{
     EXCEPTION, POWERS_OF_TEN, Power, SCALED_END, scale_all, scale_narrow, unscale,
 };
 use super::decode::unscale_all;
-use super::encode::{BITS, SCALED, SCALED_WITH_EXCEPTIONS};
+use super::encode::{BITS, RATIOS, REPEATED, SCALED, SCALED_WITH_EXCEPTIONS};
 use super::{decode, encode};
 use crate::codec::bytes::Cursor;
 use crate::codec::integer::number::Numbers;
@@ -40,6 +40,31 @@ fn decimals_are_scaled_and_others_are_exceptions() {
     assert_eq!(form_of(&[-0.0; 40]), BITS);
 }
 
+/// Pseudo-random number below `end`, the same on every machine.
+fn random(end: u32, index: u32) -> f64 {
+    let mixed = (index ^ index >> 7).wrapping_add(1).wrapping_mul(0x9e37_79b1);
+    f64::from((mixed ^ mixed >> 15) % end)
+}
+
+#[test]
+fn values_over_a_divisor_are_ratios_and_few_distinct_ones_are_stored_once() {
+    let mut means: Vec<f64> = (0..1_500).map(|at| random(9_000, at) / 84.0).collect();
+    assert_eq!(form_of(&means), RATIOS);
+    // Scaled to a range, by way of two roundings.
+    let scale = 2.0 / 4_557.0;
+    let scaled: Vec<f64> = (0..1_500).map(|at| random(4_557, at) * scale - 1.0).collect();
+    assert_eq!(form_of(&scaled), RATIOS);
+    for (index, other) in [(0, -0.0), (1, 1e300), (700, f64::MIN_POSITIVE), (1_499, 5e-324)] {
+        means[index] = other;
+        form_of(&means);
+    }
+    let levels: Vec<f64> = (0..1_500).map(|at| (random(20, at) + 2.0).sqrt()).collect();
+    assert_eq!(form_of(&levels), REPEATED);
+    let uneven: Vec<f64> = (0..1_500).map(|at| random(20, at).powi(4) / 10.0).collect();
+    assert_eq!(form_of(&uneven), REPEATED);
+    form_of(&(0..1_500).map(|at| if at % 2 == 0 { -0.0 } else { 0.0 }).collect::<Vec<_>>());
+}
+
 #[test]
 fn the_largest_decimal_integers_come_back() {
     let end = SCALED_END;
@@ -57,6 +82,30 @@ fn bounds_follow_the_total_order() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
+
+    /// Bits of any kind of doubles, in every form that they may take.
+    #[test]
+    fn any_doubles_come_back(
+        kinds in prop::collection::vec((0..6_u8, any::<u64>(), 1_u32..5_000), 1..6),
+        count in 1_usize..1_500,
+    ) {
+        let values: Vec<f64> = (0..count)
+            .map(|at| {
+                let (kind, bits, end) = kinds[at * kinds.len() / count];
+                let index = u32::try_from(at).unwrap();
+                let any = f64::from_bits(bits.rotate_left(index % 64) & !(1 << 62));
+                match kind {
+                    0 => random(end, index) / 100.0,
+                    1 => random(end, index) / f64::from(end),
+                    2 => (random(end % 50 + 1, index) + 1.0).ln(),
+                    3 => random(end, index) / 2_f64.powi(50),
+                    4 => (f64::from(index) / 100.0).sin(),
+                    _ => any,
+                }
+            })
+            .collect();
+        form_of(&values);
+    }
 
     #[test]
     fn decimals_divide_alike_on_all_levels(

@@ -1,8 +1,10 @@
 //! Reading a column of any form.
 
+use super::based::{self, Base};
+use super::coded;
 use super::delta;
 use super::form::{
-    CONSTANT, DELTA, DELTA_PATCHED, FRAME_OF_REFERENCE, LINEAR, LINEAR_RUNS, PATCHED,
+    BASED, CODED, CONSTANT, DELTA, DELTA_PATCHED, FRAME_OF_REFERENCE, LINEAR, LINEAR_RUNS, PATCHED,
 };
 use super::frame_of_reference;
 use super::linear_prediction::{self, Slope};
@@ -18,7 +20,29 @@ pub(crate) fn decode(input: &mut Cursor<'_>, count: usize, run_lengths: &[u32]) 
     if count == 0 {
         return Ok(Numbers::Narrow(Vec::new()));
     }
-    match input.byte()? {
+    let form = input.byte()?;
+    if form != BASED {
+        return decode_all(form, input, count, run_lengths);
+    }
+    let size = input.varint()?;
+    let shift = u32::try_from(input.len(63)?).map_err(|_| input.corrupt())?;
+    let base = Base { size, shift };
+    let mut part = || {
+        let form = input.byte()?;
+        Ok(decode_all(form, input, count, run_lengths)?.widen())
+    };
+    let (quotients, remainders) = (part()?, part()?);
+    Ok(Numbers::Wide(based::join(base, &quotients, &remainders)))
+}
+
+/// Reads numbers, at least one, that are stored in this form, each by itself.
+fn decode_all(
+    form: u8,
+    input: &mut Cursor<'_>,
+    count: usize,
+    run_lengths: &[u32],
+) -> Result<Numbers> {
+    match form {
         CONSTANT => {
             let number = input.zigzag()?;
             Ok(i32::try_from(number).map_or_else(
@@ -43,6 +67,7 @@ pub(crate) fn decode(input: &mut Cursor<'_>, count: usize, run_lengths: &[u32]) 
             decode_linear(input, &[length])
         }
         LINEAR_RUNS => decode_linear(input, run_lengths),
+        CODED => coded::read(input, run_lengths).map(Numbers::Wide),
         _ => Err(input.corrupt()),
     }
 }

@@ -1,5 +1,7 @@
 //! Choice of the shortest form of a column, and writing it.
 
+use super::based::Based;
+use super::coded;
 use super::delta;
 use super::form;
 use super::frame_of_reference::FrameOfReference;
@@ -72,9 +74,49 @@ enum Plan<T> {
 ///
 /// If the lengths do not add up to the number of values.
 pub(crate) fn encode<T: Number>(values: &[T], run_lengths: &[u32], out: &mut Vec<u8>) {
+    let start = out.len();
+    encode_all(values, run_lengths, out);
+    let based = Based::of(values, out.len() - start);
+    replace_if_shorter(based, run_lengths, start, out);
+}
+
+/// Writes numbers over a base instead of what `out` has from `start` on, if that is shorter.
+fn replace_if_shorter(based: Option<Based>, run_lengths: &[u32], start: usize, out: &mut Vec<u8>) {
+    let Some(Based { base, quotients, remainders }) = based else { return };
+    let mut bytes = vec![form::BASED];
+    put_varint(&mut bytes, base.size);
+    put_varint(&mut bytes, base.shift.into());
+    encode_all(&quotients, run_lengths, &mut bytes);
+    encode_all(&remainders, run_lengths, &mut bytes);
+    if bytes.len() < out.len() - start {
+        out.truncate(start);
+        out.append(&mut bytes);
+    }
+}
+
+/// Does as [`encode`], each number by itself.
+fn encode_all<T: Number>(values: &[T], run_lengths: &[u32], out: &mut Vec<u8>) {
     if !encode_constant(values, out) {
-        let (_, plan) = whole_or_delta(values, run_lengths, &Profile::of(values));
-        plan.write(values, out);
+        let profile = Profile::of(values);
+        let plan = whole_or_delta(values, run_lengths, &profile);
+        write_shorter(plan, values, run_lengths, &profile, out);
+    }
+}
+
+/// Appends `values` as planned or, where that is shorter by enough, as coded residuals.
+fn write_shorter<T: Number>(
+    (len, plan): (usize, Plan<T>),
+    values: &[T],
+    run_lengths: &[u32],
+    profile: &Profile,
+    out: &mut Vec<u8>,
+) {
+    match coded::encode(values, run_lengths, profile, len) {
+        Some(mut coded) => {
+            out.push(form::CODED);
+            out.append(&mut coded);
+        }
+        None => plan.write(values, out),
     }
 }
 
@@ -89,9 +131,12 @@ pub(crate) fn encode_times(values: &[i64], run_lengths: &[u32], out: &mut Vec<u8
     let several = Some(run_lengths).filter(|lengths| lengths.len() > 1);
     let lines = several.and_then(|lengths| linear(values, lengths, form::LINEAR_RUNS, &profile));
     let plans = [Some(whole_or_delta(values, run_lengths, &profile)), one_line, lines];
-    if let Some((_, plan)) = plans.into_iter().flatten().min_by_key(|(len, _)| *len) {
-        plan.write(values, out);
+    let start = out.len();
+    if let Some(plan) = plans.into_iter().flatten().min_by_key(|(len, _)| *len) {
+        write_shorter(plan, values, run_lengths, &profile, out);
     }
+    let based = Based::of_times(values, out.len() - start);
+    replace_if_shorter(based, run_lengths, start, out);
 }
 
 /// Appends `values` and returns true where they are all the same number, or none.

@@ -14,3 +14,7 @@ pub(super) const DELTA_PATCHED: u8 = 4;
 pub(super) const LINEAR: u8 = 5;
 /// Residuals above a line for each run.
 pub(super) const LINEAR_RUNS: u8 = 6;
+/// Coded residuals of differences of some order.
+pub(super) const CODED: u8 = 7;
+/// Quotients by a base, and remainders.
+pub(super) const BASED: u8 = 8;

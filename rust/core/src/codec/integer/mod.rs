@@ -1,4 +1,4 @@
-//! Columns of integers, each in the shortest of seven forms.
+//! Columns of integers, each in the shortest of nine forms.
 //!
 //! Each module uses only those listed before it.
 
@@ -19,6 +19,10 @@ mod delta;
 mod patched_frame_of_reference;
 
 mod linear_prediction;
+
+mod coded;
+
+mod based;
 
 mod form;
 

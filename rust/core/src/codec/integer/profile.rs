@@ -75,7 +75,7 @@ fn gcd_of<'a, T: Number + 'a>(values: impl Iterator<Item = &'a T>, min: i64) -> 
     step
 }
 
-const fn gcd(mut a: u64, mut b: u64) -> u64 {
+pub(super) const fn gcd(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);
     }

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::form::{CONSTANT, DELTA_PATCHED, FRAME_OF_REFERENCE, LINEAR, LINEAR_RUNS, PATCHED};
+use super::form::{
+    BASED, CODED, CONSTANT, DELTA_PATCHED, FRAME_OF_REFERENCE, LINEAR, LINEAR_RUNS, PATCHED,
+};
 use super::{decode, encode, encode_times};
 use crate::codec::bytes::Cursor;
 use crate::codec::simd::on_all_levels;
@@ -48,9 +50,12 @@ fn the_shortest_form_is_taken() {
     assert_eq!(round_trip(&[3, 1, 2], &[1; 3]).0, FRAME_OF_REFERENCE);
 }
 
-/// Pseudo-random number below `end`, the same on every machine.
+/// Pseudo-random number below `end`, the same on every machine, which does not follow from those before.
 fn random(end: i64, index: i64) -> i64 {
-    ((index + 1).wrapping_mul(0x5851_f42d_4c95_7f2d) >> 33 & 0x3fff_ffff) % end
+    let mut mixed = (index + 1).cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (mixed >> 34).cast_signed() % end
 }
 
 #[test]
@@ -102,6 +107,37 @@ fn times_that_tick_evenly_cost_their_jitter() {
     written_by(encode_times, &[7; 40], &[40]);
     let falling: Vec<i64> = (0..100).map(|at| -at * 7_000 + random(9, at)).collect();
     assert_eq!(written_by(encode_times, &falling, &[100]).0, DELTA_PATCHED);
+}
+
+#[test]
+fn multiples_with_a_few_others_take_what_their_quotients_take() {
+    let page =
+        |at| 20_480 * random(1 << 20, at) + if at % 10 == 0 { random(20_480, -at) } else { 0 };
+    let pages: Vec<i64> = (0..4_000).map(page).collect();
+    let (form, len) = round_trip(&pages, &[1_000; 4]);
+    assert_eq!(form, BASED);
+    // 20 bits each, and 15 more of each tenth.
+    assert!(len < 4_000 * 20 / 8 + 400 * 15 / 8 + 600, "{len}");
+    // A clock that counts seconds in doubles moves by 238 ns; the jitter is of 2^12 such steps.
+    let time = |at: i64| {
+        let ticks = (1_700_000_000 + 30 * at) * (1 << 22) + random(1 << 12, at);
+        i64::try_from(i128::from(ticks) * 1_000_000_000 >> 22).unwrap()
+    };
+    let times: Vec<i64> = (0..4_000).map(time).collect();
+    let (form, len) = written_by(encode_times, &times, &[4_000]);
+    assert_eq!(form, BASED);
+    assert!(len < 4_000 * 13 / 8 + 200, "{len}");
+    let wild: Vec<i64> = times.iter().map(|time| time.wrapping_mul(1 << 20)).collect();
+    written_by(encode_times, &wild, &[4_000]);
+}
+
+#[test]
+fn tails_take_what_they_hold() {
+    let value = |at| random(8, at) + if random(50, -at) == 0 { random(1 << 30, at) } else { 0 };
+    let values: Vec<i64> = (0..4_000).map(value).collect();
+    let (form, len) = round_trip(&values, &[1; 4_000]);
+    assert_eq!(form, CODED);
+    assert!(len < 4_000 * 3 / 8 + 80 * 32 / 8 + 250, "{len}");
 }
 
 proptest! {

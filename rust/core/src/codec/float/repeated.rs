@@ -1,0 +1,48 @@
+//! Doubles of which few are distinct: a dictionary in their order, and the rank of each in it.
+
+use std::cmp::Ordering;
+
+/// Values looked at to tell whether a dictionary is worth trying, and distinct ones among them.
+const SAMPLE: usize = 64;
+const SAMPLE_DISTINCT_MAX: usize = 44;
+
+/// Values for which a dictionary may serve.
+const COUNT_MIN: usize = 256;
+
+/// Values for each one in a dictionary, at least.
+const VALUES_PER_ENTRY: usize = 4;
+
+/// The distinct values in their total order, and the ranks of all in it; `None` where there are many.
+pub(super) fn ranked(values: &[f64]) -> Option<(Vec<f64>, Vec<i32>)> {
+    if values.len() < COUNT_MIN || distinct(sample(values)).len() > SAMPLE_DISTINCT_MAX {
+        return None;
+    }
+    let entries = distinct(values.to_vec());
+    if entries.len() > values.len() / VALUES_PER_ENTRY {
+        return None;
+    }
+    let mut before = (values[0], rank_of(&entries, values[0])?);
+    let ranks = values.iter().map(|value| {
+        if value.to_bits() != before.0.to_bits() {
+            before = (*value, rank_of(&entries, *value)?);
+        }
+        Some(before.1)
+    });
+    Some((entries.clone(), ranks.collect::<Option<_>>()?))
+}
+
+fn sample(values: &[f64]) -> Vec<f64> {
+    values.iter().step_by(values.len().div_ceil(SAMPLE)).copied().collect()
+}
+
+/// The distinct ones of some values, in their total order.
+fn distinct(mut values: Vec<f64>) -> Vec<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    values.dedup_by(|a, b| a.total_cmp(b) == Ordering::Equal);
+    values
+}
+
+fn rank_of(entries: &[f64], value: f64) -> Option<i32> {
+    let rank = entries.binary_search_by(|entry| entry.total_cmp(&value)).ok()?;
+    i32::try_from(rank).ok()
+}

@@ -1,0 +1,99 @@
+//! Numbers of which nearly all are multiples of one base, as bytes are that were counted in pages, and
+//! times of a clock that counts seconds in doubles: quotients and remainders, each in a form of its own.
+
+use super::number::Number;
+use super::profile::{distance, gcd};
+
+/// Numbers below which no base is looked for.
+const COUNT_MIN: usize = 1_024;
+
+/// Bits of a number below which a base has nothing to save.
+const BITS_MIN: usize = 12;
+
+/// Places that are looked at, and those that must agree.
+const PLACES: usize = 24;
+const AGREED: usize = 6;
+
+/// Time that a clock moves on at once if it counts seconds in doubles, until 2038: 2^-22 of a second.
+const TICK: Base = Base { size: 1_953_125, shift: 13 };
+
+/// Distance of two multiples, in parts of `2^shift`.
+#[derive(Clone, Copy)]
+pub(super) struct Base {
+    pub(super) size: u64,
+    pub(super) shift: u32,
+}
+
+impl Base {
+    /// `quotient` times the base, rounded down, modulo 2^64.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "modulo 2^64")]
+    fn times(self, quotient: i64) -> i64 {
+        (i128::from(quotient).wrapping_mul(self.size.into()) >> self.shift) as i64
+    }
+
+    /// The quotient of the multiple nearest to `value`, and how much larger `value` is.
+    fn split(self, value: i64) -> (i64, i64) {
+        let size = i128::from(self.size);
+        let quotient = ((i128::from(value) << self.shift) + size / 2).div_euclid(size);
+        let quotient = i64::try_from(quotient).unwrap_or(0);
+        (quotient, value.wrapping_sub(self.times(quotient)))
+    }
+}
+
+/// A base, and all numbers over it.
+pub(super) struct Based {
+    pub(super) base: Base,
+    pub(super) quotients: Vec<i64>,
+    pub(super) remainders: Vec<i64>,
+}
+
+impl Based {
+    /// Takes the numbers apart, if a sample shows a base; `len` is what they take without it.
+    pub(super) fn of<T: Number>(values: &[T], len: usize) -> Option<Self> {
+        is_worth_it(values.len(), len)
+            .then(|| find_base(values))
+            .flatten()
+            .map(|base| Self::by(base, values))
+    }
+
+    /// [`Self::of`] for instants, which may be those of a clock that counts in doubles.
+    pub(super) fn of_times(values: &[i64], len: usize) -> Option<Self> {
+        let is_tick = |place| TICK.split(values[values.len() * place / PLACES]).1.abs() <= 1;
+        let is_found = is_worth_it(values.len(), len) && (0..PLACES).all(is_tick);
+        is_found.then(|| Self::by(TICK, values))
+    }
+
+    fn by<T: Number>(base: Base, values: &[T]) -> Self {
+        let (quotients, remainders) =
+            values.iter().map(|value| base.split((*value).into())).unzip();
+        Self { base, quotients, remainders }
+    }
+}
+
+const fn is_worth_it(count: usize, len: usize) -> bool {
+    count >= COUNT_MIN && len * 8 >= count * BITS_MIN
+}
+
+/// The numbers of which these are the parts, modulo 2^64.
+pub(super) fn join(base: Base, quotients: &[i64], remainders: &[i64]) -> Vec<i64> {
+    let parts = quotients.iter().zip(remainders);
+    parts.map(|(quotient, remainder)| base.times(*quotient).wrapping_add(*remainder)).collect()
+}
+
+/// The most frequent divisor of three numbers after one another.
+fn find_base<T: Number>(values: &[T]) -> Option<Base> {
+    let mut divisors = Vec::with_capacity(PLACES);
+    for place in 0..PLACES {
+        let at = (values.len() - 3) * place / PLACES;
+        let [a, b, c] = [0, 1, 2].map(|next| values[at + next].into());
+        let apart = |a: i64, b: i64| distance(a.max(b), a.min(b));
+        let divisor = gcd(apart(a, b), apart(b, c));
+        if divisor > 1 {
+            divisors.push(divisor);
+        }
+    }
+    divisors.sort_unstable();
+    let agreed = divisors.chunk_by(|a, b| a == b).max_by_key(|equal| equal.len())?;
+    (agreed.len() >= AGREED).then(|| Base { size: agreed[0], shift: 0 })
+}

@@ -1,0 +1,79 @@
+//! Numbers of any width in a stream of bits, from the lowest bit of the first byte on.
+
+use crate::codec::bytes::Cursor;
+use crate::model::error::Result;
+
+/// Bits that one load of eight bytes covers from any bit of the first.
+const LOADED_BITS: u32 = 56;
+
+#[derive(Default)]
+pub(super) struct BitWriter {
+    bytes: Vec<u8>,
+    pending: u64,
+    pending_bits: u32,
+}
+
+impl BitWriter {
+    /// Appends the low `count` bits of `number`, whose others are 0; 63 at most.
+    pub(super) fn put(&mut self, number: u64, count: u32) {
+        let low = count.min(32);
+        self.put_few(number & ((1 << low) - 1), low);
+        self.put_few(number >> low, count - low);
+    }
+
+    fn put_few(&mut self, number: u64, count: u32) {
+        self.pending |= number << self.pending_bits;
+        self.pending_bits += count;
+        if self.pending_bits >= 32 {
+            self.bytes.extend_from_slice(&self.pending.to_le_bytes()[..4]);
+            self.pending >>= 32;
+            self.pending_bits -= 32;
+        }
+    }
+
+    /// All bytes, the last one filled up with zeros.
+    pub(super) fn finish(mut self) -> Vec<u8> {
+        let rest = self.pending_bits.div_ceil(8) as usize;
+        self.bytes.extend_from_slice(&self.pending.to_le_bytes()[..rest]);
+        self.bytes
+    }
+}
+
+pub(super) struct BitReader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> BitReader<'a> {
+    /// Takes a length and as many bytes off `input`.
+    pub(super) fn open(input: &mut Cursor<'a>) -> Result<Self> {
+        let len = input.len(input.remaining())?;
+        Ok(Self { bytes: input.take(len)?, at: 0 })
+    }
+
+    /// The next `count` bits, 63 at most; beyond the end they are 0.
+    #[inline]
+    pub(super) fn take(&mut self, count: u32) -> u64 {
+        if count > LOADED_BITS {
+            let low = self.take(32);
+            return low | self.take(count - 32) << 32;
+        }
+        let rest = self.bytes.get(self.at / 8..).unwrap_or_default();
+        let word = rest.first_chunk().map_or_else(
+            || {
+                let mut padded = [0; 8];
+                padded[..rest.len()].copy_from_slice(rest);
+                u64::from_le_bytes(padded)
+            },
+            |word| u64::from_le_bytes(*word),
+        );
+        let taken = (word >> (self.at % 8)) & ((1 << count) - 1);
+        self.at += count as usize;
+        taken
+    }
+
+    /// Tells whether no more was taken than there is, and no whole byte is left.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.at.div_ceil(8) == self.bytes.len()
+    }
+}

@@ -1,0 +1,67 @@
+//! Contexts: the tokens before one tell how often it comes.
+
+use super::token::TOKENS;
+
+/// Most contexts that a way to tell them has.
+pub(super) const CONTEXTS_MAX: usize = 16;
+
+/// Ways to tell contexts, by the code of each.
+pub(super) static CONTEXTS: [Contexts; 5] = [
+    Contexts::new(1, &[], 0, &[]),
+    Contexts::new(6, &[1, 3, 5, 9, 14], 1, &[]),
+    Contexts::new(16, &[1, 2, 3], 4, &[1, 2, 3]),
+    Contexts::new(16, &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15], 1, &[]),
+    Contexts::new(16, &[1, 5, 13], 4, &[1, 5, 13]),
+];
+
+/// A context is the class of the token before, times a factor, plus the class of the one before that.
+pub(super) struct Contexts {
+    pub(super) count: usize,
+    before: [u8; TOKENS],
+    earlier: [u8; TOKENS],
+}
+
+impl Contexts {
+    /// Classes begin at the given tokens, but for the first, which begins at 0.
+    const fn new(count: usize, before: &[usize], factor: u8, earlier: &[usize]) -> Self {
+        Self { count, before: classes(before, factor), earlier: classes(earlier, 1) }
+    }
+
+    /// The context after the tokens `before` and, before that, `earlier`; below the number of contexts.
+    #[inline]
+    pub(super) fn of(&self, before: u8, earlier: u8) -> usize {
+        let class =
+            self.before[usize::from(before)].wrapping_add(self.earlier[usize::from(earlier)]);
+        usize::from(class)
+    }
+}
+
+const fn classes(starts: &[usize], factor: u8) -> [u8; TOKENS] {
+    let mut all = [0; TOKENS];
+    let mut token = 0;
+    let mut class = 0;
+    while token < TOKENS {
+        if class < starts.len() && token == starts[class] {
+            class += 1;
+        }
+        all[token] = class.to_le_bytes()[0] * factor;
+        token += 1;
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pair_of_tokens_has_one_of_the_contexts() {
+        let tokens = || (0..TOKENS).map(|token| u8::try_from(token).unwrap());
+        for contexts in &CONTEXTS {
+            let all = tokens().flat_map(|before| tokens().map(move |earlier| (before, earlier)));
+            let last = all.map(|(before, earlier)| contexts.of(before, earlier)).max();
+            assert_eq!(last, Some(contexts.count - 1));
+            assert!(contexts.count <= CONTEXTS_MAX);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Guess at the order of differences that takes the fewest bits, from a few numbers.
+
+use super::residual::{Differences, ORDERS};
+use super::token::zigzag;
+use crate::codec::integer::number::Number;
+
+/// Places that are looked at, and numbers of each.
+const PLACES: usize = 8;
+const PLACE_LEN: usize = 24;
+
+/// Numbers of a place that only serve to predict the others.
+const WARM_UP: usize = ORDERS - 1;
+
+/// Lengths of numbers in bits.
+const LENGTHS: usize = 65;
+
+/// The order that a sample of the numbers speaks for, and the bits that a number would take. `steps` are
+/// those between a number and any other.
+pub(super) fn cheapest_order<T: Number>(
+    values: &[T],
+    run_lengths: &[u32],
+    steps: impl Fn(T) -> u64,
+) -> (usize, f64) {
+    let mut samples = [const { Vec::new() }; ORDERS];
+    let mut runs = run_lengths.iter();
+    let (mut start, mut end) = (0, 0);
+    for place in 0..PLACES {
+        let wanted = values.len() * place / PLACES;
+        while end <= wanted {
+            let Some(length) = runs.next() else { break };
+            (start, end) = (end, end + *length as usize);
+        }
+        // As far into the run as its length allows.
+        let from = wanted.min(end.saturating_sub(PLACE_LEN)).max(start);
+        let mut differences = Differences::default();
+        for (index, value) in values[from..end.min(from + PLACE_LEN)].iter().enumerate() {
+            differences.residual(steps(*value), ORDERS - 1);
+            if index >= WARM_UP {
+                for (sample, difference) in samples.iter_mut().zip(differences.all()) {
+                    sample.push(difference.cast_signed());
+                }
+            }
+        }
+    }
+    if samples[0].is_empty() {
+        return (0, f64::MAX);
+    }
+    let bits = std::array::from_fn::<_, ORDERS, _>(|order| bits_of(&mut samples[order], order));
+    let cheapest = (0..ORDERS).min_by(|a, b| bits[*a].total_cmp(&bits[*b])).unwrap_or(0);
+    (cheapest, bits[cheapest])
+}
+
+/// The one in the middle of some numbers, at least one.
+pub(super) fn median(numbers: &mut [i64]) -> i64 {
+    let half = numbers.len() / 2;
+    *numbers.select_nth_unstable(half).1
+}
+
+/// Bits of a difference: those of its length, by how often that comes, and those below its first.
+fn bits_of(differences: &mut [i64], order: usize) -> f64 {
+    // Higher differences lie around 0.
+    let center = if order < 2 { median(differences) } else { 0 };
+    let mut counts = [0_u16; LENGTHS];
+    for difference in &*differences {
+        let distance = zigzag(difference.wrapping_sub(center).cast_unsigned());
+        counts[64 - distance.leading_zeros() as usize] += 1;
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a sample is small")]
+    let all = differences.len() as f64;
+    let present = (0_u8..).zip(counts).filter(|(_, count)| *count > 0);
+    let bits = |(length, count): (u8, u16)| {
+        let count = f64::from(count);
+        count * (f64::from(length.saturating_sub(1)) + (all / count).log2())
+    };
+    present.map(bits).sum::<f64>() / all
+}

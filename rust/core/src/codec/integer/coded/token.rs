@@ -1,0 +1,60 @@
+//! Tokens: numbers below 16, each by itself, and classes of larger ones, two for each power of two.
+
+/// Numbers below this have a token each.
+const DIRECT: u64 = 1 << DIRECT_BITS;
+const DIRECT_BITS: u32 = 4;
+
+/// Number of tokens.
+pub(super) const TOKENS: usize = DIRECT as usize + 2 * (64 - DIRECT_BITS as usize);
+
+/// Token of a number.
+#[inline]
+pub(super) const fn token_of(number: u64) -> u8 {
+    let exponent = 63 - (number | 1).leading_zeros();
+    let token = if exponent < DIRECT_BITS {
+        number
+    } else {
+        let half = (number >> (exponent - 1)) & 1;
+        DIRECT + (2 * (exponent - DIRECT_BITS)) as u64 + half
+    };
+    token.to_le_bytes()[0]
+}
+
+/// The numbers of one token.
+#[derive(Clone, Copy)]
+pub(super) struct Class {
+    pub(super) first: u64,
+    /// Bits that tell them apart.
+    pub(super) bits: u32,
+}
+
+/// Classes by token.
+pub(super) static CLASSES: [Class; TOKENS] = classes();
+
+const fn classes() -> [Class; TOKENS] {
+    let mut all = [Class { first: 0, bits: 0 }; TOKENS];
+    let mut token = 0;
+    while token < TOKENS {
+        let number = token as u64;
+        all[token] = if number < DIRECT {
+            Class { first: number, bits: 0 }
+        } else {
+            let bits = ((number - DIRECT) / 2) as u32 + DIRECT_BITS - 1;
+            Class { first: (2 | (number & 1)) << bits, bits }
+        };
+        token += 1;
+    }
+    all
+}
+
+/// A number that is small where the difference is, whatever its sign.
+#[inline]
+pub(super) const fn zigzag(difference: u64) -> u64 {
+    difference << 1 ^ (difference.cast_signed() >> 63).cast_unsigned()
+}
+
+/// The difference that [`zigzag`] was given.
+#[inline]
+pub(super) const fn unzigzag(number: u64) -> u64 {
+    number >> 1 ^ (number & 1).wrapping_neg()
+}

@@ -1,0 +1,162 @@
+//! Writing.
+
+use super::bits::BitWriter;
+use super::context::{CONTEXTS, Contexts};
+use super::estimate::{cheapest_order, median};
+use super::frequencies::{Counts, Frequencies};
+use super::rans;
+use super::residual::Differences;
+use super::token::{CLASSES, TOKENS, token_of, zigzag};
+use crate::codec::bytes::{put_len, put_varint, put_zigzag};
+use crate::codec::integer::number::Number;
+use crate::codec::integer::profile::Profile;
+
+/// Numbers below which the frequencies take too much.
+const COUNT_MIN: usize = 1_024;
+
+/// One byte in so many must be saved, for numbers that take longer to read.
+const SAVED_MIN: usize = 16;
+
+/// Residuals looked at to find the one in their middle.
+const SAMPLE: usize = 64;
+
+/// The bytes of `values`, which lie in runs, if they are shorter than another form's `len`.
+pub(in super::super) fn encode<T: Number>(
+    values: &[T],
+    run_lengths: &[u32],
+    profile: &Profile,
+    len: usize,
+) -> Option<Vec<u8>> {
+    if values.len() < COUNT_MIN {
+        return None;
+    }
+    let reference = profile.min;
+    let steps =
+        |value: T| profile.step.signed_steps(value.into().wrapping_sub(reference)).cast_unsigned();
+    let len_max = len - len / SAVED_MIN;
+    let (order, bits) = cheapest_order(values, run_lengths, steps);
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    let is_worth_it = bits * (values.len() as f64) < len_max as f64 * 8.0;
+    if !is_worth_it {
+        return None;
+    }
+    let mut residuals = residuals(values, run_lengths, order, steps);
+    let center = center_of(&residuals);
+    // Around the one in the middle, residuals of either sign are small.
+    for residual in &mut residuals {
+        *residual = zigzag(residual.wrapping_sub(center.cast_unsigned()));
+    }
+    let mut out = Vec::with_capacity(len_max);
+    out.push(order.to_le_bytes()[0]);
+    put_zigzag(&mut out, reference);
+    put_varint(&mut out, profile.step.size);
+    put_zigzag(&mut out, center);
+    write_residuals(&residuals, &mut out)?;
+    (out.len() < len_max).then_some(out)
+}
+
+/// The residual in the middle of some of them.
+fn center_of(residuals: &[u64]) -> i64 {
+    let stride = residuals.len().div_ceil(SAMPLE).max(1);
+    let sample = residuals.iter().step_by(stride);
+    median(&mut sample.map(|residual| residual.cast_signed()).collect::<Vec<_>>())
+}
+
+/// The residuals of all.
+fn residuals<T: Number>(
+    values: &[T],
+    run_lengths: &[u32],
+    order: usize,
+    steps: impl Fn(T) -> u64,
+) -> Vec<u64> {
+    let mut residuals = Vec::with_capacity(values.len());
+    let mut differences = Differences::default();
+    let mut rest = values;
+    for length in run_lengths {
+        let run;
+        (run, rest) = rest.split_at(*length as usize);
+        for (index, value) in run.iter().enumerate() {
+            let number = steps(*value);
+            residuals.push(match index {
+                0 => differences.begin(number, order),
+                _ => differences.residual(number, order.min(index)),
+            });
+        }
+    }
+    residuals
+}
+
+/// Appends the residuals and all that is needed to read them, unless their frequencies do not fit.
+fn write_residuals(residuals: &[u64], out: &mut Vec<u8>) -> Option<()> {
+    let tokens: Vec<u8> = residuals.iter().map(|residual| token_of(*residual)).collect();
+    let ways = CONTEXTS.iter().map(|contexts| counts_of(&tokens, contexts)).enumerate();
+    let (way, counts) = ways.min_by(|a, b| bits_of(&a.1).total_cmp(&bits_of(&b.1)))?;
+    out.push(way.to_le_bytes()[0]);
+    let frequencies = write_tables(&counts, out)?;
+    let contexts = in_contexts(&tokens, &CONTEXTS[way]);
+    let tokens_in_contexts: Vec<(u8, u8)> =
+        contexts.map(|(token, context)| (token, context.to_le_bytes()[0])).collect();
+    let mut packed = Vec::new();
+    rans::pack(&tokens_in_contexts, &frequencies, &mut packed);
+    put_len(out, packed.len() / 2 - rans::STATES_WORDS);
+    out.append(&mut packed);
+    let mut bits = BitWriter::default();
+    for (residual, token) in residuals.iter().zip(&tokens) {
+        let class = CLASSES[usize::from(*token)];
+        bits.put(residual.wrapping_sub(class.first), class.bits);
+    }
+    put_bytes(&bits.finish(), out);
+    Some(())
+}
+
+fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
+    put_len(out, bytes.len());
+    out.extend_from_slice(bytes);
+}
+
+/// Tokens with the context of each.
+fn in_contexts(tokens: &[u8], contexts: &Contexts) -> impl Iterator<Item = (u8, usize)> {
+    let (mut before, mut earlier) = (0, 0);
+    tokens.iter().map(move |token| {
+        let context = contexts.of(before, earlier);
+        (before, earlier) = (*token, before);
+        (*token, context)
+    })
+}
+
+/// How often each token comes in each context of one way to tell them.
+fn counts_of(tokens: &[u8], contexts: &Contexts) -> Vec<Counts> {
+    let mut counts = vec![[0; TOKENS]; contexts.count];
+    for (token, context) in in_contexts(tokens, contexts) {
+        counts[context][usize::from(token)] += 1;
+    }
+    counts
+}
+
+/// Bits that tokens in contexts and the frequencies take.
+fn bits_of(counts: &[Counts]) -> f64 {
+    let of_context = |counts: &Counts| {
+        let all = f64::from(counts.iter().sum::<u32>());
+        let present = counts.iter().filter(|count| **count > 0).map(|count| f64::from(*count));
+        let bits = present.map(|count| count * (all / count).log2());
+        f64::from(Frequencies::table_bits(counts)) + bits.sum::<f64>()
+    };
+    counts.iter().map(of_context).sum()
+}
+
+/// Appends the frequencies in each context; `None` where they do not fit.
+fn write_tables(counts: &[Counts], out: &mut Vec<u8>) -> Option<Vec<Option<Frequencies>>> {
+    let mut tables = BitWriter::default();
+    let mut all = Vec::with_capacity(counts.len());
+    for counts in counts {
+        let is_used = counts.iter().any(|count| *count > 0);
+        tables.put(is_used.into(), 1);
+        let frequencies = if is_used { Some(Frequencies::of_counts(counts)?) } else { None };
+        if let Some(frequencies) = &frequencies {
+            frequencies.write(&mut tables);
+        }
+        all.push(frequencies);
+    }
+    put_bytes(&tables.finish(), out);
+    Some(all)
+}
