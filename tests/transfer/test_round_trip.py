@@ -24,6 +24,7 @@ from tests.engine.test_properties import to_body
 
 ALL = (0, 2**62)
 FORMS = ("jsonl", "csv", "parquet")
+ENDINGS = ("", ".gz", ".zst")
 STRINGS = [
     "",
     " ",
@@ -99,9 +100,9 @@ def _bits(value):
     return struct.pack("<d", value) if isinstance(value, float) else value
 
 
-def there_and_back(plane, form):
+def there_and_back(plane, form, ending=""):
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "file"
+        path = Path(folder) / f"file{ending}"
         count = export(plane, form, path)
         again = Plane.in_memory("acme")
         report = load(again, form, path)
@@ -125,8 +126,9 @@ def test_whatever_was_written_comes_back(form, batch):
     assert found == expected
 
 
+@pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("form", FORMS)
-def test_every_value_and_every_name_comes_back(form):
+def test_every_value_and_every_name_comes_back(form, ending):
     plane = Plane.in_memory("acme")
     floats = [0.0, -0.0, 5e-324, 2.2250738585072011e-308, 1.7976931348623157e308, 0.1, 1e22, 1e16]
     records = [
@@ -148,7 +150,7 @@ def test_every_value_and_every_name_comes_back(form):
         )
     ]
     plane.write_json(json.dumps(records).encode(), batch_records_max=10_000)
-    found, expected = there_and_back(plane, form)
+    found, expected = there_and_back(plane, form, ending)
     assert found == expected
 
 
@@ -167,3 +169,41 @@ def test_two_thousand_fields_and_rows_that_repeat_come_back(form):
     found, expected = there_and_back(plane, form)
     assert found == expected
     assert len(found) == 4
+
+
+def test_parquet_of_many_row_groups_is_read_whole_and_by_its_statistics(tmp_path):
+    """Rows of each group are found by the statistics that its footer moved with it."""
+    plane = Plane.in_memory("acme")
+    first_ns, count = 1_767_225_600_000_000_000, 150_000
+    frame = pl.DataFrame({"t": pl.int_range(count, eager=True) + first_ns}).with_columns(
+        id=pl.format("e{}", pl.col("t") % 7),
+        x=pl.when(pl.col("t") % 3 == 0).then(pl.col("t").cast(pl.Float64)),
+        up=pl.col("t") % 2 == 0,
+        note=pl.format("note {}", pl.col("t") % 1_000),
+    )
+    mapping = {"time": "t", "time_unit": "ns", "measurement": "link", "entity": "id"}
+    for _ in plane.write_arrow(frame, mapping=mapping):
+        pass
+    path = tmp_path / "file.parquet"
+    assert export(plane, "parquet", path) == count
+    scanned = pl.DataFrame(plane.scan(*ALL))
+    stored = pl.scan_parquet(path)
+    assert stored.collect().equals(scanned)
+    for number in (0, 40_000, count - 1):
+        time = pl.col("time").dt.timestamp("ns") == first_ns + number
+        assert stored.filter(time).collect().equals(scanned.filter(time))
+        note = pl.col("note") == f"note {number % 1_000}"
+        assert stored.filter(note, pl.col("x") > 0).collect().height == (
+            scanned.filter(note, pl.col("x") > 0).height
+        )
+
+
+def test_an_export_of_no_rows_has_all_columns_that_it_could_have(tmp_path):
+    plane = Plane.in_memory("acme")
+    for form in FORMS:
+        assert export(plane, form, tmp_path / form) == 0
+    assert (tmp_path / "jsonl").read_bytes() == b""
+    header = "time|dateTime:RFC3339,measurement|measurement,entity_id|tag\n"
+    assert (tmp_path / "csv").read_text() == header
+    empty = pl.read_parquet(tmp_path / "parquet")
+    assert (empty.columns, empty.height) == (["time", "measurement", "tags"], 0)
