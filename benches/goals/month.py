@@ -264,4 +264,8 @@ def retained_lines(effort: Effort) -> list[Line]:
             f"newest of {RETAINED_ENTITIES:,} entities, {effort.retained_days} retained days",
             seconds["all days"], "the same, 1 retained day", seconds["a day"], 1.1,
         ),
+        Line(
+            f"describe, {RETAINED_ENTITIES:,} entities",
+            ms(min(wall_seconds(planes["all days"].describe) for _ in range(5))),
+        ),
     ]  # fmt: skip
