@@ -37,7 +37,7 @@ def small_disk(tmp_path):
 # All is loaded before the clock starts, so that a kill hits the work and not the imports.
 CHILD = """
 import os, signal, sys, threading, time
-import fleetcast.cli.backup, fleetcast.cli.restore
+import fleetcast.cli.backup, fleetcast.cli.delete, fleetcast.cli.restore
 from fleetcast.cli.main import run
 seconds = float(sys.argv[1])
 kill = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL))
