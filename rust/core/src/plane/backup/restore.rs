@@ -1,5 +1,6 @@
 //! A plane out of its folder of a backup.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::thread;
 
@@ -127,8 +128,11 @@ fn load_segment(
     let file = files.iter().find(|file| file.name == name).ok_or(DAMAGED)?;
     let path = std::path::absolute(folder.join(&name));
     let path = path.map_err(|error| Error::io("find", folder, error))?;
-    let is_whole = path.metadata().is_ok_and(|meta| meta.len() == bytes);
-    if !is_whole || file.bytes != bytes {
+    let length = match path.metadata() {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Err(DAMAGED),
+        meta => meta.map_err(|error| Error::io("read", &path, error))?.len(),
+    };
+    if [length, file.bytes] != [bytes; 2] {
         return Err(DAMAGED);
     }
     if store.link_segment(&id, &path, link)? {
