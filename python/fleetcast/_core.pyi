@@ -545,8 +545,8 @@ class Plane:
         freshness_ns: int = 300_000_000_000,
         measurement: str | None = None,
         now_ns: int | None = None,
-    ) -> list[bytes]:
-        """The pieces of `latest_json`, for answers that may be long: joining them would copy."""
+    ) -> list[bytes | memoryview]:
+        """The pieces of `latest_json`, long ones where the engine wrote them: not copied."""
     def series_json(
         self,
         *,
@@ -587,8 +587,8 @@ class Plane:
         history_horizon_days: int = ...,
         raw_span_seconds: int = ...,
         now_ns: int | None = None,
-    ) -> list[bytes]:
-        """The pieces of `series_json`, of about a mebibyte: joining them would copy."""
+    ) -> list[bytes | memoryview]:
+        """The pieces of `series_json`, as `latest_json_chunks` gives them."""
     def latest_frame(
         self,
         measurement: str,

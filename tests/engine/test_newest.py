@@ -212,3 +212,26 @@ def test_d14_what_retention_removed_does_not_come_back(tmp_path: Path, reopened)
     assert (stats.stored_rows, set(newest(plane))) == (1, {"new"})
     del plane
     engine.close()
+
+
+def test_pieces_of_an_answer_stay_as_they_are_while_others_are_made() -> None:
+    """Python holds the engine's memory; the next answers are written elsewhere until it is let go."""
+    plane = Plane.in_memory("acme")
+    names = [f"link-{number:04}" for number in range(9_000)]
+    held = []
+    for round_number in range(4):
+        fields = {"snr_db": round_number + 0.5, "note": "x" * 200}
+        for first in range(0, len(names), 1_000):
+            some = names[first : first + 1_000]
+            write(plane, *(record(name, BASE_NS + round_number, fields) for name in some))
+        pieces = plane.latest_json_chunks(freshness_ns=WEEK_NS, now_ns=NOW_NS)
+        assert len(pieces) > 2
+        held.append((pieces, b"".join(pieces)))
+    plane.close()
+    for round_number, (pieces, whole) in enumerate(held):
+        assert b"".join(pieces) == whole
+        entities = json.loads(whole)["entities"]
+        assert [entity["entity_id"] for entity in entities] == names
+        assert {entity["fields"]["snr_db"] for entity in entities} == {round_number + 0.5}
+    with pytest.raises(TypeError, match="read-only"):
+        held[0][0][1][0] = 0

@@ -11,6 +11,7 @@ mod door;
 mod arguments;
 mod arrow;
 mod limits;
+mod pieces;
 mod results;
 
 mod describe;

@@ -29,8 +29,9 @@ use crate::arrow::{ArrowStream, RowStream};
 use crate::describe::description;
 use crate::door::leave;
 use crate::errors::{Raise, failure, store_error};
+use crate::pieces::{joined, views};
 use crate::results::{
-    Compacted, Deleted, Saved, SavedFile, Stats, Upcoming, Verified, WriteResult, copied, joined,
+    Compacted, Deleted, Saved, SavedFile, Stats, Upcoming, Verified, WriteResult,
 };
 use crate::write_arrow::{ArrowWrites, mapping_of, stream_of};
 
@@ -314,11 +315,11 @@ impl Plane {
         freshness_ns: i64,
         measurement: Option<&str>,
         now_ns: Option<i64>,
-    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         self.answered(py, |plane| {
             plane.answer_latest(as_of_ns, freshness_ns, measurement, clock_ns(now_ns))
         })
-        .map(|pieces| copied(py, pieces))
+        .and_then(|pieces| views(py, pieces))
     }
 
     #[pyo3(
@@ -356,7 +357,7 @@ impl Plane {
         history_horizon_days: u32,
         raw_span_seconds: u32,
         now_ns: Option<i64>,
-    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let request =
             series_request(entity_ids, start_ns, end_ns, measurement, fields, interval, agg)?;
         let limits = SeriesLimits {
@@ -368,7 +369,7 @@ impl Plane {
         self.answered(py, |plane| {
             Ok(plane.answer_series(request, &limits, clock_ns(now_ns))?.to_json_chunks())
         })
-        .map(|pieces| copied(py, pieces))
+        .and_then(|pieces| views(py, pieces))
     }
 
     #[pyo3(signature = (

@@ -1,7 +1,6 @@
 //! Results on their way out: the engine's values as Python sees them.
 
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
 use fleetcast_core::model::error::Result;
 use fleetcast_core::plane;
@@ -186,15 +185,4 @@ impl From<plane::Saved> for Saved {
         let files = files.into_iter().map(|file| (file.name, file.bytes, file.sha256)).collect();
         Self { files, bytes_written, bytes_linked, rows, values, content }
     }
-}
-
-/// A long answer in pieces, each freed before the next is copied, so that the copy may have its
-/// memory.
-pub(crate) fn copied(py: Python<'_>, pieces: Vec<Vec<u8>>) -> Vec<Bound<'_, PyBytes>> {
-    pieces.into_iter().map(|piece| PyBytes::new(py, &piece)).collect()
-}
-
-/// A long answer as one object, out of a list of its pieces.
-pub(crate) fn joined<'py>(pieces: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-    Ok(PyBytes::new(pieces.py(), b"").call_method1("join", (pieces,))?.cast_into()?)
 }

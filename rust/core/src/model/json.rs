@@ -2,34 +2,13 @@
 
 use crate::model::time;
 
-/// Bytes of one piece of a long answer: few enough for malloc to keep the memory for the next one.
-const CHUNK_BYTES: usize = 1 << 20;
-
-/// A long answer in pieces of about a mebibyte. One buffer would be copied as it grows, and be
-/// mapped and faulted in anew for each answer.
-#[derive(Default)]
-pub struct Chunks {
-    full: Vec<Vec<u8>>,
-    open: Vec<u8>,
-}
-
-impl Chunks {
-    /// The piece to append to. All that is appended before the next call stays in one piece.
-    pub fn open(&mut self) -> &mut Vec<u8> {
-        if self.open.len() >= CHUNK_BYTES {
-            // A little more than is full, for what one call appends.
-            let new = Vec::with_capacity(CHUNK_BYTES + CHUNK_BYTES / 16);
-            self.full.push(std::mem::replace(&mut self.open, new));
-        }
-        &mut self.open
-    }
-
-    /// The pieces, in order.
-    #[must_use]
-    pub fn finish(mut self) -> Vec<Vec<u8>> {
-        self.full.push(self.open);
-        self.full
-    }
+/// Appends the first `length` bytes of `text`: a copy of a fixed size takes a few instructions, one of
+/// any size a call.
+#[inline]
+pub(crate) fn append<const N: usize>(out: &mut Vec<u8>, text: &[u8; N], length: usize) {
+    let end = out.len() + length;
+    out.extend_from_slice(text);
+    out.truncate(end);
 }
 
 /// Appends `text` as a JSON string, quotes included (RFC 8259, section 7).
@@ -85,7 +64,38 @@ fn write_escape(out: &mut Vec<u8>, byte: u8) {
 /// Doubles below this may be written as thousandths: fewer than 15 digits, which are unique.
 const THOUSANDTHS_END: f64 = 1e9;
 
+/// 1.5 times 2^52: a double below 2^51 that is added to it is rounded to an integer, ties to even,
+/// which are then the lowest bits of the sum.
+const ROUNDER: f64 = 6_755_399_441_055_744.0;
+
+/// The three digits of each number below 1,000, and how many of them there are without zeros at the
+/// end, one at least.
+const DIGITS: [[u8; 4]; 1_000] = {
+    let mut all = [[0; 4]; 1_000];
+    let mut number = [b'0'; 3];
+    let mut at = 0;
+    while at < all.len() {
+        let [hundreds, tens, ones] = number;
+        let kept = if ones != b'0' {
+            3
+        } else if tens != b'0' {
+            2
+        } else {
+            1
+        };
+        all[at] = [hundreds, tens, ones, kept];
+        number = match number {
+            [_, b'9', b'9'] => [hundreds + 1, b'0', b'0'],
+            [_, _, b'9'] => [hundreds, tens + 1, b'0'],
+            _ => [hundreds, tens, ones + 1],
+        };
+        at += 1;
+    }
+    all
+};
+
 /// Appends a finite double as the shortest text that reads back as the same double.
+#[inline]
 pub fn write_f64(out: &mut Vec<u8>, value: f64) {
     debug_assert!(value.is_finite(), "only finite values are stored");
     if let Some(thousandths) = thousandths_of(value) {
@@ -99,46 +109,61 @@ pub fn write_f64(out: &mut Vec<u8>, value: f64) {
 ///
 /// Dividing it by 1000 is rounded once, so its text reads back as `value`; and no other text of so
 /// few digits does, so it is the shortest.
+#[inline]
 fn thousandths_of(value: f64) -> Option<i64> {
-    if value.abs() >= THOUSANDTHS_END {
-        return None;
-    }
-    #[expect(clippy::cast_possible_truncation, reason = "below 10^12")]
-    let thousandths = (value * 1_000.0).round_ties_even() as i64;
-    #[expect(clippy::cast_precision_loss, reason = "below 10^12")]
-    let back = thousandths as f64 / 1_000.0;
+    let rounded = value * 1_000.0 + ROUNDER;
     // As bits: -0.0 has no integer.
-    (back.to_bits() == value.to_bits()).then_some(thousandths)
+    let is_exact = ((rounded - ROUNDER) / 1_000.0).to_bits() == value.to_bits();
+    let thousandths = rounded.to_bits().wrapping_sub(ROUNDER.to_bits()).cast_signed();
+    (is_exact && value.abs() < THOUSANDTHS_END).then_some(thousandths)
 }
 
+#[inline]
 fn write_thousandths(out: &mut Vec<u8>, thousandths: i64) {
     let magnitude = thousandths.unsigned_abs();
-    let (mut whole, fraction) = (magnitude / 1_000, magnitude % 1_000);
-    // Sign, nine digits, point, three digits.
-    let mut text = [b'0'; 14];
-    let mut start = 10;
-    loop {
-        start -= 1;
-        text[start] = digit(whole % 10);
-        whole /= 10;
-        if whole == 0 {
-            break;
-        }
+    let (whole, [tenths, hundredths, rest, kept]) = (magnitude / 1_000, digits(magnitude));
+    let sign = u64::from(b'-') * u64::from(thousandths < 0);
+    let sign_bytes = u32::from(thousandths < 0);
+    let fraction = u64::from(u32::from_le_bytes([b'.', tenths, hundredths, rest]));
+    let fraction_bytes = 1 + u32::from(kept);
+    if whole < 1_000 {
+        let (text, bytes) = number(whole);
+        let text = sign | (text | fraction << (8 * bytes)) << (8 * sign_bytes);
+        append(out, &text.to_le_bytes(), (sign_bytes + bytes + fraction_bytes) as usize);
+    } else {
+        write_large(out, whole, thousandths < 0);
+        append(out, &fraction.to_le_bytes(), fraction_bytes as usize);
     }
-    if thousandths < 0 {
-        start -= 1;
-        text[start] = b'-';
+}
+
+/// The digits of `number` modulo 1,000, as [`DIGITS`] has them.
+#[inline]
+#[expect(clippy::cast_possible_truncation, reason = "below 1,000")]
+fn digits(number: u64) -> [u8; 4] {
+    DIGITS[(number % 1_000) as usize]
+}
+
+/// A number below 1,000 as text, its first byte the lowest, and the bytes of it.
+#[inline]
+fn number(number: u64) -> (u64, u32) {
+    let [hundreds, tens, ones, _] = digits(number);
+    let zeros = u32::from(number < 100) + u32::from(number < 10);
+    let text = u64::from(u32::from_le_bytes([hundreds, tens, ones, 0]));
+    (text >> (8 * zeros), 3 - zeros)
+}
+
+/// Appends a number from 1,000 to 10^9, which is at most.
+fn write_large(out: &mut Vec<u8>, whole: u64, is_negative: bool) {
+    if is_negative {
+        out.push(b'-');
     }
-    text[10] = b'.';
-    text[11] = digit(fraction / 100);
-    text[12] = digit(fraction / 10 % 10);
-    text[13] = digit(fraction % 10);
-    let end = match fraction {
-        _ if !fraction.is_multiple_of(10) => 14,
-        _ if !fraction.is_multiple_of(100) => 13,
-        _ => 12,
-    };
-    out.extend_from_slice(&text[start..end]);
+    let millions = whole / 1_000_000;
+    let (text, bytes) = number(if millions > 0 { millions } else { whole / 1_000 });
+    append(out, &text.to_le_bytes(), bytes as usize);
+    if millions > 0 {
+        append(out, &digits(whole / 1_000), 3);
+    }
+    append(out, &digits(whole), 3);
 }
 
 fn digit(value: u64) -> u8 {

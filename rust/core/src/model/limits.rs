@@ -102,6 +102,10 @@ pub const RAW_KEY_BYTES_MAX: usize = 64 << 20;
 /// active planes is to take.
 pub const CACHES_BYTES_MAX: usize = 256 << 20;
 
+/// Pieces of answers, of a mebibyte each, that a process keeps for the next one: those of the newest
+/// samples of 100,000 entities.
+pub const SPARE_PIECES_MAX: usize = 40;
+
 /// Columns of the stream of a scan beside those of each row: as many as a record may have fields,
 /// because each batch has all of them.
 pub const SCAN_COLUMNS_MAX: usize = FIELDS_MAX;

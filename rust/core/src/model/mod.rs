@@ -15,6 +15,7 @@ pub mod column_name;
 pub mod raw_keys;
 
 pub mod aggregate;
+pub mod chunks;
 pub mod json;
 
 pub mod fold;

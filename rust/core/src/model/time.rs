@@ -170,39 +170,85 @@ const UNITS_NS: [i64; 10] =
 
 /// Appends `ns` as UTC with `Z` and 0, 3, 6 or 9 fractional digits, 20 to 30 bytes.
 pub fn write_rfc3339(out: &mut Vec<u8>, ns: i64) {
-    let (seconds, fraction_ns) = (ns.div_euclid(SECOND_NS), ns.rem_euclid(SECOND_NS));
-    let (days, second) = (seconds.div_euclid(DAY_SECONDS), seconds.rem_euclid(DAY_SECONDS));
-    let (year, month, day) = civil_of(days);
-    let second = narrow(second);
-    let mut text = *b"0000-00-00T00:00:00.000000000Z";
-    let mut put = |at: usize, value: u32| {
-        text[at] = b'0' + digit(value / 10);
-        text[at + 1] = b'0' + digit(value % 10);
-    };
-    put(0, year / 100);
-    put(2, year % 100);
-    put(5, month);
-    put(8, day);
-    put(11, second / 3_600);
-    put(14, second / 60 % 60);
-    put(17, second % 60);
-    let fraction_ns = narrow(fraction_ns);
-    let end = if fraction_ns == 0 {
-        19
-    } else {
-        put(20, fraction_ns / 10_000_000);
-        put(22, fraction_ns / 100_000 % 100);
-        put(24, fraction_ns / 1_000 % 100);
-        put(26, fraction_ns / 10 % 100);
-        text[28] = b'0' + digit(fraction_ns % 10);
-        match (fraction_ns % 1_000, fraction_ns % 1_000_000) {
-            (_, 0) => 23,
-            (0, _) => 26,
-            _ => 29,
-        }
-    };
-    text[end] = b'Z';
-    out.extend_from_slice(&text[..=end]);
+    TimeWriter::of(ns).write(out, ns);
+}
+
+/// Nanoseconds of a minute.
+const MINUTE_NS: i64 = 60 * SECOND_NS;
+
+/// Writes times of which many lie in the same minute.
+pub struct TimeWriter {
+    /// Start of the minute written last; before the first one of an `i64` for times in that.
+    minute_ns: i128,
+    /// `YYYY-MM-DDTHH:MM:SS.` of that minute, with room for the rest.
+    text: [u8; 32],
+}
+
+impl Default for TimeWriter {
+    fn default() -> Self {
+        Self::of(0)
+    }
+}
+
+impl TimeWriter {
+    /// One that knows the minute of `ns`.
+    fn of(ns: i64) -> Self {
+        let seconds = ns.div_euclid(SECOND_NS);
+        let (days, second) = (seconds.div_euclid(DAY_SECONDS), seconds.rem_euclid(DAY_SECONDS));
+        let (year, month, day) = civil_of(days);
+        let minute = narrow(second) / 60;
+        let mut text = *b"0000-00-00T00:00:00.000000000Z  ";
+        put(&mut text, 0, year / 100);
+        put(&mut text, 2, year % 100);
+        put(&mut text, 5, month);
+        put(&mut text, 8, day);
+        put(&mut text, 11, minute / 60);
+        put(&mut text, 14, minute % 60);
+        Self { minute_ns: i128::from(ns) - i128::from(ns.rem_euclid(MINUTE_NS)), text }
+    }
+
+    /// As [`write_rfc3339`].
+    #[inline]
+    pub fn write(&mut self, out: &mut Vec<u8>, ns: i64) {
+        let within = |minute_ns: i128| u64::try_from(i128::from(ns) - minute_ns).ok();
+        let since_ns = match within(self.minute_ns) {
+            Some(since_ns) if since_ns < MINUTE_NS.unsigned_abs() => since_ns,
+            _ => {
+                *self = Self::of(ns);
+                ns.rem_euclid(MINUTE_NS).unsigned_abs()
+            }
+        };
+        let second_ns = SECOND_NS.unsigned_abs();
+        let mut text = self.text;
+        let below_2_32 = |value: u64| u32::try_from(value).unwrap_or_default();
+        put(&mut text, 17, below_2_32(since_ns / second_ns));
+        let fraction_ns = below_2_32(since_ns % second_ns);
+        let end = if fraction_ns == 0 {
+            19
+        } else {
+            put(&mut text, 20, fraction_ns / 10_000_000);
+            put(&mut text, 22, fraction_ns / 100_000 % 100);
+            put(&mut text, 24, fraction_ns / 1_000 % 100);
+            put(&mut text, 26, fraction_ns / 10 % 100);
+            text[28] = b'0' + digit(fraction_ns % 10);
+            match (fraction_ns % 1_000, fraction_ns % 1_000_000) {
+                (_, 0) => 23,
+                (0, _) => 26,
+                _ => 29,
+            }
+        };
+        text[end] = b'Z';
+        let length = out.len() + end + 1;
+        out.extend_from_slice(&text);
+        out.truncate(length);
+    }
+}
+
+/// Puts two digits at an index.
+#[inline]
+fn put(text: &mut [u8; 32], at: usize, value: u32) {
+    text[at] = b'0' + digit(value / 10);
+    text[at + 1] = b'0' + digit(value % 10);
 }
 
 /// The value of two digits, [`NOT_DIGITS`] for other bytes.
@@ -295,7 +341,7 @@ fn narrow(value: i64) -> u32 {
 }
 
 fn digit(value: u32) -> u8 {
-    u8::try_from(value).expect("a decimal digit")
+    value.to_le_bytes()[0]
 }
 
 #[cfg(test)]

@@ -7,8 +7,10 @@ use foldhash::fast::RandomState;
 use super::request::SeriesQuery;
 use super::rows::{Channel, EntityRows};
 use crate::model::batch::Rows;
-use crate::model::json::{self, Chunks};
+use crate::model::chunks::Chunks;
+use crate::model::json;
 use crate::model::names::FieldId;
+use crate::model::time::TimeWriter;
 
 /// Numbers appended to an answer at a time.
 const STRETCH: usize = 1024;
@@ -49,7 +51,8 @@ impl SeriesAnswer {
     #[must_use]
     pub fn to_json_chunks(&self) -> Vec<Vec<u8>> {
         let query = &self.query;
-        let mut chunks = Chunks::default();
+        let mut chunks = Chunks::with_capacity(self.json_bytes());
+        let mut times = TimeWriter::default();
         let out = chunks.open();
         out.extend_from_slice(b"{\"measurement\":");
         json::write_string(out, &query.measurement);
@@ -67,7 +70,7 @@ impl SeriesAnswer {
             if index > 0 {
                 chunks.open().push(b',');
             }
-            self.write_entity(&mut chunks, id, rows);
+            self.write_entity(&mut chunks, id, rows, &mut times);
         }
         let out = chunks.open();
         out.extend_from_slice(b"],\"truncated\":");
@@ -81,14 +84,31 @@ impl SeriesAnswer {
         chunks.finish()
     }
 
-    fn write_entity(&self, chunks: &mut Chunks, id: &str, rows: &EntityRows) {
+    /// Bytes of the answer, about.
+    fn json_bytes(&self) -> usize {
+        let bytes = |rows: &EntityRows| {
+            let channels = rows.channels.iter().map(|channel| 64 + 8 * channel.values.len());
+            256 + 28 * rows.times_ns.len() + channels.sum::<usize>()
+        };
+        256 + self.entities.iter().map(bytes).sum::<usize>()
+    }
+
+    fn write_entity(
+        &self,
+        chunks: &mut Chunks,
+        id: &str,
+        rows: &EntityRows,
+        times: &mut TimeWriter,
+    ) {
         let out = chunks.open();
         out.extend_from_slice(b"{\"entity_id\":");
         json::write_string(out, id);
         out.extend_from_slice(b",\"times\":[");
         for (index, times_ns) in rows.times_ns.chunks(STRETCH).enumerate() {
             write_list(chunks.open(), index > 0, times_ns, |out, time_ns| {
-                json::write_time(out, *time_ns);
+                out.push(b'"');
+                times.write(out, *time_ns);
+                out.push(b'"');
             });
         }
         chunks.open().extend_from_slice(b"],\"channels\":{");
@@ -138,7 +158,12 @@ impl Channel {
 }
 
 /// Appends items with a comma between them, and before the first where there are some already.
-fn write_list<T>(out: &mut Vec<u8>, has_some: bool, items: &[T], write: impl Fn(&mut Vec<u8>, &T)) {
+fn write_list<T>(
+    out: &mut Vec<u8>,
+    has_some: bool,
+    items: &[T],
+    mut write: impl FnMut(&mut Vec<u8>, &T),
+) {
     for (index, item) in items.iter().enumerate() {
         if has_some || index > 0 {
             out.push(b',');

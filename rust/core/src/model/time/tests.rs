@@ -223,6 +223,20 @@ proptest! {
     }
 
     #[test]
+    fn a_writer_writes_as_without_memory(
+        instants in proptest::collection::vec((any::<i64>(), -MINUTE_NS..MINUTE_NS), 0..20),
+    ) {
+        let mut writer = TimeWriter::default();
+        for (ns, step_ns) in instants {
+            for ns in [ns, ns.saturating_add(step_ns), i64::MAX, i64::MIN] {
+                let mut out = b"before".to_vec();
+                writer.write(&mut out, ns);
+                prop_assert_eq!(&out[6..], text(ns).as_bytes());
+            }
+        }
+    }
+
+    #[test]
     fn parts_give_the_modelled_instant(
         year in 1_700_u32..2_260, month in 1_u32..=12, day in 1_u32..=28,
         hour in 0_i64..24, minute in 0_i64..60, second in 0_i64..60, ns in 0_i64..SECOND_NS,

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use super::Reader;
+use super::processors::Reading;
 use crate::model::catalog::Catalog;
 use crate::model::error::Result;
-use crate::model::json::{self, Chunks};
+use crate::model::json;
 use crate::plane::failure::ReadError;
 use crate::plane::history::History;
 use crate::query::latest::{Latest, LatestView};
@@ -80,21 +81,18 @@ impl Reader {
         measurement: Option<&str>,
         now_ns: i64,
     ) -> Result<Vec<Vec<u8>>> {
+        let reading = Reading::begin();
         self.with_latest(as_of_ns, freshness_ns, measurement, now_ns, |view| {
-            let mut chunks = Chunks::default();
-            let out = chunks.open();
-            out.extend_from_slice(b"{\"as_of_utc\":");
-            json::write_time(out, as_of_ns);
-            out.extend_from_slice(b",\"tenant_key\":");
-            json::write_string(out, &self.sealed.tenant_key);
-            out.extend_from_slice(b",\"entities\":[");
-            for index in view.measurements(measurement) {
-                if let Some(table) = view.latest.table(index) {
-                    table.write_entities(&mut chunks, view.range_ns.clone(), view.catalog);
-                }
+            let mut head = b"{\"as_of_utc\":".to_vec();
+            json::write_time(&mut head, as_of_ns);
+            head.extend_from_slice(b",\"tenant_key\":");
+            json::write_string(&mut head, &self.sealed.tenant_key);
+            head.extend_from_slice(b",\"entities\":[");
+            let mut pieces = view.write_entities(&head, measurement, reading.processors());
+            if let Some(last) = pieces.last_mut() {
+                last.extend_from_slice(b"]}");
             }
-            chunks.open().extend_from_slice(b"]}");
-            chunks.finish()
+            pieces
         })
     }
 }

@@ -1,7 +1,8 @@
 //! The newest samples as JSON.
 
 use std::collections::{BTreeMap, HashMap};
-use std::ops::Range;
+use std::panic::resume_unwind;
+use std::thread;
 
 use foldhash::fast::RandomState;
 
@@ -9,9 +10,18 @@ use super::merged_sample::MergedSample;
 use super::samples::Shape;
 use super::table::LatestTable;
 use super::value::ValueRef;
+use super::view::LatestView;
 use crate::model::catalog::Catalog;
-use crate::model::json::{self, Chunks};
+use crate::model::chunks::Chunks;
+use crate::model::json;
 use crate::model::names::FieldId;
+use crate::model::time::TimeWriter;
+
+/// Entities that a thread writes at least: starting one takes as long as writing some hundred.
+const ENTITIES_PER_THREAD_MIN: usize = if cfg!(test) { 2 } else { 4_096 };
+
+/// Bytes of one entity, of a few tags and fields, by which memory is set aside.
+const ENTITY_BYTES: usize = 384;
 
 /// Bytes of keys that are kept for the rows that follow: few fleets have more.
 const KEYS_BYTES_MAX: usize = 1 << 20;
@@ -49,27 +59,103 @@ impl LatestTable {
             series.write_tags(out);
         }
     }
+}
 
-    /// Appends the JSON objects of the slots in `range_ns`, each preceded by a comma unless it is
-    /// the first thing after `[`.
-    pub fn write_entities(&self, chunks: &mut Chunks, range_ns: Range<i64>, catalog: &Catalog) {
+/// Entities to write: slots of some tables, in order.
+type Part<'a> = Vec<(&'a LatestTable, &'a [u32])>;
+
+impl LatestView<'_> {
+    /// `head`, then the JSON objects of the entities, of one measurement or of all, with commas
+    /// between them; many are shared among as many threads as there are `processors`.
+    #[must_use]
+    pub fn write_entities(
+        &self,
+        head: &[u8],
+        measurement: Option<&str>,
+        processors: usize,
+    ) -> Vec<Vec<u8>> {
+        let tables = self.measurements(measurement).into_iter();
+        let tables: Vec<(&LatestTable, Vec<u32>)> = tables
+            .filter_map(|index| self.latest.table(index))
+            .map(|table| (table, table.slots_in(self.range_ns.clone()).collect()))
+            .collect();
+        let count: usize = tables.iter().map(|(_, slots)| slots.len()).sum();
+        let threads = processors.min(count / ENTITIES_PER_THREAD_MIN).max(1);
+        let parts = parts(&tables, count.div_ceil(threads));
+        let write = |part: &Part<'_>, before: &[u8]| {
+            let entities: usize = part.iter().map(|(_, slots)| slots.len()).sum();
+            let mut chunks = Chunks::with_capacity(before.len() + entities * ENTITY_BYTES);
+            chunks.open().extend_from_slice(before);
+            write_part(&mut chunks, part, self.catalog);
+            chunks.finish()
+        };
+        let Some((first, others)) = parts.split_first() else { return vec![head.to_vec()] };
+        thread::scope(|scope| {
+            let write = &write;
+            let others: Vec<_> =
+                others.iter().map(|part| scope.spawn(move || write(part, b","))).collect();
+            let mut pieces = write(first, head);
+            for other in others {
+                pieces.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            }
+            pieces
+        })
+    }
+}
+
+/// The slots of all tables in parts of `size`, the last one as many as are left; none is empty.
+fn parts<'a>(tables: &'a [(&'a LatestTable, Vec<u32>)], size: usize) -> Vec<Part<'a>> {
+    let mut parts: Vec<Part<'a>> = Vec::new();
+    let mut room = 0;
+    for (table, slots) in tables {
+        let mut rest = slots.as_slice();
+        while !rest.is_empty() {
+            if room == 0 {
+                parts.push(Part::default());
+                room = size;
+            }
+            let (some, after) = rest.split_at(room.min(rest.len()));
+            if let Some(part) = parts.last_mut() {
+                part.push((table, some));
+            }
+            room -= some.len();
+            rest = after;
+        }
+    }
+    parts
+}
+
+fn write_part(chunks: &mut Chunks, part: &Part<'_>, catalog: &Catalog) {
+    let mut times = TimeWriter::default();
+    for (index, (table, slots)) in part.iter().enumerate() {
+        table.write_entities(chunks, (index > 0, slots), &mut times, catalog);
+    }
+}
+
+impl LatestTable {
+    /// Appends the JSON objects of some slots, with commas between them and, where it is said,
+    /// before the first.
+    fn write_entities(
+        &self,
+        chunks: &mut Chunks,
+        (follows, slots): (bool, &[u32]),
+        times: &mut TimeWriter,
+        catalog: &Catalog,
+    ) {
         let Some(first) = self.entities.first() else { return };
         let measurement = catalog.entity(*first).measurement;
-        let mut head = b"{\"measurement\":".to_vec();
+        let mut head = b",{\"measurement\":".to_vec();
         json::write_string(&mut head, catalog.measurement_name(measurement));
         head.extend_from_slice(b",\"entity_id\":");
         let mut keys = KeyCache::default();
         let mut merged = MergedKeys::default();
-        for slot in self.slots_in(range_ns) {
+        for (index, slot) in slots.iter().copied().enumerate() {
             let out = chunks.open();
-            if out.last() != Some(&b'[') {
-                out.push(b',');
-            }
-            out.extend_from_slice(&head);
+            out.extend_from_slice(&head[usize::from(index == 0 && !follows)..]);
             json::write_string(out, catalog.entity_id(self.entity(slot)));
-            out.extend_from_slice(b",\"observed_at\":");
-            json::write_time(out, self.time_ns(slot));
-            out.extend_from_slice(b",\"tags\":");
+            out.extend_from_slice(b",\"observed_at\":\"");
+            times.write(out, self.time_ns(slot));
+            out.extend_from_slice(b"\",\"tags\":");
             self.write_tags(out, slot, catalog);
             out.extend_from_slice(b",\"fields\":{");
             if let Some((shape, row)) = self.samples.get(slot) {

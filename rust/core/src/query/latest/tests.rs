@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use proptest::prelude::*;
 
-use super::Latest;
 use super::value::Value;
+use super::{Latest, LatestView};
 use crate::model::batch::{Column, FieldType, Rows, Table, Values};
 use crate::model::catalog::{Catalog, EntityIndex};
 use crate::model::names::{FieldId, SeriesName};
@@ -122,6 +122,12 @@ proptest! {
         again.sort(&catalog);
         prop_assert_eq!(&samples(&again), &expected);
         prop_assert!(latest.is_given_by(&again, &catalog) && again.is_given_by(&latest, &catalog));
+
+        let view = LatestView { latest: &latest, catalog: &catalog, range_ns: ALWAYS_NS };
+        let alone = view.write_entities(b"[", None, 1).concat();
+        for processors in 2..5 {
+            prop_assert_eq!(view.write_entities(b"[", None, processors).concat(), &*alone);
+        }
 
         latest.retain(|time_ns| time_ns != dropped_ns);
         expected.retain(|_, (time_ns, _)| *time_ns != dropped_ns);

@@ -1,0 +1,61 @@
+//! Long answers as Python sees them: long pieces lie where the engine wrote them, and are not copied.
+
+use std::ffi::c_int;
+use std::mem;
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyMemoryView};
+
+use fleetcast_core::model::chunks;
+
+/// Bytes below which a piece becomes `bytes`: copying it costs less than two more objects.
+const COPIED_BYTES_MAX: usize = 16 << 10;
+
+/// A long piece, which Python reads through a `memoryview`.
+#[pyclass(frozen, module = "fleetcast._core")]
+struct Piece {
+    bytes: Vec<u8>,
+}
+
+#[pymethods]
+impl Piece {
+    #[expect(unsafe_code, reason = "C's buffer protocol is a structure that the callee fills")]
+    unsafe fn __getbuffer__(
+        slf: &Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
+        let bytes = &slf.get().bytes;
+        let length = bytes.len().cast_signed();
+        let start = bytes.as_ptr().cast_mut().cast();
+        // SAFETY: `view` is one that Python asks to be filled. The bytes are shown read-only (1), and
+        // `view` holds `slf`, which neither changes nor frees them before it is dropped.
+        let outcome =
+            unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 1, flags) };
+        if outcome == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
+    }
+}
+
+impl Drop for Piece {
+    fn drop(&mut self) {
+        chunks::give_back(mem::take(&mut self.bytes));
+    }
+}
+
+/// The pieces of an answer: `bytes`, and a `memoryview` of each long one.
+pub(crate) fn views(py: Python<'_>, pieces: Vec<Vec<u8>>) -> PyResult<Vec<Bound<'_, PyAny>>> {
+    let view = |bytes: Vec<u8>| {
+        if bytes.len() < COPIED_BYTES_MAX {
+            return Ok(PyBytes::new(py, &bytes).into_any());
+        }
+        let piece = Bound::new(py, Piece { bytes })?;
+        Ok(PyMemoryView::from(piece.as_any())?.into_any())
+    };
+    pieces.into_iter().map(view).collect()
+}
+
+/// An answer as one object, out of a list of its pieces.
+pub(crate) fn joined<'py>(pieces: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    Ok(PyBytes::new(pieces.py(), b"").call_method1("join", (pieces,))?.cast_into()?)
+}
