@@ -66,6 +66,8 @@ struct Hashed {
 pub struct Catalog {
     measurements: Vec<Box<str>>,
     measurement_by_name: HashMap<Box<str>, MeasurementIndex, RandomState>,
+    /// The one interned last, which most often is the next one too.
+    last_measurement: MeasurementIndex,
     series: Vec<Option<Series>>,
     entities: Vec<Entity>,
     /// The tag sets after the first, of those entities that have more.
@@ -142,8 +144,10 @@ impl Catalog {
     /// The id of a series whose name has this hash.
     #[must_use]
     pub fn find_series(&self, hash: u64, name: &SeriesName) -> Option<SeriesId> {
-        let named =
-            |entry: &Hashed| self.series(entry.of).is_some_and(|series| series.name == *name);
+        let named = |entry: &Hashed| {
+            entry.whole() == hash
+                && self.series(entry.of).is_some_and(|series| series.name == *name)
+        };
         Some(self.series_by_name.find(hash, named)?.of)
     }
 
@@ -212,6 +216,15 @@ impl Catalog {
         self.entity(entity).id(&self.series)
     }
 
+    /// The bytes of that id: what orders entities, without a look at each.
+    ///
+    /// # Panics
+    /// As [`Self::entity_id`].
+    #[must_use]
+    pub fn entity_id_bytes(&self, entity: EntityIndex) -> &[u8] {
+        self.entity(entity).id_bytes(&self.series)
+    }
+
     /// The tag sets of an entity, in order of registration as seen here.
     ///
     /// # Panics
@@ -227,13 +240,17 @@ impl Catalog {
             return;
         }
         let measurement = self.intern_measurement(name.measurement());
-        let entity = name.entity_id_span();
-        let entity = entity.map(|span| self.intern_entity(measurement, &name, span, id));
+        let (mut has_plain_tags, mut id_span) = (true, None);
+        for (key, value) in name.tags() {
+            has_plain_tags &= json::is_plain(key) & json::is_plain(value);
+            if key == "entity_id" && !value.is_empty() {
+                id_span = Some(name.span_of(value));
+            }
+        }
+        let entity = id_span.map(|span| self.intern_entity(measurement, &name, span, id));
         self.counted_series += names::counted(name.as_bytes().len());
         let half = half(self.hasher.hash_one(name.as_bytes()));
         self.series_by_name.insert_unique(whole(half), Hashed { half, of: id }, Hashed::whole);
-        let has_plain_tags =
-            name.tags().all(|(key, value)| json::is_plain(key) && json::is_plain(value));
         put_at(&mut self.series, id, Series { measurement, entity, name, has_plain_tags });
     }
 
@@ -255,7 +272,12 @@ impl Catalog {
 
     /// The measurement of this name, noted if it was not known.
     pub fn intern_measurement(&mut self, name: &str) -> MeasurementIndex {
+        let last = self.last_measurement;
+        if self.measurements.get(last as usize).is_some_and(|known| **known == *name) {
+            return last;
+        }
         if let Some(known) = self.measurement(name) {
+            self.last_measurement = known;
             return known;
         }
         let new = index(self.measurements.len());
@@ -320,12 +342,19 @@ impl Entity {
     }
 
     fn is(&self, measurement: MeasurementIndex, id: &str, all: &[Option<Series>]) -> bool {
-        self.measurement == measurement && self.id(all) == id
+        self.measurement == measurement && self.id_bytes(all) == id.as_bytes()
     }
 
     fn id<'n>(&self, all: &'n [Option<Series>]) -> &'n str {
-        let first = all[self.first as usize].as_ref().expect("an entity has a series");
-        first.name.text_at(self.id_span)
+        self.first_name(all).text_at(self.id_span)
+    }
+
+    fn id_bytes<'n>(&self, all: &'n [Option<Series>]) -> &'n [u8] {
+        self.first_name(all).bytes_at(self.id_span)
+    }
+
+    fn first_name<'n>(&self, all: &'n [Option<Series>]) -> &'n SeriesName {
+        &all[self.first as usize].as_ref().expect("an entity has a series").name
     }
 }
 

@@ -65,22 +65,34 @@ impl SeriesName {
         })
     }
 
-    /// Offset and length of the value of [`Self::entity_id`] in [`Self::as_bytes`].
+    /// Offset and length in [`Self::as_bytes`] of a text that this name gave.
+    ///
+    /// # Panics
+    /// If another name gave it.
     #[must_use]
-    pub fn entity_id_span(&self) -> Option<(u32, u32)> {
-        let id = self.entity_id()?;
-        let at = id.as_ptr().addr() - self.0.as_ptr().addr();
-        Some((u32::try_from(at).ok()?, u32::try_from(id.len()).ok()?))
+    pub fn span_of(&self, text: &str) -> (u32, u32) {
+        let at = text.as_ptr().addr().checked_sub(self.0.as_ptr().addr());
+        let at = at.filter(|at| at + text.len() <= self.0.len()).expect("a text of this name");
+        let number = |bytes| u32::try_from(bytes).expect("a body is far below 4 GiB");
+        (number(at), number(text.len()))
     }
 
-    /// The text at a span of [`Self::entity_id_span`].
+    /// The text at a span of [`Self::span_of`].
     ///
     /// # Panics
     /// If it is no span of this name.
     #[must_use]
-    pub fn text_at(&self, (at, length): (u32, u32)) -> &str {
-        let bytes = &self.0[at as usize..][..length as usize];
-        std::str::from_utf8(bytes).expect("a span of this name")
+    pub fn text_at(&self, span: (u32, u32)) -> &str {
+        std::str::from_utf8(self.bytes_at(span)).expect("a span of this name")
+    }
+
+    /// The bytes of that text, which nobody looks at.
+    ///
+    /// # Panics
+    /// As [`Self::text_at`].
+    #[must_use]
+    pub fn bytes_at(&self, (at, length): (u32, u32)) -> &[u8] {
+        &self.0[at as usize..][..length as usize]
     }
 
     /// The value of the `entity_id` tag; `None` also where it is empty.
@@ -95,10 +107,10 @@ impl SeriesName {
 /// texts; and the bytes after it.
 #[expect(unsafe_code, reason = "names are read far more often than made, and checked when made")]
 fn text_of(bytes: &[u8]) -> (&str, &[u8]) {
-    let mut reader = NameReader::new(bytes);
+    let mut reader = NameReader { rest: bytes, is_ascii: false };
     let text = reader.text_bytes().expect("a name is sound");
     // SAFETY: the bytes of a name are private to this module. `SeriesName::new` makes them of texts,
-    // `NameReader::series` takes them after it has checked each text; both put lengths and texts where
+    // `NameReader::series` takes them after it has checked each text, or that all bytes are ASCII; both put lengths and texts where
     // they are read here, one after the other. So these are the bytes of a text.
     (unsafe { std::str::from_utf8_unchecked(text) }, reader.rest)
 }
@@ -130,13 +142,15 @@ fn length(length: usize) -> [u8; 4] {
 /// Takes names off the front of a page.
 pub struct NameReader<'a> {
     rest: &'a [u8],
+    /// All bytes of the page are ASCII, so all texts are UTF-8: looked up once, not text by text.
+    is_ascii: bool,
 }
 
 impl<'a> NameReader<'a> {
     /// Reads `page`, as one or more names were appended to it.
     #[must_use]
     pub fn new(page: &'a [u8]) -> Self {
-        Self { rest: page }
+        Self { rest: page, is_ascii: page.is_ascii() }
     }
 
     /// Tells whether all names were taken.
@@ -151,10 +165,10 @@ impl<'a> NameReader<'a> {
     /// [`Error::Corrupt`] where the page ends early or holds something else.
     pub fn series(&mut self) -> Result<SeriesName> {
         let whole = self.rest;
-        self.text()?;
+        self.pass_text()?;
         for _ in 0..self.length()? {
-            self.text()?;
-            self.text()?;
+            self.pass_text()?;
+            self.pass_text()?;
         }
         Ok(SeriesName(whole[..whole.len() - self.rest.len()].into()))
     }
@@ -182,6 +196,16 @@ impl<'a> NameReader<'a> {
 
     fn text(&mut self) -> Result<&'a str> {
         std::str::from_utf8(self.text_bytes()?).map_err(|_| CORRUPT)
+    }
+
+    /// Passes over a text, which is checked.
+    #[inline]
+    fn pass_text(&mut self) -> Result<()> {
+        let text = self.text_bytes()?;
+        if !self.is_ascii {
+            std::str::from_utf8(text).map_err(|_| CORRUPT)?;
+        }
+        Ok(())
     }
 
     /// A text whose bytes nobody has looked at.

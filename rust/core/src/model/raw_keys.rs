@@ -3,15 +3,16 @@
 
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use std::hash::{BuildHasher, Hasher};
 
 use crate::model::limits::RAW_KEY_BYTES_MAX;
 use crate::model::names::SeriesId;
 
 /// Bytes that an entry takes beside its raw key, its share of the table and of the heap included.
-const ENTRY_BYTES: usize = size_of::<Entry>() + 32;
+const ENTRY_BYTES: usize = size_of::<Known>() + 32;
 
-struct Entry {
+struct Known {
     hash: u64,
     raw_key: Box<[u8]>,
     series: SeriesId,
@@ -24,7 +25,7 @@ pub struct RawKeyCache {
     hasher: RandomState,
     /// In order of insertion, which is that of some batch: producers send their series in one order,
     /// so the entry after the one just found is probably the next to be asked for.
-    entries: Vec<Entry>,
+    entries: Vec<Known>,
     /// Indices into `entries`.
     index: HashTable<usize>,
     bytes: usize,
@@ -58,7 +59,7 @@ impl RawKeyCache {
         measurement: &[u8],
         tags: &[u8],
     ) -> Option<(usize, SeriesId)> {
-        let is_same = |entry: &Entry| {
+        let is_same = |entry: &Known| {
             entry.hash == hash && Self::is_key_of(&entry.raw_key, format, measurement, tags)
         };
         let &at = self.index.find(hash, |&at| is_same(&self.entries[at]))?;
@@ -97,19 +98,22 @@ impl RawKeyCache {
     pub fn insert(&mut self, raw_key: Box<[u8]>, series: SeriesId) {
         let (format, measurement, tags) = parts_of(&raw_key).expect("a raw key of key_of()");
         let hash = self.hash(format, measurement, tags);
-        if self.find(hash, format, measurement, tags).is_some() {
-            return;
-        }
         let bytes = raw_key.len() + ENTRY_BYTES;
         if self.bytes + bytes > RAW_KEY_BYTES_MAX {
+            if self.find(hash, format, measurement, tags).is_some() {
+                return;
+            }
             self.entries.clear();
             self.index.clear();
             self.bytes = 0;
         }
-        self.bytes += bytes;
         let Self { entries, index, .. } = self;
-        index.insert_unique(hash, entries.len(), |&at| entries[at].hash);
-        entries.push(Entry { hash, raw_key, series });
+        let is_same = |&at: &usize| entries[at].hash == hash && entries[at].raw_key == raw_key;
+        if let Entry::Vacant(free) = index.entry(hash, is_same, |&at| entries[at].hash) {
+            free.insert(entries.len());
+            entries.push(Known { hash, raw_key, series });
+            self.bytes += bytes;
+        }
     }
 }
 

@@ -17,7 +17,11 @@ pub(super) struct SortedSlots {
 
 impl SortedSlots {
     /// Adds the slots from the first that is not here to `end`; `id` gives a slot's entity id.
-    pub(super) fn extend_to<'i>(&mut self, end: u32, id: impl Fn(u32) -> &'i str) {
+    pub(super) fn extend_to<'i, I: Ord + ?Sized + 'i>(
+        &mut self,
+        end: u32,
+        id: impl Fn(u32) -> &'i I,
+    ) {
         let known = std::mem::replace(&mut self.len, end);
         let added = known..end;
         if added.len() > known as usize / SLOTS_PER_NEW {
@@ -30,7 +34,7 @@ impl SortedSlots {
         }
     }
 
-    fn insert<'i>(&mut self, slot: u32, id: &impl Fn(u32) -> &'i str) {
+    fn insert<'i, I: Ord + ?Sized + 'i>(&mut self, slot: u32, id: &impl Fn(u32) -> &'i I) {
         let is_before = |other: u32| id(other) < id(slot);
         let at = self.parts.partition_point(|part| is_before(part[0])).saturating_sub(1);
         let Some(part) = self.parts.get_mut(at) else {

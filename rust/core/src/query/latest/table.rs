@@ -45,7 +45,7 @@ impl LatestTable {
     pub(super) fn sort(&mut self, catalog: &Catalog) {
         let Self { order, entities, .. } = self;
         let end = u32::try_from(entities.len()).expect("slots have 32 bits");
-        order.extend_to(end, |slot| catalog.entity_id(entities[slot as usize]));
+        order.extend_to(end, |slot| catalog.entity_id_bytes(entities[slot as usize]));
     }
 
     /// Applies a row to the slot of its entity.
