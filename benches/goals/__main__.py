@@ -27,7 +27,7 @@ from benches.goals.grpc import decoder_lines, grpc_lines
 from benches.goals.http import http_acknowledgement_lines, http_lines
 from benches.goals.mixed import mixed_lines
 from benches.goals.month import month_lines
-from benches.goals.reads import series_lines, topology_lines
+from benches.goals.reads import prepared_lines, series_lines, topology_lines
 from benches.goals.store import store_lines
 from benches.goals.table import Line, as_markdown, as_text
 from benches.goals.transfer import transfer_lines
@@ -38,7 +38,7 @@ from benches.inputs import fleet
 
 PARTS = (
     "cpu,trucks,ack,size,store,backup,decoder,lines,encoders,columns,transfer,"
-    "http,grpc,topology,series,mixed,month"
+    "reads,http,grpc,topology,series,mixed,month"
 )
 
 
@@ -75,6 +75,8 @@ def measure(effort: Effort, parts: set[str]) -> list[Line]:
     if "store" in parts:
         lines += store_lines(effort)
     lines += format_lines(effort, parts)
+    if "reads" in parts:
+        lines += prepared_lines(effort)
     if parts & {"http", "grpc", "topology", "series"}:
         lines += service_lines(effort, parts, plain_rate, acknowledgement)
     if "mixed" in parts:
