@@ -215,7 +215,7 @@ def test_d14_what_retention_removed_does_not_come_back(tmp_path: Path, reopened)
 
 
 def test_pieces_of_an_answer_stay_as_they_are_while_others_are_made() -> None:
-    """Python holds the engine's memory; the next answers are written elsewhere until it is let go."""
+    """Python holds memory of the engine, which no other answer is written to until it is let go."""
     plane = Plane.in_memory("acme")
     names = [f"link-{number:04}" for number in range(9_000)]
     held = []

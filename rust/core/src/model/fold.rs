@@ -81,6 +81,24 @@ impl Fold {
     /// Takes the samples of another fold, which were written later.
     pub fn merge(&mut self, later: &Self) {
         self.count += later.count;
+        self.merge_sum(later);
+        self.min = smaller(self.min, later.min);
+        self.max = larger(self.max, later.max);
+        self.merge_last(later);
+    }
+
+    /// As [`Self::merge`], as far as `aggregation` asks for it.
+    pub fn merge_for(&mut self, aggregation: Aggregation, later: &Self) {
+        self.count += later.count;
+        match aggregation {
+            Aggregation::Mean => self.merge_sum(later),
+            Aggregation::Min => self.min = smaller(self.min, later.min),
+            Aggregation::Max => self.max = larger(self.max, later.max),
+            Aggregation::Last => self.merge_last(later),
+        }
+    }
+
+    fn merge_sum(&mut self, later: &Self) {
         let sum = self.sum + later.sum;
         if sum.is_finite() {
             self.sum = sum;
@@ -88,8 +106,9 @@ impl Fold {
             self.scaled_sum = self.scaled() + later.scaled();
             self.sum = f64::INFINITY;
         }
-        self.min = smaller(self.min, later.min);
-        self.max = larger(self.max, later.max);
+    }
+
+    fn merge_last(&mut self, later: &Self) {
         if later.count > 0 {
             self.see(later.last_ns, later.last);
         }

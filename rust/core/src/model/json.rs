@@ -27,7 +27,7 @@ pub fn write_string(out: &mut Vec<u8>, text: &str) {
 /// Tells whether a JSON string holds `text` as it stands.
 #[must_use]
 pub fn is_plain(text: &str) -> bool {
-    !text.bytes().any(is_special)
+    !text.bytes().fold(false, |found, byte| found | is_special(byte))
 }
 
 const fn is_special(byte: u8) -> bool {
@@ -138,7 +138,6 @@ fn write_thousandths(out: &mut Vec<u8>, thousandths: i64) {
 
 /// The digits of `number` modulo 1,000, as [`DIGITS`] has them.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "below 1,000")]
 fn digits(number: u64) -> [u8; 4] {
     DIGITS[(number % 1_000) as usize]
 }

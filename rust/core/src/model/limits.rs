@@ -93,11 +93,15 @@ pub const SEGMENT_INDEX_BYTES_MAX: usize = 8 << 20;
 /// of some hundred entities, or the last hours of as many.
 pub const SEGMENT_PARTS_BYTES_MAX: usize = 16 << 20;
 
+/// Bytes of single hours out of blocks of segments, decoded, that one plane keeps in one process: an
+/// hour of one entity with five fields every ten seconds takes 17 kB.
+pub const SEGMENT_HOURS_BYTES_MAX: usize = 16 << 20;
+
 /// Bytes of remembered raw keys ([`crate::model::raw_keys`]) above which the cache of one plane starts
 /// over: protects memory against clients that write the same tags in ever new ways.
 pub const RAW_KEY_BYTES_MAX: usize = 64 << 20;
 
-/// Bytes of decoded blocks, parts and indexes of segments and raw keys that all planes of a process
+/// Bytes of decoded blocks, parts, hours and indexes of segments and raw keys that all planes of a process
 /// keep together: some more than one plane alone may have, and a quarter of what a process with 1,000
 /// active planes is to take.
 pub const CACHES_BYTES_MAX: usize = 256 << 20;

@@ -39,7 +39,7 @@ impl History<'_> {
             }
             Ok(())
         })?;
-        for table in self.snapshot.recent.iter().flat_map(|tables| tables.iter()) {
+        for table in self.snapshot.recent_tables() {
             latest.apply(table, self.range_ns, self.catalog);
         }
         latest.sort(self.catalog);

@@ -10,14 +10,14 @@ use crate::model::names::FieldId;
 pub(super) struct FieldMap<T> {
     entries: Vec<(FieldId, T)>,
     index_of: HashMap<FieldId, usize, RandomState>,
-    /// Index of the entry after the one asked for last: block after block has its columns in one
-    /// order.
-    next: usize,
+    /// Index of the entry asked for last. The next one is the same or the one after it: block after
+    /// block has its columns in one order.
+    last: usize,
 }
 
 impl<T> Default for FieldMap<T> {
     fn default() -> Self {
-        Self { entries: Vec::new(), index_of: HashMap::default(), next: 0 }
+        Self { entries: Vec::new(), index_of: HashMap::default(), last: 0 }
     }
 }
 
@@ -25,12 +25,14 @@ impl<T: Default> FieldMap<T> {
     /// The entry of a field.
     #[inline]
     pub(super) fn get(&mut self, field: FieldId) -> &mut T {
-        let at = match self.entries.get(self.next) {
-            Some((known, _)) if *known == field => self.next,
+        let is_it = |at: usize| self.entries.get(at).is_some_and(|(known, _)| *known == field);
+        let next = if self.last + 1 < self.entries.len() { self.last + 1 } else { 0 };
+        self.last = match self.last {
+            last if is_it(last) => last,
+            _ if is_it(next) => next,
             _ => self.find(field),
         };
-        self.next = if at + 1 < self.entries.len() { at + 1 } else { 0 };
-        &mut self.entries[at].1
+        &mut self.entries[self.last].1
     }
 
     #[cold]

@@ -4,6 +4,7 @@ mod budget;
 mod field_map;
 mod limits;
 mod rows;
+mod series_index;
 
 mod collector;
 mod request;
@@ -28,5 +29,6 @@ pub use raw::RawRows;
 pub use request::{MEASUREMENTS, QueryRefusal, SeriesQuery, SeriesRequest};
 pub use rows::{Channel, EntityRows};
 pub use selection::Selection;
+pub use series_index::SeriesIndex;
 pub use truncate::truncate;
 pub use windows::WindowRows;

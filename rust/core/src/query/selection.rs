@@ -5,6 +5,7 @@ use std::ops::{Range, RangeInclusive};
 
 use super::collector::{Collector, ColumnValues, RowRun, SelectedRows};
 use super::request::SeriesQuery;
+use super::series_index::SeriesIndex;
 use crate::codec::{BlockReader, TableHead, TableReader, TimeBounds};
 use crate::model::aggregate::{Aggregation, Statistic};
 use crate::model::batch::{Column, FieldType, Table, Values};
@@ -295,11 +296,19 @@ impl Selection {
         Ok(())
     }
 
-    /// As [`Self::collect`], of a table that is decoded already and of which nothing is hidden.
-    pub fn collect_decoded(&self, table: &Table, collector: &mut impl Collector) {
+    /// As [`Self::collect`], of a table that is decoded already and of which nothing is hidden;
+    /// `index` is that of the table, if there is one.
+    pub fn collect_decoded(
+        &self,
+        (table, index): (&Table, Option<&SeriesIndex>),
+        times_ns: &Range<i64>,
+        collector: &mut impl Collector,
+    ) {
         let mut wanted: Vec<RowRun> = Vec::new();
         let series = table.series.as_slice();
-        if series.is_sorted() {
+        if let Some(index) = index {
+            index.visit(&self.sorted, |entity, rows| wanted.push(RowRun { entity, rows }));
+        } else if series.is_sorted() {
             // Nearly every block: its rows are grouped by entity, in order of their first series.
             for (id, entity) in &self.sorted {
                 let start = series.partition_point(|other| other < id);
@@ -317,7 +326,7 @@ impl Selection {
         if wanted.is_empty() {
             return;
         }
-        let selected = SelectedRows::new(&wanted, &table.times_ns, &self.times_ns);
+        let selected = SelectedRows::new(&wanted, &table.times_ns, times_ns);
         let targets = collector.records(&selected);
         for column in &table.columns {
             if self.wants(column.field) {

@@ -122,7 +122,8 @@ impl Collector for WindowRows {
 
     fn add_hour(&mut self, entity: u32, start_ns: i64, field: FieldId, fold: &Fold) {
         let window = start_ns.div_euclid(self.interval_ns);
-        self.fold(entity, field, window).merge(fold);
+        let aggregation = self.aggregation;
+        self.fold(entity, field, window).merge_for(aggregation, fold);
     }
 }
 

@@ -2,10 +2,13 @@
 //! beyond it the planes used longest ago give up theirs.
 
 mod cache;
+mod joined;
 
 pub(super) mod recent;
 
 pub(super) mod open_segments;
+
+pub(super) use joined::Joining;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{
@@ -33,6 +36,8 @@ static PROCESS: Budget = Budget::new(CACHES_BYTES_MAX);
 pub(super) struct Caches {
     pub(super) open_segments: OpenSegments,
     recent: Mutex<RecentBlocks>,
+    /// Held by the one read that joins recent blocks.
+    pub(super) joining: Mutex<()>,
     raw_keys: RwLock<RawKeyCache>,
     budget: &'static Budget,
     /// Bytes that the budget knows of.
@@ -73,6 +78,7 @@ impl Caches {
         let caches = Arc::new(Self {
             open_segments: OpenSegments::default(),
             recent: Mutex::default(),
+            joining: Mutex::default(),
             raw_keys: RwLock::default(),
             budget,
             charged: AtomicUsize::new(0),
@@ -162,9 +168,10 @@ mod tests {
     #[test]
     fn a_plane_alone_has_all_that_its_own_bounds_allow() {
         use crate::model::limits::{
-            RAW_KEY_BYTES_MAX, RECENT_BYTES_MAX, SEGMENT_INDEX_BYTES_MAX, SEGMENT_PARTS_BYTES_MAX,
+            RAW_KEY_BYTES_MAX, RECENT_BYTES_MAX, SEGMENT_HOURS_BYTES_MAX, SEGMENT_INDEX_BYTES_MAX,
+            SEGMENT_PARTS_BYTES_MAX,
         };
-        let segments = SEGMENT_INDEX_BYTES_MAX + SEGMENT_PARTS_BYTES_MAX;
+        let segments = SEGMENT_INDEX_BYTES_MAX + SEGMENT_PARTS_BYTES_MAX + SEGMENT_HOURS_BYTES_MAX;
         assert!(RECENT_BYTES_MAX + segments + RAW_KEY_BYTES_MAX <= CACHES_BYTES_MAX);
     }
 }

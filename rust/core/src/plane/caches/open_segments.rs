@@ -1,16 +1,28 @@
-//! Segments that reads opened: their indexes, and the parts used last, unsealed.
+//! Segments that reads opened: their indexes, the parts used last, unsealed, and the hours, decoded.
 
 use std::ops::Range;
 
 use super::cache::Cache;
+use crate::model::batch::Table;
 use crate::model::catalog::MeasurementIndex;
-use crate::model::limits::{SEGMENT_INDEX_BYTES_MAX, SEGMENT_PARTS_BYTES_MAX};
+use crate::model::limits::{
+    SEGMENT_HOURS_BYTES_MAX, SEGMENT_INDEX_BYTES_MAX, SEGMENT_PARTS_BYTES_MAX,
+};
+use crate::query::SeriesIndex;
 use crate::storage::segment::{BlockEntry, Part, Segment};
 use crate::storage::store::SegmentId;
 
 pub(in crate::plane) struct OpenSegments {
     pub(in crate::plane) segments: Cache<SegmentId, OpenSegment>,
     pub(in crate::plane) parts: Cache<(SegmentId, Part), Vec<u8>>,
+    /// By segment, index of the block, and start of the hour.
+    pub(in crate::plane) hours: Cache<(SegmentId, usize, i64), BlockHour>,
+}
+
+/// The rows of a block that lie in one hour, with their numeric columns alone.
+pub(in crate::plane) struct BlockHour {
+    pub(in crate::plane) table: Table,
+    pub(in crate::plane) index: SeriesIndex,
 }
 
 /// A segment, and the measurement of each of its blocks.
@@ -23,20 +35,22 @@ pub(in crate::plane) struct OpenSegment {
 impl Default for OpenSegments {
     fn default() -> Self {
         let segments = Cache::new(SEGMENT_INDEX_BYTES_MAX);
-        Self { segments, parts: Cache::new(SEGMENT_PARTS_BYTES_MAX) }
+        let hours = Cache::new(SEGMENT_HOURS_BYTES_MAX);
+        Self { segments, parts: Cache::new(SEGMENT_PARTS_BYTES_MAX), hours }
     }
 }
 
 impl OpenSegments {
-    /// Bytes of the indexes and parts.
+    /// Bytes of the indexes, parts and hours.
     pub(super) fn bytes(&self) -> usize {
-        self.segments.weight() + self.parts.weight()
+        self.segments.weight() + self.parts.weight() + self.hours.weight()
     }
 
     /// Forgets everything.
     pub(super) fn clear(&self) {
         self.segments.clear();
         self.parts.clear();
+        self.hours.clear();
     }
 }
 

@@ -90,7 +90,7 @@ impl Compactor {
         self.sealed.visit_log(&snapshot.stored, |sequence, plain| {
             found.count_block(plain, &snapshot.manifest.hiding(&Origin::Log(sequence)))
         })?;
-        for table in snapshot.recent.iter().flat_map(|tables| tables.iter()) {
+        for table in snapshot.recent_tables() {
             found.count(&table.series, &table.times_ns, &[]);
         }
         Ok(())

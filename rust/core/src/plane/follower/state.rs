@@ -8,6 +8,7 @@ use crate::model::batch::{Block, Table};
 use crate::model::catalog::Catalog;
 use crate::model::time::SECOND_NS;
 use crate::plane::caches::Caches;
+use crate::plane::caches::recent::RecentTables;
 use crate::query::latest::Latest;
 use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::segment::day_of;
@@ -49,11 +50,16 @@ pub(in crate::plane) struct Snapshot {
     pub(in crate::plane) position: u64,
     /// Positions of blocks that are no longer in memory.
     pub(in crate::plane) stored: Vec<u64>,
-    /// Blocks of which nothing is hidden.
-    pub(in crate::plane) recent: Vec<Arc<[Table]>>,
+    /// Blocks of which nothing is hidden, some of them joined.
+    pub(in crate::plane) recent: Vec<RecentTables>,
 }
 
 impl Snapshot {
+    /// The tables of the blocks that are in memory; rows of an entity are in write order.
+    pub(in crate::plane) fn recent_tables(&self) -> impl Iterator<Item = &Table> {
+        self.recent.iter().flat_map(RecentTables::iter)
+    }
+
     /// The segments that may have a row in `times_ns`.
     pub(in crate::plane) fn segments_in(
         &self,
@@ -157,8 +163,8 @@ impl State {
         };
         let mut stored: Vec<u64> =
             self.log.iter().filter(overlaps).map(|block| block.sequence).collect();
-        let recent = caches.recent().newest_of(&stored);
-        stored.truncate(stored.len() - recent.len());
+        let (recent, count) = caches.recent().newest_of(&stored);
+        stored.truncate(stored.len() - count);
         let position = self.log.last().map_or(self.manifest.compacted, |block| block.sequence);
         Snapshot { manifest: Arc::clone(&self.manifest), position, stored, recent }
     }

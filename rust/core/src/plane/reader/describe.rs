@@ -163,7 +163,7 @@ impl Rows<'_> {
             }
         }
         sealed.visit_log(&snapshot.stored, |_, plain| self.count_block(plain))?;
-        for table in snapshot.recent.iter().flat_map(|tables| tables.iter()) {
+        for table in snapshot.recent_tables() {
             self.count_table(table)?;
         }
         Ok(())

@@ -189,7 +189,7 @@ impl LogRows<'_> {
             }
             Ok(())
         })?;
-        for table in snapshot.recent.iter().flat_map(|tables| tables.iter()) {
+        for table in snapshot.recent_tables() {
             if is_wanted(table) {
                 add(table.clone())?;
             }

@@ -8,7 +8,10 @@ use super::Reader;
 use super::processors::Reading;
 use crate::codec::BlockReader;
 use crate::model::aggregate::Interval;
+use crate::model::catalog::MeasurementIndex;
 use crate::model::error::Result;
+use crate::plane::caches::Joining;
+use crate::plane::caches::recent::RecentTables;
 use crate::plane::failure::ReadError;
 use crate::plane::follower::Snapshot;
 use crate::query::{
@@ -21,6 +24,9 @@ use crate::storage::tombstone::Origin;
 /// Starting a thread takes as long as decoding one entity's day, or the statistics of some more.
 const SHARED_FROM: usize = 8;
 const SHARED_FROM_OF_HOURS: usize = 128;
+
+/// Bytes of recent blocks from which on a read joins no more of them, which take some milliseconds.
+const JOINED_BYTES_PER_READ: usize = 1 << 20;
 
 /// Blocks of the log that are read between two looks at whether that is enough.
 const LOG_BLOCKS_PER_LOOK: usize = 32;
@@ -51,6 +57,7 @@ impl Reader {
             self.follower.follow()?;
             let start_ns = query.start_ns.max(self.follower.kept_from_ns(now_ns));
             let snapshot = self.follower.snapshot(&(start_ns..query.end_ns));
+            self.join_recent();
             let read = SeriesRead { reader: self, query: &query, snapshot, bounds };
             let mut parts = read.parts(start_ns..query.end_ns, reading.processors());
             read.read_enough(&mut parts)
@@ -58,6 +65,31 @@ impl Reader {
         let names = self.registry.names();
         let name_of = |field| Some(names.catalog.field(field)?.name.clone());
         Ok(SeriesAnswer::new(query, entities, next_start_ns, name_of))
+    }
+}
+
+impl Reader {
+    /// Joins recent blocks for the reads that follow, a few at a time, unless another read does.
+    fn join_recent(&self) {
+        let caches = &self.sealed.caches;
+        let Ok(_joining) = caches.joining.try_lock() else { return };
+        let mut bytes = 0;
+        while bytes < JOINED_BYTES_PER_READ {
+            let Some(parts) = caches.recent().joinable() else { return };
+            bytes += parts.bytes();
+            let names = self.registry.names();
+            let key = |id| match names.catalog.series(id) {
+                Some(series) => {
+                    let entity = series.entity.map(|entity| names.catalog.entity(entity));
+                    (series.measurement, entity.map_or(id, |entity| entity.representative))
+                }
+                None => (MeasurementIndex::MAX, id),
+            };
+            let joining = Joining::new(&parts, key);
+            drop(names);
+            let joined = joining.finish();
+            caches.recent().replace(&parts, joined);
+        }
     }
 }
 
@@ -211,9 +243,9 @@ impl SeriesRead<'_> {
                 })?;
             }
         }
-        for table in self.snapshot.recent.iter().flat_map(|tables| tables.iter()) {
+        for table in self.snapshot.recent.iter().flat_map(RecentTables::indexed) {
             if !collector.is_full() {
-                part.collect_decoded(table, collector);
+                part.collect_decoded(table, times_ns, collector);
             }
         }
         Ok(())

@@ -5,14 +5,24 @@ use std::sync::Arc;
 
 use super::SealedStore;
 use crate::codec::{BlockReader, decode_block};
-use crate::model::batch::Table;
+use crate::model::batch::{FieldType, Table};
 use crate::model::catalog::Catalog;
 use crate::model::error::{Error, Result};
-use crate::plane::caches::open_segments::OpenSegment;
-use crate::query::{Collector, Selection};
+use crate::plane::caches::open_segments::{BlockHour, OpenSegment};
+use crate::plane::caches::recent::table_bytes;
+use crate::query::{Collector, Selection, SeriesIndex};
 use crate::storage::manifest::SegmentEntry;
-use crate::storage::segment::{BlockEntry, HOUR_NS, Part, hour_of};
+use crate::storage::segment::{BlockEntry, HOUR_NS, Part, filtered, hour_of};
 use crate::storage::tombstone::Origin;
+
+/// Hours of a block that a read takes out of those that are kept; for more it decodes the block.
+const BLOCK_HOURS_MAX: i64 = 4;
+
+/// Columns of a block whose hours are kept: a read of a wider one decodes the columns that it wants.
+const BLOCK_COLUMNS_MAX: usize = 32;
+
+#[expect(clippy::cast_possible_truncation, reason = "an hour of nanoseconds has 42 bits")]
+const HOUR_STEP: usize = HOUR_NS.cast_unsigned() as usize;
 
 impl SealedStore {
     /// The segment of an entry of the manifest. `catalog` is lent, because whoever holds the names
@@ -96,15 +106,79 @@ impl SealedStore {
                 }
             }
             for (times_ns, fields) in decoded {
-                if !times_ns.is_empty() && block.overlaps(&times_ns) {
-                    let rows = self.part(open, Part::Block(index))?;
-                    let block = BlockReader::open(&rows)?;
-                    selection.collect((&origin, &block), &times_ns, fields, collector)?;
+                if times_ns.is_empty() || !block.overlaps(&times_ns) {
+                    continue;
                 }
+                let wanted_ns = times_ns.start.max(block.min_ns)
+                    ..times_ns.end.min(block.max_ns.saturating_add(1));
+                if fields.is_none() && !selection.hides_in(&origin, &wanted_ns) {
+                    let hours = self.hours(open, index, &wanted_ns)?;
+                    for hour in &hours {
+                        let rows = (&hour.table, Some(&hour.index));
+                        selection.collect_decoded(rows, &times_ns, collector);
+                    }
+                    if !hours.is_empty() {
+                        continue;
+                    }
+                }
+                let rows = self.part(open, Part::Block(index))?;
+                let block = BlockReader::open(&rows)?;
+                selection.collect((&origin, &block), &times_ns, fields, collector)?;
             }
         }
         Ok(())
     }
+
+    /// The hours of a block that have a row in `times_ns`, which begins and ends with one of the
+    /// block; none where they are too many to be kept, or too wide to be decoded for one read.
+    fn hours(
+        &self,
+        open: &OpenSegment,
+        index: usize,
+        times_ns: &Range<i64>,
+    ) -> Result<Vec<Arc<BlockHour>>> {
+        let (first, last) = (hour_of(times_ns.start), hour_of(times_ns.end.saturating_sub(1)));
+        let cache = &self.caches.open_segments.hours;
+        let starts = (first..=last).step_by(HOUR_STEP);
+        if last.saturating_sub(first) >= BLOCK_HOURS_MAX * HOUR_NS {
+            return Ok(Vec::new());
+        }
+        let known: Option<Vec<_>> =
+            starts.clone().map(|start| cache.get(&(open.id, index, start))).collect();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let plain = self.part(open, Part::Block(index))?;
+        let block = BlockReader::open(&plain)?;
+        if block.tables().iter().any(|table| table.columns.len() > BLOCK_COLUMNS_MAX) {
+            return Ok(Vec::new());
+        }
+        let Some(table) = numbers(&block)? else { return Ok(Vec::new()) };
+        let of_hour = |start: i64| {
+            let key = (open.id, index, start);
+            cache.get(&key).unwrap_or_else(|| {
+                let times_ns = start..start.saturating_add(HOUR_NS);
+                let is_within = |row: usize| times_ns.contains(&table.times_ns[row]);
+                let table = filtered(&table, is_within).into_owned();
+                let index = SeriesIndex::new(&table);
+                let weight = table_bytes(&table) + index.bytes();
+                cache.put(key, BlockHour { table, index }, weight)
+            })
+        };
+        Ok(starts.map(of_hour).collect())
+    }
+}
+
+/// The table of a block with its numeric columns alone; `None` where it has not one table.
+fn numbers(block: &BlockReader<'_>) -> Result<Option<Table>> {
+    if block.tables().len() != 1 {
+        return Ok(None);
+    }
+    let table = block.table(0)?;
+    let heads = table.head().columns.iter().enumerate();
+    let numeric = heads.filter(|(_, head)| head.field_type == FieldType::Float);
+    let columns = numeric.map(|(at, _)| table.column(at)).collect::<Result<_>>()?;
+    Ok(Some(Table { series: table.series(), times_ns: table.times_ns()?, columns }))
 }
 
 /// The hours that lie in `times_ns` from end to end; empty where there is none.

@@ -32,6 +32,6 @@ pub use layout::Part;
 pub use merge::{Merge, SortedTables, merge};
 pub use reader::Segment;
 pub use representatives::Representatives;
-pub use sort::{filtered, newest, sorted, split_by_day};
+pub use sort::{filtered, grouped, newest, sorted, split_by_day};
 pub use span::Span;
 pub use writer::{SegmentSummary, SegmentWriter};

@@ -1,6 +1,7 @@
 //! Rows of a measurement ordered by entity and time, and split by day.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use super::days::day_of;
 use super::gather;
@@ -9,6 +10,7 @@ use super::slices::Slices;
 use super::span::{Run, Span, row_number};
 use crate::model::batch::Table;
 use crate::model::error::Result;
+use crate::model::names::SeriesId;
 
 /// Spans put together at a time. Their rows of one entity are read in turn, so what is read of all
 /// has to stay in a core's cache: this many are, even where all begin at multiples of a page.
@@ -106,6 +108,29 @@ fn by_time(runs: &[Run], times_ns: &[i64]) -> Vec<Run> {
     let mut rows: Vec<(i64, Run)> = times_ns.iter().copied().zip(rows).collect();
     rows.sort_by_key(|(time_ns, _)| *time_ns);
     rows.into_iter().map(|(_, row)| row).collect()
+}
+
+/// The rows of some tables of one measurement, in order of their entities, those of one side by side
+/// in the order of the tables; and where they come from, table and rows. `entities` has for each
+/// table and row of it what its entity is ordered by.
+#[must_use]
+pub fn grouped(
+    tables: &[&Table],
+    entities: &[Vec<SeriesId>],
+) -> (Table, Vec<(usize, Range<usize>)>) {
+    let mut runs = Vec::new();
+    for (span, entities) in (0..).zip(entities) {
+        let mut start = 0;
+        for run in entities.chunk_by(|a, b| a == b) {
+            let end = start + row_number(run.len());
+            runs.push(Run { representative: run[0], span, start, end });
+            start = end;
+        }
+    }
+    let runs = by_representative(runs);
+    let spans: Vec<Span<'_>> = tables.iter().map(|table| Span::whole(table)).collect();
+    let origins = runs.iter().map(|run| (run.span as usize, run.rows())).collect();
+    (gather::table(&spans, &runs), origins)
 }
 
 /// The rows of `table` by the day they lie in, each day's in their order.
