@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::recent::{Joinable, table_bytes};
+use super::table_bytes::table_bytes;
 use crate::model::batch::Table;
 use crate::model::catalog::MeasurementIndex;
 use crate::model::names::SeriesId;
@@ -19,54 +19,77 @@ pub(in crate::plane) struct JoinedTable {
     blocks: Vec<u32>,
 }
 
-/// Tables of one measurement that are to be joined.
-#[derive(Default)]
-struct Sources<'t> {
-    tables: Vec<&'t Table>,
-    /// By row of each, what its entity is ordered by.
-    entities: Vec<Vec<SeriesId>>,
-    /// Where the position of each row's block is known from.
-    positions: Vec<Positions<'t>>,
-}
-
+/// A table that is to be joined with others.
 #[derive(Clone, Copy)]
-enum Positions<'t> {
-    Block(u64),
+pub(super) enum Source<'t> {
+    /// One of the block at a position.
+    Block(u64, &'t Table),
+    /// One that was joined before.
     Joined(&'t JoinedTable),
 }
 
-/// Tables that are to be joined, by measurement, and all that is needed of the names for that.
+/// Tables that are to be joined, by measurement, each with what orders the entity of each row.
 pub(in crate::plane) struct Joining<'t> {
-    measurements: BTreeMap<MeasurementIndex, Sources<'t>>,
+    measurements: BTreeMap<MeasurementIndex, Vec<(Source<'t>, Vec<SeriesId>)>>,
     first: u64,
 }
 
 impl<'t> Joining<'t> {
-    /// The tables of `parts`. `key` gives the measurement of a series, and what its entity is
-    /// ordered by.
-    pub(in crate::plane) fn new(
-        parts: &'t Joinable,
+    /// The tables of blocks from position `first` on. `key` gives the measurement of a series, and
+    /// what its entity is ordered by.
+    pub(super) fn new(
+        first: u64,
+        sources: impl Iterator<Item = Source<'t>>,
         key: impl Fn(SeriesId) -> (MeasurementIndex, SeriesId),
     ) -> Self {
-        let mut measurements: BTreeMap<MeasurementIndex, Sources<'_>> = BTreeMap::new();
-        for (position, tables) in parts.tables() {
-            for (table, joined) in tables.with_joined() {
-                let Some(series) = table.series.first() else { continue };
-                let sources = measurements.entry(key(*series).0).or_default();
-                sources.tables.push(table);
-                sources.entities.push(table.series.iter().map(|series| key(*series).1).collect());
-                sources
-                    .positions
-                    .push(joined.map_or(Positions::Block(position), Positions::Joined));
-            }
+        let mut measurements: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for source in sources {
+            let series = &source.table().series;
+            let Some((measurement, _)) = series.first().map(|series| key(*series)) else {
+                continue;
+            };
+            let entities = series.iter().map(|series| key(*series).1).collect();
+            measurements.entry(measurement).or_default().push((source, entities));
         }
-        Self { measurements, first: parts.first() }
+        Self { measurements, first }
     }
 
     /// Joins the tables of each measurement.
     pub(in crate::plane) fn finish(self) -> Vec<JoinedTable> {
-        self.measurements.into_values().map(|sources| sources.join(self.first)).collect()
+        let join = |sources: Vec<_>| {
+            let (sources, entities): (Vec<Source<'_>>, Vec<_>) = sources.into_iter().unzip();
+            join(&sources, &entities, self.first)
+        };
+        self.measurements.into_values().map(join).collect()
     }
+}
+
+impl<'t> Source<'t> {
+    const fn table(self) -> &'t Table {
+        match self {
+            Self::Block(_, table) => table,
+            Self::Joined(joined) => &joined.table,
+        }
+    }
+}
+
+/// The rows of tables of one measurement, whose `entities` order them, of blocks from `first` on.
+fn join(sources: &[Source<'_>], entities: &[Vec<SeriesId>], first: u64) -> JoinedTable {
+    let tables: Vec<&Table> = sources.iter().map(|source| source.table()).collect();
+    let (table, origins) = grouped(&tables, entities);
+    let mut blocks = Vec::with_capacity(table.row_count());
+    for (source, rows) in origins {
+        match sources[source] {
+            Source::Block(position, _) => {
+                blocks.resize(blocks.len() + rows.len(), offset(first, position));
+            }
+            Source::Joined(joined) => {
+                let base = offset(first, joined.first);
+                blocks.extend(joined.blocks[rows].iter().map(|block| base + block));
+            }
+        }
+    }
+    JoinedTable::new(table, first, blocks)
 }
 
 impl JoinedTable {
@@ -92,25 +115,6 @@ impl JoinedTable {
         let table = filtered(&self.table, |row| is_after(self.blocks[row])).into_owned();
         let blocks = self.blocks.iter().copied().filter(|block| is_after(*block)).collect();
         (table.row_count() > 0).then(|| Self::new(table, self.first, blocks))
-    }
-}
-
-impl Sources<'_> {
-    fn join(self, first: u64) -> JoinedTable {
-        let (table, origins) = grouped(&self.tables, &self.entities);
-        let mut blocks = Vec::with_capacity(table.row_count());
-        for (source, rows) in origins {
-            match self.positions[source] {
-                Positions::Block(position) => {
-                    blocks.resize(blocks.len() + rows.len(), offset(first, position));
-                }
-                Positions::Joined(joined) => {
-                    let base = offset(first, joined.first);
-                    blocks.extend(joined.blocks[rows].iter().map(|block| base + block));
-                }
-            }
-        }
-        JoinedTable::new(table, first, blocks)
     }
 }
 

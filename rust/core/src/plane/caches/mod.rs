@@ -2,13 +2,13 @@
 //! beyond it the planes used longest ago give up theirs.
 
 mod cache;
+pub(super) mod table_bytes;
+
 mod joined;
 
 pub(super) mod recent;
 
 pub(super) mod open_segments;
-
-pub(super) use joined::Joining;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{

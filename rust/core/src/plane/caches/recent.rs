@@ -8,9 +8,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::joined::JoinedTable;
-use crate::model::batch::{Block, Rows, Table, Values};
+use super::joined::{JoinedTable, Joining, Source};
+use super::table_bytes::table_bytes;
+use crate::model::batch::{Block, Table};
+use crate::model::catalog::MeasurementIndex;
 use crate::model::limits::RECENT_BYTES_MAX;
+use crate::model::names::SeriesId;
 use crate::query::SeriesIndex;
 
 /// Parts that are joined at a time at least, and at most.
@@ -103,14 +106,23 @@ impl RecentPart {
 }
 
 impl Joinable {
-    /// The tables to be joined, each with the position of its block, or of its first one where it
-    /// was joined before.
-    pub(in crate::plane) fn tables(&self) -> impl Iterator<Item = (u64, &RecentTables)> {
-        self.parts.iter().map(|part| (part.first, &part.tables))
+    /// The tables to be joined, with all that is needed of the names for that: `key` gives the
+    /// measurement of a series, and what its entity is ordered by.
+    pub(in crate::plane) fn joining(
+        &self,
+        key: impl Fn(SeriesId) -> (MeasurementIndex, SeriesId),
+    ) -> Joining<'_> {
+        let sources = self.parts.iter().flat_map(|part| {
+            part.tables.with_joined().map(|(table, joined)| match joined {
+                None => Source::Block(part.first, table),
+                Some(joined) => Source::Joined(joined),
+            })
+        });
+        Joining::new(self.first(), sources, key)
     }
 
     /// Position of the first block.
-    pub(in crate::plane) fn first(&self) -> u64 {
+    fn first(&self) -> u64 {
         self.parts[0].first
     }
 
@@ -243,30 +255,10 @@ impl RecentBlocks {
     }
 }
 
-pub(in crate::plane) fn table_bytes(table: &Table) -> usize {
-    let columns = table.columns.iter().map(|column| {
-        let rows = match &column.rows {
-            Rows::All => 0,
-            Rows::Some(rows) => size_of_val(rows.as_slice()),
-        };
-        rows + match &column.values {
-            Values::Float(values) => size_of_val(values.as_slice()),
-            Values::Bool(values) => size_of_val(values.as_slice()),
-            Values::Text(values) => {
-                let texts: usize = values.iter().map(|text| text.len()).sum();
-                size_of_val(values.as_slice()) + texts
-            }
-        }
-    });
-    let rows = size_of_val(table.series.as_slice()) + size_of_val(table.times_ns.as_slice());
-    size_of::<Table>() + rows + columns.sum::<usize>()
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::joined::Joining;
     use super::*;
-    use crate::model::batch::Column;
+    use crate::model::batch::{Column, Rows, Values};
 
     /// A block of rows of entities that follow each other, its values `sequence` and more.
     fn block(rows: u32, sequence: u64) -> Block {
@@ -280,7 +272,7 @@ mod tests {
 
     fn join(recent: &mut RecentBlocks) -> bool {
         let Some(parts) = recent.joinable() else { return false };
-        let joined = Joining::new(&parts, |series| (0, series)).finish();
+        let joined = parts.joining(|series| (0, series)).finish();
         recent.replace(&parts, joined);
         true
     }
@@ -353,7 +345,7 @@ mod tests {
         }
         (0..READS_MIN).for_each(|_| drop(recent.newest_of(&all)));
         let parts = recent.joinable().unwrap();
-        let joined = Joining::new(&parts, |series| (0, series)).finish();
+        let joined = parts.joining(|series| (0, series)).finish();
         recent.forget_until(3);
         let bytes = recent.bytes;
         recent.replace(&parts, joined);

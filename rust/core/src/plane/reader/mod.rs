@@ -1,8 +1,9 @@
 //! Reads: each looks at one snapshot of what the follower has applied.
 
+mod processors;
+
 pub(super) mod describe;
 mod latest;
-mod processors;
 pub(super) mod scan;
 mod series;
 pub(super) mod stats;

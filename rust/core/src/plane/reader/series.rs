@@ -10,7 +10,6 @@ use crate::codec::BlockReader;
 use crate::model::aggregate::Interval;
 use crate::model::catalog::MeasurementIndex;
 use crate::model::error::Result;
-use crate::plane::caches::Joining;
 use crate::plane::caches::recent::RecentTables;
 use crate::plane::failure::ReadError;
 use crate::plane::follower::Snapshot;
@@ -85,7 +84,7 @@ impl Reader {
                 }
                 None => (MeasurementIndex::MAX, id),
             };
-            let joining = Joining::new(&parts, key);
+            let joining = parts.joining(key);
             drop(names);
             let joined = joining.finish();
             caches.recent().replace(&parts, joined);

@@ -8,8 +8,9 @@ use crate::codec::{BlockReader, decode_block};
 use crate::model::batch::{FieldType, Table};
 use crate::model::catalog::Catalog;
 use crate::model::error::{Error, Result};
+use crate::model::names::FieldId;
 use crate::plane::caches::open_segments::{BlockHour, OpenSegment};
-use crate::plane::caches::recent::table_bytes;
+use crate::plane::caches::table_bytes::table_bytes;
 use crate::query::{Collector, Selection, SeriesIndex};
 use crate::storage::manifest::SegmentEntry;
 use crate::storage::segment::{BlockEntry, HOUR_NS, Part, filtered, hour_of};
@@ -106,27 +107,41 @@ impl SealedStore {
                 }
             }
             for (times_ns, fields) in decoded {
-                if times_ns.is_empty() || !block.overlaps(&times_ns) {
-                    continue;
+                if !times_ns.is_empty() && block.overlaps(&times_ns) {
+                    let rows = (&times_ns, fields);
+                    self.collect_rows((open, index), rows, selection, collector)?;
                 }
-                let wanted_ns = times_ns.start.max(block.min_ns)
-                    ..times_ns.end.min(block.max_ns.saturating_add(1));
-                if fields.is_none() && !selection.hides_in(&origin, &wanted_ns) {
-                    let hours = self.hours(open, index, &wanted_ns)?;
-                    for hour in &hours {
-                        let rows = (&hour.table, Some(&hour.index));
-                        selection.collect_decoded(rows, &times_ns, collector);
-                    }
-                    if !hours.is_empty() {
-                        continue;
-                    }
-                }
-                let rows = self.part(open, Part::Block(index))?;
-                let block = BlockReader::open(&rows)?;
-                selection.collect((&origin, &block), &times_ns, fields, collector)?;
             }
         }
         Ok(())
+    }
+
+    /// Hands over the rows of a block in `times_ns`, which it overlaps; of their fields only those
+    /// of `fields` where it is given.
+    fn collect_rows(
+        &self,
+        (open, index): (&OpenSegment, usize),
+        (times_ns, fields): (&Range<i64>, Option<&[FieldId]>),
+        selection: &Selection,
+        collector: &mut impl Collector,
+    ) -> Result<()> {
+        let origin = Origin::Segment(open.id);
+        let block = &open.segment.blocks()[index];
+        let wanted_ns =
+            times_ns.start.max(block.min_ns)..times_ns.end.min(block.max_ns.saturating_add(1));
+        if fields.is_none() && !selection.hides_in(&origin, &wanted_ns) {
+            let hours = self.hours(open, index, &wanted_ns)?;
+            for hour in &hours {
+                let rows = (&hour.table, Some(&hour.index));
+                selection.collect_decoded(rows, times_ns, collector);
+            }
+            if !hours.is_empty() {
+                return Ok(());
+            }
+        }
+        let rows = self.part(open, Part::Block(index))?;
+        let block = BlockReader::open(&rows)?;
+        selection.collect((&origin, &block), times_ns, fields, collector)
     }
 
     /// The hours of a block that have a row in `times_ns`, which begins and ends with one of the

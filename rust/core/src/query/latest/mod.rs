@@ -11,11 +11,12 @@ mod samples;
 
 mod table;
 
-mod json;
 mod measurements;
 
 mod checkpoint_rows;
 mod view;
+
+mod json;
 
 #[cfg(test)]
 mod tests;
