@@ -75,16 +75,17 @@ def measure(effort: Effort, parts: set[str]) -> list[Line]:
     if "store" in parts:
         lines += store_lines(effort)
     lines += format_lines(effort, parts)
-    if "reads" in parts:
-        lines += prepared_lines(effort)
     if parts & {"http", "grpc", "topology", "series"}:
         lines += service_lines(effort, parts, plain_rate, acknowledgement)
-    if "mixed" in parts:
-        lines += mixed_lines(effort)
-    if "backup" in parts:
-        lines += backup_lines(effort)
-    if "month" in parts:
-        lines += month_lines(effort)
+    alone = {
+        "mixed": mixed_lines,
+        "reads": prepared_lines,
+        "backup": backup_lines,
+        "month": month_lines,
+    }
+    for part, measured in alone.items():
+        if part in parts:
+            lines += measured(effort)
     return lines
 
 
