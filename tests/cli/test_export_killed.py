@@ -104,24 +104,30 @@ def test_what_a_killed_scan_kept_is_removed_by_the_next_compaction(stored, call)
         assert pl.DataFrame(plane.scan(*EVER)).height == before.height - 1
 
 
-# All is loaded before the clock starts, so that a kill hits the work and not the imports.
+# All is loaded before the clock starts, so that a signal hits the work and not the imports.
 CHILD = """
-import os, signal, sys, threading, time
+import os, sys, threading, time
 import polars, fleetcast.cli.export, fleetcast.transfer.exporting
 from fleetcast.cli.main import run
-kill = threading.Timer(float(sys.argv[1]), os.kill, (os.getpid(), int(sys.argv[2])))
-kill.daemon = True
-kill.start()
+seconds, file, number, *arguments = sys.argv[1:]
+def stop():
+    time.sleep(float(seconds))
+    while file and not os.path.exists(file):
+        time.sleep(0.001)
+    os.kill(os.getpid(), int(number))
+threading.Thread(target=stop, daemon=True).start()
 before = time.monotonic()
-status = run(sys.argv[3:])
+status = run(arguments)
 sys.stderr.write(f"{time.monotonic() - before}")
 sys.stderr.flush()
 os._exit(status)
 """
 
 
-def stopped_after(seconds, number, *arguments):
-    command = [sys.executable, "-c", CHILD, str(seconds), str(int(number)), *map(str, arguments)]
+def stopped(number, *arguments, after_seconds=0.0, once_there_is=""):
+    """Runs a command that gets a signal after so long, and not before there is a file."""
+    when = [str(after_seconds), str(once_there_is), str(int(number))]
+    command = [sys.executable, "-c", CHILD, *when, *map(str, arguments)]
     return subprocess.run(command, check=False, capture_output=True, text=True)
 
 
@@ -132,13 +138,13 @@ def test_an_export_killed_at_any_moment_is_whole_or_not_there(stored, call, tmp_
     folder.mkdir()
     target = folder / "rows"
     export = ("export", "--tenant", "acme", "--format", form, *SPAN, target)
-    whole = stopped_after(600, signal.SIGKILL, *export)
+    whole = stopped(signal.SIGKILL, *export, after_seconds=600)
     expected, seconds = target.read_bytes(), float(whole.stderr)
     target.unlink()
     kills = 0
     for number in range(ROUNDS):
         share = (number + dice.random()) / ROUNDS
-        done = stopped_after(share * seconds, signal.SIGKILL, *export)
+        done = stopped(signal.SIGKILL, *export, after_seconds=share * seconds)
         kills += done.returncode == -signal.SIGKILL
         assert {path.name for path in folder.iterdir()} <= {"rows", "rows.part"}
         if target.exists():
@@ -161,12 +167,7 @@ def test_an_export_that_is_interrupted_leaves_what_was_there(stored, call, tmp_p
     target = folder / "rows"
     target.write_text("before")
     export = ("export", "--tenant", "acme", "--format", "parquet", *SPAN, target)
-    # An export that ends before the clock rings has done it all.
-    for seconds in (0.4, 0.2, 0.1, 0.05):
-        done = stopped_after(seconds, number, *export)
-        if done.returncode != 0:
-            break
-        target.write_text("before")
+    done = stopped(number, *export, once_there_is=folder / "rows.part")
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr.startswith("fleetcast: interrupted"), done.stderr
     assert [path.name for path in folder.iterdir()] == ["rows"]

@@ -277,5 +277,5 @@ def test_a_stream_takes_memory_by_its_batches_not_by_its_rows(tmp_path: Path, is
     printed = subprocess.run(reader, check=True, capture_output=True, text=True).stdout
     rows, total, grown_bytes = printed.split()
     assert (int(rows), float(total)) == (BATCHES * ROWS, BATCHES * sum(range(ROWS)))
-    # A round of the log is four million values, sorted from one copy into another.
+    # A round of the log is a million values, sorted from one copy into another.
     assert int(grown_bytes) < (64 if is_compacted else 192) << 20

@@ -41,18 +41,15 @@ def write_parquet(frames: Iterable[pl.DataFrame], file: BinaryIO) -> int:
     some: list[pl.DataFrame] = []
     rows = size = 0
     for frame in frames:
-        if some and (rows + frame.height > _GROUP_ROWS or size + _size(frame) > _GROUP_BYTES):
+        more = int(frame.estimated_size())
+        if some and (rows + frame.height > _GROUP_ROWS or size + more > _GROUP_BYTES):
             writer.write(pl.concat(some))
             some, rows, size = [], 0, 0
         some.append(frame)
         rows += frame.height
-        size += _size(frame)
+        size += more
     writer.write(pl.concat(some))
     return writer.finish()
-
-
-def _size(frame: pl.DataFrame) -> int:
-    return int(frame.estimated_size())
 
 
 class _Writer:
@@ -77,7 +74,7 @@ class _Writer:
         groups = footer[_FILE_GROUPS].value[1]
         end = min([footer_start, *(at for group in groups for at in _indexes(group))])
         for group in groups:
-            self._groups += encoded(self._moved(group, self._end - len(_MAGIC)))
+            self._groups += encoded(_moved(group, self._end - len(_MAGIC)))
             self._group_count += 1
         self._rows += frame.height
         self._end += self._file.write(content[len(_MAGIC) : end])
@@ -86,31 +83,30 @@ class _Writer:
     def finish(self) -> int:
         """Writes the footer and gives the number of rows."""
         assert self._footer is not None, "a file has a schema"  # noqa: S101
-        fields = dict(sorted(self._footer.items()))
-        fields[_FILE_ROWS] = Field(LONG, self._rows)
         groups = list_head(self._group_count) + bytes(self._groups)
-        fields[_FILE_GROUPS] = Field(LIST, groups)
-        footer = encoded(fields)
+        changed = {_FILE_ROWS: Field(LONG, self._rows), _FILE_GROUPS: Field(LIST, groups)}
+        footer = encoded(self._footer | changed)
         self._file.write(footer + struct.pack("<I", len(footer)) + _MAGIC)
         return self._rows
 
-    def _moved(self, group: Struct, by: int) -> Struct:
-        """A row group that lies so many bytes later, as the next one of the file.
 
-        Its page indexes are left out: they hold places as well, and readers do without them.
-        """
-        chunks = []
-        for chunk in group[_GROUP_COLUMNS].value[1]:
-            kept = {number: of for number, of in chunk.items() if number not in _CHUNK_INDEXES}
-            column = _shifted(kept[_CHUNK_COLUMN].value, _COLUMN_OFFSETS, by)
-            kept[_CHUNK_COLUMN] = kept[_CHUNK_COLUMN]._replace(value=column)
-            chunks.append(_shifted(kept, (_CHUNK_OFFSET,), by))
-        moved = _shifted(group, (_GROUP_OFFSET,), by)
-        kind, _ = group[_GROUP_COLUMNS].value
-        moved[_GROUP_COLUMNS] = group[_GROUP_COLUMNS]._replace(value=(kind, chunks))
-        # It is a number of 16 bits, and may be left out.
-        moved.pop(_GROUP_ORDINAL, None)
-        return moved
+def _moved(group: Struct, by: int) -> Struct:
+    """A row group that lies so many bytes later, as the next one of the file.
+
+    Its page indexes are left out: they hold places as well, and readers do without them.
+    """
+    chunks = []
+    for chunk in group[_GROUP_COLUMNS].value[1]:
+        kept = {number: of for number, of in chunk.items() if number not in _CHUNK_INDEXES}
+        column = _shifted(kept[_CHUNK_COLUMN].value, _COLUMN_OFFSETS, by)
+        kept[_CHUNK_COLUMN] = kept[_CHUNK_COLUMN]._replace(value=column)
+        chunks.append(_shifted(kept, (_CHUNK_OFFSET,), by))
+    moved = _shifted(group, (_GROUP_OFFSET,), by)
+    kind, _ = group[_GROUP_COLUMNS].value
+    moved[_GROUP_COLUMNS] = group[_GROUP_COLUMNS]._replace(value=(kind, chunks))
+    # It is a number of 16 bits, and may be left out.
+    moved.pop(_GROUP_ORDINAL, None)
+    return moved
 
 
 def _indexes(group: Struct) -> list[int]:
