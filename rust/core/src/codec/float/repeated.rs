@@ -7,7 +7,7 @@ const SAMPLE: usize = 64;
 const SAMPLE_DISTINCT_MAX: usize = 44;
 
 /// Values for which a dictionary may serve.
-const COUNT_MIN: usize = 256;
+const COUNT_MIN: usize = 1_024;
 
 /// Values for each one in a dictionary, at least.
 const VALUES_PER_ENTRY: usize = 4;

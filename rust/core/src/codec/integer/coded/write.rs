@@ -89,8 +89,11 @@ fn residuals<T: Number>(
 /// Appends the residuals and all that is needed to read them, unless their frequencies do not fit.
 fn write_residuals(residuals: &[u64], out: &mut Vec<u8>) -> Option<()> {
     let tokens: Vec<u8> = residuals.iter().map(|residual| token_of(*residual)).collect();
-    let ways = CONTEXTS.iter().map(|contexts| counts_of(&tokens, contexts)).enumerate();
-    let (way, counts) = ways.min_by(|a, b| bits_of(&a.1).total_cmp(&bits_of(&b.1)))?;
+    let ways = CONTEXTS.iter().enumerate().map(|(way, contexts)| {
+        let counts = counts_of(&tokens, contexts);
+        (bits_of(&counts), way, counts)
+    });
+    let (_, way, counts) = ways.min_by(|a, b| a.0.total_cmp(&b.0))?;
     out.push(way.to_le_bytes()[0]);
     let frequencies = write_tables(&counts, out)?;
     let contexts = in_contexts(&tokens, &CONTEXTS[way]);
