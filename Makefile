@@ -65,7 +65,8 @@ long: $(VENV)/engine $(VENV)/dev ## the tests that draw their input, 5,000 examp
 
 faults: $(VENV)/engine $(VENV)/dev ## power cuts, failing calls, full disks and kill -9 at full length; a quarter of an hour
 	FAULTS=full cargo test --package fleetcast-core --locked --test faults -- --nocapture
-	FAULTS=full $(BIN)/python -m pytest -q -s tests/service/test_kill.py tests/backup tests/cli/test_export_killed.py
+	FAULTS=full $(BIN)/python -m pytest -q -s tests/service/test_kill.py tests/backup tests/cli/test_export_killed.py \
+	  tests/engine/test_write_arrow_faults.py tests/cli/test_import_parquet.py
 
 fuzz: ## hostile bytes for every reader; FUZZ="--seconds 600 json" takes longer, or one of them
 	RUSTFLAGS="$(COVERAGE)" cargo run --quiet --release --locked --target $(HOST) --target-dir target/coverage -p fleetcast-fuzz -- $(FUZZ)

@@ -2,13 +2,13 @@
 
 import json
 import os
-import subprocess
 
 import polars as pl
 import pytest
 
 from fleetcast.cli.main import run
 from fleetcast.installation.directory import DataDirectory, opened
+from tests.small_disk import enlarge, small_disk
 
 RECORDS = 60_000
 
@@ -16,17 +16,8 @@ RECORDS = 60_000
 @pytest.fixture
 def small(tmp_path):
     """A file system of 12 MiB."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=12m", "none", str(folder)]
-    try:
-        mounted = subprocess.run(mount, check=False, capture_output=True).returncode == 0
-    except OSError:
-        mounted = False
-    if not mounted:
-        pytest.skip("nobody may mount here")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
+    with small_disk(tmp_path / "small", "12m") as folder:
+        yield folder
 
 
 def lines(*, is_damaged=False):
@@ -72,7 +63,7 @@ def test_an_import_says_how_far_it_came_and_goes_on(
     assert f"stored is all up to {file}:{done}; the same command goes on from there" in err
     stored = sorted(scanned(small / "data")["number"].to_list())
     assert stored == [number for number in sound if number < done]
-    subprocess.run(["mount", "-o", "remount,size=200m", str(small)], check=True)
+    enlarge(small, "200m")
     assert run(["import", *options, str(file)]) == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["accepted"], report["rejected"]) == (len(sound), RECORDS - len(sound))

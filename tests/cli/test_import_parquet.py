@@ -1,0 +1,129 @@
+"""Imports of Parquet that are killed or find the disk full go on where they were."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import polars as pl
+import pytest
+
+from fleetcast.cli.main import run
+from fleetcast.installation.directory import DataDirectory, opened
+from tests.small_disk import enlarge, small_disk
+
+ROWS, FIELDS = 60_000, 100  # six pieces, since a piece has a million values at most
+ROUNDS = 40 if os.environ.get("FAULTS") == "full" else 2
+COMMAND = [sys.executable, "-c", "from fleetcast.cli import main; main()", "import"]
+OPTIONS = ["--format", "parquet", "--max-rejects", "1000", "--json"]
+START_NS = 1_767_225_600_000_000_000
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """Rows with their numbers, some of which are rejected, each for another reason."""
+    path = tmp_path_factory.mktemp("parquet") / "f.parquet"
+    number = pl.int_range(ROWS, dtype=pl.Int64, eager=True)
+    kind = number % 9_973
+    frame = pl.DataFrame(
+        {
+            "time": pl.select(pl.when(kind == 5).then(0).otherwise(number + START_NS)).to_series(),
+            "measurement": ["link"] * ROWS,
+            "entity_id": [f"l-{at % 50}" for at in range(ROWS)],
+            "number": number.cast(pl.Float64),
+        }
+    )
+    dice = random.Random(7)
+    noise = pl.Series([dice.random() for _ in range(ROWS)])
+    more = [(noise * at + number).alias(f"f{at}") for at in range(FIELDS)]
+    fields = [pl.when(kind != 6).then(column).alias(column.name) for column in more]
+    infinite = pl.when(kind == 7).then(float("inf")).otherwise(pl.col("f0")).alias("f0")
+    number = pl.when(kind != 6).then(pl.col("number")).alias("number")
+    frame = frame.with_columns(fields).with_columns(infinite, number)
+    times = pl.from_epoch("time", time_unit="ns").dt.replace_time_zone("UTC")
+    frame.with_columns(times).write_parquet(path, row_group_size=10_000)
+    return path
+
+
+SOUND = [float(number) for number in range(ROWS) if number % 9_973 not in {5, 6, 7}]
+
+
+@contextmanager
+def plane_of(data, tenant):
+    with opened(DataDirectory(data), os.environ) as installation:
+        found = installation.tenants.get(tenant)
+        yield installation.engine.plane(found.account_id, found.name)
+
+
+def numbers(plane):
+    frame = pl.DataFrame(plane.scan(0, 2**62))
+    return sorted(frame.get_column("number", default=pl.Series([])).to_list())
+
+
+def fate(report, rejects):
+    """Numbers, reasons and rejected records."""
+    names = ("accepted", "rejected", "reasons", "rejections", "no_entity", "clamped")
+    return [report[name] for name in names], rejects.read_text()
+
+
+def test_a_killed_import_stores_and_reports_what_one_does_that_nobody_stopped(
+    file, call, data, tmp_path
+):
+    call("tenant", "create", "acme")
+    call("tenant", "create", "other")
+    rejects = [tmp_path / "rejects", tmp_path / "of-other"]
+    whole = call("import", "--tenant", "other", *OPTIONS[:-1], "--rejects", rejects[1], file)
+    command = [*COMMAND, "--tenant", "acme", *OPTIONS, "--rejects", rejects[0]]
+    command += ["--resume", tmp_path / "resume", file]
+    dice = random.Random(os.environ.get("FAULTS_SEED", "7"))
+    with plane_of(data, "acme") as plane:
+        for _ in range(ROUNDS):
+            have = plane.stats().rows
+            if have == len(SOUND):  # the last one was done before it was killed
+                break
+            wanted = dice.randrange(have, (have + len(SOUND)) // 2)
+            with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+                while plane.stats().rows <= wanted and process.poll() is None:
+                    pass
+                process.kill()
+            stored = numbers(plane)
+            assert stored == SOUND[: len(stored)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    assert fate(json.loads(done.stdout), rejects[0]) == fate(whole, rejects[1])
+    assert whole["reasons"] == {
+        "time: before 2000-01-01T00:00:00Z": 7,
+        "fields: missing": 7,
+        "fields.f0: Input should be a finite number": 7,
+    }
+    for tenant in ("acme", "other"):
+        with plane_of(data, tenant) as plane:
+            assert numbers(plane) == SOUND
+    again = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    assert json.loads(again.stdout) == json.loads(done.stdout)
+
+
+def test_an_import_that_fills_the_disk_says_how_far_it_came_and_goes_on(
+    file, tmp_path, monkeypatch, capsys
+):
+    with small_disk(tmp_path / "small", "24m") as folder:
+        monkeypatch.setenv("FLEETCAST_DATA", str(folder / "data"))
+        assert run(["init"]) == 0
+        assert run(["tenant", "create", "acme"]) == 0
+        capsys.readouterr()
+        command = ["import", "--tenant", "acme", *OPTIONS, "--resume", str(tmp_path / "resume")]
+        assert run([*command, str(file)]) == 1
+        out, err = capsys.readouterr()
+        report = json.loads(out)
+        done = report["accepted"] + report["rejected"]
+        assert 0 < done < ROWS
+        assert f"stored is all up to {file}:{done}; the same command goes on from there" in err
+        with plane_of(folder / "data", "acme") as plane:
+            assert numbers(plane) == [number for number in SOUND if number < done]
+        enlarge(folder, "200m")
+        assert run([*command, str(file)]) == 0
+        report = json.loads(capsys.readouterr().out)
+        assert (report["accepted"], report["rejected"]) == (len(SOUND), ROWS - len(SOUND))
+        with plane_of(folder / "data", "acme") as plane:
+            assert numbers(plane) == SOUND
