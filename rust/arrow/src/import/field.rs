@@ -53,7 +53,14 @@ impl Field {
             // SAFETY: the dictionary of a live schema is live.
             Some(Box::new(unsafe { Self::of(&*schema.dictionary, depth + 1)? }))
         };
-        Ok(Self { name: text(schema.name)?, format: text(schema.format)?, children, dictionary })
+        let (name, format) = (text(schema.name)?, text(schema.format)?);
+        let field = Self { name, format, children, dictionary };
+        // Whoever reads a column of another type looks for its values, not for indices.
+        if field.dictionary.is_some() && !field.is_integer() {
+            let name = &field.name;
+            return Err(invalid(format!("column {name:?} has a dictionary without indices")));
+        }
+        Ok(field)
     }
 
     /// Names of the columns, for messages.
@@ -87,7 +94,7 @@ impl Field {
 
     pub(super) fn is_text(&self) -> bool {
         match &self.dictionary {
-            Some(texts) => texts.is_text() && self.is_integer(),
+            Some(texts) => texts.is_text(),
             None => matches!(self.format.as_str(), "u" | "U" | "vu"),
         }
     }

@@ -13,5 +13,8 @@ mod values;
 
 mod reader;
 
+#[cfg(test)]
+mod tests;
+
 pub use mapping::{Mapping, MeasurementFrom};
 pub use reader::RowReader;

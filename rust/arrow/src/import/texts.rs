@@ -327,8 +327,7 @@ struct ByDictionary<'a> {
 impl<'a> ByDictionary<'a> {
     fn new(view: &View<'a>, field: &'a Field, validity: Option<&Bits<'a>>) -> Result<Self> {
         let broken = || invalid(format!("column {:?} has no dictionary", view.field.name));
-        let dictionary = view.dictionary().filter(|_| view.field.is_integer());
-        let dictionary = dictionary.ok_or_else(broken)?;
+        let dictionary = view.dictionary().ok_or_else(broken)?;
         let length = usize::try_from(dictionary.length).unwrap_or(0);
         let entries = Texts::new(&View::new(dictionary, field, 0, length)?)?;
         let codes = view.integers()?;
