@@ -68,7 +68,7 @@ impl Batches for OneBatch {
     }
 }
 
-/// What `look` finds in the only piece of `rows` rows of a time of their own and `columns`.
+/// Reads `rows` rows of a time of their own and `columns`, which are one piece.
 fn read<R>(
     rows: usize,
     columns: Vec<Column>,
