@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, Self, TypeAlias, final
 Interval: TypeAlias = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
 Aggregation: TypeAlias = Literal["mean", "min", "max", "last"]
 Precision: TypeAlias = Literal["ns", "us", "ms", "s"]
+FieldKind: TypeAlias = Literal["float", "bool", "text"]
 
 MEASUREMENTS: Final[tuple[str, ...]]
 """The six measurement names that the topology filter and the series read accept."""
@@ -136,6 +137,9 @@ class WriteResult:
     def rejected_indices(self) -> list[int]:
         """Ascending, zero-based; empty where nothing was rejected."""
     @property
+    def line_count(self) -> int:
+        """Lines of a text that was written; 0 for a body without lines."""
+    @property
     def clamped_count(self) -> int:
         """Accepted records whose time lay in the future and became the ingest instant."""
     @property
@@ -147,6 +151,49 @@ class WriteResult:
     @property
     def commit_seconds(self) -> float:
         """How long it took to make the batch durable, waiting for others' commits included."""
+
+@final
+class TextFormat:
+    """A format whose records stand in lines of a text."""
+
+    @staticmethod
+    def json() -> TextFormat:
+        """A JSON object on each line, as an element of the array of `Plane.write_json`. One that is
+        none is `json_invalid` or `model_attributes_type` at the index of its record.
+        """
+    @staticmethod
+    def lines(precision: Precision) -> TextFormat:
+        """Line protocol as in `Plane.write_lines`. Raises `ValueError`."""
+    @staticmethod
+    def csv(
+        columns: Sequence[tuple[Sequence[str], tuple[str, FieldKind | None] | None]],
+        *,
+        time: int,
+        time_unit: Precision | None,
+        measurement: str | None,
+        measurement_column: int | None,
+        fixed_tags: Sequence[tuple[str, str]],
+    ) -> TextFormat:
+        """Comma-separated values (RFC 4180) without their header. A column has the names of its
+        tags and the name and type of its field; one whose type is not given gets that of its first
+        cell with a text.
+
+        An empty cell is no value, and so is `nan` among numbers; `""` is an empty text. A row with
+        too few cells or too many is `model_attributes_type`, one that is not UTF-8 or whose quotes
+        are wrong `line_invalid`; a cell of another type than its column is located by `cell` and
+        its index. Raises `ValueError` for indices of no column, an unknown type or unit.
+        """
+    @staticmethod
+    def cells(row: str) -> list[str] | None:
+        """The cells of a row of CSV, `None` where its quotes are wrong."""
+    def kinds(self) -> list[FieldKind | None]:
+        """The types of the columns of CSV, as far as they are known."""
+    def records(
+        self, body: bytes, end: int | None = None
+    ) -> tuple[list[tuple[int, int, int]], int | None]:
+        """Start and end of each record and the number of its line, from 0; and the start of the
+        first that has an open quote, `None` without one: it may go on in what follows the text.
+        """
 
 @final
 class Stats:
@@ -495,6 +542,25 @@ class Plane:
         empty ones and comments are passed over. Besides the faults of JSON there are
         `line_invalid`, `int_parsing` and `int_parsing_size`, the last also for a `u` of more than
         63 bits. Raises `ValueError` for an unknown precision.
+        """
+    def write_text(
+        self,
+        body: bytes,
+        form: TextFormat,
+        *,
+        end: int | None = None,
+        tags_max: int = ...,
+        fields_max: int = ...,
+        tenant_fields_max: int = ...,
+        tenant_series_max: int = ...,
+        cursor: tuple[bytes, int | bytes] | None = None,
+        now_ns: int | None = None,
+    ) -> WriteResult:
+        """Writes the records of a text, or of its bytes before `end`, as `write_json` writes
+        those of an array.
+
+        To a position in `cursor` that is a number, that of the lines of the text is added: 8 bytes
+        with the lowest first are stored. Indices count records as `TextFormat.records` does.
         """
     def write_arrow(
         self,

@@ -67,7 +67,7 @@ def load(plane, form, path):
     def reject(line, reason, text):
         report.reject(Rejection(str(path), line, reason, text))
 
-    importer = Importer(report, Limits(), reject, lambda _: None)
+    importer = Importer(report, Limits(), reject, lambda: None)
     reader = {
         "jsonl": lambda: JsonReader(str(path), advance),
         "csv": lambda: CsvReader(str(path), advance, ColumnOptions(), lambda _: {}),

@@ -6,21 +6,23 @@ import json
 import re
 from abc import ABC, abstractmethod
 from copy import copy
-from typing import TYPE_CHECKING, Protocol, Self, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypedDict, Unpack
 
-from fleetcast.transfer.pieces import counted_unescaped
+from fleetcast.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-    from typing import Literal
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from fleetcast.engine import Plane, WriteResult
+    from fleetcast.engine import Plane, TextFormat, WriteResult
     from fleetcast.transfer.pieces import Piece
-
-    Precision = Literal["ns", "us", "ms", "s"]
 
 
 _FIELD = re.compile(rb"(?<!\\) [^ =]*=")
+_NO_RECORD = {"json_invalid": "is not JSON", "model_attributes_type": "is not a JSON object"}
+
+
+Cursor = tuple[bytes, int]
+"""Key of an import, and the position of its file, to which the number of a line comes."""
 
 
 class Rejected(Exception):
@@ -28,9 +30,8 @@ class Rejected(Exception):
 
 
 class WriteOptions(TypedDict):
-    """ColumnOptions that all writes of a plane have in common."""
+    """Options that all writes of a plane have in common."""
 
-    cursor: tuple[bytes, bytes] | None
     tags_max: int
     fields_max: int
     tenant_fields_max: int
@@ -42,13 +43,17 @@ class RecordBatch(Protocol):
 
     first: int
     """Index that the engine gives the first of them."""
-    last: int
-    """Line up to which they take the file."""
+
+    @property
+    def last(self) -> int:
+        """Line up to which they take the file."""
 
     def __len__(self) -> int:
         """Number of records."""
 
-    def write(self, plane: Plane, **options: Unpack[WriteOptions]) -> WriteResult:
+    def write(
+        self, plane: Plane, cursor: Cursor | None, **options: Unpack[WriteOptions]
+    ) -> WriteResult:
         """Writes all of them as one batch. Raises `Refused`, `Rejected`, `StoreError`."""
 
     def pieces(self) -> Iterator[RecordBatch]:
@@ -59,6 +64,9 @@ class RecordBatch(Protocol):
 
     def without(self, indices: Collection[int]) -> RecordBatch:
         """The other records."""
+
+    def reason(self, index: int, fault: Mapping[str, Any]) -> str:
+        """Reason to reject a record that the engine found this fault in."""
 
     def line(self, index: int) -> int:
         """Line on which a record begins."""
@@ -73,27 +81,50 @@ class RecordBatch(Protocol):
 class Lines(ABC):
     """Records in lines of a text, which is taken apart when something is the matter with it."""
 
-    def __init__(self, piece: Piece) -> None:
+    def __init__(self, piece: Piece, form: TextFormat) -> None:
         self.first = 0
-        self.last = piece.last
-        self._piece: Piece | None = piece
-        self._records: list[bytes] = []
+        self._piece = piece
+        self._form = form
+        self._records: list[bytes] | None = None
         self._numbers: list[int] = []
-
-    @abstractmethod
-    def write(self, plane: Plane, **options: Unpack[WriteOptions]) -> WriteResult:
-        """See `RecordBatch`."""
+        self._last: int | None = None
 
     @abstractmethod
     def has_fields(self, index: int) -> bool:
         """See `RecordBatch`."""
 
-    @abstractmethod
-    def _take_apart(self, piece: Piece) -> Iterator[tuple[int, bytes]]:
-        """Number of the first line, and lines, of each record."""
+    @property
+    def last(self) -> int:
+        """See `RecordBatch`."""
+        return self._piece.last if self._last is None else self._last
 
     def __len__(self) -> int:
         return len(self._single())
+
+    def write(
+        self, plane: Plane, cursor: Cursor | None, **options: Unpack[WriteOptions]
+    ) -> WriteResult:
+        """See `RecordBatch`. A text that ends within a record is shortened by it."""
+        if self._records is not None:
+            body = b"\n".join(self._records)
+            at = cursor and (cursor[0], (cursor[1] + self.last).to_bytes(8, "little"))
+            return plane.write_text(body, self._form, cursor=at, **options)
+        piece = self._piece
+        try:
+            before = cursor and (cursor[0], cursor[1] + piece.first - 1)
+            result = plane.write_text(
+                piece.text, self._form, end=piece.end, cursor=before, **options
+            )
+        except Refused:
+            _, open_at = self._form.records(piece.text, piece.end)
+            if piece.is_last or open_at is None:
+                raise
+            piece.shorten(open_at)
+            if open_at == 0:
+                raise Rejected({}) from None  # there is no whole record
+            return self.write(plane, cursor, **options)
+        piece.counted = result.line_count
+        return result
 
     def pieces(self) -> Iterator[Self]:
         """See `RecordBatch`."""
@@ -103,12 +134,17 @@ class Lines(ABC):
         """See `RecordBatch`."""
         self._single()
         part = self._with(range(start, min(stop, len(self))))
-        part.last = self.last if stop >= len(self) else self._numbers[stop] - 1
+        part._last = self.last if stop >= len(self) else self._numbers[stop] - 1  # noqa: SLF001
         return part
 
     def without(self, indices: Collection[int]) -> Self:
         """See `RecordBatch`."""
         return self._with([index for index in range(len(self)) if index not in indices])
+
+    def reason(self, index: int, fault: Mapping[str, Any]) -> str:  # noqa: ARG002  see `CsvRows`
+        """See `RecordBatch`."""
+        path = ".".join(str(part) for part in fault["loc"][2:])
+        return f"{path}: {fault['msg']}" if path else fault["msg"]
 
     def line(self, index: int) -> int:
         """See `RecordBatch`."""
@@ -121,16 +157,16 @@ class Lines(ABC):
 
     def _single(self) -> list[bytes]:
         """The records one by one."""
-        if self._piece is not None:
-            parts = list(self._take_apart(self._piece))
-            self._numbers = [number for number, _ in parts]
-            self._records = [record for _, record in parts]
-            self._piece = None
+        if self._records is None:
+            piece = self._piece
+            found, _ = self._form.records(piece.text, piece.end)
+            self._records = [piece.text[start:end] for start, end, _ in found]
+            self._numbers = [piece.first + line for _, _, line in found]
         return self._records
 
     def _with(self, indices: Sequence[int]) -> Self:
-        part = copy(self)
-        part._records = [self._records[index] for index in indices]  # noqa: SLF001  its own kind
+        part, records = copy(self), self._single()
+        part._records = [records[index] for index in indices]  # noqa: SLF001  its own kind
         part._numbers = [self._numbers[index] for index in indices]  # noqa: SLF001
         return part
 
@@ -138,79 +174,18 @@ class Lines(ABC):
 class JsonLines(Lines):
     """Records that are a JSON object on a line each."""
 
-    def write(self, plane: Plane, **options: Unpack[WriteOptions]) -> WriteResult:
-        """See `RecordBatch`. Lines are joined, and parsed here only where one may be no object."""
-        joined = None if self._piece is None else _joined(self._piece)
-        if joined is None:
-            faults = dict(self._faults())
-            if faults:
-                raise Rejected(faults)
-            joined = b",".join(self._records), len(self._records)
-        text, count = joined
-        return plane.write_json(b"".join((b"[", text, b"]")), batch_records_max=count, **options)
+    def reason(self, index: int, fault: Mapping[str, Any]) -> str:
+        """See `RecordBatch`."""
+        return _NO_RECORD.get(fault["type"]) or super().reason(index, fault)
 
     def has_fields(self, index: int) -> bool:
         """See `RecordBatch`."""
         return bool(json.loads(self._single()[index]).get("fields"))
 
-    def _faults(self) -> Iterator[tuple[int, str]]:
-        for index, record in enumerate(self._single()):
-            try:
-                value = json.loads(record)
-            except (ValueError, RecursionError):
-                yield index, "is not JSON"
-            else:
-                if not isinstance(value, dict):
-                    yield index, "is not a JSON object"
-
-    def _take_apart(self, piece: Piece) -> Iterator[tuple[int, bytes]]:
-        for number, line in enumerate(piece.text.split(b"\n"), piece.first):
-            if text := line.strip():
-                yield number, text
-
 
 class ProtocolLines(Lines):
     """Records in InfluxDB's line protocol."""
 
-    def __init__(self, piece: Piece, precision: Precision) -> None:
-        super().__init__(piece)
-        self._precision = precision
-
-    def write(self, plane: Plane, **options: Unpack[WriteOptions]) -> WriteResult:
-        """See `RecordBatch`."""
-        piece = self._piece
-        body, count = (
-            (b"\n".join(self._records), len(self._records))
-            if piece is None
-            else (piece.text, piece.lines)
-        )
-        return plane.write_lines(
-            body, precision=self._precision, batch_records_max=count, **options
-        )
-
     def has_fields(self, index: int) -> bool:
         """See `RecordBatch`."""
         return _FIELD.search(self._single()[index]) is not None
-
-    def _take_apart(self, piece: Piece) -> Iterator[tuple[int, bytes]]:
-        """Lines whose quotes are not closed go on; empty ones and comments hold no record."""
-        began, record = piece.first, b""
-        for number, line in enumerate(piece.text.splitlines(keepends=True), piece.first):
-            began = began if record else number
-            record += line
-            if counted_unescaped(record, 0, len(record)) % 2 == 0:
-                if record.strip() and not record.lstrip().startswith(b"#"):
-                    yield began, record.rstrip(b"\r\n")
-                record = b""
-        if record:
-            yield began, record.rstrip(b"\r\n")
-
-
-def _joined(piece: Piece) -> tuple[bytes, int] | None:
-    """The inside of the array that the lines make, `None` unless each is one object at a glance."""
-    text = piece.text.rstrip(b"\r\n")
-    if b"\r" in text:
-        text = text.replace(b"\r\n", b"\n")
-    if text[:1] != b"{" or text[-1:] != b"}" or text.count(b"}\n{") != text.count(b"\n"):
-        return None
-    return text.replace(b"\n", b","), piece.lines

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from fleetcast.config.sections import Limits
     from fleetcast.engine import Plane, WriteResult
-    from fleetcast.transfer.batches import RecordBatch
+    from fleetcast.transfer.batches import Cursor, RecordBatch
     from fleetcast.transfer.report import Report
 
 
@@ -21,7 +21,7 @@ class Importer:
     """Writes batches into one plane.
 
     `reject` is called with line, reason and text of each record that cannot be written, `cursor`
-    gives what to store with a batch that ends on a line.
+    gives what to store with the batches of a file.
     """
 
     def __init__(
@@ -29,7 +29,7 @@ class Importer:
         report: Report,
         limits: Limits,
         reject: Callable[[int, str, str], object],
-        cursor: Callable[[int], tuple[bytes, bytes] | None],
+        cursor: Callable[[], Cursor | None],
     ) -> None:
         self.write_id: str | None = None
         self.last: int | None = None
@@ -50,11 +50,11 @@ class Importer:
         """
         while True:
             try:
-                result = batch.write(plane, **self._options(batch))
+                result = batch.write(plane, self._cursor(), **self._options())
             except Rejected as rejected:
                 faults = rejected.args[0]
             except Refused as refusal:
-                faults = refusals.faults(refusal, batch.first, len(batch))
+                faults = refusals.faults(refusal, batch)
                 if not faults and len(batch) > 1:
                     middle = len(batch) // 2
                     self.write(plane, batch.part(0, middle))
@@ -70,10 +70,9 @@ class Importer:
             if len(batch) == 0:
                 return
 
-    def _options(self, batch: RecordBatch) -> WriteOptions:
+    def _options(self) -> WriteOptions:
         limits = self._limits
         return WriteOptions(
-            cursor=self._cursor(batch.last),
             tags_max=limits.tags_max,
             fields_max=limits.fields_max,
             tenant_fields_max=limits.tenant_fields_max,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from fleetcast.config.sections import Limits
     from fleetcast.engine import Plane
+    from fleetcast.transfer.batches import Cursor
     from fleetcast.transfer.readers import Reader
     from fleetcast.transfer.resume import Position, Resume
 
@@ -82,19 +83,23 @@ class Import:
             self.position = index, 0
         noted = self.position[1]
         for span in reader.spans():
-            for plane, part in self._parts(span.after(noted)):
+            for plane, part in self._parts(span, noted):
                 with self._interrupt.held():
                     self._span(plane, reader, part)
                     if time.monotonic() - self._noted_at > _NOTED_EVERY_SECONDS:
                         self._note()
 
-    def _parts(self, span: Any) -> Iterator[tuple[Plane, Any]]:  # noqa: ANN401  the reader's
+    def _parts(self, span: Any, noted: int) -> Iterator[tuple[Plane, Any]]:  # noqa: ANN401  its own
         """The part that was stored before a crash, for a trial that counts it, and the rest."""
         file, stored = self._resume.stored
         if file < self.position[0]:
             stored = 0
         elif file > self.position[0]:
             stored = span.last
+        if max(noted, stored) < span.first:
+            yield self._plane, span  # whole, and nobody need count its lines
+            return
+        span = span.after(noted)
         before, after = span.until(stored), span.after(stored)
         if before.last >= before.first:
             self._trial = self._trial or self._plane.trial()
@@ -121,8 +126,8 @@ class Import:
             self.position = self.position[0], done
             self._report_rejected(done)
 
-    def _cursor(self, line: int) -> tuple[bytes, bytes] | None:
-        return self._resume.cursor((self.position[0], line))
+    def _cursor(self) -> Cursor | None:
+        return self._resume.cursor(self.position[0])
 
     def _reject(self, line: int, reason: str, record: str) -> None:
         self._rejected.append(Rejection(self.file, line, reason, record))

@@ -7,6 +7,7 @@ import sys
 import zlib
 from contextlib import contextmanager
 from importlib import import_module
+from io import SEEK_CUR
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
@@ -14,6 +15,7 @@ from fleetcast.errors import OperatorError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from io import FileIO
     from types import ModuleType
     from typing import BinaryIO
 
@@ -25,6 +27,9 @@ class Readable(Protocol):
 
     def read(self, size: int = -1, /) -> bytes:
         """As many bytes at most, none at the end."""
+
+    def unread(self, size: int, /) -> bool:
+        """Has `read` give the last bytes once more; False where it cannot."""
 
 
 def size_of(name: str) -> int:
@@ -40,13 +45,13 @@ def opened(name: str, advance: Callable[[int], object]) -> Iterator[Readable]:
     a file that is compressed badly.
     """
     if name == STDIN:
-        yield _Counted(sys.stdin.buffer, advance)
+        yield _Source(sys.stdin.buffer, advance)
         return
     with Path(name).open("rb", buffering=0) as file:
-        counted = _Counted(file, advance)
+        counted = _Source(file, advance, file if file.seekable() else None)
         if name.endswith(".gz"):
             with _sound(name), gzip.GzipFile(fileobj=cast("BinaryIO", counted)) as inside:
-                yield inside
+                yield _Source(inside)
         elif name.endswith(".zst"):
             yield from _zstd(name, counted)
         else:
@@ -68,7 +73,7 @@ def _zstd(name: str, counted: Readable) -> Iterator[Readable]:
     zstd = zstd_module()
     try:
         with _sound(name), zstd.ZstdFile(counted) as inside:
-            yield inside
+            yield _Source(inside)
     except zstd.ZstdError as error:
         raise _damaged(name, error) from None
 
@@ -85,14 +90,30 @@ def _damaged(name: str, error: Exception) -> OperatorError:
     return OperatorError(f"{name}: cannot be decompressed: {error}")
 
 
-class _Counted:
-    """A file that tells how much was read of it."""
+class _Source:
+    """A file that tells `advance` how much was read of it; `plain` is one that can go back."""
 
-    def __init__(self, file: Readable, advance: Callable[[int], object]) -> None:
+    def __init__(
+        self,
+        file: BinaryIO | gzip.GzipFile,
+        advance: Callable[[int], object] | None = None,
+        plain: FileIO | None = None,
+    ) -> None:
         self._file = file
         self._advance = advance
+        self._plain = plain
+        self._again = 0
 
     def read(self, size: int = -1) -> bytes:
         part = self._file.read(size)
-        self._advance(len(part))
+        if self._advance is not None:
+            self._advance(max(len(part) - self._again, 0))
+            self._again = max(self._again - len(part), 0)
         return part
+
+    def unread(self, size: int) -> bool:
+        if self._plain is None:
+            return False
+        self._plain.seek(-size, SEEK_CUR)
+        self._again += size
+        return True

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fleetcast.config.sections import Limits
 
@@ -12,22 +13,47 @@ if TYPE_CHECKING:
     from fleetcast.transfer.opening import Readable
 
 LINE_BYTES_MAX = 4 * Limits.body_bytes_max  # more than any record over HTTP has
-PIECE_BYTES = LINE_BYTES_MAX + 1  # room for the longest line and its end
+PIECE_BYTES = 3 << 20  # fits the caches of a processor, where the engine finds it
 
 
-class Piece(NamedTuple):
-    """Some lines of a file, or the problem with the first of them."""
+@dataclass
+class Piece:
+    """Some lines of a file, or the problem with the first of them.
+
+    Its text is there until the next piece is asked for, which takes its memory.
+    """
 
     first: int
     """Number of the first line, from 1."""
-    lines: int
     text: bytes
+    end: int
+    """Offset behind its last line; the text may go on."""
+    is_last: bool = False
+    """True where the file ends with the text."""
     problem: str | None = None
+    counted: int | None = None
+    """Number of its lines, where somebody has counted them."""
+    whole: Piece | None = None
+    """The piece whose end this one has."""
+
+    @property
+    def lines(self) -> int:
+        """Number of its lines."""
+        if self.counted is None:
+            open_line = self.end > 0 and self.text[self.end - 1] != 10  # noqa: PLR2004  its end
+            self.counted = self.text.count(b"\n", 0, self.end) + open_line
+        return self.counted
 
     @property
     def last(self) -> int:
         """Number of the last line."""
         return self.first + self.lines - 1
+
+    def shorten(self, end: int) -> None:
+        """Leaves what begins at an offset to the next piece."""
+        if self.whole is not None:
+            self.whole.shorten(self.whole.end - (self.end - end))
+        self.end, self.counted = end, None
 
     def until(self, line: int) -> Piece:
         """The lines up to `line`."""
@@ -42,73 +68,59 @@ class Piece(NamedTuple):
         at = 0
         for _ in range(count):
             at = self.text.find(b"\n", at) + 1 or len(self.text)
-        before = Piece(self.first, count, self.text[:at], self.problem)
-        return before, Piece(self.first + count, self.lines - count, self.text[at:], self.problem)
+        before = Piece(self.first, self.text, at, problem=self.problem, counted=count)
+        rest = Piece(
+            self.first + count, self.text[at:], self.end - at, self.is_last, self.problem,
+            self.lines - count, self.whole or self,
+        )  # fmt: skip
+        return before, rest
 
 
-class Quotes(Protocol):
-    """Counts the quotes between two offsets of a text."""
-
-    def __call__(self, text: bytes, start: int, end: int, /) -> int:
-        """The count."""
-
-
-def pieces(file: Readable, quotes: Quotes | None) -> Iterator[Piece]:
-    """The lines of `file` in order; with `quotes` a line may go on within quotes."""
-    first = 1
-    rest = b""
-    while text := rest + _filled(file, PIECE_BYTES - len(rest)):
-        is_last = len(text) < PIECE_BYTES
-        cut = len(text) if is_last else _cut(text, quotes)
-        if cut:
-            piece, rest = Piece(first, _lines(text, cut), text[:cut]), text[cut:]
-        elif cut := text.find(b"\n") + 1:
-            problem = f"opens quotes that are not closed within {LINE_BYTES_MAX} bytes"
-            piece, rest = Piece(first, 1, text[:cut], problem), text[cut:]
-        else:
-            piece = Piece(first, 1, b"", f"is longer than {LINE_BYTES_MAX} bytes")
-            rest = _next_line(file)
-        yield piece
+def pieces(file: Readable) -> Iterator[Piece]:
+    """The lines of `file` in order. Whoever takes a piece may shorten it."""
+    first, text, size = 1, b"", PIECE_BYTES
+    while text := _filled(file, text, size):
+        is_last = len(text) < size
+        end = len(text) if is_last else text.rfind(b"\n") + 1
+        piece = Piece(first, text, end, is_last)
+        if end:
+            yield piece
+            end = piece.end
+        if not end and size == PIECE_BYTES:
+            size = LINE_BYTES_MAX + 1  # room for the longest line and its end
+            continue
+        if not end and (end := text.find(b"\n") + 1):
+            problem = f"has a text without an end within {LINE_BYTES_MAX} bytes"
+            piece = Piece(first, text, end, is_last, problem)
+            yield piece
+        elif not end:
+            piece = Piece(first, b"", 0, is_last, f"is longer than {LINE_BYTES_MAX} bytes", 1)
+            yield piece
+            text = _next_line(file)
         first += piece.lines
+        size = PIECE_BYTES
+        piece.text = b""
+        text = _rest(file, text, end)
 
 
-def counted_in(text: bytes, start: int, end: int) -> int:
-    """Quotes of CSV."""
-    return text.count(b'"', start, end)
-
-
-def counted_unescaped(text: bytes, start: int, end: int) -> int:
-    """Quotes of line protocol, where a backslash takes their meaning."""
-    return text.count(b'"', start, end) - text.count(b'\\"', start, end)
-
-
-def _filled(file: Readable, size: int) -> bytes:
-    """`size` bytes, fewer at the end of the file alone."""
-    parts: list[bytes] = []
-    while size:
-        part = file.read(size)
-        if not part:
+def _filled(file: Readable, text: bytes, size: int) -> bytes:
+    """`text` and what follows it, `size` bytes, fewer at the end of the file alone."""
+    parts = [text] if text else []
+    size -= len(text)
+    while size > 0:
+        text = b""  # its memory is free for what comes
+        text = file.read(size)
+        if not text:
             break
-        parts.append(part)
-        size -= len(part)
+        parts.append(text)
+        size -= len(text)
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _cut(text: bytes, quotes: Quotes | None) -> int:
-    """Offset behind the last line that ends outside of quotes, 0 where there is none."""
-    cut = text.rfind(b"\n") + 1
-    if quotes is None:
-        return cut
-    count = quotes(text, 0, cut)
-    while count % 2:
-        before = text.rfind(b"\n", 0, cut - 1) + 1
-        count -= quotes(text, before, cut)
-        cut = before
-    return cut
-
-
-def _lines(text: bytes, end: int) -> int:
-    return text.count(b"\n", 0, end) + (text[end - 1] != 10)  # noqa: PLR2004  a line's end
+def _rest(file: Readable, text: bytes, end: int) -> bytes:
+    """The text from `end` on, nothing where the file gives it once more."""
+    left = len(text) - end
+    return b"" if left == 0 or file.unread(left) else text[end:]
 
 
 def _next_line(file: Readable) -> bytes:

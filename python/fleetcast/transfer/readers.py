@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fleetcast.engine import TextFormat
 from fleetcast.transfer.batches import JsonLines, ProtocolLines
 from fleetcast.transfer.opening import opened
-from fleetcast.transfer.pieces import counted_unescaped, pieces
+from fleetcast.transfer.pieces import pieces
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from typing import Literal
 
-    from fleetcast.transfer.batches import Precision, RecordBatch
+    from fleetcast.transfer.batches import RecordBatch
     from fleetcast.transfer.pieces import Piece
+
+    Precision = Literal["ns", "us", "ms", "s"]
 
 
 class Reader(Protocol):
@@ -34,15 +38,16 @@ class JsonReader:
     def __init__(self, name: str, advance: Callable[[int], object]) -> None:
         self._name = name
         self._advance = advance
+        self._form = TextFormat.json()
 
     def spans(self) -> Iterator[Piece]:
         """See `Reader`."""
         with opened(self._name, self._advance) as file:
-            yield from pieces(file, None)
+            yield from pieces(file)
 
     def batch(self, span: Piece) -> RecordBatch:
         """See `Reader`."""
-        return JsonLines(span)
+        return JsonLines(span, self._form)
 
 
 class ProtocolReader:
@@ -51,13 +56,13 @@ class ProtocolReader:
     def __init__(self, name: str, advance: Callable[[int], object], precision: Precision) -> None:
         self._name = name
         self._advance = advance
-        self._precision = precision
+        self._form = TextFormat.lines(precision)
 
     def spans(self) -> Iterator[Piece]:
         """See `Reader`."""
         with opened(self._name, self._advance) as file:
-            yield from pieces(file, counted_unescaped)
+            yield from pieces(file)
 
     def batch(self, span: Piece) -> RecordBatch:
         """See `Reader`."""
-        return ProtocolLines(span, self._precision)
+        return ProtocolLines(span, self._form)

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fleetcast.errors import Refused, TenantFull
+
+if TYPE_CHECKING:
+    from fleetcast.transfer.batches import RecordBatch
 
 _INVALID = {
     "tags": "tags: more than limits.tags_max, or one without a name",
     "fields": "fields: more than limits.fields_max",
 }
-_OF_TEXT = {"json_invalid"}  # their index is a position in the text
 
 
-def faults(refusal: Refused, first: int, count: int) -> dict[int, str]:
-    """The first fault of each of `count` records, which a schema refusal counts from `first`."""
+def faults(refusal: Refused, batch: RecordBatch) -> dict[int, str]:
+    """The first fault of each record of a batch that has one."""
     found: dict[int, str] = {}
     _, context = refusal.args
     detail = context.get("detail")
     for fault in detail if isinstance(detail, list) else []:
         _, *inside = fault["loc"]
-        if inside and isinstance(inside[0], int) and 0 <= inside[0] - first < count:
-            if fault["type"] in _OF_TEXT:
-                return {}
-            path = ".".join(str(part) for part in inside[1:])
-            found.setdefault(inside[0] - first, f"{path}: {fault['msg']}" if path else fault["msg"])
+        if inside and isinstance(inside[0], int) and 0 <= inside[0] - batch.first < len(batch):
+            index = inside[0] - batch.first
+            if index not in found:
+                found[index] = batch.reason(index, fault)
     return found
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fleetcast.engine import Plane
+    from fleetcast.transfer.batches import Cursor
 
 _VERSION = 1
 _LINE_BITS = 40  # of the position in the store; the file's index is above them
@@ -67,12 +68,11 @@ class Resume:
         """True where the import can go on."""
         return self._path is not None
 
-    def cursor(self, position: Position) -> tuple[bytes, bytes] | None:
-        """The key and the position to store with a batch."""
+    def cursor(self, file: int) -> Cursor | None:
+        """The key and the position to store with a batch, to which the number of a line comes."""
         if self._path is None:
             return None
-        file, line = position
-        return bytes.fromhex(self.state.key), (file << _LINE_BITS | line).to_bytes(8, "little")
+        return bytes.fromhex(self.state.key), file << _LINE_BITS
 
     def save(self) -> None:
         """Replaces the file, durably. Raises `OSError`."""

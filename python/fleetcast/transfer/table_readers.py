@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -13,21 +12,20 @@ from typing import TYPE_CHECKING, cast
 import polars as pl
 
 from fleetcast.errors import OperatorError
+from fleetcast.transfer.csv_rows import CsvHeader, CsvRows
 from fleetcast.transfer.mapping import assign
 from fleetcast.transfer.opening import STDIN, opened, without_compression
-from fleetcast.transfer.pieces import Piece, counted_in, pieces
-from fleetcast.transfer.tables import TableRows, cell_faults, is_scanned, stored, typed
+from fleetcast.transfer.pieces import Piece, pieces
+from fleetcast.transfer.tables import TableRows, is_scanned, stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
     from fleetcast.transfer.mapping import ColumnOptions, Columns, Kind
 
     Advance = Callable[[int], object]
-    Kinds = Callable[[str], dict[str, Kind]]
 
-_QUOTED = re.compile(rb'"[^"]*"')
 _BOM = b"\xef\xbb\xbf"
 _ROWS = 65_536  # of a piece of `Plane.write_arrow`
 _VALUES = 1 << 20  # bounds the memory of a batch where rows are wide
@@ -48,110 +46,39 @@ class CsvReader:
         self._advance = advance
         self._options = options
         self._known = known
-        self._header: list[str] = []
-        self._columns: Columns | None = None
-        self._kinds: dict[str, Kind] = {}
+        self._header: CsvHeader | None = None
 
     def spans(self) -> Iterator[Piece]:
         """See `Reader`; the header, which must be in the first piece, is none of them."""
         with opened(self._name, self._advance) as file:
-            for piece in pieces(file, counted_in):
-                if self._columns is not None:
+            for piece in pieces(file):
+                if self._header is not None:
                     yield piece
                     continue
                 lines = self._read_header(piece)
                 rest = piece.after(lines)
                 if rest.lines:
                     yield rest
-        if self._columns is None:
+        if self._header is None:
             assign(self._name, [], self._options)  # says what is missing
 
-    def batch(self, span: Piece) -> TableRows:
+    def batch(self, span: Piece) -> CsvRows:
         """See `Reader`."""
-        columns = self._columns
-        assert columns is not None  # noqa: S101  `spans` came before
-        faults: dict[int, str] = {}
-        texts = _frame(span, self._header)
-        numbers: Sequence[int] = range(span.first, span.last + 1)
-        if texts is None:
-            texts, numbers, faults = _row_by_row(span, self._header)
-        elif texts.height != span.lines:
-            numbers = _row_by_row(span, self._header)[1]
-        frame = typed(texts, columns, self._kinds)
-        faults = cell_faults(texts, frame, columns, self._kinds) | faults
-        rows = TableRows(frame, numbers, columns, faults)
-        rows.last = span.last
-        return rows
+        assert self._header is not None  # noqa: S101  `spans` came before
+        return CsvRows(span, self._header)
 
     def _read_header(self, piece: Piece) -> int:
         """Takes the header up and gives the number of its lines. Raises `OperatorError`."""
-        text = piece.text.removeprefix(_BOM)
+        text = piece.text[: piece.end].removeprefix(_BOM)
+        rows = csv.reader(line.decode(errors="surrogateescape") for line in io.BytesIO(text))
         try:
-            rows = csv.reader(_lines(text))
-            self._header = next(rows, [])
+            names = next(rows, [])
         except csv.Error as error:
             message = f"{self._name}: its header cannot be read: {error}"
             raise OperatorError(message) from None
-        self._columns = assign(self._name, self._header, self._options)
-        known = self._known(self._columns.measurement)
-        for column, (name, kind) in self._columns.fields.items():
-            stored_kind = kind or known.get(name)
-            if stored_kind is not None:
-                self._kinds[column] = stored_kind
+        columns = assign(self._name, names, self._options)
+        self._header = CsvHeader(names, columns, self._known(columns.measurement))
         return rows.line_num
-
-
-def _lines(text: bytes) -> Iterator[str]:
-    """Lines as pieces count them: no carriage return ends one."""
-    for line in io.BytesIO(text):
-        yield line.decode(errors="surrogateescape")
-
-
-def _frame(piece: Piece, header: Sequence[str]) -> pl.DataFrame | None:
-    """The cells of a piece; `None` where a row has too few or too many, or is no text."""
-    text = _QUOTED.sub(b"", piece.text) if b'"' in piece.text else piece.text
-    rows = text.count(b"\n") + (not text.endswith(b"\n"))
-    if b'"' in text or text.count(b",") != rows * (len(header) - 1):
-        return None
-    try:
-        frame = pl.read_csv(
-            piece.text,
-            has_header=False,
-            schema=dict.fromkeys(header, pl.String),
-            infer_schema=False,
-        )
-    except pl.exceptions.PolarsError:
-        return None
-    return frame if frame.height == rows else None
-
-
-def _row_by_row(
-    piece: Piece, header: Sequence[str]
-) -> tuple[pl.DataFrame, list[int], dict[int, str]]:
-    """The rows of a piece with the line on which each begins, and what is wrong with some."""
-    rows = csv.reader(_lines(piece.text))
-    found: list[list[str | None]] = []
-    numbers: list[int] = []
-    faults: dict[int, str] = {}
-    while True:
-        number = piece.first + rows.line_num
-        try:
-            row = next(rows, None)
-        except csv.Error as error:
-            row, faults[len(found)] = [], str(error)
-        if row is None:
-            break
-        if not row and len(found) not in faults:
-            continue
-        if row and len(row) != len(header):
-            faults[len(found)] = f"has {len(row)} cells, the header has {len(header)}"
-        elif any("\udc80" <= char <= "\udcff" for cell in row for char in cell):
-            faults[len(found)] = "is not UTF-8"
-        sound = len(found) not in faults
-        found.append([cell or None for cell in row] if sound else [None] * len(header))
-        numbers.append(number)
-    frame = pl.DataFrame(found, schema=dict.fromkeys(header, pl.String), orient="row")
-    return frame, numbers, faults
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import polars as pl
 
@@ -13,11 +13,11 @@ from fleetcast.transfer.batches import Rejected
 from fleetcast.transfer.mapping import ColumnOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from fleetcast.engine import Plane, WriteResult
-    from fleetcast.transfer.batches import WriteOptions
-    from fleetcast.transfer.mapping import Columns, Kind
+    from fleetcast.transfer.batches import Cursor, WriteOptions
+    from fleetcast.transfer.mapping import Columns
 
 _TAGS = pl.List(pl.Struct({"key": pl.String, "value": pl.String}))
 _ROWS_MAX = 65_536  # of a piece of `Plane.write_arrow`
@@ -47,7 +47,9 @@ class TableRows:
     def __len__(self) -> int:
         return self.frame.height
 
-    def write(self, plane: Plane, **options: Unpack[WriteOptions]) -> WriteResult:
+    def write(
+        self, plane: Plane, cursor: Cursor | None, **options: Unpack[WriteOptions]
+    ) -> WriteResult:
         """See `RecordBatch`."""
         if self._faults or not len(self):
             raise Rejected(self._faults)
@@ -61,10 +63,10 @@ class TableRows:
                 # Names of columns end at NUL on their way, those of fields do not.
                 frame = frame.rename(lambda name: name.replace("\0", "%00"))
             mapping = self._columns.for_engine()
-        key, position = options["cursor"] or (None, b"")
+        key, before = cursor or (None, 0)
         if key is not None:
             # The engine stores the number of the row after the piece with it.
-            self.first = int.from_bytes(position, "little") - len(self)
+            self.first = before + self.last - len(self)
         try:
             (result,) = plane.write_arrow(
                 frame,
@@ -102,6 +104,11 @@ class TableRows:
         rest.last = self.last
         return rest
 
+    def reason(self, index: int, fault: Mapping[str, Any]) -> str:  # noqa: ARG002  as of a line
+        """See `RecordBatch`."""
+        path = ".".join(str(part) for part in fault["loc"][2:])
+        return f"{path}: {fault['msg']}" if path else str(fault["msg"])
+
     def line(self, index: int) -> int:
         """See `RecordBatch`."""
         return self._numbers[index]
@@ -120,69 +127,6 @@ class TableRows:
     @property
     def _fields(self) -> Iterable[str]:
         return self.frame.columns[3:] if self._columns is None else self._columns.fields
-
-
-def typed(frame: pl.DataFrame, columns: Columns, kinds: dict[str, Kind]) -> pl.DataFrame:
-    """A frame of texts with the fields in their types; cells that are of another are null.
-
-    A column has the type that `kinds` knows, else that of its first cell, which becomes known.
-    """
-    made = []
-    if columns.time_unit is not None:
-        made.append(pl.col(columns.time).cast(pl.Int64, strict=False))
-    for column in columns.fields:
-        cells = frame[column]
-        if column not in kinds:
-            first = cells.drop_nulls().head(1).to_list()
-            if not first:
-                made.append(pl.lit(None, pl.Float64).alias(column))
-                continue
-            kinds[column] = _kind(first[0])
-        made.append(_cast(pl.col(column), kinds[column]))
-    return frame.with_columns(made)
-
-
-def cell_faults(
-    texts: pl.DataFrame, frame: pl.DataFrame, columns: Columns, kinds: dict[str, Kind]
-) -> dict[int, str]:
-    """TableRows with a cell of another type than its column, or a number out of range."""
-    faults: dict[int, str] = {}
-    if columns.time_unit is not None:
-        for index in frame[columns.time].is_null().arg_true():
-            faults[index] = f"has no whole number in {columns.time}: {texts[columns.time][index]!r}"
-    for column, (name, _) in columns.fields.items():
-        kind = kinds.get(column)
-        if kind is None or kind == "text":
-            continue
-        cells = texts[column]
-        wrong = cells.is_not_null() & frame[column].is_null()
-        if kind == "float":
-            wrong &= cells.str.to_lowercase() != "nan"
-            for index in frame[column].is_infinite().fill_null(value=False).arg_true():
-                faults.setdefault(index, f"has a number out of range in {name}")
-        for index in wrong.arg_true():
-            faults.setdefault(index, f"has no {_WORDS[kind]} in {name}: {cells[index]!r}")
-    return faults
-
-
-_WORDS: dict[Kind, str] = {"float": "number", "bool": "true or false"}
-
-
-def _kind(cell: str) -> Kind:
-    if cell.lower() in {"true", "false"}:
-        return "bool"
-    number = pl.Series([cell]).cast(pl.Float64, strict=False)
-    return "text" if number.is_null().any() else "float"
-
-
-def _cast(column: pl.Expr, kind: Kind) -> pl.Expr:
-    if kind == "text":
-        return column
-    if kind == "bool":
-        return column.str.to_lowercase().replace_strict(
-            {"true": True, "false": False}, default=None, return_dtype=pl.Boolean
-        )
-    return column.cast(pl.Float64, strict=False).fill_nan(None)
 
 
 def is_scanned(schema: pl.Schema, options: ColumnOptions) -> bool:

@@ -6,6 +6,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use fleetcast_core::model::aggregate::{Aggregation, Interval};
+use fleetcast_core::model::batch::FieldType;
+use fleetcast_core::model::limits::{BLOCK_ROWS_MAX, WriteLimits};
 use fleetcast_core::plane::{Acknowledge, Due, Extent, SavedFile};
 use fleetcast_core::query::SeriesRequest;
 use fleetcast_core::storage::store::Cursor;
@@ -39,6 +41,22 @@ pub(crate) fn acknowledge(
         (Some((key, position)), _) => Acknowledge::At(Cursor { key, position }),
         (None, Some(bytes_max)) => Acknowledge::Buffered { bytes_max },
         (None, None) => Acknowledge::Durable,
+    }
+}
+
+/// Bounds on a piece of a file, which a block takes however many records it has.
+pub(crate) const fn file_limits(
+    tags_max: usize,
+    fields_max: usize,
+    tenant_fields_max: usize,
+    tenant_series_max: usize,
+) -> WriteLimits {
+    WriteLimits {
+        batch_records_max: BLOCK_ROWS_MAX,
+        tags_max,
+        fields_max,
+        tenant_fields_max,
+        tenant_series_max,
     }
 }
 
@@ -97,6 +115,16 @@ pub(crate) fn series_request(
 /// The unit of the times of lines.
 pub(crate) fn precision_of(name: &str) -> PyResult<Precision> {
     Precision::parse(name).ok_or_else(|| unknown("precision", name))
+}
+
+/// The type of this name.
+pub(crate) fn field_type_of(kind: &str) -> PyResult<FieldType> {
+    match kind {
+        "float" => Ok(FieldType::Float),
+        "bool" => Ok(FieldType::Bool),
+        "text" => Ok(FieldType::Text),
+        _ => Err(PyValueError::new_err(format!("no type {kind:?}"))),
+    }
 }
 
 fn named<T>(

@@ -17,6 +17,7 @@ mod results;
 mod describe;
 mod encode;
 mod limiter;
+mod text;
 mod write_arrow;
 
 mod plane;
@@ -26,7 +27,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use fleetcast_core::model::aggregate::{Aggregation, Interval};
-use fleetcast_core::model::batch::FieldType;
 use fleetcast_core::model::{column_name, time};
 use fleetcast_core::query::MEASUREMENTS;
 
@@ -51,13 +51,7 @@ fn field_of_column(column: &str) -> String {
 
 #[pyfunction]
 fn column_of_field(field: &str, kind: &str) -> PyResult<String> {
-    let field_type = match kind {
-        "float" => FieldType::Float,
-        "bool" => FieldType::Bool,
-        "text" => FieldType::Text,
-        _ => return Err(PyValueError::new_err(format!("no type {kind:?}"))),
-    };
-    Ok(column_name::of_field(field, field_type, true))
+    Ok(column_name::of_field(field, arguments::field_type_of(kind)?, true))
 }
 
 /// The compiled engine.
@@ -88,6 +82,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<arrow::RowStream>()?;
     module.add_class::<arrow::RowBatch>()?;
     module.add_class::<write_arrow::ArrowWrites>()?;
+    module.add_class::<text::TextFormat>()?;
     limits::add_to(module)?;
     errors::add_to(module)
 }

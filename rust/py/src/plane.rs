@@ -10,9 +10,8 @@ use pyo3::types::{PyBytes, PyDict};
 use fleetcast_arrow::RowReader;
 use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::model::limits::{
-    ANSWER_VALUES_MAX, BATCH_RECORDS_MAX, BLOCK_ROWS_MAX, CALL_RECORDS_MAX, FIELDS_MAX,
-    HISTORY_DAYS_MAX, POINTS_MAX, RAW_SPAN_SECONDS_MAX, TAGS_MAX, TENANT_FIELDS_MAX,
-    TENANT_SERIES_MAX, WriteLimits,
+    ANSWER_VALUES_MAX, BATCH_RECORDS_MAX, CALL_RECORDS_MAX, FIELDS_MAX, HISTORY_DAYS_MAX,
+    POINTS_MAX, RAW_SPAN_SECONDS_MAX, TAGS_MAX, TENANT_FIELDS_MAX, TENANT_SERIES_MAX, WriteLimits,
 };
 use fleetcast_core::plane::{self, Acknowledge, Failure};
 use fleetcast_core::query::latest::LatestView;
@@ -22,8 +21,8 @@ use fleetcast_core::storage::store::Link;
 use fleetcast_core::wire::Format;
 
 use crate::arguments::{
-    acknowledge, age_ns, clock_ns, due, extent, key_of, precision_of, retention_seconds,
-    saved_files, series_request,
+    acknowledge, age_ns, clock_ns, due, extent, file_limits, key_of, precision_of,
+    retention_seconds, saved_files, series_request,
 };
 use crate::arrow::{ArrowStream, RowStream};
 use crate::describe::description;
@@ -33,6 +32,7 @@ use crate::pieces::{joined, views};
 use crate::results::{
     Compacted, Deleted, Saved, SavedFile, Stats, Upcoming, Verified, WriteResult,
 };
+use crate::text::{Position, TextFormat, first_bytes};
 use crate::write_arrow::{ArrowWrites, mapping_of, stream_of};
 
 #[pyclass(frozen, weakref, module = "fleetcast._core")]
@@ -264,6 +264,35 @@ impl Plane {
     }
 
     #[pyo3(signature = (
+        body, form, *, end=None, tags_max=TAGS_MAX, fields_max=FIELDS_MAX,
+        tenant_fields_max=TENANT_FIELDS_MAX, tenant_series_max=TENANT_SERIES_MAX, cursor=None,
+        now_ns=None,
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
+    fn write_text(
+        &self,
+        py: Python<'_>,
+        body: &[u8],
+        form: &TextFormat,
+        end: Option<usize>,
+        tags_max: usize,
+        fields_max: usize,
+        tenant_fields_max: usize,
+        tenant_series_max: usize,
+        cursor: Option<([u8; 16], Position)>,
+        now_ns: Option<i64>,
+    ) -> PyResult<WriteResult> {
+        let limits = file_limits(tags_max, fields_max, tenant_fields_max, tenant_series_max);
+        let body = first_bytes(body, end);
+        let when = cursor.map_or(Acknowledge::Durable, |(key, position)| position.of(key));
+        self.answered(py, |plane| {
+            let now_ns = clock_ns(now_ns);
+            let written = form.write(plane, body, &limits, now_ns, when)?;
+            Ok(WriteResult::new(written, now_ns)?)
+        })
+    }
+
+    #[pyo3(signature = (
         stream, *, mapping=None, tags_max=TAGS_MAX, fields_max=FIELDS_MAX,
         tenant_fields_max=TENANT_FIELDS_MAX, tenant_series_max=TENANT_SERIES_MAX, cursor=None,
         first_row=0, now_ns=None,
@@ -282,13 +311,7 @@ impl Plane {
         first_row: usize,
         now_ns: Option<i64>,
     ) -> PyResult<ArrowWrites> {
-        let limits = WriteLimits {
-            batch_records_max: BLOCK_ROWS_MAX,
-            tags_max,
-            fields_max,
-            tenant_fields_max,
-            tenant_series_max,
-        };
+        let limits = file_limits(tags_max, fields_max, tenant_fields_max, tenant_series_max);
         let mapping = mapping.map(mapping_of).transpose()?;
         let stream = stream_of(stream)?;
         let reader = leave(py, move || RowReader::new(stream, mapping, first_row))?;

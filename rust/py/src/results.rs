@@ -44,6 +44,11 @@ impl WriteResult {
     }
 
     #[getter]
+    fn line_count(&self) -> usize {
+        self.written.line_count
+    }
+
+    #[getter]
     fn commit_seconds(&self) -> f64 {
         self.written.commit.as_secs_f64()
     }

@@ -234,6 +234,8 @@ pub struct Batch {
     pub rejected_indices: Vec<u32>,
     /// Records whose time was in the future and became the ingest instant.
     pub clamped_count: u32,
+    /// Lines of the text, 0 where it has none.
+    pub line_count: usize,
 }
 
 /// Result of a parser.

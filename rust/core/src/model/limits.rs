@@ -70,6 +70,10 @@ pub const JSON_DEPTH_MAX: usize = 8;
 /// Faults reported for one batch: bounds the answer, not the checking.
 pub const FAULTS_MAX: usize = 100;
 
+/// Records of a text of an import that are said to be faulty at once, each by its first fault: bounds
+/// what their list takes, and how often a text without a sound record is read again.
+pub const IMPORT_FAULTS_MAX: usize = 10_000;
+
 /// Rows a stored block may claim: bounds what a decoder allocates for hostile bytes.
 pub const BLOCK_ROWS_MAX: usize = 1 << 20;
 const _: () = assert!(BATCH_RECORDS_MAX <= BLOCK_ROWS_MAX && CALL_RECORDS_MAX <= BLOCK_ROWS_MAX);

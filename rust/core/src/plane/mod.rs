@@ -69,8 +69,8 @@ use crate::query::scan::ScanRequest;
 use crate::query::{AnswerBounds, SeriesAnswer, SeriesLimits, SeriesQuery, SeriesRequest};
 use crate::storage::seal::Kind;
 use crate::storage::store::{Cursor, Link, NewBlock};
-use crate::wire::Format;
 use crate::wire::columnar::InputRows;
+use crate::wire::{CsvColumns, Format};
 
 /// A tenant's store, open in this process. Safe to share between threads.
 pub struct Plane {
@@ -250,6 +250,25 @@ impl Plane {
         acknowledge: Acknowledge,
     ) -> Result<Written, WriteError> {
         self.writer.write(Input::Body(format, body), limits, ingest_ns, acknowledge)
+    }
+
+    /// Writes rows of comma-separated values, less their header, as one batch as of the instant
+    /// `ingest_ns`. The header learns the types of columns, whether the batch is refused or not.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    ///
+    /// # Panics
+    /// As [`crate::wire::parse_csv`].
+    pub fn write_csv(
+        &self,
+        header: &mut CsvColumns,
+        body: &[u8],
+        limits: &WriteLimits,
+        ingest_ns: i64,
+        acknowledge: Acknowledge,
+    ) -> Result<Written, WriteError> {
+        self.writer.write(Input::Csv(header, body), limits, ingest_ns, acknowledge)
     }
 
     /// Writes rows that come as columns, as one batch as of the instant `ingest_ns`.

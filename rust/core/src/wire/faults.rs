@@ -1,14 +1,16 @@
 //! Faults of a batch, in the order in which they are reported.
 
 use crate::model::fault::{Fault, FaultCode, Step};
-use crate::model::limits::FAULTS_MAX;
+use crate::model::limits::{FAULTS_MAX, IMPORT_FAULTS_MAX};
 
 /// Sorts after every offset of a document: for what is missing.
 pub(super) const NOWHERE: usize = usize::MAX;
 
-/// At most [`FAULTS_MAX`] faults: by record, then by offset in the document, missing keys last.
-#[derive(Default)]
+/// A bounded number of faults: by record, then by offset in the document, missing keys last.
 pub(super) struct Faults {
+    max: usize,
+    /// Faults of one record.
+    record_max: usize,
     done: Vec<Fault>,
     /// Faults of the current record with their offsets in the document.
     record: Vec<(usize, Fault)>,
@@ -16,14 +18,30 @@ pub(super) struct Faults {
     pass_start: usize,
 }
 
+impl Default for Faults {
+    /// No faults yet, of which an answer will hold [`FAULTS_MAX`].
+    fn default() -> Self {
+        Self::new(FAULTS_MAX, FAULTS_MAX)
+    }
+}
+
 impl Faults {
+    /// No faults yet, of which the first of each record will be kept, for imports.
+    pub(super) const fn of_import() -> Self {
+        Self::new(IMPORT_FAULTS_MAX, 1)
+    }
+
+    const fn new(max: usize, record_max: usize) -> Self {
+        Self { max, record_max, done: Vec::new(), record: Vec::new(), pass_start: 0 }
+    }
+
     /// Notes a fault of record `index` at the byte `at`, located by `keys` inside the record.
     ///
-    /// Within one pass, faults come in document order, so those beyond [`FAULTS_MAX`] of a pass
-    /// could not be among the first [`FAULTS_MAX`] of the record.
+    /// Within one pass, faults come in document order, so those of a pass beyond the bound could not
+    /// be among the first of the record.
     #[cold]
     pub(super) fn push(&mut self, at: usize, code: FaultCode, index: usize, keys: &[&str]) {
-        if self.done.len() < FAULTS_MAX && self.record.len() - self.pass_start < FAULTS_MAX {
+        if self.done.len() < self.max && self.record.len() - self.pass_start < self.record_max {
             let keys = keys.iter().map(|&key| Step::Key(key.to_owned()));
             let loc = std::iter::once(Step::Index(index)).chain(keys).collect();
             self.record.push((at, Fault { code, loc }));
@@ -46,9 +64,16 @@ impl Faults {
     pub(super) fn end_record(&mut self) {
         if !self.record.is_empty() {
             self.record.sort_by_key(|(at, _)| *at);
-            let room = FAULTS_MAX - self.done.len();
+            let room = (self.max - self.done.len()).min(self.record_max);
             self.done.extend(self.record.drain(..).map(|(_, fault)| fault).take(room));
         }
+        self.pass_start = 0;
+    }
+
+    /// Forgets the faults of the current record.
+    #[cold]
+    pub(super) fn forget_record(&mut self) {
+        self.record.clear();
         self.pass_start = 0;
     }
 

@@ -24,6 +24,7 @@ mod template;
 
 pub mod columnar;
 
+mod csv;
 mod json;
 mod line;
 mod protobuf;
@@ -33,9 +34,10 @@ mod encode;
 #[cfg(test)]
 mod tests;
 
+pub use csv::{CsvColumn, CsvColumns, CsvField, csv_cells, csv_records, parse_csv};
 pub use encode::{FieldValue, RecordEncoder};
-pub use json::parse_json;
-pub use line::{Precision, parse_lines};
+pub use json::{json_records, parse_json, parse_json_lines};
+pub use line::{Precision, line_records, parse_lines};
 pub use protobuf::{is_acceptable, parse_protobuf};
 
 use crate::model::batch::ParseResult;
@@ -49,12 +51,15 @@ pub enum Format {
     Json,
     /// A serialized `fleet.telemetry.v1.WriteRequest`.
     Protobuf,
+    /// Lines that are a JSON object each.
+    JsonLines,
     /// Lines of `InfluxDB`'s line protocol, their times in these units.
     Lines(Precision),
 }
 
 impl Format {
-    /// Reads `body` as [`parse_json`], [`parse_protobuf`] or [`parse_lines`] does.
+    /// Reads `body` as [`parse_json`], [`parse_protobuf`], [`parse_json_lines`] or [`parse_lines`]
+    /// does.
     ///
     /// # Errors
     /// Theirs.
@@ -72,6 +77,7 @@ impl Format {
         match self {
             Self::Json => parse_json(body, raw_keys, limits, tenant_key, ingest_ns),
             Self::Protobuf => parse_protobuf(body, raw_keys, limits, tenant_key, ingest_ns),
+            Self::JsonLines => parse_json_lines(body, raw_keys, limits, tenant_key, ingest_ns),
             Self::Lines(precision) => {
                 parse_lines(body, precision, raw_keys, limits, tenant_key, ingest_ns)
             }

@@ -59,6 +59,11 @@ impl RowColumns {
     pub(super) const fn len(&self) -> usize {
         self.doubles.len() + self.others.len()
     }
+
+    pub(super) fn clear(&mut self) {
+        self.doubles.clear();
+        self.others.clear();
+    }
 }
 
 /// Values of a record whose columns are known: doubles, as nearly all are, and others.

@@ -13,6 +13,7 @@ mod names;
 mod protobuf;
 mod sealed;
 mod segment;
+mod texts;
 
 pub use target::Target;
 
@@ -22,6 +23,8 @@ pub const TARGETS: &[Target] = &[
     protobuf::TARGET,
     line::TARGET,
     arrow::TARGET,
+    texts::JSON,
+    texts::CSV,
     block::TARGET,
     segment::TARGET,
     names::TARGET,

@@ -13,14 +13,14 @@ use super::failure::WriteError;
 use super::registry::{Registry, StoredIds};
 use super::sealed::SealedStore;
 use crate::codec::encode_block;
-use crate::model::batch::{Batch, Block, NEW_SERIES_BASE};
+use crate::model::batch::{Batch, Block, NEW_SERIES_BASE, ParseResult};
 use crate::model::error::Result;
 use crate::model::fault::Refusal;
 use crate::model::limits::WriteLimits;
 use crate::storage::seal::Kind;
 use crate::storage::store::{Counts, Cursor, NewBlock};
-use crate::wire::Format;
 use crate::wire::columnar::{InputRows, parse_rows};
+use crate::wire::{CsvColumns, Format, parse_csv};
 
 /// Outcome of a batch that was not refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct Written {
     pub accepted_count: u32,
     /// Indices of the records rejected one by one, ascending.
     pub rejected_indices: Vec<u32>,
+    /// Lines of the text that was written, 0 where it has none.
+    pub line_count: usize,
     /// Stored records whose time lay in the future and became the ingest instant.
     pub clamped_count: u32,
     /// Stored records that no read shows, because they have no `entity_id`.
@@ -41,9 +43,9 @@ pub struct Written {
 }
 
 /// Records as they come.
-#[derive(Clone, Copy)]
 pub(super) enum Input<'a> {
     Body(Format, &'a [u8]),
+    Csv(&'a mut CsvColumns, &'a [u8]),
     Rows(&'a InputRows<'a>),
 }
 
@@ -55,12 +57,29 @@ pub enum Acknowledge {
     /// As `Durable`, with the position of the import that it belongs to: they are stored together
     /// or not at all.
     At(Cursor),
+    /// As `At`, where the position is a number of lines, 8 bytes with the lowest first: those of the
+    /// text that is written come to those before it.
+    AfterLines {
+        /// Key of the import.
+        key: [u8; 16],
+        /// Position before the text.
+        before: u64,
+    },
     /// Once the batch waits in memory for the next [`super::Plane::flush`]; until then the process
     /// may lose it.
     Buffered {
         /// Sealed bytes that may wait. A single batch of more passes when nothing else waits.
         bytes_max: usize,
     },
+}
+
+impl Acknowledge {
+    /// The same with the position itself, after a text of so many lines.
+    fn of_lines(self, line_count: usize) -> Self {
+        let Self::AfterLines { key, before } = self else { return self };
+        let position = before.saturating_add(line_count as u64);
+        Self::At(Cursor { key, position: position.to_le_bytes().to_vec() })
+    }
 }
 
 /// Writes of one tenant, and the batches that were acknowledged before they are durable.
@@ -86,31 +105,18 @@ impl Writer {
         ingest_ns: i64,
         acknowledge: Acknowledge,
     ) -> Result<Written, WriteError> {
-        let mut batch = {
-            // Fields that exist can be written again, also where the bound was lowered below them.
-            let field_count = self.registry.names().catalog.field_count();
-            let tenant_fields_max = limits.tenant_fields_max.max(field_count);
-            let limits = WriteLimits { tenant_fields_max, ..*limits };
-            let raw_keys = self.sealed.caches.raw_keys();
-            let tenant_key = &self.sealed.tenant_key;
-            match input {
-                Input::Body(format, body) => {
-                    format.parse(body, &raw_keys, &limits, tenant_key, ingest_ns)?
-                }
-                Input::Rows(rows) => parse_rows(rows, &raw_keys, &limits, tenant_key, ingest_ns)?,
-            }
-        };
+        let mut batch = self.parse(input, limits, ingest_ns)?;
         let ids = self.registry.resolve(&mut batch, limits)?;
         self.sealed.caches.settle();
         let (mut block, unseen) = self.seal_block(&mut batch, &ids)?;
         let started = Instant::now();
-        match acknowledge {
+        match acknowledge.of_lines(batch.line_count) {
             Acknowledge::At(cursor) => {
                 block.cursor = Some(self.sealed.seal_cursor(cursor)?);
                 self.append(block)?;
             }
             _ if block.counts == Counts::default() => {}
-            Acknowledge::Durable => self.append(block)?,
+            Acknowledge::Durable | Acknowledge::AfterLines { .. } => self.append(block)?,
             Acknowledge::Buffered { bytes_max } => {
                 if !self.buffer.push(block, bytes_max) {
                     return Err(Refusal::BufferFull.into());
@@ -120,11 +126,30 @@ impl Writer {
         Ok(Written {
             accepted_count: batch.accepted_count,
             rejected_indices: batch.rejected_indices,
+            line_count: batch.line_count,
             clamped_count: batch.clamped_count,
             no_entity_count: unseen.no_entity,
             other_measurement_count: unseen.other_measurement,
             commit: started.elapsed(),
         })
+    }
+
+    fn parse(&self, input: Input<'_>, limits: &WriteLimits, ingest_ns: i64) -> ParseResult {
+        // Fields that exist can be written again, also where the bound was lowered below them.
+        let field_count = self.registry.names().catalog.field_count();
+        let tenant_fields_max = limits.tenant_fields_max.max(field_count);
+        let limits = WriteLimits { tenant_fields_max, ..*limits };
+        let raw_keys = self.sealed.caches.raw_keys();
+        let tenant_key = &self.sealed.tenant_key;
+        match input {
+            Input::Body(format, body) => {
+                format.parse(body, &raw_keys, &limits, tenant_key, ingest_ns)
+            }
+            Input::Csv(header, body) => {
+                parse_csv(body, header, &raw_keys, &limits, tenant_key, ingest_ns)
+            }
+            Input::Rows(rows) => parse_rows(rows, &raw_keys, &limits, tenant_key, ingest_ns),
+        }
     }
 
     /// Stores a block, and before it the batches that were acknowledged before it.

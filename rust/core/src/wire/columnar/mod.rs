@@ -15,3 +15,5 @@ mod rows;
 pub use groups::{GroupBy, Groups};
 pub use input::{InputField, InputKey, InputRows, InputTag, InputValues};
 pub use rows::parse_rows;
+
+pub(super) use tags::{RAW_KEY_FORMAT, put_tag, tags_of};

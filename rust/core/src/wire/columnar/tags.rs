@@ -5,10 +5,10 @@ use crate::model::fault::FaultCode;
 use crate::wire::rules::Tags;
 
 /// First byte of every raw key of a series in columns.
-pub(super) const RAW_KEY_FORMAT: u8 = b'a';
+pub(in crate::wire) const RAW_KEY_FORMAT: u8 = b'a';
 
 /// Fault of tags, and the key of the tag.
-pub(super) type TagFault = (FaultCode, String);
+pub(in crate::wire) type TagFault = (FaultCode, String);
 
 /// Puts `tags` into `raw`: length and bytes of each key and value. A missing one has a length that
 /// no text has.
@@ -20,6 +20,12 @@ pub(super) fn put_raw(tags: &[InputTag<'_>], raw: &mut Vec<u8>) {
     }
 }
 
+/// Puts one tag into `raw`.
+pub(in crate::wire) fn put_tag(raw: &mut Vec<u8>, key: &str, value: &str) {
+    put(raw, Some(key.as_bytes()));
+    put(raw, Some(value.as_bytes()));
+}
+
 fn put(raw: &mut Vec<u8>, text: Option<&[u8]>) {
     let length = text.map_or(u32::MAX, |text| u32::try_from(text.len()).unwrap_or(u32::MAX - 1));
     raw.extend_from_slice(&length.to_le_bytes());
@@ -27,7 +33,7 @@ fn put(raw: &mut Vec<u8>, text: Option<&[u8]>) {
 }
 
 /// The tags of `raw`, as [`put_raw`] puts them.
-pub(super) fn tags_of(raw: &[u8]) -> Result<Tags<'_>, TagFault> {
+pub(in crate::wire) fn tags_of(raw: &[u8]) -> Result<Tags<'_>, TagFault> {
     let mut tags = Tags::new();
     let mut rest = raw;
     while !rest.is_empty() {

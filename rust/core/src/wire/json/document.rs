@@ -1,6 +1,6 @@
 //! The whole document: an array of records.
 
-use super::parser::Parser;
+use super::parser::{Layout, Parser};
 use crate::model::batch::ParseResult;
 use crate::model::fault::{Fault, FaultCode, Refusal, Step};
 use crate::model::limits::WriteLimits;
@@ -31,27 +31,33 @@ pub fn parse_json(
 ) -> ParseResult {
     let text = utf8(body).map_err(|error| not_json(error.valid_up_to()))?;
     let start = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
-    let mut parser = Parser::new(text, raw_keys, limits, tenant_key, ingest_ns);
+    let mut parser = Parser::new((text, Layout::Array), raw_keys, limits, tenant_key, ingest_ns);
     let count = parser.document(start).map_err(|Syntax(at)| not_json(at))?;
     let Some(received) = count else {
         return Err(Refusal::Faults(vec![Fault { code: FaultCode::ListType, loc: Vec::new() }]));
     };
-    if received > limits.batch_records_max {
-        return Err(Refusal::TooManyRecords { received, max: limits.batch_records_max });
-    }
-    if !parser.faults.are_none() {
-        return Err(Refusal::Faults(parser.faults.into_list()));
-    }
-    if parser.tags_refused {
-        return Err(Refusal::InvalidInput { field: "tags" });
-    }
-    if parser.fields_refused {
-        return Err(Refusal::InvalidInput { field: "fields" });
-    }
-    Ok(parser.batch.finish())
+    parser.finish(received)
 }
 
 impl<'a> Parser<'a, '_> {
+    /// The batch of all `received` records, or why it is refused.
+    pub(super) fn finish(self, received: usize) -> ParseResult {
+        let max = self.batch.limits.batch_records_max;
+        if received > max {
+            return Err(Refusal::TooManyRecords { received, max });
+        }
+        if !self.faults.are_none() {
+            return Err(Refusal::Faults(self.faults.into_list()));
+        }
+        if self.tags_refused {
+            return Err(Refusal::InvalidInput { field: "tags" });
+        }
+        if self.fields_refused {
+            return Err(Refusal::InvalidInput { field: "fields" });
+        }
+        Ok(self.batch.finish())
+    }
+
     /// Passes the document that begins at `start`; the number of elements, or `None` if it is
     /// not an array.
     fn document(&mut self, start: usize) -> Scan<Option<usize>> {
@@ -101,7 +107,7 @@ impl<'a> Parser<'a, '_> {
         if !self.is_sound() {
             return None;
         }
-        self.templates.accept(scan, &mut self.batch, &mut self.times)
+        self.templates.accept(scan, &mut self.batch, &mut self.times, |_, _| true)
     }
 }
 

@@ -11,6 +11,8 @@ mod parser;
 mod fields;
 mod tags;
 
+mod lines;
+
 mod record;
 
 mod document;
@@ -19,3 +21,4 @@ mod document;
 mod tests;
 
 pub use document::parse_json;
+pub use lines::{json_records, parse_json_lines};

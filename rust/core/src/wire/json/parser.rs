@@ -10,15 +10,27 @@ use crate::wire::key_set::KeySet;
 use crate::wire::template::Templates;
 use crate::wire::value::Cell;
 
-/// First byte of every raw key of a series in JSON.
+/// First byte of every raw key of a series in JSON, and in lines of JSON, whose tags hold no end of a
+/// line.
 const RAW_KEY_FORMAT: u8 = b'j';
+const LINES_RAW_KEY_FORMAT: u8 = b'n';
 
 /// Depth of the values of a record's keys: inside the record and the array.
 pub(super) const RECORD_DEPTH: usize = 2;
 
+/// The text around the records.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// An array has them.
+    Array,
+    /// Each is a line of its own.
+    Lines,
+}
+
 /// State of a document that is being read; `'a` is the document, `'c` the caller's knowledge.
 pub(super) struct Parser<'a, 'c> {
     pub(super) text: &'a str,
+    pub(super) layout: Layout,
     pub(super) times: TimeReader,
     pub(super) batch: BatchBuilder<'c>,
     /// Fields of the current record, and the table that their columns refer to.
@@ -40,23 +52,28 @@ pub(super) struct Parser<'a, 'c> {
 
 impl<'a, 'c> Parser<'a, 'c> {
     pub(super) fn new(
-        text: &'a str,
+        (text, layout): (&'a str, Layout),
         raw_keys: &'c RawKeyCache,
         limits: &'c WriteLimits,
         tenant_key: &'c str,
         ingest_ns: i64,
     ) -> Self {
+        let (format, faults) = match layout {
+            Layout::Array => (RAW_KEY_FORMAT, Faults::default()),
+            Layout::Lines => (LINES_RAW_KEY_FORMAT, Faults::of_import()),
+        };
         Self {
             text,
+            layout,
             times: TimeReader::default(),
-            batch: BatchBuilder::new(RAW_KEY_FORMAT, raw_keys, limits, tenant_key, ingest_ns),
+            batch: BatchBuilder::new(format, raw_keys, limits, tenant_key, ingest_ns),
             cells: Vec::new(),
             cells_table: None,
             keys: KeySet::default(),
             keys_of_cells: false,
             other_keys: KeySet::default(),
             templates: Templates::default(),
-            faults: Faults::default(),
+            faults,
             tags_refused: false,
             fields_refused: false,
         }

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::parser::{Parser, RECORD_DEPTH};
+use super::lines::ends_line;
+use super::parser::{Layout, Parser, RECORD_DEPTH};
 use super::tags::Tags;
 use crate::model::fault::FaultCode;
 use crate::wire::columns::Row;
@@ -79,6 +80,9 @@ impl<'a> Parser<'a, '_> {
                 self.faults.push(key_at, code, index, &[key.name()]);
             }
             more = scan.next(b'}')?;
+        }
+        if self.layout == Layout::Lines && !ends_line(scan.bytes(), scan.at) {
+            return scan.error();
         }
         if self.end_record(index, &parts)?
             && let Some(measurement) = &parts.measurement

@@ -6,8 +6,8 @@ use crate::model::fault::{FaultCode, Refusal};
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
 use crate::wire::tokens::json::Scanner;
-use crate::wire::tokens::line::line_length;
-use crate::wire::tokens::utf8::{BYTE_ORDER_MARK, utf8};
+use crate::wire::tokens::line::{line_ends, line_length};
+use crate::wire::tokens::utf8::{BYTE_ORDER_MARK, utf8, without_mark};
 
 /// Reads lines whose times are in units of `precision` into a batch. The other arguments are those
 /// of [`crate::wire::parse_json`].
@@ -35,6 +35,8 @@ pub fn parse_lines(
         parser.faults.end_record();
         parser.received += 1;
     }
+    let is_ended = body.is_empty() || body.ends_with(b"\n");
+    let line_count = parser.line_count + usize::from(!is_ended);
     let (received, max) = (parser.received, limits.batch_records_max);
     if received > max {
         return Err(Refusal::TooManyRecords { received, max });
@@ -48,7 +50,38 @@ pub fn parse_lines(
     if parser.fields_refused {
         return Err(Refusal::InvalidInput { field: "fields" });
     }
-    Ok(parser.batch.finish())
+    let mut batch = parser.batch.finish();
+    batch.line_count = line_count;
+    Ok(batch)
+}
+
+/// Offsets of the records of `body` as [`parse_lines`] counts them: start, end, and the number of the
+/// line, from 0; and the start of the first that has a text without an end, if one has. A line that
+/// is not UTF-8 is a record.
+#[must_use]
+pub fn line_records(body: &[u8]) -> (Vec<(usize, usize, usize)>, Option<usize>) {
+    let limits = WriteLimits { batch_records_max: 0, ..WriteLimits::default() };
+    let (mut records, mut open_at, mut line) = (Vec::new(), None, 0);
+    let mut start = 0;
+    while let Some(rest) = body.get(start..).filter(|rest| !rest.is_empty()) {
+        let (text, is_text) = text(rest);
+        let mark = utf8(rest.get(..3).unwrap_or_default()).map_or(0, without_mark);
+        let names = RawKeyCache::default();
+        let mut parser = Parser::new(text, Precision::Nanoseconds, &names, &limits, "", 0);
+        parser.lines_with(|(from, to), at| {
+            records.push((start + mark + from, start + mark + to, line + at));
+        });
+        open_at = open_at.or(parser.open_at.map(|at| start + mark + at));
+        line += parser.line_count;
+        start += mark + text.len();
+        if !is_text {
+            let length = line_length(body.get(start..).unwrap_or_default());
+            records.push((start, start + length, line));
+            line += 1;
+            start += length + 1;
+        }
+    }
+    (records, open_at)
 }
 
 /// The body, or the lines before the first that is not UTF-8, and true where that is all.
@@ -67,8 +100,15 @@ fn text(body: &[u8]) -> (&str, bool) {
 impl Parser<'_, '_> {
     /// Reads all lines.
     fn lines(&mut self) {
+        self.lines_with(|_, _| ());
+    }
+
+    /// Reads all lines, and tells of each record its start and end and the number of its line.
+    #[inline]
+    fn lines_with(&mut self, mut tell: impl FnMut((usize, usize), usize)) {
         let mut scan = Scanner::new(self.text, 0);
-        while to_record(&mut scan) {
+        while to_record(&mut scan, &mut self.line_count) {
+            let start = scan.at;
             let by_template = if self.is_sound() {
                 let Self { templates, batch, unit_ns, .. } = self;
                 templates.accept(scan, batch, *unit_ns)
@@ -76,17 +116,26 @@ impl Parser<'_, '_> {
                 None
             };
             scan.at = by_template.unwrap_or_else(|| self.record(scan));
+            tell((start, scan.at), self.line_count);
+            if self.has_texts {
+                let record = self.text.as_bytes().get(start..scan.at).unwrap_or_default();
+                self.line_count += line_ends(record);
+            }
             self.received += 1;
         }
     }
 }
 
-/// Goes to the next record; false where there is none.
+/// Goes to the next record and counts the ends of lines before it; false where there is none.
 #[inline]
-fn to_record(scan: &mut Scanner<'_>) -> bool {
+fn to_record(scan: &mut Scanner<'_>, line_count: &mut usize) -> bool {
     loop {
         match scan.peek() {
-            b'\n' | b' ' | b'\t' => scan.at += 1,
+            b'\n' => {
+                *line_count += 1;
+                scan.at += 1;
+            }
+            b' ' | b'\t' => scan.at += 1,
             b'\r' if matches!(scan.rest(), [_] | [_, b'\n', ..]) => scan.at += 1,
             b'#' => scan.at += line_length(scan.rest()),
             _ => return scan.at < scan.text.len(),

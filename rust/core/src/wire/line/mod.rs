@@ -18,5 +18,5 @@ mod document;
 #[cfg(test)]
 mod tests;
 
-pub use document::parse_lines;
+pub use document::{line_records, parse_lines};
 pub use parser::Precision;

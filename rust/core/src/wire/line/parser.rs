@@ -83,8 +83,13 @@ pub(super) struct Parser<'a, 'c> {
     pub(super) tags_refused: bool,
     /// Tells whether some record has too many fields.
     pub(super) fields_refused: bool,
-    /// Number of records so far.
+    /// Number of records so far, and of ends of lines.
     pub(super) received: usize,
+    pub(super) line_count: usize,
+    /// Tells whether a record had a text, which may hold ends of lines.
+    pub(super) has_texts: bool,
+    /// Start of the first record with a text that does not end.
+    pub(super) open_at: Option<usize>,
 }
 
 impl<'a, 'c> Parser<'a, 'c> {
@@ -110,6 +115,9 @@ impl<'a, 'c> Parser<'a, 'c> {
             tags_refused: false,
             fields_refused: false,
             received: 0,
+            line_count: 0,
+            has_texts: false,
+            open_at: None,
         }
     }
 

@@ -7,7 +7,7 @@ use crate::wire::rules::is_rejected;
 use crate::wire::template::SlotKind;
 use crate::wire::tokens::json::Scanner;
 use crate::wire::tokens::line::{
-    Invalid, MEASUREMENT, integer, is_end, line_length, skip_spaces, tags_length, unquoted,
+    Invalid, MEASUREMENT, integer, is_end, line_length, skip_spaces, string, tags_length, unquoted,
 };
 
 impl<'a> Parser<'a, '_> {
@@ -17,12 +17,18 @@ impl<'a> Parser<'a, '_> {
         let start = scan.at;
         self.cells.clear();
         self.templates.begin_record();
-        if let Ok(parts) = self.parts(&mut scan) {
+        let parts = self.parts(&mut scan);
+        self.has_texts |= scan.text.get(start..scan.at).unwrap_or_default().contains('"');
+        if let Ok(parts) = parts {
             if self.end_record(&parts) {
                 let Self { text, templates, batch, cells, .. } = self;
                 templates.learn(text, (start, scan.at), &parts.measurement, batch, cells);
             }
         } else {
+            let is_open = scan.peek() == b'"' && string(&mut { scan }).is_none();
+            if is_open && self.open_at.is_none() {
+                self.open_at = Some(start);
+            }
             self.faults.push(scan.at, FaultCode::LineInvalid, self.received, &[]);
             scan.at += line_length(scan.rest());
         }

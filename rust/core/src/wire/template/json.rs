@@ -20,17 +20,22 @@ use crate::wire::value::{Cell, RowValues, Value};
 const TAGS_EXPECTED: usize = 8;
 
 impl<'a> Templates<'a, FieldType> {
-    /// Accepts the record that begins here into `batch` if it matches a template; the offset after it.
+    /// Accepts the record that begins here into `batch` if it matches a template and may end where it
+    /// does; the offset after it. `may_end` is also told whether it matches loosely: then it may hold
+    /// other white space than the template.
     #[inline]
     pub(crate) fn accept(
         &mut self,
         scan: Scanner<'a>,
         batch: &mut BatchBuilder<'_>,
         times: &mut TimeReader,
+        may_end: impl Fn(usize, bool) -> bool,
     ) -> Option<usize> {
         let BatchBuilder { limits, tenant_key, columns, series } = batch;
-        let (template, values, found) =
-            self.find(|template, values| read(scan, template, (columns, series), times, values))?;
+        let (template, values, found) = self.find(|template, values| {
+            let found = read(scan, template, (columns, series), times, values)?;
+            may_end(found.end, found.is_loose).then_some(found)
+        })?;
         let series = match found.series {
             Ok(series) => series,
             Err(unknown) => {
@@ -251,7 +256,12 @@ fn find_tags(
 
 /// Keys and values of the object that `text` is, if all values are strings and the syntax is right.
 /// The same key may come twice.
+///
+/// They hold no end of a line: where each record is a line, it would be none.
 fn plain_tags(text: &str) -> Option<Tags<'_>> {
+    if text.contains('\n') {
+        return None;
+    }
     let mut pairs = Vec::with_capacity(TAGS_EXPECTED);
     let mut scan = Scanner::new(text, 0);
     scan.expect(b'{').ok()?;

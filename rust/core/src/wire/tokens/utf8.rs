@@ -1,5 +1,6 @@
 //! Text of a body.
 
+use std::borrow::Cow;
 use std::str::Utf8Error;
 
 /// Mark that editors put before a text, no part of it.
@@ -14,4 +15,25 @@ pub(crate) fn utf8(body: &[u8]) -> Result<&str, Utf8Error> {
         return Ok(unsafe { std::str::from_utf8_unchecked(body) });
     }
     std::str::from_utf8(body)
+}
+
+/// The body with a question mark for each byte that is no UTF-8, and the offsets of those.
+pub(crate) fn replaced(body: &[u8]) -> (Cow<'_, str>, Vec<usize>) {
+    if let Ok(text) = utf8(body) {
+        return (text.into(), Vec::new());
+    }
+    let (mut text, mut wrong) = (String::with_capacity(body.len()), Vec::new());
+    for chunk in body.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for _ in chunk.invalid() {
+            wrong.push(text.len());
+            text.push('?');
+        }
+    }
+    (text.into(), wrong)
+}
+
+/// The offset at which `text` begins, after a byte order mark.
+pub(crate) fn without_mark(text: &str) -> usize {
+    if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 }
 }

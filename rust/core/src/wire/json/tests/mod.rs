@@ -1,6 +1,7 @@
 //! The rules by clause, and the fast ways against slow ones.
 
 mod faults;
+mod lines;
 mod model;
 mod rules;
 mod syntax;

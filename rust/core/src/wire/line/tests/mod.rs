@@ -2,7 +2,7 @@
 
 mod rules;
 
-use super::{Precision, parse_lines};
+use super::{Precision, line_records, parse_lines};
 use crate::model::batch::{Batch, ParseResult, Values};
 use crate::model::fault::{Refusal, Step};
 use crate::model::limits::WriteLimits;

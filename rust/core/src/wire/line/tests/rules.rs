@@ -154,3 +154,19 @@ fn beyond_the_bound_on_records_nothing_is_kept() {
     let refused = Refusal::TooManyRecords { received: 1_000, max: 5 };
     assert_eq!(parse(&body.concat()), Err(refused));
 }
+
+#[test]
+fn records_stand_where_they_begin_and_lines_are_counted() {
+    let body = b"\xef\xbb\xbfm x=1\r\n# none\n\nm y=\"a\nb\" 5\nm\xff x=1\n m z";
+    let expected = (vec![(3, 8, 0), (18, 29, 3), (30, 36, 5), (38, 41, 6)], None);
+    assert_eq!(line_records(body), expected);
+    let text = "m x=1\n\nm y=\"a\n\nb\",z=1\nm y=\"c\n\",z=1\n# none";
+    assert_eq!(accepted(text).line_count, 8);
+    assert_eq!(accepted("\n").line_count, 1);
+}
+
+#[test]
+fn a_text_without_an_end_is_known_by_its_record() {
+    assert_eq!(line_records(b"m x=1\nm y=\"a\nm z=1\n").1, Some(6));
+    assert_eq!(line_records(b"m x=\"a\"b\nm z=1\n").1, None);
+}

@@ -3,5 +3,7 @@
 mod text;
 mod value;
 
-pub(crate) use text::{MEASUREMENT, NAME, is_end, line_length, skip_spaces, tag, tags_length};
+pub(crate) use text::{
+    MEASUREMENT, NAME, is_end, line_ends, line_length, skip_spaces, tag, tags_length,
+};
 pub(crate) use value::{Invalid, boolean, integer, is_unquoted_end, string, unquoted};

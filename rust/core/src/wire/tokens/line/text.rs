@@ -89,7 +89,20 @@ pub(crate) fn is_end(bytes: &[u8], at: usize) -> bool {
 
 /// Length of the rest of a line, without its line feed.
 pub(crate) fn line_length(rest: &[u8]) -> usize {
-    rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len())
+    let (chunks, tail) = rest.as_chunks::<8>();
+    for (at, chunk) in chunks.iter().enumerate() {
+        let found = equal_bytes(u64::from_le_bytes(*chunk), b'\n');
+        if found != 0 {
+            return at * 8 + (found.trailing_zeros() / 8) as usize;
+        }
+    }
+    let in_tail = tail.iter().position(|byte| *byte == b'\n').unwrap_or(tail.len());
+    rest.len() - tail.len() + in_tail
+}
+
+/// Number of line feeds in `text`.
+pub(crate) fn line_ends(text: &[u8]) -> usize {
+    text.split(|byte| *byte == b'\n').count() - 1
 }
 
 #[inline]

@@ -1,0 +1,121 @@
+//! State of one parse of rows.
+
+use super::columns::CsvColumns;
+use super::keys::Keys;
+use super::split::RawCell;
+use super::steps::{Step, steps};
+use crate::model::limits::WriteLimits;
+use crate::model::raw_keys::RawKeyCache;
+use crate::model::time::TimeReader;
+use crate::wire::builder::BatchBuilder;
+use crate::wire::columnar::RAW_KEY_FORMAT;
+use crate::wire::columns::UNKNOWN_COLUMN;
+use crate::wire::faults::Faults;
+use crate::wire::value::{Cell, RowColumns, RowValues};
+
+/// Fields of the cells of a row, as far as it is read.
+#[derive(Default)]
+pub(super) struct QuickRow<'a> {
+    /// Indices of the cells of `values`.
+    pub(super) cells: RowColumns,
+    pub(super) columns: RowColumns,
+    pub(super) values: RowValues<'a>,
+    /// Bytes of the measurement and the tags where they do not stand side by side.
+    pub(super) key: Vec<u8>,
+}
+
+impl QuickRow<'_> {
+    pub(super) fn clear(&mut self) {
+        self.cells.clear();
+        self.values.clear();
+        self.key.clear();
+    }
+}
+
+/// State of a text that is being read; `'a` is the text, `'c` the caller's knowledge.
+pub(super) struct Parser<'a, 'c> {
+    pub(super) text: &'a str,
+    pub(super) times: TimeReader,
+    pub(super) batch: BatchBuilder<'c>,
+    pub(super) header: &'c mut CsvColumns,
+    /// `None` where no row is read quickly.
+    pub(super) steps: Option<Vec<(Step, usize)>>,
+    /// Number of steps that are keys.
+    pub(super) key_count: usize,
+    pub(super) keys: Keys,
+    /// Column of each cell in each table, [`UNKNOWN_COLUMN`] where it has none.
+    pub(super) columns_of: Vec<Vec<u32>>,
+    pub(super) quick: QuickRow<'a>,
+    /// Cells of the current row, and the fields among them.
+    pub(super) raw: Vec<RawCell<'a>>,
+    pub(super) cells: Vec<Cell<'a>>,
+    pub(super) raw_tags: Vec<u8>,
+    pub(super) faults: Faults,
+    /// Tells whether the content of some row's tags refuses the batch.
+    pub(super) tags_refused: bool,
+    /// Tells whether some row has too many fields.
+    pub(super) fields_refused: bool,
+}
+
+impl<'a, 'c> Parser<'a, 'c> {
+    pub(super) fn new(
+        text: &'a str,
+        header: &'c mut CsvColumns,
+        raw_keys: &'c RawKeyCache,
+        limits: &'c WriteLimits,
+        tenant_key: &'c str,
+        ingest_ns: i64,
+    ) -> Self {
+        let mut parser = Self {
+            text,
+            times: TimeReader::default(),
+            batch: BatchBuilder::new(RAW_KEY_FORMAT, raw_keys, limits, tenant_key, ingest_ns),
+            header,
+            steps: None,
+            key_count: 0,
+            keys: Keys::default(),
+            columns_of: Vec::new(),
+            quick: QuickRow::default(),
+            raw: Vec::new(),
+            cells: Vec::new(),
+            raw_tags: Vec::new(),
+            faults: Faults::of_import(),
+            tags_refused: false,
+            fields_refused: false,
+        };
+        parser.plan();
+        parser
+    }
+
+    /// Plans how rows are read quickly, if they can be.
+    pub(super) fn plan(&mut self) {
+        let is_narrow = self.header.cells.len() <= self.batch.limits.fields_max;
+        self.steps = steps(self.header).filter(|_| is_narrow);
+        let is_key = |(step, _): &&(Step, usize)| matches!(step, Step::Key(_));
+        self.key_count = self.steps.iter().flatten().filter(is_key).count();
+    }
+
+    /// Tells whether nothing refuses the batch so far, so that rows must be kept.
+    #[inline]
+    pub(super) fn is_sound(&self) -> bool {
+        self.faults.are_none() && !self.tags_refused && !self.fields_refused
+    }
+
+    /// Learns the columns of the cells in a table that has got a row by the rules.
+    pub(super) fn learn(&mut self, table: u32) {
+        let at = table as usize;
+        if self.columns_of.len() <= at {
+            self.columns_of.resize(at + 1, Vec::new());
+        }
+        let columns = &self.batch.columns;
+        let Some(of_table) = self.columns_of.get_mut(at) else { return };
+        of_table.clear();
+        of_table.extend(self.header.cells.iter().map(|cell| match &cell.field {
+            Some(field) => match columns.find_column(table, &field.name) {
+                column if columns.field_type(table, column) == field.field_type => column,
+                _ => UNKNOWN_COLUMN,
+            },
+            None => UNKNOWN_COLUMN,
+        }));
+    }
+}

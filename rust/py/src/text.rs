@@ -1,0 +1,161 @@
+//! Texts of files: formats whose records stand in lines.
+
+use std::sync::{Mutex, PoisonError};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use fleetcast_core::model::batch::FieldType;
+use fleetcast_core::model::limits::WriteLimits;
+use fleetcast_core::plane::{Acknowledge, Plane, WriteError, Written};
+use fleetcast_core::storage::store::Cursor;
+use fleetcast_core::wire::{
+    CsvColumn, CsvColumns, CsvField, Format, Precision, csv_cells, csv_records, json_records,
+    line_records,
+};
+
+use crate::arguments::{field_type_of, precision_of};
+use crate::door::leave;
+
+/// Start and end of a record, and the number of its line.
+type Record = (usize, usize, usize);
+
+/// Position of an import, to be stored with a text.
+#[derive(FromPyObject)]
+pub(crate) enum Position {
+    /// Lines before the text, to which its own come.
+    Lines(u64),
+    Bytes(Vec<u8>),
+}
+
+impl Position {
+    pub(crate) fn of(self, key: [u8; 16]) -> Acknowledge {
+        match self {
+            Self::Lines(before) => Acknowledge::AfterLines { key, before },
+            Self::Bytes(position) => Acknowledge::At(Cursor { key, position }),
+        }
+    }
+}
+
+enum Kind {
+    Json,
+    Lines(Precision),
+    /// Columns learn their types from the first cells.
+    Csv(Mutex<CsvColumns>),
+}
+
+/// Roles of a column: tags, name and type of its field.
+type Column = (Vec<String>, Option<(String, Option<String>)>);
+
+#[pyclass(frozen, module = "fleetcast._core")]
+pub(crate) struct TextFormat {
+    kind: Kind,
+}
+
+impl TextFormat {
+    pub(crate) fn write(
+        &self,
+        plane: &Plane,
+        body: &[u8],
+        limits: &WriteLimits,
+        now_ns: i64,
+        when: Acknowledge,
+    ) -> Result<Written, WriteError> {
+        match &self.kind {
+            Kind::Json => plane.write(Format::JsonLines, body, limits, now_ns, when),
+            Kind::Lines(precision) => {
+                plane.write(Format::Lines(*precision), body, limits, now_ns, when)
+            }
+            Kind::Csv(header) => {
+                let mut header = header.lock().unwrap_or_else(PoisonError::into_inner);
+                plane.write_csv(&mut header, body, limits, now_ns, when)
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl TextFormat {
+    #[staticmethod]
+    fn json() -> Self {
+        Self { kind: Kind::Json }
+    }
+
+    #[staticmethod]
+    fn lines(precision: &str) -> PyResult<Self> {
+        Ok(Self { kind: Kind::Lines(precision_of(precision)?) })
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (columns, *, time, time_unit, measurement, measurement_column, fixed_tags))]
+    fn csv(
+        columns: Vec<Column>,
+        time: usize,
+        time_unit: Option<&str>,
+        measurement: Option<String>,
+        measurement_column: Option<usize>,
+        fixed_tags: Vec<(String, String)>,
+    ) -> PyResult<Self> {
+        let unit_ns = |unit| precision_of(unit).map(Precision::unit_ns);
+        let mut cells = columns.into_iter().map(column_of).collect::<PyResult<Vec<_>>>()?;
+        let no_column = || PyValueError::new_err("no such column");
+        cells.get_mut(time).ok_or_else(no_column)?.is_time = true;
+        if let Some(at) = measurement_column {
+            cells.get_mut(at).ok_or_else(no_column)?.is_measurement = true;
+        }
+        let time_unit_ns = time_unit.map(unit_ns).transpose()?;
+        let header = CsvColumns { cells, time_unit_ns, measurement, fixed_tags };
+        Ok(Self { kind: Kind::Csv(Mutex::new(header)) })
+    }
+
+    #[staticmethod]
+    fn cells(row: &str) -> Option<Vec<String>> {
+        csv_cells(row)
+    }
+
+    /// Types of the columns that are fields, as far as they are known.
+    fn kinds(&self) -> Vec<Option<&'static str>> {
+        let Kind::Csv(header) = &self.kind else { return Vec::new() };
+        let header = header.lock().unwrap_or_else(PoisonError::into_inner);
+        let kind = |field: &CsvField| field.field_type.map(name_of);
+        header.cells.iter().map(|cell| cell.field.as_ref().and_then(kind)).collect()
+    }
+
+    #[pyo3(signature = (body, end=None))]
+    fn records(
+        &self,
+        py: Python<'_>,
+        body: &[u8],
+        end: Option<usize>,
+    ) -> PyResult<(Vec<Record>, Option<usize>)> {
+        let body = first_bytes(body, end);
+        leave(py, || {
+            Ok(match &self.kind {
+                Kind::Json => (json_records(body), None),
+                Kind::Lines(_) => line_records(body),
+                Kind::Csv(_) => csv_records(body),
+            })
+        })
+    }
+}
+
+fn column_of((tags, field): Column) -> PyResult<CsvColumn> {
+    let field = field.map(|(name, kind)| {
+        let field_type = kind.as_deref().map(field_type_of).transpose()?;
+        Ok::<_, PyErr>(CsvField { name, field_type })
+    });
+    Ok(CsvColumn { tags, field: field.transpose()?, ..CsvColumn::default() })
+}
+
+const fn name_of(field_type: FieldType) -> &'static str {
+    match field_type {
+        FieldType::Float => "float",
+        FieldType::Bool => "bool",
+        FieldType::Text => "text",
+    }
+}
+
+/// The bytes of `body` before `end`.
+pub(crate) fn first_bytes(body: &[u8], end: Option<usize>) -> &[u8] {
+    end.and_then(|end| body.get(..end)).unwrap_or(body)
+}
