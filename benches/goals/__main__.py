@@ -21,6 +21,7 @@ import orjson
 from benches.goals.backup import backup_lines
 from benches.goals.clients import encoder_lines, line_lines
 from benches.goals.columns import column_lines
+from benches.goals.compaction import compaction_lines
 from benches.goals.effort import FULL, QUICK, Effort
 from benches.goals.engine import acknowledgement_lines, cpu_lines, size_lines
 from benches.goals.grpc import decoder_lines, grpc_lines
@@ -38,7 +39,7 @@ from benches.inputs import fleet
 
 PARTS = (
     "cpu,trucks,ack,size,store,backup,decoder,lines,encoders,columns,transfer,"
-    "reads,http,grpc,topology,series,mixed,month"
+    "reads,http,compaction,grpc,topology,series,mixed,month"
 )
 
 
@@ -75,7 +76,7 @@ def measure(effort: Effort, parts: set[str]) -> list[Line]:
     if "store" in parts:
         lines += store_lines(effort)
     lines += format_lines(effort, parts)
-    if parts & {"http", "grpc", "topology", "series"}:
+    if parts & {"http", "compaction", "grpc", "topology", "series"}:
         lines += service_lines(effort, parts, plain_rate, acknowledgement)
     alone = {
         "mixed": mixed_lines,
@@ -119,6 +120,8 @@ def service_lines(
                 lines += http_acknowledgement_lines(effort, driven, body_only, acknowledgement)
                 driven.close()
                 body_only.close()
+        if "compaction" in parts:
+            lines += compaction_lines(effort, service, keys)
         if "grpc" in parts:
             lines += grpc_lines(effort, service, keys["grpc"])
         if "topology" in parts:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING
 
+from benches.goals.compaction import Writing, compaction_line
 from benches.goals.table import Line, ms
 from benches.harness.servers import CONNECTIONS
-from benches.inputs import fleet
+from benches.inputs import fleet, sent
 
 if TYPE_CHECKING:
     from benches.goals.effort import Effort
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
 def http_lines(effort: Effort, service: Driven, body_only: Driven, plain_rate: float) -> list[Line]:
     """The whole HTTP path, durable and sealed."""
     drives: dict[str, list[dict]] = {"service": [], "body only": []}
+    writing = Writing(sent.AGAIN, sent.again_bodies())
     for driven in (service, body_only):
         driven.drive(CONNECTIONS, effort.drive_seconds / 2)
     for _ in range(effort.drive_rounds):
         drives["service"].append(service.drive(CONNECTIONS, effort.drive_seconds))
         drives["body only"].append(body_only.drive(CONNECTIONS, effort.drive_seconds))
+        writing.measure()
 
     def records_per(seconds: str, name: str) -> float:
         per_second = [drive["requests"] / drive[seconds] for drive in drives[name]]
@@ -29,8 +32,6 @@ def http_lines(effort: Effort, service: Driven, body_only: Driven, plain_rate: f
 
     cpu = {name: records_per("server_cpu_seconds", name) for name in drives}
     wall = {name: records_per("seconds", name) for name in drives}
-    records = sum(drive["requests"] for drive in drives["service"]) * fleet.BODY_RECORDS
-    compaction = service.compaction_cpu_seconds() / records * 1_000
     busy = statistics.median(
         drive["client_cpu_seconds"] / drive["seconds"] for drive in drives["service"]
     )
@@ -48,7 +49,7 @@ def http_lines(effort: Effort, service: Driven, body_only: Driven, plain_rate: f
             wall["service"], "handler that only reads the body", wall["body only"], 0.45,
         ),
         Line("client's share of one CPU meanwhile", f"{busy:.0%}"),
-        Line("compaction of those records, CPU per thousand, about", ms(compaction)),
+        compaction_line("those records", service, writing),
     ]  # fmt: skip
 
 

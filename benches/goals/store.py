@@ -17,7 +17,7 @@ import lmdb
 
 from benches.goals.effort import MASTER_KEY, new_plane
 from benches.goals.table import Line
-from benches.harness.measure import alternate, cpu_seconds
+from benches.harness.measure import alternate, cpu_seconds, written_bytes_of
 from benches.harness.paths import DATA
 from benches.inputs import fleet
 from fleetcast._core import Plane
@@ -150,24 +150,18 @@ def writers_lines(effort: Effort) -> list[Line]:
     ]  # fmt: skip
 
 
-def written_bytes() -> int:
-    """Bytes that this process has sent to devices so far."""
-    lines = Path("/proc/self/io").read_text().splitlines()
-    return int(dict(line.split(": ") for line in lines)["write_bytes"])
-
-
 def compaction_lines(effort: Effort) -> list[Line]:
     """Bytes that reach the device, and bytes that stay on it."""
     bodies = effort.bodies * 30
     plane = new_plane("compaction")
-    before, received = written_bytes(), 0
+    before, received = written_bytes_of("self"), 0
     for number, body in enumerate(fleet.bodies(bodies)):
         plane.write_json(body)
         received += len(body)
         if number % 100 == 99:
             plane.compact()
     plane.compact(whole=True)
-    written = written_bytes() - before
+    written = written_bytes_of("self") - before
     stats = plane.stats()
     folder = DATA / "compaction"
     lying = sum(p.stat().st_blocks * 512 for p in folder.rglob("*") if p.is_file())

@@ -50,6 +50,12 @@ def cpu_seconds_of(processes: Iterable[int]) -> float:
     return ticks / _TICKS_PER_SECOND
 
 
+def written_bytes_of(process: int | str) -> int:
+    """Bytes that a process has sent to devices so far."""
+    lines = Path(f"/proc/{process}/io").read_text().splitlines()
+    return int(dict(line.split(": ") for line in lines)["write_bytes"])
+
+
 def with_children(process: int) -> list[int]:
     """A process and all below it."""
     found = [process]

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
 from benches.harness.child import Child, module
-from benches.harness.measure import cpu_seconds_of, with_children
+from benches.harness.measure import cpu_seconds_of, with_children, written_bytes_of
 from benches.harness.paths import ROOT
+from benches.inputs.sent import AGAIN, ONWARD, TRUCKS
 from tests.service import service
 
 if TYPE_CHECKING:
@@ -38,11 +39,14 @@ class Driven:
         self._serving = [each for each in processes if each not in self._maintenance]
         self._maintained = cpu_seconds_of(self._maintenance)
         self._client = Child(*client)
+        self.requests = 0
+        """Requests that were answered so far."""
 
     def drive(self, connections: int, seconds: float) -> dict:
         """The client's figures, and `server_cpu_seconds` of all but the maintenance."""
         before = cpu_seconds_of(self._serving)
         answer = self._client.ask(connections=connections, seconds=seconds)
+        self.requests += answer["requests"]
         return {**answer, "server_cpu_seconds": cpu_seconds_of(self._serving) - before}
 
     def compaction_cpu_seconds(self) -> float:
@@ -54,6 +58,10 @@ class Driven:
             if used - before <= _IDLE_CPU_SECONDS:
                 return used - self._maintained
 
+    def compaction_bytes(self) -> int:
+        """Bytes that the maintenance has sent to devices since it was started."""
+        return sum(written_bytes_of(process) for process in self._maintenance)
+
     def close(self) -> None:
         self._client.close()
 
@@ -62,9 +70,9 @@ def _is_maintenance(process: int) -> bool:
     return b"maintenance_child" in Path(f"/proc/{process}/cmdline").read_bytes()
 
 
-def http_driven(process: int, address: str, key: str) -> Driven:
+def http_driven(process: int, address: str, key: str, sent: str = AGAIN) -> Driven:
     """`http_client.py` on `POST /telemetry`."""
-    return Driven(process, HTTP_CLIENT, address, "/telemetry", key)
+    return Driven(process, HTTP_CLIENT, address, "/telemetry", key, sent)
 
 
 def grpc_driven(process: int, ready: dict, key: str, records: int) -> Driven:
@@ -77,7 +85,7 @@ def running_service(data: Path) -> Iterator[tuple[service.Service, dict[str, str
     """The service with two workers; keys of the tenants that the figures need."""
     data.mkdir(parents=True)
     keys = {"writes": service.prepare(data, "writes")}
-    for tenant in ("wide", "hour", "grpc"):
+    for tenant in ("wide", "hour", "grpc", ONWARD, TRUCKS):
         service.command(data, "tenant", "create", tenant)
         keys[tenant] = service.create_key(data, tenant)
     options = ["--workers", str(WORKERS), "--threads", str(THREADS), "--grpc", "127.0.0.1:0"]

@@ -100,7 +100,7 @@ impl Plane {
     /// [`Self::close`]; [`Error::Io`].
     pub fn open(directory: &Path, master_key: &[u8; 32], tenant_key: &str) -> Result<Self, Error> {
         let plane = Self::new(SealedStore::open(directory, master_key, tenant_key)?);
-        plane.follow()?;
+        plane.follower.begin()?;
         Ok(plane)
     }
 

@@ -162,6 +162,11 @@ impl RecentBlocks {
         self.bytes
     }
 
+    /// Drops all blocks.
+    pub(in crate::plane) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
     /// Drops the blocks up to `sequence`.
     pub(in crate::plane) fn forget_until(&mut self, sequence: u64) {
         while let Some(oldest) = self.parts.pop_front_if(|part| part.first <= sequence) {

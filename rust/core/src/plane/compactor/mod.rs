@@ -61,7 +61,8 @@ impl Compactor {
     /// and twice as much again to sort them, or a block of each merged segment, and the newest row
     /// of each entity.
     pub(super) fn compact(&self, due: Due, now_ns: i64) -> Result<Option<Compacted>> {
-        self.follower.follow()?;
+        self.follower.forget_rows();
+        self.follower.follow_heads()?;
         let mut done = Compacted::default();
         let head = self.sealed.store.head()?;
         if due != Due::Now && !self.is_due(due, now_ns)? {
@@ -69,7 +70,7 @@ impl Compactor {
         }
         let Some(_lock) = self.sealed.store.lock_compaction()? else { return Ok(None) };
         // Another compactor may have been at work until now.
-        self.follower.follow()?;
+        self.follower.follow_heads()?;
         self.remove_orphans()?;
         while self.follower.manifest().compacted < head && self.is_log_due(due, now_ns)? {
             self.compact_log(&mut done)?;
@@ -85,13 +86,13 @@ impl Compactor {
 
     /// Work left from `now_ns` on, where blocks may become `age_ns` old.
     pub(super) fn upcoming(&self, age_ns: i64, now_ns: i64) -> Result<Upcoming> {
-        self.follower.follow()?;
+        self.follower.follow_heads()?;
         Ok(Upcoming::new(&self.follower.backlog(), age_ns, now_ns))
     }
 
     /// Sets how many seconds rows are kept, 0 for ever.
     pub(super) fn set_retention(&self, seconds: u64) -> Result<()> {
-        self.follower.follow()?;
+        self.follower.follow_heads()?;
         if self.follower.retention_seconds() == seconds {
             Ok(())
         } else {
@@ -131,6 +132,7 @@ impl Compactor {
         let mut next = (*manifest).clone();
         next.segments.retain(|entry| !expired.contains(&entry.day));
         done.expired += (manifest.segments.len() - next.segments.len()) as u64;
+        self.registry.follow()?;
         let representatives = Representatives::new(&self.registry.names().catalog);
         let latest = self.follower.checkpoint(&manifest)?;
         self.write_checkpoint(&latest, &mut next, &representatives, done)?;
@@ -158,6 +160,7 @@ impl Compactor {
         entries: &[SegmentEntry],
         manifest: &Manifest,
     ) -> Result<Option<SegmentEntry>> {
+        self.registry.follow()?;
         let names = self.registry.names();
         let representatives = Representatives::new(&names.catalog);
         let open = entries.iter().map(|entry| self.sealed.segment(entry, &names.catalog));
@@ -190,7 +193,7 @@ impl Compactor {
             return Err(Error::Corrupt { what: "the manifest's generation" });
         }
         let named: HashSet<_> = next.ids().collect();
-        self.follower.follow()?;
+        self.follower.follow_heads()?;
         self.remove(manifest.ids().filter(|id| !named.contains(id)))
     }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
 use super::{Compacted, Compactor};
-use crate::model::batch::Table;
+use crate::model::batch::{Table, Values};
 use crate::model::catalog::Catalog;
 use crate::model::error::Result;
 use crate::model::limits::ROUND_VALUES_MAX;
@@ -30,6 +30,21 @@ struct Round {
 type Days<'t> = BTreeMap<i64, BTreeMap<u32, Vec<Cow<'t, Table>>>>;
 
 impl Round {
+    /// Adds the next block; the number of its values, of which 8 bytes of text count as one.
+    fn push(&mut self, block: DecodedBlock) -> usize {
+        let columns = block.tables.iter().flat_map(|table| &table.columns);
+        let values = columns.map(|column| match &column.values {
+            Values::Text(texts) => {
+                texts.len() + texts.iter().map(|text| text.len()).sum::<usize>() / 8
+            }
+            values => values.len(),
+        });
+        let values = values.sum();
+        self.blocks.push(block);
+        self.last += 1;
+        values
+    }
+
     fn by_day<'t>(
         tables: &'t [Cow<'_, Table>],
         representatives: &Representatives,
@@ -99,33 +114,30 @@ impl Compactor {
         self.replace(&manifest, next)
     }
 
-    /// Blocks behind position `after` that were followed, [`ROUND_VALUES_MAX`] values and no more
-    /// sealed ones than are read at a time.
+    /// Blocks behind position `after` that were followed, [`ROUND_VALUES_MAX`] values.
     fn take_round(&self, after: u64) -> Result<Round> {
         let followed = self.follower.position();
         let mut round = Round { blocks: Vec::new(), first: after + 1, last: after };
-        let mut sealed = None;
         let mut values = 0;
-        for sequence in after + 1..=followed {
-            let recent = self.sealed.caches.recent().get(sequence);
-            let block = if let Some(block) = recent {
-                block
-            } else {
-                if sealed.is_none() {
-                    sealed = Some(self.sealed.store.log_after(round.last)?.into_iter());
-                }
-                let found = sealed.iter_mut().flatten().find(|entry| entry.sequence == sequence);
-                let Some(entry) = found else { break };
-                self.sealed.open_block(&entry)?.into()
-            };
-            let columns = block.tables.iter().flat_map(|table| &table.columns);
-            values += columns.map(|column| column.values.len()).sum::<usize>();
-            round.blocks.push(block);
-            round.last = sequence;
-            if values >= ROUND_VALUES_MAX {
+        while round.last < followed && values < ROUND_VALUES_MAX {
+            let recent = self.sealed.caches.recent().get(round.last + 1);
+            if let Some(block) = recent {
+                values += round.push(block);
+                continue;
+            }
+            let entries = self.sealed.store.log_after(round.last)?;
+            if entries.is_empty() {
                 break;
             }
+            for entry in entries {
+                if entry.sequence > followed || values >= ROUND_VALUES_MAX {
+                    break;
+                }
+                values += round.push(self.sealed.open_block(&entry)?.into());
+            }
         }
+        // The names of a block were registered before it.
+        self.registry.follow()?;
         Ok(round)
     }
 

@@ -2,6 +2,9 @@
 
 mod state;
 
+#[cfg(test)]
+mod tests;
+
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -10,7 +13,7 @@ use self::state::{State, apply_visible};
 use super::caches::Caches;
 use super::registry::{Names, Registry};
 use super::sealed::SealedStore;
-use crate::codec::decode_block;
+use crate::codec::{BlockReader, decode_block};
 use crate::model::batch::Block;
 use crate::model::catalog::Catalog;
 use crate::model::error::{Error, Result};
@@ -32,7 +35,7 @@ pub(super) const MISSING: Error = Error::Corrupt { what: "a segment that is miss
 /// Contents of a plane as this process knows them, and how far it has followed the log.
 ///
 /// Invariant: the state holds the blocks up to [`Cursor::log`] and the manifest of
-/// [`Cursor::generation`], and the registry all names in them. The locks never leave it but as
+/// [`Cursor::generation`]; where it holds their newest samples, the registry has all names in them. The locks never leave it but as
 /// [`Newest`], which takes the registry's before `state`: so no caller can take them in another
 /// order. Blocks are opened and decoded under `cursor` alone, so reads under way go on.
 pub(super) struct Follower {
@@ -50,6 +53,8 @@ struct Cursor {
     log: u64,
     /// Generation of the manifest.
     generation: u64,
+    /// Tells if rows were asked for since [`Follower::forget_rows`] was called last.
+    is_read: bool,
 }
 
 /// The newest sample of each entity, and all names. While it lives, nothing is applied and no name
@@ -91,20 +96,48 @@ impl Follower {
     /// Applies everything committed by any process so far. On an error the blocks applied before it
     /// stay, and the next call goes on from there.
     pub(super) fn follow(&self) -> Result<()> {
-        self.follow_log()?;
+        let mut cursor = self.cursor();
+        cursor.is_read = true;
+        self.follow_log(&mut cursor, true)?;
+        drop(cursor);
         self.sealed.caches.settle();
         Ok(())
     }
 
-    fn follow_log(&self) -> Result<()> {
+    /// As [`Self::follow`], for a plane that was just opened and may never be read.
+    pub(super) fn begin(&self) -> Result<()> {
+        self.follow_log(&mut self.cursor(), true)?;
+        self.sealed.caches.settle();
+        Ok(())
+    }
+
+    /// As [`Self::follow`], but where nobody reads rows, blocks are opened for their heads alone:
+    /// decoding them and finding the newest samples is most of what following costs.
+    pub(super) fn follow_heads(&self) -> Result<()> {
+        self.follow_log(&mut self.cursor(), false)?;
+        self.sealed.caches.settle();
+        Ok(())
+    }
+
+    /// Forgets newest samples and decoded blocks, unless rows were asked for since the last call:
+    /// so a process that only compacts does not keep them. The next read takes them up again.
+    pub(super) fn forget_rows(&self) {
         let mut cursor = self.cursor();
+        if !std::mem::take(&mut cursor.is_read) {
+            self.state_mut().latest = None;
+            self.sealed.caches.recent().clear();
+        }
+    }
+
+    fn follow_log(&self, cursor: &mut Cursor, wants_rows: bool) -> Result<()> {
         let mut overtaken = None;
         loop {
             let view = self.sealed.store.view(cursor.log, cursor.generation)?;
             if self.state().retention_seconds != view.retention_seconds {
                 self.state_mut().retention_seconds = view.retention_seconds;
             }
-            match self.apply_manifest(&mut cursor, &view) {
+            let applied = self.apply_manifest(cursor, &view);
+            match applied.and_then(|()| self.take_up_rows(cursor, wants_rows)) {
                 // A segment was replaced before it was read: the next view has the newer one.
                 Err(Error::Stale) if overtaken == Some(view.generation) => return Err(MISSING),
                 Err(Error::Stale) => {
@@ -116,7 +149,7 @@ impl Follower {
             if view.entries.is_empty() {
                 return Ok(());
             }
-            self.apply_entries(&mut cursor, &view.entries)?;
+            self.apply_entries(cursor, &view.entries)?;
         }
     }
 
@@ -126,26 +159,49 @@ impl Follower {
         if (manifest.generation, manifest.compacted) != (view.generation, view.compacted) {
             return Err(Error::Corrupt { what: "the manifest" });
         }
-        let mut anew = None;
         // Blocks that were not applied here are gone from the log: their rows are in segments. Or
         // rows were deleted, and others that are older may be the newest now.
-        if cursor.log < manifest.compacted || manifest.deleted > cursor.generation {
+        let is_anew = cursor.log < manifest.compacted || manifest.deleted > cursor.generation;
+        let mut anew = None;
+        if is_anew && self.state().latest.is_some() {
             self.registry.follow()?;
             anew = Some(self.latest_anew(cursor.log, &manifest)?);
         }
         let names = self.registry.names();
         let mut state = self.state_mut();
         if let Some(latest) = anew {
-            state.restart(latest, &manifest, &names.catalog);
-            cursor.log = cursor.log.max(manifest.compacted);
+            state.restart(latest, &names.catalog);
         }
+        cursor.log = cursor.log.max(manifest.compacted);
         self.sealed.caches.recent().forget_until(manifest.compacted.max(manifest.hidden_until()));
         state.replace_manifest(manifest);
         cursor.generation = view.generation;
         Ok(())
     }
 
+    /// Finds the newest samples, where they are wanted and nobody has kept them.
+    fn take_up_rows(&self, cursor: &Cursor, wants_rows: bool) -> Result<()> {
+        if !wants_rows || self.state().latest.is_some() {
+            return Ok(());
+        }
+        self.registry.follow()?;
+        let latest = self.latest_anew(cursor.log, &self.manifest())?;
+        let names = self.registry.names();
+        self.state_mut().restart(latest, &names.catalog);
+        Ok(())
+    }
+
     fn apply_entries(&self, cursor: &mut Cursor, entries: &[LogEntry]) -> Result<()> {
+        if self.state().latest.is_some() {
+            self.apply_rows(entries)?;
+        } else {
+            self.apply_heads(entries)?;
+        }
+        cursor.log = entries.last().map_or(cursor.log, |entry| entry.sequence);
+        Ok(())
+    }
+
+    fn apply_rows(&self, entries: &[LogEntry]) -> Result<()> {
         // The names of a block were registered before it, so they are there by now.
         self.registry.follow()?;
         let mut rest = entries;
@@ -175,8 +231,20 @@ impl Follower {
                 self.sealed.caches.recent().push(entry.sequence, block);
             }
         }
-        state.latest.sort(&names.catalog);
-        cursor.log = entries.last().map_or(cursor.log, |entry| entry.sequence);
+        if let Some(latest) = &mut state.latest {
+            latest.sort(&names.catalog);
+        }
+        Ok(())
+    }
+
+    fn apply_heads(&self, entries: &[LogEntry]) -> Result<()> {
+        for entry in entries {
+            let plain = self.sealed.sealer.open(Kind::LogBlock, &entry.sealed)?;
+            let block = BlockReader::open(&plain)?;
+            let times = block.tables().iter().filter_map(|table| table.times);
+            let times_ns = times.map(|times| (times.min_ns, times.max_ns));
+            self.state_mut().note(entry.sequence, block.ingest_ns(), times_ns);
+        }
         Ok(())
     }
 
@@ -256,8 +324,20 @@ impl Follower {
         }
     }
 
-    pub(super) fn newest(&self) -> Newest<'_> {
-        Newest { names: self.registry.names(), state: self.state(), caches: &self.sealed.caches }
+    /// The newest samples as of the last [`Self::follow`] or later.
+    ///
+    /// # Errors
+    /// Those of [`Self::follow`], where they have been forgotten since.
+    pub(super) fn newest(&self) -> Result<Newest<'_>> {
+        loop {
+            let names = self.registry.names();
+            let state = self.state();
+            if state.latest.is_some() {
+                return Ok(Newest { names, state, caches: &self.sealed.caches });
+            }
+            drop((state, names));
+            self.follow()?;
+        }
     }
 
     /// The segments, and the blocks of the log with a row in `range_ns`, perhaps some without.
@@ -268,7 +348,7 @@ impl Follower {
 
 impl<'f> Newest<'f> {
     pub(super) fn latest(&self) -> &Latest {
-        &self.state.latest
+        self.state.latest.as_ref().expect("they are there while this lives")
     }
 
     pub(super) fn catalog(&self) -> &Catalog {

@@ -24,7 +24,8 @@ const LEAD_FOLLOWED_NS: i64 = 5 * SECOND_NS;
 /// Newest samples, segments and blocks of the log, all as of one position.
 #[derive(Default)]
 pub(super) struct State {
-    pub(super) latest: Latest,
+    /// None where nobody reads rows.
+    pub(super) latest: Option<Latest>,
     pub(super) manifest: Arc<Manifest>,
     /// Seconds that rows are kept, 0 for ever.
     pub(super) retention_seconds: u64,
@@ -85,25 +86,37 @@ pub(super) fn apply_visible(
 impl State {
     /// Adds the next block of the log. The newest samples are to be sorted afterwards.
     pub(super) fn apply(&mut self, sequence: u64, block: &Block, catalog: &Catalog) {
-        apply_visible(&mut self.latest, (sequence, &block.tables), &self.manifest, catalog);
-        let times_ns = || block.tables.iter().flat_map(|table| &table.times_ns);
-        if let (Some(min), Some(max)) = (times_ns().min(), times_ns().max()) {
-            let (min_time_ns, max_time_ns, ingest_ns) = (*min, *max, block.ingest_ns);
-            self.log.push(LogBlock { sequence, ingest_ns, min_time_ns, max_time_ns });
+        if let Some(latest) = &mut self.latest {
+            apply_visible(latest, (sequence, &block.tables), &self.manifest, catalog);
         }
-        self.last_ingest_ns = self.last_ingest_ns.max(Some(block.ingest_ns));
+        let times_ns = block.tables.iter().flat_map(|table| &table.times_ns);
+        self.note(sequence, block.ingest_ns, times_ns.map(|time_ns| (*time_ns, *time_ns)));
     }
 
-    /// Takes up the newest samples as of `manifest`, where blocks were compacted or rows deleted
-    /// unseen.
-    pub(super) fn restart(&mut self, latest: Latest, manifest: &Manifest, catalog: &Catalog) {
-        self.latest = latest;
-        self.latest.sort(catalog);
-        self.last_ingest_ns = self.last_ingest_ns.max(Some(manifest.last_ingest_ns));
+    /// Adds the next block of the log, less its rows, by the smallest and greatest times in it.
+    pub(super) fn note(
+        &mut self,
+        sequence: u64,
+        ingest_ns: i64,
+        times_ns: impl Iterator<Item = (i64, i64)>,
+    ) {
+        let widened = |a: (i64, i64), b: (i64, i64)| (a.0.min(b.0), a.1.max(b.1));
+        if let Some((min_time_ns, max_time_ns)) = times_ns.reduce(widened) {
+            self.log.push(LogBlock { sequence, ingest_ns, min_time_ns, max_time_ns });
+        }
+        self.last_ingest_ns = self.last_ingest_ns.max(Some(ingest_ns));
+    }
+
+    /// Takes up newest samples that were found anew.
+    pub(super) fn restart(&mut self, mut latest: Latest, catalog: &Catalog) {
+        latest.sort(catalog);
+        self.latest = Some(latest);
     }
 
     /// Takes up `manifest`, and forgets blocks that are in its segments and samples that are gone.
     pub(super) fn replace_manifest(&mut self, manifest: Manifest) {
+        // Blocks may be among its rows that were not applied here.
+        self.last_ingest_ns = self.last_ingest_ns.max(Some(manifest.last_ingest_ns));
         self.log.retain(|block| block.sequence > manifest.compacted);
         self.forget_dropped(&manifest);
         self.manifest = Arc::new(manifest);
@@ -117,7 +130,8 @@ impl State {
         let last_ns = self.log.iter().map(|block| block.max_time_ns).max();
         let logged = first_ns.zip(last_ns).map(|(first_ns, last_ns)| first_ns..=last_ns);
         let is_logged = |time_ns| logged.as_ref().is_some_and(|times| times.contains(&time_ns));
-        self.latest.retain(|time_ns| days.contains(&day_of(time_ns)) || is_logged(time_ns));
+        let Some(latest) = &mut self.latest else { return };
+        latest.retain(|time_ns| days.contains(&day_of(time_ns)) || is_logged(time_ns));
     }
 
     /// The instant at `now_ns` before which rows are no longer kept.

@@ -40,7 +40,7 @@ impl Reader {
             let lend = lend.take().expect("a read that was answered is not repeated");
             Ok(lend(LatestView { latest, catalog, range_ns }))
         };
-        let newest = self.follower.newest();
+        let newest = self.follower.newest()?;
         let catalog = newest.catalog();
         let measurement = match measurement.map(|name| catalog.measurement(name)) {
             // A measurement nobody wrote has no newest sample.

@@ -1,6 +1,6 @@
 //! Number of rows in a block, by the values that they have, not by those that they could have.
 
-use crate::model::batch::{Rows, Table, Values};
+use crate::model::batch::{Column, Rows, Table, Values};
 
 /// Rows of a block: a day at one row in ten seconds is not cut.
 pub(super) const BLOCK_ROWS_MAX: usize = 12_288;
@@ -24,6 +24,13 @@ impl RowSizes {
     pub(super) fn of(table: &Table) -> Self {
         let row_count = table.row_count();
         let mut sizes = Self { row_count, dense: 0, sparse: Vec::new(), text_bytes: Vec::new() };
+        let is_text = |column: &Column| matches!(column.values, Values::Text(_));
+        if table.columns.len() * BLOCK_ROWS_MAX <= BLOCK_VALUES_MAX
+            && !table.columns.iter().any(is_text)
+        {
+            // Whichever rows have values: so many do not fill a block.
+            return sizes;
+        }
         for column in &table.columns {
             match &column.rows {
                 Rows::All => sizes.dense += 1,

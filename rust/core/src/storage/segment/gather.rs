@@ -57,18 +57,24 @@ fn extend<T: Clone>(out: &mut Vec<T>, items: &[T]) {
 }
 
 /// A column of a span.
-struct Source<'t> {
-    span: usize,
-    column: &'t Column,
+pub(super) struct Source<'t> {
+    pub(super) span: usize,
+    pub(super) column: &'t Column,
 }
 
-/// Every column that has a value in `runs`, by field.
-fn columns<'t>(spans: &[Span<'t>], runs: &[Run]) -> Vec<Column> {
+/// Every column of the spans, by field, those of one field in the order of the spans.
+pub(super) fn sources<'t>(spans: &[Span<'t>]) -> Vec<Source<'t>> {
     let of_span = |(span, of): (usize, &Span<'t>)| {
         of.table.columns.iter().map(move |column| Source { span, column })
     };
     let mut sources: Vec<Source<'t>> = spans.iter().enumerate().flat_map(of_span).collect();
     sources.sort_unstable_by_key(|source| (source.column.field, source.span));
+    sources
+}
+
+/// Every column that has a value in `runs`, by field.
+fn columns(spans: &[Span<'_>], runs: &[Run]) -> Vec<Column> {
+    let sources = sources(spans);
     let row_count = runs.iter().map(Run::len).sum();
     let gather = Gather { spans, runs, row_count, targets: OnceCell::new() };
     let fields = sources.chunk_by(|a, b| a.column.field == b.column.field);
@@ -143,28 +149,28 @@ impl Gather<'_> {
         sources: &[Source<'_>],
         typed: impl Fn(&Values) -> &[T],
     ) -> (Rows, Vec<T>) {
-        let mut of_span: Vec<Option<(&[T], Option<PresenceRanks<'_>>)>> = Vec::new();
+        let mut of_span: Vec<Option<(&[T], Option<Present<'_>>)>> = Vec::new();
         of_span.resize_with(self.spans.len(), || None);
         for Source { span, column } in sources {
-            let ranks = match &column.rows {
+            let present = match &column.rows {
                 Rows::All => None,
-                Rows::Some(present) => Some(PresenceRanks::of(present, &self.spans[*span].rows)),
+                Rows::Some(rows) => Some(Present { rows, next: 0 }),
             };
-            of_span[*span] = Some((typed(&column.values), ranks));
+            of_span[*span] = Some((typed(&column.values), present));
         }
         let (mut present, mut values) = (Vec::new(), Vec::new());
         let mut row = 0;
         for run in self.runs {
             let end = row + (run.end - run.start);
-            if let Some((all, ranks)) = &of_span[run.span as usize] {
-                let within = match ranks {
+            if let Some((all, of_column)) = &mut of_span[run.span as usize] {
+                let within = match of_column {
                     None => {
                         present.extend(row..end);
                         run.rows()
                     }
-                    Some(ranks) => {
-                        let within = ranks.within(run.rows());
-                        let rows = &ranks.present[within.clone()];
+                    Some(of_column) => {
+                        let within = of_column.within(run.rows());
+                        let rows = &of_column.rows[within.clone()];
                         present.extend(rows.iter().map(|from| row + (from - run.start)));
                         within
                     }
@@ -216,30 +222,25 @@ impl Gather<'_> {
     }
 }
 
-/// Rows of a span that have a value, and how many of them come before each row.
-struct PresenceRanks<'t> {
-    present: &'t [u32],
-    /// First row of the span.
-    start: usize,
-    /// For each row of the span and the one after it: how many values of the table come before it.
-    before: Vec<u32>,
+/// Rows of a table that have a value, and where the rows asked for last end among them: the runs of
+/// a span mostly follow each other.
+struct Present<'t> {
+    rows: &'t [u32],
+    next: usize,
 }
 
-impl<'t> PresenceRanks<'t> {
-    fn of(present: &'t [u32], rows: &Range<usize>) -> Self {
-        let mut rank = present.partition_point(|row| (*row as usize) < rows.start);
-        let mut before = Vec::with_capacity(rows.len() + 1);
-        before.push(row_number(rank));
-        for row in rows.clone() {
-            rank += usize::from(present.get(rank).is_some_and(|next| *next as usize == row));
-            before.push(row_number(rank));
+impl Present<'_> {
+    /// Indices of the values of some rows.
+    fn within(&mut self, rows: Range<usize>) -> Range<usize> {
+        let is_before = |end: usize| move |row: &u32| (*row as usize) < end;
+        let follows = self.rows[..self.next].last().is_none_or(is_before(rows.start))
+            && self.rows.get(self.next).is_none_or(|row| *row as usize >= rows.start);
+        if !follows {
+            self.next = self.rows.partition_point(is_before(rows.start));
         }
-        Self { present, start: rows.start, before }
-    }
-
-    /// Indices of the values of some rows of the span.
-    fn within(&self, rows: Range<usize>) -> Range<usize> {
-        let before = |row: usize| self.before[row - self.start] as usize;
-        before(rows.start)..before(rows.end)
+        let start = self.next;
+        let most = &self.rows[start..self.rows.len().min(start + rows.len())];
+        self.next += most.partition_point(is_before(rows.end));
+        start..self.next
     }
 }

@@ -14,6 +14,8 @@ mod span;
 mod gather;
 mod slices;
 
+mod scatter;
+
 mod sort;
 
 pub mod statistics;

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::days::day_of;
 use super::gather;
 use super::representatives::Representatives;
+use super::scatter;
 use super::slices::Slices;
 use super::span::{Run, Span, row_number};
 use crate::model::batch::Table;
@@ -15,6 +16,9 @@ use crate::model::names::SeriesId;
 /// Spans put together at a time. Their rows of one entity are read in turn, so what is read of all
 /// has to stay in a core's cache: this many are, even where all begin at multiples of a page.
 const SPANS_MAX: usize = 64;
+
+/// Rows of one series side by side, on average, from which on they are moved together.
+const ROWS_PER_RUN_MIN: usize = 8;
 
 /// Bits of a representative series that one pass of the radix sort looks at.
 const DIGIT_BITS: u32 = 12;
@@ -44,12 +48,33 @@ fn runs_of(spans: &[Span<'_>], representatives: &Representatives) -> Result<Vec<
 /// # Errors
 /// [`crate::model::error::Error::Corrupt`] for a series that has no name.
 pub fn sorted(spans: &[Span<'_>], representatives: &Representatives) -> Result<Table> {
+    if are_runs_short(spans)
+        && let Some(table) = scatter::sorted(spans, representatives)?
+    {
+        return Ok(table);
+    }
     if spans.len() > SPANS_MAX {
         let parts = spans.chunks(SPANS_MAX).map(|spans| sorted(spans, representatives));
         let parts = parts.collect::<Result<Vec<_>>>()?;
         return sorted(&parts.iter().map(Span::whole).collect::<Vec<_>>(), representatives);
     }
-    let mut runs = by_representative(runs_of(spans, representatives)?);
+    Ok(by_runs(spans, runs_of(spans, representatives)?))
+}
+
+/// Tells if few rows of one series lie side by side.
+fn are_runs_short(spans: &[Span<'_>]) -> bool {
+    let (mut rows, mut runs) = (0, spans.len());
+    for series in spans.iter().map(|span| &span.table.series[span.rows.clone()]) {
+        rows += series.len();
+        let pairs = series.iter().zip(series.get(1..).unwrap_or_default());
+        runs += pairs.map(|(a, b)| usize::from(a != b)).sum::<usize>();
+    }
+    runs * ROWS_PER_RUN_MIN > rows
+}
+
+/// As [`sorted`], run by run.
+fn by_runs(spans: &[Span<'_>], runs: Vec<Run>) -> Table {
+    let mut runs = by_representative(runs);
     let times_ns = gather::times_ns(spans, &runs);
     let entities = || {
         let mut times_ns = times_ns.as_slice();
@@ -64,8 +89,8 @@ pub fn sorted(spans: &[Span<'_>], representatives: &Representatives) -> Result<T
         runs = entities().flat_map(|(runs, times_ns)| by_time(runs, times_ns)).collect();
     }
     match spans {
-        [span] if runs.is_sorted_by_key(|run| run.start) => Ok(gather::span_table(span)),
-        _ => Ok(gather::table(spans, &runs)),
+        [span] if runs.is_sorted_by_key(|run| run.start) => gather::span_table(span),
+        _ => gather::table(spans, &runs),
     }
 }
 
@@ -100,14 +125,22 @@ fn by_representative(mut runs: Vec<Run>) -> Vec<Run> {
     runs
 }
 
-/// The rows of one entity by time, those of one time in the order in which they are.
+/// The rows of one entity by time, those of one time in the order in which they are; those that
+/// stay side by side as one run.
 fn by_time(runs: &[Run], times_ns: &[i64]) -> Vec<Run> {
     let rows = runs
         .iter()
         .flat_map(|run| (run.start..run.end).map(|row| Run { start: row, end: row + 1, ..*run }));
     let mut rows: Vec<(i64, Run)> = times_ns.iter().copied().zip(rows).collect();
     rows.sort_by_key(|(time_ns, _)| *time_ns);
-    rows.into_iter().map(|(_, row)| row).collect()
+    let mut runs: Vec<Run> = Vec::new();
+    for (_, row) in rows {
+        match runs.last_mut() {
+            Some(run) if (run.span, run.end) == (row.span, row.start) => run.end = row.end,
+            _ => runs.push(row),
+        }
+    }
+    runs
 }
 
 /// The rows of some tables of one measurement, in order of their entities, those of one side by side
@@ -187,4 +220,128 @@ pub fn newest(table: &Table, representatives: &Representatives) -> Result<Table>
         run
     });
     Ok(gather::table(&spans, &newest.collect::<Vec<_>>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::batch::{Column, Rows, Values};
+    use crate::model::catalog::Catalog;
+    use crate::model::names::{SeriesId, SeriesName};
+
+    /// Entities `a` to `d`, each with two tag sets.
+    fn catalog() -> Catalog {
+        let mut catalog = Catalog::default();
+        for id in 0..8_u32 {
+            let tags =
+                [("entity_id", ["a", "b", "c", "d"][id as usize % 4]), ("site", &id.to_string())];
+            catalog.insert_series(id, SeriesName::new("link", &tags));
+        }
+        catalog
+    }
+
+    /// A row: series, time, its cells: a double, a boolean, a text, and one of a field of few.
+    type Row = (SeriesId, i64, [bool; 4]);
+
+    fn table(first: usize, rows: &[Row]) -> Table {
+        let numbered = || (first..).zip(rows).zip(0_u32..);
+        let of = |at: usize| numbered().filter(move |((_, row), _)| row.2[at]);
+        let rows_of = |at: usize| {
+            let present: Vec<u32> = of(at).map(|(_, row)| row).collect();
+            if present.len() == rows.len() { Rows::All } else { Rows::Some(present) }
+        };
+        let number = |number: usize| f64::from(row_number(number)) / 4.0;
+        let floats = |at| of(at).map(|((row, _), _)| number(row)).collect();
+        let columns = [
+            (1, rows_of(0), Values::Float(floats(0))),
+            (2, rows_of(1), Values::Bool(of(1).map(|((row, _), _)| row % 2 == 0).collect())),
+            (
+                3,
+                rows_of(2),
+                Values::Text(of(2).map(|((row, _), _)| row.to_string().into()).collect()),
+            ),
+            (4, rows_of(3), Values::Float(floats(3))),
+        ];
+        let columns = columns.into_iter().filter(|(_, _, values)| !values.is_empty());
+        Table {
+            series: rows.iter().map(|row| row.0).collect(),
+            times_ns: rows.iter().map(|row| row.1).collect(),
+            columns: columns.map(|(field, rows, values)| Column { field, rows, values }).collect(),
+        }
+    }
+
+    /// Rows by entity and time, those alike in both in write order, put there by a stable sort.
+    fn expected(rows: &[Row], representatives: &Representatives) -> Vec<(usize, Row)> {
+        let mut rows: Vec<(usize, Row)> = rows.iter().copied().enumerate().collect();
+        rows.sort_by_key(|(_, row)| (representatives.representative(row.0).unwrap(), row.1));
+        rows
+    }
+
+    /// Rows of one time and entity after another, often in runs; the last field has few values.
+    fn rows() -> impl Strategy<Value = Vec<Row>> {
+        let cells = (any::<bool>(), any::<bool>(), any::<bool>(), 0..40);
+        let run = (0_u32..8, 0_i64..20, 1_usize..20, cells, any::<bool>());
+        proptest::collection::vec(run, 0..30).prop_map(|runs| {
+            let mut rows = Vec::new();
+            for (series, time_ns, length, (float, boolean, text, few), is_run) in runs {
+                for at in 0..if is_run { length } else { 1 } {
+                    let time_ns = time_ns + i64::try_from(at).unwrap();
+                    rows.push((series, time_ns, [float, boolean, text, few == 0]));
+                }
+            }
+            rows
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// F4, F6, H27: whichever way rows are put in order, each is where a stable sort puts it,
+        /// with the values of every type that it had.
+        #[test]
+        fn rows_moved_alone_and_in_runs_come_out_in_the_same_order(
+            rows in rows(),
+            cut in 1_usize..60,
+            skipped in 0_usize..3,
+        ) {
+            let representatives = Representatives::new(&catalog());
+            let starts = (0..).step_by(cut);
+            let tables: Vec<Table> =
+                rows.chunks(cut).zip(starts).map(|(rows, start)| table(start, rows)).collect();
+            // Spans that begin behind the first row of their table.
+            let of = |table| {
+                let Span { table, rows } = Span::whole(table);
+                Span { table, rows: skipped.min(rows.end)..rows.end }
+            };
+            let spans: Vec<Span<'_>> = tables.iter().map(of).collect();
+            let runs = runs_of(&spans, &representatives).unwrap();
+            let by_runs = by_runs(&spans, runs);
+            prop_assert_eq!(&sorted(&spans, &representatives).unwrap(), &by_runs);
+            let scattered = scatter::sorted(&spans, &representatives).unwrap();
+            prop_assert!(scattered.is_none_or(|scattered| scattered == by_runs));
+            if skipped == 0 {
+                let in_order = expected(&rows, &representatives);
+                let series: Vec<_> = in_order.iter().map(|(_, row)| row.0).collect();
+                prop_assert_eq!(&by_runs.series, &series);
+                for column in &by_runs.columns {
+                    let cell = if column.field == 4 { 3 } else { column.field as usize - 1 };
+                    let has = |(at, (_, row)): (usize, &(usize, Row))| row.2[cell].then_some(at);
+                    let with: Vec<usize> = in_order.iter().enumerate().filter_map(has).collect();
+                    let found = (0..column.values.len()).map(|index| column.rows.row_at(index));
+                    prop_assert!(found.eq(with.iter().copied()));
+                    for (index, at) in with.into_iter().enumerate() {
+                        let number = in_order[at].0;
+                        let is_its_own = match &column.values {
+                            Values::Float(of) => of[index] * 4.0 == f64::from(row_number(number)),
+                            Values::Bool(of) => of[index] == (number % 2 == 0),
+                            Values::Text(of) => *of[index] == *number.to_string(),
+                        };
+                        prop_assert!(is_its_own);
+                    }
+                }
+            }
+        }
+    }
 }

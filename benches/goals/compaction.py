@@ -1,0 +1,75 @@
+"""CPU of compaction in the service beside that of parsing and committing the same rows."""
+
+from __future__ import annotations
+
+import statistics
+from typing import TYPE_CHECKING
+
+from benches.goals.effort import new_plane
+from benches.goals.table import Line
+from benches.harness.measure import cpu_seconds
+from benches.harness.servers import CONNECTIONS, http_driven
+from benches.inputs import fleet, sent
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benches.goals.effort import Effort
+    from benches.harness.servers import Driven, service
+
+_SENT = (
+    (sent.ONWARD, "a fleet", sent.onward_bodies),
+    (sent.TRUCKS, "trucks", sent.truck_bodies),
+)
+
+
+class Writing:
+    """Parses and commits bodies in this process, where nothing else happens."""
+
+    def __init__(self, name: str, bodies: Sequence[bytes]) -> None:
+        self._plane = new_plane(f"writing-{name}")
+        self._bodies = bodies
+        self._seconds: list[float] = []
+        self._write()  # their names
+
+    def _write(self) -> None:
+        for body in self._bodies:
+            self._plane.write_json(body)
+
+    def measure(self) -> None:
+        """CPU of all bodies once more."""
+        self._seconds.append(cpu_seconds(self._write) / len(self._bodies))
+
+    def seconds_per_thousand(self) -> float:
+        """CPU seconds of a body, the median of all that was measured."""
+        return statistics.median(self._seconds) / fleet.BODY_RECORDS * 1_000
+
+
+def compaction_line(name: str, driven: Driven, writing: Writing) -> Line:
+    """The CPU of the maintenance process from the first record to its rest."""
+    records = driven.requests * fleet.BODY_RECORDS
+    return Line.at_most(
+        f"compaction of {name}, CPU per thousand records",
+        driven.compaction_cpu_seconds() / records * 1_000,
+        "parse + commit of the same",
+        writing.seconds_per_thousand(),
+        0.5,
+    )
+
+
+def compaction_lines(effort: Effort, running: service.Service, keys: dict[str, str]) -> list[Line]:
+    """Compaction of what goes on and of what comes out of order, while it comes."""
+    lines = []
+    for sent_as, name, bodies in _SENT:
+        writing = Writing(sent_as, bodies())
+        driven = http_driven(running.process.pid, running.address, keys[sent_as], sent_as)
+        before = driven.compaction_bytes()
+        for _ in range(effort.drive_rounds):
+            driven.drive(CONNECTIONS, effort.drive_seconds)
+            writing.measure()
+        lines.append(compaction_line(name, driven, writing))
+        written = driven.compaction_bytes() - before
+        written /= driven.requests * fleet.BODY_RECORDS
+        lines.append(Line("device bytes that this writes for each of them", f"{written:.1f} B"))
+        driven.close()
+    return lines

@@ -1,0 +1,168 @@
+//! CPU of compaction beside that of the writes whose rows it takes, on one thread.
+//!
+//!     cargo bench --bench compaction -- [ROWS] [--write-only]
+//!
+//! Both are counted by the kernel, so nothing else of the machine counts, and both are of the same
+//! rows in turn. `--write-only` leaves compaction out, so that the difference of two runs under
+//! `perf stat -e instructions:u` is what compaction executes.
+
+mod inputs;
+
+use std::fmt::Write;
+use std::path::Path;
+
+use fleetcast_core::model::limits::WriteLimits;
+use fleetcast_core::model::time::{SECOND_NS, write_rfc3339};
+use fleetcast_core::plane::{Acknowledge, Due, Plane};
+use fleetcast_core::wire::Format;
+
+use self::inputs::{BODY_RECORDS, Dice, Fleet, START_NS};
+
+const DUE: Due = Due::LargeOrAged { age_ns: 3_600 * SECOND_NS };
+const MASTER_KEY: [u8; 32] = [7; 32];
+/// Bodies between two looks of the maintenance process: it looks once a second.
+const BODIES_PER_LOOK: u64 = 500;
+/// Bodies that are sent again and again.
+const REPEATED: u64 = 16;
+const TRUCKS: u32 = 500;
+
+/// Trucks that send two measurements in turn, in no order, some of them late.
+struct Trucks {
+    dice: Dice,
+    number: u64,
+}
+
+impl Trucks {
+    fn body(&mut self) -> Vec<u8> {
+        let mut order: Vec<u32> = (0..TRUCKS).collect();
+        for at in (1..order.len()).rev() {
+            order.swap(at, self.draw(at + 1));
+        }
+        let mut out = String::from("[");
+        for truck in order {
+            let late = if self.dice.roll() < 0.05 { 1 + self.draw(6) } else { 0 };
+            let step = self.number.saturating_sub(late as u64);
+            let mut time = Vec::new();
+            let time_ns = START_NS + i64::try_from(step).expect("small") * 10 * SECOND_NS;
+            write_rfc3339(&mut time, time_ns);
+            let time = String::from_utf8(time).expect("digits");
+            for (measurement, fields) in [
+                (
+                    "telemetry",
+                    &["lat:5", "lon:5", "ele:0", "vel:0", "head:0", "grade:0", "use:1"][..],
+                ),
+                ("link", &["fuel:1", "load:0", "status:0"][..]),
+            ] {
+                let comma = if out.len() == 1 { "" } else { "," };
+                write!(
+                    out,
+                    "{comma}{{\"measurement\":\"{measurement}\",\"time\":\"{time}\",\"tags\":{{\
+                     \"entity_id\":\"truck_{truck}\",\"fleet\":\"East\"}},\"fields\":{{"
+                )
+                .expect("memory");
+                let missing = if self.dice.roll() < 0.1 { self.draw(fields.len()) } else { 9 };
+                let there = fields.iter().enumerate().filter(|(at, _)| *at != missing);
+                for (number, (at, field)) in there.enumerate() {
+                    let (name, decimals) = field.split_once(':').expect("a name and digits");
+                    let value = f64::from(truck) * 0.1 + 10.0 * at as f64 + 5.0 * self.dice.roll();
+                    let decimals: usize = decimals.parse().expect("digits");
+                    let comma = if number == 0 { "" } else { "," };
+                    write!(out, "{comma}\"{name}\":{value:.decimals$}").expect("memory");
+                }
+                out.push_str("}}");
+            }
+        }
+        out.push(']');
+        self.number += 1;
+        out.into_bytes()
+    }
+
+    fn draw(&mut self, below: usize) -> usize {
+        ((self.dice.roll() * below as f64) as usize).min(below - 1)
+    }
+}
+
+/// CPU seconds of this thread so far.
+fn cpu_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
+    let nanoseconds: u64 = text.split(' ').next().and_then(|n| n.parse().ok()).expect("a number");
+    nanoseconds as f64 / 1e9
+}
+
+fn device_bytes() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/io").expect("Linux");
+    let line = text.lines().find_map(|line| line.strip_prefix("write_bytes: "));
+    line.and_then(|bytes| bytes.parse().ok()).expect("a number")
+}
+
+fn run(name: &str, rows: u64, is_compacted: bool, mut body: impl FnMut(u64) -> Vec<u8>) {
+    let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
+    let folder = tempfile::tempdir_in(target).expect("a folder below target");
+    let path = folder.path().join("plane");
+    Plane::create(&path, &MASTER_KEY).expect("a fresh folder");
+    let plane = Plane::open(&path, &MASTER_KEY, "bench").expect("just made");
+    let (mut writing, mut compacting) = (0.0, 0.0);
+    let (mut written, mut rewritten, mut device) = (0, 0, 0);
+    let bodies = rows / u64::from(BODY_RECORDS);
+    let limits = WriteLimits::default();
+    for number in 0..bodies {
+        let body = body(number);
+        let now_ns = START_NS + i64::try_from(number + 1).expect("small") * 10 * SECOND_NS;
+        let (start, bytes) = (cpu_seconds(), device_bytes());
+        plane.write(Format::Json, &body, &limits, now_ns, Acknowledge::Durable).expect("valid");
+        let end = cpu_seconds();
+        writing += end - start;
+        written += device_bytes() - bytes;
+        if is_compacted && (number + 1) % BODIES_PER_LOOK == 0 {
+            let (start, bytes) = (cpu_seconds(), device_bytes());
+            let done = plane.compact(DUE, now_ns).expect("room").expect("nobody else");
+            compacting += cpu_seconds() - start;
+            device += device_bytes() - bytes;
+            rewritten += done.bytes_written;
+        }
+    }
+    let a_row = |sum: f64| sum / rows as f64;
+    println!(
+        "{name:<28} write {:.3} us a row, compact {:.3}, ratio {:.2}; bytes a row: log {:.1}, \
+         segments {:.1}, device {:.1}",
+        a_row(writing * 1e6),
+        a_row(compacting * 1e6),
+        compacting / writing,
+        a_row(written as f64),
+        a_row(rewritten as f64),
+        a_row(device as f64),
+    );
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let rows = arguments.iter().find_map(|argument| argument.parse().ok()).unwrap_or(4_000_000);
+    let is_compacted = !arguments.iter().any(|argument| argument == "--write-only");
+    let is_wanted = |name: &str| {
+        let names = || arguments.iter().filter(|argument| name.starts_with(argument.as_str()));
+        names().count() > 0
+            || !["fleet", "trucks", "repeated"].iter().any(|n| arguments.iter().any(|a| a == n))
+    };
+    let mut fleet = Fleet::new(0);
+    if is_wanted("fleet") {
+        run("fleet", rows, is_compacted, |number| {
+            fleet.body(START_NS + i64::try_from(number).expect("small") * 10 * SECOND_NS)
+        });
+    }
+    if is_wanted("repeated bodies") {
+        let mut fleet = Fleet::new(0);
+        let bodies: Vec<_> = (0..REPEATED)
+            .map(|number| {
+                fleet.body(START_NS + i64::try_from(number).expect("small") * 10 * SECOND_NS)
+            })
+            .collect();
+        // Four clients, each some bodies ahead of the one before.
+        run("repeated bodies", rows, is_compacted, |number| {
+            bodies[((number / 4 + number % 4 * 5) % REPEATED) as usize].clone()
+        });
+    }
+    if is_wanted("trucks") {
+        let mut trucks = Trucks { dice: Dice(7), number: 0 };
+        run("trucks", rows, is_compacted, |_| trucks.body());
+    }
+}

@@ -1,0 +1,91 @@
+//! A process that compacts and does not read.
+
+use crate::model::limits::WriteLimits;
+use crate::model::time::SECOND_NS;
+use crate::plane::{Acknowledge, Due, Plane};
+use crate::storage::tombstone::Extent;
+use crate::wire::Format;
+
+const NOW_NS: i64 = 1_790_000_000 * SECOND_NS;
+
+/// Rows of four entities at an instant, some of them late and some of them again.
+fn body(step: i64) -> String {
+    let record = |entity: i64| {
+        let late = (step * entity) % 3;
+        format!(
+            r#"{{"measurement":"link","time":"2026-09-21T12:{:02}:{:02}Z",
+                "tags":{{"entity_id":"e{entity}"}},"fields":{{"snr_db":{step}.5,"f{late}":1}}}}"#,
+            step / 10,
+            10 + step % 10 - late,
+        )
+    };
+    format!("[{}]", (0..4).map(record).collect::<Vec<_>>().join(","))
+}
+
+fn write(plane: &Plane, step: i64) {
+    let limits = WriteLimits::default();
+    let body = body(step);
+    plane
+        .write(Format::Json, body.as_bytes(), &limits, NOW_NS + step, Acknowledge::Durable)
+        .unwrap();
+}
+
+fn newest(plane: &Plane) -> String {
+    let json = plane.latest_json(NOW_NS + 100, 86_400 * SECOND_NS, None, NOW_NS + 100).unwrap();
+    String::from_utf8(json.concat()).unwrap()
+}
+
+/// Deletes the newest rows of an entity.
+fn delete(plane: &Plane) {
+    let times_ns = NOW_NS - 86_400 * SECOND_NS..NOW_NS;
+    let extent = Extent { times_ns, measurements: Vec::new(), entities: vec!["e1".to_owned()] };
+    assert!(plane.delete(&extent, false).unwrap().unwrap().rows > 0);
+}
+
+fn holds_rows(plane: &Plane) -> bool {
+    plane.follower.state().latest.is_some() || plane.sealed.caches.recent().bytes() > 0
+}
+
+/// Reads after compactions that followed no rows give what a process gives that followed them all
+/// (G1 to G4), whatever was compacted, deleted or still in the log when the first of them came.
+#[test]
+fn a_plane_that_was_only_compacted_reads_as_one_that_was_read_all_along() {
+    for (seed, compacts_each) in [(1, 2), (2, 3), (5, 7)] {
+        let (compacting, reading) =
+            (Plane::in_memory("acme").unwrap(), Plane::in_memory("acme").unwrap());
+        for step in 0..40_i64 {
+            write(&compacting, step);
+            write(&reading, step);
+            newest(&reading);
+            if step % compacts_each == 0 {
+                compacting.compact(Due::Now, NOW_NS).unwrap();
+            }
+            if step % (seed + 9) == 5 {
+                delete(&compacting);
+                delete(&reading);
+            }
+            if step % (3 * seed + 8) == 0 {
+                assert_eq!(newest(&compacting), newest(&reading), "{seed} {step}");
+            }
+        }
+    }
+}
+
+/// A maintenance process keeps no rows of the tenants that it compacts.
+#[test]
+fn rows_are_kept_between_compactions_only_where_somebody_reads() {
+    let plane = Plane::in_memory("acme").unwrap();
+    let compact = || plane.compact(Due::Now, NOW_NS).unwrap();
+    for step in 0..3 {
+        write(&plane, step);
+        compact();
+    }
+    assert!(!holds_rows(&plane));
+    let read = newest(&plane);
+    assert!(holds_rows(&plane));
+    compact();
+    assert!(holds_rows(&plane), "somebody read since the compaction before");
+    compact();
+    assert!(!holds_rows(&plane));
+    assert_eq!(newest(&plane), read);
+}

@@ -1,0 +1,232 @@
+//! Rows of several spans put in order where few stay side by side: by counting the rows of each
+//! entity, and then column by column, each value where its row goes.
+//!
+//! What is read lies in a row, and what is written goes on where the entity's row before ended. So
+//! a value takes a few instructions, however many spans there are.
+
+use std::ops::Range;
+
+use super::gather::{self, Source};
+use super::representatives::Representatives;
+use super::span::{Span, row_number};
+use crate::model::batch::{Column, Rows, Table, Values};
+use crate::model::error::Result;
+use crate::model::names::SeriesId;
+
+/// Representative series for each row, from the smallest to the largest, up to which they are
+/// counted.
+const RANGE_PER_ROW_MAX: usize = 8;
+
+/// Rows for each value from which on a column is put in order value by value, which sorts them.
+const ROWS_PER_VALUE_MAX: usize = 16;
+
+/// The row that each row of some spans becomes.
+struct Targets {
+    /// By row, those of one span behind those of the span before.
+    of_rows: Vec<u32>,
+    /// Rows before each span, and before the end.
+    starts: Vec<usize>,
+    times_ns: Vec<i64>,
+}
+
+/// The rows of some spans of one measurement, ordered by representative series and time; rows alike
+/// in both stay in the order of the spans. `None` where the representative series are too far apart
+/// to be counted.
+///
+/// # Errors
+/// [`crate::model::error::Error::Corrupt`] for a series that has no name.
+pub(super) fn sorted(
+    spans: &[Span<'_>],
+    representatives: &Representatives,
+) -> Result<Option<Table>> {
+    let Some(targets) = Targets::of(spans, representatives)? else { return Ok(None) };
+    let series = spans.iter().map(|span| span.table.series[span.rows.clone()].iter().copied());
+    let series = targets.scattered(0, series);
+    let columns = gather::sources(spans);
+    let fields = columns.chunk_by(|a, b| a.column.field == b.column.field);
+    let columns = fields.filter_map(|sources| targets.column(spans, sources)).collect();
+    Ok(Some(Table { series, times_ns: targets.times_ns, columns }))
+}
+
+impl Targets {
+    fn of(spans: &[Span<'_>], representatives: &Representatives) -> Result<Option<Self>> {
+        let mut starts = vec![0];
+        let mut of_rows: Vec<SeriesId> = Vec::with_capacity(rows_of(spans));
+        for span in spans {
+            for series in &span.table.series[span.rows.clone()] {
+                of_rows.push(representatives.representative(*series)?);
+            }
+            starts.push(of_rows.len());
+        }
+        let (first, last) = of_rows
+            .iter()
+            .fold((SeriesId::MAX, 0), |(first, last), of| (first.min(*of), last.max(*of)));
+        let range = (last as usize + 1).saturating_sub(first as usize);
+        if range > RANGE_PER_ROW_MAX * of_rows.len() {
+            return Ok(None);
+        }
+        // Number of rows of each entity, then the row that its next one becomes, at last their end.
+        let mut next = vec![0_u32; range];
+        for of in &of_rows {
+            next[(of - first) as usize] += 1;
+        }
+        let mut start = 0;
+        for count in &mut next {
+            (*count, start) = (start, start + *count);
+        }
+        for of in &mut of_rows {
+            let next = &mut next[(*of - first) as usize];
+            (*of, *next) = (*next, *next + 1);
+        }
+        let mut targets = Self { of_rows, starts, times_ns: Vec::new() };
+        let times_ns =
+            spans.iter().map(|span| span.table.times_ns[span.rows.clone()].iter().copied());
+        targets.times_ns = targets.scattered(0, times_ns);
+        targets.order_by_time(&next);
+        Ok(Some(targets))
+    }
+
+    /// Puts the rows of each entity, which end at `ends`, in the order of their times.
+    fn order_by_time(&mut self, ends: &[u32]) {
+        let mut moved: Vec<u32> = Vec::new();
+        let mut rows: Vec<(i64, u32)> = Vec::new();
+        let mut start = 0;
+        for end in ends {
+            let of_entity = start as usize..*end as usize;
+            let times_ns = &mut self.times_ns[of_entity.clone()];
+            if !times_ns.is_sorted() {
+                if moved.is_empty() {
+                    moved = (0..row_number(self.of_rows.len())).collect();
+                }
+                rows.clear();
+                rows.extend(times_ns.iter().copied().zip(start..));
+                rows.sort_by_key(|(time_ns, _)| *time_ns);
+                for (time_ns, (sorted_ns, row)) in times_ns.iter_mut().zip(&rows) {
+                    *time_ns = *sorted_ns;
+                    moved[*row as usize] = start;
+                    start += 1;
+                }
+            }
+            start = *end;
+        }
+        if !moved.is_empty() {
+            for target in &mut self.of_rows {
+                *target = moved[*target as usize];
+            }
+        }
+    }
+
+    /// Items of all rows, given span by span, each where its row goes.
+    fn scattered<T: Copy>(
+        &self,
+        empty: T,
+        of_spans: impl Iterator<Item = impl Iterator<Item = T>>,
+    ) -> Vec<T> {
+        let mut out = vec![empty; self.of_rows.len()];
+        for (items, start) in of_spans.zip(&self.starts) {
+            for (item, target) in items.zip(&self.of_rows[*start..]) {
+                out[*target as usize] = item;
+            }
+        }
+        out
+    }
+
+    /// The column of one field; `None` where no span has a value.
+    fn column(&self, spans: &[Span<'_>], sources: &[Source<'_>]) -> Option<Column> {
+        let first = sources.first()?.column;
+        // One field id has one type for ever, so each finds its own everywhere.
+        let (rows, values) = match first.values {
+            Values::Float(_) => {
+                let (rows, values) = self.cells(spans, sources, 0.0, |values, indices| {
+                    let Values::Float(values) = values else { return [].iter().copied() };
+                    values[indices].iter().copied()
+                });
+                (rows, Values::Float(values))
+            }
+            Values::Bool(_) => {
+                let (rows, values) = self.cells(spans, sources, false, |values, indices| {
+                    let Values::Bool(values) = values else { return [].iter().copied() };
+                    values[indices].iter().copied()
+                });
+                (rows, Values::Bool(values))
+            }
+            Values::Text(_) => {
+                let (rows, values) = self.cells(spans, sources, None, |values, indices| {
+                    let Values::Text(values) = values else { return [].iter().map(Some) };
+                    values[indices].iter().map(Some)
+                });
+                (rows, Values::Text(values.into_iter().flatten().cloned().collect()))
+            }
+        };
+        (!values.is_empty()).then_some(Column { field: first.field, rows, values })
+    }
+
+    /// The rows that have a value, and their cells, in order.
+    fn cells<'t, C: Copy, I: Iterator<Item = C>>(
+        &self,
+        spans: &[Span<'t>],
+        sources: &[Source<'t>],
+        empty: C,
+        cells: impl Fn(&'t Values, Range<usize>) -> I,
+    ) -> (Rows, Vec<C>) {
+        if sources.len() == spans.len()
+            && sources.iter().all(|source| source.column.rows == Rows::All)
+        {
+            let of_spans = sources
+                .iter()
+                .map(|source| cells(&source.column.values, spans[source.span].rows.clone()));
+            return (Rows::All, self.scattered(empty, of_spans));
+        }
+        let within = |source: &Source<'_>| source.column.rows.within(&spans[source.span].rows);
+        let count: usize = sources.iter().map(|source| within(source).len()).sum();
+        let each = |put: &mut dyn FnMut(&[u32], I)| {
+            let mut few = Vec::new();
+            for source in sources {
+                let (rows, indices) = (&spans[source.span].rows, within(source));
+                let targets = &self.of_rows[self.starts[source.span]..];
+                let cells = cells(&source.column.values, indices.clone());
+                match &source.column.rows {
+                    Rows::All => put(&targets[..rows.len()], cells),
+                    Rows::Some(present) => {
+                        few.clear();
+                        let target = |row: &u32| targets[*row as usize - rows.start];
+                        few.extend(present[indices].iter().map(target));
+                        put(&few, cells);
+                    }
+                }
+            }
+        };
+        if count * ROWS_PER_VALUE_MAX < self.of_rows.len() {
+            let mut found: Vec<(u32, C)> = Vec::with_capacity(count);
+            each(&mut |targets, cells| found.extend(targets.iter().copied().zip(cells)));
+            found.sort_unstable_by_key(|(target, _)| *target);
+            let (rows, out) = found.into_iter().unzip();
+            return (Rows::Some(rows), out);
+        }
+        let mut out = vec![empty; self.of_rows.len()];
+        let mut is_present = vec![false; out.len()];
+        each(&mut |targets, cells| {
+            for (target, cell) in targets.iter().zip(cells) {
+                out[*target as usize] = cell;
+                is_present[*target as usize] = true;
+            }
+        });
+        if count == out.len() {
+            return (Rows::All, out);
+        }
+        // Each row is noted, and the next one takes its place where it has no value.
+        let mut rows = vec![0; out.len()];
+        let mut kept = 0;
+        for (row, is_present) in is_present.into_iter().enumerate() {
+            (rows[kept], out[kept]) = (row_number(row), out[row]);
+            kept += usize::from(is_present);
+        }
+        rows.truncate(kept);
+        out.truncate(kept);
+        (Rows::Some(rows), out)
+    }
+}
+
+fn rows_of(spans: &[Span<'_>]) -> usize {
+    spans.iter().map(|span| span.rows.len()).sum()
+}
