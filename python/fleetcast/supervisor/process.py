@@ -108,6 +108,7 @@ class Process:
             [sys.executable, "-m", self.spec.module],
             stdin=subprocess.PIPE,
             pass_fds=configuration.descriptors,
+            env={**self.spec.environment, **os.environ},
             process_group=0,
         )
         os.close(ready_fd)
