@@ -83,6 +83,10 @@ impl RunLengths {
 
     /// Lengths of the runs of a column that has values only in `rows`, each positive.
     pub(super) fn lengths_within(&self, rows: &[u32]) -> Vec<u32> {
+        if self.lengths.len() == self.row_count {
+            // Neighbours differ in series, whichever rows have a value.
+            return vec![1; rows.len()];
+        }
         let few = rows.len() * RUNS_PER_VALUE_MAX < self.lengths.len();
         let ends = if few { self.ends() } else { &[] };
         let mut lengths = Vec::with_capacity(self.lengths.len().min(rows.len()));
@@ -190,6 +194,7 @@ mod tests {
         assert_eq!(runs.lengths_within(&[1, 2, 5, 6]), [2, 1, 1]);
         assert_eq!(runs.lengths_within(&[6]), [1]);
         assert_eq!(runs.lengths_within(&[]), [0; 0]);
+        assert_eq!(RunLengths::of(&[5, 7, 5]).lengths_within(&[0, 2]), [1, 1]);
         let many = RunLengths::of(&(0..100).flat_map(|id| [id, id, id]).collect::<Vec<_>>());
         assert_eq!(many.lengths_within(&[3, 5, 6, 299]), [2, 1, 1]);
         assert_eq!(runs.expand(), [5, 5, 5, 7, 7, 9, 5]);
