@@ -193,15 +193,13 @@ impl Follower {
 
     fn apply_entries(&self, cursor: &mut Cursor, entries: &[LogEntry]) -> Result<()> {
         if self.state().latest.is_some() {
-            self.apply_rows(entries)?;
+            self.apply_rows(cursor, entries)
         } else {
-            self.apply_heads(entries)?;
+            self.apply_heads(cursor, entries)
         }
-        cursor.log = entries.last().map_or(cursor.log, |entry| entry.sequence);
-        Ok(())
     }
 
-    fn apply_rows(&self, entries: &[LogEntry]) -> Result<()> {
+    fn apply_rows(&self, cursor: &mut Cursor, entries: &[LogEntry]) -> Result<()> {
         // The names of a block were registered before it, so they are there by now.
         self.registry.follow()?;
         let mut rest = entries;
@@ -234,16 +232,18 @@ impl Follower {
         if let Some(latest) = &mut state.latest {
             latest.sort(&names.catalog);
         }
+        cursor.log = entries.last().map_or(cursor.log, |entry| entry.sequence);
         Ok(())
     }
 
-    fn apply_heads(&self, entries: &[LogEntry]) -> Result<()> {
+    fn apply_heads(&self, cursor: &mut Cursor, entries: &[LogEntry]) -> Result<()> {
         for entry in entries {
             let plain = self.sealed.sealer.open(Kind::LogBlock, &entry.sealed)?;
             let block = BlockReader::open(&plain)?;
             let times = block.tables().iter().filter_map(|table| table.times);
             let times_ns = times.map(|times| (times.min_ns, times.max_ns));
             self.state_mut().note(entry.sequence, block.ingest_ns(), times_ns);
+            cursor.log = entry.sequence;
         }
         Ok(())
     }
