@@ -1,4 +1,4 @@
-"""What clients of the service send over and over: bodies that were made before, as requests."""
+"""Requests that clients of the service send over and over, out of bodies that were made before."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def _aligned(time: datetime) -> datetime:
 
 
 def _stamp(time: datetime) -> bytes:
-    """What the times of all rows of a body that begins at `time` begin with, in bytes of JSON."""
+    """Beginning of the times of all rows of a body that begins at `time`, in bytes of JSON."""
     return f'"time":"{time:%Y-%m-%dT%H:%M:%S}'[:-1].encode()
 
 

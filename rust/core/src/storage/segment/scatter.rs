@@ -1,7 +1,7 @@
 //! Rows of several spans put in order where few stay side by side: by counting the rows of each
 //! entity, and then column by column, each value where its row goes.
 //!
-//! What is read lies in a row, and what is written goes on where the entity's row before ended. So
+//! Reads lie in a row, and each write goes on where the row of its entity before ended. So
 //! a value takes a few instructions, however many spans there are.
 
 use std::ops::Range;
@@ -161,6 +161,31 @@ impl Targets {
         (!values.is_empty()).then_some(Column { field: first.field, rows, values })
     }
 
+    /// Hands the cells of each source to `put`, with the rows that they go to.
+    fn each<'t, I>(
+        &self,
+        spans: &[Span<'t>],
+        sources: &[Source<'t>],
+        cells: impl Fn(&'t Values, Range<usize>) -> I,
+        mut put: impl FnMut(&[u32], I),
+    ) {
+        let mut few = Vec::new();
+        for source in sources {
+            let (rows, indices) = (&spans[source.span].rows, within(spans, source));
+            let targets = &self.of_rows[self.starts[source.span]..];
+            let cells = cells(&source.column.values, indices.clone());
+            match &source.column.rows {
+                Rows::All => put(&targets[..rows.len()], cells),
+                Rows::Some(present) => {
+                    few.clear();
+                    let target = |row: &u32| targets[*row as usize - rows.start];
+                    few.extend(present[indices].iter().map(target));
+                    put(&few, cells);
+                }
+            }
+        }
+    }
+
     /// The rows that have a value, and their cells, in order.
     fn cells<'t, C: Copy, I: Iterator<Item = C>>(
         &self,
@@ -177,35 +202,19 @@ impl Targets {
                 .map(|source| cells(&source.column.values, spans[source.span].rows.clone()));
             return (Rows::All, self.scattered(empty, of_spans));
         }
-        let within = |source: &Source<'_>| source.column.rows.within(&spans[source.span].rows);
-        let count: usize = sources.iter().map(|source| within(source).len()).sum();
-        let each = |put: &mut dyn FnMut(&[u32], I)| {
-            let mut few = Vec::new();
-            for source in sources {
-                let (rows, indices) = (&spans[source.span].rows, within(source));
-                let targets = &self.of_rows[self.starts[source.span]..];
-                let cells = cells(&source.column.values, indices.clone());
-                match &source.column.rows {
-                    Rows::All => put(&targets[..rows.len()], cells),
-                    Rows::Some(present) => {
-                        few.clear();
-                        let target = |row: &u32| targets[*row as usize - rows.start];
-                        few.extend(present[indices].iter().map(target));
-                        put(&few, cells);
-                    }
-                }
-            }
-        };
+        let count: usize = sources.iter().map(|source| within(spans, source).len()).sum();
         if count * ROWS_PER_VALUE_MAX < self.of_rows.len() {
             let mut found: Vec<(u32, C)> = Vec::with_capacity(count);
-            each(&mut |targets, cells| found.extend(targets.iter().copied().zip(cells)));
+            self.each(spans, sources, cells, |targets, cells| {
+                found.extend(targets.iter().copied().zip(cells));
+            });
             found.sort_unstable_by_key(|(target, _)| *target);
             let (rows, out) = found.into_iter().unzip();
             return (Rows::Some(rows), out);
         }
         let mut out = vec![empty; self.of_rows.len()];
         let mut is_present = vec![false; out.len()];
-        each(&mut |targets, cells| {
+        self.each(spans, sources, cells, |targets, cells| {
             for (target, cell) in targets.iter().zip(cells) {
                 out[*target as usize] = cell;
                 is_present[*target as usize] = true;
@@ -225,6 +234,11 @@ impl Targets {
         out.truncate(kept);
         (Rows::Some(rows), out)
     }
+}
+
+/// Indices of a column's values that lie in its span.
+fn within(spans: &[Span<'_>], source: &Source<'_>) -> Range<usize> {
+    source.column.rows.within(&spans[source.span].rows)
 }
 
 fn rows_of(spans: &[Span<'_>]) -> usize {
