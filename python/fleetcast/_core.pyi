@@ -229,7 +229,19 @@ class Stats:
         """Times that the list of segments was replaced, by compactions and deletes."""
     @property
     def stored_bytes(self) -> int:
-        """Bytes on disk, LMDB's own included."""
+        """Bytes on disk: the sum of the four below."""
+    @property
+    def log_file_bytes(self) -> int:
+        """Bytes of the log's files, with the space that is reserved in them."""
+    @property
+    def segment_bytes(self) -> int:
+        """Bytes of the segments."""
+    @property
+    def names_bytes(self) -> int:
+        """Bytes that names, the list of segments and the little else in tables take."""
+    @property
+    def free_bytes(self) -> int:
+        """Bytes that the tables' file has and does not use."""
 
 @final
 class Compacted:

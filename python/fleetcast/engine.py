@@ -227,7 +227,7 @@ class Engine:
     def _open_slot(self, slot: Slot[Plane], folder: str, tenant_key: str) -> Plane:
         # Before the files, as in `plane`; nobody else opens or closes anything of the slot now.
         seen = None if slot.opened is None else slot.opened.files
-        files = Files.of(folder)
+        files = Files.of(folder, with_log=True)
         if slot.opened is not None and seen is not None:
             plane = slot.opened.plane
             if plane is not None and files.carry(seen):
@@ -241,7 +241,7 @@ class Engine:
         try:
             plane = Plane.open(folder, self._master_key, tenant_key)
         except StoreDamaged as error:
-            slot.damage = error, Files.of(folder)
+            slot.damage = error, Files.of(folder, with_log=True)
             raise
         slot.opened = Opened(plane, files)
         return plane

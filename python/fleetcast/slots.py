@@ -36,16 +36,19 @@ P = TypeVar("P", bound=Closable)
 
 @dataclass(frozen=True)
 class Files:
-    """The identity of a plane's two files."""
+    """The identity of a plane's two files, and the state of its log where that was asked for."""
 
     plane: os.stat_result
     key: os.stat_result
+    log: tuple[tuple[str, int, int], ...] = ()
 
     @classmethod
-    def of(cls, folder: str) -> Files:
+    def of(cls, folder: str, *, with_log: bool = False) -> Files:
         """Raises `StoreMissing`, `StoreUnavailable`."""
         try:
-            return cls(os.stat(f"{folder}/plane.mdb"), os.stat(f"{folder}/key"))  # noqa: PTH116
+            plane = os.stat(f"{folder}/plane.mdb")  # noqa: PTH116 - with each request
+            key = os.stat(f"{folder}/key")  # noqa: PTH116
+            return cls(plane, key, _log_of(folder) if with_log else ())
         except (FileNotFoundError, NotADirectoryError) as error:
             raise StoreMissing(str(error)) from error
         except OSError as error:
@@ -65,11 +68,20 @@ class Files:
         )
 
     def untouched(self, earlier: Files) -> bool:
-        """True where nobody has changed anything since `earlier`."""
-        return self.carry(earlier) and (self.plane.st_ctime_ns, self.key.st_ctime_ns) == (
-            earlier.plane.st_ctime_ns,
-            earlier.key.st_ctime_ns,
+        """True where nobody has changed anything since `earlier`; both have the log."""
+        return self.carry(earlier) and (
+            (self.plane.st_ctime_ns, self.key.st_ctime_ns, self.log)
+            == (earlier.plane.st_ctime_ns, earlier.key.st_ctime_ns, earlier.log)
         )
+
+
+def _log_of(folder: str) -> tuple[tuple[str, int, int], ...]:
+    """Name, length and time of change of each file of the log; none where there is no log."""
+    if not os.path.isdir(f"{folder}/log"):  # noqa: PTH112
+        return ()
+    with os.scandir(f"{folder}/log") as entries:
+        stats = [(entry.name, entry.stat()) for entry in entries]
+    return tuple(sorted((name, stat.st_size, stat.st_ctime_ns) for name, stat in stats))
 
 
 class Opened(Generic[P]):

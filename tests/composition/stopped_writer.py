@@ -1,4 +1,4 @@
-"""A process that is stopped within a commit, and so holds the writer's lock of a plane."""
+"""A process that is stopped within a commit, and so holds a writer's lock of a plane."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# The lock names its holder by thread, and the table of readers beside it by process.
+# A lock names its holder by thread.
 _WRITE = """
-import sys, threading
+import itertools, sys, threading
 from fleetcast.engine import Plane
 
 def write():
     print(threading.get_native_id(), flush=True)
-    while True:
-        plane.write_json(b'[{"measurement":"link","time":"2026-01-01","fields":{"a":1}}]')
+    for number in itertools.count():
+        if sys.argv[3] == "log":
+            plane.write_json(b'[{"measurement":"link","time":"2026-01-01","fields":{"a":1}}]')
+        else:
+            plane.set_retention(1_000_000_000 + number % 2)
 
 plane = Plane.open(sys.argv[1], bytes.fromhex(sys.argv[2]), "acme")
 threading.Thread(target=write).start()
@@ -29,14 +32,14 @@ threading.Thread(target=write).start()
 
 
 @contextmanager
-def stopped_writer(folder: Path, master_key: bytes) -> Iterator[None]:
-    """Nobody else writes to the plane in `folder` until the block ends."""
+def stopped_writer(folder: Path, master_key: bytes, of: str = "log") -> Iterator[None]:
+    """Nobody else writes to the log of the plane in `folder`, or to its tables, until the end."""
     process = subprocess.Popen(
-        [sys.executable, "-c", _WRITE, str(folder), master_key.hex()], stdout=subprocess.PIPE
+        [sys.executable, "-c", _WRITE, str(folder), master_key.hex(), of], stdout=subprocess.PIPE
     )
     try:
         thread = int(process.stdout.readline()).to_bytes(4, sys.byteorder)
-        lock = folder / "plane.mdb-lock"
+        lock = folder / ("plane.log-lock" if of == "log" else "plane.mdb-lock")
         while True:
             os.kill(process.pid, signal.SIGSTOP)
             os.waitid(os.P_PID, process.pid, os.WSTOPPED)

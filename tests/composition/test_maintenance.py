@@ -191,7 +191,7 @@ def test_a_failing_tenant_backs_off_and_its_retries_stay_bounded(house):
 
 def test_a_store_that_hangs_delays_no_other(house, tmp_path):
     house.write()
-    with stopped_writer(tmp_path / "planes" / house.accounts["alpha"], MASTER_KEY):
+    with stopped_writer(tmp_path / "planes" / house.accounts["alpha"], MASTER_KEY, "tables"):
         stuck, *others = house.maintenance.begin_due()
         wait(others)
         assert house.segments("beta", "gamma") == {"beta": 1, "gamma": 1}

@@ -118,6 +118,7 @@ def test_another_tenants_entity_is_empty(tenants):
 
 def test_the_files_of_a_tenant_hold_no_plain_text(tenants):  # J12
     for number, tenant in enumerate(tenants):
-        stored = (tenant.plane / "plane.mdb").read_bytes()
+        files = [tenant.plane / "plane.mdb", *(tenant.plane / "log").iterdir()]
+        stored = b"".join(file.read_bytes() for file in files)
         assert secret_of(number).encode() not in stored
         assert b"entity_id" not in stored

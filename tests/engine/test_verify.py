@@ -105,6 +105,17 @@ def test_bytes_of_the_plane_file_that_matter_are_named(copy) -> None:
     assert reported > 10
 
 
+def test_bytes_of_the_log_are_named(copy) -> None:
+    """A flip costs an open store nothing that it does not tell of."""
+    (path,) = (copy / "log").iterdir()
+    whole = path.read_bytes()
+    for at in range(0, len(whole.rstrip(b"\0")), 13):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
+        assert verify(copy)
+    path.write_bytes(whole)
+    assert verify(copy) == []
+
+
 def test_another_key_or_no_store_at_all(copy, tmp_path) -> None:
     assert Plane.verify(str(copy), bytes(32)).damages
     with pytest.raises(StoreMissing):

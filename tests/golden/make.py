@@ -140,7 +140,7 @@ def make(name: str) -> None:
     written = plane.stats().rows
     engine.close()
     (folder / "plane" / "plane.mdb-lock").unlink()
-    for lock in ("compaction.lock", "segments.lock"):
+    for lock in ("compaction.lock", "segments.lock", "plane.log-lock"):
         (folder / "plane" / lock).unlink(missing_ok=True)
     write_answers(model, written, folder)
 

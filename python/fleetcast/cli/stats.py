@@ -27,6 +27,10 @@ def stats(run: Run) -> None:
                     "segments": held.segments,
                     "stored_bytes": held.stored_bytes,
                     "bytes_per_value": per_value,
+                    "log_bytes": held.log_file_bytes,
+                    "segment_bytes": held.segment_bytes,
+                    "names_bytes": held.names_bytes,
+                    "free_bytes": held.free_bytes,
                 }
             )
             installation.engine.release(tenant.account_id)

@@ -80,6 +80,10 @@ pub(crate) struct Stats {
     stored_rows: u64,
     stored_values: u64,
     stored_bytes: u64,
+    log_file_bytes: u64,
+    segment_bytes: u64,
+    names_bytes: u64,
+    free_bytes: u64,
     segments: u64,
     generation: u64,
 }
@@ -87,7 +91,7 @@ pub(crate) struct Stats {
 impl From<plane::Stats> for Stats {
     fn from(stats: plane::Stats) -> Self {
         let Counts { rows, values, rejected, batches, log_bytes } = stats.counts;
-        let plane::Stats { series, stored_rows, stored_values, stored_bytes, segments, .. } = stats;
+        let plane::Stats { series, stored_rows, stored_values, space, segments, .. } = stats;
         Self {
             rows,
             values,
@@ -97,7 +101,11 @@ impl From<plane::Stats> for Stats {
             log_bytes,
             stored_rows,
             stored_values,
-            stored_bytes,
+            stored_bytes: space.total(),
+            log_file_bytes: space.log,
+            segment_bytes: space.segments,
+            names_bytes: space.tables,
+            free_bytes: space.free,
             segments,
             generation: stats.generation,
         }

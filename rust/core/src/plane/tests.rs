@@ -75,10 +75,11 @@ fn a_damaged_block_page_of_names_or_head_is_reported() {
     drop(store);
     let file = plane.join("plane.mdb");
     let stored = std::fs::read(&file).unwrap();
+    let log_file = plane.join("log").read_dir().unwrap().next().unwrap().unwrap().path();
     for sealed in log.iter().map(|entry| &entry.sealed) {
         // The head, the first and the last bytes of the ciphertext, the tag.
         let places = (0..24).chain(sealed.len() - 20..sealed.len());
-        assert_damage_is_found(&plane, &file, sealed, places);
+        assert_damage_is_found(&plane, &log_file, sealed, places);
     }
     // Before the names of a page lie its ids and their counts, behind them its checksum.
     for page in &pages {

@@ -33,6 +33,8 @@ pub(crate) enum Fault {
     Death { call: u64 },
     /// Nothing fails, and the process stops as soon as it has made this call, to be killed so.
     Stop { call: u64 },
+    /// As [`Self::Stop`]; if the call is a write, it is made in part.
+    Torn { call: u64 },
 }
 
 /// Exit code of a process that died.
@@ -142,7 +144,8 @@ impl Recording {
             // SAFETY: it ends the process, and no destructor runs.
             unsafe { libc::_exit(DIED) }
         }
-        if matches!(self.fault, Fault::Stop { call } if self.tape.calls > call) {
+        if matches!(self.fault, Fault::Stop { call } | Fault::Torn { call } if self.tape.calls > call)
+        {
             // SAFETY: the signal has no handler; it stops the process.
             unsafe { libc::raise(libc::SIGSTOP) };
         }
@@ -232,6 +235,13 @@ fn write_file(fd: c_int, at: Option<u64>, bytes: &[u8], real: impl Fn(usize) -> 
             return fail(errno) as isize;
         }
         count = fits;
+    }
+    let is_torn = |recording: &mut Recording| {
+        let last = recording.tape.calls.saturating_sub(1);
+        matches!(recording.fault, Fault::Torn { call } if call == last)
+    };
+    if with(is_torn) == Some(true) {
+        count /= 2;
     }
     let written = real(count);
     let Ok(kept) = usize::try_from(written) else { return written };

@@ -11,6 +11,7 @@ mod batches;
 mod calls;
 mod dice;
 mod disk;
+mod flaws;
 mod workload;
 
 use std::collections::BTreeSet;
@@ -127,6 +128,7 @@ fn is_full() -> bool {
 
 /// Opens an image, reads all of it and works on; `crashes` times the machine stops during that.
 fn recover(image: &Image, expected: &Expected, crashes: usize, dice: &mut Dice) -> Tally {
+    flaws::count_image();
     let mut tally =
         Tally { images: 1, acknowledged: expected.acknowledged() as u64, ..Tally::default() };
     let root = scratch();
@@ -350,18 +352,26 @@ fn a_disk_that_is_full_for_a_while() {
 
 /// Starts `role`, an ignored test of this program, whose fault is at `call`.
 fn dying(role: &str, root: &Path, call: u64) -> Child {
+    start(role, root, call, false)
+}
+
+/// As [`dying`], with a write at `call` made in part where `is_torn`.
+fn start(role: &str, root: &Path, call: u64, is_torn: bool) -> Child {
     let mut program = Command::new(std::env::current_exe().unwrap());
     program.args(["--exact", role, "--ignored"]).stdout(Stdio::null());
+    program.env(DYING_TORN, is_torn.to_string());
     program.env(DYING_DIRECTORY, root).env(DYING_CALL, call.to_string()).spawn().unwrap()
 }
 
 /// In a process that [`dying`] started: where to work, and the call of its fault.
 fn doom() -> (PathBuf, u64) {
+    flaws::plant();
     let root = PathBuf::from(std::env::var_os(DYING_DIRECTORY).unwrap());
     (root, std::env::var(DYING_CALL).unwrap().parse().unwrap())
 }
 
 const DYING_DIRECTORY: &str = "FLEETCAST_TEST_DYING_DIRECTORY";
+const DYING_TORN: &str = "FLEETCAST_TEST_DYING_TORN";
 const DYING_CALL: &str = "FLEETCAST_TEST_DYING_CALL";
 
 /// A compactor may die at any instruction, and another goes on. A commit that it did not
@@ -377,10 +387,14 @@ fn a_compactor_that_dies() {
         let expected = client.expected(&Expected::default());
         let mut tally = Tally::default();
         tally.note(&client.judge(&expected));
-        client.work(&[Step::Compact]);
+        client.work(&[Step::Write, Step::Compact, Step::Write]);
+        let expected = client.expected(&Expected::default());
         tally.note(&client.judge(&expected));
         tally.orphans += client.orphans() as u64;
+        client.work(&[Step::Reopen]);
+        tally.note(&client.judge(&expected));
         tally.assert_clean();
+        flaws::count_image();
         assert_eq!(client.faults, [""; 0], "call {call}");
         if status.success() {
             break;
@@ -450,18 +464,20 @@ fn deleter() {
     client.work(&[Step::Delete, Step::Compact]);
 }
 
-/// A writer may be stopped and killed at any instruction, with its batch unanswered. Reads
-/// go on while it stands still. Once it is dead its batch is there for the next read, or for none.
+/// A writer may be stopped and killed at any instruction, also within a write, with its batch
+/// unanswered. Reads go on while it stands still. Once it is dead its batch is there for the next
+/// read, or for none, whatever is done after it.
 #[test]
 fn a_writer_that_is_killed() {
     let root = scratch();
     let mut client = Client::create(&root.path().join(PLANE));
     let (mut stored, mut killed) = (0, 0);
-    // A commit takes five to eight calls, the more the larger the store is.
-    for call in (0..8).cycle().take(48) {
+    // A write, a sync, and at times space that is reserved.
+    for round in 0..60 {
+        let call = round % 3;
         client.work(&[Step::Write]);
         let known = client.batches();
-        let mut writer = dying("writer", root.path(), call);
+        let mut writer = start("writer", root.path(), call, round / 3 % 2 == 1);
         if !stops(&writer) {
             assert_eq!(client.batches(), known + 1, "it was done before");
             continue;
@@ -469,10 +485,16 @@ fn a_writer_that_is_killed() {
         let meanwhile = client.batches();
         writer.kill().unwrap();
         writer.wait().unwrap();
-        let answers = [client.batches(), client.batches()];
+        let mut answers = vec![client.batches(), client.batches()];
+        if round / 6 % 2 == 1 {
+            client.work(&[Step::Reopen]);
+            answers.push(client.batches());
+        }
         client.work(&[Step::Write]);
+        answers.push(client.batches() - 1);
         assert!((known..=known + 1).contains(&answers[0]) && meanwhile <= answers[0]);
-        assert_eq!([answers[1], client.batches() - 1], [answers[0]; 2], "after call {call}");
+        assert!(answers.iter().all(|answer| *answer == answers[0]), "call {call}: {answers:?}");
+        flaws::count_image();
         stored += answers[0] - known;
         killed += 1;
     }
@@ -497,6 +519,7 @@ fn stops(process: &Child) -> bool {
 fn writer() {
     let (root, call) = doom();
     let mut client = Client::open(&root.join(PLANE), 0).unwrap();
-    calls::record(&root, Fault::Stop { call });
+    let is_torn = std::env::var_os(DYING_TORN).is_some_and(|torn| torn == "true");
+    calls::record(&root, if is_torn { Fault::Torn { call } } else { Fault::Stop { call } });
     client.work(&[Step::Write]);
 }

@@ -259,8 +259,8 @@ impl Client {
         self.note(Event::Begun(batch));
         match self.try_write(batch, Acknowledge::Durable) {
             Ok(()) => self.note(Event::Acknowledged(batch)),
-            // It may fail as well where it was not poisoned.
-            Err(Error::Poisoned | Error::Io { .. }) => {}
+            // It may fail as well where it was not poisoned; batches that waited are lost then.
+            Err(Error::Poisoned | Error::Io { .. } | Error::Lost { .. }) => {}
             Err(error) => self.faults.push(format!("no clear answer after a fault: {error:?}")),
         }
         self.plane = None;

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::Reader;
 use crate::model::error::Result;
 use crate::storage::manifest::SegmentEntry;
-use crate::storage::store::{Counts, LmdbStore, Peeked};
+use crate::storage::store::{Counts, LmdbStore, Peeked, Space};
 
 /// Counters of a plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,15 +23,14 @@ pub struct Stats {
     /// Segments.
     pub segments: u64,
     /// Bytes on disk, the store's own included.
-    pub stored_bytes: u64,
+    pub space: Space,
 }
 
 impl Stats {
     pub(in crate::plane) fn peek(directory: &Path) -> Result<Self> {
-        let Peeked { counts, generation, series, segments, stored_bytes } =
-            LmdbStore::peek(directory)?;
+        let Peeked { counts, generation, series, segments, space } = LmdbStore::peek(directory)?;
         let (stored_rows, stored_values) = (counts.rows, counts.values);
-        Ok(Self { counts, generation, series, stored_rows, stored_values, segments, stored_bytes })
+        Ok(Self { counts, generation, series, stored_rows, stored_values, segments, space })
     }
 }
 
@@ -49,7 +48,7 @@ impl Reader {
             stored_rows: held(counts.rows, manifest.rows, in_segments(|entry| entry.rows)),
             stored_values: held(counts.values, manifest.values, in_segments(|entry| entry.values)),
             segments: manifest.segments.len() as u64,
-            stored_bytes: self.sealed.store.stored_bytes()?,
+            space: self.sealed.store.space()?,
         })
     }
 }

@@ -49,7 +49,8 @@ impl Cursors {
     pub(super) fn decode(mut bytes: &[u8]) -> Result<Self> {
         let mut cursors = Vec::new();
         while !bytes.is_empty() {
-            let (cursor, rest) = first(bytes).ok_or(Error::Corrupt { what: "the cursors" })?;
+            let (cursor, rest) =
+                Cursor::first(bytes).ok_or(Error::Corrupt { what: "the cursors" })?;
             cursors.push(cursor);
             bytes = rest;
         }
@@ -57,11 +58,14 @@ impl Cursors {
     }
 }
 
-fn first(bytes: &[u8]) -> Option<(Cursor, &[u8])> {
-    let (key, rest) = bytes.split_first_chunk()?;
-    let (length, rest) = rest.split_first()?;
-    let (position, rest) = rest.split_at_checked(usize::from(*length))?;
-    Some((Cursor { key: *key, position: position.to_vec() }, rest))
+impl Cursor {
+    /// The first of some encoded cursors, and the others.
+    pub(super) fn first(bytes: &[u8]) -> Option<(Self, &[u8])> {
+        let (key, rest) = bytes.split_first_chunk()?;
+        let (length, rest) = rest.split_first()?;
+        let (position, rest) = rest.split_at_checked(usize::from(*length))?;
+        Some((Self { key: *key, position: position.to_vec() }, rest))
+    }
 }
 
 #[cfg(test)]

@@ -13,36 +13,36 @@ use crate::model::error::{Error, Result};
 const GROUP_MAX: usize = 256;
 
 /// Gathers items of concurrent callers into groups and commits a group at a time.
-pub(super) struct GroupCommit<T> {
-    state: Mutex<State<T>>,
+pub(super) struct GroupCommit<T, R = ()> {
+    state: Mutex<State<T, R>>,
 }
 
-struct State<T> {
+struct State<T, R> {
     /// In order of arrival.
     items: Vec<T>,
     /// Callers that wait for them, in the same order.
-    callers: Vec<Arc<Caller>>,
+    callers: Vec<Arc<Caller<R>>>,
     /// True while somebody commits, or was called to.
     is_led: bool,
 }
 
 /// A thread that waits.
-struct Caller {
+struct Caller<R> {
     thread: Thread,
-    turn: Mutex<Turn>,
+    turn: Mutex<Turn<R>>,
 }
 
 #[derive(Default)]
-enum Turn {
+enum Turn<R> {
     #[default]
     Wait,
     /// It is to commit what waits, its own item first.
     Lead,
     /// Its item was part of a commit that ended so.
-    Done(Result<()>),
+    Done(Result<R>),
 }
 
-impl<T> GroupCommit<T> {
+impl<T, R: Copy> GroupCommit<T, R> {
     pub(super) fn new() -> Self {
         let state = State { items: Vec::new(), callers: Vec::new(), is_led: false };
         Self { state: Mutex::new(state) }
@@ -52,7 +52,7 @@ impl<T> GroupCommit<T> {
     ///
     /// # Errors
     /// Those that `commit` returned for the group.
-    pub(super) fn submit(&self, item: T, commit: impl Fn(&[T]) -> Result<()>) -> Result<()> {
+    pub(super) fn submit(&self, item: T, commit: impl Fn(&[T]) -> Result<R>) -> Result<R> {
         let caller = Arc::new(Caller { thread: thread::current(), turn: Mutex::default() });
         let leads = {
             let mut state = lock(&self.state);
@@ -63,7 +63,7 @@ impl<T> GroupCommit<T> {
         if leads { self.lead(commit) } else { self.wait(&caller, commit) }
     }
 
-    fn wait(&self, caller: &Caller, commit: impl Fn(&[T]) -> Result<()>) -> Result<()> {
+    fn wait(&self, caller: &Caller<R>, commit: impl Fn(&[T]) -> Result<R>) -> Result<R> {
         loop {
             // A statement of its own: the lock must not be held while this thread sleeps.
             let turn = std::mem::take(&mut *lock(&caller.turn));
@@ -76,7 +76,7 @@ impl<T> GroupCommit<T> {
     }
 
     /// Commits what waits, and tells those it belongs to.
-    fn lead(&self, commit: impl Fn(&[T]) -> Result<()>) -> Result<()> {
+    fn lead(&self, commit: impl Fn(&[T]) -> Result<R>) -> Result<R> {
         let (items, callers) = {
             let mut state = lock(&self.state);
             let size = state.items.len().min(GROUP_MAX);
@@ -92,13 +92,13 @@ impl<T> GroupCommit<T> {
 }
 
 /// Ends a commit, also one that panics: a bug stops one request, not the process.
-struct Ending<'g, T> {
-    group: &'g GroupCommit<T>,
-    callers: Vec<Arc<Caller>>,
-    result: Result<()>,
+struct Ending<'g, T, R: Copy> {
+    group: &'g GroupCommit<T, R>,
+    callers: Vec<Arc<Caller<R>>>,
+    result: Result<R>,
 }
 
-impl<T> Drop for Ending<'_, T> {
+impl<T, R: Copy> Drop for Ending<'_, T, R> {
     fn drop(&mut self) {
         // The next commit begins before the answers of this one are on their way.
         let mut state = lock(&self.group.state);
@@ -115,14 +115,14 @@ impl<T> Drop for Ending<'_, T> {
     }
 }
 
-impl Caller {
-    fn call(&self, turn: Turn) {
+impl<R> Caller<R> {
+    fn call(&self, turn: Turn<R>) {
         *lock(&self.turn) = turn;
         self.thread.unpark();
     }
 }
 
-fn copy(result: &Result<()>) -> Result<()> {
+fn copy<R: Copy>(result: &Result<R>) -> Result<R> {
     result.as_ref().map_err(Error::for_each_waiter).copied()
 }
 

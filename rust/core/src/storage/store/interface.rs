@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::log::{Counts, LogEntry, NewBlock, View};
+use super::entries::{Counts, LogEntry, NewBlock, View};
 use super::names::{FirstIds, NamesPage, NewNames};
 use super::snapshot::Snapshot;
 use crate::model::error::Result;
@@ -21,6 +21,27 @@ pub enum Link {
     Hard,
     /// As long as the file is where it is.
     Symbolic,
+}
+
+/// Bytes on disk, by what they are for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Space {
+    /// Files of the log, with the space that is reserved in them.
+    pub log: u64,
+    /// Segments.
+    pub segments: u64,
+    /// Names, the manifest and the little else in tables.
+    pub tables: u64,
+    /// Free pages of the tables' file.
+    pub free: u64,
+}
+
+impl Space {
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.log + self.segments + self.tables + self.free
+    }
 }
 
 /// A segment that is being written. Dropped before [`Self::finish`], nothing of it counts.
@@ -184,7 +205,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// See [`Store`].
-    fn stored_bytes(&self) -> Result<u64>;
+    fn space(&self) -> Result<Space>;
 
     /// Numbers and manifest of this instant. Nothing of the log or of the segments that it names
     /// goes while the caller holds the compaction lock.

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::cursor::Cursors;
-use super::interface::{CompactionLock, Link, NewSegment, SegmentId, SegmentsLock, Store};
-use super::log::{Counts, LogEntry, NewBlock, READ_BYTES_MAX, View};
+use super::entries::{Counts, LogEntry, NewBlock, READ_BYTES_MAX, View};
+use super::interface::{CompactionLock, Link, NewSegment, SegmentId, SegmentsLock, Space, Store};
 use super::names::{FirstIds, NamesPage, NewNames};
 use super::snapshot::Snapshot;
 use crate::model::error::{Error, Result};
@@ -334,8 +334,9 @@ impl Store for MemoryStore {
         if self.is_closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
     }
 
-    fn stored_bytes(&self) -> Result<u64> {
+    fn space(&self) -> Result<Space> {
         let segments: usize = self.segment_bytes()?.values().map(Vec::len).sum();
-        Ok(self.state()?.counts.log_bytes + segments as u64)
+        let log = self.state()?.counts.log_bytes;
+        Ok(Space { log, segments: segments as u64, ..Space::default() })
     }
 }

@@ -6,6 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::interface::{CompactionLock, Link, NewSegment, SegmentId, SegmentsLock};
+use super::log::flaw::{self, Part};
 use crate::model::error::{Error, Result};
 
 const COMPACTION_LOCK: &str = "compaction.lock";
@@ -189,9 +190,11 @@ impl NewSegment for NewFile {
 
     fn finish(self: Box<Self>) -> Result<()> {
         let directories = self.directories.clone();
-        self.file.sync_all().map_err(|error| Error::io("sync", &self.path, error))?;
+        if flaw::has(Part::SegmentContent) {
+            self.file.sync_all().map_err(|error| Error::io("sync", &self.path, error))?;
+        }
         self.finish_content()?;
-        for directory in &directories {
+        for directory in directories.iter().filter(|_| flaw::has(Part::SegmentName)) {
             let synced = File::open(directory).and_then(|directory| directory.sync_all());
             synced.map_err(|error| Error::io("sync", directory, error))?;
         }

@@ -1,6 +1,6 @@
 //! Numbers and manifest of a whole store at one instant, as a backup saves and a restore loads them.
 
-use super::log::Counts;
+use super::entries::Counts;
 use super::names::FirstIds;
 
 /// State of a store beside its names, blocks and segments, all of one instant.

@@ -189,7 +189,7 @@ mod tests {
     use super::super::store::LmdbStore;
     use super::super::tables::Tables;
     use super::*;
-    use crate::storage::store::{NewBlock, NewNames, Store};
+    use crate::storage::store::{NewNames, Store};
     use std::path::{Path, PathBuf};
 
     /// A folder that goes with the test.
@@ -210,17 +210,16 @@ mod tests {
         }
     }
 
-    /// Blocks of [`fill`] that lie on overflow pages.
-    const LARGE_BLOCKS: u64 = 40;
+    /// Pages of names of [`fill`] that lie on overflow pages.
+    const LARGE_VALUES: u64 = 40;
 
     /// Small values, values on overflow pages, trees of two levels, freed pages.
     fn fill(folder: &Path) -> LmdbStore {
         let store = LmdbStore::create(folder).unwrap();
         for number in 0..120_u16 {
-            let names = NewNames { series: 1, sealed_names: vec![1; 40], fields: Vec::new() };
+            let sealed_names = vec![7; if number % 3 == 0 { 9_000 } else { 100 }];
+            let names = NewNames { series: 1, sealed_names, fields: Vec::new() };
             store.append_names(number.into(), &names).unwrap();
-            let sealed = vec![7; if number % 3 == 0 { 9_000 } else { 100 }];
-            store.append(vec![NewBlock { sealed, ..Default::default() }]).unwrap();
         }
         store
     }
@@ -284,7 +283,7 @@ mod tests {
         checked(&path).unwrap();
         let file = File::open(&path).unwrap();
         // A value on overflow pages has a head on the first one alone; the rest is sealed.
-        let expected = tree_pages(&store, &file) + LARGE_BLOCKS;
+        let expected = tree_pages(&store, &file) + LARGE_VALUES;
         drop(store);
         let refused = refused_pages(&path, 0x00);
         assert_eq!(refused.len() as u64, expected);

@@ -6,12 +6,15 @@ use super::records::{self, Head};
 use super::store::LmdbStore;
 use crate::model::error::{Error, Result};
 use crate::storage::store::cursor::Cursors;
-use crate::storage::store::log::LogEntry;
+use crate::storage::store::entries::{LogEntry, NewBlock};
 use crate::storage::store::names::NamesPage;
 use crate::storage::store::snapshot::Snapshot;
 
 impl LmdbStore {
     pub(super) fn saved_snapshot(&self) -> Result<Snapshot> {
+        // Names of a block are stored before it, so the tables have those of all that was seen.
+        self.log.follow()?;
+        let (log_last, counts, moved) = self.log.seen_with_cursors();
         self.env.read("read the head", |txn| {
             let head = self.tables.head(txn)?;
             let stored = self.tables.meta.get(txn, records::MANIFEST)?;
@@ -19,15 +22,18 @@ impl LmdbStore {
             if manifest.is_none() && head.generation > 0 {
                 return Err(Error::Corrupt { what: "the manifest" }.into());
             }
+            let mut cursors = self.tables.cursors(txn)?;
+            let moved = moved.iter().filter(|(position, _)| *position >= head.cursors_at);
+            moved.for_each(|(_, cursor)| cursors.set(cursor));
             Ok(Snapshot {
-                log_last: head.log_last,
+                log_last,
                 names_last: self.tables.names.last(txn)?.map_or(0, |(key, _)| key),
-                counts: head.counts,
+                counts: head.counts_of(counts),
                 compacted: head.compacted,
                 generation: head.generation,
                 retention_seconds: head.retention_seconds,
                 next_ids: self.tables.next_ids(txn, &head)?,
-                cursors: self.tables.cursors(txn)?.encode(),
+                cursors: cursors.encode(),
                 manifest,
             })
         })
@@ -44,24 +50,34 @@ impl LmdbStore {
     }
 
     pub(super) fn put_log(&self, entries: &[LogEntry]) -> Result<()> {
-        self.write("load the log", |txn| {
-            for LogEntry { sequence, sealed } in entries {
-                self.tables.log.put_with_flags(txn, PutFlags::APPEND, sequence, sealed)?;
-            }
-            Ok(())
-        })
+        let Some(first) = entries.first() else { return Ok(()) };
+        self.begin_log_behind(first.sequence - 1)?;
+        let blocks = entries
+            .iter()
+            .map(|entry| NewBlock { sealed: entry.sealed.clone(), ..NewBlock::default() });
+        self.log.append(blocks.collect(), || ())
+    }
+
+    /// Lets the next block of the log follow on `sequence`.
+    fn begin_log_behind(&self, sequence: u64) -> Result<()> {
+        self.log.follow()?;
+        if self.log.seen().1 == sequence { Ok(()) } else { self.log.restart(sequence) }
     }
 
     pub(super) fn put_snapshot(&self, snapshot: &Snapshot) -> Result<()> {
         self.segments.sync()?;
+        self.begin_log_behind(snapshot.log_last)?;
+        let counts = NewBlock { counts: snapshot.counts, ..NewBlock::default() };
+        self.log.append(vec![counts], || ())?;
         self.write("load the head", |txn| {
             let head = Head {
-                log_last: snapshot.log_last,
-                counts: snapshot.counts,
                 compacted: snapshot.compacted,
+                cursors_at: self.log.live(),
                 generation: snapshot.generation,
                 retention_seconds: snapshot.retention_seconds,
                 next_ids: Some(snapshot.next_ids),
+                log: self.tables.head(txn)?.log,
+                ..Head::default()
             };
             if let Some(sealed) = &snapshot.manifest {
                 let stored = records::encode_manifest(sealed);

@@ -3,11 +3,12 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::SystemTime;
 
 use heed::{
-    CommitOrAbort, DatabaseOpener, Env, EnvFlags, EnvOpenOptions, MdbError, OnCommit, RoTxn, RwTxn,
-    WithoutTls,
+    CommitOrAbort, CompactionOption, DatabaseOpener, Env, EnvFlags, EnvOpenOptions, MdbError,
+    OnCommit, RoTxn, RwTxn, WithoutTls,
 };
 
 use super::check;
@@ -16,6 +17,8 @@ use super::commit_marks::CommitMarks;
 use super::disk_space::{can_grow, open_lock_file};
 use super::errors::{TxnError, TxnResult, database_error, open_error};
 use crate::model::error::{Error, Result};
+use crate::storage::store::byte_locks::ByteLocks;
+use crate::storage::store::log::flaw::{self, Part};
 
 /// Map of a new environment, bytes. The map is address space, not memory or disk.
 const MAP_BYTES_MIN: usize = 64 << 20;
@@ -58,6 +61,9 @@ impl Environment {
         // Without thread-local slots: a key of those for each environment, and a process has 1,024.
         let mut options = EnvOpenOptions::new().read_txn_without_tls();
         options.map_size(map_bytes).max_readers(READERS_MAX).max_dbs(tables);
+        let unsynced =
+            if flaw::has(Part::TableSync) { EnvFlags::empty() } else { EnvFlags::NO_SYNC };
+        let flags = EnvFlags::NO_SUB_DIR | unsynced;
         // NO_MEM_INIT is left out on purpose: it would let freed heap bytes, plaintext among
         // them, reach the disk. NO_SUB_DIR only names the file.
         //
@@ -65,7 +71,7 @@ impl Environment {
         // opens it through this function, with locking on, and no process truncates it. The claim
         // keeps this process from opening it twice.
         #[expect(unsafe_code, reason = "a memory-mapped file cannot be opened safely")]
-        let env = unsafe { options.flags(EnvFlags::NO_SUB_DIR).open(path) };
+        let env = unsafe { options.flags(flags).open(path) };
         let env = env.map_err(|error| open_error(path, error))?;
         let lock_file = open_lock_file(path)?;
         let file = env.try_clone_inner_file().map_err(|error| open_error(path, error))?;
@@ -73,7 +79,7 @@ impl Environment {
             page_bytes: env.unnamed_database_stat().page_size as usize,
             env,
             file,
-            commits: CommitMarks::on(lock_file),
+            commits: CommitMarks::on(Arc::new(ByteLocks::on(lock_file))),
             path: path.to_owned(),
             resize_gate: RwLock::new(()),
             process_id: std::process::id(),
@@ -83,6 +89,28 @@ impl Environment {
         opened.make_safe()?;
         opened.free_stale_readers()?;
         Ok(opened)
+    }
+
+    /// Locks on bytes of LMDB's lock file, which is open once. Whoever has these gives them up before
+    /// the environment.
+    pub(super) fn byte_locks(&self) -> &Arc<ByteLocks> {
+        self.commits.locks()
+    }
+
+    /// Sets the times of the data file to now: they tell when something of the plane was last
+    /// written, whichever file it went to.
+    pub(super) fn touch(&self) {
+        // Watchers of the file look again, sooner or later, also where this cannot be done.
+        let _ = self.file.set_modified(SystemTime::now());
+    }
+
+    /// # Errors
+    /// [`Error::Forked`], [`Error::Closed`].
+    pub(super) fn check_usable(&self) -> Result<()> {
+        if std::process::id() != self.process_id {
+            return Err(Error::Forked);
+        }
+        self.check_open()
     }
 
     /// Lets no transaction begin any more. The file can be opened anew once this is dropped.
@@ -266,11 +294,8 @@ impl Environment {
     }
 
     fn retrying<R>(&self, what: &'static str, attempt: impl Fn() -> TxnResult<R>) -> Result<R> {
-        if std::process::id() != self.process_id {
-            return Err(Error::Forked);
-        }
         loop {
-            self.check_open()?;
+            self.check_usable()?;
             let gate = self.resize_gate.read().unwrap_or_else(PoisonError::into_inner);
             let outcome = attempt();
             drop(gate);
@@ -328,6 +353,17 @@ impl Environment {
     #[cfg(test)]
     pub(super) fn info(&self) -> heed::EnvInfo {
         self.env.info()
+    }
+
+    /// Copies what is in use into an empty file.
+    pub(super) fn copy_to(&self, file: &mut File) -> Result<()> {
+        let copied = self.env.copy_to_file(file, CompactionOption::Enabled);
+        copied.map_err(|error| database_error("copy the store", error))
+    }
+
+    /// Bytes of a page.
+    pub(super) fn page_bytes(&self) -> u64 {
+        self.page_bytes as u64
     }
 
     /// Bytes of the file.

@@ -25,6 +25,8 @@ pub(super) const TRANSACTION_AT: usize = LAST_PAGE_AT + 8;
 pub(super) const TREE_BYTES: usize = 48;
 pub(super) const ROOT_AT: usize = 40;
 pub(super) const NO_ROOT: u64 = u64::MAX;
+/// Offsets of the numbers of its branch, leaf and overflow pages.
+pub(super) const PAGE_COUNTS_AT: [usize; 3] = [8, 16, 24];
 /// Offset of the number of entries in a tree's record.
 pub(super) const ENTRIES_AT: usize = 32;
 

@@ -16,6 +16,8 @@ mod environment;
 
 mod tables;
 
+mod shrink;
+
 mod store;
 
 mod copies;

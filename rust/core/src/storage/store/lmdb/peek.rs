@@ -7,13 +7,15 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::file::{
-    CORRUPT, ENTRIES_AT, FREE_TREE_AT, IS_TREE, MAIN_TREE_AT, NO_ROOT, ROOT_AT, TRANSACTION_AT,
-    TREE_BYTES, bytes_at, leaf_entry, u16_at, u64_at,
+    CORRUPT, ENTRIES_AT, FREE_TREE_AT, IS_TREE, MAIN_TREE_AT, NO_ROOT, PAGE_COUNTS_AT, ROOT_AT,
+    TRANSACTION_AT, TREE_BYTES, bytes_at, leaf_entry, u16_at, u64_at,
 };
 use super::records;
 use super::store::{LmdbStore, plane_path};
 use crate::model::error::{Error, Result};
-use crate::storage::store::log::Counts;
+use crate::storage::store::entries::Counts;
+use crate::storage::store::interface::Space;
+use crate::storage::store::log;
 use crate::storage::store::segment_files::SegmentFiles;
 
 /// Snapshots that are tried: each takes microseconds, and two commits meanwhile spoil it.
@@ -33,7 +35,7 @@ pub struct Peeked {
     /// Segment files.
     pub segments: u64,
     /// Bytes of all files.
-    pub stored_bytes: u64,
+    pub space: Space,
 }
 
 impl LmdbStore {
@@ -48,14 +50,28 @@ impl LmdbStore {
             _ => Error::io("read", &path, error),
         };
         let file = File::open(&path).map_err(failed)?;
-        let (head, series) = Pages::of(&file)?.counts()?;
+        let Found { head, series, used_bytes } = Pages::of(&file)?.counts()?;
+        let (counts, log_bytes) = match head.log {
+            Some(log) => (log::peek(directory, log)?, log::file_bytes(directory)?),
+            None => (head.counts, 0),
+        };
         let segments = SegmentFiles::of(directory).list()?;
         let segment_bytes: u64 = segments.iter().map(|(_, bytes)| bytes).sum();
-        let stored_bytes = file.metadata().map_err(failed)?.len() + segment_bytes;
-        let records::Head { counts, generation, .. } = head;
+        let file_bytes = file.metadata().map_err(failed)?.len();
+        let tables = used_bytes.min(file_bytes);
+        let (log, free) = (log_bytes, file_bytes - tables);
+        let space = Space { log, segments: segment_bytes, tables, free };
+        let (counts, generation) = (head.counts_of(counts), head.generation);
         let segments = segments.len() as u64;
-        Ok(Peeked { counts, generation, series, segments, stored_bytes })
+        Ok(Peeked { counts, generation, series, segments, space })
     }
+}
+
+/// Head record, number of series and bytes of all pages that something is on, as of one commit.
+struct Found {
+    head: records::Head,
+    series: u64,
+    used_bytes: u64,
 }
 
 struct Pages<'f> {
@@ -75,8 +91,8 @@ impl<'f> Pages<'f> {
         Ok(pages)
     }
 
-    /// Head record and the number of series as of the last commit.
-    fn counts(&self) -> Result<(records::Head, u64)> {
+    /// State as of the last commit.
+    fn counts(&self) -> Result<Found> {
         let mut found = Err(Error::Stale);
         for _ in 0..SNAPSHOTS_MAX {
             let head = self.head()?;
@@ -91,7 +107,7 @@ impl<'f> Pages<'f> {
         found
     }
 
-    fn counts_at(&self, head: &[u8]) -> Result<(records::Head, u64)> {
+    fn counts_at(&self, head: &[u8]) -> Result<Found> {
         let tables = self.root(bytes_at(head, MAIN_TREE_AT, TREE_BYTES)?)?.ok_or(CORRUPT)?;
         let table = |name: &[u8]| match leaf_entry(&tables, name)? {
             Some((IS_TREE, record)) => Ok(Some(bytes_at(record, 0, TREE_BYTES)?)),
@@ -110,7 +126,15 @@ impl<'f> Pages<'f> {
             (None, Some(record)) => u64_at(record, ENTRIES_AT)?,
             (None, None) => 0,
         };
-        Ok((head, series))
+        let mut used_pages = 0;
+        for name in [b"meta".as_slice(), b"names", b"log", b"series", b"fields"] {
+            let Some(record) = table(name)? else { continue };
+            for at in PAGE_COUNTS_AT {
+                used_pages += u64_at(record, at)?;
+            }
+        }
+        let used_bytes = used_pages.saturating_mul(self.page_bytes as u64);
+        Ok(Found { head, series, used_bytes })
     }
 
     /// The newer of the two head pages.

@@ -6,11 +6,14 @@ use crate::model::batch::FieldType;
 use crate::model::error::{Error, Result};
 use crate::model::names::FieldId;
 use crate::storage::store::cursor::Cursors;
-use crate::storage::store::log::Counts;
+use crate::storage::store::entries::Counts;
+use crate::storage::store::log::Taken;
 use crate::storage::store::names::{FirstIds, NamesPage};
 
 /// Version of the environment's layout.
-const FORMAT_VERSION: u32 = 2;
+const FORMAT_VERSION: u32 = 3;
+/// The version that had all blocks in a table.
+const VERSION_WITH_LOG: u32 = 2;
 /// The version before: it looked names up in tables of their own, and did not count them.
 const VERSION_WITH_TABLES: u32 = 1;
 const CORRUPT_HEAD: Error = Error::Corrupt { what: "the store's head record" };
@@ -65,31 +68,53 @@ fn checksum(key: &[u8], record: &[u8]) -> [u8; 4] {
     hasher.finalize().to_le_bytes()
 }
 
-/// The record every commit rewrites: format version, last log position, counters.
+/// The record that every commit rewrites.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Head {
-    pub(super) log_last: u64,
-    pub(super) counts: Counts,
+    /// Sequence of the last block that was ever in the table of blocks; the log goes on behind it.
+    pub(super) table_last: u64,
+    /// Bytes of the blocks in the table.
+    pub(super) table_bytes: u64,
+    /// Blocks up to this sequence are in the manifest's segments.
     pub(super) compacted: u64,
+    /// Bytes of those of them that were in the log.
+    pub(super) compacted_bytes: u64,
+    /// Cursors of frames of the log before this position are in the record of cursors.
+    pub(super) cursors_at: u64,
     pub(super) generation: u64,
     pub(super) retention_seconds: u64,
     /// Ids that names get next; `None` in version 1.
     pub(super) next_ids: Option<FirstIds>,
+    /// Id of the log; `None` before version 3.
+    pub(super) log: Option<u64>,
+    /// Counters before version 3; since then the log has them.
+    pub(super) counts: Counts,
 }
 
 impl Head {
+    /// Parts that the log need not keep.
+    pub(super) fn taken(&self) -> Taken {
+        Taken { compacted: self.compacted.max(self.table_last), cursors: self.cursors_at }
+    }
+
+    /// `counts` of the log, with the bytes of those blocks alone that are neither compacted nor
+    /// removed.
+    pub(super) fn counts_of(&self, counts: Counts) -> Counts {
+        let in_log = counts.log_bytes.saturating_sub(self.compacted_bytes);
+        Counts { log_bytes: in_log + self.table_bytes, ..counts }
+    }
+
+    /// As version 3 stores it.
     pub(super) fn encode(&self) -> Vec<u8> {
-        let counts = &self.counts;
         let numbers = [
-            self.log_last,
-            counts.rows,
-            counts.values,
-            counts.rejected,
-            counts.batches,
-            counts.log_bytes,
+            self.table_last,
+            self.table_bytes,
             self.compacted,
+            self.compacted_bytes,
+            self.cursors_at,
             self.generation,
             self.retention_seconds,
+            self.log.unwrap_or(0),
         ];
         let next = self.next_ids.unwrap_or_default();
         let mut bytes = FORMAT_VERSION.to_le_bytes().to_vec();
@@ -101,9 +126,10 @@ impl Head {
     pub(super) fn decode(bytes: &[u8]) -> Result<Self> {
         let bytes = verified(HEAD, bytes).ok_or(CORRUPT_HEAD)?;
         let (version, rest) = bytes.split_first_chunk::<4>().ok_or(CORRUPT_HEAD)?;
-        let (rest, next_ids) = match u32::from_le_bytes(*version) {
+        let version = u32::from_le_bytes(*version);
+        let (rest, next_ids) = match version {
             VERSION_WITH_TABLES => (rest, None),
-            FORMAT_VERSION => {
+            VERSION_WITH_LOG | FORMAT_VERSION => {
                 let (rest, field) = rest.split_last_chunk().ok_or(CORRUPT_HEAD)?;
                 let (rest, series) = rest.split_last_chunk().ok_or(CORRUPT_HEAD)?;
                 let (series, field) = (u32::from_le_bytes(*series), u32::from_le_bytes(*field));
@@ -115,19 +141,47 @@ impl Head {
             return Err(CORRUPT_HEAD);
         };
         let numbers: Vec<u64> = numbers.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
-        let [log_last, rows, values, rejected, batches, log_bytes, rest @ ..] = &*numbers else {
-            return Err(CORRUPT_HEAD);
+        let head = match version {
+            FORMAT_VERSION => Self::of_numbers(&numbers),
+            _ => Self::of_older_numbers(&numbers),
         };
-        let [compacted, generation, retention_seconds] = *rest else {
-            return Err(CORRUPT_HEAD);
+        Ok(Self { next_ids, ..head.ok_or(CORRUPT_HEAD)? })
+    }
+
+    fn of_numbers(numbers: &[u64]) -> Option<Self> {
+        let &[table_last, table_bytes, compacted, compacted_bytes, ref rest @ ..] = numbers else {
+            return None;
         };
-        let (log_last, rows, values) = (*log_last, *rows, *values);
-        let (rejected, batches, log_bytes) = (*rejected, *batches, *log_bytes);
+        let &[cursors_at, generation, retention_seconds, log] = rest else { return None };
+        Some(Self {
+            table_last,
+            table_bytes,
+            compacted,
+            compacted_bytes,
+            cursors_at,
+            generation,
+            retention_seconds,
+            log: Some(log),
+            ..Self::default()
+        })
+    }
+
+    fn of_older_numbers(numbers: &[u64]) -> Option<Self> {
+        let &[table_last, rows, values, rejected, batches, log_bytes, ref rest @ ..] = numbers
+        else {
+            return None;
+        };
+        let &[compacted, generation, retention_seconds] = rest else { return None };
         let counts = Counts { rows, values, rejected, batches, log_bytes };
-        if compacted > log_last {
-            return Err(CORRUPT_HEAD);
-        }
-        Ok(Self { log_last, counts, compacted, generation, retention_seconds, next_ids })
+        (compacted <= table_last).then_some(Self {
+            table_last,
+            table_bytes: log_bytes,
+            compacted,
+            generation,
+            retention_seconds,
+            counts,
+            ..Self::default()
+        })
     }
 }
 
@@ -204,11 +258,18 @@ mod tests {
 
     #[test]
     fn every_record_reads_back_and_no_damaged_one_does() {
-        let counts = Counts { rows: 1, values: 2, rejected: 3, batches: 4, log_bytes: 5 };
-        let next_ids = Some(FirstIds { series: 10, field: 11 });
-        let (log_last, retention_seconds) = (u64::MAX, 9);
-        let head =
-            Head { log_last, counts, compacted: 7, generation: 8, retention_seconds, next_ids };
+        let head = Head {
+            table_last: u64::MAX,
+            table_bytes: 2,
+            compacted: 7,
+            compacted_bytes: 3,
+            cursors_at: 4,
+            generation: 8,
+            retention_seconds: 9,
+            next_ids: Some(FirstIds { series: 10, field: 11 }),
+            log: Some(12),
+            counts: Counts::default(),
+        };
         assert_eq!(Head::decode(&head.encode()).unwrap(), head);
         assert!(damaged(&head.encode()).all(|bytes| Head::decode(&bytes).is_err()));
 
@@ -233,14 +294,21 @@ mod tests {
 
     #[test]
     fn the_records_are_those_of_the_format_text() {
-        let counts = Counts { rows: 2, values: 3, rejected: 4, batches: 5, log_bytes: 6 };
-        let next_ids = Some(FirstIds { series: 9, field: 10 });
-        let (log_last, retention_seconds) = (1, 8);
-        let head =
-            Head { log_last, counts, compacted: 1, generation: 7, retention_seconds, next_ids };
+        let head = Head {
+            table_last: 1,
+            table_bytes: 2,
+            compacted: 3,
+            compacted_bytes: 4,
+            cursors_at: 5,
+            generation: 6,
+            retention_seconds: 7,
+            log: Some(8),
+            next_ids: Some(FirstIds { series: 9, field: 10 }),
+            counts: Counts::default(),
+        };
         let head = head.encode();
-        let words = [1_u64, 2, 3, 4, 5, 6, 1, 7, 8].iter().flat_map(|word| word.to_le_bytes());
-        let body: Vec<u8> = [2, 0, 0, 0].into_iter().chain(words).collect();
+        let words = (1..=8_u64).flat_map(u64::to_le_bytes);
+        let body: Vec<u8> = [3, 0, 0, 0].into_iter().chain(words).collect();
         let body = [body.as_slice(), &[9, 0, 0, 0, 10, 0, 0, 0]].concat();
         let sum = crc32fast::hash(&[b"head".as_slice(), &body].concat());
         assert_eq!(head, [body, sum.to_le_bytes().to_vec()].concat());
@@ -255,21 +323,27 @@ mod tests {
         assert_eq!(page, [body, sum.to_le_bytes().to_vec()].concat());
     }
 
-    /// Version 1 has the same numbers, and no ids after them.
+    /// Version 2 had the counters that are the log's now, and version 1 no ids behind them.
     #[test]
-    fn a_head_of_version_1_is_read() {
-        let head = Head { log_last: 7, compacted: 7, ..Head::default() };
-        let mut bytes = head.encode();
-        bytes.truncate(bytes.len() - 12);
-        bytes[0] = 1;
-        assert_eq!(Head::decode(&checked(HEAD, bytes)).unwrap(), head);
+    fn heads_of_older_versions_are_read() {
+        let numbers = [9_u64, 2, 3, 4, 5, 6, 1, 7, 8].iter().flat_map(|word| word.to_le_bytes());
+        let numbers: Vec<u8> = numbers.collect();
+        let counts = Counts { rows: 2, values: 3, rejected: 4, batches: 5, log_bytes: 6 };
+        let (table_last, table_bytes, retention_seconds) = (9, 6, 8);
+        let head = Head { table_last, table_bytes, compacted: 1, generation: 7, ..Head::default() };
+        let head = Head { retention_seconds, counts, ..head };
+        let version_1 = [&[1, 0, 0, 0], &*numbers].concat();
+        assert_eq!(Head::decode(&checked(HEAD, version_1)).unwrap(), head);
+        let version_2 = [&[2, 0, 0, 0], &*numbers, &[10, 0, 0, 0, 11, 0, 0, 0]].concat();
+        let next_ids = Some(FirstIds { series: 10, field: 11 });
+        assert_eq!(Head::decode(&checked(HEAD, version_2)).unwrap(), Head { next_ids, ..head });
     }
 
     #[test]
     fn a_head_of_another_format_version_is_refused() {
         let mut bytes = Head::default().encode();
         bytes.truncate(bytes.len() - 4);
-        bytes[0] = 3;
+        bytes[0] = 4;
         assert!(Head::decode(&checked(HEAD, bytes)).is_err());
     }
 }

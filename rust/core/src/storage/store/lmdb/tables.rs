@@ -4,11 +4,12 @@ use heed::byteorder::BigEndian;
 use heed::types::{Bytes, U64};
 use heed::{Database, RoTxn, RwTxn};
 
+use super::environment::Environment;
 use super::errors::TxnResult;
 use super::records;
-use crate::model::error::Error;
-use crate::storage::store::cursor::{Cursor, Cursors};
-use crate::storage::store::log::READ_BYTES_MAX;
+use crate::model::error::{Error, Result};
+use crate::storage::store::cursor::Cursors;
+use crate::storage::store::entries::READ_BYTES_MAX;
 use crate::storage::store::names::FirstIds;
 
 pub(super) type Sequenced = Database<'static, U64<BigEndian>, Bytes>;
@@ -20,7 +21,7 @@ pub(super) struct Tables {
     pub(super) meta: Plain,
     /// Page number -> ids and sealed names.
     pub(super) names: Sequenced,
-    /// Position -> sealed block.
+    /// Sequence -> sealed block: those of older versions that are not compacted yet.
     pub(super) log: Sequenced,
     /// An entry for each series and for each field: only version 1 had them, to look names up. The
     /// first write empties them.
@@ -35,25 +36,39 @@ impl Tables {
         }
     }
 
+    /// Finds a head record that is gone: nothing is stored before it but names.
+    pub(super) fn check_first_head(&self, txn: &RoTxn<'_>) -> TxnResult<()> {
+        let has_manifest = self.meta.get(txn, records::MANIFEST)?.is_some();
+        let is_used = has_manifest || !self.log.is_empty(txn)?;
+        if is_used && self.meta.get(txn, records::HEAD)?.is_none() {
+            return Err(Error::Corrupt { what: "the store's head record" }.into());
+        }
+        Ok(())
+    }
+
+    /// Bytes of all pages that something is on.
+    pub(super) fn used_bytes(&self, env: &Environment) -> Result<u64> {
+        let pages = env.read("count the pages", |txn| {
+            let plain = [Some(self.meta), self.version_1[0], self.version_1[1]];
+            let mut stats = Vec::new();
+            for table in plain.iter().flatten() {
+                stats.push(table.stat(txn)?);
+            }
+            for table in [self.names, self.log] {
+                stats.push(table.stat(txn)?);
+            }
+            Ok(stats
+                .iter()
+                .map(|stat| stat.branch_pages + stat.leaf_pages + stat.overflow_pages)
+                .sum::<usize>())
+        })?;
+        Ok(pages as u64 * env.page_bytes())
+    }
+
     /// Cursors of imports.
     pub(super) fn cursors(&self, txn: &RoTxn<'_>) -> TxnResult<Cursors> {
         let stored = self.meta.get(txn, records::CURSORS)?;
         Ok(stored.map_or_else(|| Ok(Cursors::default()), records::decode_cursors)?)
-    }
-
-    /// Keeps the cursors that came with a group of blocks.
-    pub(super) fn put_cursors<'c>(
-        &self,
-        txn: &mut RwTxn<'_>,
-        moved: impl Iterator<Item = &'c Cursor>,
-    ) -> TxnResult<()> {
-        let mut moved = moved.peekable();
-        if moved.peek().is_none() {
-            return Ok(());
-        }
-        let mut cursors = self.cursors(txn)?;
-        moved.for_each(|cursor| cursors.set(cursor));
-        Ok(self.meta.put(txn, records::CURSORS, &records::encode_cursors(&cursors))?)
     }
 
     pub(super) fn put_head(&self, txn: &mut RwTxn<'_>, mut head: records::Head) -> TxnResult<()> {

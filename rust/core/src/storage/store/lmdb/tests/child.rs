@@ -57,6 +57,11 @@ impl Child {
         self.read().expect("the child answers; its own error stands above")
     }
 
+    /// Waits for one more answer to an order that has many.
+    pub(super) fn next_answer(&mut self) -> String {
+        self.read().expect("the child goes on; its own error stands above")
+    }
+
     /// kill -9.
     pub(super) fn kill(mut self) {
         self.process.kill().unwrap();

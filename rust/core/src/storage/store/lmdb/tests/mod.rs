@@ -17,6 +17,7 @@ use crate::model::error::{Error, Result};
 use crate::storage::store::{Counts, FirstIds, LogEntry, MemoryStore, NewBlock, NewNames, Store};
 
 mod child;
+mod killed;
 mod peek;
 mod space;
 mod twin;
@@ -201,36 +202,42 @@ fn f12_a_file_cut_short_under_an_open_store_is_damaged_and_ends_nobody() {
     let store = LmdbStore::create(directory.path()).unwrap();
     let path = plane_path(directory.path());
     for number in 0..40 {
-        store.append(vec![block(vec![number; 3_000])]).unwrap();
+        store.append_names(number, &large_names(3_000)).unwrap();
     }
     let whole = std::fs::read(&path).unwrap();
-    let log = whole_log(&store);
+    let pages_of_names = store.names_after(0).unwrap();
     let cut = |length: u64| {
         std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(length).unwrap();
     };
     for pages in 2..whole.len() as u64 / 4_096 {
         cut(pages * 4_096 + 100);
-        let read = store.log_after(0);
+        let read = store.names_after(0);
         assert!(matches!(read, Err(Error::Corrupt { .. })), "{pages} pages: {:?}", read.err());
         assert_eq!(std::fs::metadata(&path).unwrap().len(), pages * 4_096 + 100);
         std::fs::write(&path, &whole).unwrap();
-        assert_eq!(whole_log(&store), log);
+        assert_eq!(store.names_after(0).unwrap(), pages_of_names);
     }
     cut(20_000);
-    let written = store.append(vec![block(vec![1])]);
-    assert!(matches!(written, Err(Error::Poisoned)), "{:?}", written.err());
+    let written = store.append_names(40, &large_names(1));
+    assert!(matches!(written, Err(Error::Corrupt { .. })), "{:?}", written.err());
     std::fs::write(&path, &whole).unwrap();
     drop(store);
-    assert_eq!(whole_log(&LmdbStore::open(directory.path()).unwrap()), log);
+    let reopened = LmdbStore::open(directory.path()).unwrap();
+    assert_eq!(reopened.names_after(0).unwrap(), pages_of_names);
+}
+
+/// A page of one series whose sealed names have so many bytes.
+fn large_names(bytes: usize) -> NewNames {
+    NewNames { series: 1, fields: Vec::new(), sealed_names: vec![7; bytes] }
 }
 
 #[test]
-fn thirty_two_writers_share_commits_and_keep_their_order() {
+fn thirty_two_writers_share_syncs_and_keep_their_order() {
     const WRITERS: u8 = 32;
     const BLOCKS: u8 = 12;
     let directory = tempfile::tempdir().unwrap();
     let store = LmdbStore::create(directory.path()).unwrap();
-    let commits_before = store.env.info().last_txn_id;
+    let syncs_before = store.log.syncs();
     let start = Barrier::new(usize::from(WRITERS));
     thread::scope(|scope| {
         for writer in 0..WRITERS {
@@ -244,8 +251,8 @@ fn thirty_two_writers_share_commits_and_keep_their_order() {
         }
     });
     let batches = usize::from(WRITERS) * usize::from(BLOCKS);
-    let commits = store.env.info().last_txn_id - commits_before;
-    assert!(commits < batches, "{commits} commits for {batches} batches");
+    let syncs = store.log.syncs() - syncs_before;
+    assert!(syncs < batches as u64, "{syncs} syncs for {batches} batches");
     let log = whole_log(&store);
     assert_eq!(log.len(), batches);
     for writer in 0..WRITERS {
@@ -255,8 +262,6 @@ fn thirty_two_writers_share_commits_and_keep_their_order() {
     assert_eq!(store.counts().unwrap().batches, batches as u64);
 }
 
-/// More pages than LMDB's lists have room for, which is small as each store has its own: it writes
-/// some of them before the commit.
 #[test]
 fn as_many_blocks_as_may_wait_are_stored_at_once() {
     let directory = tempfile::tempdir().unwrap();
@@ -288,30 +293,78 @@ fn large_block(writer: u8, number: u8) -> NewBlock {
 
 #[test]
 fn the_map_grows_under_several_writers_and_another_process_follows() {
+    const PAGE_BYTES: usize = 1 << 20;
     let directory = tempfile::tempdir().unwrap();
     let store = LmdbStore::create(directory.path()).unwrap();
     let map_before = store.env.info().map_size;
-    let blocks = u8::try_from(map_before >> 20).unwrap() / 2 + 8;
+    let pages = map_before as u64 / PAGE_BYTES as u64 + 16;
+    let add_page = |store: &LmdbStore| {
+        let mut last = store.env.read("count", |txn| Ok(store.tables.names.len(txn)?)).unwrap();
+        while store.append_names(last, &large_names(PAGE_BYTES)).unwrap().is_none() {
+            last += 1;
+        }
+    };
     // The child has mapped the file at its first size and stays asleep while it outgrows that.
     let mut child = Child::start("grow", directory.path());
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            let (store, add_page) = (&store, &add_page);
+            scope.spawn(move || (0..pages / 2).for_each(|_| add_page(store)));
+        }
+    });
+    let map_after = store.env.info().map_size;
+    assert!(map_after > map_before, "{map_after}");
+    assert_eq!(child.ask("names"), format!("{pages}"));
+    assert_eq!(child.ask("add names"), "done");
+    child.end();
+    let found = store.env.read("count", |txn| Ok(store.tables.names.len(txn)?)).unwrap();
+    assert_eq!(found, pages + 1);
+    let last = store.names_after(pages).unwrap();
+    assert_eq!(last[0].sealed_names, large_names(PAGE_BYTES).sealed_names);
+}
+
+/// A store whose head record is gone must not pass for one that has no log yet.
+#[test]
+fn a_store_without_its_head_record_keeps_its_log() {
+    let directory = tempfile::tempdir().unwrap();
+    for is_compacted in [false, true] {
+        let plane = directory.path().join(is_compacted.to_string());
+        std::fs::create_dir(&plane).unwrap();
+        let store = LmdbStore::create(&plane).unwrap();
+        store.append(vec![block(vec![1; 100_000])]).unwrap();
+        if is_compacted {
+            assert!(store.replace_manifest(0, b"manifest", 1).unwrap());
+        }
+        let forget = |txn: &mut RwTxn<'_>| Ok(store.tables.meta.delete(txn, records::HEAD)?);
+        assert!(store.env.write("forget the head", forget).unwrap());
+        drop(store);
+        let opened = LmdbStore::open(&plane);
+        assert!(matches!(opened, Err(Error::Corrupt { .. })), "{:?}", opened.err());
+        assert!(std::fs::read_dir(plane.join("log")).unwrap().next().is_some());
+    }
+}
+
+#[test]
+fn blocks_of_several_processes_keep_their_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = LmdbStore::create(directory.path()).unwrap();
+    let mut child = Child::start("follow", directory.path());
     thread::scope(|scope| {
         for writer in 0..2 {
             let store = &store;
             scope.spawn(move || {
-                for number in 0..blocks {
+                for number in 0..24 {
                     store.append(vec![large_block(writer, number)]).unwrap();
                     assert!(!store.log_after(store.head().unwrap() - 1).unwrap().is_empty());
                 }
             });
         }
+        assert_eq!(child.ask("append"), "done");
     });
-    let map_after = store.env.info().map_size;
-    assert!(map_after > map_before, "{map_after}");
-    assert_eq!(child.ask("follow"), format!("{}", 2 * u64::from(blocks)));
-    assert_eq!(child.ask("append"), "done");
+    assert_eq!(child.ask("follow"), "51");
     child.end();
     let log = whole_log(&store);
-    assert_eq!(log.len(), 2 * usize::from(blocks) + 3);
+    assert_eq!(log.len(), 51);
     for writer in 0..3 {
         let entries = log.iter().filter(|entry| entry.sealed[0] == writer);
         for (number, entry) in (0..).zip(entries) {
@@ -324,7 +377,7 @@ fn the_map_grows_under_several_writers_and_another_process_follows() {
 fn a_reader_that_was_killed_does_not_stop_the_reuse_of_space() {
     let directory = tempfile::tempdir().unwrap();
     let store = LmdbStore::create(directory.path()).unwrap();
-    let commit = |count| (0..count).for_each(|_| store.append(vec![block(Vec::new())]).unwrap());
+    let commit = |count| (0..count).for_each(|_| store.set_retention(1).unwrap());
     commit(20);
     let mut child = Child::start("read", directory.path());
     child.ask("hold");
@@ -427,6 +480,15 @@ fn child_process() {
     Child::serve(|order| match order {
         "head" => store.head().unwrap().to_string(),
         "follow" => whole_log(&store).len().to_string(),
+        "names" => {
+            store.env.read("count", |txn| Ok(store.tables.names.len(txn)?)).unwrap().to_string()
+        }
+        "add names" => {
+            let last = store.env.read("count", |txn| Ok(store.tables.names.len(txn)?)).unwrap();
+            store.append_names(last, &large_names(1 << 20)).unwrap().unwrap();
+            "done".to_owned()
+        }
+        "pour" => killed::pour(&store),
         "append" => {
             (0..3).for_each(|number| store.append(vec![large_block(2, number)]).unwrap());
             "done".to_owned()

@@ -29,9 +29,12 @@ fn counts_are_read_without_a_lock_while_commits_go_on() {
             batches = counts.batches;
         }
     });
-    let stored_bytes = store.stored_bytes().unwrap();
+    let space = store.space().unwrap();
+    let file_bytes = std::fs::metadata(plane_path(directory.path())).unwrap().len();
+    assert_eq!((space.tables + space.free, space.segments), (file_bytes, 100));
+    assert!(space.tables > 0 && space.log > 20_000);
     let counts = store.counts().unwrap();
-    let expected = Peeked { counts, generation: 1, series: 3, segments: 1, stored_bytes };
+    let expected = Peeked { counts, generation: 1, series: 3, segments: 1, space };
     let while_locked: Result<Peeked> = store.env.write("stand still", |_| Ok(peek()));
     assert_eq!((peek(), while_locked.unwrap()), (expected, expected));
 }

@@ -1,0 +1,45 @@
+//! Space of LMDB's file that its own commits never give back.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use super::environment::Environment;
+use super::tables::Tables;
+use crate::model::error::{Error, Result};
+
+/// Smallest file that is worth it.
+const FILE_BYTES_MIN: u64 = 256 << 10;
+
+/// Writes the file at `path` anew without its free pages, where most of it is free; true where that
+/// was done, and the environment has to be opened anew. Nobody else has it open.
+///
+/// # Errors
+/// Those of the machine; the file is as it was then.
+pub(super) fn shrink(path: &Path, env: &Environment, tables: &Tables) -> Result<bool> {
+    let bytes = env.file_bytes()?;
+    if bytes < FILE_BYTES_MIN || 2 * tables.used_bytes(env)? >= bytes {
+        return Ok(false);
+    }
+    let new = path.with_extension("new");
+    let written = || -> Result<()> {
+        let mut options = OpenOptions::new();
+        let opened = options.create(true).truncate(true).write(true).mode(0o600).open(&new);
+        let mut file = opened.map_err(|error| Error::io("make", &new, error))?;
+        env.copy_to(&mut file)?;
+        file.sync_all().map_err(|error| Error::io("sync", &new, error))
+    };
+    match written() {
+        Ok(()) => {}
+        Err(error) => {
+            drop(std::fs::remove_file(&new));
+            // It is tried again when there is space.
+            return if matches!(error, Error::DiskFull) { Ok(false) } else { Err(error) };
+        }
+    }
+    std::fs::rename(&new, path).map_err(|error| Error::io("name", path, error))?;
+    let directory = path.parent().unwrap_or(path);
+    let synced = File::open(directory).and_then(|directory| directory.sync_all());
+    synced.map_err(|error| Error::io("sync", directory, error))?;
+    Ok(true)
+}

@@ -1,0 +1,148 @@
+//! Appending: a write under a short lock, then a sync that many share.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use super::file::{CORRUPT, LogFile};
+use super::flaw::{self, Part};
+use super::frame::{self, Head};
+use super::handle::Log;
+use super::tail::Tail;
+use super::writer::{Synced, Writer};
+use crate::model::error::{Error, Result};
+use crate::storage::store::byte_locks::locked;
+use crate::storage::store::entries::NewBlock;
+
+/// Bytes of a file from which on the log goes on in another.
+const FILE_BYTES_MAX: u64 = 32 << 20;
+impl Log {
+    /// Appends blocks and their counts, all or none of them; on return they are durable. `touch` is
+    /// called once they are written.
+    ///
+    /// # Errors
+    /// [`Error::DiskFull`] where nothing is stored. After [`Error::Io`] and [`Error::Poisoned`] they
+    /// may be.
+    pub(in crate::storage::store) fn append(
+        &self,
+        blocks: Vec<NewBlock>,
+        touch: impl Fn(),
+    ) -> Result<()> {
+        let end = self.appends.submit(blocks, |groups| {
+            let end = self.write(groups);
+            touch();
+            end
+        })?;
+        self.syncs.submit(end, |ends| self.sync_until(ends)).map(|Synced| ())
+    }
+
+    /// Writes a frame; returns its end.
+    fn write(&self, groups: &[Vec<NewBlock>]) -> Result<u64> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let appending = self.shared.lock_appending()?;
+        self.check_sound()?;
+        let file = self.settle(&mut writer).inspect_err(|_| drop(self.poisoned()))?;
+        let file = if file.offset(writer.tail.end) >= flaw::bound(FILE_BYTES_MAX) {
+            self.rotate(&mut writer, &file)?
+        } else {
+            file
+        };
+        let (mut bytes, tail) =
+            frame::encode(self.id(), &writer.tail, self.shared.synced(), groups);
+        let (needed, start) = (bytes.len(), writer.tail.end);
+        bytes.resize(needed + writer.space_after(&file, &tail), 0);
+        locked(&self.plane, self.marks.mark(&(start..tail.end)))?;
+        if flaw::has(Part::Reservation) {
+            self.shared.reserve(tail.end);
+        }
+        match file.write(start, &bytes, needed) {
+            Ok(()) => {}
+            Err(Error::DiskFull) => {
+                self.shared.reserve(start);
+                self.marks.clear(tail.end);
+                return Err(Error::DiskFull);
+            }
+            Err(error) => {
+                // All of it may be there: whoever comes next looks.
+                self.poisoned();
+                self.marks.clear(u64::MAX);
+                return Err(error);
+            }
+        }
+        self.shared.publish_written(start, tail.end);
+        drop(appending);
+        writer.tail = tail;
+        writer.space_end = writer.space_end.max(start + bytes.len() as u64);
+        Ok(tail.end)
+    }
+
+    pub(super) fn check_sound(&self) -> Result<()> {
+        let is_sound =
+            !self.is_poisoned.load(Ordering::Acquire) && self.shared.failures() == self.failures;
+        if is_sound { Ok(()) } else { Err(self.poisoned()) }
+    }
+
+    /// Returns once the log is durable up to all of `ends`.
+    fn sync_until(&self, ends: &[u64]) -> Result<Synced> {
+        let end = ends.iter().copied().max().unwrap_or(0);
+        let outcome = loop {
+            let is_synced = self.shared.synced() >= end;
+            // In this order: after a failure the same position may be another frame's.
+            if let Err(error) = self.check_sound() {
+                break Err(error);
+            }
+            if is_synced {
+                break Ok(Synced);
+            }
+            let _syncing = self.shared.lock_syncing()?;
+            if self.shared.synced() < end
+                && self.check_sound().is_ok()
+                && let Err(error) = self.sync_written()
+            {
+                break Err(error);
+            }
+        };
+        self.marks.clear(if outcome.is_ok() { end } else { u64::MAX });
+        outcome
+    }
+
+    /// Ends what a process has left that died while it appended, and brings `writer` up to date.
+    /// The caller has the right to append.
+    pub(super) fn settle(&self, writer: &mut Writer) -> Result<Arc<LogFile>> {
+        self.settle_rotation()?;
+        let (live, written) = (self.shared.live(), self.shared.written());
+        let file = match &writer.file {
+            Some(file) if file.base == live && writer.tail.end == written => Arc::clone(file),
+            Some(file) if !flaw::has(Part::WriterLooks) => Arc::clone(file),
+            _ => {
+                let file = self.files.get(live)?;
+                writer.tail = tail_at(&file, self.shared.last())?;
+                writer.space_end = live + file.bytes()?;
+                writer.file = Some(Arc::clone(&file));
+                self.close_unused();
+                file
+            }
+        };
+        if writer.tail.end != written && flaw::has(Part::WriterLooks) {
+            return Err(CORRUPT);
+        }
+        if self.shared.reserved() != written {
+            // A frame that is whole is taken in, any other is written over.
+            let left = frame::read(&file, &writer.tail, true)?;
+            if let Some(frame) = left.filter(|_| flaw::has(Part::WriterSettles)) {
+                self.shared.publish_written(frame.start, frame.tail.end);
+                writer.tail = frame.tail;
+                writer.space_end = live + file.bytes()?;
+            }
+            self.shared.reserve(writer.tail.end);
+        }
+        Ok(file)
+    }
+}
+
+/// State behind the frame at `last`, or behind the head of `file`.
+fn tail_at(file: &LogFile, last: u64) -> Result<Tail> {
+    if last == file.base {
+        return Ok(file.start);
+    }
+    Head::read(file, last)?.map(|head| head.tail).ok_or(CORRUPT)
+}

@@ -1,0 +1,72 @@
+//! The files of a log that this process has open.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::file::{self, LogFile};
+use crate::model::error::Result;
+
+/// Files by position, opened when they are needed.
+pub(super) struct Files {
+    pub(super) directory: PathBuf,
+    pub(super) log: u64,
+    open: Mutex<BTreeMap<u64, Arc<LogFile>>>,
+}
+
+impl Files {
+    pub(super) fn of(directory: PathBuf, log: u64) -> Self {
+        Self { directory, log, open: Mutex::default() }
+    }
+
+    /// The file that begins at `base`.
+    ///
+    /// # Errors
+    /// [`crate::model::error::Error::Stale`] where it is gone, and those of the machine.
+    pub(super) fn get(&self, base: u64) -> Result<Arc<LogFile>> {
+        let mut open = self.open();
+        if let Some(file) = open.get(&base) {
+            return Ok(Arc::clone(file));
+        }
+        let file = Arc::new(LogFile::open(&self.directory, self.log, base)?);
+        open.insert(base, Arc::clone(&file));
+        Ok(file)
+    }
+
+    pub(super) fn add(&self, file: LogFile) -> Arc<LogFile> {
+        let file = Arc::new(file);
+        self.keep(&file);
+        file
+    }
+
+    /// Takes in a file that is open already.
+    pub(super) fn keep(&self, file: &Arc<LogFile>) {
+        self.open().insert(file.base, Arc::clone(file));
+    }
+
+    /// The open file that has `position`.
+    pub(super) fn at(&self, position: u64) -> Option<Arc<LogFile>> {
+        self.open().range(..=position).next_back().map(|(_, file)| Arc::clone(file))
+    }
+
+    /// Positions of all files there are, ascending.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    pub(super) fn bases(&self) -> Result<Vec<u64>> {
+        Ok(file::list(&self.directory)?.into_iter().map(|(base, _)| base).collect())
+    }
+
+    /// Closes all files before the one that has `position`. Who reads them keeps them until then.
+    pub(super) fn close_before(&self, position: u64) {
+        let mut open = self.open();
+        if let Some((&first, _)) = open.range(..=position).next_back() {
+            *open = open.split_off(&first);
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<LogFile>>> {
+        // Every change is complete before anything can panic.
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

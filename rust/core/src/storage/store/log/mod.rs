@@ -1,0 +1,32 @@
+//! The log: append-only files beside the plane (layout in `docs/format.md`, reasons in
+//! `docs/decisions/0024-own-log.md`).
+//!
+//! A group of batches is one positioned write and one sync. Groups reach across processes: appending
+//! needs a short lock, and whoever syncs covers all that was written before, by anybody.
+
+pub mod flaw;
+mod tail;
+
+mod file;
+mod files;
+mod frame;
+mod marks;
+mod shared;
+
+mod index;
+mod recovery;
+mod writer;
+
+mod handle;
+
+mod append;
+mod peek;
+mod rotation;
+mod visible;
+
+#[cfg(test)]
+mod tests;
+
+pub(super) use self::handle::{Log, Opening};
+pub(super) use self::peek::{file_bytes, peek};
+pub(super) use self::recovery::Taken;

@@ -1,0 +1,66 @@
+//! Counters and sizes of a log out of its files alone.
+
+use std::path::Path;
+
+use super::file::{self, CORRUPT, DIRECTORY};
+use super::files::Files;
+use super::frame::{self, Head};
+use super::handle::Log;
+use super::recovery::{self, Taken};
+use super::shared::{self, LOCK_FILE};
+use crate::model::error::{Error, Result};
+use crate::storage::store::entries::Counts;
+
+/// Looks at files that are removed meanwhile.
+const LOOKS_MAX: u32 = 64;
+
+/// Bytes of all files of the log of `plane`.
+///
+/// # Errors
+/// Those of the machine.
+pub(in crate::storage::store) fn file_bytes(plane: &Path) -> Result<u64> {
+    Ok(file::list(&plane.join(DIRECTORY))?.iter().map(|(_, bytes)| bytes).sum())
+}
+
+/// Counters of the log of `plane`, with the bytes of all blocks that were ever appended.
+///
+/// # Errors
+/// [`Error::Corrupt`], and those of the machine.
+pub(in crate::storage::store) fn peek(plane: &Path, log: u64) -> Result<Counts> {
+    let mut found = Err(Error::Stale);
+    for _ in 0..LOOKS_MAX {
+        let files = Files::of(plane.join(DIRECTORY), log);
+        let newest = files.bases()?.last().copied().ok_or(CORRUPT)?;
+        found = files.get(newest).and_then(|file| {
+            let last = shared::last_at(&plane.join(LOCK_FILE), log).unwrap_or(0);
+            if last > newest
+                && let Some(head) = Head::read(&file, last)?
+            {
+                return Ok(head.tail.counts);
+            }
+            let mut tail = file.start;
+            while let Some(frame) = frame::read(&file, &tail, false)? {
+                tail = frame.tail;
+            }
+            Ok(tail.counts)
+        });
+        if !matches!(found, Err(Error::Stale)) {
+            break;
+        }
+    }
+    found
+}
+
+impl Log {
+    /// Reads all of the log that is needed; returns the sequence of its last block, and counters.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where something is damaged, [`Error::Stale`] where compaction removed
+    /// files meanwhile, and those of the machine.
+    pub(in crate::storage::store) fn verify(&self, taken: Taken) -> Result<(u64, Counts)> {
+        let files = Files::of(self.files.directory.clone(), self.id());
+        let synced = self.shared.synced();
+        let tail = recovery::verify(&files, taken, synced)?;
+        Ok((tail.sequence, tail.counts))
+    }
+}

@@ -1,0 +1,202 @@
+//! Recovery: the end of a log, found by reading it, and made sure of.
+
+use std::sync::Arc;
+
+use super::file::{self, CORRUPT, LogFile};
+use super::files::Files;
+use super::flaw::{self, Part};
+use super::frame::{self, ALIGNMENT, Head};
+use super::tail::Tail;
+use crate::model::error::Result;
+
+/// Bytes that are copied or cleared at a time.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// The end of a log.
+pub(super) struct End {
+    pub(super) tail: Tail,
+    /// Position of the last frame, or of the file where that has none.
+    pub(super) last: u64,
+    pub(super) live: u64,
+    /// Everything before this was certainly durable before it was looked at.
+    safe: u64,
+}
+
+/// Parts of a log that are stored elsewhere by now.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Taken {
+    /// Blocks up to this sequence.
+    pub(crate) compacted: u64,
+    /// Cursors of frames before this position.
+    pub(crate) cursors: u64,
+}
+
+impl Taken {
+    /// True where nothing before `file` is needed.
+    pub(super) fn has_all_before(self, file: &LogFile) -> bool {
+        file.start.sequence <= self.compacted && file.base <= self.cursors
+    }
+}
+
+/// Finds the end of a log that nobody appends to and makes it durable. `witnessed` is known to have
+/// been durable.
+///
+/// # Errors
+/// [`crate::model::error::Error::Corrupt`] where something is missing that was durable, and those
+/// of the machine.
+pub(super) fn recover(files: &Files, taken: Taken, witnessed: Option<u64>) -> Result<End> {
+    file::remove_new(&files.directory)?;
+    let drop_file = |base| file::remove(&files.directory, base);
+    let end = find_end(files, taken, witnessed, drop_file)?;
+    let live = files.get(end.live)?;
+    make_durable(&live, &end)?;
+    if witnessed != Some(end.tail.end) && flaw::has(Part::RecoveryNames) {
+        file::sync_directory(&files.directory)?;
+    }
+    Ok(end)
+}
+
+/// Reads all of a log that is needed, up to `synced`.
+///
+/// # Errors
+/// [`crate::model::error::Error::Corrupt`], and those of the machine.
+pub(super) fn verify(files: &Files, taken: Taken, synced: u64) -> Result<Tail> {
+    let (end, _) = read(files, taken, synced, |_| Ok(()))?;
+    if end.tail.end < synced { Err(CORRUPT) } else { Ok(end.tail) }
+}
+
+/// As [`recover`], less all changes: `drop_file` is called with files that are not needed.
+fn find_end(
+    files: &Files,
+    taken: Taken,
+    witnessed: Option<u64>,
+    drop_file: impl FnMut(u64) -> Result<()>,
+) -> Result<End> {
+    let (mut end, file) = read(files, taken, u64::MAX, drop_file)?;
+    end.safe = end.safe.max(witnessed.unwrap_or(0)).max(synced_later(&file, end.tail.end)?);
+    if end.safe > end.tail.end { Err(CORRUPT) } else { Ok(end) }
+}
+
+/// Reads frames up to position `until`, or to the last one; returns the last file as well.
+fn read(
+    files: &Files,
+    taken: Taken,
+    until: u64,
+    mut drop_file: impl FnMut(u64) -> Result<()>,
+) -> Result<(End, Arc<LogFile>)> {
+    let mut bases = files.bases()?;
+    while let [first, second, ..] = *bases {
+        if !taken.has_all_before(files.get(second)?.as_ref()) {
+            break;
+        }
+        drop_file(first)?;
+        bases.remove(0);
+    }
+    let first = files.get(*bases.first().ok_or(CORRUPT)?)?;
+    if first.start.sequence > taken.compacted {
+        return Err(CORRUPT);
+    }
+    let mut end =
+        End { tail: first.start, last: first.base, live: first.base, safe: first.start.end };
+    let mut file = first;
+    let mut nexts = bases[1..].iter();
+    loop {
+        let next = nexts.next().map(|base| files.get(*base)).transpose()?;
+        end.read_file(&file, next.as_deref(), until)?;
+        let Some(next) = next.filter(|next| next.base < until) else { break };
+        end.enter(&next);
+        file = next;
+    }
+    Ok((end, file))
+}
+
+/// Finds the end of the live file alone, all before which is durable, and makes it durable.
+///
+/// # Errors
+/// Those of [`recover`].
+pub(super) fn heal(files: &Files, live: u64, synced: u64) -> Result<End> {
+    let file = files.get(live)?;
+    let mut end = End { tail: file.start, last: live, live, safe: synced };
+    end.read_file(&file, None, u64::MAX)?;
+    if end.tail.end < synced {
+        return Err(CORRUPT);
+    }
+    end.safe = synced;
+    make_durable(&file, &end)?;
+    Ok(end)
+}
+
+impl End {
+    fn enter(&mut self, file: &LogFile) {
+        self.tail = file.start;
+        (self.last, self.live) = (file.base, file.base);
+        // The file before was synced before this one had a name.
+        self.safe = self.safe.max(file.start.end);
+    }
+
+    /// Reads all frames of `file` from the end known so far on, up to the beginning of `next`.
+    fn read_file(&mut self, file: &LogFile, next: Option<&LogFile>, until: u64) -> Result<()> {
+        while self.tail.end < until && next.is_none_or(|next| next.base > self.tail.end) {
+            match frame::read(file, &self.tail, true)? {
+                Some(frame) => {
+                    self.safe = self.safe.max(frame.synced);
+                    (self.tail, self.last) = (frame.tail, frame.start);
+                }
+                None if next.is_some() => return Err(CORRUPT),
+                None => break,
+            }
+        }
+        let Some(next) = next.filter(|next| next.base < until) else { return Ok(()) };
+        let Tail { end, sequence, counts, chain } = self.tail;
+        let begins = Tail { end: next.base, ..next.start };
+        if begins == (Tail { end, sequence, counts, chain }) { Ok(()) } else { Err(CORRUPT) }
+    }
+}
+
+/// Greatest position that heads behind `end` say to have been durable when they were written: no frame ends there, so
+/// if they mean more than `end`, one of those before them was damaged.
+fn synced_later(file: &LogFile, end: u64) -> Result<u64> {
+    let (mut synced, mut at) = (0, end);
+    loop {
+        // Heads that begin in one piece and end in the next are read with it.
+        let bytes = file.read_up_to(at, PIECE_BYTES + frame::HEAD_BYTES)?;
+        for offset in (0..bytes.len().min(PIECE_BYTES)).step_by(ALIGNMENT) {
+            if let Some(head) = Head::decode(file.log, at + offset as u64, &bytes[offset..]) {
+                synced = synced.max(head.synced);
+            }
+        }
+        if bytes.len() <= PIECE_BYTES {
+            return Ok(synced);
+        }
+        at += PIECE_BYTES as u64;
+    }
+}
+
+/// Writes once more what may not be durable, since a sync that failed leaves pages behind that no
+/// later one writes, and clears what follows the end: nothing of it may ever pass for a frame.
+fn make_durable(file: &LogFile, end: &End) -> Result<()> {
+    let mut is_changed = end.safe < end.tail.end;
+    let mut at = end.safe;
+    if !flaw::has(Part::Rewriting) {
+        at = end.tail.end;
+    }
+    while at < end.tail.end {
+        let left = usize::try_from(end.tail.end - at).unwrap_or(PIECE_BYTES);
+        let bytes = file.read_up_to(at, left.min(PIECE_BYTES))?;
+        file.write(at, &bytes, bytes.len())?;
+        at += bytes.len() as u64;
+    }
+    loop {
+        let bytes = file.read_up_to(at, PIECE_BYTES)?;
+        let last = bytes.iter().rposition(|byte| *byte != 0);
+        if let Some(last) = last.filter(|_| flaw::has(Part::Clearing)) {
+            file.write(at, &vec![0; last + 1], last + 1)?;
+            is_changed = true;
+        }
+        if bytes.len() < PIECE_BYTES {
+            break;
+        }
+        at += bytes.len() as u64;
+    }
+    if is_changed && flaw::has(Part::RecoverySync) { file.sync() } else { Ok(()) }
+}

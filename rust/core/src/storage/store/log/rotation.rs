@@ -1,0 +1,111 @@
+//! Going on in another file, and removing those that are no longer needed.
+
+use std::sync::{Arc, PoisonError};
+
+use super::file::{self, LogFile};
+use super::flaw::{self, Part};
+use super::handle::Log;
+use super::recovery::Taken;
+use super::shared::ends;
+use super::tail::Tail;
+use super::writer::Writer;
+use crate::model::error::{Error, Result};
+
+/// Compacted bytes in the live file from which on the log goes on in another, so that it can be
+/// removed.
+const COMPACTED_BYTES_MAX: u64 = 64 << 10;
+
+impl Log {
+    /// Goes on in another file. The caller has the right to append.
+    ///
+    /// # Errors
+    /// [`Error::DiskFull`] where nothing has changed, [`Error::Io`].
+    pub(super) fn rotate(&self, writer: &mut Writer, live: &LogFile) -> Result<Arc<LogFile>> {
+        // Only the last file may have anything that is not durable.
+        let written = self.shared.written();
+        if flaw::has(Part::RotationSync)
+            && let Err(error) = live.sync()
+        {
+            self.shared.note_failure();
+            self.poisoned();
+            return Err(error);
+        }
+        self.shared.publish_synced(written);
+        self.begin_file(writer, &writer.tail.clone())
+    }
+
+    fn begin_file(&self, writer: &mut Writer, tail: &Tail) -> Result<Arc<LogFile>> {
+        let begin = || self.shared.set_rotating(true);
+        let created = LogFile::create(&self.files.directory, self.id(), tail, begin);
+        let file = created.inspect_err(|error| {
+            if !matches!(error, Error::DiskFull) {
+                self.poisoned();
+            }
+        })?;
+        let file = self.files.add(file);
+        self.shared.publish_ends(ends(file.base, file.base, &file.start));
+        self.shared.set_rotating(false);
+        writer.enter(&file);
+        Ok(file)
+    }
+
+    /// Ends a rotation whose process died or failed: the file that has a name is the live one.
+    /// The caller has the right to append.
+    pub(super) fn settle_rotation(&self) -> Result<()> {
+        if !self.shared.is_rotating() || !flaw::has(Part::RotationEnd) {
+            return Ok(());
+        }
+        let newest = self.files.bases()?.last().copied().ok_or(file::CORRUPT)?;
+        let file = self.files.get(newest)?;
+        if file.start.end > self.shared.written() {
+            file::sync_directory(&self.files.directory)?;
+            self.shared.publish_ends(ends(newest, newest, &file.start));
+        }
+        self.shared.set_rotating(false);
+        Ok(())
+    }
+
+    /// Gives back the space of what was taken over. It is done again with the next compaction where
+    /// it fails.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    pub(in crate::storage::store) fn trim(&self, taken: Taken) -> Result<()> {
+        let live = self.live_file()?;
+        let compacted = self.index().bytes_ever(taken.compacted);
+        let here = compacted.unwrap_or(0).saturating_sub(live.start.counts.log_bytes);
+        if here >= flaw::bound(COMPACTED_BYTES_MAX) {
+            let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+            let _appending = self.shared.lock_appending()?;
+            self.check_sound()?;
+            let live = self.settle(&mut writer)?;
+            self.rotate(&mut writer, &live)?;
+        }
+        let bases = self.files.bases()?;
+        for pair in bases.windows(2) {
+            if flaw::has(Part::Needed) && !taken.has_all_before(self.files.get(pair[1])?.as_ref()) {
+                break;
+            }
+            file::remove(&self.files.directory, pair[0])?;
+        }
+        Ok(())
+    }
+
+    /// Goes on behind block `sequence` in another file, in a store that is being loaded.
+    ///
+    /// # Errors
+    /// Those of the machine.
+    pub(in crate::storage::store) fn restart(&self, sequence: u64) -> Result<()> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let _appending = self.shared.lock_appending()?;
+        self.check_sound()?;
+        self.settle(&mut writer)?;
+        let tail = Tail { sequence, ..writer.tail };
+        self.begin_file(&mut writer, &tail).map(drop)
+    }
+
+    /// The position that the live file begins at.
+    pub(in crate::storage::store) fn live(&self) -> u64 {
+        self.shared.live()
+    }
+}

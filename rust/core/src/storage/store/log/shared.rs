@@ -1,0 +1,358 @@
+//! State of a log that all processes share which have it open: a mapped file of one page.
+//!
+//! A process may be killed between any two stores to it, so each word is right by itself or tells
+//! that something has to be settled. It is made anew by whoever opens the log alone; then only
+//! [`Shared::witnessed`] is taken over.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::tail::Tail;
+use crate::model::error::{Error, Result};
+
+/// Name of the file, beside the plane file.
+pub(in crate::storage::store) const LOCK_FILE: &str = "plane.log-lock";
+const PAGE_BYTES: usize = 4_096;
+const MAGIC: u64 = 0x6b63_6f6c_676f_6c66;
+/// Any odd number with many bits.
+const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The content of the file.
+#[repr(C)]
+struct Page {
+    magic: AtomicU64,
+    log: AtomicU64,
+    /// Everything before this position is durable.
+    synced: AtomicU64,
+    /// [`witness_of`] of `synced`, now and then of an earlier one.
+    witness: AtomicU64,
+    /// End of the last frame.
+    written: AtomicU64,
+    /// Position of the last frame, or of the live file where that has none.
+    last: AtomicU64,
+    /// As `written`, and greater while a frame is written.
+    reserved: AtomicU64,
+    /// Position of the file that is appended to.
+    live: AtomicU64,
+    /// Not 0 while another file becomes the live one.
+    rotating: AtomicU64,
+    /// Syncs that failed.
+    failures: AtomicU64,
+    /// Those of them after which the end of the log was written once more.
+    healed: AtomicU64,
+    /// Syncs that were tried, to be measured.
+    syncs: AtomicU64,
+    unused: [AtomicU64; 4],
+    appending: MutexSpace,
+    syncing: MutexSpace,
+}
+
+/// A mutex of the C library, on cache lines of its own.
+#[repr(C, align(128))]
+struct MutexSpace(std::cell::UnsafeCell<MaybeUninit<libc::pthread_mutex_t>>);
+
+/// The mapped file.
+pub(super) struct Shared {
+    page: NonNull<Page>,
+    path: PathBuf,
+}
+
+// SAFETY: the words are atomic, and the mutexes are those of the C library, made for any thread.
+#[expect(unsafe_code, reason = "a pointer to shared memory")]
+unsafe impl Send for Shared {}
+// SAFETY: as above.
+#[expect(unsafe_code, reason = "a pointer to shared memory")]
+unsafe impl Sync for Shared {}
+
+/// Words that must hold once a log was opened alone, or a file became the live one.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ends {
+    pub(super) live: u64,
+    pub(super) last: u64,
+    pub(super) end: u64,
+}
+
+impl Shared {
+    /// Maps `file`, which is at `path`.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(super) fn map(file: &File, path: &Path) -> Result<Self> {
+        let page = map_page(file).map_err(|error| Error::io("map", path, error))?;
+        Ok(Self { page, path: path.to_owned() })
+    }
+
+    fn page(&self) -> &Page {
+        // SAFETY: it was mapped at its full length, and stays so until this is dropped; all of it
+        // is atomic or a cell.
+        #[expect(unsafe_code, reason = "a mapped file")]
+        unsafe {
+            self.page.as_ref()
+        }
+    }
+
+    /// Makes the state anew. The caller is alone with the log.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(super) fn begin(&self, log: u64, ends: Ends) -> Result<()> {
+        let page = self.page();
+        page.magic.store(0, Ordering::Release);
+        for word in [&page.rotating, &page.failures, &page.healed, &page.synced, &page.syncs] {
+            word.store(0, Ordering::Relaxed);
+        }
+        for space in [&page.appending, &page.syncing] {
+            space.begin().map_err(|error| Error::io("make a lock in", &self.path, error))?;
+        }
+        page.log.store(log, Ordering::Relaxed);
+        self.publish_ends(ends);
+        page.magic.store(MAGIC, Ordering::Release);
+        Ok(())
+    }
+
+    /// # Errors
+    /// [`Error::Corrupt`] where this is not the state of a log that others have open.
+    pub(super) fn join(&self, log: u64) -> Result<()> {
+        let page = self.page();
+        let is_theirs =
+            page.magic.load(Ordering::Acquire) == MAGIC && page.log.load(Ordering::Relaxed) == log;
+        if is_theirs { Ok(()) } else { Err(Error::Corrupt { what: "the log's lock file" }) }
+    }
+
+    /// A position up to which `log` is known to have been durable, be it before this machine was
+    /// started. Nothing makes sure that there is one, or that it is the last.
+    pub(super) fn witnessed(&self, log: u64) -> Option<u64> {
+        let page = self.page();
+        let synced = page.synced.load(Ordering::Acquire);
+        let witness = page.witness.load(Ordering::Acquire);
+        (witness == witness_of(log, synced)).then_some(synced)
+    }
+
+    pub(super) fn synced(&self) -> u64 {
+        self.page().synced.load(Ordering::Acquire)
+    }
+
+    /// Everything before `end` is durable.
+    pub(super) fn publish_synced(&self, end: u64) {
+        let page = self.page();
+        page.synced.fetch_max(end, Ordering::AcqRel);
+        let synced = page.synced.load(Ordering::Acquire);
+        page.witness.store(witness_of(page.log.load(Ordering::Relaxed), synced), Ordering::Release);
+    }
+
+    pub(super) fn written(&self) -> u64 {
+        self.page().written.load(Ordering::Acquire)
+    }
+
+    pub(super) fn reserved(&self) -> u64 {
+        self.page().reserved.load(Ordering::Acquire)
+    }
+
+    /// A frame up to `end` may be written from now on.
+    pub(super) fn reserve(&self, end: u64) {
+        self.page().reserved.store(end, Ordering::Release);
+    }
+
+    /// A frame from `start` to `end` was written.
+    pub(super) fn publish_written(&self, start: u64, end: u64) {
+        self.page().last.store(start, Ordering::Release);
+        self.page().written.store(end, Ordering::Release);
+    }
+
+    pub(super) fn last(&self) -> u64 {
+        self.page().last.load(Ordering::Acquire)
+    }
+
+    pub(super) fn live(&self) -> u64 {
+        self.page().live.load(Ordering::Acquire)
+    }
+
+    pub(super) fn is_rotating(&self) -> bool {
+        self.page().rotating.load(Ordering::Acquire) != 0
+    }
+
+    pub(super) fn set_rotating(&self, is_rotating: bool) {
+        self.page().rotating.store(is_rotating.into(), Ordering::Release);
+    }
+
+    /// All of the log is durable, and ends so. In this order nothing ever seems to be under way.
+    pub(super) fn publish_ends(&self, ends: Ends) {
+        let page = self.page();
+        page.live.store(ends.live, Ordering::Release);
+        self.publish_synced(ends.end);
+        page.last.store(ends.last, Ordering::Release);
+        page.written.store(ends.end, Ordering::Release);
+        page.reserved.store(ends.end, Ordering::Release);
+    }
+
+    pub(super) fn failures(&self) -> u64 {
+        self.page().failures.load(Ordering::Acquire)
+    }
+
+    pub(super) fn note_sync(&self) {
+        self.page().syncs.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Syncs that all processes have tried since the log was opened alone.
+    #[cfg(test)]
+    pub(super) fn syncs(&self) -> u64 {
+        self.page().syncs.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn note_failure(&self) {
+        self.page().failures.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// True where it is not known what a failed sync has left.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        self.page().healed.load(Ordering::Acquire) != self.failures()
+    }
+
+    pub(super) fn note_healed(&self, failures: u64) {
+        self.page().healed.store(failures, Ordering::Release);
+    }
+
+    /// Takes the right to append, over all processes and threads.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(super) fn lock_appending(&self) -> Result<Held<'_>> {
+        self.lock(&self.page().appending)
+    }
+
+    /// Takes the right to sync for others. Whoever syncs for itself needs none.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(super) fn lock_syncing(&self) -> Result<Held<'_>> {
+        self.lock(&self.page().syncing)
+    }
+
+    fn lock<'s>(&'s self, space: &'s MutexSpace) -> Result<Held<'s>> {
+        space.lock().map_err(|error| Error::io("lock", &self.path, error))?;
+        Ok(Held { space, stays_with_its_thread: std::marker::PhantomData })
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: nothing borrows the page any more.
+        #[expect(unsafe_code, reason = "a mapped file")]
+        unsafe {
+            libc::munmap(self.page.as_ptr().cast(), PAGE_BYTES);
+        }
+    }
+}
+
+/// Opens the file at `path`, and makes it where there is none.
+///
+/// # Errors
+/// [`Error::DiskFull`], [`Error::Io`].
+pub(super) fn open_file(path: &Path) -> Result<File> {
+    let opened = || {
+        let mut options = OpenOptions::new();
+        let options = options.create(true).truncate(false).read(true).write(true).mode(0o600);
+        let file = options.open(path)?;
+        let length = file.metadata()?.len();
+        if length < PAGE_BYTES as u64 {
+            // Each byte must have its place on disk: a store to the map could not report that none
+            // is left.
+            let rest = vec![0; PAGE_BYTES - usize::try_from(length).unwrap_or(PAGE_BYTES)];
+            file.write_all_at(&rest, length)?;
+        }
+        Ok(file)
+    };
+    opened().map_err(|error| Error::io("open", path, error))
+}
+
+fn map_page(file: &File) -> io::Result<NonNull<Page>> {
+    const { assert!(size_of::<Page>() <= PAGE_BYTES) };
+    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+    // SAFETY: a new mapping, of a file that has this length and that nobody cuts short.
+    #[expect(unsafe_code, reason = "a mapped file")]
+    let page =
+        unsafe { libc::mmap(ptr::null_mut(), PAGE_BYTES, access, kind, file.as_raw_fd(), 0) };
+    match NonNull::new(page.cast::<Page>()) {
+        Some(mapped) if page != libc::MAP_FAILED => Ok(mapped),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn witness_of(log: u64, synced: u64) -> u64 {
+    (synced ^ log).wrapping_mul(MIX) ^ log.rotate_left(32)
+}
+
+/// The last frame's position out of the state at `path`, read without a map. It need not be right.
+pub(super) fn last_at(path: &Path, log: u64) -> Option<u64> {
+    let mut words = [0; 48];
+    File::open(path).ok()?.read_exact_at(&mut words, 0).ok()?;
+    let mut numbers = words.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
+    let is_of_log = numbers.next()? == MAGIC && numbers.next()? == log;
+    numbers.nth(3).filter(|_| is_of_log)
+}
+
+/// A lock that is held by this thread.
+pub(super) struct Held<'s> {
+    space: &'s MutexSpace,
+    stays_with_its_thread: std::marker::PhantomData<*const ()>,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.space.unlock();
+    }
+}
+
+impl MutexSpace {
+    /// Makes a mutex that works between processes and outlives its holder.
+    #[expect(unsafe_code, reason = "the standard library has no mutex between processes")]
+    fn begin(&self) -> io::Result<()> {
+        let mutex = self.0.get().cast::<libc::pthread_mutex_t>();
+        let mut kind = MaybeUninit::uninit();
+        // SAFETY: `kind` is made before it is used; nobody else uses the space yet, since the
+        // caller is alone with the log.
+        unsafe {
+            checked(libc::pthread_mutexattr_init(kind.as_mut_ptr()))?;
+            let shared = libc::PTHREAD_PROCESS_SHARED;
+            checked(libc::pthread_mutexattr_setpshared(kind.as_mut_ptr(), shared))?;
+            let robust = libc::PTHREAD_MUTEX_ROBUST;
+            checked(libc::pthread_mutexattr_setrobust(kind.as_mut_ptr(), robust))?;
+            mutex.write_bytes(0, 1);
+            checked(libc::pthread_mutex_init(mutex, kind.as_ptr()))?;
+            checked(libc::pthread_mutexattr_destroy(kind.as_mut_ptr()))
+        }
+    }
+
+    #[expect(unsafe_code, reason = "the standard library has no mutex between processes")]
+    fn lock(&self) -> io::Result<()> {
+        let mutex = self.0.get().cast();
+        // SAFETY: it was made by whoever opened the log alone, before anybody joined.
+        match unsafe { libc::pthread_mutex_lock(mutex) } {
+            // Its holder died. What the words say of its work is settled by those who read them.
+            // SAFETY: this thread holds it now.
+            libc::EOWNERDEAD => checked(unsafe { libc::pthread_mutex_consistent(mutex) }),
+            outcome => checked(outcome),
+        }
+    }
+
+    #[expect(unsafe_code, reason = "the standard library has no mutex between processes")]
+    fn unlock(&self) {
+        // SAFETY: this thread holds it. Unlocking it cannot fail then.
+        unsafe { libc::pthread_mutex_unlock(self.0.get().cast()) };
+    }
+}
+
+fn checked(outcome: libc::c_int) -> io::Result<()> {
+    if outcome == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(outcome)) }
+}
+
+/// The ends of a log that is durable up to `tail`.
+pub(super) fn ends(live: u64, last: u64, tail: &Tail) -> Ends {
+    Ends { live, last, end: tail.end }
+}
