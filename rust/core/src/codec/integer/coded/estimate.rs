@@ -6,22 +6,24 @@ use crate::codec::integer::number::Number;
 
 /// Places that are looked at, and numbers of each.
 const PLACES: usize = 8;
-const PLACE_LEN: usize = 24;
+const PLACE_LEN: usize = 20;
 
-/// Numbers of a place that only serve to predict the others.
-const WARM_UP: usize = ORDERS - 1;
+/// Differences that say enough about all.
+const COUNT_MIN: usize = 96;
 
 /// Lengths of numbers in bits.
 const LENGTHS: usize = 65;
 
-/// The order that a sample of the numbers speaks for, and the bits that a number would take. `steps` are
-/// those between a number and any other.
+/// The order below `end_order` that a sample of the numbers speaks for, and the bits that a number would take.
+/// `steps` are those between a number and any other.
 pub(super) fn cheapest_order<T: Number>(
     values: &[T],
     run_lengths: &[u32],
+    end_order: usize,
     steps: impl Fn(T) -> u64,
 ) -> (usize, f64) {
-    let mut samples = [const { Vec::new() }; ORDERS];
+    let mut samples = [[0; PLACES * PLACE_LEN]; ORDERS];
+    let mut count = 0;
     let mut runs = run_lengths.iter();
     let (mut start, mut end) = (0, 0);
     for place in 0..PLACES {
@@ -34,20 +36,23 @@ pub(super) fn cheapest_order<T: Number>(
         let from = wanted.min(end.saturating_sub(PLACE_LEN)).max(start);
         let mut differences = Differences::default();
         for (index, value) in values[from..end.min(from + PLACE_LEN)].iter().enumerate() {
-            differences.residual(steps(*value), ORDERS - 1);
-            if index >= WARM_UP {
-                for (sample, difference) in samples.iter_mut().zip(differences.all()) {
-                    sample.push(difference.cast_signed());
+            differences.residual(steps(*value), end_order - 1);
+            // The first ones only serve to predict the others.
+            if index + 1 >= end_order {
+                let all = samples.iter_mut().zip(differences.all());
+                for (sample, difference) in all.take(end_order) {
+                    sample[count] = difference.cast_signed();
                 }
+                count += 1;
             }
         }
     }
-    if samples[0].is_empty() {
+    if count < COUNT_MIN {
         return (0, f64::MAX);
     }
-    let bits = std::array::from_fn::<_, ORDERS, _>(|order| bits_of(&mut samples[order], order));
-    let cheapest = (0..ORDERS).min_by(|a, b| bits[*a].total_cmp(&bits[*b])).unwrap_or(0);
-    (cheapest, bits[cheapest])
+    let samples = samples.iter_mut().take(end_order).enumerate();
+    let bits = samples.map(|(order, sample)| (order, bits_of(&mut sample[..count], order)));
+    bits.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, f64::MAX))
 }
 
 /// The one in the middle of some numbers, at least one.

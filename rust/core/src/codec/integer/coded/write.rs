@@ -5,7 +5,7 @@ use super::context::{CONTEXTS, Contexts};
 use super::estimate::{cheapest_order, median};
 use super::frequencies::{Counts, Frequencies};
 use super::rans;
-use super::residual::Differences;
+use super::residual::{Differences, ORDERS};
 use super::token::{CLASSES, TOKENS, token_of, zigzag};
 use crate::codec::bytes::{put_len, put_varint, put_zigzag};
 use crate::codec::integer::number::Number;
@@ -16,6 +16,9 @@ const COUNT_MIN: usize = 1_024;
 
 /// One byte in so many must be saved, for numbers that take longer to read.
 const SAVED_MIN: usize = 16;
+
+/// Orders below this are tried first.
+const LOW_ORDERS: usize = 3;
 
 /// Residuals looked at to find the one in their middle.
 const SAMPLE: usize = 64;
@@ -34,12 +37,15 @@ pub(in super::super) fn encode<T: Number>(
     let steps =
         |value: T| profile.step.signed_steps(value.into().wrapping_sub(reference)).cast_unsigned();
     let len_max = len - len / SAVED_MIN;
-    let (order, bits) = cheapest_order(values, run_lengths, steps);
+    // Where a high order serves, a low one is better than none as well; most columns end here.
+    let (low, bits) = cheapest_order(values, run_lengths, LOW_ORDERS, steps);
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     let is_worth_it = bits * (values.len() as f64) < len_max as f64 * 8.0;
     if !is_worth_it {
         return None;
     }
+    let (any, bits_of_any) = cheapest_order(values, run_lengths, ORDERS, steps);
+    let order = if bits_of_any < bits { any } else { low };
     let mut residuals = residuals(values, run_lengths, order, steps);
     let center = center_of(&residuals);
     // Around the one in the middle, residuals of either sign are small.
