@@ -37,7 +37,7 @@ pub(in super::super) fn encode<T: Number>(
     let steps =
         |value: T| profile.step.signed_steps(value.into().wrapping_sub(reference)).cast_unsigned();
     let len_max = len - len / SAVED_MIN;
-    // Where a high order serves, a low one is better than none as well; most columns end here.
+    // A low order is better than none wherever a high one serves; most columns end here.
     let (low, bits) = cheapest_order(values, run_lengths, LOW_ORDERS, steps);
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     let is_worth_it = bits * (values.len() as f64) < len_max as f64 * 8.0;
