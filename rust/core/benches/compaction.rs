@@ -6,6 +6,9 @@
 //! rows in turn. `--write-only` leaves compaction out, so that the difference of two runs under
 //! `perf stat -e instructions:u` is what compaction executes.
 
+#![expect(clippy::print_stdout, reason = "the figures are the result of this bench")]
+#![expect(clippy::cast_precision_loss, reason = "counts and times are far below 2^53")]
+
 mod inputs;
 
 use std::fmt::Write;
@@ -77,6 +80,7 @@ impl Trucks {
         out.into_bytes()
     }
 
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to `below`")]
     fn draw(&mut self, below: usize) -> usize {
         ((self.dice.roll() * below as f64) as usize).min(below - 1)
     }

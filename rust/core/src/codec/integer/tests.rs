@@ -121,7 +121,7 @@ fn multiples_with_a_few_others_take_what_their_quotients_take() {
     // A clock that counts seconds in doubles moves by 238 ns; the jitter is of 2^12 such steps.
     let time = |at: i64| {
         let ticks = (1_700_000_000 + 30 * at) * (1 << 22) + random(1 << 12, at);
-        i64::try_from(i128::from(ticks) * 1_000_000_000 >> 22).unwrap()
+        i64::try_from((i128::from(ticks) * 1_000_000_000) >> 22).unwrap()
     };
     let times: Vec<i64> = (0..4_000).map(time).collect();
     let (form, len) = written_by(encode_times, &times, &[4_000]);

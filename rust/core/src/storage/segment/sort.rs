@@ -334,8 +334,10 @@ mod tests {
                     for (index, at) in with.into_iter().enumerate() {
                         let number = in_order[at].0;
                         let is_its_own = match &column.values {
-                            Values::Float(of) => of[index] * 4.0 == f64::from(row_number(number)),
-                            Values::Bool(of) => of[index] == (number % 2 == 0),
+                            Values::Float(of) => {
+                                of[index].to_bits() == (f64::from(row_number(number)) / 4.0).to_bits()
+                            }
+                            Values::Bool(of) => of[index] == number.is_multiple_of(2),
                             Values::Text(of) => *of[index] == *number.to_string(),
                         };
                         prop_assert!(is_its_own);

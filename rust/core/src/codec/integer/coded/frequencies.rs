@@ -97,7 +97,7 @@ impl Frequencies {
             if token == usize::from(main) {
                 continue;
             }
-            let length = input.take(LENGTH_BITS) as u32;
+            let length = u32::try_from(input.take(LENGTH_BITS)).ok()?;
             if length > SCALE_BITS {
                 return None;
             }

@@ -5,12 +5,12 @@ const DIRECT: u64 = 1 << DIRECT_BITS;
 const DIRECT_BITS: u32 = 4;
 
 /// Number of tokens.
-pub(super) const TOKENS: usize = DIRECT as usize + 2 * (64 - DIRECT_BITS as usize);
+pub(super) const TOKENS: usize = (1 << DIRECT_BITS) + 2 * (64 - DIRECT_BITS as usize);
 
 /// Token of a number.
 #[inline]
 pub(super) const fn token_of(number: u64) -> u8 {
-    let exponent = 63 - (number | 1).leading_zeros();
+    let exponent = (number | 1).ilog2();
     let token = if exponent < DIRECT_BITS {
         number
     } else {
@@ -33,13 +33,13 @@ pub(super) static CLASSES: [Class; TOKENS] = classes();
 
 const fn classes() -> [Class; TOKENS] {
     let mut all = [Class { first: 0, bits: 0 }; TOKENS];
-    let mut token = 0;
-    while token < TOKENS {
+    let mut token = 0_u32;
+    while (token as usize) < TOKENS {
         let number = token as u64;
-        all[token] = if number < DIRECT {
+        all[token as usize] = if number < DIRECT {
             Class { first: number, bits: 0 }
         } else {
-            let bits = ((number - DIRECT) / 2) as u32 + DIRECT_BITS - 1;
+            let bits = (token - (1 << DIRECT_BITS)) / 2 + DIRECT_BITS - 1;
             Class { first: (2 | (number & 1)) << bits, bits }
         };
         token += 1;
