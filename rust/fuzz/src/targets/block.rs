@@ -72,7 +72,7 @@ fn seeds() -> Vec<Vec<u8>> {
 /// Rows enough for codes by frequency, dictionaries, ratios and bases, and times of a clock that counts in
 /// doubles.
 fn many() -> Table {
-    let dice = |n: u32, below: u32| n * n * 7_919 % 10_007 % below;
+    let dice = |n: u32, below: u32| n % 700 * (n % 700) * 7_919 % 10_007 % below;
     let all = |value: &dyn Fn(u32) -> f64| Values::Float((0..1_200).map(value).collect());
     Table {
         series: (0..1_200).map(|n| n / 400).collect(),
