@@ -58,7 +58,26 @@ pub fn sorted(spans: &[Span<'_>], representatives: &Representatives) -> Result<T
         let parts = parts.collect::<Result<Vec<_>>>()?;
         return sorted(&parts.iter().map(Span::whole).collect::<Vec<_>>(), representatives);
     }
-    Ok(by_runs(spans, runs_of(spans, representatives)?))
+    let runs = by_representative(runs_of(spans, representatives)?);
+    if !are_in_time(spans, &runs)
+        && let Some(table) = scatter::sorted(spans, representatives)?
+    {
+        return Ok(table);
+    }
+    Ok(by_runs(spans, runs))
+}
+
+/// Tells if the rows of each entity are in the order of their times, so that no run comes apart.
+fn are_in_time(spans: &[Span<'_>], runs: &[Run]) -> bool {
+    let mut before = None;
+    runs.iter().all(|run| {
+        let times_ns = &spans[run.span as usize].table.times_ns[run.rows()];
+        let (Some(first), Some(last)) = (times_ns.first(), times_ns.last()) else { return true };
+        let follows =
+            before.is_none_or(|(of, last_ns)| of != run.representative || last_ns <= *first);
+        before = Some((run.representative, *last));
+        follows && times_ns.is_sorted()
+    })
 }
 
 /// Tells if few rows of one series lie side by side.
