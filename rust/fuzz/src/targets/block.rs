@@ -1,5 +1,7 @@
 //! Blocks of the log and of segments, as they are after the seal is off.
 
+use std::ops::Range;
+
 use fleetcast_core::codec::{BlockReader, decode_block, encode_block};
 use fleetcast_core::model::batch::{Block, Column, Rows, Table, Values};
 
@@ -54,7 +56,11 @@ fn seeds() -> Vec<Vec<u8>> {
         ],
     };
     [
-        Block { ingest_ns: 7, tables: vec![many()] },
+        Block { ingest_ns: 7, tables: vec![many(0..1)] },
+        Block { ingest_ns: 7, tables: vec![many(1..2)] },
+        Block { ingest_ns: 7, tables: vec![many(2..3)] },
+        Block { ingest_ns: 7, tables: vec![many(3..4)] },
+        Block { ingest_ns: 7, tables: vec![many(4..5)] },
         Block::default(),
         Block { ingest_ns: 7, tables: vec![wide.clone()] },
         Block { ingest_ns: 7, tables: vec![even] },
@@ -69,28 +75,29 @@ fn seeds() -> Vec<Vec<u8>> {
     .collect()
 }
 
-/// Rows enough for codes by frequency, dictionaries, ratios and bases, and times of a clock that counts in
-/// doubles.
-fn many() -> Table {
+/// Rows enough for codes by frequency, dictionaries, ratios and bases, and times of a clock that
+/// counts in doubles; some of the columns, as a seed must be short.
+fn many(columns: Range<usize>) -> Table {
     let dice = |n: u32, below: u32| n % 700 * (n % 700) * 7_919 % 10_007 % below;
-    let all = |value: &dyn Fn(u32) -> f64| Values::Float((0..1_200).map(value).collect());
+    let values: [&dyn Fn(u32) -> f64; 5] = [
+        &|n| f64::from(n / 9 * (n / 9)) / 10.0,
+        &|n| f64::from(dice(n, 7)).sqrt(),
+        &|n| f64::from(dice(n, 5_000)) / 4_166.0,
+        &|n| f64::from(dice(n, 9_000)) * 20_480.0 + f64::from(n / 400),
+        &|n| f64::from(n).sqrt(),
+    ];
     Table {
         series: (0..1_200).map(|n| n / 400).collect(),
         times_ns: (0..1_200)
             .map(|n| (((1_i128 << 52) + n * n) * 1_953_125) >> 13)
-            .map(|time_ns| i64::try_from(time_ns).expect("seconds of this century"))
+            .map(|time_ns| i64::try_from(time_ns).expect("far from its end"))
             .collect(),
-        columns: vec![
-            column(0, Rows::All, all(&|n| f64::from(n / 9 * (n / 9)) / 10.0)),
-            column(1, Rows::All, all(&|n| f64::from(dice(n, 7)).sqrt())),
-            column(2, Rows::All, all(&|n| f64::from(dice(n, 5_000)) / 4_166.0)),
-            column(
-                3,
-                Rows::All,
-                all(&|n| f64::from(dice(n, 9_000)) * 20_480.0 + f64::from(n / 400)),
-            ),
-            column(4, Rows::All, all(&|n| f64::from(n).sqrt())),
-        ],
+        columns: (0_u32..)
+            .zip(&values[columns])
+            .map(|(field, value)| {
+                column(field, Rows::All, Values::Float((0..1_200).map(value).collect()))
+            })
+            .collect(),
     }
 }
 
