@@ -1,7 +1,5 @@
 //! Blocks of the log and of segments, as they are after the seal is off.
 
-use std::ops::Range;
-
 use fleetcast_core::codec::{BlockReader, decode_block, encode_block};
 use fleetcast_core::model::batch::{Block, Column, Rows, Table, Values};
 
@@ -55,20 +53,17 @@ fn seeds() -> Vec<Vec<u8>> {
             column(1, Rows::All, Values::Float((0..301).map(f64::from).collect())),
         ],
     };
+    let many = (0..5).map(|column| Block { ingest_ns: 7, tables: vec![many(column)] });
     [
-        Block { ingest_ns: 7, tables: vec![many(0..1)] },
-        Block { ingest_ns: 7, tables: vec![many(1..2)] },
-        Block { ingest_ns: 7, tables: vec![many(2..3)] },
-        Block { ingest_ns: 7, tables: vec![many(3..4)] },
-        Block { ingest_ns: 7, tables: vec![many(4..5)] },
         Block::default(),
         Block { ingest_ns: 7, tables: vec![wide.clone()] },
         Block { ingest_ns: 7, tables: vec![even] },
         Block { ingest_ns: -1, tables: vec![noise, wide] },
     ]
-    .iter()
+    .into_iter()
+    .chain(many)
     .map(|block| {
-        let mut bytes = encode_block(block).expect("within its bounds");
+        let mut bytes = encode_block(&block).expect("within its bounds");
         bytes.truncate(bytes.len() - CHECKSUM_BYTES);
         bytes
     })
@@ -76,8 +71,8 @@ fn seeds() -> Vec<Vec<u8>> {
 }
 
 /// Rows enough for codes by frequency, dictionaries, ratios and bases, and times of a clock that
-/// counts in doubles; some of the columns, as a seed must be short.
-fn many(columns: Range<usize>) -> Table {
+/// counts in doubles; one of the columns, as a seed must be short.
+fn many(number: usize) -> Table {
     let dice = |n: u32, below: u32| n % 700 * (n % 700) * 7_919 % 10_007 % below;
     let values: [&dyn Fn(u32) -> f64; 5] = [
         &|n| f64::from(n / 9 * (n / 9)) / 10.0,
@@ -92,12 +87,11 @@ fn many(columns: Range<usize>) -> Table {
             .map(|n| (((1_i128 << 52) + n * n) * 1_953_125) >> 13)
             .map(|time_ns| i64::try_from(time_ns).expect("far from its end"))
             .collect(),
-        columns: (0_u32..)
-            .zip(&values[columns])
-            .map(|(field, value)| {
-                column(field, Rows::All, Values::Float((0..1_200).map(value).collect()))
-            })
-            .collect(),
+        columns: vec![column(
+            0,
+            Rows::All,
+            Values::Float((0..1_200).map(values[number]).collect()),
+        )],
     }
 }
 
