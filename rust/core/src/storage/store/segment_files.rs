@@ -19,7 +19,15 @@ pub(super) struct SegmentFiles {
 }
 
 /// The lock is the open file's: it goes with it, and with the process.
-struct Lock(#[expect(dead_code, reason = "held, never read")] File);
+struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A child that was forked meanwhile has the file open until it executes its program, so
+        // closing it here would not do. Giving up a lock that is held does not fail.
+        let _ = self.0.unlock();
+    }
+}
 
 impl CompactionLock for Lock {}
 
@@ -273,5 +281,18 @@ mod tests {
         assert!(held.is_some() && files.lock().unwrap().is_none());
         drop(held);
         assert!(files.lock().unwrap().is_some());
+    }
+
+    #[test]
+    fn a_lock_that_was_given_up_does_not_stay_with_a_child_that_was_forked_meanwhile() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = SegmentFiles::of(directory.path());
+        let removal = files.lock_file(SEGMENTS_LOCK, File::try_lock).unwrap().unwrap();
+        // As a child has it between its fork and the start of its program.
+        let inherited = removal.0.try_clone().unwrap();
+        assert!(files.lock_removal().unwrap().is_none());
+        drop(removal);
+        assert!(files.lock_removal().unwrap().is_some());
+        drop(inherited);
     }
 }
