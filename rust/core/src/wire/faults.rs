@@ -1,6 +1,6 @@
 //! Faults of a batch, in the order in which they are reported.
 
-use crate::model::fault::{Fault, FaultCode, Step};
+use crate::model::fault::{Fault, FaultCode, Refusal, Step};
 use crate::model::limits::{FAULTS_MAX, IMPORT_FAULTS_MAX};
 
 /// Sorts after every offset of a document: for what is missing.
@@ -16,6 +16,10 @@ pub(super) struct Faults {
     record: Vec<(usize, Fault)>,
     /// Index in `record` at which the current pass over the record began.
     pass_start: usize,
+    /// Tells whether the content of some record's tags refuses the batch.
+    pub(super) tags_refused: bool,
+    /// Tells whether some record has too many fields.
+    pub(super) fields_refused: bool,
 }
 
 impl Default for Faults {
@@ -32,7 +36,15 @@ impl Faults {
     }
 
     const fn new(max: usize, record_max: usize) -> Self {
-        Self { max, record_max, done: Vec::new(), record: Vec::new(), pass_start: 0 }
+        Self {
+            max,
+            record_max,
+            done: Vec::new(),
+            record: Vec::new(),
+            pass_start: 0,
+            tags_refused: false,
+            fields_refused: false,
+        }
     }
 
     /// Notes a fault of record `index` at the byte `at`, located by `keys` inside the record.
@@ -58,6 +70,31 @@ impl Faults {
     #[inline]
     pub(super) fn are_none(&self) -> bool {
         self.done.is_empty() && self.record.is_empty()
+    }
+
+    /// Tells whether nothing refuses the batch so far.
+    #[inline]
+    pub(super) fn refuse_nothing(&self) -> bool {
+        self.are_none() && !self.tags_refused && !self.fields_refused
+    }
+
+    /// Refuses a batch of `received` records for the first of its reasons.
+    ///
+    /// # Errors
+    /// In this order: [`Refusal::TooManyRecords`], [`Refusal::Faults`], and
+    /// [`Refusal::InvalidInput`] for tags, then for fields.
+    pub(super) fn check(self, received: usize, max: usize) -> Result<(), Refusal> {
+        if received > max {
+            return Err(Refusal::TooManyRecords { received, max });
+        }
+        if !self.are_none() {
+            return Err(Refusal::Faults(self.done));
+        }
+        let refused = [("tags", self.tags_refused), ("fields", self.fields_refused)];
+        match refused.into_iter().find(|(_, is_refused)| *is_refused) {
+            Some((field, _)) => Err(Refusal::InvalidInput { field }),
+            None => Ok(()),
+        }
     }
 
     #[inline]

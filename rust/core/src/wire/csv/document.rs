@@ -4,7 +4,6 @@ use super::columns::CsvColumns;
 use super::parser::Parser;
 use super::split::{Unclosed, split, to_row};
 use crate::model::batch::ParseResult;
-use crate::model::fault::Refusal;
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
 use crate::wire::tokens::line::line_ends;
@@ -37,19 +36,7 @@ pub fn parse_csv(
     let (text, wrong) = replaced(body);
     let mut parser = Parser::new(&text, header, raw_keys, limits, tenant_key, ingest_ns);
     let (received, line_count) = parser.rows(&wrong);
-    let max = limits.batch_records_max;
-    if received > max {
-        return Err(Refusal::TooManyRecords { received, max });
-    }
-    if !parser.faults.are_none() {
-        return Err(Refusal::Faults(parser.faults.into_list()));
-    }
-    if parser.tags_refused {
-        return Err(Refusal::InvalidInput { field: "tags" });
-    }
-    if parser.fields_refused {
-        return Err(Refusal::InvalidInput { field: "fields" });
-    }
+    parser.faults.check(received, limits.batch_records_max)?;
     let mut batch = parser.batch.finish();
     batch.line_count = line_count;
     Ok(batch)

@@ -51,10 +51,6 @@ pub(super) struct Parser<'a, 'c> {
     pub(super) cells: Vec<Cell<'a>>,
     pub(super) raw_tags: Vec<u8>,
     pub(super) faults: Faults,
-    /// Tells whether the content of some row's tags refuses the batch.
-    pub(super) tags_refused: bool,
-    /// Tells whether some row has too many fields.
-    pub(super) fields_refused: bool,
 }
 
 impl<'a, 'c> Parser<'a, 'c> {
@@ -80,8 +76,6 @@ impl<'a, 'c> Parser<'a, 'c> {
             cells: Vec::new(),
             raw_tags: Vec::new(),
             faults: Faults::of_import(),
-            tags_refused: false,
-            fields_refused: false,
         };
         parser.plan();
         parser
@@ -98,7 +92,7 @@ impl<'a, 'c> Parser<'a, 'c> {
     /// Tells whether nothing refuses the batch so far, so that rows must be kept.
     #[inline]
     pub(super) fn is_sound(&self) -> bool {
-        self.faults.are_none() && !self.tags_refused && !self.fields_refused
+        self.faults.refuse_nothing()
     }
 
     /// Learns the columns of the cells in a table that has got a row by the rules.

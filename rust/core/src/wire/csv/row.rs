@@ -83,7 +83,7 @@ impl Parser<'_, '_> {
                 Err(code) => self.faults.push(at, code, index, &["cell", &at.to_string()]),
             }
         }
-        self.fields_refused |= self.cells.len() > self.batch.limits.fields_max;
+        self.faults.fields_refused |= self.cells.len() > self.batch.limits.fields_max;
         if is_new {
             self.plan();
         }
@@ -189,7 +189,7 @@ impl Parser<'_, '_> {
         }
         let Some(name) = series_name(measurement, tags, self.batch.tenant_key, self.batch.limits)
         else {
-            self.tags_refused = true;
+            self.faults.tags_refused = true;
             return None;
         };
         accepted.then(|| self.batch.series.add(name, unknown, measurement, raw_tags))

@@ -42,19 +42,7 @@ pub fn parse_json(
 impl<'a> Parser<'a, '_> {
     /// The batch of all `received` records, or why it is refused.
     pub(super) fn finish(self, received: usize) -> ParseResult {
-        let max = self.batch.limits.batch_records_max;
-        if received > max {
-            return Err(Refusal::TooManyRecords { received, max });
-        }
-        if !self.faults.are_none() {
-            return Err(Refusal::Faults(self.faults.into_list()));
-        }
-        if self.tags_refused {
-            return Err(Refusal::InvalidInput { field: "tags" });
-        }
-        if self.fields_refused {
-            return Err(Refusal::InvalidInput { field: "fields" });
-        }
+        self.faults.check(received, self.batch.limits.batch_records_max)?;
         Ok(self.batch.finish())
     }
 

@@ -58,7 +58,7 @@ impl<'a> Parser<'a, '_> {
             self.cells.push(Cell { name, column, value });
             more = scan.next(b'}')?;
         }
-        self.fields_refused |= self.cells.len() > self.batch.limits.fields_max;
+        self.faults.fields_refused |= self.cells.len() > self.batch.limits.fields_max;
         Ok(scan.at)
     }
 

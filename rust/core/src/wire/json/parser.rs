@@ -44,10 +44,6 @@ pub(super) struct Parser<'a, 'c> {
     pub(super) other_keys: KeySet<'a>,
     pub(super) templates: Templates<'a, FieldType>,
     pub(super) faults: Faults,
-    /// Tells whether the content of some record's tags refuses the batch.
-    pub(super) tags_refused: bool,
-    /// Tells whether some record has too many fields.
-    pub(super) fields_refused: bool,
 }
 
 impl<'a, 'c> Parser<'a, 'c> {
@@ -74,14 +70,12 @@ impl<'a, 'c> Parser<'a, 'c> {
             other_keys: KeySet::default(),
             templates: Templates::default(),
             faults,
-            tags_refused: false,
-            fields_refused: false,
         }
     }
 
     /// Tells whether nothing refuses the batch so far, so that records must be kept.
     #[inline]
     pub(super) fn is_sound(&self) -> bool {
-        self.faults.are_none() && !self.tags_refused && !self.fields_refused
+        self.faults.refuse_nothing()
     }
 }

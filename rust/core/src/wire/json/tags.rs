@@ -82,7 +82,7 @@ impl<'a> Parser<'a, '_> {
         };
         let Some(name) = series_name(measurement, pairs, self.batch.tenant_key, self.batch.limits)
         else {
-            self.tags_refused = true;
+            self.faults.tags_refused = true;
             return Ok(None);
         };
         if !accepted {

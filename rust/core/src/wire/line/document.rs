@@ -2,7 +2,7 @@
 
 use super::parser::{Parser, Precision};
 use crate::model::batch::ParseResult;
-use crate::model::fault::{FaultCode, Refusal};
+use crate::model::fault::FaultCode;
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
 use crate::wire::tokens::json::Scanner;
@@ -13,9 +13,9 @@ use crate::wire::tokens::utf8::{BYTE_ORDER_MARK, utf8, without_mark};
 /// of [`crate::wire::parse_json`].
 ///
 /// # Errors
-/// [`Refusal::TooManyRecords`], [`Refusal::Faults`] or [`Refusal::InvalidInput`] for the content of
-/// tags, then for the number of fields. Faults are located by the index of their record: lines that
-/// hold none are not counted.
+/// [`crate::model::fault::Refusal`]: too many records, faults, the content of tags or the number of
+/// fields, in this order. Faults are located by the index of their record: lines that hold none are
+/// not counted.
 ///
 /// # Panics
 /// When `limits.batch_records_max` exceeds [`crate::model::limits::BLOCK_ROWS_MAX`].
@@ -37,19 +37,7 @@ pub fn parse_lines(
     }
     let is_ended = body.is_empty() || body.ends_with(b"\n");
     let line_count = parser.line_count + usize::from(!is_ended);
-    let (received, max) = (parser.received, limits.batch_records_max);
-    if received > max {
-        return Err(Refusal::TooManyRecords { received, max });
-    }
-    if !parser.faults.are_none() {
-        return Err(Refusal::Faults(parser.faults.into_list()));
-    }
-    if parser.tags_refused {
-        return Err(Refusal::InvalidInput { field: "tags" });
-    }
-    if parser.fields_refused {
-        return Err(Refusal::InvalidInput { field: "fields" });
-    }
+    parser.faults.check(parser.received, limits.batch_records_max)?;
     let mut batch = parser.batch.finish();
     batch.line_count = line_count;
     Ok(batch)

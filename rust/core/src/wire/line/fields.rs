@@ -43,7 +43,7 @@ impl<'a> Parser<'a, '_> {
                 break;
             }
         }
-        self.fields_refused |= self.cells.len() > self.batch.limits.fields_max;
+        self.faults.fields_refused |= self.cells.len() > self.batch.limits.fields_max;
         if is_unquoted_end(scan.bytes(), scan.at) { Ok(()) } else { Err(Broken) }
     }
 

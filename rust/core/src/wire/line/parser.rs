@@ -79,10 +79,6 @@ pub(super) struct Parser<'a, 'c> {
     pub(super) keys: KeySet<'a>,
     pub(super) templates: Templates<'a, Kind>,
     pub(super) faults: Faults,
-    /// Tells whether the content of some record's tags refuses the batch.
-    pub(super) tags_refused: bool,
-    /// Tells whether some record has too many fields.
-    pub(super) fields_refused: bool,
     /// Number of records so far, and of ends of lines.
     pub(super) received: usize,
     pub(super) line_count: usize,
@@ -112,8 +108,6 @@ impl<'a, 'c> Parser<'a, 'c> {
             keys: KeySet::default(),
             templates: Templates::default(),
             faults: Faults::default(),
-            tags_refused: false,
-            fields_refused: false,
             received: 0,
             line_count: 0,
             has_texts: false,
@@ -124,9 +118,6 @@ impl<'a, 'c> Parser<'a, 'c> {
     /// Tells whether nothing refuses the batch so far, so that records must be kept.
     #[inline]
     pub(super) fn is_sound(&self) -> bool {
-        self.faults.are_none()
-            && !self.tags_refused
-            && !self.fields_refused
-            && self.received < self.batch.limits.batch_records_max
+        self.faults.refuse_nothing() && self.received < self.batch.limits.batch_records_max
     }
 }

@@ -21,7 +21,7 @@ impl<'a> Parser<'a, '_> {
         }
         let name = series_name(measurement, pairs, self.batch.tenant_key, self.batch.limits);
         let Some(name) = name else {
-            self.tags_refused = true;
+            self.faults.tags_refused = true;
             return None;
         };
         // Beyond the bound on records nothing is kept.
