@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
@@ -17,7 +18,6 @@ from fleetcast._core import Plane
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from benches.goals.effort import Effort
 
@@ -55,7 +55,7 @@ def used_by(command: list[str]) -> Used:
 
 def _bytes(process: int, name: str) -> int:
     """A figure of a process's memory, 0 where it is about to end."""
-    with open(f"/proc/{process}/status") as file:  # noqa: PTH123
+    with Path(f"/proc/{process}/status").open() as file:
         _, _, rest = file.read().partition(f"{name}:")
     return int(rest.split()[0]) * 1024 if rest else 0
 

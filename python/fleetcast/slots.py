@@ -47,7 +47,7 @@ class Files:
         """Raises `StoreMissing`, `StoreUnavailable`."""
         try:
             plane = os.stat(f"{folder}/plane.mdb")  # noqa: PTH116 - with each request
-            key = os.stat(f"{folder}/key")  # noqa: PTH116
+            key = os.stat(f"{folder}/key")  # noqa: PTH116 - with each request
             return cls(plane, key, _log_of(folder) if with_log else ())
         except (FileNotFoundError, NotADirectoryError) as error:
             raise StoreMissing(str(error)) from error
@@ -77,10 +77,11 @@ class Files:
 
 def _log_of(folder: str) -> tuple[tuple[str, int, int], ...]:
     """Name, length and time of change of each file of the log; none where there is no log."""
-    if not os.path.isdir(f"{folder}/log"):  # noqa: PTH112
+    try:
+        with os.scandir(f"{folder}/log") as entries:
+            stats = [(entry.name, entry.stat()) for entry in entries]
+    except FileNotFoundError:  # of a store of an earlier version, or gone meanwhile: compacted
         return ()
-    with os.scandir(f"{folder}/log") as entries:
-        stats = [(entry.name, entry.stat()) for entry in entries]
     return tuple(sorted((name, stat.st_size, stat.st_ctime_ns) for name, stat in stats))
 
 
