@@ -22,7 +22,7 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 # LLVM's counters of branches; a stable compiler takes them as well. With --target, build scripts go without.
 COVERAGE := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=3 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters
 CARGO_TEST := cargo test --workspace --locked
-ENGINE := Cargo.toml Cargo.lock pyproject.toml $(shell find rust/arrow rust/core rust/limiter rust/py -name '*.rs' -o -name Cargo.toml)
+ENGINE := Cargo.toml Cargo.lock pyproject.toml $(shell find rust/arrow rust/core rust/front rust/limiter rust/py -name '*.rs' -o -name Cargo.toml)
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 10
@@ -75,7 +75,7 @@ fuzz: ## hostile bytes for every reader; FUZZ="--seconds 600 json" takes longer,
 sanitize: ## the tests of unsafe code under AddressSanitizer, those of SIMD under valgrind too
 	@command -v valgrind >/dev/null || { echo "make sanitize needs valgrind: apt-get install valgrind" >&2; exit 1; }
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address cargo test --locked --target $(HOST) --target-dir target/sanitize \
-	  -p fleetcast-core -p fleetcast-arrow -p fleetcast-limiter -p fleetcast-fuzz --lib --test bounded
+	  -p fleetcast-core -p fleetcast-arrow -p fleetcast-front -p fleetcast-limiter -p fleetcast-fuzz --lib --test bounded
 	CARGO_TARGET_$(shell echo $(HOST) | tr a-z- A-Z_)_RUNNER="valgrind --quiet --error-exitcode=1" \
 	  cargo test --locked -p fleetcast-core --lib -- codec::simd codec::float
 

@@ -1,0 +1,1 @@
+//! Turns and shares, so that no owner can take from the others.

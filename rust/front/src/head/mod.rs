@@ -1,0 +1,1 @@
+//! Request heads: where one ends, and how it is read.

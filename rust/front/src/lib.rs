@@ -1,0 +1,5 @@
+//! The HTTP front: connections as state machines on one event loop, and threads that take turns at
+//! whole requests.
+
+pub mod fair;
+pub mod head;
