@@ -1,0 +1,46 @@
+//! Accounts of accepted keys.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{PoisonError, RwLock};
+
+use super::Owner;
+
+const KEYS_MAX: usize = 65_536;
+
+/// Accounts of accepted keys, so that what comes with one counts for its account early.
+///
+/// A key that nobody has accepted yet says nothing: what comes with it counts for its address. Else
+/// anybody could fill another's share with its key id, or get a turn for each key they invent.
+/// What is remembered decides about shares alone; each request is decided on anew. Of the text of a
+/// key only a hash is kept, by a secret of this process. Safe to share between threads.
+#[derive(Debug, Default)]
+pub struct KeyOwners {
+    secret: RandomState,
+    accounts: RwLock<HashMap<u64, Owner, foldhash::fast::RandomState>>,
+}
+
+impl KeyOwners {
+    /// The account of a key, or the address that it came from.
+    pub fn of(&self, key: Option<&[u8]>, address: &Owner) -> Owner {
+        let Some(key) = key else { return address.clone() };
+        let hash = self.secret.hash_one(key);
+        let accounts = self.accounts.read().unwrap_or_else(PoisonError::into_inner);
+        accounts.get(&hash).unwrap_or(address).clone()
+    }
+
+    /// Notes that a key is the account's; true where that is news.
+    pub fn learn(&self, key: &[u8], account: &Owner) -> bool {
+        let hash = self.secret.hash_one(key);
+        let known = self.accounts.read().unwrap_or_else(PoisonError::into_inner);
+        if known.get(&hash) == Some(account) {
+            return false;
+        }
+        drop(known);
+        let mut accounts = self.accounts.write().unwrap_or_else(PoisonError::into_inner);
+        if accounts.len() >= KEYS_MAX {
+            accounts.clear();
+        }
+        accounts.insert(hash, account.clone()).as_ref() != Some(account)
+    }
+}

@@ -1,0 +1,99 @@
+//! The amount of something that each owner holds, and how much it may.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use super::Owner;
+
+/// Counts an amount by owner against a bound. Safe to share between threads.
+#[derive(Debug, Default)]
+pub struct Share(Mutex<Holdings>);
+
+impl Share {
+    /// Takes `amount` of `bound`, or nothing where it is more than the owner's share.
+    ///
+    /// The only thing under way passes, however large it is.
+    pub fn take(&self, owner: &Owner, amount: u64, bound: u64) -> bool {
+        self.with(|holdings| holdings.take(owner, amount, bound))
+    }
+
+    /// Counts what is there already, whatever the owner holds.
+    pub fn add(&self, owner: &Owner, amount: u64) {
+        self.with(|holdings| holdings.add(owner, amount));
+    }
+
+    /// Gives back what was taken.
+    pub fn give(&self, owner: &str, amount: u64) {
+        self.with(|holdings| holdings.give(owner, amount));
+    }
+
+    /// Amount that an owner holds now.
+    pub fn held(&self, owner: &str) -> u64 {
+        self.with(|holdings| holdings.held(owner))
+    }
+
+    /// Amount that all hold together.
+    pub fn total(&self) -> u64 {
+        self.with(|holdings| holdings.total)
+    }
+
+    fn with<R>(&self, work: impl FnOnce(&mut Holdings) -> R) -> R {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// `Share` for one who has it alone.
+#[derive(Debug, Default)]
+pub(super) struct Holdings {
+    /// Owners that hold something; an owner of nothing takes no room.
+    held: HashMap<Owner, u64, foldhash::fast::RandomState>,
+    total: u64,
+}
+
+impl Holdings {
+    pub(super) fn fits(&self, owner: &str, amount: u64, bound: u64) -> bool {
+        let needed = match self.held(owner) {
+            0 => amount,
+            held => held + 2 * amount,
+        };
+        self.total == 0 || self.total + needed <= bound
+    }
+
+    pub(super) fn take(&mut self, owner: &Owner, amount: u64, bound: u64) -> bool {
+        let fits = self.fits(owner, amount, bound);
+        if fits {
+            self.add(owner, amount);
+        }
+        fits
+    }
+
+    pub(super) fn add(&mut self, owner: &Owner, amount: u64) {
+        if amount == 0 {
+            return;
+        }
+        self.total += amount;
+        if let Some(held) = self.held.get_mut(owner) {
+            *held += amount;
+        } else {
+            self.held.insert(owner.clone(), amount);
+        }
+    }
+
+    pub(super) fn give(&mut self, owner: &str, amount: u64) {
+        let Some(held) = self.held.get_mut(owner) else {
+            debug_assert_eq!(amount, 0, "only what was taken is given back");
+            return;
+        };
+        debug_assert!(*held >= amount, "only what was taken is given back");
+        let amount = amount.min(*held);
+        self.total -= amount;
+        *held -= amount;
+        if *held == 0 {
+            self.held.remove(owner);
+        }
+    }
+
+    pub(super) fn held(&self, owner: &str) -> u64 {
+        self.held.get(owner).copied().unwrap_or(0)
+    }
+}
