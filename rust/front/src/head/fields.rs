@@ -1,0 +1,144 @@
+//! Header fields: names, values, and which of them make a head malformed.
+
+use super::refusal::Refusal;
+use super::request_line::is_token;
+use super::span::Span;
+
+const FIELDS_MAX: usize = 100;
+const FIELD_BYTES_MAX: usize = 8190;
+const USUAL_FIELDS: usize = 16;
+const LINE_END: &[u8] = b"\r\n";
+
+/// A field; its name is in upper case with `_` for `-`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Field {
+    pub(super) name: Span,
+    pub(super) value: Span,
+}
+
+/// The fields of a head in their order.
+#[derive(Debug, Default)]
+pub(super) struct Fields {
+    pub(super) all: Vec<Field>,
+    /// Some name is there twice.
+    pub(super) is_repeated: bool,
+    /// The client waits for `100 Continue`, if its version of HTTP has that.
+    pub(super) expects_continue: bool,
+}
+
+/// Reads the fields from `start` up to the empty line, and rewrites their names in `head`.
+///
+/// The first fault in the order of the fields decides. A name with an underscore is left out, since
+/// it would be taken for the one that has a hyphen there.
+pub(super) fn read(head: &mut [u8], start: usize) -> Result<Fields, Refusal> {
+    let mut fields = Fields { all: Vec::with_capacity(USUAL_FIELDS), ..Fields::default() };
+    let mut line_start = start;
+    while !head[line_start..].starts_with(LINE_END) {
+        if fields.all.len() >= FIELDS_MAX {
+            return Err(Refusal::HeadersTooLarge);
+        }
+        let line = read_line(head, line_start)?;
+        line_start = line.end;
+        if line.has_underscore {
+            continue;
+        }
+        let name = line.field.name.of_bytes(head);
+        let is_known = fields.all.iter().any(|known| known.name.of_bytes(head) == name);
+        match name {
+            b"HOST" | b"CONTENT_TYPE" if is_known => return Err(Refusal::BadRequest),
+            b"EXPECT" => {
+                if !line.field.value.of_bytes(head).eq_ignore_ascii_case(b"100-continue") {
+                    return Err(Refusal::ExpectationFailed);
+                }
+                fields.expects_continue = true;
+            }
+            _ => {}
+        }
+        fields.is_repeated |= is_known;
+        fields.all.push(line.field);
+    }
+    Ok(fields)
+}
+
+struct Line {
+    field: Field,
+    has_underscore: bool,
+    /// Index of the next line.
+    end: usize,
+}
+
+fn read_line(head: &mut [u8], start: usize) -> Result<Line, Refusal> {
+    let mut has_underscore = false;
+    let mut colon = start;
+    while let Some(byte) = head.get_mut(colon).filter(|byte| is_token(**byte)) {
+        has_underscore |= *byte == b'_';
+        *byte = if *byte == b'-' { b'_' } else { byte.to_ascii_uppercase() };
+        colon += 1;
+    }
+    if colon == start || head.get(colon) != Some(&b':') {
+        return Err(Refusal::BadRequest);
+    }
+    let rest = &head[colon + 1..];
+    let printable = rest.iter().take_while(|byte| is_of_value(**byte)).count();
+    let is_clean = rest[printable..].starts_with(LINE_END);
+    let bytes = printable + line_bytes(&rest[printable..]).ok_or(Refusal::BadRequest)?;
+    let end = colon + 1 + bytes + LINE_END.len();
+    if matches!(head.get(end), Some(b' ' | b'\t')) {
+        return Err(Refusal::BadRequest); // obsolete folding
+    }
+    if !is_clean {
+        return Err(match &head[start..colon] {
+            b"CONTENT_LENGTH" if !has_underscore => Refusal::InvalidContentLength,
+            _ => Refusal::BadRequest,
+        });
+    }
+    if end - start > FIELD_BYTES_MAX {
+        return Err(Refusal::HeadersTooLarge);
+    }
+    let field = Field { name: Span::of(start..colon), value: trimmed(head, colon + 1, end - 2) };
+    Ok(Line { field, has_underscore, end })
+}
+
+/// Count of the bytes before the first line end.
+fn line_bytes(bytes: &[u8]) -> Option<usize> {
+    bytes.windows(LINE_END.len()).position(|pair| pair == LINE_END)
+}
+
+/// True for a byte that may stand in a value: all but controls (RFC 9110, 5.5).
+fn is_of_value(byte: u8) -> bool {
+    (byte >= b' ' && byte != 0x7f) || byte == b'\t'
+}
+
+/// `start..end` without the spaces and tabs around it.
+fn trimmed(head: &[u8], mut start: usize, mut end: usize) -> Span {
+    let is_space = |index: usize| matches!(head[index], b' ' | b'\t');
+    while start < end && is_space(start) {
+        start += 1;
+    }
+    while start < end && is_space(end - 1) {
+        end -= 1;
+    }
+    Span::of(start..end)
+}
+
+/// Puts one field in the place of all that have the same name: the values joined by commas, where
+/// the first of them was.
+pub(super) fn join_repeated(head: &mut Vec<u8>, fields: &[Field]) -> Vec<Field> {
+    let mut joined: Vec<Field> = Vec::with_capacity(fields.len());
+    for (index, field) in fields.iter().enumerate() {
+        let same = |other: &&Field| other.name.of_bytes(head) == field.name.of_bytes(head);
+        if fields[..index].iter().any(|known| same(&known)) {
+            continue;
+        }
+        let values: Vec<&[u8]> =
+            fields[index..].iter().filter(same).map(|other| other.value.of_bytes(head)).collect();
+        let mut value = field.value;
+        if values.len() > 1 {
+            let text = values.join(&b',');
+            value = Span::of(head.len()..head.len() + text.len());
+            head.extend_from_slice(&text);
+        }
+        joined.push(Field { name: field.name, value });
+    }
+    joined
+}

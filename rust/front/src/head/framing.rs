@@ -1,0 +1,107 @@
+//! Fields that frame a message: length and codings of the body, and the end of the connection.
+
+use super::fields::Field;
+use super::refusal::Refusal;
+
+/// Digits that Python's `int` takes, since the application reads the number again.
+const CONTENT_LENGTH_DIGITS_MAX: usize = 4300;
+
+/// Body and connection as the fields have them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Framing {
+    pub(super) body_bytes: u64,
+    pub(super) is_chunked: bool,
+    pub(super) closes: bool,
+}
+
+/// Reads the fields that frame a message of HTTP/1.`minor_version` (RFC 9112, 6).
+pub(super) fn read(
+    head: &[u8],
+    fields: &[Field],
+    minor_version: u8,
+    method: &[u8],
+) -> Result<Framing, Refusal> {
+    let mut length: Option<&[u8]> = None;
+    let mut keeps: Option<bool> = None;
+    let mut codings = Codings::default();
+    let mut connections = 0;
+    for field in fields {
+        let value = field.value.of_bytes(head);
+        match field.name.of_bytes(head) {
+            b"CONTENT_LENGTH" if length.is_some() => return Err(Refusal::InvalidContentLength),
+            b"CONTENT_LENGTH" => length = Some(value),
+            b"TRANSFER_ENCODING" => codings.add(value)?,
+            b"CONNECTION" => {
+                connections += 1;
+                if connections == 1 {
+                    keeps = said_of_connection(value);
+                }
+            }
+            _ => {}
+        }
+    }
+    codings.check(minor_version, length.is_some())?;
+    let keeps = keeps.unwrap_or(minor_version > 0);
+    Ok(Framing {
+        body_bytes: length.map_or(Ok(0), content_length)?,
+        is_chunked: codings.is_chunked,
+        closes: codings.is_compressed || method == b"CONNECT" || !keeps,
+    })
+}
+
+/// True to keep the connection, false to close it, `None` where `value` is neither word.
+fn said_of_connection(value: &[u8]) -> Option<bool> {
+    if value.eq_ignore_ascii_case(b"close") {
+        return Some(false);
+    }
+    value.eq_ignore_ascii_case(b"keep-alive").then_some(true)
+}
+
+/// The number; more than 64 bits hold is as good as the largest that they do.
+fn content_length(value: &[u8]) -> Result<u64, Refusal> {
+    let is_number = value.iter().all(u8::is_ascii_digit);
+    if value.is_empty() || !is_number || value.len() > CONTENT_LENGTH_DIGITS_MAX {
+        return Err(Refusal::InvalidContentLength);
+    }
+    let next =
+        |number: u64, digit: &u8| number.saturating_mul(10).saturating_add(u64::from(digit - b'0'));
+    Ok(value.iter().fold(0, next))
+}
+
+/// Transfer codings in the order in which they were applied.
+#[derive(Default)]
+struct Codings {
+    is_given: bool,
+    is_chunked: bool,
+    is_compressed: bool,
+}
+
+impl Codings {
+    fn add(&mut self, list: &[u8]) -> Result<(), Refusal> {
+        self.is_given = true;
+        for coding in list.split(|byte| *byte == b',') {
+            let coding = coding.trim_ascii();
+            let is = |name: &str| coding.eq_ignore_ascii_case(name.as_bytes());
+            let is_compressed = is("compress") || is("deflate") || is("gzip");
+            if !is_compressed && !is("chunked") && !is("identity") {
+                return Err(Refusal::UnsupportedTransferCoding);
+            }
+            if self.is_chunked {
+                return Err(Refusal::BadRequest); // chunked comes last, and once
+            }
+            self.is_chunked = is("chunked");
+            self.is_compressed |= is_compressed;
+        }
+        Ok(())
+    }
+
+    fn check(&self, minor_version: u8, has_length: bool) -> Result<(), Refusal> {
+        if self.is_given && (!self.is_chunked || minor_version == 0) {
+            return Err(Refusal::BadRequest);
+        }
+        if self.is_chunked && has_length {
+            return Err(Refusal::InvalidContentLength);
+        }
+        Ok(())
+    }
+}
