@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{PoisonError, RwLock};
 
-use super::Owner;
+use super::{Owner, OwnerName};
 
 const KEYS_MAX: usize = 65_536;
 
@@ -23,17 +23,20 @@ pub struct KeyOwners {
 impl KeyOwners {
     /// The account of a key, or the address that it came from.
     pub fn of(&self, key: Option<&[u8]>, address: &Owner) -> Owner {
-        let Some(key) = key else { return address.clone() };
-        let hash = self.secret.hash_one(key);
+        key.and_then(|key| self.account_of(key)).unwrap_or_else(|| address.clone())
+    }
+
+    /// The account of a key, where that is known.
+    pub fn account_of(&self, key: &[u8]) -> Option<Owner> {
         let accounts = self.accounts.read().unwrap_or_else(PoisonError::into_inner);
-        accounts.get(&hash).unwrap_or(address).clone()
+        accounts.get(&self.secret.hash_one(key)).cloned()
     }
 
     /// Notes that a key is the account's; true where that is news.
-    pub fn learn(&self, key: &[u8], account: &Owner) -> bool {
+    pub fn learn(&self, key: &[u8], account: &(impl OwnerName + ?Sized)) -> bool {
         let hash = self.secret.hash_one(key);
         let known = self.accounts.read().unwrap_or_else(PoisonError::into_inner);
-        if known.get(&hash) == Some(account) {
+        if known.get(&hash).is_some_and(|known| **known == *account.text()) {
             return false;
         }
         drop(known);
@@ -41,6 +44,7 @@ impl KeyOwners {
         if accounts.len() >= KEYS_MAX {
             accounts.clear();
         }
-        accounts.insert(hash, account.clone()).as_ref() != Some(account)
+        let before = accounts.insert(hash, account.kept());
+        before.is_none_or(|before| *before != *account.text())
     }
 }

@@ -21,3 +21,32 @@ pub use share::Share;
 
 /// Name of an owner, cheap to keep in many places.
 pub type Owner = Arc<str>;
+
+/// The name of an owner, kept or not.
+pub trait OwnerName {
+    /// The name in text.
+    fn text(&self) -> &str;
+
+    /// The name to be kept.
+    fn kept(&self) -> Owner;
+}
+
+impl OwnerName for Owner {
+    fn text(&self) -> &str {
+        self
+    }
+
+    fn kept(&self) -> Owner {
+        self.clone()
+    }
+}
+
+impl OwnerName for str {
+    fn text(&self) -> &str {
+        self
+    }
+
+    fn kept(&self) -> Owner {
+        self.into()
+    }
+}

@@ -6,8 +6,8 @@ use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, Thread};
 
-use super::Owner;
 use super::share::Holdings;
+use super::{Owner, OwnerName};
 
 /// Items of one owner that are served in the order in which they came.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -138,17 +138,17 @@ impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
         self.look(&mut self.lock())
     }
 
-    /// Ends what `get` began.
-    pub fn done(&self, lane: &Lane<K>) {
+    /// Ends what `get` began, of an owner.
+    pub fn done(&self, owner: &str) {
         let mut state = self.lock();
-        state.end(lane);
+        state.end(owner);
         state.wake();
     }
 
     /// `done` and `get`, which wakes nobody for what this thread takes itself.
-    pub fn done_and_get(&self, lane: &Lane<K>) -> Option<(Lane<K>, T)> {
+    pub fn done_and_get(&self, owner: &str) -> Option<(Lane<K>, T)> {
         let mut state = self.lock();
-        match self.end_and_look(&mut state, lane) {
+        match self.end_and_look(&mut state, owner) {
             Turn::Item(lane, item) => Some((lane, item)),
             Turn::End => None,
             Turn::Wait => self.wait(state),
@@ -156,17 +156,17 @@ impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
     }
 
     /// `done` and `try_get`.
-    pub fn done_and_try_get(&self, lane: &Lane<K>) -> Turn<K, T> {
-        self.end_and_look(&mut self.lock(), lane)
+    pub fn done_and_try_get(&self, owner: &str) -> Turn<K, T> {
+        self.end_and_look(&mut self.lock(), owner)
     }
 
-    /// Has what `get` began in `lane` count for another owner, unless that has its share.
-    pub fn move_to(&self, lane: &Lane<K>, owner: &Owner) -> bool {
+    /// Has what `get` began count for another owner, unless that has its share.
+    pub fn move_to(&self, owner: &str, other: &(impl OwnerName + ?Sized)) -> bool {
         let mut state = self.lock();
         // This thread counts twice while it moves.
-        let moved = state.under_way.take(owner, 1, self.threads_max as u64 + 1);
+        let moved = state.under_way.take(other, 1, self.threads_max as u64 + 1);
         if moved {
-            state.end(lane);
+            state.end(owner);
             state.wake();
         }
         moved
@@ -253,11 +253,11 @@ impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
         turn
     }
 
-    fn end_and_look(&self, state: &mut State<K, T>, lane: &Lane<K>) -> Turn<K, T> {
+    fn end_and_look(&self, state: &mut State<K, T>, owner: &str) -> Turn<K, T> {
         let due = state.due;
-        state.end(lane);
+        state.end(owner);
         let turn = self.take(state);
-        if matches!(&turn, Turn::Item(next, _) if next.owner == lane.owner) {
+        if matches!(&turn, Turn::Item(next, _) if *next.owner == *owner) {
             state.due = state.due.min(due); // its owner holds as much as before
         }
         state.wake();
@@ -328,8 +328,8 @@ impl<K: Clone + Eq + Hash, T> State<K, T> {
 
     /// Gives back a part of the threads: one more item of the same owner may start now, and one of
     /// another owner.
-    fn end(&mut self, lane: &Lane<K>) {
-        self.under_way.give(&lane.owner, 1);
+    fn end(&mut self, owner: &str) {
+        self.under_way.give(owner, 1);
         if self.waiting > 0 {
             self.due += 2;
         }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::Owner;
+use super::{Owner, OwnerName};
 
 /// Counts an amount by owner against a bound. Safe to share between threads.
 #[derive(Debug, Default)]
@@ -13,12 +13,12 @@ impl Share {
     /// Takes `amount` of `bound`, or nothing where it is more than the owner's share.
     ///
     /// The only thing under way passes, however large it is.
-    pub fn take(&self, owner: &Owner, amount: u64, bound: u64) -> bool {
+    pub fn take(&self, owner: &(impl OwnerName + ?Sized), amount: u64, bound: u64) -> bool {
         self.with(|holdings| holdings.take(owner, amount, bound))
     }
 
     /// Counts what is there already, whatever the owner holds.
-    pub fn add(&self, owner: &Owner, amount: u64) {
+    pub fn add(&self, owner: &(impl OwnerName + ?Sized), amount: u64) {
         self.with(|holdings| holdings.add(owner, amount));
     }
 
@@ -59,23 +59,28 @@ impl Holdings {
         self.total == 0 || self.total + needed <= bound
     }
 
-    pub(super) fn take(&mut self, owner: &Owner, amount: u64, bound: u64) -> bool {
-        let fits = self.fits(owner, amount, bound);
+    pub(super) fn take(
+        &mut self,
+        owner: &(impl OwnerName + ?Sized),
+        amount: u64,
+        bound: u64,
+    ) -> bool {
+        let fits = self.fits(owner.text(), amount, bound);
         if fits {
             self.add(owner, amount);
         }
         fits
     }
 
-    pub(super) fn add(&mut self, owner: &Owner, amount: u64) {
+    pub(super) fn add(&mut self, owner: &(impl OwnerName + ?Sized), amount: u64) {
         if amount == 0 {
             return;
         }
         self.total += amount;
-        if let Some(held) = self.held.get_mut(owner) {
+        if let Some(held) = self.held.get_mut(owner.text()) {
             *held += amount;
         } else {
-            self.held.insert(owner.clone(), amount);
+            self.held.insert(owner.kept(), amount);
         }
     }
 

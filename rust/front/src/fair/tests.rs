@@ -17,7 +17,7 @@ fn lane(name: &str) -> Lane {
 }
 
 fn taken(share: &Share, name: &str, bound: u64) -> usize {
-    (0..bound).take_while(|_| share.take(&owner(name), 1, bound)).count()
+    (0..bound).take_while(|_| share.take(name, 1, bound)).count()
 }
 
 #[test]
@@ -33,20 +33,20 @@ fn one_owner_gets_half_and_the_next_half_of_what_is_left() {
 #[test]
 fn what_is_larger_than_the_bound_passes_alone() {
     let share = Share::default();
-    assert!(share.take(&owner("a"), 11, 10));
-    assert!(!share.take(&owner("b"), 1, 10));
+    assert!(share.take("a", 11, 10));
+    assert!(!share.take("b", 1, 10));
     share.give("a", 11);
-    assert!(share.take(&owner("b"), 10, 10));
-    assert!(!share.take(&owner("b"), 1, 10));
+    assert!(share.take("b", 10, 10));
+    assert!(!share.take("b", 1, 10));
 }
 
 /// The batch of a call without records has no bytes.
 #[test]
 fn nothing_may_be_taken_and_given_back_any_number_of_times() {
     let share = Share::default();
-    assert!((0..3).all(|_| share.take(&owner("a"), 0, 10)));
+    assert!((0..3).all(|_| share.take("a", 0, 10)));
     (0..3).for_each(|_| share.give("a", 0));
-    assert!(share.take(&owner("a"), 10, 10));
+    assert!(share.take("a", 10, 10));
     assert_eq!((share.held("a"), share.total()), (10, 10));
 }
 
@@ -70,7 +70,7 @@ fn served<K: Clone + Eq + std::hash::Hash, T, S: Starts<K, T>>(
 ) -> Vec<T> {
     let serve = |_| {
         let (lane, item) = turns.get().unwrap();
-        turns.done(&lane);
+        turns.done(&lane.owner);
         item
     };
     (0..count).map(serve).collect()
@@ -95,8 +95,8 @@ fn an_owner_holds_no_more_threads_than_it_leaves_to_others() {
     let other = Lane { owner: owner("b"), kind: 0 };
     turns.put(other.clone(), 99);
     assert_eq!(turns.get(), Some((other.clone(), 99))); // though 16 of the first one's came before
-    turns.done(&other);
-    assert_eq!(turns.done_and_get(&numbered(0)), Some((numbered(4), 4)));
+    turns.done("b");
+    assert_eq!(turns.done_and_get("a"), Some((numbered(4), 4)));
 }
 
 #[test]
@@ -104,12 +104,12 @@ fn what_was_begun_may_be_another_owners_unless_that_has_its_share() {
     let turns = FairQueue::new(1);
     turns.put(lane("address"), 0);
     let (first, _) = turns.get().unwrap();
-    assert!(turns.move_to(&first, &owner("a")));
+    assert!(turns.move_to(&first.owner, "a"));
     turns.put(lane("address"), 1);
     let (second, _) = turns.get().unwrap();
-    assert!(!turns.move_to(&second, &owner("a")));
-    turns.done(&second);
-    turns.done(&lane("a"));
+    assert!(!turns.move_to(&second.owner, "a"));
+    turns.done(&second.owner);
+    turns.done("a");
     turns.put(lane("a"), 2);
     assert_eq!(turns.try_get(), Turn::Item(lane("a"), 2));
 }
@@ -156,7 +156,7 @@ fn all_that_waits_is_done_before_the_threads_end() {
                     let mut turn = turns.get();
                     while let Some((lane, item)) = turn {
                         assert!(done.lock().unwrap().insert(item));
-                        turn = turns.done_and_get(&lane);
+                        turn = turns.done_and_get(&lane.owner);
                     }
                 });
             }
@@ -180,10 +180,10 @@ fn many_threads_serve_every_item_once() {
                 while let Some((lane, item)) = turn {
                     assert!(done.lock().unwrap().insert(item));
                     turn = if number % 2 == 0 {
-                        turns.done(&lane);
+                        turns.done(&lane.owner);
                         turns.get()
                     } else {
-                        turns.done_and_get(&lane)
+                        turns.done_and_get(&lane.owner)
                     };
                 }
             });
@@ -311,19 +311,19 @@ fn apply(
         Action::Get => same(&turns.try_get(), plain),
         Action::Done(which) => {
             if let Some(lane) = ended(plain, which) {
-                turns.done(&lane);
+                turns.done(&lane.owner);
             }
         }
         Action::DoneAndGet(which) => {
             if let Some(lane) = ended(plain, which) {
-                same(&turns.done_and_try_get(&lane), plain);
+                same(&turns.done_and_try_get(&lane.owner), plain);
             }
         }
         Action::Move(which, to) => {
             if let Some(which) = which.checked_rem(plain.under_way.len()) {
                 let (owner_number, kind) = plain.under_way[which];
                 let fits = plain.fits(to, 2 * OWNER_MAX + 1);
-                assert_eq!(turns.move_to(&of(owner_number, kind), &owner(NAMES[to])), fits);
+                assert_eq!(turns.move_to(NAMES[owner_number], NAMES[to]), fits);
                 if fits {
                     plain.under_way[which] = (to, kind);
                 }
