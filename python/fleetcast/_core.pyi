@@ -5,7 +5,9 @@ the GIL. A store must not be used in a child after a fork: open it there.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Literal, Self, TypeAlias, final
+from typing import Any, Final, Generic, Literal, Self, TypeAlias, TypeVar, final
+
+_T = TypeVar("_T")
 
 Interval: TypeAlias = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
 Aggregation: TypeAlias = Literal["mean", "min", "max", "last"]
@@ -383,6 +385,59 @@ class ArrowWrites:
 
     def __iter__(self) -> Self: ...
     def __next__(self) -> WriteResult: ...
+
+@final
+class Share:
+    """Counts an amount by owner against a bound. Safe to share between threads.
+
+    An owner, an account or an address, may hold as much as stays free for the others: one alone
+    gets half, a second one half of what is left, and so on; who holds nothing gets what is left.
+    """
+
+    def __new__(cls) -> Self: ...
+    def take(self, owner: str, amount: int, bound: int) -> bool:
+        """Takes `amount` of `bound`, or nothing where it is more than the owner's share.
+
+        The only thing under way passes, however large it is.
+        """
+    def give(self, owner: str, amount: int) -> None:
+        """Gives back what was taken."""
+
+@final
+class KeyOwners:
+    """Accounts of accepted keys, so that what comes with one counts for its account early.
+
+    A key that nobody has accepted yet says nothing: what comes with it counts for its address. Of
+    the text of a key only a hash is kept, by a secret of this process. Safe to share between
+    threads.
+    """
+
+    def __new__(cls) -> Self: ...
+    def of(self, key: str | None, address: str) -> str:
+        """The account of a key, or the address that it came from."""
+    def learn(self, key: str | None, account_id: str) -> bool:
+        """Notes that a key is the account's; true where that is news."""
+
+@final
+class FairQueue(Generic[_T]):
+    """Items that wait for one of `2 * owner_max` threads, of which one owner gets `owner_max`.
+
+    Owners that have items are served one a turn. Safe to share between threads.
+    """
+
+    def __new__(cls, owner_max: int) -> Self: ...
+    @property
+    def threads_max(self) -> int:
+        """Count of the threads that it shares out."""
+    def put(self, owner: str, item: _T) -> None:
+        """Adds an item at the end of its owner's."""
+    def get(self, *, done: str | None = None) -> tuple[str, _T] | None:
+        """Waits for the next item and its owner; `None` when all is closed and done.
+
+        `done` is the owner of the item that this thread has got before, which ends with this.
+        """
+    def close(self) -> None:
+        """Has every thread end as soon as nothing waits."""
 
 @final
 class Limiter:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fleetcast.engine import Share
 from fleetcast.errors import Refused
 from fleetcast.metrics import label
-from fleetcast.surface.shares import Share
 
 if TYPE_CHECKING:
     from fleetcast.metrics import Counters
@@ -19,11 +19,14 @@ class OverShare(Refused):
         super().__init__("ingest_buffer_full", {})
 
 
-class Admission(Share):
+class Admission:
     """Refuses an amount beyond its owner's share, before it has cost anything, and counts that."""
 
     def __init__(self, counters: Counters) -> None:
-        super().__init__()
+        share = Share()
+        self._take = share.take
+        self.give = share.give
+        """Gives back what `enter` took."""
         self._counters = counters
         self._refused = counters.counter(
             label("fleetcast_refused_over_share_total", surface="grpc")
@@ -31,6 +34,6 @@ class Admission(Share):
 
     def enter(self, owner: str, amount: int, bound: int) -> None:
         """Takes a part of `bound`, which `give` gives back. Raises `OverShare`."""
-        if not self.take(owner, amount, bound):
+        if not self._take(owner, amount, bound):
             self._counters.add(self._refused)
             raise OverShare

@@ -7,12 +7,12 @@ import time
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from fleetcast.engine import Share
 from fleetcast.errors import refused
 from fleetcast.grpc.answers import error_status
 from fleetcast.grpc.call import Call
 from fleetcast.log_lines import Served
 from fleetcast.surface.accounting import Accounting
-from fleetcast.surface.shares import Share
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator

@@ -12,12 +12,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts import ControlStoreUnavailable, InvalidKey
+from fleetcast.engine import KeyOwners
 from fleetcast.errors import StoreError, refused
 from fleetcast.grpc.admission import Admission, OverShare
 from fleetcast.grpc.threads import Threads
 from fleetcast.protobuf import delimited, integer
 from fleetcast.surface.accounting import audit_key
-from fleetcast.surface.shares import KeyOwners
 from fleetcast.surface.stores import TenantStores
 
 if TYPE_CHECKING:

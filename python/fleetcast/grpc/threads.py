@@ -10,7 +10,7 @@ import asyncio
 import threading
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fleetcast.surface.fair_queue import FairQueue, Lane
+from fleetcast.engine import FairQueue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +39,7 @@ class Threads:
             thread = threading.Thread(target=self._work, name=name, daemon=True)
             self._threads.append(thread)
             thread.start()
-        self._jobs.put(Lane(owner), (future, job))
+        self._jobs.put(owner, (future, job))
         return future
 
     def close(self) -> None:
@@ -49,17 +49,18 @@ class Threads:
             thread.join()
 
     def _work(self) -> None:
-        while (task := self._jobs.get()) is not None:
-            lane, (future, job) = task
+        task = self._jobs.get()
+        while task is not None:
+            owner, (future, job) = task
             result: object = None
             failure: BaseException | None = None
             try:
                 result = job()
             except BaseException as error:  # noqa: BLE001 - it goes to whoever waits
                 failure = error
-            self._jobs.done(lane)
             future.get_loop().call_soon_threadsafe(self._end, future, result, failure)
             del task, future, job, result, failure  # nothing is held while it waits
+            task = self._jobs.get(done=owner)
 
     def _end(
         self, future: asyncio.Future[Any], result: object, failure: BaseException | None

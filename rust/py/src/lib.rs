@@ -16,6 +16,7 @@ mod results;
 
 mod describe;
 mod encode;
+mod fair;
 mod limiter;
 mod text;
 mod write_arrow;
@@ -69,6 +70,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(encode::encode_json, module)?)?;
     module.add_function(wrap_pyfunction!(encode::encode_protobuf, module)?)?;
     module.add_function(wrap_pyfunction!(encode::is_acceptable, module)?)?;
+    module.add_class::<fair::FairQueue>()?;
+    module.add_class::<fair::KeyOwners>()?;
+    module.add_class::<fair::Share>()?;
     module.add_class::<limiter::Limiter>()?;
     module.add_class::<plane::Plane>()?;
     module.add_class::<results::WriteResult>()?;
