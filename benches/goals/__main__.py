@@ -1,9 +1,10 @@
 """The project's goals for its figures, each as a ratio to a reference in the same run.
 
-    python -m benches.goals [--markdown FILE] [--quick] [--parts cpu,grpc]
+    python -m benches.goals [--markdown FILE] [--quick] [--parts cpu,grpc] [--before DIR]
 
 Ours and the references take turns, round after round, and the medians are compared, so that what
-disturbs the machine disturbs both. `docs/benchmarks.md` says what each line means.
+disturbs the machine disturbs both. `docs/benchmarks.md` says what each line means. The part `front`
+sets the service beside an earlier one, which `tools/before COMMIT DIR` builds.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from benches.goals.columns import column_lines
 from benches.goals.compaction import compaction_lines
 from benches.goals.effort import FULL, QUICK, Effort
 from benches.goals.engine import acknowledgement_lines, cpu_lines, size_lines
+from benches.goals.front import front_lines
 from benches.goals.grpc import decoder_lines, grpc_lines
 from benches.goals.http import http_acknowledgement_lines, http_lines
 from benches.goals.mixed import mixed_lines
@@ -39,7 +41,7 @@ from benches.inputs import fleet
 
 PARTS = (
     "cpu,trucks,ack,size,store,backup,decoder,lines,encoders,columns,transfer,"
-    "reads,http,compaction,grpc,topology,series,mixed,month"
+    "reads,http,compaction,grpc,topology,series,front,mixed,month"
 )
 
 
@@ -60,7 +62,7 @@ def describe(effort: Effort) -> str:
     )
 
 
-def measure(effort: Effort, parts: set[str]) -> list[Line]:
+def measure(effort: Effort, parts: set[str], before: Path | None) -> list[Line]:
     lines: list[Line] = []
     plain_rate = acknowledgement = 1.0
     if "cpu" in parts:
@@ -78,6 +80,8 @@ def measure(effort: Effort, parts: set[str]) -> list[Line]:
     lines += format_lines(effort, parts)
     if parts & {"http", "compaction", "grpc", "topology", "series"}:
         lines += service_lines(effort, parts, plain_rate, acknowledgement)
+    if "front" in parts:
+        lines += front_lines(effort, before)
     alone = {
         "mixed": mixed_lines,
         "reads": prepared_lines,
@@ -136,13 +140,15 @@ def main() -> int:
     parser.add_argument("--markdown", type=Path, help="write the table there as well")
     parser.add_argument("--quick", action="store_true", help="few rounds: does it work?")
     parser.add_argument("--parts", default=PARTS)
+    parser.add_argument("--before", type=Path, metavar="DIR", help="as tools/before has built it")
     options = parser.parse_args()
     effort = QUICK if options.quick else FULL
     description = describe(effort)
     shutil.rmtree(DATA, ignore_errors=True)
     DATA.mkdir(parents=True)
     try:
-        lines = measure(effort, set(options.parts.split(",")))
+        before = options.before and options.before.resolve() / "site"
+        lines = measure(effort, set(options.parts.split(",")), before)
     finally:
         shutil.rmtree(DATA, ignore_errors=True)
     print(description)

@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 # The last 4 MiB of the log are not compacted, half a million rows: few beside so many.
 _BODIES_MIN = 4_000
 
-_SENT = (
-    (sent.ONWARD, "a fleet", sent.onward_bodies),
-    (sent.TRUCKS, "trucks", sent.truck_bodies),
-)
+_SENT = ((sent.ONWARD, "a fleet"), (sent.TRUCKS, "trucks"))
 
 
 class Writing:
@@ -42,6 +39,11 @@ class Writing:
     def measure(self) -> None:
         """CPU of all bodies once more."""
         self._seconds.append(cpu_seconds(self._write) / len(self._bodies))
+
+    def block_bytes(self) -> int:
+        """Bytes that a body takes in the log."""
+        stats = self._plane.stats()
+        return stats.log_bytes // stats.batches
 
     def seconds_per_thousand(self) -> float:
         """CPU seconds of a body, the median of all that was measured."""
@@ -63,8 +65,8 @@ def compaction_line(name: str, driven: Driven, writing: Writing) -> Line:
 def compaction_lines(effort: Effort, running: service.Service, keys: dict[str, str]) -> list[Line]:
     """Compaction of what goes on and of what comes out of order, while it comes."""
     lines = []
-    for sent_as, name, bodies in _SENT:
-        writing = Writing(sent_as, bodies())
+    for sent_as, name in _SENT:
+        writing = Writing(sent_as, sent.SENT[sent_as]().bodies)
         driven = http_driven(running.process.pid, running.address, keys[sent_as], sent_as)
         before = driven.compaction_bytes()
         rounds = 0

@@ -13,6 +13,7 @@ from benches.harness.paths import DATA, ROOT
 from benches.harness.servers import CONNECTIONS, grpc_driven, http_driven, running_noop
 from benches.inputs import fleet
 from benches.inputs.messages import MESSAGE_RECORDS, WriteRequest, message, request
+from benches.inputs.sent import messages
 from fleetcast._core import Plane, Refused
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ _DECODE = "cargo run --quiet --release --locked --package fleetcast-fuzz --examp
 
 def decoder_lines(effort: Effort) -> list[Line]:
     """Messages to columns in one process, and the same bytes to the generated classes' objects."""
-    messages = [message(seed) for seed in range(2)]
-    records = len(messages) * MESSAGE_RECORDS
+    large = [message(seed) for seed in range(2)]
+    records = len(large) * MESSAGE_RECORDS
     plane = Plane.in_memory("bench")
     plane.write_json(fleet.conflicting_body())
     # The spellings of its series in protobuf, without the field that will conflict.
@@ -40,7 +41,7 @@ def decoder_lines(effort: Effort) -> list[Line]:
     plane.write_protobuf(request(known))
 
     def columns() -> None:
-        for body in messages:
+        for body in large:
             try:
                 plane.write_protobuf(body, batch_records_max=MESSAGE_RECORDS)
             except Refused as refusal:
@@ -49,11 +50,11 @@ def decoder_lines(effort: Effort) -> list[Line]:
                 raise AssertionError
 
     def objects() -> None:
-        for body in messages:
+        for body in large:
             WriteRequest.FromString(body)
 
     columns()
-    prost = prost_rates(messages)
+    prost = prost_rates(large)
     rates = alternate(
         effort.rounds,
         {
@@ -74,10 +75,10 @@ def decoder_lines(effort: Effort) -> list[Line]:
     ]  # fmt: skip
 
 
-def prost_rates(messages: list[bytes]) -> Iterator[float]:
+def prost_rates(bodies: list[bytes]) -> Iterator[float]:
     """In turn, the core's records per CPU second, called from Rust, and those of prost."""
-    files = [DATA / f"message-{at}.binpb" for at in range(len(messages))]
-    for file, body in zip(files, messages, strict=True):
+    files = [DATA / f"message-{at}.binpb" for at in range(len(bodies))]
+    for file, body in zip(files, bodies, strict=True):
         file.write_bytes(body)
     while True:
         command = [*_DECODE.split(), *map(str, files)]
@@ -94,9 +95,9 @@ def grpc_lines(effort: Effort, service: Service, key: str) -> list[Line]:
     with running_noop() as (noop, noop_ready):
         driven: dict[str, Driven] = {
             "http": http_driven(process, service.address, key),
-            "small": grpc_driven(process, ready, key, SMALL_RECORDS),
-            "large": grpc_driven(process, ready, key, LARGE_RECORDS),
-            "noop": grpc_driven(noop, noop_ready, key, LARGE_RECORDS),
+            "small": grpc_driven(process, ready, key, messages(SMALL_RECORDS)),
+            "large": grpc_driven(process, ready, key, messages(LARGE_RECORDS)),
+            "noop": grpc_driven(noop, noop_ready, key, messages(LARGE_RECORDS)),
         }
         for each in driven.values():
             each.drive(CONNECTIONS, effort.drive_seconds / 2)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def http_lines(effort: Effort, service: Driven, body_only: Driven, plain_rate: float) -> list[Line]:
     """The whole HTTP path, durable and sealed."""
     drives: dict[str, list[dict]] = {"service": [], "body only": []}
-    writing = Writing(sent.AGAIN, sent.again_bodies())
+    writing = Writing(sent.AGAIN, sent.again().bodies)
     for driven in (service, body_only):
         driven.drive(CONNECTIONS, effort.drive_seconds / 2)
     for _ in range(effort.drive_rounds):

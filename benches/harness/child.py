@@ -1,12 +1,16 @@
-"""Modules of `benches` as child processes: client and service share no interpreter."""
+"""Clients as child processes: client and service share no interpreter."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+from typing import TYPE_CHECKING
 
 from benches.harness.paths import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def module(name: str, *arguments: str) -> list[str]:
@@ -17,15 +21,11 @@ def module(name: str, *arguments: str) -> list[str]:
 class Child:
     """A client that takes a line of JSON on stdin and answers with one (`driving.py`)."""
 
-    def __init__(self, name: str, *arguments: str) -> None:
+    def __init__(self, command: Sequence[str]) -> None:
         self._process = subprocess.Popen(
-            module(name, *arguments),
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        assert self._process.stdout.readline(), f"{name} {arguments[0]} has failed"
+        assert self._process.stdout.readline(), f"{' '.join(command[:4])} has failed"
 
     def tell(self, **wish: object) -> None:
         self._process.stdin.write(json.dumps(wish) + "\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import tempfile
@@ -12,17 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, urlencode
 
-from benches.harness.child import Child, module
+from benches.harness.child import module
+from benches.harness.load_client import grpc_client, http_client
 from benches.harness.measure import cpu_seconds_of, with_children, written_bytes_of
 from benches.harness.paths import ROOT
-from benches.inputs.sent import AGAIN, ONWARD, TRUCKS
+from benches.inputs import sent
 from tests.service import service
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-HTTP_CLIENT = "benches.harness.http_client"
-GRPC_CLIENT = "benches.harness.grpc_client"
+    from benches.harness.child import Child
+
 WORKERS = 2
 THREADS = 4
 CONNECTIONS = 4
@@ -33,19 +35,26 @@ _IDLE_CPU_SECONDS = 0.02
 class Driven:
     """A server and the client process that drives it."""
 
-    def __init__(self, process: int, *client: str) -> None:
+    def __init__(self, process: int, client: Child) -> None:
         processes = with_children(process)
         self._maintenance = [each for each in processes if _is_maintenance(each)]
         self._serving = [each for each in processes if each not in self._maintenance]
         self._maintained = cpu_seconds_of(self._maintenance)
-        self._client = Child(*client)
+        self._client = client
         self.requests = 0
         """Requests that were answered so far."""
 
-    def drive(self, connections: int, seconds: float) -> dict:
-        """The client's figures, and `server_cpu_seconds` of all but the maintenance."""
+    def drive(self, connections: int, seconds: float, period_seconds: float | None = None) -> dict:
+        """The client's figures, and `server_cpu_seconds` of all but the maintenance.
+
+        Each connection sends when it was answered, or every `period_seconds`.
+        """
         before = cpu_seconds_of(self._serving)
-        answer = self._client.ask(connections=connections, seconds=seconds)
+        answer = self._client.ask(
+            connections=connections, seconds=seconds, period_seconds=period_seconds
+        )
+        assert answer["statuses"].keys() <= {"202", "0"}, answer["statuses"]
+        assert not answer["broken"], answer
         self.requests += answer["requests"]
         return {**answer, "server_cpu_seconds": cpu_seconds_of(self._serving) - before}
 
@@ -70,30 +79,51 @@ def _is_maintenance(process: int) -> bool:
     return b"maintenance_child" in Path(f"/proc/{process}/cmdline").read_bytes()
 
 
-def http_driven(process: int, address: str, key: str, sent: str = AGAIN) -> Driven:
-    """`http_client.py` on `POST /telemetry`."""
-    return Driven(process, HTTP_CLIENT, address, "/telemetry", key, sent)
+def http_driven(process: int, address: str, key: str, name: str = sent.AGAIN) -> Driven:
+    """Bodies of a stream to `POST /telemetry`."""
+    return Driven(process, http_client(address, "/telemetry", key, sent.SENT[name]()))
 
 
-def grpc_driven(process: int, ready: dict, key: str, records: int) -> Driven:
-    """`grpc_client.py` with messages of so many records."""
-    return Driven(process, GRPC_CLIENT, ready["grpc"], ready["grpc_ca"], key, str(records))
+def grpc_driven(process: int, ready: dict, key: str, stream: sent.Stream) -> Driven:
+    """Messages of a stream to `Write`."""
+    return Driven(process, grpc_client(ready["grpc"], ready["grpc_ca"], key, stream))
 
 
 @contextmanager
-def running_service(data: Path) -> Iterator[tuple[service.Service, dict[str, str]]]:
-    """The service with two workers; keys of the tenants that the figures need."""
+def running_service(
+    data: Path, site: Path | None = None
+) -> Iterator[tuple[service.Service, dict[str, str]]]:
+    """The service with two workers; keys of the tenants that the figures need.
+
+    `site` holds the package of another version, as `tools/before` makes it.
+    """
     data.mkdir(parents=True)
     keys = {"writes": service.prepare(data, "writes")}
-    for tenant in ("wide", "hour", "grpc", ONWARD, TRUCKS):
+    for tenant in ("wide", "hour", "grpc", "stations", *sent.SENT):
         service.command(data, "tenant", "create", tenant)
         keys[tenant] = service.create_key(data, tenant)
     options = ["--workers", str(WORKERS), "--threads", str(THREADS), "--grpc", "127.0.0.1:0"]
-    running = service.start(data, keys["writes"], *options)
+    with package(site):
+        running = service.start(data, keys["writes"], *options)
     try:
         yield running, keys
     finally:
         running.stop()
+
+
+@contextmanager
+def package(site: Path | None) -> Iterator[None]:
+    """Programs that are started meanwhile import the package of a folder, if there is one."""
+    before = os.environ.get("PYTHONPATH")
+    if site is not None:
+        os.environ["PYTHONPATH"] = str(site)
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.environ["PYTHONPATH"] = before
+        elif site is not None:
+            del os.environ["PYTHONPATH"]
 
 
 @contextmanager

@@ -25,6 +25,7 @@ __all__ = [
     "message",
     "record",
     "request",
+    "rows_of",
 ]
 
 MESSAGE_RECORDS = 10_000
@@ -35,7 +36,12 @@ def message(turn: int, records: int = MESSAGE_RECORDS) -> bytes:
     """A `WriteRequest` of as many records; those of different turns lie behind one another."""
     bodies = records // fleet.BODY_RECORDS
     start = fleet.START + timedelta(seconds=turn * bodies * fleet.STEP_SECONDS)
-    return request(each for body in fleet.bodies(bodies, start) for each in json.loads(body))
+    return request(each for body in fleet.bodies(bodies, start) for each in rows_of(body))
+
+
+def rows_of(body: bytes) -> list[dict]:
+    """Records of a JSON body."""
+    return json.loads(body)
 
 
 def request(records: Iterable[dict]) -> bytes:

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benches.harness.child import Child
+from benches.harness.child import Child, module
 from benches.harness.measure import cpu_seconds_of, with_children
 from benches.harness.paths import TARGET
 from tests.service.service import Service, command, create_key, prepare, start
@@ -169,9 +169,8 @@ class Ground:
             *("--set", "limits.lockout_failures=10"),  # as it comes; the rate limit is off
         )
         ready = self.service.ready
-        self.neighbour = Child(
-            "benches.neighbours.steady", self.service.address, ready["grpc"], ready["grpc_ca"], key
-        )
+        steady = (self.service.address, ready["grpc"], ready["grpc_ca"], key)
+        self.neighbour = Child(module("benches.neighbours.steady", *steady))
         self.memory = Memory(self.service)
 
     def attacker(self, name: str) -> Child:
@@ -187,7 +186,7 @@ class Ground:
             "data": str(self.data),
             "master_key": (self.data / "master.key").read_text().strip(),
         }
-        return Child("benches.neighbours.attacks", name, json.dumps(target))
+        return Child(module("benches.neighbours.attacks", name, json.dumps(target)))
 
     def alternate(self, name: str, rounds: int, seconds: float) -> Result:
         """Quiet and attacked in turn, as often as there are rounds."""

@@ -16,7 +16,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from benches.harness.child import Child
+from benches.harness.child import Child, module
 from benches.harness.measure import cpu_seconds_of
 from benches.harness.paths import TARGET
 from benches.inputs import fleet
@@ -30,7 +30,7 @@ REASONS = 5
 def started_stations(service: Service, stations: int, records: int) -> Child:
     ready = service.ready
     arguments = [ready["grpc"], ready["grpc_ca"], service.key, str(stations), str(records)]
-    return Child("benches.service.stations", *arguments)
+    return Child(module("benches.service.stations", *arguments))
 
 
 def lost(service: Service, acknowledged: dict[str, int]) -> int:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benches.harness.child import Child
+from benches.harness.child import Child, module
 from benches.harness.paths import TARGET
 from benches.inputs import fleet
 from tests.service.hostile import ATTACKS, FORMS, holding, refusal_of
@@ -90,7 +90,7 @@ def main() -> None:
         data = Path(folder) / "data"
         service = start(data, prepare(data), "--workers", "2")
         load(service)
-        client = Child("benches.service.healthy", service.address, service.key)
+        client = Child(module("benches.service.healthy", service.address, service.key))
         print(f"load before the run {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores")
         print(row(["attack", "p50 before", "p99 before", "p50", "p99", "failed", "at its end"]))
         print(row(["---"] * 7))
