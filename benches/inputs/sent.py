@@ -19,7 +19,7 @@ TRUCK_BODIES = 64
 SMALL_RECORDS = 10
 _SMALL_BODIES = 64
 _MESSAGE_RECORDS_IN_ALL = 2 * MESSAGE_RECORDS
-_AGO = timedelta(hours=12)
+_AGO = timedelta(days=10)  # far enough from now that what goes on does not get there
 
 
 @dataclass(frozen=True)
