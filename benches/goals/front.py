@@ -6,18 +6,18 @@ is the CPU of all processes of a service but the maintenance process, and then w
 
 from __future__ import annotations
 
-import os
 import statistics
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from benches.goals.acknowledgements import Appends
 from benches.goals.compaction import Writing
 from benches.goals.engine import parse_only
 from benches.goals.reads import load
 from benches.goals.table import Line, ms, rate
-from benches.harness.measure import alternate, synced_append_seconds, wall_seconds
+from benches.harness.measure import alternate, wall_seconds
 from benches.harness.paths import DATA
 from benches.harness.servers import (
     CONNECTIONS,
@@ -111,6 +111,16 @@ def driving(driven: Mapping[str, Driven], seconds: float) -> dict[str, Callable[
     }
 
 
+def measuring(writing: Writing) -> Callable[[], dict]:
+    """The engine's turn, which keeps its own figures."""
+
+    def engine() -> dict:
+        writing.measure()
+        return {}
+
+    return engine
+
+
 def per_cpu_second(drives: list[dict]) -> float:
     """Requests, the median of the rounds."""
     return statistics.median(drive["requests"] / drive["server_cpu_seconds"] for drive in drives)
@@ -151,12 +161,7 @@ def thousand_lines(
     source = sent.SENT[stream]()
     writing = Writing(stream, source.bodies)
     works = driving(driven, effort.drive_seconds)
-
-    def engine() -> dict:
-        writing.measure()
-        return {}
-
-    drives = in_turns(effort.drive_rounds, {**works, "engine": engine})
+    drives = in_turns(effort.drive_rounds, {**works, "engine": measuring(writing)})
     rates = {name: per_cpu_second(drives[name]) for name in driven}
     counted = with_compaction(driven, rates)
     closed(driven)
@@ -207,28 +212,25 @@ def acknowledgement_lines(effort: Effort, sides: Mapping[str, Side]) -> list[Lin
     driven = {name: side.http(sent.AGAIN) for name, side in sides.items()}
     bodies = sent.again().bodies
     writing = Writing("acknowledged", bodies)
-    block, parse = os.urandom(writing.block_bytes()), parse_only()
-    appended = os.open(DATA / "append", os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
+    size, parse = writing.block_bytes(), parse_only()
+    appends = Appends(DATA / "append.reference", size)
 
     def reference() -> dict:
-        times = max(effort.acknowledgements // effort.drive_rounds, len(bodies))
-        turns = [bodies[turn % len(bodies)] for turn in range(times)]
-        appends = [synced_append_seconds(appended, block) for _ in turns]
-        parses = [wall_seconds(lambda body=body: parse(body)) for body in turns]
-        return {"p50_seconds": statistics.median(appends) + statistics.median(parses)}
+        appended = appends.work(effort.drive_seconds / 2)
+        parsed = [wall_seconds(lambda body=body: parse(body)) for body in bodies]
+        return {"p50_seconds": statistics.median(appended) + statistics.median(parsed)}
 
     works: dict[str, Callable[[], dict]] = {
         name: lambda each=each: each.drive(1, effort.drive_seconds / 2)
         for name, each in driven.items()
     }
     drives = in_turns(effort.drive_rounds, {**works, "reference": reference})
-    os.close(appended)
     closed(driven)
     p50 = {
         name: statistics.median(drive["p50_seconds"] for drive in those)
         for name, those in drives.items()
     }
-    name = f"append + fdatasync of {len(block) / 1_000:.1f} kB, + parse"
+    name = f"append + fdatasync of {size / 1_000:.1f} kB, + parse"
     figure = "acknowledgement p50, one client, over HTTP"
     lines = [Line.at_most(figure, p50[OURS], name, p50["reference"], 2)]
     if BEFORE in p50:
@@ -282,10 +284,12 @@ def message_lines(
     goal: float,
 ) -> list[Line]:
     """Messages of gRPC beside a handler that does nothing, compaction counted."""
-    stream = sent.messages(records)
-    driven = {name: side.grpc("grpc", stream) for name, side in sides.items()}
+    stream, tenant = sent.messages(records), f"messages-{records}"
+    driven = {name: side.grpc(tenant, stream) for name, side in sides.items()}
     driven[NOTHING] = nothing(stream)
-    drives = in_turns(effort.drive_rounds, driving(driven, effort.drive_seconds))
+    writing = Writing(f"messages-{records}", stream.bodies, records)
+    works = driving(driven, effort.drive_seconds)
+    drives = in_turns(effort.drive_rounds, {**works, "engine": measuring(writing)})
     rates = {name: per_cpu_second(drives[name]) for name in driven}
     counted = with_compaction(driven, rates)
     closed(driven)
@@ -297,7 +301,12 @@ def message_lines(
             f"{figure}, compaction counted", counted[OURS] * records, reference, nothing_rate, goal
         ),
         beside(figure, rates, records, None),
-    ]
+        Line(
+            f"{figure}: share of the engine", rate(rates[OURS] * records),
+            f"engine alone: {rate(1_000 / writing.seconds_per_thousand())}",
+            rates[OURS] * records * writing.seconds_per_thousand() / 1_000,
+        ),
+    ]  # fmt: skip
     if BEFORE in counted:
         ratio = counted[BEFORE] / rates[NOTHING]
         ours = rate(counted[BEFORE] * records)

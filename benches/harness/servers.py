@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 WORKERS = 2
 THREADS = 4
 CONNECTIONS = 4
+TENANTS = ("wide", "hour", "grpc", "stations", "messages-1000", "messages-10000")
 _REST_SECONDS = 1.2  # it looks once a second
 _IDLE_CPU_SECONDS = 0.02
 
@@ -99,7 +100,7 @@ def running_service(
     """
     data.mkdir(parents=True)
     keys = {"writes": service.prepare(data, "writes")}
-    for tenant in ("wide", "hour", "grpc", "stations", *sent.SENT):
+    for tenant in (*TENANTS, *sent.SENT):
         service.command(data, "tenant", "create", tenant)
         keys[tenant] = service.create_key(data, tenant)
     options = ["--workers", str(WORKERS), "--threads", str(THREADS), "--grpc", "127.0.0.1:0"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING
 
 from benches.inputs import fleet, trucks
-from benches.inputs.messages import MESSAGE_RECORDS, message, request, rows_of
+from benches.inputs.messages import request, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +20,8 @@ BODIES = 16
 TRUCK_BODIES = 64
 SMALL_RECORDS = 10
 _SMALL_BODIES = 64
-_MESSAGE_RECORDS_IN_ALL = 2 * MESSAGE_RECORDS
+INSTANTS = 8
+"""Instants of what goes on until its values come again, with later times."""
 _AGO = timedelta(days=10)  # far enough from now that what goes on does not get there
 
 
@@ -44,10 +47,10 @@ def again() -> Stream:
     return Stream([list(fleet.bodies(BODIES, start))], fleet.BODY_RECORDS)
 
 
+@cache
 def onward() -> Stream:
     """A fleet of sixteen bodies at each instant, a quarter of it from each sender, that goes on."""
-    bodies = list(fleet.wide_bodies(BODIES * fleet.BODY_RECORDS, _aligned()))
-    return Stream(_shares(bodies), fleet.BODY_RECORDS, fleet.STEP_SECONDS)
+    return Stream(*_going_on(BODIES, fleet.BODY_RECORDS))
 
 
 def truck_turns() -> Stream:
@@ -56,14 +59,10 @@ def truck_turns() -> Stream:
     return Stream([list(trucks.bodies(TRUCK_BODIES, start))], trucks.BODY_RECORDS)
 
 
+@cache
 def small() -> Stream:
     """Ten records of ten links in each body, as a gateway sends them, that go on."""
-    start = _aligned()
-    bodies = [
-        fleet.Walk(SMALL_RECORDS, first=number * SMALL_RECORDS).body(start)
-        for number in range(_SMALL_BODIES)
-    ]
-    return Stream(_shares(bodies), SMALL_RECORDS, fleet.STEP_SECONDS)
+    return Stream(*_going_on(_SMALL_BODIES, SMALL_RECORDS))
 
 
 def small_trucks() -> Stream:
@@ -74,37 +73,55 @@ def small_trucks() -> Stream:
         ("[" + ",".join(next(rows) for _ in range(SMALL_RECORDS)) + "]").encode()
         for _ in range(_SMALL_BODIES)
     ]
-    return Stream(_shares(bodies), SMALL_RECORDS)
+    return Stream([bodies[sender::SENDERS] for sender in range(SENDERS)], SMALL_RECORDS)
 
 
+@cache
 def messages(records: int) -> Stream:
-    """Messages of so many records of the fleet, again and again."""
-    count = _MESSAGE_RECORDS_IN_ALL // records
-    return Stream([[message(turn, records) for turn in range(count)]], records)
+    """Messages of so many records of a thousand links for each sender, that go on."""
+    bodies = records // fleet.BODY_RECORDS
+    count = max(2, INSTANTS // bodies)
+    senders = []
+    for sender in range(SENDERS):
+        walk = fleet.Walk(fleet.BODY_RECORDS, first=sender * fleet.BODY_RECORDS)
+        rows = (rows_of(walk.body(time)) for time in _instants(bodies * count))
+        senders.append(
+            [
+                request(itertools.chain.from_iterable(itertools.islice(rows, bodies)))
+                for _ in range(count)
+            ]
+        )
+    return Stream(senders, records, bodies * count * fleet.STEP_SECONDS)
 
 
+@cache
 def stations(count: int, records: int) -> Stream:
-    """A message of each ground station: as many seconds of ten links as it has records for."""
+    """Messages of each ground station that go on: so many seconds of ten links in each."""
     links = 10
+    seconds = records // links
     senders = []
     for number in range(count):
         walk = fleet.Walk(links, first=number * links)
-        rows = [
-            row
-            for second in range(records // links)
-            for row in rows_of(walk.body(fleet.START + timedelta(seconds=second)))
-        ]
-        senders.append([request(rows)])
-    return Stream(senders, records)
+        times = [fleet.START + timedelta(seconds=second) for second in range(2 * seconds)]
+        rows = [row for time in times for row in rows_of(walk.body(time))]
+        senders.append([request(rows[:records]), request(rows[records:])])
+    return Stream(senders, records, 2 * seconds)
 
 
-def _shares(bodies: list[bytes]) -> list[list[bytes]]:
-    return [bodies[sender::SENDERS] for sender in range(SENDERS)]
+def _going_on(bodies: int, records: int) -> tuple[list[list[bytes]], int, int]:
+    """Senders of so many bodies at each instant, each of links of its own."""
+    walks = [fleet.Walk(records, first=number * records) for number in range(bodies)]
+    senders: list[list[bytes]] = [[] for _ in range(SENDERS)]
+    for time in _instants(INSTANTS):
+        for number, walk in enumerate(walks):
+            senders[number % SENDERS].append(walk.body(time))
+    return senders, records, INSTANTS * fleet.STEP_SECONDS
 
 
-def _aligned() -> datetime:
+def _instants(count: int) -> list[datetime]:
     time = datetime.now(UTC) - _AGO
-    return time.replace(second=time.second // 10 * 10, microsecond=0)
+    start = time.replace(second=time.second // 10 * 10, microsecond=0)
+    return [start + timedelta(seconds=step * fleet.STEP_SECONDS) for step in range(count)]
 
 
 AGAIN, ONWARD, TRUCKS, SMALL, SMALL_TRUCKS = "again", "onward", "trucks", "small", "small-trucks"

@@ -1,11 +1,13 @@
 //! Recorded requests over many connections, paced or as fast as they are answered.
 //!
-//! `fleetcast-load http ADDRESS DIRECTORY` and `fleetcast-load grpc ADDRESS AUTHORITY KEY DIRECTORY`.
+//! `fleetcast-load http STEP DIRECTORY ADDRESS` and
+//! `fleetcast-load grpc STEP DIRECTORY ADDRESS AUTHORITY KEY`.
 //! Each file of the directory has what one sender sends in turn, over and over: whole HTTP requests,
-//! or messages of gRPC, each behind its length (u32, little endian). Connections take the files in
-//! turn. A line of JSON on stdin is one drive, and is answered by one line on stdout, once a first
-//! line has said that all is ready: `{"connections": 4, "seconds": 2, "period_seconds": 1}`.
-//! Connections of gRPC stay open from one drive to the next, those of HTTP are opened anew.
+//! or messages of gRPC, as `Recorded::read` says; with each pass all of their times are STEP seconds
+//! later. Connections take the files in turn. A line of JSON on stdin is one drive, and is answered
+//! by one line on stdout, once a first line has said that all is ready:
+//! `{"connections": 4, "seconds": 2, "period_seconds": 1}`. Connections of gRPC stay open from one
+//! drive to the next, those of HTTP are opened anew.
 
 mod drive;
 mod grpc;
@@ -26,7 +28,7 @@ use serde_json::{Value, json};
 use crate::drive::{Pace, drive};
 use crate::grpc::{Channel, Target};
 use crate::http::Http;
-use crate::recorded::Recorded;
+use crate::recorded::{Recorded, Times};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -40,70 +42,68 @@ fn main() -> Outcome<()> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
-        ["http", address, directory] => serve_http(address.parse()?, Path::new(directory), 0),
-        ["http", address, directory, step] => {
-            serve_http(address.parse()?, Path::new(directory), step.parse()?)
+        ["http", step, directory, address] => {
+            serve_http(address.parse()?, recorded(directory, Times::Text, step)?)
         }
-        ["grpc", address, authority, key, directory] => {
+        ["grpc", step, directory, address, authority, key] => {
             let target = Target::new(address.parse()?, Path::new(authority), key)?;
-            serve_grpc(&target, Path::new(directory))
+            serve_grpc(&target, &recorded(directory, Times::Varint, step)?)
         }
-        _ => Err("usage: fleetcast-load http ADDRESS DIRECTORY [STEP_SECONDS]\n       \
-                  fleetcast-load grpc ADDRESS AUTHORITY KEY DIRECTORY"
+        _ => Err("usage: fleetcast-load http STEP DIRECTORY ADDRESS\n       \
+                  fleetcast-load grpc STEP DIRECTORY ADDRESS AUTHORITY KEY"
             .into()),
     }
 }
 
-fn serve_http(address: SocketAddr, directory: &Path, step_seconds: i64) -> Outcome<()> {
-    let mut files = recorded(directory, step_seconds)?;
+fn serve_http(address: SocketAddr, mut senders: Vec<Recorded>) -> Outcome<()> {
     serve(|wish| {
         let count = connections(wish)?;
         let mut connections = Vec::with_capacity(count);
         for number in 0..count {
-            if step_seconds == 0 {
-                let mut requests = files[number % files.len()].clone();
-                requests.skip(AHEAD * (number / files.len()));
-                connections.push(Http::open(address, requests)?);
-            } else {
-                // Times go on from one drive to the next, so a file has one sender.
-                let file = files.get(number).ok_or("as many files as connections")?;
-                connections.push(Http::open(address, file.clone())?);
-            }
+            connections.push(Http::open(address, requests(&senders, number)?)?);
             if count <= FEW {
                 thread::sleep(BETWEEN_FEW);
             }
         }
         let answer = drive(&mut connections, pace(wish)?)?;
-        if step_seconds != 0 {
-            for (file, connection) in files.iter_mut().zip(connections) {
-                *file = connection.into_requests();
-            }
+        // Times go on from one drive to the next.
+        for (sender, connection) in senders.iter_mut().zip(connections) {
+            *sender = connection.into_requests();
         }
         Ok(answer)
     })
 }
 
-fn serve_grpc(target: &Target, directory: &Path) -> Outcome<()> {
-    let files = recorded(directory, 0)?;
+fn serve_grpc(target: &Target, senders: &[Recorded]) -> Outcome<()> {
     let mut channels: Vec<Channel> = Vec::new();
     serve(|wish| {
         let count = connections(wish)?;
         while channels.len() < count {
-            let number = channels.len();
-            let mut messages = files[number % files.len()].clone();
-            messages.skip(AHEAD * (number / files.len()));
-            channels.push(Channel::open(target, messages)?);
+            channels.push(Channel::open(target, requests(senders, channels.len())?)?);
         }
         Ok(drive(&mut channels[..count], pace(wish)?)?)
     })
 }
 
-fn recorded(directory: &Path, step_seconds: i64) -> Outcome<Vec<Recorded>> {
-    let files = Recorded::files(directory)?;
-    let recorded: io::Result<Vec<_>> =
-        files.iter().map(|file| Recorded::read(file, step_seconds)).collect();
-    let recorded = recorded?;
-    if recorded.is_empty() { Err("no file of requests".into()) } else { Ok(recorded) }
+/// Requests of a connection: some may send the same ones, but no time twice.
+fn requests(senders: &[Recorded], number: usize) -> Outcome<Recorded> {
+    let mut requests = senders[number % senders.len()].clone();
+    if number >= senders.len() {
+        if requests.goes_on() {
+            return Err("more connections than files of times that go on".into());
+        }
+        requests.skip(AHEAD * (number / senders.len()));
+    }
+    Ok(requests)
+}
+
+fn recorded(directory: &str, times: Times, step_seconds: &str) -> Outcome<Vec<Recorded>> {
+    let step_seconds = step_seconds.parse()?;
+    let files = Recorded::files(Path::new(directory))?;
+    let senders: io::Result<Vec<_>> =
+        files.iter().map(|file| Recorded::read(file, times, step_seconds)).collect();
+    let senders = senders?;
+    if senders.is_empty() { Err("no file of requests".into()) } else { Ok(senders) }
 }
 
 fn serve(mut work: impl FnMut(&Value) -> Outcome<Value>) -> Outcome<()> {

@@ -5,52 +5,60 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-const PREFIX: &[u8] = b"\"time\":\"";
 /// `YYYY-MM-DDTHH:MM:S`: all but the last digit of the seconds, since steps are of ten.
-const STAMP_BYTES: usize = 18;
+const TEXT_BYTES: usize = 18;
+/// Seconds since 1970 as a varint of protobuf, from 1978 to 3058.
+const VARINT_BYTES: usize = 5;
 const DAY_SECONDS: i64 = 86_400;
+
+/// Form of the times in requests.
+#[derive(Clone, Copy)]
+pub(crate) enum Times {
+    /// RFC 3339 in UTC.
+    Text,
+    /// The seconds of a `google.protobuf.Timestamp`.
+    Varint,
+}
+
+#[derive(Clone)]
+struct Request {
+    content: Vec<u8>,
+    /// Offsets of its times.
+    times: Vec<usize>,
+}
 
 /// Requests of one file, sent in turn, over and over. Clones share them as long as times stay.
 #[derive(Clone)]
 pub(crate) struct Recorded {
-    requests: Rc<Vec<Vec<u8>>>,
-    /// Offsets of the stamps in each request; none where times stay.
-    stamps: Rc<Vec<Vec<usize>>>,
+    requests: Rc<Vec<Request>>,
     current: usize,
     next: usize,
-    seconds: i64,
+    times: Times,
+    /// Time by which all rows are later with each pass through the file.
     step_seconds: i64,
+    /// The first pass sends what was recorded.
+    is_first_pass: bool,
 }
 
 impl Recorded {
-    /// Reads requests, each behind its length (u32, little endian). With `step_seconds`, a multiple
-    /// of ten, the times of JSON rows that begin as the first one does are that much later with
-    /// each pass through the file.
+    /// Reads requests. Before each stand its length, the count of its times, and the offset of each
+    /// of these (u32, little endian). Steps of times in texts are of ten seconds.
     ///
     /// # Errors
     ///
     /// Where the file cannot be read, or is not of this form.
-    pub(crate) fn read(path: &Path, step_seconds: i64) -> io::Result<Self> {
+    pub(crate) fn read(path: &Path, times: Times, step_seconds: i64) -> io::Result<Self> {
         let content = fs::read(path)?;
         let mut rest = content.as_slice();
         let mut requests = Vec::new();
-        while let Some((head, behind)) = rest.split_first_chunk::<4>() {
-            let length = u32::from_le_bytes(*head) as usize;
-            let (request, behind) =
-                behind.split_at_checked(length).ok_or_else(|| invalid("a request is cut short"))?;
-            requests.push(request.to_vec());
-            rest = behind;
+        while !rest.is_empty() {
+            requests.push(Request::read(&mut rest, times).ok_or(io::ErrorKind::InvalidData)?);
         }
-        if requests.is_empty() || !rest.is_empty() {
-            return Err(invalid("no requests, each behind its length"));
+        if requests.is_empty() {
+            return Err(io::ErrorKind::InvalidData.into());
         }
         let requests = Rc::new(requests);
-        let stamps = Rc::default();
-        let mut recorded = Self { requests, stamps, current: 0, next: 0, seconds: 0, step_seconds };
-        if step_seconds != 0 {
-            recorded.find_stamps()?;
-        }
-        Ok(recorded)
+        Ok(Self { requests, current: 0, next: 0, times, step_seconds, is_first_pass: true })
     }
 
     /// Files of a directory, in the order of their names; each is one sender's.
@@ -65,6 +73,11 @@ impl Recorded {
         Ok(paths)
     }
 
+    /// Tells whether times go on.
+    pub(crate) fn goes_on(&self) -> bool {
+        self.step_seconds != 0
+    }
+
     /// Begins some requests later, so that senders of one file do not go in step.
     pub(crate) fn skip(&mut self, requests: usize) {
         self.next = (self.next + requests) % self.requests.len();
@@ -73,70 +86,94 @@ impl Recorded {
     /// Goes on to the next request, which is then the current one.
     pub(crate) fn turn(&mut self) {
         self.current = self.next;
-        self.next = (self.current + 1) % self.requests.len();
-        if self.step_seconds != 0 {
-            let stamp = stamp(self.seconds);
+        if self.step_seconds != 0 && !self.is_first_pass {
             let request = &mut Rc::make_mut(&mut self.requests)[self.current];
-            for &offset in &self.stamps[self.current] {
-                request[offset..offset + STAMP_BYTES].copy_from_slice(&stamp);
-            }
-            if self.next == 0 {
-                self.seconds += self.step_seconds;
-            }
+            request.move_on(self.times, self.step_seconds);
         }
+        self.next = (self.current + 1) % self.requests.len();
+        self.is_first_pass &= self.next != 0;
     }
 
     /// The current request.
     pub(crate) fn current(&self) -> &[u8] {
-        &self.requests[self.current]
+        &self.requests[self.current].content
     }
+}
 
-    fn find_stamps(&mut self) -> io::Result<()> {
-        let first = find(&self.requests[0], PREFIX)
-            .and_then(|at| self.requests[0].get(at + PREFIX.len()..at + PREFIX.len() + STAMP_BYTES))
-            .ok_or_else(|| invalid("no times in the first request"))?
-            .to_vec();
-        self.seconds = seconds(&first).ok_or_else(|| invalid("its first time has another form"))?;
-        let pattern = [PREFIX, &first].concat();
-        let mut stamps = Vec::new();
-        for request in self.requests.iter() {
-            let mut offsets = Vec::new();
-            let mut from = 0;
-            while let Some(at) = find(&request[from..], &pattern) {
-                offsets.push(from + at + PREFIX.len());
-                from += at + pattern.len();
+impl Request {
+    /// Takes one; `None` where there is none, or a time is not of its form.
+    fn read(from: &mut &[u8], times: Times) -> Option<Self> {
+        let length = word(from)?;
+        let count = word(from)?;
+        let offsets = (0..count).map(|_| word(from)).collect::<Option<Vec<_>>>()?;
+        let (content, rest) = from.split_at_checked(length)?;
+        *from = rest;
+        for &offset in &offsets {
+            match times {
+                Times::Text => seconds(content.get(offset..offset + TEXT_BYTES)?).map(drop)?,
+                Times::Varint => varint(content.get(offset..offset + VARINT_BYTES)?).map(drop)?,
             }
-            stamps.push(offsets);
         }
-        self.stamps = Rc::new(stamps);
-        Ok(())
+        Some(Self { content: content.to_vec(), times: offsets })
+    }
+
+    fn move_on(&mut self, times: Times, step_seconds: i64) {
+        for &offset in &self.times {
+            match times {
+                Times::Text => {
+                    let text = &mut self.content[offset..offset + TEXT_BYTES];
+                    let time = seconds(text).expect("was read before");
+                    text.copy_from_slice(&stamp(time + step_seconds));
+                }
+                Times::Varint => {
+                    let bytes = &mut self.content[offset..offset + VARINT_BYTES];
+                    let mut time = varint(bytes).expect("was read before") + step_seconds;
+                    for (at, byte) in bytes.iter_mut().enumerate() {
+                        let more = if at + 1 < VARINT_BYTES { 0x80 } else { 0 };
+                        *byte = u8::try_from(time & 0x7F).expect("seven bits") | more;
+                        time >>= 7;
+                    }
+                }
+            }
+        }
     }
 }
 
-fn invalid(problem: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, problem)
+fn word(from: &mut &[u8]) -> Option<usize> {
+    let (bytes, rest) = from.split_first_chunk::<4>()?;
+    *from = rest;
+    usize::try_from(u32::from_le_bytes(*bytes)).ok()
 }
 
-fn find(text: &[u8], pattern: &[u8]) -> Option<usize> {
-    text.windows(pattern.len()).position(|window| window == pattern)
+/// A number of five bytes; `None` where it is shorter or longer.
+fn varint(bytes: &[u8]) -> Option<i64> {
+    let (last, before) = bytes.split_last()?;
+    let is_varint = before.iter().all(|byte| byte & 0x80 != 0) && last & 0x80 == 0;
+    let number = bytes.iter().rev().fold(0, |number, byte| number << 7 | i64::from(byte & 0x7F));
+    is_varint.then_some(number)
 }
 
 /// Seconds since 1970 of `YYYY-MM-DDTHH:MM:S`, whose last digit is a zero.
-fn seconds(stamp: &[u8]) -> Option<i64> {
-    let text = str::from_utf8(stamp).ok()?;
-    let number = |from: usize, to: usize| text.get(from..to)?.parse::<i64>().ok();
-    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+fn seconds(text: &[u8]) -> Option<i64> {
+    let number = |from: usize, to: usize| {
+        text[from..to].iter().try_fold(0, |number, digit| {
+            digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0'))
+        })
+    };
     let of_day = number(11, 13)? * 3_600 + number(14, 16)? * 60 + number(17, 18)? * 10;
-    Some(days(year, month, day) * DAY_SECONDS + of_day)
+    Some(days(number(0, 4)?, number(5, 7)?, number(8, 10)?) * DAY_SECONDS + of_day)
 }
 
-fn stamp(seconds: i64) -> [u8; STAMP_BYTES] {
+fn stamp(seconds: i64) -> [u8; TEXT_BYTES] {
     let (day, of_day) = (seconds.div_euclid(DAY_SECONDS), seconds.rem_euclid(DAY_SECONDS));
     let (year, month, date) = civil(day);
-    let (hour, minute, tens) = (of_day / 3_600, of_day / 60 % 60, of_day % 60 / 10);
-    let text = format!("{year:04}-{month:02}-{date:02}T{hour:02}:{minute:02}:{tens}");
-    let mut stamp = [b'0'; STAMP_BYTES];
-    stamp.copy_from_slice(&text.as_bytes()[..STAMP_BYTES]);
+    let mut stamp = *b"0000-00-00T00:00:0";
+    let parts = [(0, year / 100), (2, year % 100), (5, month), (8, date)];
+    for (at, number) in parts.into_iter().chain([(11, of_day / 3_600), (14, of_day / 60 % 60)]) {
+        stamp[at] += u8::try_from(number / 10).expect("two digits");
+        stamp[at + 1] += u8::try_from(number % 10).expect("one digit");
+    }
+    stamp[17] += u8::try_from(of_day % 60 / 10).expect("one digit");
     stamp
 }
 
@@ -163,18 +200,29 @@ fn civil(days: i64) -> (i64, i64, i64) {
 
 #[cfg(test)]
 mod tests {
-    use super::{STAMP_BYTES, seconds, stamp};
+    use super::{Request, Times, seconds, stamp};
 
     #[test]
-    fn stamps_go_on_over_the_ends_of_days_and_years() {
+    fn texts_go_on_over_the_ends_of_days_and_years() {
         for (text, later) in [
             ("2026-12-31T23:59:5", "2027-01-01T00:00:0"),
             ("2028-02-28T23:59:5", "2028-02-29T00:00:0"),
             ("2026-03-01T00:00:0", "2026-03-01T00:00:1"),
         ] {
             let at = seconds(text.as_bytes()).unwrap();
-            assert_eq!(stamp(at), text.as_bytes()[..STAMP_BYTES]);
-            assert_eq!(stamp(at + 10), later.as_bytes()[..STAMP_BYTES]);
+            assert_eq!(stamp(at), text.as_bytes());
+            assert_eq!(stamp(at + 10), later.as_bytes());
         }
+    }
+
+    #[test]
+    fn varints_go_on_where_they_stand() {
+        let words = [7_u32, 1, 1].map(u32::to_le_bytes).concat();
+        // 2026-03-01T00:00:00Z is 1,772,323,200.
+        let file = [&words[..], &[9, 0x80, 0xF3, 0x8D, 0xCD, 0x06, 9]].concat();
+        let mut request = Request::read(&mut &file[..], Times::Varint).unwrap();
+        request.move_on(Times::Varint, 200);
+        assert_eq!(request.content, [9, 0xC8, 0xF4, 0x8D, 0xCD, 0x06, 9]);
+        assert!(Request::read(&mut &file[..file.len() - 1], Times::Varint).is_none());
     }
 }
