@@ -31,7 +31,7 @@ class Stream:
 
     senders: list[list[bytes]]
     records: int
-    """Of each body."""
+    """Count of them in each body."""
     step_seconds: int = 0
     """Time by which all rows are later with each turn."""
 

@@ -58,7 +58,7 @@ struct Drive<'a, C> {
 ///
 /// # Errors
 ///
-/// Where the system's queue of events fails.
+/// Failures of the system's queue of events.
 pub(crate) fn drive<C: Connection>(connections: &mut [C], pace: Pace) -> io::Result<Value> {
     let mut poll = Poll::new()?;
     for (number, connection) in connections.iter_mut().enumerate() {

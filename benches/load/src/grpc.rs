@@ -54,7 +54,7 @@ impl Target {
     ///
     /// # Errors
     ///
-    /// Where the file has no certificate.
+    /// A file without a certificate.
     pub(crate) fn new(address: SocketAddr, authority: &Path, key: &str) -> io::Result<Self> {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(&fs::read(authority)?) {
@@ -87,7 +87,7 @@ pub(crate) struct Channel {
 impl Channel {
     /// # Errors
     ///
-    /// Where nobody listens, or another than the one who should.
+    /// An address where nobody listens, or another than the one who should.
     pub(crate) fn open(target: &Target, messages: Recorded) -> io::Result<Self> {
         let mut socket = TcpStream::connect(target.address)?;
         socket.set_nodelay(true)?;

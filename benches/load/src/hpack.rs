@@ -46,7 +46,7 @@ impl Blocks {
 ///
 /// # Errors
 ///
-/// Where the block is none.
+/// A block that is none.
 pub(crate) fn grpc_status(mut block: &[u8]) -> io::Result<Option<u16>> {
     let mut found = None;
     while let Some(&first) = block.first() {

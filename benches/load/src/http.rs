@@ -20,7 +20,7 @@ pub(crate) struct Http {
 impl Http {
     /// # Errors
     ///
-    /// Where nobody listens.
+    /// An address where nobody listens.
     pub(crate) fn open(address: SocketAddr, requests: Recorded) -> io::Result<Self> {
         let socket = TcpStream::connect(address)?;
         socket.set_nodelay(true)?;
@@ -29,7 +29,7 @@ impl Http {
         Ok(Self { socket, requests, sent: 0, answer: Vec::new() })
     }
 
-    /// What it sends, as far as it has come.
+    /// Its requests, to go on with on another connection.
     pub(crate) fn into_requests(self) -> Recorded {
         self.requests
     }

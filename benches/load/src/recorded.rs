@@ -46,7 +46,7 @@ impl Recorded {
     ///
     /// # Errors
     ///
-    /// Where the file cannot be read, or is not of this form.
+    /// A file that cannot be read, or is not of this form.
     pub(crate) fn read(path: &Path, times: Times, step_seconds: i64) -> io::Result<Self> {
         let content = fs::read(path)?;
         let mut rest = content.as_slice();
@@ -65,7 +65,7 @@ impl Recorded {
     ///
     /// # Errors
     ///
-    /// Where the directory cannot be read.
+    /// A directory that cannot be read.
     pub(crate) fn files(directory: &Path) -> io::Result<Vec<PathBuf>> {
         let entries = fs::read_dir(directory)?;
         let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
