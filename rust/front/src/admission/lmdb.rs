@@ -1,0 +1,103 @@
+//! The number of the last transaction of an LMDB environment, read from its file.
+//!
+//! LMDB makes a transaction visible by writing one of two pages at the beginning of the file, in
+//! turns, with the transaction's number in it. Both the pages' form and their places are those of
+//! LMDB 0.9 on a little-endian machine, whatever program writes it; any other file has no version.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock};
+
+const PAGE_HEAD_BYTES: u64 = 16;
+const MAGIC: u32 = 0xBEEF_C0DE;
+const FORMAT: u32 = 1;
+/// Place of the size of a page: the first word of the first of two records of 48 bytes, behind
+/// magic, format, an address and the size of the map.
+const PAGE_SIZE_OFFSET: u64 = PAGE_HEAD_BYTES + 24;
+/// Place of the number of the transaction: behind both records and the number of the last page.
+const TRANSACTION_OFFSET: u64 = PAGE_SIZE_OFFSET + 2 * 48 + 8;
+
+/// A moment in the life of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreVersion {
+    /// Device of the file.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+    /// Number of the last transaction in it.
+    pub transaction: u64,
+}
+
+/// The data file of an environment. Safe to share between threads.
+#[derive(Debug)]
+pub struct LmdbFile {
+    path: PathBuf,
+    open: RwLock<Option<Open>>,
+}
+
+#[derive(Debug)]
+struct Open {
+    file: File,
+    device: u64,
+    inode: u64,
+    page_bytes: u64,
+}
+
+impl LmdbFile {
+    /// The file at `path`, which need not be there yet.
+    #[must_use]
+    pub fn new(path: PathBuf) -> Self {
+        Self { path, open: RwLock::new(None) }
+    }
+
+    /// The version of what is at the path now; `None` where that is no environment.
+    ///
+    /// No commit is missed: a transaction that anybody may have read has its number in the file.
+    #[must_use]
+    pub fn version(&self) -> Option<StoreVersion> {
+        let there = fs::metadata(&self.path).ok()?;
+        let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = &*open
+            && (open.device, open.inode) == (there.dev(), there.ino())
+        {
+            return open.version().ok();
+        }
+        drop(open);
+        let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
+        *open = None;
+        let new = Open::at(&self.path).ok()?;
+        let version = new.version().ok();
+        *open = Some(new);
+        version
+    }
+}
+
+impl Open {
+    fn at(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let stat = file.metadata()?;
+        let word = |offset| {
+            let mut bytes = [0; 4];
+            file.read_exact_at(&mut bytes, offset).map(|()| u32::from_le_bytes(bytes))
+        };
+        let is_known = word(PAGE_HEAD_BYTES)? == MAGIC && word(PAGE_HEAD_BYTES + 4)? == FORMAT;
+        let page_bytes = u64::from(word(PAGE_SIZE_OFFSET)?);
+        if !is_known || !page_bytes.is_power_of_two() {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        Ok(Self { device: stat.dev(), inode: stat.ino(), page_bytes, file })
+    }
+
+    fn version(&self) -> io::Result<StoreVersion> {
+        // Read, not mapped: whoever cuts the file short must not end this process.
+        let number = |page_start| {
+            let mut bytes = [0; 8];
+            let read = self.file.read_exact_at(&mut bytes, page_start + TRANSACTION_OFFSET);
+            read.map(|()| u64::from_le_bytes(bytes))
+        };
+        let transaction = number(0)?.max(number(self.page_bytes)?);
+        Ok(StoreVersion { device: self.device, inode: self.inode, transaction })
+    }
+}

@@ -1,0 +1,91 @@
+//! Verdicts by the values that decided them.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use zeroize::Zeroizing;
+
+use super::Deciding;
+
+const VERDICTS_MAX: usize = 4_096;
+const LIFETIME: Duration = Duration::from_secs(1);
+
+/// Verdicts of the last second. Safe to share between threads.
+///
+/// The values that decided, keys among them, are held by these verdicts alone. They are compared
+/// whole, found by a hash under a secret of this process, and wiped with their verdict.
+pub struct Verdicts<V> {
+    secret: RandomState,
+    known: RwLock<HashMap<u64, Known<V>, foldhash::fast::RandomState>>,
+}
+
+struct Known<V> {
+    values: Zeroizing<Vec<u8>>,
+    made_at: Instant,
+    verdict: Arc<V>,
+}
+
+impl<V> Known<V> {
+    fn is_fresh(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.made_at) < LIFETIME
+    }
+}
+
+impl<V> Default for Verdicts<V> {
+    fn default() -> Self {
+        Self { secret: RandomState::new(), known: RwLock::default() }
+    }
+}
+
+impl<V> Verdicts<V> {
+    /// The verdict about the same values, if it was made less than a second ago.
+    pub fn find(&self, deciding: &Deciding<'_>, now: Instant) -> Option<Arc<V>> {
+        let hash = self.hash(deciding);
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let found = known.get(&hash).filter(|found| found.is_fresh(now))?;
+        deciding.is(&found.values).then(|| Arc::clone(&found.verdict))
+    }
+
+    /// Keeps a verdict, which was made from nothing that is older than `made_at`.
+    pub fn remember(&self, deciding: &Deciding<'_>, made_at: Instant, verdict: V) {
+        let hash = self.hash(deciding);
+        let new = Known { values: deciding.text(), made_at, verdict: Arc::new(verdict) };
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= VERDICTS_MAX && !known.contains_key(&hash) {
+            known.retain(|_, each| each.is_fresh(made_at));
+            if known.len() >= VERDICTS_MAX {
+                known.clear();
+            }
+        }
+        known.insert(hash, new);
+    }
+
+    /// Forgets what is too old.
+    pub fn tidy(&self, now: Instant) {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        if known.values().all(|each| each.is_fresh(now)) {
+            return;
+        }
+        drop(known);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|_, each| each.is_fresh(now));
+    }
+
+    /// Count of the verdicts that are kept.
+    pub fn len(&self) -> usize {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// True where none is kept.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn hash(&self, deciding: &Deciding<'_>) -> u64 {
+        let mut hasher = self.secret.build_hasher();
+        deciding.hash(&mut hasher);
+        hasher.finish()
+    }
+}
