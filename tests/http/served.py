@@ -44,7 +44,8 @@ def application(environ, start_response):
         return []
     else:
         body = environ["wsgi.input"].read()
-        names = ("REQUEST_METHOD", "PATH_INFO", "QUERY_STRING", "CONTENT_LENGTH", "CONTENT_TYPE")
+        names = ("REQUEST_METHOD", "PATH_INFO", "RAW_PATH", "QUERY_STRING", "SERVER_PROTOCOL")
+        names += ("CONTENT_LENGTH", "CONTENT_TYPE")
         names += tuple(name for name in environ if name.startswith("HTTP_"))
         seen = {name: environ[name] for name in names if name in environ}
         content = json.dumps({**seen, "body": body[:64].decode(), "bytes": len(body)}).encode()

@@ -7,6 +7,7 @@ mod arrow_data;
 
 mod arrow;
 mod block;
+mod heads;
 mod json;
 mod line;
 mod names;
@@ -19,6 +20,7 @@ pub use target::Target;
 
 /// All targets.
 pub const TARGETS: &[Target] = &[
+    heads::TARGET,
     json::TARGET,
     protobuf::TARGET,
     line::TARGET,
