@@ -53,7 +53,7 @@ pub use self::reader::describe::{Bounded, MeasurementContents};
 pub use self::reader::scan::RowStream;
 pub use self::reader::stats::Stats;
 pub use self::verify::Verified;
-pub use self::writer::{Acknowledge, Written};
+pub use self::writer::{Acknowledge, Pending, Written};
 pub use crate::storage::tombstone::Extent;
 
 use self::compactor::Compactor;
@@ -249,7 +249,22 @@ impl Plane {
         ingest_ns: i64,
         acknowledge: Acknowledge,
     ) -> Result<Written, WriteError> {
-        self.writer.write(Input::Body(format, body), limits, ingest_ns, acknowledge)
+        Ok(self.append(format, body, limits, ingest_ns, acknowledge)?.wait()?)
+    }
+
+    /// The part of [`Self::write`] before the disk is waited for, which is left to the caller.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub fn append(
+        &self,
+        format: Format,
+        body: &[u8],
+        limits: &WriteLimits,
+        ingest_ns: i64,
+        acknowledge: Acknowledge,
+    ) -> Result<Pending, WriteError> {
+        self.writer.append(Input::Body(format, body), limits, ingest_ns, acknowledge)
     }
 
     /// Writes rows of comma-separated values, less their header, as one batch as of the instant
@@ -268,7 +283,7 @@ impl Plane {
         ingest_ns: i64,
         acknowledge: Acknowledge,
     ) -> Result<Written, WriteError> {
-        self.writer.write(Input::Csv(header, body), limits, ingest_ns, acknowledge)
+        Ok(self.writer.append(Input::Csv(header, body), limits, ingest_ns, acknowledge)?.wait()?)
     }
 
     /// Writes rows that come as columns, as one batch as of the instant `ingest_ns`.
@@ -285,7 +300,7 @@ impl Plane {
         ingest_ns: i64,
         acknowledge: Acknowledge,
     ) -> Result<Written, WriteError> {
-        self.writer.write(Input::Rows(rows), limits, ingest_ns, acknowledge)
+        Ok(self.writer.append(Input::Rows(rows), limits, ingest_ns, acknowledge)?.wait()?)
     }
 
     /// Makes durable what was acknowledged before it was.

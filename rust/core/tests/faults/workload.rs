@@ -13,6 +13,8 @@ use super::calls;
 pub(crate) const MASTER_KEY: [u8; 32] = [7; 32];
 /// Batches that one flush makes durable together.
 const BUFFERED: u32 = 3;
+/// Batches that are appended before any of them is waited for.
+const APPENDED: u32 = 3;
 
 /// Calls that fail one after another.
 pub(crate) const CALLS_FAIL_MAX: u64 = 5;
@@ -21,6 +23,8 @@ pub(crate) const CALLS_FAIL_MAX: u64 = 5;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     Write,
+    /// Some batches that one sync makes durable, and one that nobody waits for.
+    Append,
     /// Some batches that become durable together.
     Flush,
     Compact,
@@ -33,6 +37,7 @@ pub(crate) enum Step {
 /// Something of everything, several times.
 pub(crate) fn steps(count: usize) -> Vec<Step> {
     let step = |at: usize| match at % 23 {
+        11 | 18 | 20 => Step::Append,
         4 | 16 => Step::Flush,
         6 | 9 | 12 | 19 => Step::Compact,
         8 | 15 | 21 => Step::Delete,
@@ -92,6 +97,7 @@ impl Client {
         for step in steps {
             match step {
                 Step::Write => self.write(Acknowledge::Durable),
+                Step::Append => self.append(),
                 Step::Flush => self.flush(),
                 Step::Compact => self.compact(),
                 Step::Delete => self.delete(),
@@ -175,6 +181,43 @@ impl Client {
             Ok(_) => Ok(()),
             Err(WriteError::Failed(error)) => Err(error),
             Err(WriteError::Refused(refusal)) => panic!("{refusal:?}"),
+        }
+    }
+
+    fn append(&mut self) {
+        let mut pendings = Vec::new();
+        let mut fault = None;
+        for _ in 0..APPENDED {
+            let batch = self.next_batch;
+            self.next_batch += 1;
+            self.plane();
+            self.note(Event::Begun(batch));
+            let limits = WriteLimits::default();
+            let body = body(batch);
+            match self.plane().append(Format::Json, &body, &limits, NOW_NS, Acknowledge::Durable) {
+                Ok(pending) => pendings.push((batch, pending)),
+                Err(WriteError::Failed(error)) => {
+                    if matches!(error, Error::DiskFull) {
+                        self.note(Event::Refused(batch));
+                    }
+                    fault = Some(error);
+                    break;
+                }
+                Err(WriteError::Refused(refusal)) => panic!("{refusal:?}"),
+            }
+        }
+        if pendings.len() > 1 {
+            // Its client has gone: it may be stored.
+            drop(pendings.remove(1));
+        }
+        for (batch, pending) in pendings {
+            match pending.wait() {
+                Ok(_) => self.note(Event::Acknowledged(batch)),
+                Err(error) => fault = fault.or(Some(error)),
+            }
+        }
+        if let Some(error) = fault {
+            self.failed(&error);
         }
     }
 

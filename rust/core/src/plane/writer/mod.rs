@@ -2,12 +2,14 @@
 
 mod arrange;
 mod buffer;
+mod pending;
 mod unseen;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::buffer::Buffer;
+pub use self::pending::{Pending, Written};
 use self::unseen::Unseen;
 use super::failure::WriteError;
 use super::registry::{Registry, StoredIds};
@@ -21,26 +23,6 @@ use crate::storage::seal::Kind;
 use crate::storage::store::{Counts, Cursor, NewBlock};
 use crate::wire::columnar::{InputRows, parse_rows};
 use crate::wire::{CsvColumns, Format, parse_csv};
-
-/// Outcome of a batch that was not refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
-    /// Records stored.
-    pub accepted_count: u32,
-    /// Indices of the records rejected one by one, ascending.
-    pub rejected_indices: Vec<u32>,
-    /// Lines of the text that was written, 0 where it has none.
-    pub line_count: usize,
-    /// Stored records whose time lay in the future and became the ingest instant.
-    pub clamped_count: u32,
-    /// Stored records that no read shows, because they have no `entity_id`.
-    pub no_entity_count: u32,
-    /// Other stored records that no read of the service shows, because it serves no such
-    /// measurement.
-    pub other_measurement_count: u32,
-    /// How long the store took to make it durable, waiting for others' commits included.
-    pub commit: Duration,
-}
 
 /// Records as they come.
 pub(super) enum Input<'a> {
@@ -98,40 +80,43 @@ impl Writer {
         Self { sealed, registry, buffer: Buffer::default() }
     }
 
-    pub(super) fn write(
+    /// Appends a batch; it may be acknowledged once [`Pending::wait`] has returned.
+    pub(super) fn append(
         &self,
         input: Input<'_>,
         limits: &WriteLimits,
         ingest_ns: i64,
         acknowledge: Acknowledge,
-    ) -> Result<Written, WriteError> {
+    ) -> Result<Pending, WriteError> {
         let mut batch = self.parse(input, limits, ingest_ns)?;
         let ids = self.registry.resolve(&mut batch, limits)?;
         self.sealed.caches.settle();
         let (mut block, unseen) = self.seal_block(&mut batch, &ids)?;
         let started = Instant::now();
-        match acknowledge.of_lines(batch.line_count) {
-            Acknowledge::At(cursor) => {
-                block.cursor = Some(self.sealed.seal_cursor(cursor)?);
-                self.append(block)?;
-            }
-            _ if block.counts == Counts::default() => {}
-            Acknowledge::Durable | Acknowledge::AfterLines { .. } => self.append(block)?,
-            Acknowledge::Buffered { bytes_max } => {
-                if !self.buffer.push(block, bytes_max) {
-                    return Err(Refusal::BufferFull.into());
-                }
-            }
-        }
-        Ok(Written {
+        let written = Written {
             accepted_count: batch.accepted_count,
             rejected_indices: batch.rejected_indices,
             line_count: batch.line_count,
             clamped_count: batch.clamped_count,
             no_entity_count: unseen.no_entity,
             other_measurement_count: unseen.other_measurement,
-            commit: started.elapsed(),
-        })
+            commit: Duration::ZERO,
+        };
+        match acknowledge.of_lines(batch.line_count) {
+            Acknowledge::At(cursor) => block.cursor = Some(self.sealed.seal_cursor(cursor)?),
+            _ if block.counts == Counts::default() => return Ok(Pending::none(written, started)),
+            Acknowledge::Durable | Acknowledge::AfterLines { .. } => {}
+            Acknowledge::Buffered { bytes_max } => {
+                if !self.buffer.push(block, bytes_max) {
+                    return Err(Refusal::BufferFull.into());
+                }
+                return Ok(Pending::none(written, started));
+            }
+        }
+        // Batches that were acknowledged before this one are stored before it.
+        self.flush()?;
+        let end = self.sealed.store.append_unsynced(vec![block])?;
+        Ok(Pending::new(written, started, Arc::clone(&self.sealed), end))
     }
 
     fn parse(&self, input: Input<'_>, limits: &WriteLimits, ingest_ns: i64) -> ParseResult {
@@ -150,12 +135,6 @@ impl Writer {
             }
             Input::Rows(rows) => parse_rows(rows, &raw_keys, &limits, tenant_key, ingest_ns),
         }
-    }
-
-    /// Stores a block, and before it the batches that were acknowledged before it.
-    fn append(&self, block: NewBlock) -> Result<()> {
-        self.flush()?;
-        self.sealed.store.append(vec![block])
     }
 
     fn seal_block(&self, batch: &mut Batch, ids: &StoredIds) -> Result<(NewBlock, Unseen)> {

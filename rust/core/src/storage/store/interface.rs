@@ -77,8 +77,8 @@ pub trait SegmentsLock: Send + Sync {}
 /// # Errors
 /// Every method returns the errors of [`crate::model::error::Error`] that the machine causes; none
 /// of them means that part of a call took effect, except [`crate::model::error::Error::Poisoned`]
-/// and [`crate::model::error::Error::Io`] out of [`Self::append`]: then the block may or may not be
-/// stored.
+/// and [`crate::model::error::Error::Io`] out of [`Self::append`] and its parts: then the block may
+/// or may not be stored.
 pub trait Store: Send + Sync {
     /// Appends a page of names under ids that no name has yet. `None`, and nothing is stored, where
     /// `after` is not the last page: the caller has to look at the others first, since the names
@@ -99,7 +99,28 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// See [`Store`].
-    fn append(&self, blocks: Vec<NewBlock>) -> Result<()>;
+    fn append(&self, blocks: Vec<NewBlock>) -> Result<()> {
+        let end = self.append_unsynced(blocks)?;
+        self.sync(end)
+    }
+
+    /// As [`Self::append`], but they are durable and shown no later than with a [`Self::sync`] of the
+    /// position that is returned, which lies behind them. The caller owes that or [`Self::leave`].
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn append_unsynced(&self, blocks: Vec<NewBlock>) -> Result<u64>;
+
+    /// Returns once everything that was appended before position `end` is durable, whoever appended
+    /// and whoever synced it: one call is enough for all who appended before it.
+    ///
+    /// # Errors
+    /// See [`Store`]: what was appended may or may not be stored.
+    fn sync(&self, end: u64) -> Result<()>;
+
+    /// Gives up on what was appended before position `end`: it counts as that of a process that
+    /// died, and is shown by the next read or never.
+    fn leave(&self, end: u64);
 
     /// State for a reader that has applied everything up to position `after` and holds the
     /// manifest of `generation`.

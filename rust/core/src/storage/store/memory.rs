@@ -153,7 +153,7 @@ impl Store for MemoryStore {
         Ok(self.state()?.names.iter().filter(|page| page.sequence > after).cloned().collect())
     }
 
-    fn append(&self, blocks: Vec<NewBlock>) -> Result<()> {
+    fn append_unsynced(&self, blocks: Vec<NewBlock>) -> Result<u64> {
         let mut state = self.state()?;
         for mut block in blocks {
             if self.is_forgetful {
@@ -168,8 +168,14 @@ impl Store for MemoryStore {
                 state.log.push(block.sealed);
             }
         }
+        Ok(0)
+    }
+
+    fn sync(&self, _end: u64) -> Result<()> {
         Ok(())
     }
+
+    fn leave(&self, _end: u64) {}
 
     fn view(&self, after: u64, generation: u64) -> Result<View> {
         let state = self.state()?;

@@ -207,12 +207,20 @@ impl Store for LmdbStore {
         pages.into_iter().map(|(sequence, bytes)| records::decode_names(sequence, &bytes)).collect()
     }
 
-    fn append(&self, blocks: Vec<NewBlock>) -> Result<()> {
+    fn append_unsynced(&self, blocks: Vec<NewBlock>) -> Result<u64> {
         self.env.check_usable()?;
         if self.poisoned.load(Ordering::Acquire) {
             return Err(Error::Poisoned);
         }
-        self.log.append(blocks, || self.env.touch())
+        self.log.append_unsynced(blocks, || self.env.touch())
+    }
+
+    fn sync(&self, end: u64) -> Result<()> {
+        self.log.sync(end)
+    }
+
+    fn leave(&self, end: u64) {
+        self.log.leave(end);
     }
 
     fn view(&self, after: u64, generation: u64) -> Result<View> {

@@ -15,6 +15,7 @@ use crate::storage::store::entries::NewBlock;
 
 /// Bytes of a file from which on the log goes on in another.
 const FILE_BYTES_MAX: u64 = 32 << 20;
+
 impl Log {
     /// Appends blocks and their counts, all or none of them; on return they are durable. `touch` is
     /// called once they are written.
@@ -27,12 +28,44 @@ impl Log {
         blocks: Vec<NewBlock>,
         touch: impl Fn(),
     ) -> Result<()> {
-        let end = self.appends.submit(blocks, |groups| {
+        let end = self.append_unsynced(blocks, touch)?;
+        self.sync(end)
+    }
+
+    /// As [`Self::append`], but they are durable no later than with a [`Self::sync`] of the position
+    /// that is returned.
+    ///
+    /// # Errors
+    /// Those of [`Self::append`].
+    pub(in crate::storage::store) fn append_unsynced(
+        &self,
+        blocks: Vec<NewBlock>,
+        touch: impl Fn(),
+    ) -> Result<u64> {
+        self.appends.submit(blocks, |groups| {
             let end = self.write(groups);
             touch();
             end
-        })?;
-        self.syncs.submit(end, |ends| self.sync_until(ends)).map(|Synced| ())
+        })
+    }
+
+    /// Returns once the log is durable up to `end`, whoever has synced it.
+    ///
+    /// # Errors
+    /// [`Error::Io`] and [`Error::Poisoned`]; what ends there may be stored.
+    pub(in crate::storage::store) fn sync(&self, end: u64) -> Result<()> {
+        let synced = if matches!(self.is_synced(end), Ok(false)) {
+            self.syncs.submit(end, |ends| self.sync_until(ends))
+        } else {
+            self.sync_until(&[end])
+        };
+        synced.map(|Synced| ())
+    }
+
+    /// Leaves what ends at `end` to others: nobody here will sync it any more, so that the next read
+    /// has to, as if this process were dead.
+    pub(in crate::storage::store) fn leave(&self, end: u64) {
+        self.marks.clear(end);
     }
 
     /// Writes a frame; returns its end.
@@ -81,28 +114,29 @@ impl Log {
         if is_sound { Ok(()) } else { Err(self.poisoned()) }
     }
 
-    /// Returns once the log is durable up to all of `ends`.
+    /// True where the log is durable up to `end`.
+    fn is_synced(&self, end: u64) -> Result<bool> {
+        let is_synced = self.shared.synced() >= end;
+        // In this order: after a failure the same position may be another frame's.
+        self.check_sound().map(|()| is_synced)
+    }
+
+    /// Returns once the log is durable up to all of `ends`; then nothing before them has a mark.
     fn sync_until(&self, ends: &[u64]) -> Result<Synced> {
         let end = ends.iter().copied().max().unwrap_or(0);
-        let outcome = loop {
-            let is_synced = self.shared.synced() >= end;
-            // In this order: after a failure the same position may be another frame's.
-            if let Err(error) = self.check_sound() {
-                break Err(error);
-            }
-            if is_synced {
-                break Ok(Synced);
-            }
+        let outcome = self.sync_in_turn(end);
+        self.marks.clear(if outcome.is_ok() { self.shared.synced() } else { u64::MAX });
+        outcome.map(|()| Synced)
+    }
+
+    fn sync_in_turn(&self, end: u64) -> Result<()> {
+        while !self.is_synced(end)? {
             let _syncing = self.shared.lock_syncing()?;
-            if self.shared.synced() < end
-                && self.check_sound().is_ok()
-                && let Err(error) = self.sync_written()
-            {
-                break Err(error);
+            if self.shared.synced() < end && self.check_sound().is_ok() {
+                self.sync_written()?;
             }
-        };
-        self.marks.clear(if outcome.is_ok() { end } else { u64::MAX });
-        outcome
+        }
+        Ok(())
     }
 
     /// Ends what a process has left that died while it appended, and brings `writer` up to date.

@@ -37,7 +37,7 @@ pub(super) fn share(file: &File) -> io::Result<()> {
 /// The frames that are under way.
 pub(super) struct Marks {
     locks: Arc<ByteLocks>,
-    /// Those of this process, of which the system tells it nothing.
+    /// Those of this process, of which the system tells it nothing; neighbours are one.
     own: Mutex<Vec<Range<u64>>>,
 }
 
@@ -48,15 +48,24 @@ impl Marks {
 
     pub(super) fn mark(&self, positions: &Range<u64>) -> io::Result<()> {
         self.locks.lock(Kind::Shared, &bytes_of(positions))?;
-        self.own().push(positions.clone());
+        let mut own = self.own();
+        match own.last_mut().filter(|last| last.end == positions.start) {
+            Some(last) => last.end = positions.end,
+            None => own.push(positions.clone()),
+        }
         Ok(())
     }
 
     /// Takes away the marks of this process up to `end`.
     pub(super) fn clear(&self, end: u64) {
-        let mut own = self.own();
-        let cleared = own.extract_if(.., |positions| positions.end <= end);
-        cleared.for_each(|positions| self.locks.unlock(&bytes_of(&positions)));
+        self.own().retain_mut(|positions| {
+            let cleared = positions.start..positions.end.min(end);
+            if !cleared.is_empty() {
+                self.locks.unlock(&bytes_of(&cleared));
+                positions.start = cleared.end;
+            }
+            !positions.is_empty()
+        });
     }
 
     /// The end of the mark of a living process that `position` lies in.

@@ -19,6 +19,7 @@ use crate::storage::store::{Counts, FirstIds, LogEntry, MemoryStore, NewBlock, N
 mod child;
 mod killed;
 mod peek;
+mod pending;
 mod space;
 mod twin;
 
@@ -489,6 +490,11 @@ fn child_process() {
             "done".to_owned()
         }
         "pour" => killed::pour(&store),
+        "begin" => store.append_unsynced(vec![block(vec![1])]).unwrap().to_string(),
+        "leave" => {
+            store.leave(u64::MAX);
+            "left".to_owned()
+        }
         "append" => {
             (0..3).for_each(|number| store.append(vec![large_block(2, number)]).unwrap());
             "done".to_owned()

@@ -16,6 +16,8 @@ enum Step {
     /// Appends names after the last page or after another.
     Names(bool, u32, Vec<FieldType>),
     Append(Vec<u8>),
+    /// Appends some blocks one by one and then syncs them, or gives up on them.
+    AppendUnsynced(u8, bool),
     Follow(u64),
     Reopen,
 }
@@ -27,6 +29,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         3 => names,
         3 => prop::collection::vec(any::<u8>(), 0..9_000).prop_map(Step::Append),
+        1 => (1..4_u8, any::<bool>()).prop_map(|(count, is_left)| Step::AppendUnsynced(count, is_left)),
         2 => (0..8_u64).prop_map(Step::Follow),
         1 => Just(Step::Reopen),
         2 => (any::<bool>(), 0..8_u64).prop_map(|(current, upto)| Step::Compact(current, upto)),
@@ -71,6 +74,13 @@ proptest! {
                 Step::Append(sealed) => {
                     disk.append(vec![block(sealed.clone())]).unwrap();
                     twin.append(vec![block(sealed)]).unwrap();
+                }
+                Step::AppendUnsynced(count, is_left) => {
+                    for store in [&disk as &dyn Store, &twin] {
+                        let append = |at| store.append_unsynced(vec![block(vec![at; 9])]).unwrap();
+                        let end = (0..count).map(append).last().unwrap();
+                        if is_left { store.leave(end) } else { store.sync(end).unwrap() }
+                    }
                 }
                 Step::Follow(after) => {
                     prop_assert_eq!(disk.log_after(after).unwrap(), twin.log_after(after).unwrap());

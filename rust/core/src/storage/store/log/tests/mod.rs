@@ -18,6 +18,7 @@ use crate::storage::store::entries::{Counts, LogEntry, NewBlock};
 mod crashes;
 mod damage;
 mod handles;
+mod pending;
 
 const LOG: u64 = 0x0123_4567_89ab_cdef;
 

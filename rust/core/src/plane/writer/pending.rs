@@ -1,0 +1,153 @@
+//! Batches between log and acknowledgement, and what is then said of them.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::model::error::Result;
+use crate::plane::sealed::SealedStore;
+
+/// Outcome of a batch that was not refused.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Records stored.
+    pub accepted_count: u32,
+    /// Indices of the records rejected one by one, ascending.
+    pub rejected_indices: Vec<u32>,
+    /// Lines of the text that was written, 0 where it has none.
+    pub line_count: usize,
+    /// Stored records whose time lay in the future and became the ingest instant.
+    pub clamped_count: u32,
+    /// Stored records that no read shows, because they have no `entity_id`.
+    pub no_entity_count: u32,
+    /// Other stored records that no read of the service shows, because it serves no such
+    /// measurement.
+    pub other_measurement_count: u32,
+    /// How long the store took to make it durable, waiting for others' commits included.
+    pub commit: Duration,
+}
+
+/// A batch that was appended: nobody sees it yet, and a power cut may take it.
+///
+/// One sync is enough for all batches that were appended before it began, so whoever has several
+/// waits for any of them, and has waited for the others as well. Dropped without that, the batch is
+/// as if the process had died: stored or not.
+#[must_use = "a batch is acknowledged once it was waited for"]
+pub struct Pending {
+    written: Written,
+    started: Instant,
+    /// Store and position that is to be durable, `None` where nothing is waited for.
+    unsynced: Option<(Arc<SealedStore>, u64)>,
+}
+
+impl Pending {
+    pub(super) fn none(written: Written, started: Instant) -> Self {
+        Self { written, started, unsynced: None }
+    }
+
+    pub(super) fn new(
+        written: Written,
+        started: Instant,
+        sealed: Arc<SealedStore>,
+        end: u64,
+    ) -> Self {
+        Self { written, started, unsynced: Some((sealed, end)) }
+    }
+
+    /// True where [`Self::wait`] may have to wait for the disk.
+    #[must_use]
+    pub fn needs_sync(&self) -> bool {
+        self.unsynced.is_some()
+    }
+
+    /// Returns once the batch is durable, whoever has synced it: from then on it is acknowledged.
+    ///
+    /// # Errors
+    /// Those of a failed sync, which are everybody's who waits for it: the batch may be stored.
+    pub fn wait(mut self) -> Result<Written> {
+        if let Some((sealed, end)) = &self.unsynced {
+            sealed.store.sync(*end)?;
+        }
+        self.unsynced = None;
+        let commit = self.started.elapsed();
+        Ok(Written { commit, ..std::mem::take(&mut self.written) })
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if let Some((sealed, end)) = &self.unsynced {
+            sealed.store.leave(*end);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::limits::WriteLimits;
+    use crate::plane::{Acknowledge, Plane};
+    use crate::wire::Format;
+
+    const BODY: &[u8] = br#"[{"measurement": "link", "time": "2026-01-01T00:00:00Z",
+        "tags": {"entity_id": "e1"}, "fields": {"snr_db": 1.5}}]"#;
+
+    fn append(plane: &Plane, body: &[u8], acknowledge: Acknowledge) -> Pending {
+        let limits = WriteLimits::default();
+        let now_ns = 1_790_000_000_000_000_000;
+        plane.append(Format::Json, body, &limits, now_ns, acknowledge).unwrap()
+    }
+
+    fn rows(plane: &Plane) -> u64 {
+        plane.stats().unwrap().stored_rows
+    }
+
+    fn with_plane(test: impl Fn(Plane)) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("plane");
+        Plane::create(&path, &[7; 32]).unwrap();
+        test(Plane::open(&path, &[7; 32], "acme").unwrap());
+    }
+
+    #[test]
+    fn batches_are_seen_once_one_of_them_was_waited_for() {
+        with_plane(|plane| {
+            let [first, second] = [(); 2].map(|()| append(&plane, BODY, Acknowledge::Durable));
+            assert!(first.needs_sync());
+            assert_eq!(rows(&plane), 0);
+            assert_eq!(second.wait().unwrap().accepted_count, 1);
+            assert_eq!(rows(&plane), 2);
+            assert_eq!(first.wait().unwrap().accepted_count, 1);
+        });
+    }
+
+    #[test]
+    fn a_batch_that_nobody_waits_for_is_there_for_the_next_read() {
+        with_plane(|plane| {
+            drop(append(&plane, BODY, Acknowledge::Durable));
+            assert_eq!(rows(&plane), 1);
+        });
+    }
+
+    #[test]
+    fn a_batch_outlives_the_handle_it_was_written_with() {
+        with_plane(|plane| {
+            let pending = append(&plane, BODY, Acknowledge::Durable);
+            plane.close();
+            drop(plane);
+            assert_eq!(pending.wait().unwrap().accepted_count, 1);
+        });
+    }
+
+    #[test]
+    fn nothing_is_waited_for_where_nothing_was_appended() {
+        with_plane(|plane| {
+            assert!(!append(&plane, b"[]", Acknowledge::Durable).needs_sync());
+            let buffered = append(&plane, BODY, Acknowledge::Buffered { bytes_max: 1_000 });
+            assert!(!buffered.needs_sync());
+            assert_eq!(buffered.wait().unwrap().accepted_count, 1);
+            assert_eq!(rows(&plane), 0);
+            plane.flush().unwrap();
+            assert_eq!(rows(&plane), 1);
+        });
+    }
+}
