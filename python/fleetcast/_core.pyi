@@ -5,7 +5,7 @@ the GIL. A store must not be used in a child after a fork: open it there.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Generic, Literal, Self, TypeAlias, TypeVar, final
+from typing import Any, Final, Generic, Literal, Protocol, Self, TypeAlias, TypeVar, final
 
 _T = TypeVar("_T")
 
@@ -439,6 +439,143 @@ class FairQueue(Generic[_T]):
     def close(self) -> None:
         """Has every thread end as soon as nothing waits."""
 
+class _ConnectionLimits(Protocol):
+    """`http/server/limits.py`, which describes each."""
+
+    @property
+    def body_bytes_max(self) -> int: ...
+    @property
+    def head_bytes_max(self) -> int: ...
+    @property
+    def read_deadline_seconds(self) -> float: ...
+    @property
+    def request_deadline_seconds(self) -> float: ...
+    @property
+    def idle_seconds(self) -> float: ...
+    @property
+    def unread_body_seconds(self) -> float: ...
+    @property
+    def drain_seconds(self) -> float: ...
+    @property
+    def drain_bytes_max(self) -> int: ...
+    @property
+    def answer_seconds(self) -> float: ...
+    @property
+    def answer_bytes_per_second_min(self) -> int: ...
+    @property
+    def stop_idle_seconds(self) -> float: ...
+    @property
+    def stop_request_seconds(self) -> float: ...
+    @property
+    def connections_max(self) -> int: ...
+    @property
+    def body_bytes_under_way_max(self) -> int: ...
+    @property
+    def unsent_bytes_max(self) -> int: ...
+    @property
+    def unsent_bytes_per_tenant_max(self) -> int: ...
+    @property
+    def unsent_wait_seconds(self) -> float: ...
+
+@final
+class Front:
+    """The sockets of one HTTP worker: one thread runs `turn`, and `threads_max` others wait in
+    `next_request`. None of them holds the GIL there. Open it after a fork."""
+
+    def __new__(
+        cls,
+        listeners: Sequence[int],
+        *,
+        threads: int,
+        limits: _ConnectionLimits,
+        server: tuple[str, int],
+        settings: int | None = None,
+    ) -> Self:
+        """A front for descriptors of listening sockets, which it has open beside the caller.
+
+        One tenant gets `threads` of the threads. `server` are name and port for the application;
+        `settings` is a descriptor of memory whose first word is the version of the settings in
+        force. Raises `OSError`.
+        """
+    @property
+    def threads_max(self) -> int:
+        """Threads that are to wait for requests: twice those of one tenant."""
+    def watch(self, pipe: int, /) -> None:
+        """Ends a turn early when a pipe that does not block has something to read, which is read
+        away. Raises `OSError`."""
+    def set_limits(self, limits: _ConnectionLimits, /) -> None:
+        """Puts limits in force for the next head of each connection."""
+    def turn(self, seconds: float, /) -> list[str]:
+        """Serves sockets for so long. What ends it early: the watched pipe, a signal, another
+        version of the settings, and the end of the last connection after `stop_accepting`.
+
+        Gives a message for each connection that a fault of the front has cost. Raises `OSError`.
+        """
+    def next_request(self, last: FrontRequest | None = None, /) -> FrontRequest | None:
+        """Sends the answer to the thread's last request, and waits for its next; `None` ends the
+        thread. A last request without an answer loses its connection."""
+    def stop_accepting(self) -> None:
+        """Takes the connections that already wait, then no more. Requests under way go on, and
+        each connection ends with its answer."""
+    def end_threads(self) -> None:
+        """Has the threads end when no request waits any more."""
+    def close(self) -> None:
+        """Closes every socket, whatever it is doing."""
+    def held(self) -> tuple[int, int, int]:
+        """Open connections, requests that wait for a thread, bytes of answers that clients have
+        not taken."""
+
+@final
+class FrontRequest:
+    """A request in the hands of one thread. All but `malformed` raises `RuntimeError` once it has
+    its answer."""
+
+    @property
+    def malformed(self) -> str | None:
+        """The error code of a head that gets no further than the parser, else `None`."""
+    @property
+    def peer_address(self) -> str:
+        """Address of the other end, without the port; empty where it has none."""
+    def environ(self) -> dict[str, Any]:
+        """The WSGI environment of a request whose head is whole; to be asked for once before each
+        run of the application, as the body moves into it.
+
+        `wsgi.input` and `fleetcast.body` are the body, a `RequestBody`. With `fleetcast.body_due`
+        it has not been received: an application that wants it answers `100 Continue`, and is asked
+        again, with `fleetcast.admitted`, when all of it is there. A request that is
+        `fleetcast.over_share` is to be refused, and so is one whose account, once it is known, does
+        not get it by `fleetcast.claim`. `fleetcast.oversized` tells that nobody reads the body.
+        """
+    def claim(self, account_id: str, /) -> bool:
+        """Counts the request for the account that its key is of; false where that is too much."""
+    def await_body(self) -> bool:
+        """Has the body received, and the request come again. Where that is beyond the share of its
+        owner it is false, and the request is to be refused: it is `over_share` then."""
+    def answer(
+        self,
+        status: str,
+        fields: Sequence[tuple[str, str]],
+        chunks: Sequence[bytes | memoryview],
+    ) -> None:
+        """The answer, sent by the next call of `next_request`. Long chunks are not copied.
+
+        Raises `ValueError` for what no header can hold.
+        """
+    def refuse(self, whole_answer: bytes, /) -> None:
+        """An answer as it is on the wire, after which the connection ends."""
+
+@final
+class RequestBody:
+    """The body of a request: a file as WSGI wants it, and bytes that need no copy for a plane."""
+
+    def __len__(self) -> int: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> bytes: ...
+    def read(self, size: int | None = None, /) -> bytes: ...
+    def readline(self, size: int | None = None, /) -> bytes: ...
+    def readlines(self, hint: int | None = None, /) -> list[bytes]: ...
+
 @final
 class Limiter:
     """Request rate and lockout per client, counted together by all processes that open one file.
@@ -547,7 +684,7 @@ class Plane:
         """
     def write_json(
         self,
-        body: bytes,
+        body: bytes | RequestBody,
         *,
         batch_records_max: int = ...,
         tags_max: int = ...,

@@ -6,15 +6,7 @@ import time
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import pytest
-from gunicorn.config import Config
-
 from client import PATIENCE_SECONDS, Client, serve
-from fleetcast.http.server.connection import Step
-from fleetcast.http.server.framing import ParserSettings
-from fleetcast.http.server.limits import ConnectionLimits
-from fleetcast.http.server.loop import Loop
-from fleetcast.http.server.request_queue import RequestQueue
 
 LARGE_BYTES = 12_000_000  # more than the kernel takes off the server's hands
 
@@ -200,56 +192,3 @@ def from_address(address, port):
     )
     client._held = b""
     return client
-
-
-@pytest.fixture
-def loop_and_listener():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        limits = ConnectionLimits(connections_max=1)
-        loop = Loop(
-            [listener],
-            ParserSettings(Config()),
-            lambda: limits,
-            RequestQueue(1, lambda: limits),
-            lambda _peer, _malformed: None,
-        )
-        yield loop, listener
-        loop.close()
-
-
-@pytest.mark.parametrize("step", [Step.READ, Step.WRITE, Step.CLOSE])
-def test_a_thread_that_is_done_late_touches_no_connection_but_its_own(loop_and_listener, step):
-    """Its connection was closed to make room, and another one has got the number."""
-    loop, listener = loop_and_listener
-    with socket.socket() as first, socket.socket() as second:
-        first.connect(listener.getsockname())
-        accept(loop, 1)
-        (served,) = loop._connections.values()
-        loop._close(served)
-        second.connect(listener.getsockname())
-        accept(loop, 1)
-        (other,) = loop._connections.values()
-        assert other.fd == served.fd
-        loop._poll.modify(other.fd, 0)  # as long as it is being served
-        loop.proceed(served, step)
-        second.sendall(b"GET")
-        turn(loop)
-        assert list(loop._connections.values()) == [other]
-        assert other._held == b""
-        loop.proceed(other, Step.READ)
-        turn(loop)
-        assert other._held == b"GET"
-        assert first.recv(1) == b""
-
-
-def accept(loop, count):
-    until = time.monotonic() + PATIENCE_SECONDS
-    while len(loop) < count:
-        assert time.monotonic() < until
-        turn(loop)
-
-
-def turn(loop):
-    """A turn that does not wait."""
-    loop._next_sweep = 0.0
-    loop.turn()

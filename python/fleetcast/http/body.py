@@ -9,6 +9,8 @@ from fleetcast.errors import refused
 if TYPE_CHECKING:
     import falcon
 
+    from fleetcast.engine import RequestBody
+
 
 def check_headers(request: falcon.Request, body_bytes_max: int) -> int:
     """The length of the body in bytes, nothing read yet.
@@ -39,9 +41,11 @@ def check_headers(request: falcon.Request, body_bytes_max: int) -> int:
     return length
 
 
-def read_body(request: falcon.Request, length: int) -> bytes:
+def read_body(request: falcon.Request, length: int) -> bytes | RequestBody:
     """The whole body. Raises `Refused`: `invalid_content_length` where it ends early."""
-    body: bytes = request.env["wsgi.input"].read(length)
+    body: bytes | RequestBody | None = request.env.get("fleetcast.body")
+    if body is None:
+        body = request.env["wsgi.input"].read(length)
     if len(body) != length:
         raise refused("invalid_content_length")
     if not body:

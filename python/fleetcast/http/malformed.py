@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleetcast.http.server.framing import HEAD_END
 from fleetcast.log_lines import Served
 from fleetcast.metrics.surfaces import OTHER
 from fleetcast.surface.accounting import Accounting
@@ -12,7 +11,7 @@ from fleetcast.surface.accounting import Accounting
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fleetcast.http.server.framing import Malformed
+    from fleetcast.http.server.whole_answer import WholeAnswer
     from fleetcast.metrics import Counters
 
 
@@ -22,21 +21,21 @@ class MalformedRequests:
     def __init__(self, counters: Counters, access_log: Callable[[Served], None]) -> None:
         self._accounting = Accounting("http", counters, access_log)
 
-    def note(self, peer: object, malformed: Malformed) -> None:
-        """Counts and logs one; `peer` is the address of its socket."""
+    def note(self, address: str, answer: WholeAnswer) -> None:
+        """Counts and logs the answer to a peer at `address`."""
         self._accounting.refuse(
             Served(
-                malformed.request_id,
+                answer.request_id,
                 OTHER,
                 OTHER,
-                malformed.status,
-                malformed.code,
+                answer.status,
+                answer.code,
                 None,
                 None,
-                str(peer[0]) if isinstance(peer, tuple) else "",
+                address,
                 0.0,
                 bytes_in=0,
-                bytes_out=len(malformed.answer.partition(HEAD_END)[2]),
+                bytes_out=len(answer.body),
                 process="http",
             )
         )

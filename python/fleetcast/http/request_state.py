@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import falcon
 
     from fleetcast.accounts import Identity
-    from fleetcast.engine import Plane
+    from fleetcast.engine import Plane, RequestBody
 
 _NO_ROUTE = Route(methods=())
 
@@ -34,7 +34,7 @@ class RequestState:
     """Set by `check_key`, on authenticated routes."""
     plane: Plane
     """Set by `open_store`, on authenticated routes."""
-    body: bytes
+    body: bytes | RequestBody
     """Set by `receive_body`, on ingest routes."""
 
     def __init__(self, request: falcon.Request, response: falcon.Response, began: float) -> None:

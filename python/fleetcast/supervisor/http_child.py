@@ -57,6 +57,7 @@ def main() -> None:
         serving,
         limits=Live(shared_settings, _limits).current,
         settings=gunicorn_settings(configuration, workers=http.workers, threads=http.threads),
+        settings_descriptor=configuration.settings_fd,
     )
     server.run()
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from fleetcast.accounts import Identity
     from fleetcast.config import Settings
-    from fleetcast.engine import Plane, WriteResult
+    from fleetcast.engine import Plane, RequestBody, WriteResult
     from fleetcast.surface.services import SurfaceServices
 
 logger = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ class TenantStores:
     def write(
         self,
         write: Callable[..., WriteResult],
-        body: bytes,
+        body: bytes | RequestBody,
         identity: Identity,
         settings: Settings,
         *,

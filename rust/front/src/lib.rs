@@ -1,5 +1,9 @@
 //! The HTTP front: connections as state machines on one event loop, and threads that take turns at
 //! whole requests.
+//!
+//! A [`Front`] owns the sockets of one worker process. Its loop reads heads and bodies, bounded in
+//! bytes and time, and queues each [`Request`] when its head is whole; threads take turns at these
+//! ([`fair`]), and send the answers. What a request means is not known here.
 
 mod calendar;
 
@@ -7,3 +11,34 @@ pub mod admission;
 pub mod books;
 pub mod fair;
 pub mod head;
+
+mod answer_head;
+mod limits;
+mod poll;
+mod settings;
+mod socket;
+
+mod shared;
+
+mod holding;
+
+mod message;
+
+mod connection;
+
+mod registry;
+mod requests;
+
+mod request;
+
+mod event_loop;
+
+mod front;
+
+pub use answer_head::{LineBreak, answer_head};
+pub use connection::{Answer, Piece};
+pub use front::{Fast, Front, Held, Served};
+pub use limits::ConnectionLimits;
+pub use message::Asked;
+pub use request::{Request, Turn};
+pub use socket::Peer;

@@ -17,6 +17,7 @@ mod results;
 mod describe;
 mod encode;
 mod fair;
+mod front;
 mod limiter;
 mod text;
 mod write_arrow;
@@ -73,6 +74,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<fair::FairQueue>()?;
     module.add_class::<fair::KeyOwners>()?;
     module.add_class::<fair::Share>()?;
+    module.add_class::<front::Front>()?;
+    module.add_class::<front::Request>()?;
+    module.add_class::<front::RequestBody>()?;
     module.add_class::<limiter::Limiter>()?;
     module.add_class::<plane::Plane>()?;
     module.add_class::<results::WriteResult>()?;

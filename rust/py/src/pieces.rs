@@ -14,8 +14,14 @@ const COPIED_BYTES_MAX: usize = 16 << 10;
 
 /// A long piece, which Python reads through a `memoryview`.
 #[pyclass(frozen, module = "fleetcast._core")]
-struct Piece {
+pub(crate) struct Piece {
     bytes: Vec<u8>,
+}
+
+impl Piece {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 #[pymethods]

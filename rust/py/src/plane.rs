@@ -28,6 +28,7 @@ use crate::arrow::{ArrowStream, RowStream};
 use crate::describe::description;
 use crate::door::leave;
 use crate::errors::{Raise, failure, store_error};
+use crate::front::AnyBody;
 use crate::pieces::{joined, views};
 use crate::results::{
     Compacted, Deleted, Saved, SavedFile, Stats, Upcoming, Verified, WriteResult,
@@ -174,10 +175,11 @@ impl Plane {
         buffer_bytes_max=None, cursor=None, now_ns=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
     fn write_json(
         &self,
         py: Python<'_>,
-        body: &[u8],
+        body: AnyBody<'_>,
         batch_records_max: usize,
         tags_max: usize,
         fields_max: usize,
@@ -194,7 +196,13 @@ impl Plane {
             tenant_fields_max,
             tenant_series_max,
         };
-        self.write(py, (Format::Json, body), limits, acknowledge(buffer_bytes_max, cursor), now_ns)
+        self.write(
+            py,
+            (Format::Json, body.as_slice()),
+            limits,
+            acknowledge(buffer_bytes_max, cursor),
+            now_ns,
+        )
     }
 
     #[pyo3(signature = (

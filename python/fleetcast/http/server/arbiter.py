@@ -12,23 +12,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from wsgiref.types import WSGIApplication
 
-    from fleetcast.http.server.framing import Malformed
     from fleetcast.http.server.limits import ConnectionLimits
+    from fleetcast.http.server.whole_answer import WholeAnswer
 
     Serving = Callable[[], AbstractContextManager[WSGIApplication]]
 
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a heartbeat file, unlinked as soon as it is made
 
 _SETTINGS: Mapping[str, object] = {
-    "worker_class": "fleetcast.http.server.worker.LoopWorker",
-    "limit_request_line": 8190,  # a hundred link ids are a legal request of about 4.6 kB
-    "limit_request_fields": 100,
-    "limit_request_field_size": 8190,
-    "http_parser": "python",
-    "permit_unconventional_http_method": True,  # any token gets as far as 405
-    "forwarded_allow_ips": "",  # who the client is, is decided by `trusted_proxies` alone
-    "forwarder_headers": "",
-    "secure_scheme_headers": {},
+    "worker_class": "fleetcast.http.server.worker.FrontWorker",
     "preload_app": False,  # stores do not survive a fork
     "control_socket_disable": True,
     "graceful_timeout": 30,
@@ -46,9 +38,11 @@ class HttpServer(BaseApplication):  # type: ignore[misc] # gunicorn has no types
     """One HTTP service: `run` is gunicorn's arbiter and returns when all its workers have ended.
 
     `serving` is entered in every worker after the fork and left when the worker stops; it gives
-    the WSGI application. `limits` gives those that hold for the next request. `observe` gets the
+    the WSGI application. `limits` gives those that hold for the next request, and
+    `settings_descriptor` is of the memory whose first word changes when they do. `observe` gets the
     counts of open connections, of requests that wait for a thread, and of bytes of answers that
-    wait for their clients; `malformed` gets each head that the parser refused, and its peer.
+    wait for their clients; `malformed` gets the address of each peer whose head is malformed, and
+    the answer to it.
     `settings` are gunicorn's (`bind`, `workers`, `threads`, hooks such as `when_ready`) and win
     over the ones above.
     """
@@ -59,10 +53,12 @@ class HttpServer(BaseApplication):  # type: ignore[misc] # gunicorn has no types
         *,
         limits: Callable[[], ConnectionLimits],
         settings: Mapping[str, object],
+        settings_descriptor: int | None = None,
     ) -> None:
         self.limits = limits
+        self.settings_descriptor = settings_descriptor
         self.observe: Callable[[int, int, int], None] = _ignore
-        self.malformed: Callable[[object, Malformed], None] = _ignore
+        self.malformed: Callable[[str, WholeAnswer], None] = _ignore
         self._serving = serving
         self._settings = {**_SETTINGS, **settings}
         self._opened = ExitStack()

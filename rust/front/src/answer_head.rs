@@ -1,0 +1,141 @@
+//! Heads of answers.
+
+use std::cell::Cell;
+use std::io::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const DATE_BYTES: usize = 29;
+const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]; // the first of 1970 is in front
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+thread_local! {
+    /// The last second that this thread wrote, and its date.
+    static DATE: Cell<(u64, [u8; DATE_BYTES])> = const { Cell::new((u64::MAX, [0; DATE_BYTES])) };
+}
+
+/// A field, or the status, has a line break in it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct LineBreak;
+
+/// The head of an answer with a body of so many bytes; `None` for an answer that has none, whose
+/// `Content-Length`, if it has one, says what the body would be.
+///
+/// # Errors
+/// [`LineBreak`], where a status or a field would break the head.
+pub fn answer_head<'a>(
+    status: &[u8],
+    keep: bool,
+    fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
+    body_bytes: Option<usize>,
+) -> Result<Vec<u8>, LineBreak> {
+    let mut head = Vec::with_capacity(512);
+    head.extend_from_slice(b"HTTP/1.1 ");
+    add(&mut head, status)?;
+    head.extend_from_slice(b"\r\nDate: ");
+    head.extend_from_slice(&date());
+    let connection: &[u8] = if keep { b"keep-alive" } else { b"close" };
+    head.extend_from_slice(b"\r\nConnection: ");
+    head.extend_from_slice(connection);
+    for (name, value) in fields {
+        if body_bytes.is_none() || !name.eq_ignore_ascii_case(b"content-length") {
+            head.extend_from_slice(b"\r\n");
+            add(&mut head, name)?;
+            head.extend_from_slice(b": ");
+            add(&mut head, value)?;
+        }
+    }
+    if let Some(body_bytes) = body_bytes {
+        // Writing to memory cannot fail.
+        let _ = write!(head, "\r\nContent-Length: {body_bytes}");
+    }
+    head.extend_from_slice(b"\r\n\r\n");
+    Ok(head)
+}
+
+fn add(head: &mut Vec<u8>, text: &[u8]) -> Result<(), LineBreak> {
+    if text.iter().any(|byte| matches!(byte, b'\r' | b'\n')) {
+        return Err(LineBreak);
+    }
+    head.extend_from_slice(text);
+    Ok(())
+}
+
+/// The present instant in the form of RFC 9110, 5.6.7.
+fn date() -> [u8; DATE_BYTES] {
+    let second = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let (known, text) = DATE.get();
+    if known == second {
+        return text;
+    }
+    let text = date_of(second);
+    DATE.set((second, text));
+    text
+}
+
+fn date_of(second: u64) -> [u8; DATE_BYTES] {
+    let (days, of_day) = (second / 86_400, second % 86_400);
+    let (year, month, day) = civil(days);
+    let weekday = DAYS[(days % 7) as usize];
+    let month = MONTHS[month];
+    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    let mut text = [0; DATE_BYTES];
+    // The year has four digits for some thousands of years.
+    let _ = write!(
+        &mut text[..],
+        "{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT"
+    );
+    text
+}
+
+/// Year, month from 0 and day from 1, of a count of days since 1970. Years begin in March here, so
+/// that the leap day is the last of one.
+fn civil(days: u64) -> (u64, usize, u64) {
+    const ERA_DAYS: u64 = 146_097; // of 400 years
+    let days = days + 719_468; // since the first of March of the year 0
+    let (era, of_era) = (days / ERA_DAYS, days % ERA_DAYS);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * from_march + 2) / 5 + 1;
+    let month = ((from_march + 2) % 12) as usize;
+    (era * 400 + year_of_era + u64::from(month < 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        // As RFC 9110 has it, `date -u -d @…` said the others.
+        for (second, text) in [
+            (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),
+            (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
+            (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),
+            (1_709_251_199, "Thu, 29 Feb 2024 23:59:59 GMT"),
+            (1_735_689_599, "Tue, 31 Dec 2024 23:59:59 GMT"),
+            (4_107_542_400, "Mon, 01 Mar 2100 00:00:00 GMT"),
+        ] {
+            assert_eq!(str::from_utf8(&date_of(second)), Ok(text));
+        }
+    }
+
+    #[test]
+    fn a_body_has_one_length_and_no_field_breaks_the_head() {
+        let fields = [(&b"content-length"[..], &b"9"[..]), (b"A", b"b")];
+        let head = |body_bytes| match answer_head(b"200 OK", true, fields, body_bytes) {
+            Ok(head) => String::from_utf8(head).unwrap(),
+            Err(LineBreak) => panic!("there is none"),
+        };
+        let whole = head(Some(3));
+        assert!(whole.starts_with("HTTP/1.1 200 OK\r\nDate: "));
+        assert!(whole.ends_with("\r\nConnection: keep-alive\r\nA: b\r\nContent-Length: 3\r\n\r\n"));
+        assert!(
+            head(None).ends_with("\r\nConnection: keep-alive\r\ncontent-length: 9\r\nA: b\r\n\r\n")
+        );
+        for (status, value) in [(&b"200 OK\n"[..], &b"b"[..]), (b"200 OK", b"b\r\nc: d")] {
+            assert_eq!(answer_head(status, false, [(&b"A"[..], value)], None), Err(LineBreak));
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Output: answers, and what becomes of the connection behind them.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::{Answer, Connection, Outgoing, Phase, State, Step};
+use crate::fair::Owner;
+use crate::holding::Holding;
+use crate::shared::{Amount, Shared};
+
+/// Input that is thrown away by one call.
+const DISCARD_BYTES: usize = 16 << 10;
+
+impl Connection {
+    /// Sends a whole answer: as much as the socket takes now, the rest from the loop. Called by the
+    /// thread that served the request.
+    pub(crate) fn answer(
+        &self,
+        shared: &Arc<Shared>,
+        answer: Answer,
+        keep: bool,
+        (owner, held): (&Owner, Option<Holding>),
+        now: Instant,
+    ) -> Step {
+        let mut state = self.lock();
+        state.outgoing = Some(Outgoing::new(answer, &state.limits, now));
+        state.keep = keep;
+        state.phase = Phase::Send;
+        state.taken_at = now;
+        state.deadline = Some(now + state.limits.answer);
+        let outcome = state.send(now);
+        let unsent_bytes = state.outgoing.as_ref().map_or(0, Outgoing::unsent_bytes) as u64;
+        if unsent_bytes > 0 && state.socket.is_some() {
+            state.unsent_held = Some(Holding::add(shared, Amount::Unsent, owner, unsent_bytes));
+        }
+        let step = match outcome {
+            Ok(step) => step,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => match state.phase {
+                Phase::Send => Step::Write,
+                _ => Step::Read,
+            },
+            Err(_) => Step::Close,
+        };
+        let step = state.settle(self, shared, step);
+        drop(state);
+        drop(held);
+        step
+    }
+}
+
+impl State {
+    pub(super) fn send(&mut self, now: Instant) -> io::Result<Step> {
+        while let Some(outgoing) = &mut self.outgoing {
+            let socket = self.socket.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+            let sent = outgoing.send(socket, &self.limits, now)?;
+            self.taken_at = now;
+            self.deadline = Some(outgoing.deadline);
+            if let Some(held) = &mut self.unsent_held {
+                held.give(sent as u64);
+            }
+            if outgoing.unsent_bytes() == 0 {
+                self.outgoing = None;
+                self.unsent_held = None;
+            }
+        }
+        if !self.keep {
+            return self.linger(now);
+        }
+        if self.unread_bytes > 0 {
+            self.phase = Phase::Skip;
+            self.deadline = Some(now + self.limits.unread_body);
+            return self.discard(&mut [0; DISCARD_BYTES], now);
+        }
+        Ok(self.rest(now))
+    }
+
+    /// Closing with unread input would reset the connection under the answer.
+    fn linger(&mut self, now: Instant) -> io::Result<Step> {
+        self.socket()?.end_output()?;
+        self.held = Vec::new();
+        self.phase = Phase::Linger;
+        self.deadline = Some(now + self.limits.drain);
+        self.unread_bytes = self.limits.drain_bytes_max;
+        self.discard(&mut [0; DISCARD_BYTES], now)
+    }
+
+    pub(super) fn discard(&mut self, scratch: &mut [u8], now: Instant) -> io::Result<Step> {
+        while self.unread_bytes > 0 {
+            let room = usize::try_from(self.unread_bytes).unwrap_or(usize::MAX).min(scratch.len());
+            let count = self.socket()?.receive(&mut scratch[..room])?;
+            if count == 0 {
+                return Ok(Step::Close);
+            }
+            self.unread_bytes -= count as u64;
+        }
+        Ok(if self.phase == Phase::Linger { Step::Close } else { self.rest(now) })
+    }
+}

@@ -1,0 +1,137 @@
+//! Input: heads, and bodies that come after them.
+
+use std::io;
+use std::mem;
+use std::time::Instant;
+
+use super::{Connection, Phase, State, Step};
+use crate::head::{BodyFraming, BodyLimits, HeadScanner, RequestHead};
+use crate::message::{Asked, Message};
+use crate::shared::Shared;
+
+const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+impl State {
+    /// Looks at what is held, else at what comes, for a whole head.
+    pub(super) fn read_head(
+        &mut self,
+        connection: &Connection,
+        shared: &Shared,
+        scratch: &mut [u8],
+        now: Instant,
+    ) -> io::Result<Step> {
+        let resumes = self.phase == Phase::Idle && !self.held.is_empty();
+        let count = if resumes { 0 } else { self.socket()?.receive(scratch)? };
+        if count == 0 && !resumes {
+            return Ok(Step::Close);
+        }
+        if self.phase == Phase::Idle {
+            self.phase = Phase::Head;
+            self.scanner = HeadScanner::new();
+            self.limits = shared.limits();
+            self.deadline = Some(now + self.limits.read_deadline);
+        }
+        if self.held.is_empty() {
+            return Ok(self.take_head(connection, &scratch[..count]));
+        }
+        let mut held = mem::take(&mut self.held);
+        held.extend_from_slice(&scratch[..count]);
+        Ok(self.take_head(connection, &held))
+    }
+
+    /// Makes a request of a head that `input` begins with, and holds the rest.
+    fn take_head(&mut self, connection: &Connection, input: &[u8]) -> Step {
+        let head = match self.scanner.end(input, self.limits.head_bytes_max) {
+            Ok(None) => {
+                self.held = input.to_vec();
+                return Step::Read;
+            }
+            Ok(Some(end)) => RequestHead::parse(input[..end].to_vec()).map(|head| (head, end)),
+            Err(refusal) => Err(refusal),
+        };
+        self.phase = Phase::Busy;
+        self.deadline = None;
+        let (asked, body) = match head {
+            Ok((head, end)) => self.frame(head, &input[end..]),
+            Err(refusal) => {
+                self.unread_bytes = 0;
+                (Asked::Malformed(refusal), Vec::new())
+            }
+        };
+        let address = &connection.peer.address;
+        Step::Serve(Box::new(Message::new(asked, body, address, &self.limits)))
+    }
+
+    /// Finds out what of `input` is the body behind `head`, and holds what comes behind that.
+    fn frame(&mut self, head: RequestHead, input: &[u8]) -> (Asked, Vec<u8>) {
+        let framing = BodyFraming::of(
+            &head,
+            BodyLimits {
+                body_bytes_max: self.limits.body_bytes_max,
+                drain_bytes_max: self.limits.drain_bytes_max,
+            },
+        );
+        let come = usize::try_from(framing.body_bytes).unwrap_or(usize::MAX).min(input.len());
+        let (body, behind) = input.split_at(come);
+        self.held = behind.to_vec();
+        self.unread_bytes = framing.body_bytes - come as u64;
+        let body = if framing.is_buffered { body.to_vec() } else { Vec::new() };
+        (Asked::Whole { head, framing }, body)
+    }
+
+    /// Receives the body of `message`, which is due.
+    fn await_body(&mut self, message: Box<Message>, now: Instant) -> io::Result<Step> {
+        self.phase = Phase::Body;
+        self.deadline = Some(now + self.limits.request_deadline);
+        self.unread_bytes = 0;
+        if message.expects_continue() {
+            self.socket()?.send([CONTINUE].into_iter())?;
+        }
+        self.wake_at(message.missing_bytes());
+        self.receiving = Some(message);
+        Ok(Step::Read)
+    }
+
+    pub(super) fn read_body(&mut self) -> io::Result<Step> {
+        let Some(mut message) = self.receiving.take() else { return Ok(Step::Close) };
+        let received = message.receive(self.socket()?);
+        let is_over = matches!(received, Ok(0)) || message.missing_bytes() == 0;
+        if is_over {
+            self.wake_at(1);
+            self.phase = Phase::Busy;
+            self.deadline = None;
+            return Ok(Step::Serve(message));
+        }
+        self.wake_at(message.missing_bytes());
+        self.receiving = Some(message);
+        received.map(|_| Step::Read)
+    }
+
+    fn wake_at(&mut self, bytes: usize) {
+        if bytes != self.low_water_bytes {
+            self.low_water_bytes = bytes;
+            if let Some(socket) = &self.socket {
+                socket.wake_at(bytes);
+            }
+        }
+    }
+}
+
+impl Connection {
+    /// Takes a request back, to receive its body that is due. Called by the thread that served it.
+    pub(crate) fn await_body(&self, shared: &Shared, message: Box<Message>, now: Instant) -> Step {
+        let mut state = self.lock();
+        let step = state.await_body(message, now).unwrap_or(Step::Close);
+        state.settle(self, shared, step)
+    }
+
+    /// Receives the body of `message`, which is due, if the whole of it has come.
+    pub(crate) fn take_body(&self, message: &mut Message) -> io::Result<()> {
+        let mut state = self.lock();
+        let socket = state.socket()?;
+        if socket.waiting_bytes()? >= message.missing_bytes() {
+            state.unread_bytes -= message.receive(socket)? as u64;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,354 @@
+//! The event loop of a worker: accepts, lets connections advance, ends those out of time.
+//!
+//! Every socket is armed for one event at a time, so a connection has one owner at any moment: the
+//! loop, or the thread that serves it. A thread arms the socket itself when it has answered; only
+//! what is to be closed, or has sent its next request already, goes back to the loop.
+//!
+//! All workers wait on the same listener, and whoever comes first takes a connection. So that a few
+//! warm connections do not all end with one worker, a worker that has some already leaves a new one
+//! to the others for as many milliseconds. Many connections spread by chance.
+
+use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use crate::connection::{Connection, Step};
+use crate::fair::Owner;
+use crate::poll::{Interest, quiet};
+use crate::registry::Registry;
+use crate::requests::RequestQueue;
+use crate::shared::{Amount, Shared, Wish};
+use crate::socket::Listener;
+
+/// Time for which a client may take nothing while others wait for room.
+const STALLED: Duration = Duration::from_secs(1);
+/// How late a deadline may be noticed that a thread has set.
+const SWEEP: Duration = Duration::from_secs(1);
+const EVENTS_MAX: usize = 64;
+/// Bytes that one read takes. A body that is longer is received by the thread that serves it.
+const READ_BYTES: usize = 16 << 10;
+/// With more than these a worker stops waiting for others.
+const POLITE_CONNECTIONS_MAX: u32 = 8;
+/// For each connection that it has.
+const POLITE: Duration = Duration::from_millis(1);
+const WAKER: u64 = u64::MAX;
+const WATCHED: u64 = u64::MAX - 1;
+/// The token of the first listener; the next ones have lower ones. No generation comes so far.
+const LISTENER: u64 = u64::MAX - 2;
+
+struct Accepting {
+    listener: Listener,
+    /// Instant of the next look at it; `None` while it is armed.
+    due: Option<Instant>,
+}
+
+/// Owns every socket of one worker.
+pub(crate) struct EventLoop {
+    shared: Arc<Shared>,
+    requests: Arc<RequestQueue>,
+    listeners: Vec<Accepting>,
+    watched: Option<OwnedFd>,
+    connections: Registry,
+    events: Vec<libc::epoll_event>,
+    /// Events of the last turn that have not been handled.
+    left: Vec<libc::epoll_event>,
+    scratch: Vec<u8>,
+    next_sweep: Instant,
+    stopped_at: Option<Instant>,
+    /// Messages of panics.
+    failures: Vec<String>,
+}
+
+impl EventLoop {
+    /// # Errors
+    /// That of the system.
+    pub(crate) fn new(requests: &Arc<RequestQueue>, listeners: Vec<OwnedFd>) -> io::Result<Self> {
+        let shared = Arc::clone(requests.shared());
+        shared.poll.add(&shared.waker, WAKER, Interest::Read)?;
+        let mut accepting = Vec::new();
+        for (descriptor, token) in listeners.into_iter().zip((0..=LISTENER).rev()) {
+            let listener = Listener::new(descriptor)?;
+            shared.poll.add(&listener, token, Interest::ReadOnce)?;
+            accepting.push(Accepting { listener, due: None });
+        }
+        Ok(Self {
+            shared,
+            requests: Arc::clone(requests),
+            listeners: accepting,
+            watched: None,
+            connections: Registry::default(),
+            events: vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS_MAX],
+            left: Vec::new(),
+            scratch: vec![0; READ_BYTES],
+            next_sweep: Instant::now(),
+            stopped_at: None,
+            failures: Vec::new(),
+        })
+    }
+
+    /// Ends a turn early when a pipe that does not block has something to read.
+    ///
+    /// # Errors
+    /// That of the system.
+    pub(crate) fn watch(&mut self, pipe: OwnedFd) -> io::Result<()> {
+        self.shared.poll.add(&pipe, WATCHED, Interest::Read)?;
+        self.watched = Some(pipe);
+        Ok(())
+    }
+
+    /// Handles events for as long as `patience`, or until the watched pipe, a signal or other
+    /// settings end it, or the last connection after the end of accepting.
+    ///
+    /// # Errors
+    /// That of the system.
+    pub(crate) fn turn(&mut self, patience: Duration) -> io::Result<()> {
+        let until = Instant::now() + patience;
+        loop {
+            let is_over = self.round(until)?;
+            let is_done = self.stopped_at.is_some() && self.connections.len() == 0;
+            if is_over || is_done || Instant::now() >= until {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Waits for events once, and handles them; true ends the turn.
+    fn round(&mut self, until: Instant) -> io::Result<bool> {
+        let left = std::mem::take(&mut self.left);
+        if !left.is_empty() {
+            return Ok(self.handle(&left, Instant::now()));
+        }
+        let due = self.listeners.iter().filter_map(|each| each.due).min();
+        let until = until.min(self.next_sweep).min(due.unwrap_or(until));
+        let patience = until.saturating_duration_since(Instant::now());
+        let mut events = std::mem::take(&mut self.events);
+        let ready = self.shared.poll.wait(&mut events, patience);
+        let now = Instant::now();
+        let outcome = match ready {
+            Ok(ready) if self.shared.have_settings_changed() => {
+                self.left.extend_from_slice(ready);
+                Ok(true)
+            }
+            Ok(ready) => Ok(self.handle(ready, now)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
+            Err(error) => Err(error),
+        };
+        self.events = events;
+        let is_over = outcome?;
+        for (token, wish) in self.shared.wishes() {
+            match wish {
+                Wish::Close => self.close(token),
+                Wish::Resume => self.advance(token, now),
+            }
+        }
+        self.accept_due(now)?;
+        if now >= self.next_sweep {
+            self.sweep(now);
+        }
+        Ok(is_over)
+    }
+
+    /// Handles events, and tells whether the watched pipe was among them.
+    fn handle(&mut self, ready: &[libc::epoll_event], now: Instant) -> bool {
+        let mut is_interrupted = false;
+        for event in ready {
+            let token = event.u64;
+            let index = usize::try_from(LISTENER.wrapping_sub(token)).unwrap_or(usize::MAX);
+            if token == WAKER {
+                quiet(&self.shared.waker);
+            } else if token == WATCHED {
+                is_interrupted = true;
+                if let Some(pipe) = &self.watched {
+                    quiet(pipe);
+                }
+            } else if index < self.listeners.len() {
+                self.listeners[index].due = Some(now + self.politeness());
+            } else {
+                self.advance(token, now);
+            }
+        }
+        is_interrupted
+    }
+
+    /// Takes the connections that already wait, then no more. Requests under way go on.
+    pub(crate) fn stop_accepting(&mut self) {
+        self.shared.stopping.store(true, Ordering::Relaxed);
+        let now = Instant::now();
+        for mut accepting in std::mem::take(&mut self.listeners) {
+            while self.accept(&mut accepting.listener, now) {}
+            // Other processes have it open as well, so that closing it alone changes nothing.
+            let _ = self.shared.poll.remove(&accepting.listener);
+        }
+        self.stopped_at = Some(now);
+        self.next_sweep = now;
+    }
+
+    /// Closes every socket, whatever it is doing.
+    pub(crate) fn close_all(&mut self) {
+        let tokens: Vec<u64> = self.connections.iter().map(|each| each.token).collect();
+        for token in tokens {
+            self.close(token);
+        }
+        self.listeners.clear();
+    }
+
+    /// Takes the messages of panics since the last call.
+    pub(crate) fn failures(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.failures)
+    }
+
+    fn politeness(&self) -> Duration {
+        match u32::try_from(self.connections.len()) {
+            Ok(held) if held <= POLITE_CONNECTIONS_MAX => held * POLITE,
+            _ => Duration::ZERO,
+        }
+    }
+
+    fn accept_due(&mut self, now: Instant) -> io::Result<()> {
+        for index in 0..self.listeners.len() {
+            if self.listeners[index].due.is_some_and(|due| due <= now) {
+                let mut listeners = std::mem::take(&mut self.listeners);
+                self.accept(&mut listeners[index].listener, now);
+                listeners[index].due = None;
+                let token = LISTENER - index as u64;
+                self.shared.poll.arm(&listeners[index].listener, token, Interest::ReadOnce)?;
+                self.listeners = listeners;
+            }
+        }
+        Ok(())
+    }
+
+    fn accept(&mut self, listener: &mut Listener, now: Instant) -> bool {
+        let (socket, peer) = match listener.accept() {
+            Ok(accepted) => accepted,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return false,
+            Err(_) => {
+                self.make_room(); // the peer has gone again, or no descriptor is left
+                return false;
+            }
+        };
+        let token = self.connections.next_token();
+        if self.shared.poll.add(&socket, token, Interest::ReadOnce).is_err() {
+            return true; // no memory is left for it
+        }
+        let limits = self.shared.limits();
+        let connections_max = limits.connections_max;
+        self.due(Some(now + limits.idle));
+        self.connections.insert(Arc::new(Connection::new(token, socket, peer, limits, now)));
+        if self.connections.len() as u64 > connections_max {
+            self.make_room();
+        }
+        self.count();
+        true
+    }
+
+    fn make_room(&mut self) {
+        if let Some(token) = self.connections.least_needed() {
+            self.close(token);
+        }
+    }
+
+    fn advance(&mut self, token: u64, now: Instant) {
+        let Some(connection) = self.connections.get(token).map(Arc::clone) else { return };
+        loop {
+            let (shared, scratch) = (&self.shared, &mut self.scratch);
+            let work = || connection.advance(shared, scratch, now);
+            // One connection must never take the others with it.
+            let (step, deadline) = catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+                self.failures.push(message(&*panic));
+                (Step::Close, None)
+            });
+            match step {
+                Step::Read | Step::Write => return self.due(deadline),
+                Step::Serve(message) => return self.requests.put(connection, message),
+                Step::Close => return self.close(token),
+                Step::Resume => {}
+            }
+        }
+    }
+
+    fn due(&mut self, deadline: Option<Instant>) {
+        if let Some(deadline) = deadline {
+            self.next_sweep = self.next_sweep.min(deadline);
+        }
+    }
+
+    /// Closes connections past their deadline.
+    ///
+    /// Threads set deadlines unseen, so the next sweep is never far.
+    fn sweep(&mut self, now: Instant) {
+        self.next_sweep = now + SWEEP;
+        let limits = self.shared.limits();
+        let mut late = Vec::new();
+        let mut next = self.next_sweep;
+        for connection in self.connections.iter() {
+            let state = connection.lock();
+            let stop = state.phase().stop_deadline(self.stopped_at, &limits);
+            match state.deadline().into_iter().chain(stop).min() {
+                Some(deadline) if deadline <= now => late.push(connection.token),
+                Some(deadline) => next = next.min(deadline),
+                None => {}
+            }
+        }
+        self.next_sweep = next;
+        for token in late {
+            self.close(token);
+        }
+        self.requests.refuse_overdue(now);
+        self.close_stalled(now);
+    }
+
+    /// Closes connections that take nothing of too many unsent bytes, worst tenants first.
+    ///
+    /// A tenant that holds no more than its equal part of the bound loses none.
+    fn close_stalled(&mut self, now: Instant) {
+        let bound = self.shared.limits().unsent_bytes_max;
+        let shared = Arc::clone(&self.shared);
+        let unsent = shared.share(Amount::Unsent);
+        if unsent.total() <= bound {
+            return;
+        }
+        let mut holding: Vec<(Owner, Instant, u64)> = Vec::new();
+        for connection in self.connections.iter() {
+            let state = connection.lock();
+            if let Some((held, taken_at)) = state.unsent() {
+                holding.push((held.owner().clone(), taken_at, connection.token));
+            }
+        }
+        let owners: HashSet<&Owner> = holding.iter().map(|(owner, ..)| owner).collect();
+        let fair = bound / owners.len().max(1) as u64;
+        holding
+            .retain(|(owner, taken_at, _)| *taken_at + STALLED <= now && unsent.held(owner) > fair);
+        holding.sort_by_key(|(owner, taken_at, _)| (Reverse(unsent.held(owner)), *taken_at));
+        for (.., token) in holding {
+            if unsent.total() <= bound {
+                return;
+            }
+            self.close(token);
+        }
+    }
+
+    fn close(&mut self, token: u64) {
+        if let Some(connection) = self.connections.remove(token) {
+            connection.close();
+            self.count();
+        }
+    }
+
+    fn count(&self) {
+        self.shared.connections.store(self.connections.len(), Ordering::Relaxed);
+    }
+}
+
+/// The text of a panic.
+fn message(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message")
+        .to_owned()
+}

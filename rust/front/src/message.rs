@@ -1,0 +1,117 @@
+//! One request as it has come: its head, and as much of its body as there is.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::fair::Owner;
+use crate::head::{BodyFraming, Refusal, RequestHead};
+use crate::holding::Holding;
+use crate::limits::ConnectionLimits;
+use crate::socket::Socket;
+
+/// The question of a client.
+#[derive(Debug)]
+pub enum Asked {
+    /// A request whose head is whole and well-formed.
+    Whole {
+        /// The head.
+        head: RequestHead,
+        /// How the body behind it is treated.
+        framing: BodyFraming,
+    },
+    /// A head that gets no further than the parser. Its answer ends the connection.
+    Malformed(Refusal),
+}
+
+/// A request between its connection and its thread.
+pub(crate) struct Message {
+    pub(crate) asked: Asked,
+    pub(crate) body: Vec<u8>,
+    /// Bytes of the body that have not come.
+    missing_bytes: usize,
+    /// The body is not there, and nobody has said that it is wanted.
+    pub(crate) body_due: bool,
+    /// Somebody has said that; this is the rest of a request that was counted already.
+    pub(crate) admitted: bool,
+    /// The request is one too many of its owner.
+    pub(crate) over_share: bool,
+    /// The account or address that the request counts for.
+    pub(crate) owner: Owner,
+    pub(crate) body_held: Option<Holding>,
+    /// Those in force when its head began.
+    pub(crate) limits: Arc<ConnectionLimits>,
+}
+
+impl Message {
+    pub(crate) fn new(
+        asked: Asked,
+        body: Vec<u8>,
+        address: &Owner,
+        limits: &Arc<ConnectionLimits>,
+    ) -> Self {
+        let missing_bytes = body_bytes(&asked) - body.len();
+        Self {
+            asked,
+            body,
+            missing_bytes,
+            body_due: missing_bytes > 0,
+            admitted: false,
+            over_share: false,
+            owner: address.clone(),
+            body_held: None,
+            limits: Arc::clone(limits),
+        }
+    }
+
+    pub(crate) fn head(&self) -> Option<&RequestHead> {
+        match &self.asked {
+            Asked::Whole { head, .. } => Some(head),
+            Asked::Malformed(_) => None,
+        }
+    }
+
+    pub(crate) fn expects_continue(&self) -> bool {
+        self.head().is_some_and(RequestHead::expects_continue)
+    }
+
+    /// Length of a body that is to be read.
+    pub(crate) fn body_bytes(&self) -> usize {
+        body_bytes(&self.asked)
+    }
+
+    /// Bytes of the body that have not come.
+    pub(crate) fn missing_bytes(&self) -> usize {
+        self.missing_bytes
+    }
+
+    /// Receives what has come of the body, and counts it in bytes; 0 are the end of the input.
+    ///
+    /// # Errors
+    /// Those of the socket.
+    pub(crate) fn receive(&mut self, socket: &Socket) -> io::Result<usize> {
+        self.body.reserve_exact(self.missing_bytes);
+        let count = socket.receive_into(&mut self.body, self.missing_bytes)?;
+        self.missing_bytes -= count;
+        Ok(count)
+    }
+
+    /// Tells whether another request may follow on the connection.
+    pub(crate) fn is_reusable(&self) -> bool {
+        let Asked::Whole { head, framing } = &self.asked else { return false };
+        let is_clear = if self.body_due {
+            !head.expects_continue() // else nobody knows whether the body comes
+        } else {
+            self.missing_bytes == 0
+        };
+        framing.is_reusable && is_clear
+    }
+}
+
+fn body_bytes(asked: &Asked) -> usize {
+    match asked {
+        Asked::Whole { framing, .. } if framing.is_buffered => {
+            usize::try_from(framing.body_bytes).unwrap_or(usize::MAX)
+        }
+        _ => 0,
+    }
+}

@@ -1,0 +1,111 @@
+//! State of a worker that its loop and its threads share.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+
+use crate::fair::Share;
+use crate::limits::ConnectionLimits;
+use crate::poll::{Poll, Waker};
+use crate::settings::SettingsVersion;
+
+/// Amounts that owners have shares of.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Amount {
+    /// Requests that wait for a thread, or are with one.
+    Requests,
+    /// Bytes of bodies that are being received, or wait for a thread.
+    Bodies,
+    /// Bytes of answers that clients have not taken, and of large answers under way.
+    Unsent,
+}
+
+/// Wish of a thread for a connection that it served.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Wish {
+    /// A look at what has come behind the last request.
+    Resume,
+    Close,
+}
+
+/// The state of one worker that is not of one connection.
+pub(crate) struct Shared {
+    pub(crate) poll: Poll,
+    pub(crate) waker: Waker,
+    /// No connection goes on after its next answer.
+    pub(crate) stopping: AtomicBool,
+    /// Open connections.
+    pub(crate) connections: AtomicUsize,
+    limits: RwLock<Arc<ConnectionLimits>>,
+    settings: Option<SettingsVersion>,
+    shares: [Share; 3],
+    /// Called when some owner holds nothing unsent any more.
+    room_made: OnceLock<Box<dyn Fn() + Send + Sync>>,
+    wishes: Mutex<Vec<(u64, Wish)>>,
+}
+
+impl Shared {
+    /// # Errors
+    /// That of the system.
+    pub(crate) fn new(limits: ConnectionLimits, settings: Option<&OwnedFd>) -> io::Result<Self> {
+        Ok(Self {
+            poll: Poll::new()?,
+            waker: Waker::new()?,
+            stopping: AtomicBool::new(false),
+            connections: AtomicUsize::new(0),
+            limits: RwLock::new(Arc::new(limits)),
+            settings: settings.map(SettingsVersion::map).transpose()?,
+            shares: Default::default(),
+            room_made: OnceLock::new(),
+            wishes: Mutex::default(),
+        })
+    }
+
+    /// Limits in force.
+    pub(crate) fn limits(&self) -> Arc<ConnectionLimits> {
+        Arc::clone(&self.limits.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn set_limits(&self, limits: ConnectionLimits) {
+        *self.limits.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(limits);
+    }
+
+    /// Version of the settings in force; 0 where nobody shares any.
+    pub(crate) fn settings_version(&self) -> u64 {
+        self.settings.as_ref().map_or(0, SettingsVersion::now)
+    }
+
+    /// True where other settings are in force than at the last call.
+    pub(crate) fn have_settings_changed(&self) -> bool {
+        self.settings.as_ref().is_some_and(SettingsVersion::has_changed)
+    }
+
+    /// Holders of an amount.
+    pub(crate) fn share(&self, amount: Amount) -> &Share {
+        &self.shares[amount as usize]
+    }
+
+    /// Has `work` done whenever an owner has given all of something unsent back. It must not be
+    /// called under a lock that `work` takes.
+    pub(crate) fn when_room_is_made(&self, work: Box<dyn Fn() + Send + Sync>) {
+        let _ = self.room_made.set(work); // there is one queue, and it says so once
+    }
+
+    pub(crate) fn room_is_made(&self) {
+        if let Some(work) = self.room_made.get() {
+            work();
+        }
+    }
+
+    /// Gives a connection, by its token, back to the loop.
+    pub(crate) fn wish(&self, token: u64, wish: Wish) {
+        self.wishes.lock().unwrap_or_else(PoisonError::into_inner).push((token, wish));
+        self.waker.wake();
+    }
+
+    /// Takes the wishes of threads out.
+    pub(crate) fn wishes(&self) -> Vec<(u64, Wish)> {
+        std::mem::take(&mut *self.wishes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

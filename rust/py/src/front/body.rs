@@ -1,0 +1,105 @@
+//! The body of a request: a file for the application, and bytes that need no copy for the engine.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+
+/// A whole body.
+#[pyclass(frozen, module = "fleetcast._core")]
+pub(crate) struct RequestBody {
+    bytes: Vec<u8>,
+    /// Index of the next byte that is read.
+    position: AtomicUsize,
+}
+
+/// A body as the engine takes it.
+#[derive(FromPyObject)]
+pub(crate) enum AnyBody<'py> {
+    Bytes(Bound<'py, PyBytes>),
+    Request(Bound<'py, RequestBody>),
+}
+
+impl AnyBody<'_> {
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Bytes(bytes) => bytes.as_bytes(),
+            Self::Request(body) => &body.get().bytes,
+        }
+    }
+}
+
+impl RequestBody {
+    pub(crate) fn new(bytes: Vec<u8>) -> Self {
+        Self { bytes, position: AtomicUsize::new(0) }
+    }
+
+    /// The next bytes, `most` at most, as many as `wanted` makes of those.
+    fn next(&self, most: Option<isize>, wanted: impl Fn(&[u8]) -> usize) -> &[u8] {
+        let position = self.position.load(Ordering::Relaxed);
+        let rest = &self.bytes[position..];
+        let most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
+        let rest = &rest[..rest.len().min(most)];
+        let next = &rest[..wanted(rest)];
+        self.position.store(position + next.len(), Ordering::Relaxed);
+        next
+    }
+}
+
+fn line(rest: &[u8]) -> usize {
+    rest.iter().position(|byte| *byte == b'\n').map_or(rest.len(), |end| end + 1)
+}
+
+#[pymethods]
+impl RequestBody {
+    fn __len__(&self) -> usize {
+        self.bytes.len()
+    }
+
+    #[pyo3(signature = (size=None, /))]
+    fn read<'py>(&self, py: Python<'py>, size: Option<isize>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.next(size, <[u8]>::len))
+    }
+
+    #[pyo3(signature = (size=None, /))]
+    fn readline<'py>(&self, py: Python<'py>, size: Option<isize>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, self.next(size, line))
+    }
+
+    #[pyo3(signature = (hint=None, /))]
+    fn readlines<'py>(slf: &Bound<'py, Self>, hint: Option<isize>) -> PyResult<Bound<'py, PyList>> {
+        let _ = hint; // all of it is there
+        let lines = PyList::empty(slf.py());
+        for line in slf.try_iter()? {
+            lines.append(line?)?;
+        }
+        Ok(lines)
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        let next = self.next(None, line);
+        (!next.is_empty()).then(|| PyBytes::new(py, next))
+    }
+
+    #[expect(unsafe_code, reason = "C's buffer protocol is a structure that the callee fills")]
+    unsafe fn __getbuffer__(
+        slf: &Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
+        let bytes = &slf.get().bytes;
+        let length = bytes.len().cast_signed();
+        let start = bytes.as_ptr().cast_mut().cast();
+        // SAFETY: `view` is one that Python asks to be filled. The bytes are shown read-only (1), and
+        // `view` holds `slf`, which neither changes nor frees them before it is dropped.
+        let outcome =
+            unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 1, flags) };
+        if outcome == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
+    }
+}

@@ -1,0 +1,16 @@
+//! The HTTP front as Python sees it.
+
+mod body;
+mod limits;
+
+mod environ;
+
+mod answer;
+
+mod request;
+
+mod server;
+
+pub(crate) use body::{AnyBody, RequestBody};
+pub(crate) use request::Request;
+pub(crate) use server::Front;

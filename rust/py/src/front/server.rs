@@ -1,0 +1,128 @@
+//! The front of one worker.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+
+use fleetcast_core::model::error::catching;
+use fleetcast_front as front;
+
+use super::environ::Environs;
+use super::limits::{Limits, duration};
+use super::request::{Request, Stage};
+use crate::errors::store_error;
+
+#[pyclass(frozen, module = "fleetcast._core")]
+pub(crate) struct Front {
+    front: front::Front,
+    environs: Arc<Environs>,
+}
+
+impl Front {
+    fn detached<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&front::Front) -> io::Result<R> + Send,
+    ) -> PyResult<R> {
+        let outcome = py.detach(|| catching(|| Ok(work(&self.front))));
+        Ok(outcome.map_err(|error| store_error(&error))??)
+    }
+}
+
+#[pymethods]
+impl Front {
+    #[new]
+    #[pyo3(signature = (listeners, *, threads, limits, server, settings=None))]
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands a list over as it is")]
+    fn new(
+        py: Python<'_>,
+        listeners: Vec<RawFd>,
+        threads: usize,
+        limits: Limits,
+        server: (String, u16),
+        settings: Option<RawFd>,
+    ) -> PyResult<Self> {
+        let listeners = listeners.into_iter().map(own).collect::<io::Result<Vec<_>>>()?;
+        let settings = settings.map(own).transpose()?;
+        let front = front::Front::new(listeners, threads, limits.try_into()?, settings.as_ref())?;
+        let environs = Arc::new(Environs::new(py, (&server.0, server.1))?);
+        Ok(Self { front, environs })
+    }
+
+    #[getter]
+    fn threads_max(&self) -> usize {
+        self.front.threads_max()
+    }
+
+    #[pyo3(signature = (pipe, /))]
+    fn watch(&self, py: Python<'_>, pipe: RawFd) -> PyResult<()> {
+        let pipe = own(pipe)?;
+        self.detached(py, |front| front.watch(pipe))
+    }
+
+    #[pyo3(signature = (limits, /))]
+    fn set_limits(&self, limits: Limits) -> PyResult<()> {
+        self.front.set_limits(limits.try_into()?);
+        Ok(())
+    }
+
+    #[pyo3(signature = (seconds, /))]
+    fn turn(&self, py: Python<'_>, seconds: f64) -> PyResult<Vec<String>> {
+        let patience = duration(seconds)?;
+        self.detached(py, |front| {
+            front.turn(patience)?;
+            Ok(front.failures())
+        })
+    }
+
+    #[pyo3(signature = (last=None, /))]
+    fn next_request(
+        &self,
+        py: Python<'_>,
+        last: Option<&Bound<'_, Request>>,
+    ) -> PyResult<Option<Request>> {
+        let last = last.map_or(Stage::Gone, |request| request.get().take());
+        let next = self.detached(py, move |front| {
+            let turn = match last {
+                Stage::Answered(request, answer) => Some(request.answer(answer)),
+                Stage::Over(turn) => Some(turn),
+                // Without an answer its connection ends.
+                Stage::Open(_) | Stage::Gone => None,
+            };
+            Ok(front.next_request(turn))
+        })?;
+        Ok(next.map(|request| Request::new(&self.environs, request)))
+    }
+
+    fn stop_accepting(&self, py: Python<'_>) -> PyResult<()> {
+        self.detached(py, |front| {
+            front.stop_accepting();
+            Ok(())
+        })
+    }
+
+    fn end_threads(&self) {
+        self.front.end_threads();
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.detached(py, |front| {
+            front.close();
+            Ok(())
+        })
+    }
+
+    fn held(&self) -> (usize, usize, u64) {
+        let held = self.front.held();
+        (held.connections, held.queued, held.unsent_bytes)
+    }
+}
+
+/// A descriptor of its own for what `descriptor` is open on.
+#[expect(unsafe_code, reason = "descriptors are numbers in Python")]
+fn own(descriptor: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: it is borrowed for one call, which fails where it is not open.
+    unsafe { BorrowedFd::borrow_raw(descriptor) }.try_clone_to_owned()
+}
