@@ -95,7 +95,7 @@ fn parse(body: &[u8], names: &RawKeyCache) -> Batch {
 /// A cache that knows every series of `body`.
 fn known(body: &[u8]) -> RawKeyCache {
     let mut names = RawKeyCache::default();
-    for (series, new) in (0..).zip(parse(body, &names).new_series) {
+    for (series, new) in (0..).zip(parse(body, &names).new_series.iter()) {
         names.insert(new.raw_key, series);
     }
     let series = &parse(body, &names).tables[0].series;
@@ -164,7 +164,7 @@ fn protobuf(c: &mut Criterion) {
     }
     let cold = RawKeyCache::default();
     let mut warm = RawKeyCache::default();
-    for (series, new) in (0..).zip(read(&body, &cold).new_series) {
+    for (series, new) in (0..).zip(read(&body, &cold).new_series.iter()) {
         warm.insert(new.raw_key, series);
     }
     group.bench_function("warm", |b| b.iter(|| read(black_box(&body), &warm)));

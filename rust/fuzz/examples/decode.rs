@@ -22,7 +22,7 @@ fn main() -> std::io::Result<()> {
     };
     let decode = |body: &[u8]| WriteRequest::decode(body).expect("a valid message");
     for body in &bodies {
-        for (series, new) in (0..).zip(columns(body, &names).new_series) {
+        for (series, new) in (0..).zip(columns(body, &names).new_series.iter()) {
             names.insert(new.raw_key, series);
         }
         assert_eq!(columns(body, &names).accepted_count as usize, decode(body).records.len());

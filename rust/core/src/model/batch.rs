@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::model::fault::Refusal;
-use crate::model::names::SeriesName;
+use crate::model::new_series::NewSeries;
 
 /// Series numbers from here on are indices into [`Batch::new_series`], not stored ids.
 pub const NEW_SERIES_BASE: u32 = 1 << 31;
@@ -168,15 +168,6 @@ pub struct Block {
     pub tables: Vec<Table>,
 }
 
-/// A series that the parser did not find in its cache.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewSeries {
-    /// Its name, tags sorted, tenant tags already stamped.
-    pub name: SeriesName,
-    /// The bytes that named it in this batch, for the cache of raw keys.
-    pub raw_key: Box<[u8]>,
-}
-
 /// Position of a field cell: in array order of the records, then in key order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CellPosition {
@@ -225,7 +216,7 @@ pub struct Batch {
     /// beyond are left out, so the batch is not to be stored.
     pub has_excess_fields: bool,
     /// Series not found in the cache; a series may stand here more than once.
-    pub new_series: Vec<NewSeries>,
+    pub new_series: NewSeries,
     /// First type conflict inside the batch, if any.
     pub conflict: Option<Conflict>,
     /// Records accepted.

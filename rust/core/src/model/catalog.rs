@@ -7,11 +7,11 @@ use std::hash::BuildHasher;
 
 use foldhash::quality::RandomState;
 use hashbrown::HashTable;
-use hashbrown::hash_table::Entry;
 
+use super::arena::{Arena, Place};
 use crate::model::batch::FieldType;
 use crate::model::json;
-use crate::model::names::{self, FieldId, SeriesId, SeriesName};
+use crate::model::names::{self, FieldId, NameParts, NameRef, SeriesId};
 
 /// Dense number of a measurement within one process.
 pub type MeasurementIndex = u32;
@@ -19,17 +19,33 @@ pub type MeasurementIndex = u32;
 pub type EntityIndex = u32;
 
 /// One series.
-#[derive(Clone, Debug)]
-pub struct Series {
+#[derive(Clone, Copy, Debug)]
+pub struct Series<'c> {
     /// Its measurement.
     pub measurement: MeasurementIndex,
     /// Its entity; `None` for a series without `entity_id`, which no read addresses.
     pub entity: Option<EntityIndex>,
     /// Its name.
-    pub name: SeriesName,
+    pub name: NameRef<'c>,
     /// Tells that its tags need no escapes in JSON, as those of nearly all series.
     has_plain_tags: bool,
 }
+
+/// A [`Series`] as it is kept.
+#[derive(Clone, Copy)]
+struct StoredSeries {
+    name: Place,
+    /// [`NONE`] where the series is not known.
+    measurement: MeasurementIndex,
+    /// [`NONE`] where it has none.
+    entity: EntityIndex,
+    has_plain_tags: bool,
+}
+
+/// No measurement, or no entity.
+const NONE: u32 = u32::MAX;
+const UNKNOWN: StoredSeries =
+    StoredSeries { name: Place::NOWHERE, measurement: NONE, entity: NONE, has_plain_tags: true };
 
 /// One (measurement, `entity_id`).
 #[derive(Clone, Debug)]
@@ -68,14 +84,17 @@ pub struct Catalog {
     measurement_by_name: HashMap<Box<str>, MeasurementIndex, RandomState>,
     /// The one interned last, which most often is the next one too.
     last_measurement: MeasurementIndex,
-    series: Vec<Option<Series>>,
+    series: Vec<StoredSeries>,
+    series_count: usize,
+    names: Arena,
     entities: Vec<Entity>,
     /// The tag sets after the first, of those entities that have more.
     more_series: HashMap<EntityIndex, Vec<SeriesId>>,
     entity_by_id: HashTable<Hashed>,
     fields: Vec<Option<Field>>,
     field_by_name: HashMap<(MeasurementIndex, Box<str>), FieldId>,
-    series_by_name: HashTable<Hashed>,
+    /// Series that are not the first of an entity, by name: an entity leads to its first.
+    others_by_name: HashTable<Hashed>,
     hasher: RandomState,
     counted_series: usize,
     counted_fields: usize,
@@ -84,8 +103,8 @@ pub struct Catalog {
 impl Catalog {
     /// Number of series known.
     #[must_use]
-    pub fn series_count(&self) -> usize {
-        self.series_by_name.len()
+    pub const fn series_count(&self) -> usize {
+        self.series_count
     }
 
     /// Number of fields known.
@@ -109,6 +128,10 @@ impl Catalog {
     /// The measurement of this name.
     #[must_use]
     pub fn measurement(&self, name: &str) -> Option<MeasurementIndex> {
+        let last = self.last_measurement;
+        if self.measurements.get(last as usize).is_some_and(|known| **known == *name) {
+            return Some(last);
+        }
         self.measurement_by_name.get(name).copied()
     }
 
@@ -130,31 +153,51 @@ impl Catalog {
     }
 
     /// The series under a stored id, if its name was seen.
+    #[inline]
     #[must_use]
-    pub fn series(&self, id: SeriesId) -> Option<&Series> {
-        self.series.get(id as usize)?.as_ref()
+    pub fn series(&self, id: SeriesId) -> Option<Series<'_>> {
+        let series = self.series.get(id as usize).filter(|series| series.measurement != NONE)?;
+        let StoredSeries { measurement, entity, has_plain_tags, .. } = *series;
+        let entity = Some(entity).filter(|entity| *entity != NONE);
+        Some(Series { measurement, entity, name: self.name_at(series.name), has_plain_tags })
     }
 
-    /// Hash of a series' name, for [`Self::find_series`].
+    fn name_at(&self, place: Place) -> NameRef<'_> {
+        // SAFETY: names are all that is put there, by `insert`, and places of others come from nowhere.
+        #[expect(unsafe_code, reason = "a name is checked once")]
+        unsafe {
+            NameRef::of(self.names.get(place))
+        }
+    }
+
+    /// Hash of a series' name.
     #[must_use]
-    pub fn hash_of(&self, name: &SeriesName) -> u64 {
+    pub fn hash_of(&self, name: NameRef<'_>) -> u64 {
         whole(half(self.hasher.hash_one(name.as_bytes())))
     }
 
-    /// The id of a series whose name has this hash.
+    /// The id of the series of this name, which has these parts.
     #[must_use]
-    pub fn find_series(&self, hash: u64, name: &SeriesName) -> Option<SeriesId> {
-        let named = |entry: &Hashed| {
-            entry.whole() == hash
-                && self.series(entry.of).is_some_and(|series| series.name == *name)
+    pub fn find_series(&self, name: NameRef<'_>, parts: &NameParts) -> Option<SeriesId> {
+        if let Some(span) = parts.entity_id {
+            let measurement = self.measurement(name.measurement())?;
+            let id = name.bytes_at(span);
+            let entity = self.entity_of(self.entity_half(measurement, id), measurement, id)?;
+            let first = self.entity(entity).first;
+            if self.name_at(self.series[first as usize].name) == name {
+                return Some(first);
+            }
+        }
+        let hash = self.hash_of(name);
+        let is_it = |entry: &Hashed| {
+            entry.whole() == hash && self.name_at(self.series[entry.of as usize].name) == name
         };
-        Some(self.series_by_name.find(hash, named)?.of)
+        Some(self.others_by_name.find(hash, is_it)?.of)
     }
 
     /// All series known, by id.
-    pub fn all_series(&self) -> impl Iterator<Item = (SeriesId, &Series)> {
-        let known = (0..).zip(&self.series);
-        known.filter_map(|(id, series)| Some((id, series.as_ref()?)))
+    pub fn all_series(&self) -> impl Iterator<Item = (SeriesId, Series<'_>)> {
+        (0..index(self.series.len())).filter_map(|id| Some((id, self.series(id)?)))
     }
 
     /// All entities known.
@@ -200,9 +243,24 @@ impl Catalog {
     /// The entity of this id in this measurement.
     #[must_use]
     pub fn find_entity(&self, measurement: MeasurementIndex, id: &str) -> Option<EntityIndex> {
-        let half = half(self.hasher.hash_one((measurement, id)));
+        self.entity_of(self.entity_half(measurement, id.as_bytes()), measurement, id.as_bytes())
+    }
+
+    fn entity_half(&self, measurement: MeasurementIndex, id: &[u8]) -> u32 {
+        half(self.hasher.hash_one((measurement, id)))
+    }
+
+    fn entity_of(
+        &self,
+        half: u32,
+        measurement: MeasurementIndex,
+        id: &[u8],
+    ) -> Option<EntityIndex> {
         let is_it = |entry: &Hashed| {
-            entry.half == half && self.entities[entry.of as usize].is(measurement, id, &self.series)
+            let entity = &self.entities[entry.of as usize];
+            entry.half == half
+                && entity.measurement == measurement
+                && self.first_name(entity).bytes_at(entity.id_span) == id
         };
         Some(self.entity_by_id.find(whole(half), is_it)?.of)
     }
@@ -213,7 +271,8 @@ impl Catalog {
     /// If the index is not from this catalog.
     #[must_use]
     pub fn entity_id(&self, entity: EntityIndex) -> &str {
-        self.entity(entity).id(&self.series)
+        let entity = self.entity(entity);
+        self.first_name(entity).text_at(entity.id_span)
     }
 
     /// The bytes of that id: what orders entities, without a look at each.
@@ -222,7 +281,12 @@ impl Catalog {
     /// As [`Self::entity_id`].
     #[must_use]
     pub fn entity_id_bytes(&self, entity: EntityIndex) -> &[u8] {
-        self.entity(entity).id_bytes(&self.series)
+        let entity = self.entity(entity);
+        self.first_name(entity).bytes_at(entity.id_span)
+    }
+
+    fn first_name(&self, entity: &Entity) -> NameRef<'_> {
+        self.name_at(self.series[entity.first as usize].name)
     }
 
     /// The tag sets of an entity, in order of registration as seen here.
@@ -235,23 +299,38 @@ impl Catalog {
     }
 
     /// Notes the name of a series; the same id again changes nothing.
-    pub fn insert_series(&mut self, id: SeriesId, name: SeriesName) {
+    pub fn insert_series(&mut self, id: SeriesId, name: NameRef<'_>) {
+        self.insert_parts(id, name, &name.parts());
+    }
+
+    /// As [`Self::insert_series`], of a name that has these parts.
+    pub fn insert_parts(&mut self, id: SeriesId, name: NameRef<'_>, parts: &NameParts) {
         if self.series(id).is_some() {
             return;
         }
         let measurement = self.intern_measurement(name.measurement());
-        let (mut has_plain_tags, mut id_span) = (true, None);
-        for (key, value) in name.tags() {
-            has_plain_tags &= json::is_plain(key) & json::is_plain(value);
-            if key == "entity_id" && !value.is_empty() {
-                id_span = Some(name.span_of(value));
-            }
-        }
-        let entity = id_span.map(|span| self.intern_entity(measurement, &name, span, id));
         self.counted_series += names::counted(name.as_bytes().len());
-        let half = half(self.hasher.hash_one(name.as_bytes()));
-        self.series_by_name.insert_unique(whole(half), Hashed { half, of: id }, Hashed::whole);
-        put_at(&mut self.series, id, Series { measurement, entity, name, has_plain_tags });
+        self.series_count += 1;
+        let series = StoredSeries {
+            name: self.names.push(name.as_bytes()),
+            measurement,
+            entity: NONE,
+            has_plain_tags: parts.has_plain_tags,
+        };
+        if self.series.len() <= id as usize {
+            self.series.resize(id as usize + 1, UNKNOWN);
+        }
+        self.series[id as usize] = series;
+        let mut is_first = false;
+        if let Some(span) = parts.entity_id {
+            let entity;
+            (entity, is_first) = self.intern_entity(measurement, name, span, id);
+            self.series[id as usize].entity = entity;
+        }
+        if !is_first {
+            let half = half(self.hasher.hash_one(name.as_bytes()));
+            self.others_by_name.insert_unique(whole(half), Hashed { half, of: id }, Hashed::whole);
+        }
     }
 
     /// Notes the name of a field of a measurement of this catalog; the same id again changes nothing.
@@ -286,44 +365,32 @@ impl Catalog {
         new
     }
 
-    /// The entity whose id lies at `id_span` in `name`, that of `series`, which joins it.
+    /// The entity whose id lies at `id_span` in `name`, that of `series`, which joins it; and tells if
+    /// it is the first to do so.
     fn intern_entity(
         &mut self,
         measurement: MeasurementIndex,
-        name: &SeriesName,
+        name: NameRef<'_>,
         id_span: (u32, u32),
         series: SeriesId,
-    ) -> EntityIndex {
-        let Self { entities, entity_by_id, hasher, .. } = self;
-        let id = name.text_at(id_span);
-        let half = half(hasher.hash_one((measurement, id)));
-        let is_it = |entry: &Hashed| {
-            entry.half == half && entities[entry.of as usize].is(measurement, id, &self.series)
-        };
-        match entity_by_id.entry(whole(half), is_it, Hashed::whole) {
-            Entry::Occupied(known) => {
-                let known = known.get().of;
-                self.more_series.entry(known).or_default().push(series);
-                let entity = &mut entities[known as usize];
-                entity.representative = entity.representative.min(series);
-                known
-            }
-            Entry::Vacant(free) => {
-                let new = index(entities.len());
-                free.insert(Hashed { half, of: new });
-                entities.push(Entity {
-                    measurement,
-                    first: series,
-                    id_span,
-                    representative: series,
-                });
-                new
-            }
+    ) -> (EntityIndex, bool) {
+        let id = name.bytes_at(id_span);
+        let half = self.entity_half(measurement, id);
+        if let Some(known) = self.entity_of(half, measurement, id) {
+            self.more_series.entry(known).or_default().push(series);
+            let entity = &mut self.entities[known as usize];
+            entity.representative = entity.representative.min(series);
+            return (known, false);
         }
+        let new = index(self.entities.len());
+        self.entity_by_id.insert_unique(whole(half), Hashed { half, of: new }, Hashed::whole);
+        let representative = series;
+        self.entities.push(Entity { measurement, first: series, id_span, representative });
+        (new, true)
     }
 }
 
-impl Series {
+impl Series<'_> {
     /// Appends the tags as a JSON object.
     pub fn write_tags(&self, out: &mut Vec<u8>) {
         if self.has_plain_tags {
@@ -339,22 +406,6 @@ impl Entity {
     #[must_use]
     pub const fn first_series(&self) -> SeriesId {
         self.first
-    }
-
-    fn is(&self, measurement: MeasurementIndex, id: &str, all: &[Option<Series>]) -> bool {
-        self.measurement == measurement && self.id_bytes(all) == id.as_bytes()
-    }
-
-    fn id<'n>(&self, all: &'n [Option<Series>]) -> &'n str {
-        self.first_name(all).text_at(self.id_span)
-    }
-
-    fn id_bytes<'n>(&self, all: &'n [Option<Series>]) -> &'n [u8] {
-        self.first_name(all).bytes_at(self.id_span)
-    }
-
-    fn first_name<'n>(&self, all: &'n [Option<Series>]) -> &'n SeriesName {
-        &all[self.first as usize].as_ref().expect("an entity has a series").name
     }
 }
 

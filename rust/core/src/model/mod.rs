@@ -8,15 +8,20 @@ pub mod time;
 
 pub mod fault;
 
+pub mod json;
+
 pub mod names;
+
+mod arena;
+
+pub mod new_series;
+pub mod raw_keys;
 
 pub mod batch;
 pub mod column_name;
-pub mod raw_keys;
 
 pub mod aggregate;
 pub mod chunks;
-pub mod json;
 
 pub mod fold;
 

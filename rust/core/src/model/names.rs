@@ -1,6 +1,7 @@
 //! Names as bytes: what is hashed to find a name and sealed to keep it (`docs/format.md`, "Names").
 
 use crate::model::error::{Error, Result};
+use crate::model::json;
 use crate::model::limits::NAME_BYTES;
 
 /// Stored id of a series (measurement and tag set) within one tenant.
@@ -10,6 +11,9 @@ pub type FieldId = u32;
 
 const CORRUPT: Error = Error::Corrupt { what: "a page of names" };
 
+/// Key of the tag that makes an entity of a series.
+pub(crate) const ENTITY_ID: &str = "entity_id";
+
 /// Stands for a length where a measurement is that of the field before: one long name must not be
 /// stored with each of its fields.
 const SAME: [u8; 4] = [0xff; 4];
@@ -18,6 +22,60 @@ const SAME: [u8; 4] = [0xff; 4];
 /// keys. It is its own stored form, one piece of memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SeriesName(Box<[u8]>);
+
+/// A [`SeriesName`] that lies somewhere else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct NameRef<'n>(&'n [u8]);
+
+/// Parts of a name by which its series is entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NameParts {
+    /// Offset and length of the value of its `entity_id` in [`NameRef::as_bytes`]; `None` also where
+    /// it is empty.
+    pub entity_id: Option<(u32, u32)>,
+    /// Tells that its tags need no escapes in JSON, as those of nearly all series.
+    pub has_plain_tags: bool,
+}
+
+/// A text as names have it: its length, then its bytes.
+pub(crate) struct EncodedText(Box<[u8]>);
+
+/// A name that is put together of its parts.
+pub(crate) struct EncodedName<'t, T> {
+    pub(crate) measurement: &'t str,
+    /// Tags in ascending order of their keys, each key once.
+    pub(crate) tags: T,
+    /// Index of the tag of the entity.
+    pub(crate) entity: Option<usize>,
+    pub(crate) has_plain_tags: bool,
+}
+
+impl EncodedText {
+    pub(crate) fn new(text: &str) -> Self {
+        let mut bytes = Vec::with_capacity(4 + text.len());
+        put(&mut bytes, text);
+        Self(bytes.into_boxed_slice())
+    }
+}
+
+impl<'t, T: ExactSizeIterator<Item = (&'t EncodedText, &'t str)>> EncodedName<'t, T> {
+    /// Appends the name to others; its parts.
+    pub(super) fn put(self, names: &mut Vec<u8>) -> NameParts {
+        let start = names.len();
+        put(names, self.measurement);
+        names.extend(length(self.tags.len()));
+        let mut entity_id = None;
+        for (index, (key, value)) in self.tags.enumerate() {
+            names.extend_from_slice(&key.0);
+            put(names, value);
+            if self.entity == Some(index) && !value.is_empty() {
+                let at = names.len() - value.len() - start;
+                entity_id = Some((number(at), number(value.len())));
+            }
+        }
+        NameParts { entity_id, has_plain_tags: self.has_plain_tags }
+    }
+}
 
 impl SeriesName {
     /// The name of these tags, which are sorted by key and have each key once.
@@ -38,21 +96,44 @@ impl SeriesName {
         Self(bytes.into_boxed_slice())
     }
 
+    /// A view of it.
+    #[must_use]
+    pub fn view(&self) -> NameRef<'_> {
+        NameRef(&self.0)
+    }
+}
+
+impl<'n> NameRef<'n> {
+    /// The name of these bytes.
+    ///
+    /// # Safety
+    /// They were [`Self::as_bytes`] of a name.
+    #[expect(unsafe_code, reason = "what a name is made of is checked once")]
+    pub(super) const unsafe fn of(bytes: &'n [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// A copy that owns its bytes.
+    #[must_use]
+    pub fn to_name(self) -> SeriesName {
+        SeriesName(self.0.into())
+    }
+
     /// Its bytes, as they are stored.
     #[must_use]
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.0
+    pub const fn as_bytes(self) -> &'n [u8] {
+        self.0
     }
 
     /// The measurement, never empty.
     #[must_use]
-    pub fn measurement(&self) -> &str {
-        text_of(&self.0).0
+    pub fn measurement(self) -> &'n str {
+        text_of(self.0).0
     }
 
     /// Key and value of each tag, ascending by key; no key is empty.
-    pub fn tags(&self) -> impl Iterator<Item = (&str, &str)> {
-        let (_, rest) = text_of(&self.0);
+    pub fn tags(self) -> impl Iterator<Item = (&'n str, &'n str)> {
+        let (_, rest) = text_of(self.0);
         let mut rest = rest.get(4..).unwrap_or_default();
         std::iter::from_fn(move || {
             if rest.is_empty() {
@@ -65,24 +146,29 @@ impl SeriesName {
         })
     }
 
-    /// Offset and length in [`Self::as_bytes`] of a text that this name gave.
+    /// Its parts.
     ///
     /// # Panics
-    /// If another name gave it.
+    /// If a text is of 4 GiB.
     #[must_use]
-    pub fn span_of(&self, text: &str) -> (u32, u32) {
-        let at = text.as_ptr().addr().checked_sub(self.0.as_ptr().addr());
-        let at = at.filter(|at| at + text.len() <= self.0.len()).expect("a text of this name");
-        let number = |bytes| u32::try_from(bytes).expect("a body is far below 4 GiB");
-        (number(at), number(text.len()))
+    pub fn parts(self) -> NameParts {
+        let mut parts = NameParts { entity_id: None, has_plain_tags: true };
+        for (key, value) in self.tags() {
+            parts.has_plain_tags &= json::is_plain(key) & json::is_plain(value);
+            if key == ENTITY_ID && !value.is_empty() {
+                let at = value.as_ptr().addr() - self.0.as_ptr().addr();
+                parts.entity_id = Some((number(at), number(value.len())));
+            }
+        }
+        parts
     }
 
-    /// The text at a span of [`Self::span_of`].
+    /// The text at a span of [`NameParts`].
     ///
     /// # Panics
     /// If it is no span of this name.
     #[must_use]
-    pub fn text_at(&self, span: (u32, u32)) -> &str {
+    pub fn text_at(self, span: (u32, u32)) -> &'n str {
         std::str::from_utf8(self.bytes_at(span)).expect("a span of this name")
     }
 
@@ -91,27 +177,28 @@ impl SeriesName {
     /// # Panics
     /// As [`Self::text_at`].
     #[must_use]
-    pub fn bytes_at(&self, (at, length): (u32, u32)) -> &[u8] {
+    pub fn bytes_at(self, (at, length): (u32, u32)) -> &'n [u8] {
         &self.0[at as usize..][..length as usize]
     }
 
     /// The value of the `entity_id` tag; `None` also where it is empty.
     #[must_use]
-    pub fn entity_id(&self) -> Option<&str> {
-        let value = self.tags().find(|(key, _)| *key == "entity_id")?.1;
+    pub fn entity_id(self) -> Option<&'n str> {
+        let value = self.tags().find(|(key, _)| *key == ENTITY_ID)?.1;
         Some(value).filter(|id| !id.is_empty())
     }
 }
 
-/// The text at the start of the bytes of a [`SeriesName`], or of those that are left after one of its
+/// The text at the start of the bytes of a name, or of those that are left after one of its
 /// texts; and the bytes after it.
 #[expect(unsafe_code, reason = "names are read far more often than made, and checked when made")]
 fn text_of(bytes: &[u8]) -> (&str, &[u8]) {
     let mut reader = NameReader { rest: bytes, is_ascii: false };
     let text = reader.text_bytes().expect("a name is sound");
     // SAFETY: the bytes of a name are private to this module. `SeriesName::new` makes them of texts,
-    // `NameReader::series` takes them after it has checked each text, or that all bytes are ASCII; both put lengths and texts where
-    // they are read here, one after the other. So these are the bytes of a text.
+    // `NameReader::series` takes them after it has checked each text, or that all bytes are ASCII;
+    // `NameRef::of` is given those of either. Lengths and texts are where they are read here, one
+    // after the other. So these are the bytes of a text.
     (unsafe { std::str::from_utf8_unchecked(text) }, reader.rest)
 }
 
@@ -136,7 +223,11 @@ fn put(bytes: &mut Vec<u8>, text: &str) {
 }
 
 fn length(length: usize) -> [u8; 4] {
-    u32::try_from(length).expect("a body is far below 4 GiB").to_le_bytes()
+    number(length).to_le_bytes()
+}
+
+fn number(bytes: usize) -> u32 {
+    u32::try_from(bytes).expect("a body is far below 4 GiB")
 }
 
 /// Takes names off the front of a page.
@@ -163,14 +254,14 @@ impl<'a> NameReader<'a> {
     ///
     /// # Errors
     /// [`Error::Corrupt`] where the page ends early or holds something else.
-    pub fn series(&mut self) -> Result<SeriesName> {
+    pub fn series(&mut self) -> Result<NameRef<'a>> {
         let whole = self.rest;
         self.pass_text()?;
         for _ in 0..self.length()? {
             self.pass_text()?;
             self.pass_text()?;
         }
-        Ok(SeriesName(whole[..whole.len() - self.rest.len()].into()))
+        Ok(NameRef(&whole[..whole.len() - self.rest.len()]))
     }
 
     /// The next name, a field: its measurement, `None` for that of the field before, and the field.
@@ -227,20 +318,20 @@ mod tests {
 
     #[test]
     fn a_name_shows_what_it_was_made_of() {
-        assert_eq!(name().measurement(), "link");
-        assert!(name().tags().eq([("entity_id", "a\0b"), ("site", "")]));
-        assert_eq!(name().entity_id(), Some("a\0b"));
-        assert_eq!(SeriesName::new("link", &[("entity_id", "")]).entity_id(), None, "C23");
-        assert_eq!(SeriesName::new::<&str>("link", &[]).tags().next(), None);
+        assert_eq!(name().view().measurement(), "link");
+        assert!(name().view().tags().eq([("entity_id", "a\0b"), ("site", "")]));
+        assert_eq!(name().view().entity_id(), Some("a\0b"));
+        assert_eq!(SeriesName::new("link", &[("entity_id", "")]).view().entity_id(), None, "C23");
+        assert_eq!(SeriesName::new::<&str>("link", &[]).view().tags().next(), None);
     }
 
     #[test]
     fn names_read_back_in_the_order_they_were_appended() {
-        let mut page = name().as_bytes().to_vec();
+        let mut page = name().view().as_bytes().to_vec();
         put_field(&mut page, Some("link"), "snr_db");
         put_field(&mut page, None, "note");
         let mut reader = NameReader::new(&page);
-        assert_eq!(reader.series().unwrap(), name());
+        assert_eq!(reader.series().unwrap(), name().view());
         assert_eq!(reader.field().unwrap(), (Some("link"), "snr_db"));
         assert_eq!(reader.field().unwrap(), (None, "note"));
         assert!(reader.is_empty());
@@ -249,6 +340,7 @@ mod tests {
     #[test]
     fn no_truncated_name_reads_back() {
         let name = name();
+        let name = name.view();
         for length in 0..name.as_bytes().len() {
             assert!(NameReader::new(&name.as_bytes()[..length]).series().is_err());
         }
@@ -257,6 +349,7 @@ mod tests {
     #[test]
     fn what_is_no_text_is_no_name() {
         let whole = SeriesName::new("l\u{e9}", &[("k\u{e9}", "v\u{e9}")]);
+        let whole = whole.view();
         assert!(whole.tags().eq([("k\u{e9}", "v\u{e9}")]));
         let accents = whole.as_bytes().iter().enumerate().filter(|(_, byte)| **byte == 0xc3);
         for (at, _) in accents {

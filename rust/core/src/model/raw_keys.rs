@@ -6,15 +6,17 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use std::hash::{BuildHasher, Hasher};
 
+use super::arena::{Arena, Place};
 use crate::model::limits::RAW_KEY_BYTES_MAX;
 use crate::model::names::SeriesId;
 
-/// Bytes that an entry takes beside its raw key, its share of the table and of the heap included.
-const ENTRY_BYTES: usize = size_of::<Known>() + 32;
+/// Bytes that an entry takes beside its raw key, its share of the table included, half of which may be
+/// empty.
+const ENTRY_BYTES: usize = size_of::<Known>() * 3 / 2 + 10;
 
 struct Known {
     hash: u64,
-    raw_key: Box<[u8]>,
+    raw_key: Place,
     series: SeriesId,
 }
 
@@ -26,16 +28,21 @@ pub struct RawKeyCache {
     /// In order of insertion, which is that of some batch: producers send their series in one order,
     /// so the entry after the one just found is probably the next to be asked for.
     entries: Vec<Known>,
+    raw_keys: Arena,
     /// Indices into `entries`.
-    index: HashTable<usize>,
-    bytes: usize,
+    index: HashTable<u32>,
 }
 
 impl RawKeyCache {
     /// Bytes that the raw keys take, with what is kept to find them.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.bytes
+        self.raw_keys.bytes() + self.entries.len() * ENTRY_BYTES
+    }
+
+    /// Forgets all raw keys. Hashes are what they were.
+    pub fn clear(&mut self) {
+        *self = Self { hasher: self.hasher.clone(), ..Self::default() };
     }
 
     /// Hash of the raw key of `format`, `measurement` and `tags`, for [`Self::find`].
@@ -60,9 +67,10 @@ impl RawKeyCache {
         tags: &[u8],
     ) -> Option<(usize, SeriesId)> {
         let is_same = |entry: &Known| {
-            entry.hash == hash && Self::is_key_of(&entry.raw_key, format, measurement, tags)
+            entry.hash == hash
+                && Self::is_key_of(self.raw_keys.get(entry.raw_key), format, measurement, tags)
         };
-        let &at = self.index.find(hash, |&at| is_same(&self.entries[at]))?;
+        let at = *self.index.find(hash, |&at| is_same(&self.entries[at as usize]))? as usize;
         Some((at, self.entries[at].series))
     }
 
@@ -71,18 +79,24 @@ impl RawKeyCache {
     #[inline]
     #[must_use]
     pub fn get(&self, index: usize) -> Option<(&[u8], SeriesId)> {
-        self.entries.get(index).map(|entry| (&*entry.raw_key, entry.series))
+        self.entries.get(index).map(|entry| (self.raw_keys.get(entry.raw_key), entry.series))
     }
 
-    /// The bytes to hand to [`Self::insert`] once the series has its id.
-    #[must_use]
-    pub fn key_of(format: u8, measurement: &[u8], tags: &[u8]) -> Box<[u8]> {
-        let mut raw_key = Vec::with_capacity(9 + measurement.len() + tags.len());
+    /// Appends the bytes to hand to [`Self::insert`] once the series has its id.
+    pub fn put_key(raw_key: &mut Vec<u8>, format: u8, measurement: &[u8], tags: &[u8]) {
+        raw_key.reserve(9 + measurement.len() + tags.len());
         raw_key.push(format);
         raw_key.extend_from_slice(&(measurement.len() as u64).to_le_bytes());
         raw_key.extend_from_slice(measurement);
         raw_key.extend_from_slice(tags);
-        raw_key.into_boxed_slice()
+    }
+
+    /// The bytes that [`Self::put_key`] appends.
+    #[must_use]
+    pub fn key_of(format: u8, measurement: &[u8], tags: &[u8]) -> Vec<u8> {
+        let mut raw_key = Vec::new();
+        Self::put_key(&mut raw_key, format, measurement, tags);
+        raw_key
     }
 
     /// Tells whether [`Self::key_of`] made `raw_key` of these.
@@ -95,25 +109,35 @@ impl RawKeyCache {
     ///
     /// # Panics
     /// When `raw_key` was not made by [`Self::key_of`].
-    pub fn insert(&mut self, raw_key: Box<[u8]>, series: SeriesId) {
-        let (format, measurement, tags) = parts_of(&raw_key).expect("a raw key of key_of()");
-        let hash = self.hash(format, measurement, tags);
-        let bytes = raw_key.len() + ENTRY_BYTES;
-        if self.bytes + bytes > RAW_KEY_BYTES_MAX {
-            if self.find(hash, format, measurement, tags).is_some() {
+    pub fn insert(&mut self, raw_key: &[u8], series: SeriesId) {
+        let (format, measurement, tags) = parts_of(raw_key).expect("a raw key of key_of()");
+        self.insert_hashed(self.hash(format, measurement, tags), raw_key, series);
+    }
+
+    /// As [`Self::insert`], of a raw key that has this hash.
+    ///
+    /// # Panics
+    /// When there are 2^32 raw keys.
+    pub fn insert_hashed(&mut self, hash: u64, raw_key: &[u8], series: SeriesId) {
+        if self.bytes() + self.raw_keys.bytes_for(raw_key.len()) + ENTRY_BYTES > RAW_KEY_BYTES_MAX {
+            let is_it = |&at: &u32| self.entries[at as usize].is(&self.raw_keys, hash, raw_key);
+            if self.index.find(hash, is_it).is_some() {
                 return;
             }
-            self.entries.clear();
-            self.index.clear();
-            self.bytes = 0;
+            self.clear();
         }
-        let Self { entries, index, .. } = self;
-        let is_same = |&at: &usize| entries[at].hash == hash && entries[at].raw_key == raw_key;
-        if let Entry::Vacant(free) = index.entry(hash, is_same, |&at| entries[at].hash) {
-            free.insert(entries.len());
-            entries.push(Known { hash, raw_key, series });
-            self.bytes += bytes;
+        let Self { entries, index, raw_keys, .. } = self;
+        let is_it = |&at: &u32| entries[at as usize].is(raw_keys, hash, raw_key);
+        if let Entry::Vacant(free) = index.entry(hash, is_it, |&at| entries[at as usize].hash) {
+            free.insert(u32::try_from(entries.len()).expect("the bytes of raw keys are bounded"));
+            entries.push(Known { hash, raw_key: raw_keys.push(raw_key), series });
         }
+    }
+}
+
+impl Known {
+    fn is(&self, raw_keys: &Arena, hash: u64, raw_key: &[u8]) -> bool {
+        self.hash == hash && raw_keys.get(self.raw_key) == raw_key
     }
 }
 
@@ -141,7 +165,7 @@ mod tests {
     #[test]
     fn a_series_is_found_only_by_its_very_bytes() {
         let mut cache = RawKeyCache::default();
-        cache.insert(RawKeyCache::key_of(b'j', b"link", br#"{"a":"1"}"#), 7);
+        cache.insert(&RawKeyCache::key_of(b'j', b"link", br#"{"a":"1"}"#), 7);
         assert_eq!(find(&cache, b'j', b"link", br#"{"a":"1"}"#), Some(7));
         assert_eq!(find(&cache, b'j', b"link", br#"{"a": "1"}"#), None);
         assert_eq!(find(&cache, b'j', b"lin", br#"k{"a":"1"}"#), None);
@@ -153,7 +177,7 @@ mod tests {
         let mut cache = RawKeyCache::default();
         let raw_key = |series: u8| RawKeyCache::key_of(b'j', b"link", &[series]);
         for series in [3, 1, 3, 2, 1] {
-            cache.insert(raw_key(series), u32::from(series));
+            cache.insert(&raw_key(series), u32::from(series));
         }
         let stand = (0..).map_while(|at| cache.get(at)).map(|(_, series)| series);
         assert_eq!(stand.collect::<Vec<_>>(), [3, 1, 2]);
@@ -165,9 +189,9 @@ mod tests {
         let mut cache = RawKeyCache::default();
         let tags = vec![b'x'; RAW_KEY_BYTES_MAX / 4];
         for series in 0..8 {
-            cache.insert(RawKeyCache::key_of(b'j', &[series], &tags), u32::from(series));
+            cache.insert(&RawKeyCache::key_of(b'j', &[series], &tags), u32::from(series));
         }
-        assert!(cache.bytes <= RAW_KEY_BYTES_MAX);
+        assert!(cache.bytes() <= RAW_KEY_BYTES_MAX);
         assert_eq!(cache.entries.len(), cache.index.len());
         assert_eq!(find(&cache, b'j', &[7], &tags), Some(7));
     }

@@ -122,7 +122,7 @@ impl Extent {
 
     /// True for the rows of a series at some time.
     #[must_use]
-    pub fn has_series(&self, series: &Series, catalog: &Catalog) -> bool {
+    pub fn has_series(&self, series: Series<'_>, catalog: &Catalog) -> bool {
         let has_entity = || match series.entity {
             Some(entity) => self.has_entity(catalog.entity_id(entity)),
             None => self.entities.is_empty(),
@@ -230,9 +230,9 @@ mod tests {
     #[test]
     fn rows_are_hidden_by_time_measurement_and_entity() {
         let mut catalog = Catalog::default();
-        catalog.insert_series(0, SeriesName::new("link", &[("entity_id", "a")]));
-        catalog.insert_series(1, SeriesName::new("link", &[("entity_id", "b")]));
-        catalog.insert_series(2, SeriesName::new("link", &[("site", "x")]));
+        catalog.insert_series(0, SeriesName::new("link", &[("entity_id", "a")]).view());
+        catalog.insert_series(1, SeriesName::new("link", &[("entity_id", "b")]).view());
+        catalog.insert_series(2, SeriesName::new("link", &[("site", "x")]).view());
         let table = Table {
             series: vec![0, 0, 1, 2, 2, 0],
             times_ns: vec![1, 2, 2, 2, 3, 2],

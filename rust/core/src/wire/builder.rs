@@ -6,6 +6,7 @@ use crate::model::raw_keys::RawKeyCache;
 
 use super::columns::Columns;
 use super::series::SeriesFinder;
+use super::tag_template::TagsTemplates;
 
 /// Rows and series of a batch while it is read, and the rules of its tenant.
 pub(super) struct BatchBuilder<'c> {
@@ -13,6 +14,7 @@ pub(super) struct BatchBuilder<'c> {
     pub(super) tenant_key: &'c str,
     pub(super) columns: Columns,
     pub(super) series: SeriesFinder<'c>,
+    pub(super) tags: TagsTemplates,
 }
 
 impl<'c> BatchBuilder<'c> {
@@ -30,7 +32,7 @@ impl<'c> BatchBuilder<'c> {
         assert!(limits.batch_records_max <= BLOCK_ROWS_MAX, "a batch must fit one block");
         let (columns, series) =
             (Columns::new(ingest_ns, limits), SeriesFinder::new(format, raw_keys));
-        Self { limits, tenant_key, columns, series }
+        Self { limits, tenant_key, columns, series, tags: TagsTemplates::default() }
     }
 
     pub(super) fn finish(self) -> Batch {

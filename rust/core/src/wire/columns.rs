@@ -6,9 +6,10 @@ use foldhash::quality::RandomState;
 use hashbrown::HashTable;
 
 use crate::model::batch::{
-    Batch, BatchField, CellPosition, Column, Conflict, FieldType, NewSeries, Rows, Table, Values,
+    Batch, BatchField, CellPosition, Column, Conflict, FieldType, Rows, Table, Values,
 };
 use crate::model::limits::WriteLimits;
+use crate::model::new_series::NewSeries;
 
 use super::prefix::Prefix;
 use super::value::{Cell, RowColumns, RowValues, Value};
@@ -212,7 +213,7 @@ impl Columns {
     }
 
     /// The batch with its new series; columns that miss the last rows of their table say so.
-    pub(super) fn finish(mut self, new_series: Vec<NewSeries>) -> Batch {
+    pub(super) fn finish(mut self, new_series: NewSeries) -> Batch {
         self.batch.new_series = new_series;
         for table in &mut self.batch.tables {
             let row_count = table.row_count();

@@ -16,9 +16,11 @@ mod value;
 mod columns;
 mod series;
 
-mod builder;
-
 mod tokens;
+
+mod tag_template;
+
+mod builder;
 
 mod template;
 

@@ -64,7 +64,7 @@ mod tests {
     #[test]
     fn tags_are_sorted_and_tenant_tags_stamped() {
         let name = name(&["tenants", "tenant_key", "a", "tenant", "tenant_id"]).unwrap();
-        let tags: Vec<_> = name.tags().collect();
+        let tags: Vec<_> = name.view().tags().collect();
         let stamped = [("tenant", "acme"), ("tenant_id", "acme"), ("tenant_key", "acme")];
         assert_eq!(tags, [&[("a", "sent")], &stamped[..], &[("tenants", "sent")]].concat(), "C15");
     }

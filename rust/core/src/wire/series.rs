@@ -3,8 +3,9 @@
 use hashbrown::HashTable;
 
 use super::prefix::Prefix;
-use crate::model::batch::{NEW_SERIES_BASE, NewSeries};
-use crate::model::names::SeriesName;
+use crate::model::batch::NEW_SERIES_BASE;
+use crate::model::names::{EncodedName, EncodedText, SeriesName};
+use crate::model::new_series::NewSeries;
 use crate::model::raw_keys::RawKeyCache;
 
 /// Finds the series of records: those that the cache knows, and those that are new in the batch.
@@ -12,16 +13,11 @@ pub(super) struct SeriesFinder<'c> {
     format: u8,
     raw_keys: &'c RawKeyCache,
     /// Series that the cache does not know, in the order in which they came; and their indices.
-    new: Vec<New>,
-    new_index: HashTable<usize>,
+    new: NewSeries,
+    new_index: HashTable<u32>,
     /// Index in `raw_keys` and in `new` of the series that the next record probably has.
     next: usize,
     next_new: usize,
-}
-
-struct New {
-    hash: u64,
-    series: NewSeries,
 }
 
 /// Hash of a raw key under which no series is known.
@@ -30,7 +26,7 @@ pub(super) struct Unknown(u64);
 
 impl<'c> SeriesFinder<'c> {
     pub(super) fn new(format: u8, raw_keys: &'c RawKeyCache) -> Self {
-        let (new, new_index) = (Vec::new(), HashTable::new());
+        let (new, new_index) = (NewSeries::default(), HashTable::new());
         Self { format, raw_keys, new, new_index, next: 0, next_new: 0 }
     }
 
@@ -42,15 +38,16 @@ impl<'c> SeriesFinder<'c> {
             self.next = at + 1;
             return Ok(series);
         }
-        let is_same = |&at: &usize| {
-            self.new.get(at).is_some_and(|New { hash: other, series }| {
-                let (raw_key, measurement) = (&series.raw_key, measurement.as_bytes());
-                hash == *other && RawKeyCache::is_key_of(raw_key, self.format, measurement, tags)
-            })
+        let is_same = |&at: &u32| {
+            let (at, measurement) = (at as usize, measurement.as_bytes());
+            self.new.raw_key_hash(at) == hash
+                && self.new.get(at).is_some_and(|new| {
+                    RawKeyCache::is_key_of(new.raw_key, self.format, measurement, tags)
+                })
         };
         let &at = self.new_index.find(hash, is_same).ok_or(Unknown(hash))?;
-        self.next_new = at + 1;
-        Ok(number(at))
+        self.next_new = at as usize + 1;
+        Ok(NEW_SERIES_BASE + at)
     }
 
     /// Beginning of every raw key of `measurement`, for [`Self::find_next`].
@@ -77,7 +74,7 @@ impl<'c> SeriesFinder<'c> {
             return Some((series, length));
         }
         let at = self.next_new;
-        let length = tags_len(&self.new.get(at)?.series.raw_key)?;
+        let length = tags_len(self.new.get(at)?.raw_key)?;
         self.next_new += 1;
         Some((number(at), length))
     }
@@ -88,23 +85,42 @@ impl<'c> SeriesFinder<'c> {
     /// If there are more new series than a batch can have records.
     pub(super) fn add(
         &mut self,
-        name: SeriesName,
+        name: &SeriesName,
         Unknown(hash): Unknown,
         measurement: &str,
         tags: &[u8],
     ) -> u32 {
-        let at = self.new.len();
-        let raw_key = RawKeyCache::key_of(self.format, measurement.as_bytes(), tags);
-        let Self { new, new_index, .. } = self;
-        let rehash = |&at: &usize| new.get(at).map_or(0, |new| new.hash);
-        new_index.insert_unique(hash, at, rehash);
-        new.push(New { hash, series: NewSeries { name, raw_key } });
-        number(at)
+        let number = number(self.new.len());
+        let Self { new, new_index, format, .. } = self;
+        let rehash = |&at: &u32| new.raw_key_hash(at as usize);
+        new_index.insert_unique(hash, number - NEW_SERIES_BASE, rehash);
+        new.push(name.view(), hash, |raw_key| {
+            RawKeyCache::put_key(raw_key, *format, measurement.as_bytes(), tags);
+        });
+        number
+    }
+
+    /// As [`Self::add`], of a name that is not made yet.
+    pub(super) fn add_encoded<'t>(
+        &mut self,
+        name: EncodedName<'t, impl ExactSizeIterator<Item = (&'t EncodedText, &'t str)>>,
+        Unknown(hash): Unknown,
+        tags: &str,
+    ) -> u32 {
+        let number = number(self.new.len());
+        let Self { new, new_index, format, .. } = self;
+        let rehash = |&at: &u32| new.raw_key_hash(at as usize);
+        new_index.insert_unique(hash, number - NEW_SERIES_BASE, rehash);
+        let measurement = name.measurement.as_bytes();
+        new.push_encoded(name, hash, |raw_key| {
+            RawKeyCache::put_key(raw_key, *format, measurement, tags.as_bytes());
+        });
+        number
     }
 
     /// The new series, by their numbers.
-    pub(super) fn into_new(self) -> Vec<NewSeries> {
-        self.new.into_iter().map(|new| new.series).collect()
+    pub(super) fn into_new(self) -> NewSeries {
+        self.new
     }
 }
 

@@ -19,7 +19,7 @@ fn seeds() -> Vec<Vec<u8>> {
     let mut fields = Vec::new();
     put_field(&mut fields, Some("link"), "snr_db");
     put_field(&mut fields, None, "note");
-    vec![series.as_bytes().to_vec(), fields, Manifest::default().encode()]
+    vec![series.view().as_bytes().to_vec(), fields, Manifest::default().encode()]
 }
 
 fn run(bytes: &[u8]) {
@@ -27,7 +27,7 @@ fn run(bytes: &[u8]) {
     while !names.is_empty() {
         let Ok(name) = names.series() else { break };
         let tags: Vec<_> = name.tags().collect();
-        assert_eq!(SeriesName::new(name.measurement(), &tags), name);
+        assert_eq!(SeriesName::new(name.measurement(), &tags).view(), name);
     }
     let mut fields = NameReader::new(bytes);
     while !fields.is_empty() {

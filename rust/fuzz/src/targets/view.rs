@@ -64,8 +64,8 @@ pub(super) fn cache_of(batch: &Batch, step: usize) -> (RawKeyCache, Vec<SeriesNa
     let mut cache = RawKeyCache::default();
     let mut names = Vec::new();
     for (id, new) in (0..).zip(batch.new_series.iter().step_by(step)) {
-        cache.insert(new.raw_key.clone(), id);
-        names.push(new.name.clone());
+        cache.insert(new.raw_key, id);
+        names.push(new.name.to_name());
     }
     (cache, names)
 }
@@ -116,7 +116,9 @@ pub(super) fn view(parsed: &ParseResult, known: &[SeriesName]) -> View {
 
 fn rows(batch: &Batch, table: &Table, known: &[SeriesName]) -> Vec<Row> {
     let series_name = |series: u32| match series.checked_sub(NEW_SERIES_BASE) {
-        Some(new) => batch.new_series[new as usize].name.clone(),
+        Some(new) => {
+            batch.new_series.get(new as usize).expect("a number of the batch").name.to_name()
+        }
         None => known[series as usize].clone(),
     };
     assert_eq!(table.series.len(), table.times_ns.len());

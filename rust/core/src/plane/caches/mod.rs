@@ -120,7 +120,7 @@ impl Caches {
 
     fn clear(&self) {
         *self.recent() = RecentBlocks::default();
-        *self.raw_keys_mut() = RawKeyCache::default();
+        self.raw_keys_mut().clear();
         self.open_segments.clear();
         self.charge();
     }

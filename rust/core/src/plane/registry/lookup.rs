@@ -2,11 +2,12 @@
 
 use hashbrown::HashTable;
 
-use crate::model::batch::{Batch, CellPosition, NEW_SERIES_BASE, NewSeries};
+use crate::model::batch::{Batch, CellPosition, NEW_SERIES_BASE};
 use crate::model::catalog::Catalog;
 use crate::model::fault::Refusal;
 use crate::model::limits::WriteLimits;
-use crate::model::names::{self, FieldId, SeriesId};
+use crate::model::names::{self, FieldId, NameRef, SeriesId};
+use crate::model::new_series::NewSeries;
 use crate::storage::store::FirstIds;
 
 /// Stored ids of what a batch names by its own numbers.
@@ -61,8 +62,7 @@ impl Lookup {
     /// are no new ones, however many there are.
     fn full(&self, batch: &Batch, catalog: &Catalog, limits: &WriteLimits) -> Option<Refusal> {
         let passes = |known: usize, new: usize, max: usize| new > 0 && known + new > max;
-        let series = self.new_series.iter().map(|index| &batch.new_series[*index]);
-        let new = series.map(|series| names::counted(series.name.as_bytes().len())).sum();
+        let new = self.names(batch).map(|name| names::counted(name.as_bytes().len())).sum();
         if passes(catalog.counted_series(), new, limits.tenant_series_max) {
             return Some(Refusal::TenantFull { field: "tags" });
         }
@@ -73,15 +73,19 @@ impl Lookup {
         is_full.then_some(Refusal::TenantFull { field: "fields" })
     }
 
-    fn look_up_series(&mut self, wanted: &[NewSeries], catalog: &Catalog) {
+    fn look_up_series(&mut self, wanted: &NewSeries, catalog: &Catalog) {
         let mut new: HashTable<(u64, u32)> = HashTable::with_capacity(wanted.len());
         self.series.reserve(wanted.len());
+        self.new_series.reserve(wanted.len());
         for (index, series) in wanted.iter().enumerate() {
-            let hash = catalog.hash_of(&series.name);
-            let known = catalog.find_series(hash, &series.name);
+            let known = catalog.find_series(series.name, &series.parts);
             self.series.push(known.unwrap_or_else(|| {
+                let hash = catalog.hash_of(series.name);
                 let is_same = |(other, number): &(u64, u32)| {
-                    hash == *other && wanted[self.new_series[*number as usize]].name == series.name
+                    hash == *other && {
+                        let other = wanted.get(self.new_series[*number as usize]);
+                        other.is_some_and(|other| other.name == series.name)
+                    }
                 };
                 let (_, number) = *new
                     .entry(hash, is_same, |(hash, _)| *hash)
@@ -94,6 +98,12 @@ impl Lookup {
                 NEW_SERIES_BASE + number
             }));
         }
+    }
+
+    /// The names of [`Self::new_series`].
+    pub(super) fn names<'b>(&self, batch: &'b Batch) -> impl Iterator<Item = NameRef<'b>> {
+        let new = self.new_series.iter().filter_map(|index| batch.new_series.get(*index));
+        new.map(|series| series.name)
     }
 
     /// Tells if every name has its id, and nothing refuses the batch.

@@ -130,9 +130,10 @@ impl Registry {
             names.catalog.insert_field(*id, measurement, &field.name, field.field_type);
         }
         let mut raw_keys = self.sealed.caches.raw_keys_mut();
-        for (series, id) in std::mem::take(&mut batch.new_series).into_iter().zip(&ids.series) {
-            names.catalog.insert_series(*id, series.name);
-            raw_keys.insert(series.raw_key, *id);
+        let new = std::mem::take(&mut batch.new_series);
+        for (index, (series, id)) in new.iter().zip(&ids.series).enumerate() {
+            names.catalog.insert_parts(*id, series.name, &series.parts);
+            raw_keys.insert_hashed(new.raw_key_hash(index), series.raw_key, *id);
         }
         names.pages = pages.unwrap_or(names.pages);
         ids
@@ -175,10 +176,8 @@ impl Registry {
 
     /// The page of the names that `lookup` lacks.
     fn new_names(&self, batch: &Batch, lookup: &Lookup) -> Result<NewNames> {
-        let mut page = Vec::new();
-        for index in &lookup.new_series {
-            page.extend_from_slice(batch.new_series[*index].name.as_bytes());
-        }
+        let mut page = Vec::with_capacity(batch.new_series.names().len());
+        lookup.names(batch).for_each(|name| page.extend_from_slice(name.as_bytes()));
         let series = u32::try_from(lookup.new_series.len()).expect("a batch has few series");
         let mut new = NewNames { series, ..NewNames::default() };
         let mut table_before = None;

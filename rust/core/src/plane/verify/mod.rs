@@ -102,8 +102,8 @@ impl Verification {
         let mut agree = true;
         for id in &page.series {
             let name = reader.series()?;
-            self.catalog.insert_series(*id, name.clone());
-            agree &= self.catalog.find_series(self.catalog.hash_of(&name), &name) == Some(*id);
+            self.catalog.insert_series(*id, name);
+            agree &= self.catalog.find_series(name, &name.parts()) == Some(*id);
         }
         let mut measurement = None;
         for (id, field_type) in &page.fields {

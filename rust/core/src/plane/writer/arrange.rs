@@ -142,7 +142,7 @@ mod tests {
         let mut catalog = Catalog::default();
         for (id, entity, site) in [(0, "a", "x"), (1, "b", "x"), (2, "a", "y")] {
             let tags = [("entity_id", entity), ("site", site)];
-            catalog.insert_series(id, SeriesName::new("link", &tags));
+            catalog.insert_series(id, SeriesName::new("link", &tags).view());
         }
         catalog
     }

@@ -30,7 +30,7 @@ fn catalog() -> Catalog {
     }
     for entity in 0..ENTITIES {
         let id = format!("e{}", ENTITIES - entity);
-        catalog.insert_series(entity, SeriesName::new("link", &[("entity_id", &*id)]));
+        catalog.insert_series(entity, SeriesName::new("link", &[("entity_id", &*id)]).view());
     }
     catalog
 }

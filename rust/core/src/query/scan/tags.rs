@@ -3,7 +3,7 @@
 use super::arrays::Texts;
 use crate::model::catalog::Catalog;
 use crate::model::error::{Error, Result};
-use crate::model::names::{SeriesId, SeriesName};
+use crate::model::names::{NameRef, SeriesId};
 
 /// A map from key to value for each row, keys ascending.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,9 +20,9 @@ pub struct TagMaps {
 ///
 /// # Errors
 /// [`Error::Corrupt`] where it has none.
-pub(super) fn name_of(series: SeriesId, catalog: &Catalog) -> Result<&SeriesName> {
+pub(super) fn name_of(series: SeriesId, catalog: &Catalog) -> Result<NameRef<'_>> {
     let series = catalog.series(series);
-    Ok(&series.ok_or(Error::Corrupt { what: "a series without a name" })?.name)
+    Ok(series.ok_or(Error::Corrupt { what: "a series without a name" })?.name)
 }
 
 impl TagMaps {

@@ -21,7 +21,7 @@ impl Representatives {
         for (rank, measurement) in (0..).zip(order) {
             ranks[measurement as usize] = rank;
         }
-        let key = |(id, series): (SeriesId, &Series)| {
+        let key = |(id, series): (SeriesId, Series<'_>)| {
             let representative =
                 series.entity.map_or(id, |entity| catalog.entity(entity).representative);
             (id, (ranks[series.measurement as usize], representative))

@@ -256,7 +256,7 @@ mod tests {
         for id in 0..8_u32 {
             let tags =
                 [("entity_id", ["a", "b", "c", "d"][id as usize % 4]), ("site", &id.to_string())];
-            catalog.insert_series(id, SeriesName::new("link", &tags));
+            catalog.insert_series(id, SeriesName::new("link", &tags).view());
         }
         catalog
     }

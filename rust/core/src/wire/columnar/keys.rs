@@ -2,8 +2,8 @@
 
 use super::input::InputRows;
 use super::tags::{RAW_KEY_FORMAT, TagFault, put_raw, tags_of};
-use crate::model::batch::NewSeries;
 use crate::model::limits::WriteLimits;
+use crate::model::new_series::NewSeries;
 use crate::model::raw_keys::RawKeyCache;
 use crate::wire::rules::series_name;
 use crate::wire::series::SeriesFinder;
@@ -14,7 +14,7 @@ pub(super) struct KeySeries {
     /// Number of the series of each key; anything for one of which no row is accepted.
     pub(super) of_key: Vec<u32>,
     /// Series that were not known.
-    pub(super) new: Vec<NewSeries>,
+    pub(super) new: NewSeries,
     /// Keys whose tags no series can have, and what is wrong with each.
     pub(super) faults: Vec<(usize, TagFault)>,
     /// Tells whether there are tags that refuse the batch.
@@ -63,7 +63,7 @@ impl KeySeries {
                 found.is_refused |= name.is_none();
                 match name {
                     Some(name) if !measurement.is_empty() && is_wanted(index) => {
-                        finder.add(name, unknown, measurement, &raw_tags)
+                        finder.add(&name, unknown, measurement, &raw_tags)
                     }
                     _ => 0,
                 }

@@ -192,7 +192,7 @@ impl Parser<'_, '_> {
             self.faults.tags_refused = true;
             return None;
         };
-        accepted.then(|| self.batch.series.add(name, unknown, measurement, raw_tags))
+        accepted.then(|| self.batch.series.add(&name, unknown, measurement, raw_tags))
     }
 
     /// Remembers the series of a row by the bytes of its measurement and tags.

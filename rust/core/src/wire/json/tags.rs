@@ -88,7 +88,7 @@ impl<'a> Parser<'a, '_> {
         if !accepted {
             return Ok(None);
         }
-        Ok(Some(self.batch.series.add(name, unknown, measurement, tags.as_bytes())))
+        Ok(Some(self.batch.series.add(&name, unknown, measurement, tags.as_bytes())))
     }
 
     /// Keys and values of the tags object at `start`; faults of record `index` are noted.

@@ -28,7 +28,7 @@ impl<'a> Parser<'a, '_> {
         if !accepted || !self.is_sound() {
             return None;
         }
-        Some(self.batch.series.add(name, unknown, measurement, tags.as_bytes()))
+        Some(self.batch.series.add(&name, unknown, measurement, tags.as_bytes()))
     }
 
     /// Keys and values of `tags`; faults are noted.

@@ -45,7 +45,7 @@ impl Parser<'_, '_> {
         if !accepted || measurement.is_empty() || self.has_faulty_field() {
             return Ok(Ok(None));
         }
-        Ok(Ok(Some(self.batch.series.add(name, unknown, measurement, tags))))
+        Ok(Ok(Some(self.batch.series.add(&name, unknown, measurement, tags))))
     }
 }
 

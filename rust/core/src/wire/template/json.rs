@@ -31,7 +31,7 @@ impl<'a> Templates<'a, FieldType> {
         times: &mut TimeReader,
         may_end: impl Fn(usize, bool) -> bool,
     ) -> Option<usize> {
-        let BatchBuilder { limits, tenant_key, columns, series } = batch;
+        let BatchBuilder { limits, tenant_key, columns, series, tags: templates } = batch;
         let (template, values, found) = self.find(|template, values| {
             let found = read(scan, template, (columns, series), times, values)?;
             may_end(found.end, found.is_loose).then_some(found)
@@ -41,8 +41,15 @@ impl<'a> Templates<'a, FieldType> {
             Err(unknown) => {
                 let tags = scan.text.get(found.tags)?;
                 let measurement = columns.measurement(template.table)?;
-                let name = series_name(measurement, plain_tags(tags)?, tenant_key, limits)?;
-                series.add(name, unknown, measurement, tags.as_bytes())
+                if let Some(known) = templates.add((measurement, tags), tenant_key, unknown, series)
+                {
+                    known
+                } else {
+                    let pairs = plain_tags(tags)?;
+                    let name = series_name(measurement, pairs.clone(), tenant_key, limits)?;
+                    templates.learn(tags, &pairs);
+                    series.add(&name, unknown, measurement, tags.as_bytes())
+                }
             }
         };
         let time_ns = columns.clamp(found.sent_ns);

@@ -32,7 +32,7 @@ impl<'a> Templates<'a, Kind> {
         batch: &mut BatchBuilder<'_>,
         unit_ns: i64,
     ) -> Option<usize> {
-        let BatchBuilder { limits, tenant_key, columns, series } = batch;
+        let BatchBuilder { limits, tenant_key, columns, series, .. } = batch;
         let (template, values, found) = self.find(|template, values| {
             let measurement = columns.measurement(template.table)?;
             read(scan, template, (measurement, series), unit_ns, values)
@@ -43,7 +43,7 @@ impl<'a> Templates<'a, Kind> {
                 let tags = scan.text.get(found.tags)?;
                 let measurement = columns.measurement(template.table)?;
                 let name = series_name(measurement, all_tags(tags)?, tenant_key, limits)?;
-                series.add(name, unknown, measurement, tags.as_bytes())
+                series.add(&name, unknown, measurement, tags.as_bytes())
             }
         };
         let time_ns = columns.clamp(found.sent_ns);

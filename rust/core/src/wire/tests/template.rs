@@ -68,7 +68,7 @@ fn rows(batch: &Batch, known: &[SeriesName]) -> Vec<String> {
     for table in &batch.tables {
         for row in 0..table.row_count() {
             let name = match table.series[row].checked_sub(NEW_SERIES_BASE) {
-                Some(new) => &batch.new_series[new as usize].name,
+                Some(new) => &batch.new_series.get(new as usize).unwrap().name.to_name(),
                 None => &known[table.series[row] as usize],
             };
             let cells = table.columns.iter().filter_map(|column| {
@@ -95,9 +95,9 @@ fn rows(batch: &Batch, known: &[SeriesName]) -> Vec<String> {
 fn check(format: Format, join: Join, like: [&[u8]; 3], changed: &[Vec<u8>]) {
     let all = parse(format, &join(&like), &RawKeyCache::default()).unwrap();
     assert_eq!((all.accepted_count, all.conflict), (3, None));
-    let known: Vec<_> = all.new_series.iter().map(|new| new.name.clone()).collect();
+    let known: Vec<_> = all.new_series.iter().map(|new| new.name.to_name()).collect();
     let mut warm = RawKeyCache::default();
-    for (series, new) in (0..).zip(all.new_series) {
+    for (series, new) in (0..).zip(all.new_series.iter()) {
         warm.insert(new.raw_key, series);
     }
     let mut accepted_count = 0;

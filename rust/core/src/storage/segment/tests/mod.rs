@@ -30,7 +30,7 @@ fn catalog() -> Catalog {
         let measurement = if id % 2 == 0 { "link" } else { "beam" };
         let entity = ["a", "b", "c", "d", "d"][id as usize / 2];
         let tags = [("entity_id", entity), ("site", &id.to_string())];
-        catalog.insert_series(id, SeriesName::new(measurement, &tags));
+        catalog.insert_series(id, SeriesName::new(measurement, &tags).view());
     }
     catalog
 }

@@ -121,7 +121,7 @@ fn view(batch: &Batch) -> Vec<String> {
                 });
             }
             cells.sort();
-            let name = &batch.new_series[series].name;
+            let name = batch.new_series.get(series).unwrap().name;
             seen.push(format!("{name:?} {} {cells:?}", table.times_ns[row]));
         }
     }

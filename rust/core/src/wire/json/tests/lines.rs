@@ -28,9 +28,7 @@ fn fault_words(body: &[u8]) -> Vec<String> {
 /// A batch without what only says how it was written.
 fn content(mut batch: Batch) -> Batch {
     batch.line_count = 0;
-    for series in &mut batch.new_series {
-        series.raw_key = Box::default();
-    }
+    batch.new_series.forget_raw_keys();
     batch
 }
 
@@ -90,7 +88,7 @@ fn a_record_of_two_lines_is_none_whatever_is_known() {
     let split = sound.replace(r#"{"entity_id""#, "{\n\"entity_id\"");
     let array = format!("[{split}]");
     let batch = parse_json(array.as_bytes(), &names, &limits, "acme", INGEST_NS).unwrap();
-    names.insert(batch.new_series[0].raw_key.clone(), 0);
+    names.insert(batch.new_series.get(0).unwrap().raw_key, 0);
     let body = format!("{sound}\n{split}");
     let refused = parse_json_lines(body.as_bytes(), &names, &limits, "acme", INGEST_NS);
     assert!(matches!(refused, Err(Refusal::Faults(faults)) if faults.len() == 2));

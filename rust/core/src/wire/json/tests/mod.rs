@@ -61,10 +61,10 @@ fn is_json_invalid(result: &ParseResult) -> bool {
     matches!(result, Err(Refusal::Faults(faults)) if faults[0].code == FaultCode::JsonInvalid)
 }
 
-/// The series of a batch's `new_series` enter a cache, numbered from 0.
-fn cache_of(batch: Batch) -> RawKeyCache {
+/// One in `step` of a batch's new series enters a cache, numbered from 0.
+fn cache_of(batch: &Batch, step: usize) -> RawKeyCache {
     let mut names = RawKeyCache::default();
-    for (series, new) in (0..).zip(batch.new_series) {
+    for (series, new) in (0..).zip(batch.new_series.iter().step_by(step)) {
         names.insert(new.raw_key, series);
     }
     names

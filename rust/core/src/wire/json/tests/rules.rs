@@ -66,7 +66,7 @@ fn what_is_accepted() {
         )
     );
     let batch = accepted(&body);
-    let names = &batch.new_series[0].name;
+    let names = batch.new_series.get(0).unwrap().name;
     let tags: Vec<_> = names.tags().collect();
     assert_eq!(
         tags,
@@ -79,7 +79,7 @@ fn what_is_accepted() {
     assert_eq!(batch.measurements, ["link"]);
     let blank = accepted(&format!(r#"[{{"measurement":" ",{TIME},"fields":{{"a":1}}}}]"#));
     assert_eq!(blank.measurements, [" "], "C12");
-    assert_eq!(blank.new_series[0].name.tags().next(), None, "C30");
+    assert_eq!(blank.new_series.get(0).unwrap().name.tags().next(), None, "C30");
 }
 
 #[test]
@@ -215,10 +215,10 @@ fn equal_raw_tags_are_one_series() {
     let batch = accepted(&body);
     assert_eq!(batch.new_series.len(), 3);
     assert_eq!(batch.tables[0].series[0], batch.tables[0].series[2]);
-    assert_eq!(batch.new_series[0].name.entity_id(), Some("a}"));
-    let names = cache_of(batch);
+    assert_eq!(batch.new_series.get(0).unwrap().name.entity_id(), Some("a}"));
+    let names = cache_of(&batch, 1);
     let again = parse_with(&names, body.as_bytes()).unwrap();
-    assert_eq!(again.new_series, []);
+    assert!(again.new_series.is_empty());
     assert_eq!(again.tables[0].series, [0, 1, 0]);
     assert_eq!(again.tables[1].series, [2]);
     // Tags before the measurement, and a record without tags.

@@ -61,5 +61,5 @@ fn columns(batch: &Batch) -> Vec<String> {
 }
 
 fn tags(batch: &Batch) -> Vec<(&str, &str)> {
-    batch.new_series[0].name.tags().collect()
+    batch.new_series.get(0).unwrap().name.tags().collect()
 }

@@ -72,9 +72,7 @@ fn only_value(batch: &Batch) -> &Values {
 
 /// The batch without its raw keys, which no two formats share.
 fn without_raw_keys(mut batch: Batch) -> Batch {
-    for series in &mut batch.new_series {
-        series.raw_key = Box::default();
-    }
+    batch.new_series.forget_raw_keys();
     batch
 }
 

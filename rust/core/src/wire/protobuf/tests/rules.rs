@@ -1,7 +1,7 @@
 //! The rules of a call, by clause of the contract.
 
 use super::*;
-use crate::model::batch::NewSeries;
+use crate::model::new_series::NewEntry;
 use crate::wire::protobuf::parser::RAW_KEY_FORMAT;
 use crate::wire::tests::messages::{entry, integer, varint};
 
@@ -147,7 +147,7 @@ fn the_last_one_wins() {
     let parts = [vec![delimited(1, b"satellite"), entry(3, "entity_id", b"b")], base].concat();
     let batch = parse(&message(&parts)).unwrap();
     assert_eq!(batch.measurements, ["link"]);
-    assert_eq!(batch.new_series[0].name.entity_id(), Some("a"));
+    assert_eq!(batch.new_series.get(0).unwrap().name.entity_id(), Some("a"));
 }
 
 #[test]
@@ -221,15 +221,16 @@ fn bytes_that_are_no_message() {
 fn a_known_raw_key_finds_its_series_and_no_other_does() {
     let mut names = RawKeyCache::default();
     let tags = entry(3, "entity_id", b"a");
-    names.insert(RawKeyCache::key_of(RAW_KEY_FORMAT, b"link", &tags), 7);
-    names.insert(RawKeyCache::key_of(b'j', b"satellite", &tags), 8);
+    names.insert(&RawKeyCache::key_of(RAW_KEY_FORMAT, b"link", &tags), 7);
+    names.insert(&RawKeyCache::key_of(b'j', b"satellite", &tags), 8);
     let other = Record { measurement: "satellite".to_owned(), ..record() };
     let body = encode(&[record(), other.clone(), other]);
     let batch = parse_protobuf(&body, &names, &LIMITS, "acme", NOW_NS).unwrap();
     assert_eq!(batch.tables[0].series, [7]);
-    let [NewSeries { name, raw_key }] = &batch.new_series[..] else { panic!("{batch:?}") };
+    assert_eq!(batch.new_series.len(), 1);
+    let NewEntry { name, raw_key, .. } = batch.new_series.get(0).unwrap();
     assert_eq!(name.measurement(), "satellite");
-    assert_eq!(*raw_key, RawKeyCache::key_of(RAW_KEY_FORMAT, b"satellite", &tags));
+    assert_eq!(raw_key, RawKeyCache::key_of(RAW_KEY_FORMAT, b"satellite", &tags));
     assert_eq!(batch.tables[1].series[0], batch.tables[1].series[1]);
 }
 
