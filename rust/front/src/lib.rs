@@ -7,6 +7,7 @@
 
 mod calendar;
 
+pub mod acknowledgements;
 pub mod admission;
 pub mod books;
 pub mod fair;

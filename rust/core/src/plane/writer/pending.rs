@@ -29,7 +29,7 @@ pub struct Written {
 /// A batch that was appended: nobody sees it yet, and a power cut may take it.
 ///
 /// One sync is enough for all batches that were appended before it began, so whoever has several
-/// waits for any of them, and has waited for the others as well. Dropped without that, the batch is
+/// syncs any of them, and none waits any longer. Dropped without that, the batch is
 /// as if the process had died: stored or not.
 #[must_use = "a batch is acknowledged once it was waited for"]
 pub struct Pending {
@@ -59,14 +59,21 @@ impl Pending {
         self.unsynced.is_some()
     }
 
-    /// Returns once the batch is durable, whoever has synced it: from then on it is acknowledged.
+    /// Returns once the batch is durable. A sync that this takes covers all that was appended before
+    /// it.
     ///
     /// # Errors
     /// Those of a failed sync, which are everybody's who waits for it: the batch may be stored.
+    pub fn sync(&self) -> Result<()> {
+        self.unsynced.as_ref().map_or(Ok(()), |(sealed, end)| sealed.store.sync(*end))
+    }
+
+    /// Returns once the batch is durable, whoever has synced it: from then on it is acknowledged.
+    ///
+    /// # Errors
+    /// Those of [`Self::sync`].
     pub fn wait(mut self) -> Result<Written> {
-        if let Some((sealed, end)) = &self.unsynced {
-            sealed.store.sync(*end)?;
-        }
+        self.sync()?;
         self.unsynced = None;
         let commit = self.started.elapsed();
         Ok(Written { commit, ..std::mem::take(&mut self.written) })
