@@ -4,6 +4,8 @@ use std::cell::Cell;
 use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::calendar::civil;
+
 const DATE_BYTES: usize = 29;
 const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"]; // the first of 1970 is in front
 const MONTHS: [&str; 12] =
@@ -77,7 +79,7 @@ fn date_of(second: u64) -> [u8; DATE_BYTES] {
     let (days, of_day) = (second / 86_400, second % 86_400);
     let (year, month, day) = civil(days);
     let weekday = DAYS[(days % 7) as usize];
-    let month = MONTHS[month];
+    let month = MONTHS[month - 1];
     let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
     let mut text = [0; DATE_BYTES];
     // The year has four digits for some thousands of years.
@@ -86,20 +88,6 @@ fn date_of(second: u64) -> [u8; DATE_BYTES] {
         "{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT"
     );
     text
-}
-
-/// Year, month from 0 and day from 1, of a count of days since 1970. Years begin in March here, so
-/// that the leap day is the last of one.
-fn civil(days: u64) -> (u64, usize, u64) {
-    const ERA_DAYS: u64 = 146_097; // of 400 years
-    let days = days + 719_468; // since the first of March of the year 0
-    let (era, of_era) = (days / ERA_DAYS, days % ERA_DAYS);
-    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * from_march + 2) / 5 + 1;
-    let month = ((from_march + 2) % 12) as usize;
-    (era * 400 + year_of_era + u64::from(month < 2), month, day)
 }
 
 #[cfg(test)]

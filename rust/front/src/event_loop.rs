@@ -23,7 +23,7 @@ use crate::poll::{Interest, quiet};
 use crate::registry::Registry;
 use crate::requests::RequestQueue;
 use crate::shared::{Amount, Shared, Wish};
-use crate::socket::Listener;
+use crate::socket::{Listener, Peer, Socket};
 
 /// Time for which a client may take nothing while others wait for room.
 const STALLED: Duration = Duration::from_secs(1);
@@ -232,9 +232,14 @@ impl EventLoop {
                 return false;
             }
         };
+        self.add(socket, peer, now);
+        true
+    }
+
+    pub(crate) fn add(&mut self, socket: Socket, peer: Peer, now: Instant) {
         let token = self.connections.next_token();
         if self.shared.poll.add(&socket, token, Interest::ReadOnce).is_err() {
-            return true; // no memory is left for it
+            return; // no memory is left for it
         }
         let limits = self.shared.limits();
         let connections_max = limits.connections_max;
@@ -244,7 +249,6 @@ impl EventLoop {
             self.make_room();
         }
         self.count();
-        true
     }
 
     fn make_room(&mut self) {
@@ -281,7 +285,7 @@ impl EventLoop {
     /// Closes connections past their deadline.
     ///
     /// Threads set deadlines unseen, so the next sweep is never far.
-    fn sweep(&mut self, now: Instant) {
+    pub(crate) fn sweep(&mut self, now: Instant) {
         self.next_sweep = now + SWEEP;
         let limits = self.shared.limits();
         let mut late = Vec::new();

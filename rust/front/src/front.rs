@@ -155,6 +155,13 @@ impl Front {
         }
     }
 
+    /// Takes a connected socket over, as if it had been accepted.
+    #[cfg(test)]
+    pub(crate) fn adopt(&self, socket: OwnedFd) {
+        let peer = crate::socket::Peer { address: "".into(), port: 0 };
+        self.looping().add(socket.into(), peer, std::time::Instant::now());
+    }
+
     fn looping(&self) -> MutexGuard<'_, EventLoop> {
         self.looping.lock().unwrap_or_else(PoisonError::into_inner)
     }

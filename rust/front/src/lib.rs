@@ -36,6 +36,9 @@ mod event_loop;
 
 mod front;
 
+#[cfg(test)]
+mod tests;
+
 pub use answer_head::{LineBreak, answer_head};
 pub use connection::{Answer, Piece};
 pub use front::{Fast, Front, Held, Served};

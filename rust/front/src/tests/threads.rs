@@ -1,0 +1,173 @@
+//! Threads that are late, fail, leave an answer to others, or serve without the application.
+
+use std::io::Write;
+use std::os::fd::FromRawFd;
+use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::{SECOND, Worker, answer, limits, path};
+use crate::connection::Answer;
+use crate::front::{Fast, Front, Served};
+use crate::request::{Request, Turn};
+
+const GET: &str = "GET / HTTP/1.1\r\n\r\n";
+
+#[test]
+fn a_thread_that_is_done_late_touches_no_connection_but_its_own() {
+    let mut worker = Worker::new();
+    let mut first = worker.connect();
+    first.send(GET);
+    let late = [worker.next()];
+    worker.event_loop.close_all();
+    assert!(first.is_closed());
+    let mut second = worker.connect(); // in the same slot
+    for request in late {
+        answer(request, "late");
+    }
+    second.send("GET /second HTTP");
+    assert!(worker.is_quiet());
+    second.send("/1.1\r\n\r\n");
+    let request = worker.next();
+    assert_eq!(path(&request), "/second");
+    answer(request, "second");
+    assert_eq!(second.received(), "second");
+}
+
+#[test]
+fn a_request_that_nobody_answers_costs_its_connection_alone() {
+    let mut worker = Worker::new();
+    let (mut dropped, mut other) = (worker.connect(), worker.connect());
+    dropped.send(GET);
+    drop(worker.next());
+    worker.turn();
+    assert!(dropped.is_closed());
+    other.send(GET);
+    answer(worker.next(), "other");
+    assert_eq!(other.received(), "other");
+    assert_eq!(worker.shared.share(crate::shared::Amount::Requests).total(), 0);
+}
+
+#[test]
+fn an_answer_may_come_from_another_thread_after_the_turn() {
+    let mut worker = Worker::new();
+    let (mut first, mut second) = (worker.connect(), worker.connect());
+    first.send(GET);
+    let mut left = worker.next();
+    let turn = left.end_turn();
+    second.send(GET);
+    worker.turn();
+    let request = Turn::next(&worker.requests, Some(turn)).unwrap();
+    answer(request, "second");
+    std::thread::spawn(move || answer(left, "first")).join().unwrap();
+    assert_eq!((first.received(), second.received()), ("first".into(), "second".into()));
+    first.send(GET);
+    worker.next();
+}
+
+/// A piece of an answer that the loop cannot send.
+struct Faulty(AtomicUsize);
+
+impl AsRef<[u8]> for Faulty {
+    fn as_ref(&self) -> &[u8] {
+        static BYTES: [u8; 3_000_000] = [b'x'; 3_000_000];
+        assert!(self.0.fetch_add(1, Ordering::Relaxed) < 8, "a fault of the front");
+        &BYTES
+    }
+}
+
+#[test]
+fn a_panic_on_the_loop_costs_one_connection() {
+    let mut worker = Worker::new();
+    let (mut faulty, mut other) = (worker.connect(), worker.connect());
+    faulty.send(GET);
+    let pieces: Vec<crate::Piece> = vec![Box::new(Faulty(AtomicUsize::new(0)))];
+    drop(worker.next().answer(Answer { head: Vec::new(), pieces }));
+    while !faulty.is_closed() {
+        worker.turn();
+    }
+    assert_eq!(worker.event_loop.failures(), ["a fault of the front"]);
+    other.send(GET);
+    answer(worker.next(), "other");
+    assert_eq!(other.received(), "other");
+}
+
+/// Answers by itself where the path says so.
+struct ByPath;
+
+impl Fast for ByPath {
+    fn serve(&self, request: Request) -> Served {
+        if path(&request) != "/fast" {
+            return Served::HandOn(request);
+        }
+        if request.is_body_due() {
+            return match request.await_body() {
+                Ok(turn) => Served::Done(turn),
+                Err(request) => Served::HandOn(*request),
+            };
+        }
+        let head = request.body().to_ascii_uppercase();
+        Served::Done(request.answer(Answer { head, pieces: Vec::new() }))
+    }
+}
+
+#[test]
+fn requests_that_are_served_fast_never_reach_the_application() {
+    let front = Front::new(Vec::new(), 1, limits(), None).unwrap();
+    front.set_fast(Box::new(ByPath));
+    let (mut client, there) = UnixStream::pair().unwrap();
+    front.adopt(there.into());
+    let fast = "POST /fast HTTP/1.1\r\nContent-Length: 2\r\n\r\n";
+    client.write_all(format!("{fast}ab{fast}cdGET /slow HTTP/1.1\r\n\r\n").as_bytes()).unwrap();
+    std::thread::scope(|scope| {
+        let serving = scope.spawn(|| {
+            let request = front.next_request(None).unwrap();
+            assert_eq!(path(&request), "/slow");
+            answer(request, "slow");
+        });
+        while !serving.is_finished() {
+            front.turn(Duration::from_millis(1)).unwrap();
+        }
+    });
+    let mut client = super::Client(client);
+    client.0.set_nonblocking(true).unwrap();
+    assert_eq!(client.received(), "ABCDslow");
+}
+
+#[test]
+fn no_head_is_read_by_limits_that_are_not_in_force_any_more() {
+    // SAFETY: the descriptor is new, and nobody else's.
+    #[expect(unsafe_code, reason = "memory as the supervisor shares it")]
+    let memory =
+        unsafe { std::os::fd::OwnedFd::from_raw_fd(libc::memfd_create(c"settings".as_ptr(), 0)) };
+    let mut file = std::fs::File::from(memory.try_clone().unwrap());
+    file.set_len(4096).unwrap();
+    let mut worker = Worker::with_settings(Some(&memory));
+    let mut client = worker.connect();
+    worker.turn();
+    client.send(GET);
+    file.write_all(&1_u64.to_ne_bytes()).unwrap();
+    worker.event_loop.turn(SECOND).unwrap();
+    assert_eq!(worker.requests.len(), 0);
+    let mut changed = limits();
+    changed.head_bytes_max = 3;
+    worker.shared.set_limits(changed);
+    assert!(matches!(worker.next().asked(), crate::Asked::Malformed(_)));
+}
+
+#[test]
+fn a_panic_of_a_thread_ends_neither_its_turns_nor_its_connections_answers() {
+    let mut worker = Worker::new();
+    let mut client = worker.connect();
+    client.send(GET);
+    let request = worker.next();
+    let outcome = catch_unwind(AssertUnwindSafe(move || {
+        let _request = request;
+        panic!("a fault of the engine");
+    }));
+    assert!(outcome.is_err());
+    worker.turn();
+    assert!(client.is_closed());
+    assert_eq!(worker.shared.share(crate::shared::Amount::Requests).total(), 0);
+}
