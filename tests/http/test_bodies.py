@@ -1,6 +1,8 @@
 """Bodies: buffered whole, refused unread, or skipped."""
 
 import socket
+from contextlib import ExitStack
+from pathlib import Path
 
 POST = b"POST / HTTP/1.1\r\nHost: a\r\n"
 
@@ -99,3 +101,24 @@ def test_a_failing_app_says_nothing_about_why(server):
             "error": "internal_error",
             "request_id": answer.headers["X-Request-Id"],
         }
+
+
+def test_n9_bodies_that_nobody_wants_take_no_memory_of_the_worker(server):
+    """The served application refuses a path without looking at its body."""
+    count, length = 400, 1_048_576
+    head = b"POST /nothing HTTP/1.1\r\nContent-Length: %d\r\n\r\n" % length
+    server.ask(b"GET / HTTP/1.1\r\n\r\n")
+    before = resident_bytes(server)
+    with ExitStack() as stack:
+        for _ in range(count):
+            client = stack.enter_context(server.client())
+            assert client.send(head + b"half of it").response().status == 204
+        assert resident_bytes(server) - before < count * length / 20
+
+
+def resident_bytes(server):
+    """Memory of the worker: the arbiter's only child."""
+    arbiter = Path(f"/proc/{server.process.pid}")
+    (worker,) = (arbiter / "task" / arbiter.name / "children").read_text().split()
+    status = Path(f"/proc/{worker}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) * 1024

@@ -241,7 +241,7 @@ impl RequestQueue {
         let address = &waiting.connection.peer.address;
         let owner = self.owners.of(head.field(KEY_FIELD), address);
         message.owner = owner.clone();
-        let bound = self.shared.limits().connections_max;
+        let bound = message.limits.connections_max;
         waiting.under_way = Holding::take(&self.shared, Amount::Requests, &owner, 1, bound);
         if waiting.under_way.is_none() {
             return self.refuse(waiting);

@@ -100,13 +100,15 @@ class FrontWorker(Worker):  # type: ignore[misc] # gunicorn has no types
             thread.join(timeout=max(until - time.monotonic(), 0.0))
 
     def _work(self) -> None:
-        request = self._front.next_request()
-        while request is not None:
+        request: FrontRequest | None = None
+        while True:
             try:
+                request = self._front.next_request(request)
+                if request is None:
+                    return
                 self._serve(request)
             except Exception:
                 logger.exception("a connection failed")
-            request = self._front.next_request(request)
 
     def _serve(self, request: FrontRequest) -> None:
         code = request.malformed

@@ -5,7 +5,7 @@ use std::mem;
 use std::time::Instant;
 
 use super::{Connection, Phase, State, Step};
-use crate::head::{BodyFraming, BodyLimits, HeadScanner, RequestHead};
+use crate::head::{BodyFraming, BodyLimits, HeadScanner, Refusal, RequestHead};
 use crate::message::{Asked, Message};
 use crate::shared::Shared;
 
@@ -31,39 +31,40 @@ impl State {
             self.limits = shared.limits();
             self.deadline = Some(now + self.limits.read_deadline);
         }
-        if self.held.is_empty() {
-            return Ok(self.take_head(connection, &scratch[..count]));
-        }
-        let mut held = mem::take(&mut self.held);
-        held.extend_from_slice(&scratch[..count]);
-        Ok(self.take_head(connection, &held))
-    }
-
-    /// Makes a request of a head that `input` begins with, and holds the rest.
-    fn take_head(&mut self, connection: &Connection, input: &[u8]) -> Step {
-        let head = match self.scanner.end(input, self.limits.head_bytes_max) {
-            Ok(None) => {
-                self.held = input.to_vec();
-                return Step::Read;
-            }
-            Ok(Some(end)) => RequestHead::parse(input[..end].to_vec()).map(|head| (head, end)),
-            Err(refusal) => Err(refusal),
+        let come = &scratch[..count];
+        let bytes_max = self.limits.head_bytes_max;
+        let end = if self.held.is_empty() {
+            self.scanner.end(come, bytes_max)
+        } else {
+            self.held.extend_from_slice(come);
+            self.scanner.end(&self.held, bytes_max)
         };
-        self.phase = Phase::Busy;
-        self.deadline = None;
-        let (asked, body) = match head {
-            Ok((head, end)) => self.frame(head, &input[end..]),
+        if let Ok(None) = end {
+            if self.held.is_empty() {
+                self.held = come.to_vec();
+            }
+            return Ok(Step::Read);
+        }
+        let held = mem::take(&mut self.held);
+        let input = if held.is_empty() { come } else { &held };
+        let (asked, body) = match end.and_then(|end| self.take_head(end.unwrap_or(0), input)) {
+            Ok(taken) => taken,
             Err(refusal) => {
                 self.unread_bytes = 0;
                 (Asked::Malformed(refusal), Vec::new())
             }
         };
+        self.phase = Phase::Busy;
+        self.deadline = None;
         let address = &connection.peer.address;
-        Step::Serve(Box::new(Message::new(asked, body, address, &self.limits)))
+        Ok(Step::Serve(Box::new(Message::new(asked, body, address, &self.limits))))
     }
 
-    /// Finds out what of `input` is the body behind `head`, and holds what comes behind that.
-    fn frame(&mut self, head: RequestHead, input: &[u8]) -> (Asked, Vec<u8>) {
+    /// Reads the head that ends there in `input`, takes what has come of the body behind it, and
+    /// holds the rest.
+    fn take_head(&mut self, end: usize, input: &[u8]) -> Result<(Asked, Vec<u8>), Refusal> {
+        let (head, input) = input.split_at(end);
+        let head = RequestHead::parse(head.to_vec())?;
         let framing = BodyFraming::of(
             &head,
             BodyLimits {
@@ -76,7 +77,7 @@ impl State {
         self.held = behind.to_vec();
         self.unread_bytes = framing.body_bytes - come as u64;
         let body = if framing.is_buffered { body.to_vec() } else { Vec::new() };
-        (Asked::Whole { head, framing }, body)
+        Ok((Asked::Whole { head, framing }, body))
     }
 
     /// Receives the body of `message`, which is due.

@@ -8,7 +8,7 @@ use crate::connection::Answer;
 
 /// Tells whether the client's connection is closed by a sweep so long from now, and not before.
 fn is_closed_after(worker: &mut Worker, client: &mut Client, patience: Duration) -> bool {
-    worker.event_loop.sweep(Instant::now() + patience - SECOND / 2);
+    worker.event_loop.sweep(Instant::now() + patience.saturating_sub(SECOND / 2));
     if client.is_closed() {
         return false;
     }

@@ -147,7 +147,7 @@ fn no_head_is_read_by_limits_that_are_not_in_force_any_more() {
     let mut client = worker.connect();
     worker.turn();
     client.send(GET);
-    file.write_all(&1_u64.to_ne_bytes()).unwrap();
+    file.write_all(&[1]).unwrap();
     worker.event_loop.turn(SECOND).unwrap();
     assert_eq!(worker.requests.len(), 0);
     let mut changed = limits();
