@@ -15,6 +15,8 @@ const START_NS: i64 = 1_789_948_800 * SECOND_NS;
 pub(crate) const NOW_NS: i64 = START_NS + 5 * DAY_NS;
 const ENTITIES: usize = 5;
 const DAYS: u32 = 3;
+/// One batch of so many is large.
+const LARGE_EACH: u32 = 11;
 /// Keeps everything but the first day.
 pub(crate) const RETENTION_SECONDS: u64 = 4 * 86_400;
 
@@ -25,6 +27,8 @@ pub(crate) enum Event {
     Begun(u32),
     /// It is.
     Acknowledged(u32),
+    /// It is, as a read has shown it.
+    Shown(u32),
     /// It is not, and never will be.
     Refused(u32),
     /// It may be deleted from now on, whole.
@@ -38,7 +42,7 @@ pub(crate) enum Event {
 }
 
 /// Rows and settings that a plane must show.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Expected {
     begun: BTreeSet<u32>,
     refused: BTreeSet<u32>,
@@ -57,11 +61,15 @@ pub(crate) struct Verdict {
     /// Shown although they were refused or never written, deleted, or hidden by retention.
     pub(crate) false_rows: Vec<u32>,
     pub(crate) unreadable: Vec<String>,
+    /// Batches that are there, which is no fault.
+    pub(crate) shown: BTreeSet<u32>,
 }
 
 impl Verdict {
     pub(crate) fn is_clean(&self) -> bool {
-        *self == Self::default()
+        let Self { lost, partly_visible, false_rows, unreadable, .. } = self;
+        [lost, partly_visible, false_rows].iter().all(|batches| batches.is_empty())
+            && unreadable.is_empty()
     }
 }
 
@@ -71,7 +79,7 @@ impl Expected {
             Event::Begun(batch) => {
                 self.begun.insert(batch);
             }
-            Event::Acknowledged(batch) => {
+            Event::Acknowledged(batch) | Event::Shown(batch) => {
                 self.acknowledged.insert(batch);
             }
             Event::Refused(batch) => {
@@ -91,6 +99,11 @@ impl Expected {
 
     pub(crate) fn acknowledged(&self) -> usize {
         self.acknowledged.len()
+    }
+
+    /// Batches that may be stored or not.
+    pub(crate) fn in_doubt(&self) -> Vec<u32> {
+        self.begun.difference(&self.acknowledged).copied().collect()
     }
 
     /// A number that no batch has, stored or not.
@@ -115,6 +128,7 @@ impl Expected {
         for batch in batches_of(&raw) {
             *found.entry(batch).or_default() += 1;
         }
+        verdict.shown = found.keys().copied().collect();
         for (batch, rows) in &found {
             let is_hidden = self.deleted.contains(batch) || self.must_expire && is_old(*batch);
             if !self.begun.contains(batch) || is_hidden {
@@ -153,9 +167,14 @@ impl Expected {
     }
 }
 
+/// The next large batch from `batch` on.
+pub(crate) fn next_large(batch: u32) -> u32 {
+    batch + (LARGE_EACH - 1 - batch % LARGE_EACH)
+}
+
 /// Rows of a batch: most are small, some take pages of their own.
 fn row_count(batch: u32) -> u32 {
-    if batch % 11 == 10 { 400 } else { 1 + batch * 7 % 40 }
+    if batch % LARGE_EACH == LARGE_EACH - 1 { 400 } else { 1 + batch * 7 % 40 }
 }
 
 fn day_of(batch: u32) -> u32 {

@@ -1,13 +1,14 @@
 //! The calls by which this program changes files, taken over from the C library.
 //!
 //! The linker prefers a program's own functions to those of a shared library, so whatever this test
-//! program does to files, the standard library and LMDB included, comes through here. On a thread
-//! that records, calls for files below its directory are written down, and may be made to fail; all
-//! others pass. Real syncs are left out: only the simulated disk knows what they are worth.
+//! program does to files, the standard library and LMDB included, comes through here. Calls for files
+//! below a directory that is recorded are written down, whichever thread makes them, and may be made
+//! to fail; all others pass. Real syncs are left out: only the simulated disk knows what they are
+//! worth.
 #![expect(unsafe_code, reason = "these are functions of the C library")]
 #![expect(clippy::cast_possible_truncation, reason = "what a system call returns fits")]
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::fs::Metadata;
@@ -15,10 +16,13 @@ use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
 
 use libc::{iovec, mode_t, off_t, size_t, ssize_t};
 
 use super::disk::{Change, Disk, Node};
+use super::sites;
 
 /// Failures that are wanted. Calls are counted from 0.
 #[derive(Clone, Debug, Default)]
@@ -35,19 +39,38 @@ pub(crate) enum Fault {
     Stop { call: u64 },
     /// As [`Self::Stop`]; if the call is a write, it is made in part.
     Torn { call: u64 },
+    /// These syncs, counted by themselves.
+    Syncs { syncs: Range<u64>, errno: c_int },
+    /// Nothing fails, and the thread that records waits before it makes this call, or once it has
+    /// made it, until `others` have done what they can meanwhile.
+    Pause { call: u64, is_after: bool, others: Others },
+}
+
+/// Work of other threads.
+#[derive(Clone)]
+pub(crate) struct Others(pub(crate) Arc<dyn Fn() + Send + Sync>);
+
+impl std::fmt::Debug for Others {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("Others")
+    }
 }
 
 /// Exit code of a process that died.
 pub(crate) const DIED: i32 = 86;
 
-/// Record of what a thread did.
-#[derive(Default)]
+/// Record of what was done.
+#[derive(Clone, Default)]
 pub(crate) struct Tape {
     pub(crate) changes: Vec<Change>,
     /// Calls that change files, those that failed included.
     pub(crate) calls: u64,
-    /// Number of changes that had been made when the first call was made to fail.
+    pub(crate) syncs: u64,
+    /// Number of changes that had been made when the first call was made to fail, or to wait.
     pub(crate) failed_at: Option<usize>,
+    /// Content of the file that processes share before each of the calls, and how many changes had
+    /// been made by then.
+    pub(crate) shared: Vec<(usize, Vec<u8>)>,
 }
 
 struct Recording {
@@ -55,17 +78,75 @@ struct Recording {
     made: Node,
     tape: Tape,
     fault: Fault,
+    thread: ThreadId,
+    /// The file that processes share, where it is kept as well.
+    shared: Option<PathBuf>,
 }
+
+/// Something that is recorded.
+#[derive(Clone)]
+pub(crate) struct Handle(Arc<Mutex<Recording>>);
+
+static ACTIVE: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
 
 thread_local! {
-    static RECORDING: RefCell<Option<Recording>> = const { RefCell::new(None) };
+    /// The one that this thread has begun or joined.
+    static OWN: RefCell<Option<Handle>> = const { RefCell::new(None) };
+    /// True while a call looks for its recording: what it calls is none of the store's.
+    static IS_BUSY: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Begins to record what this thread does below `root`; returns the disk as it is now.
+impl Handle {
+    fn lock(&self) -> MutexGuard<'_, Recording> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets this thread ask for positions in this recording.
+    pub(crate) fn join(&self) {
+        OWN.set(Some(self.clone()));
+    }
+
+    /// Lets this thread wait before or after `call`, counted from now on.
+    pub(crate) fn pause(&self, call: u64, is_after: bool, others: Others) {
+        let mut recording = self.lock();
+        let call = recording.tape.calls + call;
+        recording.fault = Fault::Pause { call, is_after, others };
+    }
+
+    /// Keeps what is in the shared file at `path` from now on.
+    pub(crate) fn keep_shared(&self, path: &Path) {
+        self.lock().shared = Some(path.to_owned());
+    }
+
+    /// Counts a call; the error it is to fail with, if any.
+    fn refuse(&self, takes_space: bool) -> Option<c_int> {
+        let (refused, waits) = self.lock().refuse(takes_space);
+        if let Some(Others(others)) = waits {
+            others();
+        }
+        refused
+    }
+
+    fn push(&self, change: Change) {
+        let waits = {
+            let mut recording = self.lock();
+            recording.tape.changes.push(change);
+            recording.waits_for(true)
+        };
+        if let Some(Others(others)) = waits {
+            others();
+        }
+    }
+}
+
+/// Begins to record what is done below `root`; returns the disk as it is now.
 pub(crate) fn record(root: &Path, fault: Fault) -> Disk {
+    stop();
     let mut disk = Disk::new();
     let nodes = HashMap::from([(inode(&root.metadata().unwrap()), 0)]);
-    let mut recording = Recording { nodes, made: 0, tape: Tape::default(), fault };
+    let thread = std::thread::current().id();
+    let mut recording =
+        Recording { nodes, made: 0, tape: Tape::default(), fault, thread, shared: None };
     let mut directories = vec![(0, root.to_owned())];
     while let Some((directory, path)) = directories.pop() {
         for entry in path.read_dir().unwrap().map(Result::unwrap) {
@@ -79,26 +160,65 @@ pub(crate) fn record(root: &Path, fault: Fault) -> Disk {
             disk.put(directory, &name, node, bytes);
         }
     }
-    RECORDING.set(Some(recording));
+    let handle = Handle(Arc::new(Mutex::new(recording)));
+    active().push(handle.clone());
+    handle.join();
     disk
 }
 
-/// Ends recording.
+/// The recording of this thread.
+pub(crate) fn handle() -> Option<Handle> {
+    OWN.with_borrow(Clone::clone)
+}
+
+/// Ends the recording of this thread.
 pub(crate) fn stop() -> Tape {
-    RECORDING.take().map(|recording| recording.tape).unwrap_or_default()
+    let Some(own) = OWN.take() else { return Tape::default() };
+    active().retain(|other| !Arc::ptr_eq(&own.0, &other.0));
+    std::mem::take(&mut own.lock().tape)
 }
 
 /// Changes recorded so far.
 pub(crate) fn position() -> usize {
-    with(|recording| recording.tape.changes.len()).unwrap_or_default()
+    handle().map(|own| own.lock().tape.changes.len()).unwrap_or_default()
 }
 
-fn with<R>(work: impl FnOnce(&mut Recording) -> R) -> Option<R> {
-    let borrowed = RECORDING.try_with(|recording| {
-        let mut recording = recording.try_borrow_mut().ok()?;
-        recording.as_mut().map(work)
-    });
-    borrowed.ok().flatten()
+fn active() -> MutexGuard<'static, Vec<Handle>> {
+    ACTIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The recording in which `find` finds something.
+fn find<R>(find: impl Fn(&Recording) -> Option<R>) -> Option<(Handle, R)> {
+    if IS_BUSY.try_with(|is_busy| is_busy.replace(true)) != Ok(false) {
+        return None;
+    }
+    let found = active().iter().find_map(|handle| Some((handle.clone(), find(&handle.lock())?)));
+    IS_BUSY.set(false);
+    found
+}
+
+fn find_file(fd: c_int) -> Option<(Handle, Node)> {
+    if active().is_empty() {
+        return None;
+    }
+    // SAFETY: an all-zero `stat` is one, and the call fills it or fails.
+    let (outcome, meta) = unsafe {
+        let mut meta: libc::stat = std::mem::zeroed();
+        (libc::fstat(fd, &raw mut meta), meta)
+    };
+    let file = (meta.st_dev, meta.st_ino);
+    find(|recording| recording.nodes.get(&file).copied().filter(|_| outcome == 0))
+}
+
+/// The directory of a path, and the name in it.
+fn find_entry(path: &Path) -> Option<(Handle, (Node, String))> {
+    if active().is_empty() {
+        return None;
+    }
+    let directory = inode(&path.parent()?.metadata().ok()?);
+    let name = path.file_name()?.to_str()?.to_owned();
+    let (handle, node) = find(|recording| recording.nodes.get(&directory).copied())?;
+    Some((handle, (node, name)))
 }
 
 fn inode(meta: &Metadata) -> (u64, u64) {
@@ -116,26 +236,16 @@ impl Recording {
         Some(self.made)
     }
 
-    fn node_of(&self, fd: c_int) -> Option<Node> {
-        // SAFETY: an all-zero `stat` is one, and the call fills it or fails.
-        let (outcome, meta) = unsafe {
-            let mut meta: libc::stat = std::mem::zeroed();
-            (libc::fstat(fd, &raw mut meta), meta)
-        };
-        if outcome == 0 { self.nodes.get(&(meta.st_dev, meta.st_ino)).copied() } else { None }
-    }
-
-    /// The directory of a path, and the name in it.
-    fn entry_of(&self, path: &Path) -> Option<(Node, String)> {
-        let directory = path.parent()?.metadata().ok()?;
-        let name = path.file_name()?.to_str()?.to_owned();
-        Some((*self.nodes.get(&inode(&directory))?, name))
-    }
-
     /// True where the disk was full for the last call. Asking changes nothing, so it does not count.
     fn is_full(&self) -> bool {
         let last = self.tape.calls.saturating_sub(1);
         matches!(&self.fault, Fault::Full { calls } if calls.contains(&last))
+    }
+
+    /// True where the last call is to be made in part.
+    fn is_torn(&self) -> bool {
+        let last = self.tape.calls.saturating_sub(1);
+        matches!(self.fault, Fault::Torn { call } if call == last)
     }
 
     /// Ends or stops the process where the call of its fault has been made, at the latest by the next.
@@ -151,18 +261,51 @@ impl Recording {
         }
     }
 
-    /// Counts a call; the error it is to fail with, if any.
-    fn refuse(&mut self, takes_space: bool) -> Option<c_int> {
+    /// Counts a call; the error it is to fail with, if any, and whom it has to wait for.
+    fn refuse(&mut self, takes_space: bool) -> (Option<c_int>, Option<Others>) {
         self.live_on();
         let number = self.tape.calls;
         self.tape.calls += 1;
+        if let Some(path) = &self.shared {
+            let content = std::fs::read(path).unwrap_or_default();
+            self.tape.shared.push((self.tape.changes.len(), content));
+        }
         let errno = match &self.fault {
             Fault::Calls { calls, errno } if calls.contains(&number) => *errno,
             Fault::Full { calls } if takes_space && calls.contains(&number) => libc::ENOSPC,
-            _ => return None,
+            _ => return (None, self.waits_for(false)),
         };
         self.tape.failed_at.get_or_insert(self.tape.changes.len());
-        Some(errno)
+        (Some(errno), None)
+    }
+
+    /// Counts a sync; the error it is to fail with, if any.
+    fn refuse_sync(&mut self) -> Option<c_int> {
+        let number = self.tape.syncs;
+        self.tape.syncs += 1;
+        let Fault::Syncs { syncs, errno } = &self.fault else { return None };
+        let errno = Some(*errno).filter(|_| syncs.contains(&number));
+        if errno.is_some() {
+            self.tape.failed_at.get_or_insert(self.tape.changes.len());
+        }
+        errno
+    }
+
+    /// Whom the call made last has to wait for.
+    fn waits_for(&mut self, is_made: bool) -> Option<Others> {
+        let last = self.tape.calls - 1;
+        let others = match &self.fault {
+            Fault::Pause { call, is_after, others } if (*call, *is_after) == (last, is_made) => {
+                others.clone()
+            }
+            _ => return None,
+        };
+        if std::thread::current().id() != self.thread {
+            return None;
+        }
+        self.fault = Fault::None;
+        self.tape.failed_at.get_or_insert(self.tape.changes.len());
+        Some(others)
     }
 }
 
@@ -191,34 +334,32 @@ unsafe fn open_file(path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
             libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path, flags, mode) as c_int
         })
     };
-    let entry = || if flags & libc::O_CREAT == 0 { None } else { with(|r| r.entry_of(&name))? };
-    let Some((directory, file_name)) = entry().filter(|(_, file)| !file.ends_with("-lock")) else {
-        return real();
-    };
+    let entry = || if flags & libc::O_CREAT == 0 { None } else { find_entry(&name) };
+    let entry = entry().filter(|(_, (_, file))| !file.ends_with("-lock"));
+    let Some((recording, (directory, file_name))) = entry else { return real() };
     let is_new = name.symlink_metadata().is_err();
-    if let Some(errno) = with(|recording| recording.refuse(is_new)).flatten() {
+    if let Some(errno) = recording.refuse(is_new) {
         return fail(errno);
     }
     let fd = real();
     let Ok(meta) = name.metadata() else { return fd };
-    with(|recording| {
-        if is_new && let Some(node) = recording.adopt(&file_name, &meta) {
+    if is_new {
+        let node = recording.lock().adopt(&file_name, &meta);
+        if let Some(node) = node {
             let made = Change::Make { directory, name: file_name, node, is_directory: false };
-            recording.tape.changes.push(made);
-        } else if flags & libc::O_TRUNC != 0
-            && let Some(file) = recording.node_of(fd)
-        {
-            recording.tape.changes.push(Change::Resize { file, length: 0 });
+            recording.push(made);
         }
-    });
+    } else if flags & libc::O_TRUNC != 0
+        && let Some((_, file)) = find_file(fd)
+    {
+        recording.push(Change::Resize { file, length: 0 });
+    }
     fd
 }
 
 /// `real` writes as many of `bytes` at `at` as it is given.
 fn write_file(fd: c_int, at: Option<u64>, bytes: &[u8], real: impl Fn(usize) -> isize) -> isize {
-    let Some(file) = with(|recording| recording.node_of(fd)).flatten() else {
-        return real(bytes.len());
-    };
+    let Some((recording, file)) = find_file(fd) else { return real(bytes.len()) };
     // SAFETY: these calls touch no memory.
     let (at, end, flags) = unsafe {
         let here = libc::lseek(fd, 0, libc::SEEK_CUR);
@@ -228,41 +369,36 @@ fn write_file(fd: c_int, at: Option<u64>, bytes: &[u8], real: impl Fn(usize) -> 
     };
     let takes_space = at + bytes.len() as u64 > end;
     let mut count = bytes.len();
-    if let Some(errno) = with(|recording| recording.refuse(takes_space)).flatten() {
+    if let Some(errno) = recording.refuse(takes_space) {
         let fits = usize::try_from(end.saturating_sub(at)).unwrap_or(0);
-        let is_full = with(|recording| matches!(recording.fault, Fault::Full { .. }));
-        if fits == 0 || is_full != Some(true) {
+        if fits == 0 || !matches!(recording.lock().fault, Fault::Full { .. }) {
             return fail(errno) as isize;
         }
         count = fits;
     }
-    let is_torn = |recording: &mut Recording| {
-        let last = recording.tape.calls.saturating_sub(1);
-        matches!(recording.fault, Fault::Torn { call } if call == last)
-    };
-    if with(is_torn) == Some(true) {
+    if recording.lock().is_torn() {
         count /= 2;
     }
     let written = real(count);
     let Ok(kept) = usize::try_from(written) else { return written };
-    with(|recording| {
-        recording.tape.changes.push(Change::Write { file, at, bytes: bytes[..kept].to_vec() });
-        // LMDB tells other processes of a commit after the write of its head page.
-        recording.live_on();
-    });
-    if flags & libc::O_DSYNC != 0 && sync_file(fd) != 0 { -1 } else { written }
+    recording.push(Change::Write { file, at, bytes: bytes[..kept].into() });
+    // LMDB tells other processes of a commit after the write of its head page.
+    recording.lock().live_on();
+    let written_bytes = Some(at..at + kept as u64).filter(|_| flags & libc::O_DSYNC != 0);
+    if written_bytes.is_some() && sync_file(fd, written_bytes) != 0 { -1 } else { written }
 }
 
-fn sync_file(fd: c_int) -> c_int {
-    let refused = with(|recording| {
-        let node = recording.node_of(fd)?;
-        let errno = recording.refuse(false);
-        let change =
-            if errno.is_some() { Change::SyncFailed { node } } else { Change::Sync { node } };
-        recording.tape.changes.push(change);
-        errno
-    });
-    refused.flatten().map_or(0, fail)
+/// Syncs all of a file, or the bytes of a write.
+fn sync_file(fd: c_int, bytes: Option<Range<u64>>) -> c_int {
+    let site = sites::here();
+    let Some((recording, node)) = find_file(fd) else { return 0 };
+    let errno = recording.refuse(false).or_else(|| recording.lock().refuse_sync());
+    let change = match errno {
+        Some(_) => Change::SyncFailed { node },
+        None => Change::Sync { node, site, bytes },
+    };
+    recording.push(change);
+    errno.map_or(0, fail)
 }
 
 /// # Safety
@@ -325,24 +461,24 @@ unsafe extern "C" fn writev(fd: c_int, parts: *const iovec, count: c_int) -> ssi
 
 #[unsafe(no_mangle)]
 extern "C" fn fsync(fd: c_int) -> c_int {
-    sync_file(fd)
+    sync_file(fd, None)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn fdatasync(fd: c_int) -> c_int {
-    sync_file(fd)
+    sync_file(fd, None)
 }
 
 fn truncate_file(fd: c_int, length: off_t) -> c_int {
     // SAFETY: the call touches no memory.
     let real = || unsafe { libc::syscall(libc::SYS_ftruncate, fd, length) as c_int };
-    let Some(file) = with(|recording| recording.node_of(fd)).flatten() else { return real() };
-    if let Some(errno) = with(|recording| recording.refuse(false)).flatten() {
+    let Some((recording, file)) = find_file(fd) else { return real() };
+    if let Some(errno) = recording.refuse(false) {
         return fail(errno);
     }
-    let length = length.cast_unsigned();
-    with(|recording| recording.tape.changes.push(Change::Resize { file, length }));
-    real()
+    let outcome = real();
+    recording.push(Change::Resize { file, length: length.cast_unsigned() });
+    outcome
 }
 
 #[unsafe(no_mangle)]
@@ -357,8 +493,7 @@ extern "C" fn ftruncate64(fd: c_int, length: off_t) -> c_int {
 
 #[unsafe(no_mangle)]
 extern "C" fn fallocate(fd: c_int, mode: c_int, at: off_t, length: off_t) -> c_int {
-    let is_ours = with(|recording| recording.node_of(fd)).flatten().is_some();
-    if is_ours && with(|recording| recording.is_full()) == Some(true) {
+    if find_file(fd).is_some_and(|(recording, _)| recording.lock().is_full()) {
         return fail(libc::ENOSPC);
     }
     // SAFETY: the call touches no memory.
@@ -371,20 +506,17 @@ unsafe extern "C" fn mkdir(path: *const c_char, mode: mode_t) -> c_int {
     let (path, real) = unsafe {
         (path_of(path), || libc::syscall(libc::SYS_mkdirat, libc::AT_FDCWD, path, mode) as c_int)
     };
-    let entry = with(|recording| recording.entry_of(&path)).flatten();
-    let Some((directory, name)) = entry.filter(|_| path.symlink_metadata().is_err()) else {
-        return real();
-    };
-    if let Some(errno) = with(|recording| recording.refuse(true)).flatten() {
+    let entry = find_entry(&path).filter(|_| path.symlink_metadata().is_err());
+    let Some((recording, (directory, name))) = entry else { return real() };
+    if let Some(errno) = recording.refuse(true) {
         return fail(errno);
     }
     let outcome = real();
     let Ok(meta) = path.metadata() else { return outcome };
-    with(|recording| {
-        if let Some(node) = recording.adopt(&name, &meta) {
-            recording.tape.changes.push(Change::Make { directory, name, node, is_directory: true });
-        }
-    });
+    let node = recording.lock().adopt(&name, &meta);
+    if let Some(node) = node {
+        recording.push(Change::Make { directory, name, node, is_directory: true });
+    }
     outcome
 }
 
@@ -397,14 +529,15 @@ unsafe extern "C" fn rename(from: *const c_char, to: *const c_char) -> c_int {
             libc::syscall(libc::SYS_renameat2, cwd, from, cwd, to, 0) as c_int
         })
     };
-    let entries = with(|recording| Some((recording.entry_of(&old)?, recording.entry_of(&new)?)));
-    let Some(((directory, from), (into, to))) = entries.flatten() else { return real() };
+    let entries = || Some((find_entry(&old)?, find_entry(&new)?.1));
+    let Some(((recording, (directory, from)), (into, to))) = entries() else { return real() };
     assert_eq!(directory, into, "the store renames within a directory");
-    if let Some(errno) = with(|recording| recording.refuse(false)).flatten() {
+    if let Some(errno) = recording.refuse(false) {
         return fail(errno);
     }
-    with(|recording| recording.tape.changes.push(Change::Rename { directory, from, to }));
-    real()
+    let outcome = real();
+    recording.push(Change::Rename { directory, from, to });
+    outcome
 }
 
 #[unsafe(no_mangle)]
@@ -413,17 +546,14 @@ unsafe extern "C" fn unlink(path: *const c_char) -> c_int {
     let (path, real) = unsafe {
         (path_of(path), || libc::syscall(libc::SYS_unlinkat, libc::AT_FDCWD, path, 0) as c_int)
     };
-    let Some((directory, name)) = with(|recording| recording.entry_of(&path)).flatten() else {
-        return real();
-    };
+    let Some((recording, (directory, name))) = find_entry(&path) else { return real() };
     let Ok(meta) = path.symlink_metadata() else { return real() };
-    if let Some(errno) = with(|recording| recording.refuse(false)).flatten() {
+    if let Some(errno) = recording.refuse(false) {
         return fail(errno);
     }
-    with(|recording| {
-        if recording.nodes.remove(&inode(&meta)).is_some() {
-            recording.tape.changes.push(Change::Remove { directory, name });
-        }
-    });
-    real()
+    let outcome = real();
+    if recording.lock().nodes.remove(&inode(&meta)).is_some() {
+        recording.push(Change::Remove { directory, name });
+    }
+    outcome
 }

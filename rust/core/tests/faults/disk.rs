@@ -5,10 +5,13 @@
 //! at all. A file and its name are synced apart. What a failed sync was to write may be on disk or
 //! not, and no later sync brings it there unless it is written once more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::dice::Dice;
+use super::sites::Site;
 
 const SECTOR_BYTES: usize = 512;
 /// Writes reach a disk in pages, most often.
@@ -20,17 +23,44 @@ pub(crate) type Node = usize;
 /// Change that a call made.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
-    Make { directory: Node, name: String, node: Node, is_directory: bool },
-    Rename { directory: Node, from: String, to: String },
-    Remove { directory: Node, name: String },
-    Write { file: Node, at: u64, bytes: Vec<u8> },
-    Resize { file: Node, length: u64 },
-    Sync { node: Node },
-    SyncFailed { node: Node },
+    Make {
+        directory: Node,
+        name: String,
+        node: Node,
+        is_directory: bool,
+    },
+    Rename {
+        directory: Node,
+        from: String,
+        to: String,
+    },
+    Remove {
+        directory: Node,
+        name: String,
+    },
+    Write {
+        file: Node,
+        at: u64,
+        bytes: Arc<[u8]>,
+    },
+    Resize {
+        file: Node,
+        length: u64,
+    },
+    /// All is synced, or the bytes of one write.
+    Sync {
+        node: Node,
+        site: Site,
+        bytes: Option<Range<u64>>,
+    },
+    SyncFailed {
+        node: Node,
+    },
+    Nothing,
 }
 
 /// Directories (`None`) and files by their path, as a machine finds them when it starts.
-pub(crate) type Image = BTreeMap<PathBuf, Option<Vec<u8>>>;
+pub(crate) type Image = BTreeMap<PathBuf, Option<Arc<Vec<u8>>>>;
 
 /// The durable state and what may be there of all that came after it.
 #[derive(Clone)]
@@ -48,7 +78,7 @@ enum Contents {
 
 #[derive(Clone, Default)]
 struct File {
-    durable: Vec<u8>,
+    durable: Arc<Vec<u8>>,
     /// Sectors that differ from it, oldest state first.
     sectors: BTreeMap<u64, Vec<Version>>,
     /// Later lengths.
@@ -77,7 +107,7 @@ enum Entry {
 }
 
 /// Choice of the changes that were not synced and are there after the cut.
-enum Fate {
+pub(crate) enum Fate {
     Nothing,
     Everything,
     /// In the order of the calls, up to this time; the last one in part.
@@ -87,6 +117,8 @@ enum Fate {
         percent: u64,
         whole_pages: bool,
     },
+    /// Those of these times.
+    Chosen(BTreeSet<u64>),
 }
 
 impl Disk {
@@ -100,7 +132,7 @@ impl Disk {
     pub(crate) fn put(&mut self, directory: Node, name: &str, node: Node, bytes: Option<Vec<u8>>) {
         self.directory(directory).durable.insert(name.to_owned(), node);
         let contents = match bytes {
-            Some(durable) => Contents::File(File { durable, ..File::default() }),
+            Some(bytes) => Contents::File(File { durable: Arc::new(bytes), ..File::default() }),
             None => Contents::Directory(Directory::default()),
         };
         self.nodes.insert(node, contents);
@@ -130,8 +162,12 @@ impl Disk {
             }
             Change::Write { file, at, bytes } => self.file(*file).write(time, *at, bytes),
             Change::Resize { file, length } => self.file(*file).lengths.push((time, *length)),
-            Change::Sync { node } => match self.nodes.get_mut(node) {
-                Some(Contents::File(file)) => file.sync(),
+            Change::Nothing => {}
+            Change::Sync { node, bytes, .. } => match self.nodes.get_mut(node) {
+                Some(Contents::File(file)) => match bytes {
+                    Some(bytes) => file.sync_bytes(bytes),
+                    None => file.sync(),
+                },
                 Some(Contents::Directory(directory)) => directory.sync(),
                 None => {}
             },
@@ -154,9 +190,41 @@ impl Disk {
                 Fate::Each { percent: [10, 50, 90][dice.index(3)], whole_pages: dice.below(2) == 0 }
             }
         };
+        self.cut_with(&fate, dice)
+    }
+
+    /// The state that a power cut leaves with this fate, and, but for [`Fate::Each`] and the content
+    /// of space that was never written, no dice.
+    pub(crate) fn cut_with(&self, fate: &Fate, dice: &mut Dice) -> Image {
         let mut image = Image::new();
-        self.walk(0, Path::new(""), &fate, dice, &mut image);
+        self.walk(0, Path::new(""), fate, dice, &mut image);
         image
+    }
+
+    /// True where a sync of this file or directory would make something durable.
+    pub(crate) fn is_unsynced(&self, node: Node) -> bool {
+        match self.nodes.get(&node) {
+            Some(Contents::File(file)) => !file.sectors.is_empty() || !file.lengths.is_empty(),
+            Some(Contents::Directory(directory)) => !directory.pending.is_empty(),
+            None => false,
+        }
+    }
+
+    /// Times of the changes that are not durable.
+    pub(crate) fn pending(&self) -> BTreeSet<u64> {
+        let mut times = BTreeSet::new();
+        for contents in self.nodes.values() {
+            match contents {
+                Contents::File(file) => {
+                    let writes = file.sectors.values().flatten().map(|version| version.time);
+                    times.extend(writes.chain(file.lengths.iter().map(|(time, _)| *time)));
+                }
+                Contents::Directory(directory) => {
+                    times.extend(directory.pending.iter().map(|(time, _)| *time));
+                }
+            }
+        }
+        times
     }
 
     fn walk(&self, node: Node, path: &Path, fate: &Fate, dice: &mut Dice, image: &mut Image) {
@@ -229,18 +297,39 @@ impl File {
 
     fn sync(&mut self) {
         let length = usize::try_from(self.length()).unwrap();
+        if self.sectors.is_empty() && self.lengths.is_empty() {
+            return;
+        }
         self.lengths.clear();
-        self.durable.resize(length, 0);
+        let durable = Arc::make_mut(&mut self.durable);
+        durable.resize(length, 0);
         for (sector, versions) in std::mem::take(&mut self.sectors) {
             if self.given_up.contains(&sector) {
                 self.sectors.insert(sector, versions);
             } else if let Some(version) = versions.last() {
-                put_sector(&mut self.durable, sector, &version.bytes);
+                put_sector(durable, sector, &version.bytes);
             }
         }
     }
 
-    fn cut(&self, fate: &Fate, dice: &mut Dice) -> Vec<u8> {
+    /// Makes durable what a single write has written.
+    fn sync_bytes(&mut self, bytes: &Range<u64>) {
+        let durable = Arc::make_mut(&mut self.durable);
+        let end = usize::try_from(bytes.end).unwrap();
+        durable.resize(durable.len().max(end), 0);
+        let sectors = bytes.start / SECTOR_BYTES as u64..bytes.end.div_ceil(SECTOR_BYTES as u64);
+        for sector in sectors {
+            let versions = self.sectors.remove(&sector).unwrap_or_default();
+            if let Some(version) = versions.last() {
+                put_sector(durable, sector, &version.bytes);
+            }
+        }
+    }
+
+    fn cut(&self, fate: &Fate, dice: &mut Dice) -> Arc<Vec<u8>> {
+        if self.sectors.is_empty() && self.lengths.is_empty() {
+            return Arc::clone(&self.durable);
+        }
         let before = |until: u64| {
             let reached = self.lengths.iter().take_while(|(time, _)| *time <= until).last();
             reached.map_or(self.durable.len() as u64, |(_, length)| *length)
@@ -249,12 +338,16 @@ impl File {
             Fate::Nothing => self.durable.len() as u64,
             Fate::Everything => self.length(),
             Fate::Until(until, _) => before(*until),
+            Fate::Chosen(times) => {
+                let last = self.lengths.iter().rfind(|(time, _)| times.contains(time));
+                last.map_or(self.durable.len() as u64, |(_, length)| *length)
+            }
             Fate::Each { .. } => match dice.index(self.lengths.len() + 1) {
                 0 => self.durable.len() as u64,
                 at => self.lengths[at - 1].1,
             },
         };
-        let mut bytes = self.durable.clone();
+        let mut bytes = self.durable.to_vec();
         // Space that was given to a file and never written shows anything.
         let noise = if dice.below(4) == 0 { 0xa5 } else { 0 };
         bytes.resize(usize::try_from(length).unwrap(), noise);
@@ -270,6 +363,10 @@ impl File {
                         version.time <= *until && !is_torn_off
                     })
                     .count(),
+                Fate::Chosen(times) => {
+                    let last = versions.iter().rposition(|version| times.contains(&version.time));
+                    last.map_or(0, |last| last + 1)
+                }
                 Fate::Each { percent, whole_pages } => {
                     if !whole_pages || page.0 != sector / PAGE_SECTORS {
                         page = (sector / PAGE_SECTORS, dice.below(100) < *percent);
@@ -287,7 +384,7 @@ impl File {
                 put_sector(&mut bytes, *sector, &versions[kept - 1].bytes);
             }
         }
-        bytes
+        Arc::new(bytes)
     }
 }
 
@@ -327,6 +424,7 @@ impl Directory {
                 Fate::Nothing => false,
                 Fate::Everything => true,
                 Fate::Until(until, _) => time <= until,
+                Fate::Chosen(times) => times.contains(time),
                 Fate::Each { percent, .. } => dice.below(100) < *percent,
             };
             if is_kept {
@@ -359,7 +457,7 @@ pub(crate) fn restore(image: &Image, root: &Path) {
     for (path, bytes) in image {
         let path = root.join(path);
         match bytes {
-            Some(bytes) => std::fs::write(path, bytes).unwrap(),
+            Some(bytes) => std::fs::write(path, &**bytes).unwrap(),
             None => std::fs::create_dir(path).unwrap(),
         }
     }

@@ -3,20 +3,29 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use fleetcast_core::storage::store::flaw::{Part, end_files_soon, leave_out};
+use fleetcast_core::storage::store::flaw::{Part, leave_out};
 
-use super::batches::Expected;
+use super::bits::flips;
+use super::deaths::{a_compactor_that_dies, a_writer_that_is_killed};
+use super::failing::{aftermath, failing_syncs};
 use super::*;
 
 /// Numbers of the parts that are left out.
 const PARTS: &str = "FLEETCAST_TEST_PARTS";
-const IMAGES_MAX: u64 = 20_000;
+/// Processes that look for faults at once.
+const PROCESSES: usize = 2;
 /// Parts that stand in for each other: without one of them nothing is wrong, as what it guards
 /// against cannot come to be, or another one finds it as well.
-const PAIRS: [(Part, Part); 1] = [(Part::Chain, Part::Clearing)];
-const IN_PAIRS_ONLY: [Part; 3] = [Part::Chain, Part::Clearing, Part::Position];
+const PAIRS: [(Part, Part); 3] = [
+    (Part::Chain, Part::Clearing),
+    (Part::Gap, Part::Join),
+    (Part::CompactionLock, Part::Generation),
+];
+const IN_PAIRS_ONLY: [Part; 6] =
+    [Part::Chain, Part::Clearing, Part::Position, Part::Gap, Part::Join, Part::Generation];
 
 static IMAGES: AtomicU64 = AtomicU64::new(0);
 
@@ -28,7 +37,6 @@ pub(crate) fn count_image() {
 /// Leaves out what this process was started to leave out.
 pub(crate) fn plant() {
     let Ok(parts) = std::env::var(PARTS) else { return };
-    end_files_soon();
     for number in parts.split_terminator(',') {
         leave_out(Part::ALL[number.parse::<usize>().unwrap()]);
     }
@@ -42,14 +50,22 @@ fn what_is_left_out_is_missed() {
     let pairs = PAIRS.iter().map(|(first, second)| vec![*first, *second]);
     let all: Vec<_> = single.chain(pairs).collect();
     let count = if is_full() { all.len() } else { 1 };
-    let mut unnoticed = Vec::new();
-    for parts in &all[..count] {
-        let (code, report) = hunt_without(parts);
-        eprintln!("{parts:?}: {report}");
-        if code != Some(0) {
-            unnoticed.push(parts);
+    let (next, unnoticed) = (AtomicU64::new(0), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..PROCESSES {
+            scope.spawn(|| {
+                let next = || usize::try_from(next.fetch_add(1, Ordering::Relaxed)).unwrap();
+                while let Some(parts) = all[..count].get(next()) {
+                    let (code, report) = hunt_without(parts);
+                    eprintln!("{parts:?}: {report}");
+                    if code != Some(0) {
+                        unnoticed.lock().unwrap().push(parts);
+                    }
+                }
+            });
         }
-    }
+    });
+    let unnoticed = unnoticed.into_inner().unwrap();
     assert!(unnoticed.is_empty(), "nobody misses {unnoticed:?}");
     eprintln!("{count} of {} sets of parts were left out, and each was missed", all.len());
     if is_full() {
@@ -78,13 +94,18 @@ fn hunt_without(parts: &[Part]) -> (Option<i32>, String) {
 #[ignore = "it is started by another test"]
 fn hunt() {
     plant();
-    let stages: [(&str, fn()); 6] = [
-        ("power cuts", cuts),
-        ("failing calls", failing_calls),
-        ("no space", no_space),
+    let stages: [(&str, fn()); 11] = [
+        ("power cuts", || cuts(1)),
+        ("power cuts at the beginning", beginnings),
+        ("syncs that fail", || failing_syncs(&steps(46), 7)),
         ("a compactor that dies", a_compactor_that_dies),
         ("a writer that is killed", a_writer_that_is_killed),
-        ("flipped bits", flips),
+        ("flipped bits", || flips(23)),
+        ("two threads", threads),
+        ("failing calls", || fail_some(libc::EIO, 5, 3)),
+        ("more power cuts", || cuts(4)),
+        ("no space", no_space),
+        ("more failing calls", || fail_some(libc::ENOSPC, 3, 3)),
     ];
     for (name, stage) in stages {
         calls::stop();
@@ -98,9 +119,9 @@ fn hunt() {
     std::process::exit(1);
 }
 
-fn cuts() {
-    let mut dice = Dice::new(10);
-    for _ in 0..4 {
+fn cuts(records: u64) {
+    let mut dice = Dice::new(10 + records);
+    for _ in 0..records {
         let (record, ..) = perform(&steps(70), Fault::None);
         let moments = record.moments(150, &mut dice);
         let mut again = Dice::new(dice.below(1 << 30));
@@ -110,9 +131,22 @@ fn cuts() {
     }
 }
 
-fn failing_calls() {
-    for stride in [7, 1] {
-        fail_some(libc::EIO, stride, 3);
+fn beginnings() {
+    let mut dice = Dice::new(13);
+    let (record, ..) = perform(&steps(2), Fault::None);
+    let moments = record.moments(200, &mut dice);
+    let mut again = Dice::new(14);
+    record.cuts(&moments, &mut dice, |image, expected| {
+        recover(&image, &expected, 0, &mut again).assert_clean();
+    });
+}
+
+fn threads() {
+    let mut dice = Dice::new(15);
+    for number in (0..).step_by(3) {
+        let Some((record, mut client, _root)) = rivals::race(number) else { break };
+        aftermath(&record, &mut client, 4, &mut dice).assert_clean();
+        assert_eq!(client.faults, [""; 0]);
     }
 }
 
@@ -129,9 +163,6 @@ fn no_space() {
 fn fail_some(errno: i32, stride: usize, cuts: usize) {
     let mut dice = Dice::new(12);
     for first in (0..).step_by(stride) {
-        if IMAGES.load(Ordering::Relaxed) > IMAGES_MAX {
-            break;
-        }
         let (record, mut client, _root) =
             perform(&steps(46), Fault::Calls { calls: first..first + 1, errno });
         if record.tape.failed_at.is_none() {
@@ -139,30 +170,5 @@ fn fail_some(errno: i32, stride: usize, cuts: usize) {
         }
         aftermath(&record, &mut client, cuts, &mut dice).assert_clean();
         assert_eq!(client.faults, [""; 0]);
-    }
-}
-
-/// Bits of the log that was left by a process that ended: none may be read as something else.
-fn flips() {
-    let root = scratch();
-    let mut client = Client::create(&root.path().join(PLANE));
-    client.work(&[Step::Write, Step::Write, Step::Compact, Step::Write, Step::Write]);
-    let expected = client.expected(&Expected::default());
-    drop(client);
-    let directory = root.path().join(PLANE).join("log");
-    for path in directory.read_dir().unwrap().map(|entry| entry.unwrap().path()) {
-        let whole = std::fs::read(&path).unwrap();
-        let used = whole.iter().rposition(|byte| *byte != 0).unwrap() + 1;
-        for bit in (0..8 * used).step_by(11) {
-            let mut flipped = whole.clone();
-            flipped[bit / 8] ^= 1 << (bit % 8);
-            std::fs::write(&path, &flipped).unwrap();
-            if let Ok(mut opened) = Client::open(&root.path().join(PLANE), 0) {
-                let verdict = opened.judge(&expected);
-                assert!(verdict.is_clean(), "byte {}: {verdict:?}", bit / 8);
-            }
-            count_image();
-        }
-        std::fs::write(&path, &whole).unwrap();
     }
 }

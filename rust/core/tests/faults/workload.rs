@@ -1,14 +1,16 @@
 //! A client and an operator at work on one plane, telling what was promised to them and when.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use fleetcast_core::model::error::Error;
 use fleetcast_core::model::limits::WriteLimits;
-use fleetcast_core::plane::{Acknowledge, Due, Plane, WriteError};
+use fleetcast_core::plane::{Acknowledge, Due, Pending, Plane, WriteError};
 use fleetcast_core::wire::Format;
 
 use super::batches::{Event, Expected, NOW_NS, RETENTION_SECONDS, Verdict, body, extent};
-use super::calls;
+use super::{batches, calls};
 
 pub(crate) const MASTER_KEY: [u8; 32] = [7; 32];
 /// Batches that one flush makes durable together.
@@ -25,6 +27,12 @@ pub(crate) enum Step {
     Write,
     /// Some batches that one sync makes durable, and one that nobody waits for.
     Append,
+    /// A large batch: the next one goes to another file of the log.
+    Fill,
+    /// A batch that is waited for later.
+    Hold,
+    /// Waits for those.
+    Wait,
     /// Some batches that become durable together.
     Flush,
     Compact,
@@ -38,6 +46,8 @@ pub(crate) enum Step {
 pub(crate) fn steps(count: usize) -> Vec<Step> {
     let step = |at: usize| match at % 23 {
         11 | 18 | 20 => Step::Append,
+        5 | 17 => Step::Hold,
+        7 | 22 => Step::Wait,
         4 | 16 => Step::Flush,
         6 | 9 | 12 | 19 => Step::Compact,
         8 | 15 | 21 => Step::Delete,
@@ -50,7 +60,9 @@ pub(crate) fn steps(count: usize) -> Vec<Step> {
 
 pub(crate) struct Client {
     directory: PathBuf,
-    plane: Option<Plane>,
+    /// Batches that are waited for later.
+    held: Vec<(u32, Pending)>,
+    plane: Option<Arc<Plane>>,
     /// Events, and how many changes had been made by then.
     pub(crate) events: Vec<(usize, Event)>,
     next_batch: u32,
@@ -75,6 +87,7 @@ impl Client {
         let directory = directory.to_owned();
         Self {
             directory,
+            held: Vec::new(),
             plane: None,
             events: Vec::new(),
             next_batch,
@@ -89,8 +102,32 @@ impl Client {
     /// The plane's.
     pub(crate) fn open(directory: &Path, next_batch: u32) -> Result<Self, Error> {
         let mut client = Self::new(directory, next_batch);
-        client.plane = Some(Plane::open(directory, &MASTER_KEY, "acme")?);
+        client.plane = Some(Arc::new(Plane::open(directory, &MASTER_KEY, "acme")?));
         Ok(client)
+    }
+
+    /// Another client of the plane as it is open, whose batches have other numbers.
+    pub(crate) fn beside(&mut self, next_batch: u32) -> Self {
+        self.plane();
+        let mut client = Self::new(&self.directory, next_batch);
+        client.plane.clone_from(&self.plane);
+        client
+    }
+
+    /// Takes what a read has shown for stored, and what it has not for what never will be.
+    pub(crate) fn settle(&mut self, shown: &BTreeSet<u32>) {
+        let expected = self.expected(&Expected::default());
+        for batch in expected.in_doubt() {
+            let is_shown = shown.contains(&batch);
+            self.note(if is_shown { Event::Shown(batch) } else { Event::Refused(batch) });
+        }
+    }
+
+    /// Takes in the events of a client beside, which is done.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.events.extend(other.events);
+        self.events.sort_by_key(|(position, _)| *position);
+        self.faults.extend(other.faults);
     }
 
     pub(crate) fn work(&mut self, steps: &[Step]) {
@@ -98,11 +135,20 @@ impl Client {
             match step {
                 Step::Write => self.write(Acknowledge::Durable),
                 Step::Append => self.append(),
+                Step::Fill => {
+                    self.next_batch = batches::next_large(self.next_batch);
+                    self.write(Acknowledge::Durable);
+                }
+                Step::Hold => self.hold(),
+                Step::Wait => self.wait(),
                 Step::Flush => self.flush(),
                 Step::Compact => self.compact(),
                 Step::Delete => self.delete(),
                 Step::Retain => self.retain(),
-                Step::Reopen => self.plane = None,
+                Step::Reopen => {
+                    self.held.clear();
+                    self.plane = None;
+                }
             }
         }
     }
@@ -146,7 +192,7 @@ impl Client {
         if self.plane.is_none() {
             let open = || Plane::open(&self.directory, &MASTER_KEY, "acme");
             let plane = (0..=CALLS_FAIL_MAX).find_map(|_| open().ok());
-            self.plane = Some(plane.expect("few calls fail"));
+            self.plane = Some(Arc::new(plane.expect("few calls fail")));
         }
         self.plane.as_ref().expect("it was opened")
     }
@@ -184,6 +230,45 @@ impl Client {
         }
     }
 
+    fn hold(&mut self) {
+        let batch = self.next_batch;
+        self.next_batch += 1;
+        self.plane();
+        self.note(Event::Begun(batch));
+        match self.append_one(batch) {
+            Ok(pending) => self.held.push((batch, pending)),
+            Err(error) => {
+                if matches!(error, Error::DiskFull) {
+                    self.note(Event::Refused(batch));
+                }
+                self.failed(&error);
+            }
+        }
+    }
+
+    fn append_one(&self, batch: u32) -> Result<Pending, Error> {
+        let plane = self.plane.as_ref().expect("it was opened");
+        let limits = WriteLimits::default();
+        match plane.append(Format::Json, &body(batch), &limits, NOW_NS, Acknowledge::Durable) {
+            Ok(pending) => Ok(pending),
+            Err(WriteError::Failed(error)) => Err(error),
+            Err(WriteError::Refused(refusal)) => panic!("{refusal:?}"),
+        }
+    }
+
+    fn wait(&mut self) {
+        let mut fault = None;
+        for (batch, pending) in std::mem::take(&mut self.held) {
+            match pending.wait() {
+                Ok(_) => self.note(Event::Acknowledged(batch)),
+                Err(error) => fault = fault.or(Some(error)),
+            }
+        }
+        if let Some(error) = fault {
+            self.failed(&error);
+        }
+    }
+
     fn append(&mut self) {
         let mut pendings = Vec::new();
         let mut fault = None;
@@ -192,18 +277,15 @@ impl Client {
             self.next_batch += 1;
             self.plane();
             self.note(Event::Begun(batch));
-            let limits = WriteLimits::default();
-            let body = body(batch);
-            match self.plane().append(Format::Json, &body, &limits, NOW_NS, Acknowledge::Durable) {
+            match self.append_one(batch) {
                 Ok(pending) => pendings.push((batch, pending)),
-                Err(WriteError::Failed(error)) => {
+                Err(error) => {
                     if matches!(error, Error::DiskFull) {
                         self.note(Event::Refused(batch));
                     }
                     fault = Some(error);
                     break;
                 }
-                Err(WriteError::Refused(refusal)) => panic!("{refusal:?}"),
             }
         }
         if pendings.len() > 1 {
@@ -268,6 +350,8 @@ impl Client {
         let delete = || self.plane.as_ref()?.delete(&extent(batch), false).transpose();
         match std::iter::repeat_with(delete).flatten().next() {
             Some(Err(error)) => self.failed(&error),
+            // It deletes what is durable.
+            _ if self.held.iter().any(|(held, _)| *held == batch) => {}
             _ => self.note(Event::Deleted(batch)),
         }
     }
@@ -291,6 +375,7 @@ impl Client {
         // LMDB does not even read after its head page could not be written.
         let is_readable = !matches!(self.plane().ping(), Err(Error::Poisoned));
         let verdict = if is_readable { self.judge(&expected) } else { Verdict::default() };
+        verdict.shown.iter().for_each(|batch| self.note(Event::Shown(*batch)));
         if !verdict.is_clean() {
             self.faults.push(format!("after {error}: {verdict:?}"));
         }
@@ -306,8 +391,16 @@ impl Client {
             Err(Error::Poisoned | Error::Io { .. } | Error::Lost { .. }) => {}
             Err(error) => self.faults.push(format!("no clear answer after a fault: {error:?}")),
         }
+        self.held.clear();
         self.plane = None;
         self.reopened += 1;
+        // Batches that the next handle shows are there for good.
+        let expected = self.expected(&Expected::default());
+        let verdict = self.judge(&expected);
+        if !verdict.is_clean() {
+            self.faults.push(format!("opened anew after {error}: {verdict:?}"));
+        }
+        verdict.shown.iter().for_each(|batch| self.note(Event::Shown(*batch)));
     }
 
     fn expect_fault(&mut self, error: &Error) {

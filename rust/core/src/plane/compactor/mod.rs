@@ -20,6 +20,7 @@ use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::seal::Kind;
 use crate::storage::segment::{Representatives, merge};
 use crate::storage::store::SegmentId;
+use crate::storage::store::flaw;
 use crate::storage::tombstone::{Origin, into_visible};
 
 /// Counts of the work that a compaction did.
@@ -70,7 +71,9 @@ impl Compactor {
         }
         let Some(_lock) = self.sealed.store.lock_compaction()? else { return Ok(None) };
         // Another compactor may have been at work until now.
-        self.follower.follow_heads()?;
+        if flaw::has(flaw::Part::LookLocked) {
+            self.follower.follow_heads()?;
+        }
         self.remove_orphans()?;
         while self.follower.manifest().compacted < head && self.is_log_due(due, now_ns)? {
             self.compact_log(&mut done)?;
@@ -119,6 +122,7 @@ impl Compactor {
     fn remove_orphans(&self) -> Result<()> {
         let named: HashSet<_> = self.follower.manifest().ids().collect();
         let segments = self.sealed.store.segments()?.into_iter();
+        let segments = segments.filter(|_| flaw::has(flaw::Part::Orphans));
         self.remove(segments.filter(|id| !named.contains(id)))
     }
 
@@ -188,13 +192,17 @@ impl Compactor {
         next.generation = manifest.generation + 1;
         next.forget_tombstones();
         let sealed = self.sealed.sealer.seal(Kind::Manifest, &next.encode())?;
+        let named: HashSet<_> = next.ids().collect();
+        let remove = || self.remove(manifest.ids().filter(|id| !named.contains(id)));
+        if !flaw::has(flaw::Part::RemovedLast) {
+            remove()?;
+        }
         if !self.sealed.store.replace_manifest(manifest.generation, &sealed, next.compacted)? {
             // Only the holder of the lock replaces it.
             return Err(Error::Corrupt { what: "the manifest's generation" });
         }
-        let named: HashSet<_> = next.ids().collect();
         self.follower.follow_heads()?;
-        self.remove(manifest.ids().filter(|id| !named.contains(id)))
+        remove()
     }
 
     /// Removes segments that no manifest names, unless a stream of rows may still read them: then

@@ -14,7 +14,9 @@ use crate::model::error::{Error, Result};
 use crate::storage::manifest::SegmentEntry;
 use crate::storage::seal::{self, DataKey, Kind, Sealer, random_plane_id};
 use crate::storage::segment::Segment;
-use crate::storage::store::{CURSOR_BYTES_MAX, Cursor, LmdbStore, LogEntry, MemoryStore, Store};
+use crate::storage::store::{
+    CURSOR_BYTES_MAX, Cursor, LmdbStore, LogEntry, MemoryStore, Store, flaw,
+};
 
 /// Blocks read in one go: bounds the time that a read transaction stays open.
 const BLOCKS_PER_READ: usize = 256;
@@ -36,6 +38,9 @@ pub(super) fn create(directory: &Path, master_key: &[u8; 32]) -> Result<()> {
     directory::make(directory)?;
     let data_key = DataKey::random()?;
     let wrapped = seal::wrap(master_key, &random_plane_id()?, &data_key)?;
+    if !flaw::has(flaw::Part::KeyLast) {
+        directory::write_key(directory, &wrapped)?;
+    }
     LmdbStore::create(directory)?;
     // The key comes last: a plane without one was never acknowledged and cannot be opened.
     directory::write_key(directory, &wrapped)

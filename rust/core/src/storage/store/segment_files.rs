@@ -76,6 +76,9 @@ impl SegmentFiles {
         let opened = options.create(true).truncate(false).write(true).mode(0o600).open(&path);
         let file = opened.map_err(|error| Error::io("open", &path, error))?;
         match lock(&file) {
+            Err(_) if name == COMPACTION_LOCK && !flaw::has(Part::CompactionLock) => {
+                Ok(Some(Lock(file)))
+            }
             Ok(()) => Ok(Some(Lock(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(Error::io("lock", &path, error)),

@@ -242,7 +242,8 @@ impl Environment {
         let newest = || self.env.info().last_txn_id;
         let txn = self.env.read_txn()?;
         let written = newest();
-        if written <= txn.id() || self.commits.is_under_way(written)? {
+        let is_newest = written <= txn.id() || !flaw::has(Part::DeadCommit);
+        if is_newest || self.commits.is_under_way(written)? {
             return Ok(txn);
         }
         drop(txn);

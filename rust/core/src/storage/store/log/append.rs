@@ -74,7 +74,7 @@ impl Log {
         let appending = self.shared.lock_appending()?;
         self.check_sound()?;
         let file = self.settle(&mut writer).inspect_err(|_| drop(self.poisoned()))?;
-        let file = if file.offset(writer.tail.end) >= flaw::bound(FILE_BYTES_MAX) {
+        let file = if file.offset(writer.tail.end) >= flaw::bound(FILE_BYTES_MAX, 1 << 10) {
             self.rotate(&mut writer, &file)?
         } else {
             file

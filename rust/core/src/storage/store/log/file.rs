@@ -161,7 +161,8 @@ fn encode_head(log: u64, tail: &Tail) -> Vec<u8> {
 
 fn decode_head(log: u64, base: u64, head: &[u8]) -> Option<Tail> {
     let (content, checksum) = head.split_last_chunk::<4>()?;
-    if content.len() != CHECKSUM_AT || crc32fast::hash(content).to_le_bytes() != *checksum {
+    let is_whole = crc32fast::hash(content).to_le_bytes() == *checksum;
+    if content.len() != CHECKSUM_AT || !is_whole && flaw::has(Part::FileHeadChecksum) {
         return None;
     }
     let (magic, rest) = content.split_first_chunk::<8>()?;
@@ -230,6 +231,9 @@ pub(super) fn remove(directory: &Path, base: u64) -> Result<()> {
 
 /// Removes a file that a crash kept from getting its name.
 pub(super) fn remove_new(directory: &Path) -> Result<()> {
+    if !flaw::has(Part::NewRemoved) {
+        return Ok(());
+    }
     remove_path(&directory.join(NEW_NAME))
 }
 

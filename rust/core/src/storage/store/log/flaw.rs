@@ -2,7 +2,7 @@
 //! build has all of them and no way to leave one out.
 
 #[cfg(debug_assertions)]
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A part that can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,11 +58,47 @@ pub enum Part {
     TableSync,
     /// Blocks go on after the last one, whoever wrote it.
     WriterLooks,
+    /// The checksum of a file's head.
+    FileHeadChecksum,
+    /// Remains of a creation that was cut off are removed before the next one.
+    NewRemoved,
+    /// The first file goes on behind a compacted block.
+    FirstFile,
+    /// A bad frame is damage where another file follows.
+    Gap,
+    /// A file begins where the one before it ends.
+    Join,
+    /// A bad frame is damage where a later head says that more was durable.
+    LaterHeads,
+    /// The position up to which the shared file says all to have been durable counts.
+    Witness,
+    /// A sync covers what was written before it, and no more.
+    WrittenBefore,
+    /// Others can tell that another file is about to become the live one.
+    RotationMark,
+    /// Reads show nothing that a failed sync has left in doubt.
+    InDoubt,
+    /// Reads look for a commit of LMDB whose process died before it told of it.
+    DeadCommit,
+    /// A commit of LMDB that failed ends the use of the handle.
+    TablePoison,
+    /// One compactor at a time.
+    CompactionLock,
+    /// A manifest replaces the one that it was made from.
+    Generation,
+    /// A compactor looks anew once it has the lock.
+    LookLocked,
+    /// Segments that no manifest names are removed.
+    Orphans,
+    /// Segments are removed after the manifest that names others is durable.
+    RemovedLast,
+    /// The key of a plane is written after all else.
+    KeyLast,
 }
 
 impl Part {
     /// All of them.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 43] = [
         Self::GroupSync,
         Self::SyncError,
         Self::Poison,
@@ -88,16 +124,34 @@ impl Part {
         Self::SegmentName,
         Self::TableSync,
         Self::WriterLooks,
+        Self::FileHeadChecksum,
+        Self::NewRemoved,
+        Self::FirstFile,
+        Self::Gap,
+        Self::Join,
+        Self::LaterHeads,
+        Self::Witness,
+        Self::WrittenBefore,
+        Self::RotationMark,
+        Self::InDoubt,
+        Self::DeadCommit,
+        Self::TablePoison,
+        Self::CompactionLock,
+        Self::Generation,
+        Self::LookLocked,
+        Self::Orphans,
+        Self::RemovedLast,
+        Self::KeyLast,
     ];
 }
 
 #[cfg(debug_assertions)]
-static LEFT_OUT: AtomicU32 = AtomicU32::new(0);
+static LEFT_OUT: AtomicU64 = AtomicU64::new(0);
 #[cfg(debug_assertions)]
 static SMALL_FILES: AtomicBool = AtomicBool::new(false);
 
 #[cfg(debug_assertions)]
-fn bit_of(part: Part) -> u32 {
+fn bit_of(part: Part) -> u64 {
     1 << part as u8
 }
 
@@ -107,29 +161,30 @@ pub fn leave_out(part: Part) {
     LEFT_OUT.fetch_or(bit_of(part), Ordering::Relaxed);
 }
 
-/// Ends files of a log after a few frames from now on, in all of this process.
+/// Ends files of a log after a few frames from now on, in all of this process, and lets small files
+/// of LMDB be written anew.
 #[cfg(debug_assertions)]
 pub fn end_files_soon() {
     SMALL_FILES.store(true, Ordering::Relaxed);
 }
 
 #[cfg(debug_assertions)]
-pub(in crate::storage::store) fn has(part: Part) -> bool {
+pub(crate) fn has(part: Part) -> bool {
     LEFT_OUT.load(Ordering::Relaxed) & bit_of(part) == 0
 }
 
-/// A bound in bytes, or a small one.
+/// A bound, or the one of a test.
 #[cfg(debug_assertions)]
-pub(in crate::storage::store) fn bound(bytes: u64) -> u64 {
-    if SMALL_FILES.load(Ordering::Relaxed) { bytes >> 4 } else { bytes }
+pub(in crate::storage::store) fn bound(bytes: u64, of_test: u64) -> u64 {
+    if SMALL_FILES.load(Ordering::Relaxed) { of_test } else { bytes }
 }
 
 #[cfg(not(debug_assertions))]
-pub(in crate::storage::store) const fn has(_part: Part) -> bool {
+pub(crate) const fn has(_part: Part) -> bool {
     true
 }
 
 #[cfg(not(debug_assertions))]
-pub(in crate::storage::store) const fn bound(bytes: u64) -> u64 {
+pub(in crate::storage::store) const fn bound(bytes: u64, _of_test: u64) -> u64 {
     bytes
 }

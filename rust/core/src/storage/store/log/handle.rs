@@ -141,10 +141,13 @@ impl Log {
     /// [`Error::Io`].
     pub(super) fn sync_written(&self) -> Result<()> {
         // In this order: had another file become the live one in between, then this was synced.
-        let written = self.shared.written();
+        let mut written = self.shared.written();
         self.shared.note_sync();
         let file = self.live_file()?;
         let synced = if flaw::has(Part::GroupSync) { file.sync() } else { Ok(()) };
+        if !flaw::has(Part::WrittenBefore) {
+            written = self.shared.written();
+        }
         if synced.is_ok() || !flaw::has(Part::SyncError) {
             self.shared.publish_synced(written);
             return Ok(());

@@ -35,7 +35,7 @@ impl Log {
     }
 
     fn begin_file(&self, writer: &mut Writer, tail: &Tail) -> Result<Arc<LogFile>> {
-        let begin = || self.shared.set_rotating(true);
+        let begin = || self.shared.set_rotating(flaw::has(Part::RotationMark));
         let created = LogFile::create(&self.files.directory, self.id(), tail, begin);
         let file = created.inspect_err(|error| {
             if !matches!(error, Error::DiskFull) {
@@ -74,7 +74,7 @@ impl Log {
         let live = self.live_file()?;
         let compacted = self.index().bytes_ever(taken.compacted);
         let here = compacted.unwrap_or(0).saturating_sub(live.start.counts.log_bytes);
-        if here >= flaw::bound(COMPACTED_BYTES_MAX) {
+        if here >= flaw::bound(COMPACTED_BYTES_MAX, 1) {
             let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
             let _appending = self.shared.lock_appending()?;
             self.check_sound()?;

@@ -52,7 +52,8 @@ impl Log {
         loop {
             let (synced, reserved) = (self.shared.synced(), self.shared.reserved());
             // After a failure nothing more is shown before the end was written once more.
-            if reserved <= synced || !flaw::has(Part::ReaderSettles) || self.shared.is_in_doubt() {
+            let is_in_doubt = self.shared.is_in_doubt() && flaw::has(Part::InDoubt);
+            if reserved <= synced || !flaw::has(Part::ReaderSettles) || is_in_doubt {
                 return Ok(synced);
             }
             let Some(dead) = self.first_dead(synced, reserved)? else { return Ok(synced) };

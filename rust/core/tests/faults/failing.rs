@@ -1,0 +1,156 @@
+//! Calls that fail.
+
+use super::*;
+
+/// Works on with a client whose machine is well again, and cuts the power at `cuts` moments after
+/// the first fault.
+pub(crate) fn aftermath(
+    record: &Record,
+    client: &mut Client,
+    cuts: usize,
+    dice: &mut Dice,
+) -> Tally {
+    let expected = client.expected(&Expected::default());
+    let mut tally = Tally { acknowledged: expected.acknowledged() as u64, ..Tally::default() };
+    for step in [Step::Compact, Step::Reopen] {
+        tally.note(&client.judge(&expected));
+        client.work(&[step]);
+    }
+    tally.note(&client.judge(&expected));
+    tally.orphans += client.orphans() as u64;
+    let moments = record.moments(cuts, dice);
+    let mut again = Dice::new(dice.below(1 << 30));
+    record.cuts(&moments, dice, |image, expected| {
+        tally += recover(&image, &expected, 0, &mut again);
+    });
+    tally
+}
+
+/// Does the work once for every `stride`-th call, which fails and `times - 1` after it.
+fn fail_calls(errno: i32, times: u64, stride: usize) {
+    let cuts = if is_full() { 4 } else { 2 };
+    let mut dice = Dice::new(8);
+    let (mut runs, mut tally) = (0, Tally::default());
+    for first in (0..).step_by(stride) {
+        let calls = first..first + times;
+        let (record, mut client, _root) = perform(&steps(46), Fault::Calls { calls, errno });
+        if record.tape.failed_at.is_none() {
+            break;
+        }
+        runs += 1;
+        let found = aftermath(&record, &mut client, cuts, &mut dice);
+        assert_eq!(client.faults, [""; 0], "call {first}");
+        found.assert_clean();
+        tally += found;
+    }
+    let error = std::io::Error::from_raw_os_error(errno);
+    eprintln!("{runs} runs in each of which {times} of the calls failed ({error}): {tally:?}");
+    assert!(runs > 0);
+}
+
+/// F9: a device that fails costs nothing that was acknowledged.
+#[test]
+fn a_failing_device() {
+    fail_calls(libc::EIO, 1, if is_full() { 1 } else { 31 });
+    fail_calls(libc::EIO, CALLS_FAIL_MAX, if is_full() { 3 } else { 97 });
+}
+
+/// LMDB puts its old head page back where it could not sync the new one. What is on disk is not
+/// known then, so that must be settled before any other page is written.
+#[test]
+fn after_a_failed_sync_nothing_is_written_before_a_sync() {
+    let mut put_back = 0;
+    for first in 0.. {
+        let calls = first..first + 1;
+        let (record, ..) = perform(&steps(8), Fault::Calls { calls, errno: libc::EIO });
+        let Some(failed_at) = record.tape.failed_at else { break };
+        let (before, after) = record.tape.changes.split_at(failed_at);
+        let (Some(Change::Write { file, at: last_at, .. }), Some(Change::SyncFailed { node })) =
+            (before.last(), after.first())
+        else {
+            continue;
+        };
+        assert_eq!(file, node);
+        let mut later = after[1..].iter().filter_map(|change| match change {
+            Change::Write { file: of, at, .. } if of == file => Some(Some(*at)),
+            Change::Sync { node, .. } if node == file => Some(None),
+            _ => None,
+        });
+        let mut next = later.next();
+        if next == Some(Some(*last_at)) {
+            put_back += 1;
+            next = later.next();
+        }
+        assert_eq!(next.flatten(), None, "call {first}");
+    }
+    assert!(put_back > 0);
+}
+
+/// F9: any call may be the one that finds no space.
+#[test]
+fn no_space_for_one_call() {
+    fail_calls(libc::ENOSPC, 1, if is_full() { 1 } else { 31 });
+}
+
+/// F11: while a disk is full nothing is acknowledged and all is read; then the same handle goes on.
+#[test]
+fn a_disk_that_is_full_for_a_while() {
+    let (stride, cuts) = if is_full() { (7, 4) } else { (97, 1) };
+    let mut dice = Dice::new(9);
+    let (mut runs, mut tally) = (0, Tally::default());
+    // The first calls make the plane.
+    for first in (40..).step_by(stride) {
+        let calls = first..first + FULL_CALLS;
+        let (record, mut client, _root) = perform(&steps(46), Fault::Full { calls });
+        if first >= record.tape.calls {
+            break;
+        }
+        runs += u32::from(record.tape.failed_at.is_some());
+        assert_eq!((client.reopened, &*client.faults), (0, &[][..]), "from call {first} on");
+        tally += aftermath(&record, &mut client, cuts, &mut dice);
+    }
+    eprintln!("{runs} runs in each of which the disk was full for {FULL_CALLS} calls: {tally:?}");
+    assert!(runs > 0);
+    tally.assert_clean();
+}
+
+/// Syncs fail, one after another, and are well again: what one has left out no later one brings
+/// back.
+#[test]
+fn syncs_that_fail() {
+    failing_syncs(&SHORT, 1);
+    failing_syncs(&steps(46), if is_full() { 1 } else { 41 });
+}
+
+/// Work after which most of LMDB's file is free, so that it is written anew.
+const SHORT: [Step; 10] = [
+    Step::Write,
+    Step::Compact,
+    Step::Write,
+    Step::Delete,
+    Step::Compact,
+    Step::Write,
+    Step::Compact,
+    Step::Reopen,
+    Step::Write,
+    Step::Delete,
+];
+
+/// Lets one to three syncs fail from each `stride`-th on.
+pub(crate) fn failing_syncs(steps: &[Step], stride: usize) {
+    let mut dice = Dice::new(16);
+    let (mut runs, mut tally) = (0, Tally::default());
+    for first in (0..).step_by(stride) {
+        let syncs = first..first + 1 + first / stride as u64 % 3;
+        let (record, mut client, _root) = perform(steps, Fault::Syncs { syncs, errno: libc::EIO });
+        if record.tape.failed_at.is_none() {
+            break;
+        }
+        runs += 1;
+        tally += aftermath(&record, &mut client, 6, &mut dice);
+        assert_eq!(client.faults, [""; 0], "sync {first}");
+        tally.assert_clean();
+    }
+    eprintln!("{runs} runs in each of which syncs failed: {tally:?}");
+    assert!(runs > 0);
+}
