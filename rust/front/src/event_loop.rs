@@ -11,6 +11,7 @@
 use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::io;
+use std::mem;
 use std::os::fd::OwnedFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -54,9 +55,8 @@ pub(crate) struct EventLoop {
     listeners: Vec<Accepting>,
     watched: Option<OwnedFd>,
     connections: Registry,
+    /// Events that came and have not been handled.
     events: Vec<libc::epoll_event>,
-    /// Events of the last turn that have not been handled.
-    left: Vec<libc::epoll_event>,
     scratch: Vec<u8>,
     next_sweep: Instant,
     stopped_at: Option<Instant>,
@@ -82,8 +82,7 @@ impl EventLoop {
             listeners: accepting,
             watched: None,
             connections: Registry::default(),
-            events: vec![libc::epoll_event { events: 0, u64: 0 }; EVENTS_MAX],
-            left: Vec::new(),
+            events: Vec::with_capacity(EVENTS_MAX),
             scratch: vec![0; READ_BYTES],
             next_sweep: Instant::now(),
             stopped_at: None,
@@ -119,27 +118,17 @@ impl EventLoop {
 
     /// Waits for events once, and handles them; true ends the turn.
     fn round(&mut self, until: Instant) -> io::Result<bool> {
-        let left = std::mem::take(&mut self.left);
-        if !left.is_empty() {
-            return Ok(self.handle(&left, Instant::now()));
-        }
-        let due = self.listeners.iter().filter_map(|each| each.due).min();
-        let until = until.min(self.next_sweep).min(due.unwrap_or(until));
-        let patience = until.saturating_duration_since(Instant::now());
-        let mut events = std::mem::take(&mut self.events);
-        let ready = self.shared.poll.wait(&mut events, patience);
-        let now = Instant::now();
-        let outcome = match ready {
-            Ok(ready) if self.shared.have_settings_changed() => {
-                self.left.extend_from_slice(ready);
-                Ok(true)
+        if self.events.is_empty() {
+            match self.wait(until) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok(true),
+                outcome => outcome?,
             }
-            Ok(ready) => Ok(self.handle(ready, now)),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
-            Err(error) => Err(error),
-        };
-        self.events = events;
-        let is_over = outcome?;
+            if self.shared.have_settings_changed() {
+                return Ok(true);
+            }
+        }
+        let now = Instant::now();
+        let is_over = self.handle(now);
         for (token, wish) in self.shared.wishes() {
             match wish {
                 Wish::Close => self.close(token),
@@ -153,10 +142,19 @@ impl EventLoop {
         Ok(is_over)
     }
 
-    /// Handles events, and tells whether the watched pipe was among them.
-    fn handle(&mut self, ready: &[libc::epoll_event], now: Instant) -> bool {
+    /// Waits for events, or for the next thing that is due.
+    fn wait(&mut self, until: Instant) -> io::Result<()> {
+        let due = self.listeners.iter().filter_map(|each| each.due).min();
+        let until = until.min(self.next_sweep).min(due.unwrap_or(until));
+        let patience = until.saturating_duration_since(Instant::now());
+        self.shared.poll.wait(&mut self.events, patience)
+    }
+
+    /// Handles the events that came, and tells whether the watched pipe was among them.
+    fn handle(&mut self, now: Instant) -> bool {
         let mut is_interrupted = false;
-        for event in ready {
+        let mut events = mem::take(&mut self.events);
+        for event in events.drain(..) {
             let token = event.u64;
             let index = usize::try_from(LISTENER.wrapping_sub(token)).unwrap_or(usize::MAX);
             if token == WAKER {
@@ -172,6 +170,7 @@ impl EventLoop {
                 self.advance(token, now);
             }
         }
+        self.events = events;
         is_interrupted
     }
 
@@ -179,7 +178,7 @@ impl EventLoop {
     pub(crate) fn stop_accepting(&mut self) {
         self.shared.stopping.store(true, Ordering::Relaxed);
         let now = Instant::now();
-        for mut accepting in std::mem::take(&mut self.listeners) {
+        for mut accepting in mem::take(&mut self.listeners) {
             while self.accept(&mut accepting.listener, now) {}
             // Other processes have it open as well, so that closing it alone changes nothing.
             let _ = self.shared.poll.remove(&accepting.listener);
@@ -199,7 +198,7 @@ impl EventLoop {
 
     /// Takes the messages of panics since the last call.
     pub(crate) fn failures(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.failures)
+        mem::take(&mut self.failures)
     }
 
     fn politeness(&self) -> Duration {
@@ -212,7 +211,7 @@ impl EventLoop {
     fn accept_due(&mut self, now: Instant) -> io::Result<()> {
         for index in 0..self.listeners.len() {
             if self.listeners[index].due.is_some_and(|due| due <= now) {
-                let mut listeners = std::mem::take(&mut self.listeners);
+                let mut listeners = mem::take(&mut self.listeners);
                 self.accept(&mut listeners[index].listener, now);
                 listeners[index].due = None;
                 let token = LISTENER - index as u64;

@@ -58,26 +58,26 @@ impl Poll {
         self.control(libc::EPOLL_CTL_DEL, fd, 0, Interest::Read)
     }
 
-    /// Tokens of what is ready, in `events`; waits `patience` at most for the first.
+    /// Waits `patience` at most, and puts what is ready into `events`, as far as there is room.
     ///
     /// # Errors
     /// That of the system; `Interrupted` by a signal.
-    pub(crate) fn wait<'e>(
+    pub(crate) fn wait(
         &self,
-        events: &'e mut [libc::epoll_event],
+        events: &mut Vec<libc::epoll_event>,
         patience: Duration,
-    ) -> io::Result<&'e [libc::epoll_event]> {
+    ) -> io::Result<()> {
         // Rounded up, so that what is due has come when the wait ends.
         let milliseconds = patience.as_micros().div_ceil(1000).try_into().unwrap_or(i32::MAX);
-        let room = i32::try_from(events.len()).unwrap_or(i32::MAX);
-        // SAFETY: the call writes `room` events at most.
-        let count = unsafe {
-            libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), room, milliseconds)
-        };
-        match usize::try_from(count) {
-            Ok(count) => Ok(&events[..count]),
-            Err(_) => Err(io::Error::last_os_error()),
-        }
+        let room = events.spare_capacity_mut();
+        let length = i32::try_from(room.len()).unwrap_or(i32::MAX);
+        let start = room.as_mut_ptr().cast();
+        // SAFETY: the call writes `length` events at most, into spare capacity.
+        let count = unsafe { libc::epoll_wait(self.0.as_raw_fd(), start, length, milliseconds) };
+        let count = usize::try_from(count).map_err(|_| io::Error::last_os_error())?;
+        // SAFETY: the kernel has written `count` events behind the old end.
+        unsafe { events.set_len(events.len() + count) };
+        Ok(())
     }
 
     fn control(

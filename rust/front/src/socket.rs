@@ -206,3 +206,27 @@ fn length_of<T>(value: &T) -> libc::socklen_t {
 fn size(outcome: libc::ssize_t) -> io::Result<usize> {
     usize::try_from(outcome).map_err(|_| io::Error::last_os_error())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    #[test]
+    fn a_peer_has_the_address_and_the_port_that_it_speaks_from() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = TcpListener::bind(address) else {
+                assert!(address.starts_with('['), "a machine without IPv6 has IPv4");
+                continue;
+            };
+            let port = listener.local_addr().unwrap();
+            let ours = Listener::new(listener.into()).unwrap();
+            assert_eq!(ours.accept().unwrap_err().kind(), io::ErrorKind::WouldBlock);
+            let client = TcpStream::connect(port).unwrap();
+            let (_, peer) = ours.accept().unwrap();
+            let local = client.local_addr().unwrap();
+            assert_eq!((&*peer.address, peer.port), (&*local.ip().to_string(), local.port()));
+        }
+    }
+}
