@@ -130,6 +130,8 @@ def column_of_field(field: str, kind: Literal["float", "bool", "text"]) -> str:
 
 @final
 class WriteResult:
+    def answer(self) -> bytes:
+        """The body of the answer to a write over HTTP."""
     @property
     def write_id(self) -> str:
         """UUIDv7 of the write."""
@@ -439,6 +441,9 @@ class FairQueue(Generic[_T]):
     def close(self) -> None:
         """Has every thread end as soon as nothing waits."""
 
+class _Verdict(Protocol):
+    """`http/remembering.py`, which describes it."""
+
 class _ConnectionLimits(Protocol):
     """`http/server/limits.py`, which describes each."""
 
@@ -478,6 +483,29 @@ class _ConnectionLimits(Protocol):
     def unsent_wait_seconds(self) -> float: ...
 
 @final
+class Admissions:
+    """Verdicts about writes, for a second at most, by which a `Front` serves the next ones without
+    the GIL. `http/remembering.py` makes them; whatever comes to no 202 is handed on to Python."""
+
+    def __new__(
+        cls,
+        deciding_fields: Sequence[str],
+        *,
+        control_store: str,
+        counters: int,
+        counters_bytes: int,
+        bounds_seconds: Sequence[float],
+        remembered: int,
+    ) -> Self:
+        """Verdicts that hold for requests of one peer, method and target with the same values of
+        `deciding_fields`, as long as `control_store`, a file of LMDB, has no further change.
+
+        `counters` is a descriptor of so many bytes of shared memory, where what is served is
+        counted in words that nobody else writes to; `bounds_seconds` are those of its histograms,
+        and `remembered` is the index of a word for all that is served. Raises `OSError`.
+        """
+
+@final
 class Front:
     """The sockets of one HTTP worker: one thread runs `turn`, and `threads_max` others wait in
     `next_request`. None of them holds the GIL there. Open it after a fork."""
@@ -490,12 +518,13 @@ class Front:
         limits: _ConnectionLimits,
         server: tuple[str, int],
         settings: int | None = None,
+        admissions: Admissions | None = None,
     ) -> Self:
         """A front for descriptors of listening sockets, which it has open beside the caller.
 
         One tenant gets `threads` of the threads. `server` are name and port for the application;
         `settings` is a descriptor of memory whose first word is the version of the settings in
-        force. Raises `OSError`.
+        force. With `admissions` it serves what has a verdict by itself. Raises `OSError`.
         """
     @property
     def threads_max(self) -> int:
@@ -545,9 +574,14 @@ class FrontRequest:
         again, with `fleetcast.admitted`, when all of it is there. A request that is
         `fleetcast.over_share` is to be refused, and so is one whose account, once it is known, does
         not get it by `fleetcast.claim`. `fleetcast.oversized` tells that nobody reads the body.
+        `fleetcast.remember` is there where a verdict is of use. `fleetcast.failed` is what came of
+        serving the request by such a verdict: it is to be raised where the pipeline lets the
+        request pass, as the batch may be stored.
         """
     def claim(self, account_id: str, /) -> bool:
         """Counts the request for the account that its key is of; false where that is too much."""
+    def remember(self, verdict: _Verdict, /) -> None:
+        """Takes the verdict of this request for others that are like it, if its answer is 202."""
     def await_body(self) -> bool:
         """Has the body received, and the request come again. Where that is beyond the share of its
         owner it is false, and the request is to be refused: it is `over_share` then."""
@@ -1009,6 +1043,8 @@ class Plane:
 
         Raises `ValueError` for less than a second, `StoreError`.
         """
+    def close_unused(self) -> bool:
+        """`close`, unless a call is under way; true where it has closed the store."""
     def close(self) -> None:
         """Ends the use of this store: what waits for `flush` is stored, as far as that goes, and
         later calls raise `StoreUnavailable`, as do calls under way at their next block.

@@ -31,6 +31,7 @@ from fleetcast._core import (
     TAGS_MAX,
     TENANT_FIELDS_MAX,
     TENANT_SERIES_MAX,
+    Admissions,
     ArrowStream,
     Compacted,
     Deleted,
@@ -82,6 +83,7 @@ __all__ = [
     "TAGS_MAX",
     "TENANT_FIELDS_MAX",
     "TENANT_SERIES_MAX",
+    "Admissions",
     "Aggregation",
     "ArrowStream",
     "Compacted",
@@ -257,6 +259,17 @@ class Engine:
             raise
         slot.opened = Opened(plane, files)
         return plane
+
+    def files(self, account_id: str, plane: Plane) -> tuple[str, Files] | None:
+        """Folder of an account's store, and its files as they were when it was last used.
+
+        `None` where `plane` is no longer its store.
+        """
+        slot = self._slots.get(account_id)
+        opened = None if slot is None else slot.opened
+        if opened is None or opened.kept is not plane:
+            return None
+        return f"{self._directory}/{account_id}", opened.files
 
     def close_unused(self) -> None:
         """Closes what nobody has used for a while, and what was deleted, within a call of it.

@@ -30,6 +30,9 @@ class Closable(Protocol):
     def close(self) -> None:
         """Ends its use."""
 
+    def close_unused(self) -> bool:
+        """Ends its use unless a call is under way; true where it has."""
+
 
 P = TypeVar("P", bound=Closable)
 
@@ -110,8 +113,10 @@ class Opened(Generic[P]):
         plane, self.kept = self.kept, None
         # Nobody can get at it any more, so the count does not rise: ours, and the argument's.
         if plane is not None and sys.getrefcount(plane) <= _OWN_REFERENCES:
-            plane.close()
-            return True
+            if plane.close_unused():
+                return True
+            self.kept = plane  # a call that needs no interpreter is under way
+            return False
         return plane is None and self._seen() is None
 
 

@@ -1,5 +1,6 @@
 """Small stand-ins for what the HTTP surface consumes, and an app on top of them."""
 
+import json
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
@@ -52,8 +53,9 @@ class Plane:
 
     def write_json(self, body, **limits):
         self._ask(body=body, **limits)
+        answer = {"write_id": "w1", "accepted_count": 2, "rejected_count": 1}
         return SimpleNamespace(
-            write_id="w1",
+            answer=lambda: json.dumps({**answer, "rejected_indices": [1]}).encode(),
             accepted_count=2,
             rejected_indices=[1],
             clamped_count=1,

@@ -34,6 +34,9 @@ class Identity(NamedTuple):
     status: str
     retention_seconds: int | None = None
     created_at: int | None = None
+    key_expires_at: int | None = None
+    control_transaction: int | None = None
+    """Number of the last change of the control store before it was read."""
 
 
 class InvalidKey(Refused):
@@ -69,7 +72,8 @@ class Authenticator:
         text = read_key_text(key_text)
         if text is None:
             raise InvalidKey
-        key, tenant = self._store.ask(partial(_key_and_tenant, text.key_id))
+        found = self._store.ask(partial(_key_and_tenant, text.key_id))
+        key, tenant, control_transaction = found
         # An unknown id costs the same hash and comparison as a known one.
         expected = _NOBODYS_HASH if key is None else key.hash
         genuine = hmac.compare_digest(self._secret_hash(text.secret), expected)
@@ -92,9 +96,12 @@ class Authenticator:
             status=tenant.status,
             retention_seconds=tenant.retention_seconds,
             created_at=tenant.created_at,
+            key_expires_at=key.expires_at,
+            control_transaction=control_transaction,
         )
 
 
-def _key_and_tenant(key_id: str, tables: Tables) -> tuple[ApiKey | None, Tenant | None]:
+def _key_and_tenant(key_id: str, tables: Tables) -> tuple[ApiKey | None, Tenant | None, int]:
     key = tables.key(key_id)
-    return key, None if key is None else tables.tenant(key.tenant)
+    tenant = None if key is None else tables.tenant(key.tenant)
+    return key, tenant, tables.transaction_id

@@ -35,6 +35,11 @@ class Tables:
         self._keys = keys
         self._usage = usage
 
+    @property
+    def transaction_id(self) -> int:
+        """Number of the last change that is seen here; every change has a higher one."""
+        return self._transaction.id()
+
     def own(self, key: bytes) -> bytes:
         """A value of the environment's own table, empty where there is none."""
         return bytes(self._transaction.get(key) or b"")

@@ -37,9 +37,12 @@ def http_application(
     master_key: bytes,
     shared: SharedSettings,
     counters: Counters,
+    front_counters: Counters,
     run: str,
 ) -> Iterator[WSGIApplication]:
     """The WSGI application of one worker, and the stores it stands on; `run` names the service's.
+
+    The front counts what it serves by itself in `front_counters`, where nobody else counts.
 
     Enter it in every worker after the fork, never before: LMDB environments do not survive one.
     Changed settings make a new application on the same stores; each request is served by the one
@@ -62,6 +65,7 @@ def http_application(
                     limiter=ClientLimiter(directory.limiter, settings.limits, counters),
                     probes=http_probes(directory, store, predictions),
                     counters=counters,
+                    front_counters=front_counters,
                     predictor=forecasting,
                     simulate=simulate if settings.topology.simulate else None,
                     requests_total=usage.requests_total,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from fleetcast.engine import Limiter
 from fleetcast.errors import StoreError, refused
@@ -22,6 +22,16 @@ T = TypeVar("T")
 _LOG_SECONDS = 10.0
 
 logger = logging.getLogger(__name__)
+
+
+class LimitedClient(NamedTuple):
+    """A client, and the limiter that is to be asked about it."""
+
+    limiter: Limiter | None
+    """`None` where nothing is limited."""
+    address: str
+    is_exempt: bool
+    """Its requests are not counted."""
 
 
 class ClientLimiter:
@@ -66,6 +76,14 @@ class ClientLimiter:
         """Counts a key that was sent and is no good."""
         if self._limits.lockout_failures:
             self._ask(lambda limiter: limiter.record_failure(address))
+
+    def limited(self, address: str) -> LimitedClient | None:
+        """The question of `admit` and `check_lockout`; `None` where nobody can be asked."""
+        limits = self._limits
+        limiter = self._limiter
+        if limiter is None and (limits.requests_per_minute or limits.lockout_failures):
+            return None
+        return LimitedClient(limiter, address, self._exempt.has(address))
 
     def _ask(self, question: Callable[[Limiter], T]) -> T | None:
         """Asks the limiter; `None` where it is broken."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fleetcast.http.cors import Cors
 from fleetcast.http.headers import COMMON_HEADERS, REQUEST_ID_HEADER
+from fleetcast.http.remembering import Remembering
 from fleetcast.http.request_state import RequestState
 from fleetcast.log_lines import Served
 from fleetcast.metrics.surfaces import OTHER
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from fleetcast.http.services import HttpServices
 
 _CONTINUE = 100
+_ACCEPTED = 202
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -28,6 +30,7 @@ class Middleware:
 
     def __init__(self, services: HttpServices, pipeline: Pipeline) -> None:
         self._accounting = Accounting("http", services.counters, services.access_log)
+        self._remembering = Remembering(services)
         self._stages = pipeline.stages
         self._cors = Cors(services.settings.http.cors_origins)
 
@@ -87,6 +90,8 @@ class Middleware:
             process="http",
         )
         self._accounting.end(served, None if identity is None else identity.account_id)
+        if status == _ACCEPTED:
+            self._remembering.note(state, served)
 
 
 def _body_bytes(response: falcon.Response) -> int:

@@ -21,6 +21,16 @@ if TYPE_CHECKING:
     from fleetcast.http.services import HttpServices
     from fleetcast.surface.stores import TenantStores
 
+DECIDING_FIELDS = (
+    "X-Api-Key",
+    "X-Forwarded-For",
+    "Content-Type",
+    "Content-Encoding",
+    "Origin",
+)
+"""Header fields that decide about a write, and about the fields of its answer, beside its method,
+its target, the address it comes from and its length."""
+
 
 class Pipeline:
     """`stages` are in the order that the contract gives: it decides which refusal wins."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fleetcast.config import Settings
     from fleetcast.engine import Plane
     from fleetcast.http.client_limiter import ClientLimiter
+    from fleetcast.metrics import Counters
     from fleetcast.surface.services import Probe
 
 
@@ -49,6 +50,8 @@ class HttpServices(SurfaceServices):
     """By subsystem (`telemetry`, `topology`, `predictions`), then by dependency."""
     predictor: Predictor | None = None
     """`None` where nothing is predicted."""
+    front_counters: Counters | None = None
+    """Those that the front counts in, where it serves requests by itself."""
     simulate: Simulate | None = None
     """`None` where topology shows only what was observed."""
     requests_total: Callable[[str], int] = lambda _account_id: 0

@@ -23,6 +23,8 @@ _FILE_BYTES_MIN = 2 * mmap.PAGESIZE  # LMDB reads its two head pages before anyt
 _READERS_MAX = 1024  # threads of all processes that read at once
 _LOCK_BYTES = 64 * (_READERS_MAX - 1) + 192  # as long as LMDB makes the lock file
 _BLOCK_BYTES = 512  # the unit of `st_blocks`
+DATA_FILE = "data.mdb"
+"""The file of an environment that holds its content."""
 FORMAT_KEY = b"format"
 """The key, in the environment's own table, of what names its format."""
 
@@ -31,7 +33,7 @@ class OpenEnvironment:
     """An open environment and the file it was opened from."""
 
     def __init__(self, directory: Path, tables: tuple[str, ...], content: bytes) -> None:
-        self.path = directory / "data.mdb"
+        self.path = directory / DATA_FILE
         self.name = str(self.path)
         self.file = self.path.stat()
         if self.file.st_size < _FILE_BYTES_MIN or self.file.st_size % mmap.PAGESIZE:

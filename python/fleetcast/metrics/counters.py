@@ -66,12 +66,14 @@ class Histogram:
 
     def __init__(self, counters: Counters, name: str, **labels: object) -> None:
         bounds = [f"{bound:g}" for bound in BUCKETS_SECONDS] + ["+Inf"]
-        self._buckets = [
+        self.buckets = [
             counters.counter(label(f"{name}_bucket", **labels, le=bound)) for bound in bounds
         ]
-        self._sum = counters.counter(label(f"{name}_sum", **labels))
+        """Index for each of `BUCKETS_SECONDS`, and one for what is above all."""
+        self.sum = counters.counter(label(f"{name}_sum", **labels))
+        """Index of the sum in nanoseconds."""
 
     def changes(self, seconds: float) -> tuple[tuple[int, int], tuple[int, int]]:
         """Indexes and amounts that one observation adds, for `Counters.add_all`."""
-        bucket = self._buckets[bisect_left(BUCKETS_SECONDS, seconds)]
-        return (bucket, 1), (self._sum, int(seconds * 1e9))
+        bucket = self.buckets[bisect_left(BUCKETS_SECONDS, seconds)]
+        return (bucket, 1), (self.sum, int(seconds * 1e9))

@@ -18,6 +18,11 @@ class Metric(NamedTuple):
 
 FAMILIES = (
     Metric("fleetcast_http_requests_total", "counter", "HTTP requests answered."),
+    Metric(
+        "fleetcast_http_remembered_total",
+        "counter",
+        "Writes over HTTP served by a decision of the last second, which are among the requests.",
+    ),
     Metric("fleetcast_http_refused_total", "counter", "HTTP requests refused, by error code."),
     Metric("fleetcast_http_request_seconds", "histogram", "Time to answer an HTTP request."),
     Metric("fleetcast_http_requests_in_flight", "gauge", "HTTP requests being answered now."),

@@ -59,12 +59,13 @@ class Shared:
         self.memory = mmap.mmap(descriptor, os.fstat(descriptor).st_size)
         self.words = memoryview(self.memory).cast("Q")
         self.rows = len(self.memory) // ROW_BYTES
+        self.rows_bytes = self.rows * ROW_BYTES
         self.own: set[int] = set()
 
     @property
     def rows_taken(self) -> int:
         """Rows that may hold something: those before the last one ever taken."""
-        return self.words[self.rows * ROW_BYTES // 8]
+        return self.words[self.rows_bytes // 8]
 
     def slots(self, row: int, first: int = 0) -> Iterator[tuple[str, int, int]]:
         """Name, index of the value in `words`, and kind of every slot in use from `first` on."""
@@ -98,7 +99,7 @@ class Shared:
         """Raises the number of rows taken, one process at a time."""
         fcntl.lockf(self.descriptor, fcntl.LOCK_EX, 1, self.rows)
         try:
-            index = self.rows * ROW_BYTES // 8
+            index = self.rows_bytes // 8
             self.words[index] = max(self.words[index], row + 1)
         finally:
             fcntl.lockf(self.descriptor, fcntl.LOCK_UN, 1, self.rows)

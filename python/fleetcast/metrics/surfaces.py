@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.metrics.counters import Counters, Histogram, label
 from fleetcast.metrics.totals import Totals
@@ -18,6 +18,24 @@ OTHER = "other"
 _BOUNDS = {"fields": "tenant_fields_max", "tags": "tenant_series_max"}
 
 logger = logging.getLogger(__name__)
+
+
+class RequestIndexes(NamedTuple):
+    """Indexes of the counters that one request with a valid key changes."""
+
+    in_flight: int
+    total: int
+    usage: int
+    seconds: Histogram
+
+
+class WriteIndexes(NamedTuple):
+    """Indexes of the counters that one batch changes."""
+
+    accepted: int
+    rejected: int
+    clamped: int
+    commit_seconds: Histogram
 
 
 class Requests:
@@ -55,11 +73,8 @@ class Requests:
         It counts for the usage of `account_id`, if a valid key came with it.
         """
         total = self._total(method, route, status)
-        histogram = self._seconds.get(route)
-        if histogram is None:
-            histogram = Histogram(self._counters, f"{self._prefix}_request_seconds", route=route)
-            self._seconds[route] = histogram
-        changes = [(self._in_flight, -1), (total, 1), *histogram.changes(seconds)]
+        durations = self._durations(route)
+        changes = [(self._in_flight, -1), (total, 1), *durations.changes(seconds)]
         if account_id is not None:
             changes.append((self._usage(account_id), 1))
         if code is not None:
@@ -70,6 +85,22 @@ class Requests:
         """A refusal before there was a request: it took no time and never was in flight."""
         total = self._total(method, route, status)
         self._counters.add_all(((total, 1), (self._refused(code), 1)))
+
+    def indexes(self, method: str, route: str, status: object, account_id: str) -> RequestIndexes:
+        """Indexes for one who counts requests by himself, as `began` and `ended` do."""
+        return RequestIndexes(
+            self._in_flight,
+            self._total(method, route, status),
+            self._usage(account_id),
+            self._durations(route),
+        )
+
+    def _durations(self, route: str) -> Histogram:
+        durations = self._seconds.get(route)
+        if durations is None:
+            name = f"{self._prefix}_request_seconds"
+            durations = self._seconds[route] = Histogram(self._counters, name, route=route)
+        return durations
 
     def _total(self, method: str, route: str, status: object) -> int:
         key = (method, route, status)
@@ -102,15 +133,27 @@ class Writes:
         self._counters = counters
         self._transport = transport
         self._commit = Histogram(counters, "fleetcast_commit_seconds")
-        self._indexes: dict[str, tuple[int, int, int]] = {}
+        self._indexes: dict[str, WriteIndexes] = {}
 
     def stored(
         self, tenant: str, *, accepted: int, rejected: int, clamped: int, commit_seconds: float
     ) -> None:
         """A batch was committed."""
-        indexes = self._indexes.get(tenant)
-        if indexes is None:
-            accepted_at, rejected_at, clamped_at = (
+        indexes = self.indexes(tenant)
+        self._counters.add_all(
+            (
+                (indexes.accepted, accepted),
+                (indexes.rejected, rejected),
+                (indexes.clamped, clamped),
+                *indexes.commit_seconds.changes(commit_seconds),
+            )
+        )
+
+    def indexes(self, tenant: str) -> WriteIndexes:
+        """Indexes for one who counts batches by himself, as `stored` does."""
+        known = self._indexes.get(tenant)
+        if known is None:
+            accepted, rejected, clamped = (
                 self._counters.counter(
                     label(
                         f"fleetcast_records_{outcome}_total",
@@ -120,11 +163,9 @@ class Writes:
                 )
                 for outcome in ("accepted", "rejected", "clamped")
             )
-            indexes = self._indexes[tenant] = (accepted_at, rejected_at, clamped_at)
-        amounts = (accepted, rejected, clamped)
-        self._counters.add_all(
-            (*zip(indexes, amounts, strict=True), *self._commit.changes(commit_seconds))
-        )
+            known = WriteIndexes(accepted, rejected, clamped, self._commit)
+            self._indexes[tenant] = known
+        return known
 
     def tenant_full(self, tenant: str, refusal: TenantFull) -> None:
         """A batch was refused that would have taken the tenant past a bound on its names."""

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 
 from fleetcast.composition.services import http_application
 from fleetcast.composition.shared_settings import Live, SharedSettings
+from fleetcast.engine import Admissions
 from fleetcast.http.malformed import MalformedRequests
+from fleetcast.http.pipeline import DECIDING_FIELDS
 from fleetcast.http.server.arbiter import HttpServer
 from fleetcast.http.server.limits import ConnectionLimits
+from fleetcast.lmdb_store import DATA_FILE
 from fleetcast.log_lines import write_served
 from fleetcast.metrics import Counters, Shared, sample
+from fleetcast.metrics.families import BUCKETS_SECONDS
 from fleetcast.supervisor.child import begin, gunicorn_settings
 
 if TYPE_CHECKING:
@@ -29,6 +33,7 @@ def main() -> None:
     @contextmanager
     def serving() -> Iterator[WSGIApplication]:
         counters = Counters(Shared(configuration.counters_fd))
+        front_counters = Counters(counters.shared)  # a row of its own: it adds without our lock
         ready = counters.gauge(sample("fleetcast_processes_ready", surface="http"))
         connections = counters.gauge(sample("fleetcast_http_connections"))
         queue = counters.gauge(sample("fleetcast_http_queue_length"))
@@ -40,12 +45,21 @@ def main() -> None:
             counters.put(unsent, unsent_bytes)
 
         server.observe = observe
+        server.admissions = Admissions(
+            DECIDING_FIELDS,
+            control_store=str(configuration.directory.control / DATA_FILE),
+            counters=counters.shared.descriptor,
+            counters_bytes=counters.shared.rows_bytes,
+            bounds_seconds=BUCKETS_SECONDS,
+            remembered=front_counters.counter("fleetcast_http_remembered_total"),
+        )
         server.malformed = MalformedRequests(counters, write_served).note
         with http_application(
             configuration.directory,
             configuration.master_key,
             shared_settings,
             counters,
+            front_counters,
             configuration.run,
         ) as application:
             counters.put(ready, 1)

@@ -53,12 +53,7 @@ class TenantStores:
     ) -> WriteResult:
         """Writes one batch by a method of its plane. Raises `Refused`, `StoreError`."""
         try:
-            result = write(
-                body,
-                batch_records_max=records_max,
-                buffer_bytes_max=settings.ingest.queue_bytes_max,
-                **settings.limits.of_batch,
-            )
+            result = write(body, **write_limits(settings, records_max))
         except TenantFull as refusal:
             self._writes.tenant_full(identity.tenant_key, refusal)
             raise
@@ -70,3 +65,12 @@ class TenantStores:
             commit_seconds=result.commit_seconds,
         )
         return result
+
+
+def write_limits(settings: Settings, records_max: int) -> dict[str, int | None]:
+    """Bounds that a plane takes with a batch, by the names that it has there."""
+    return {
+        "batch_records_max": records_max,
+        "buffer_bytes_max": settings.ingest.queue_bytes_max,
+        **settings.limits.of_batch,
+    }

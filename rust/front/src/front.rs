@@ -28,6 +28,9 @@ pub trait Fast: Send + Sync {
     /// comes here again with it. An answer may come later, from another thread:
     /// [`Request::end_turn`] lets this one go on.
     fn serve(&self, request: Request) -> Served;
+
+    /// Lets go of what is too old. Called with every turn of the loop.
+    fn tidy(&self) {}
 }
 
 /// Counts of what a worker holds.
@@ -49,7 +52,7 @@ pub struct Front {
     shared: Arc<Shared>,
     requests: Arc<RequestQueue>,
     looping: Mutex<EventLoop>,
-    fast: OnceLock<Box<dyn Fast>>,
+    fast: OnceLock<Arc<dyn Fast>>,
 }
 
 impl Front {
@@ -77,7 +80,7 @@ impl Front {
     }
 
     /// Has requests served by `fast` where it can; to be called once, before the threads begin.
-    pub fn set_fast(&self, fast: Box<dyn Fast>) {
+    pub fn set_fast(&self, fast: Arc<dyn Fast>) {
         let _ = self.fast.set(fast);
     }
 
@@ -108,7 +111,11 @@ impl Front {
     /// # Errors
     /// That of the system.
     pub fn turn(&self, patience: Duration) -> io::Result<()> {
-        self.looping().turn(patience)
+        self.looping().turn(patience)?;
+        if let Some(fast) = self.fast.get() {
+            fast.tidy();
+        }
+        Ok(())
     }
 
     /// Messages of panics on the loop since the last call; each has cost one connection.

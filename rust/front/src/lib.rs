@@ -44,5 +44,5 @@ pub use connection::{Answer, Piece};
 pub use front::{Fast, Front, Held, Served};
 pub use limits::ConnectionLimits;
 pub use message::Asked;
-pub use request::{Request, Turn};
+pub use request::{Failure, Request, Turn};
 pub use socket::Peer;

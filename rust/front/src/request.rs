@@ -1,5 +1,6 @@
 //! A request in the hands of a thread.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -13,6 +14,9 @@ use crate::requests::{Lane, RequestQueue, Waiting};
 use crate::shared::{Amount, Wish};
 use crate::socket::Peer;
 
+/// A fault of whoever has served a request.
+pub type Failure = Box<dyn Error + Send + Sync>;
+
 /// One request. It belongs to whoever is to do the next thing about it; dropped without an answer,
 /// it closes its connection.
 pub struct Request {
@@ -21,6 +25,7 @@ pub struct Request {
     waiting: Option<Waiting>,
     turn: Turn,
     keep: Option<bool>,
+    failure: Option<Failure>,
 }
 
 /// A thread's share in serving one request. Dropped, it lets another request start.
@@ -35,8 +40,9 @@ impl Turn {
         let last = last.and_then(|mut turn| turn.lane.take());
         let (lane, waiting) = queue.next(last.as_ref())?;
         let turn = Self { queue: Arc::clone(queue), lane: Some(lane) };
-        let mut request =
-            Request { queue: Arc::clone(queue), waiting: Some(waiting), turn, keep: None };
+        let queue = Arc::clone(queue);
+        let waiting = Some(waiting);
+        let mut request = Request { queue, waiting, turn, keep: None, failure: None };
         request.receive_if_come();
         Some(request)
     }
@@ -100,6 +106,23 @@ impl Request {
     /// Has it taken for a request that was counted already.
     pub fn set_admitted(&mut self) {
         self.message_mut().admitted = true;
+    }
+
+    /// Notes what came of serving the request, which may have had effects all the same.
+    pub fn fail(&mut self, failure: Failure) {
+        self.failure = Some(failure);
+    }
+
+    /// Takes out what came of serving it.
+    #[must_use]
+    pub fn take_failure(&mut self) -> Option<Failure> {
+        self.failure.take()
+    }
+
+    /// Version of the settings in force; 0 where nobody shares any.
+    #[must_use]
+    pub fn settings_version(&self) -> u64 {
+        self.queue.shared().settings_version()
     }
 
     /// The request is one too many of its owner.

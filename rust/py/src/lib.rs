@@ -10,19 +10,24 @@ mod door;
 
 mod arguments;
 mod arrow;
+mod body;
 mod limits;
+mod open_plane;
 mod pieces;
 mod results;
 
 mod describe;
 mod encode;
 mod fair;
-mod front;
 mod limiter;
 mod text;
 mod write_arrow;
 
 mod plane;
+
+mod admissions;
+
+mod front;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -74,9 +79,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<fair::FairQueue>()?;
     module.add_class::<fair::KeyOwners>()?;
     module.add_class::<fair::Share>()?;
+    module.add_class::<admissions::Admissions>()?;
     module.add_class::<front::Front>()?;
     module.add_class::<front::Request>()?;
-    module.add_class::<front::RequestBody>()?;
+    module.add_class::<body::RequestBody>()?;
     module.add_class::<limiter::Limiter>()?;
     module.add_class::<plane::Plane>()?;
     module.add_class::<results::WriteResult>()?;

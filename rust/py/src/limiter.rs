@@ -1,6 +1,7 @@
 //! `Limiter` as Python sees it.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 
@@ -10,9 +11,14 @@ use fleetcast_limiter::{self as shared, Client, RetryAfter, Rules};
 use crate::door::leave;
 
 #[pyclass(frozen, module = "fleetcast._core")]
-pub(crate) struct Limiter(shared::Limiter);
+pub(crate) struct Limiter(Arc<shared::Limiter>);
 
 impl Limiter {
+    /// The same limiter, to be asked without the interpreter.
+    pub(crate) fn shared(&self) -> Arc<shared::Limiter> {
+        Arc::clone(&self.0)
+    }
+
     fn detached<R: Send>(
         &self,
         py: Python<'_>,
@@ -47,7 +53,10 @@ impl Limiter {
             lockout_window_seconds,
             lockout_seconds,
         };
-        leave(py, || Ok(Self(shared::Limiter::open(Path::new(path), rules).map_err(engine_error)?)))
+        leave(py, || {
+            let limiter = shared::Limiter::open(Path::new(path), rules).map_err(engine_error)?;
+            Ok(Self(Arc::new(limiter)))
+        })
     }
 
     #[pyo3(signature = (address, *, now_ns=None))]

@@ -2,13 +2,13 @@
 //! result.
 
 use std::path::Path;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Weak};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use fleetcast_arrow::RowReader;
-use fleetcast_core::model::error::{Error, Result};
+use fleetcast_core::model::error::Result;
 use fleetcast_core::model::limits::{
     ANSWER_VALUES_MAX, BATCH_RECORDS_MAX, CALL_RECORDS_MAX, FIELDS_MAX, HISTORY_DAYS_MAX,
     POINTS_MAX, RAW_SPAN_SECONDS_MAX, TAGS_MAX, TENANT_FIELDS_MAX, TENANT_SERIES_MAX, WriteLimits,
@@ -25,10 +25,11 @@ use crate::arguments::{
     retention_seconds, saved_files, series_request,
 };
 use crate::arrow::{ArrowStream, RowStream};
+use crate::body::AnyBody;
 use crate::describe::description;
 use crate::door::leave;
 use crate::errors::{Raise, failure, store_error};
-use crate::front::AnyBody;
+use crate::open_plane::OpenPlane;
 use crate::pieces::{joined, views};
 use crate::results::{
     Compacted, Deleted, Saved, SavedFile, Stats, Upcoming, Verified, WriteResult,
@@ -38,20 +39,23 @@ use crate::write_arrow::{ArrowWrites, mapping_of, stream_of};
 
 #[pyclass(frozen, weakref, module = "fleetcast._core")]
 pub(crate) struct Plane {
-    /// `None` once closed; a call under way keeps the plane until it ends, which is soon.
-    open: RwLock<Option<Arc<plane::Plane>>>,
+    open: Arc<OpenPlane>,
 }
 
 impl From<plane::Plane> for Plane {
     fn from(plane: plane::Plane) -> Self {
-        Self { open: RwLock::new(Some(Arc::new(plane))) }
+        Self { open: Arc::new(plane.into()) }
     }
 }
 
 impl Plane {
     fn opened(&self) -> PyResult<Arc<plane::Plane>> {
-        let plane = self.open.read().ok().and_then(|open| open.clone());
-        plane.ok_or_else(|| store_error(&Error::Closed))
+        self.open.for_a_call().map_err(|error| store_error(&error))
+    }
+
+    /// The plane for one who does not keep it open.
+    pub(crate) fn downgraded(&self) -> Weak<OpenPlane> {
+        Arc::downgrade(&self.open)
     }
 
     /// Runs `work` on the open plane without the GIL.
@@ -63,8 +67,7 @@ impl Plane {
         let plane = self.opened()?;
         leave(py, move || {
             // Moved in here: what is freed with the last use of a closed plane needs no GIL.
-            let plane = plane;
-            work(&plane)
+            work(Arc::as_ref(&{ plane }))
         })
     }
 
@@ -588,12 +591,10 @@ impl Plane {
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let plane = self.open.write().ok().and_then(|mut open| open.take());
-        leave(py, move || {
-            if let Some(plane) = plane {
-                plane.close();
-            }
-            Ok(())
-        })
+        leave(py, || Ok(self.open.close())).map(drop)
+    }
+
+    fn close_unused(&self, py: Python<'_>) -> PyResult<bool> {
+        leave(py, || Ok(self.open.close_unused()))
     }
 }

@@ -1,6 +1,7 @@
 //! Results on their way out: the engine's values as Python sees them.
 
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use fleetcast_core::model::error::Result;
 use fleetcast_core::plane;
@@ -25,8 +26,33 @@ impl WriteResult {
     }
 }
 
+/// The answer to a write over HTTP.
+pub(crate) fn answer(
+    write_id: &str,
+    accepted_count: u32,
+    rejected: &[u32],
+    first_row: usize,
+) -> Vec<u8> {
+    let mut text = format!(
+        "{{\"write_id\":\"{write_id}\",\"accepted_count\":{accepted_count},\
+         \"rejected_count\":{},\"rejected_indices\":",
+        rejected.len(),
+    );
+    for (number, index) in rejected.iter().enumerate() {
+        text.push(if number == 0 { '[' } else { ',' });
+        text.push_str(&(first_row + *index as usize).to_string());
+    }
+    text.push_str(if rejected.is_empty() { "null}" } else { "]}" });
+    text.into_bytes()
+}
+
 #[pymethods]
 impl WriteResult {
+    fn answer<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let (accepted, rejected) = (self.written.accepted_count, &self.written.rejected_indices);
+        PyBytes::new(py, &answer(&self.write_id, accepted, rejected, self.first_row))
+    }
+
     #[getter]
     fn write_id(&self) -> &str {
         &self.write_id

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from fleetcast.http.answers import encode
-
 if TYPE_CHECKING:
     import falcon
 
@@ -24,6 +22,9 @@ class TelemetryResource:
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
         """Raises `Refused`, `StoreError`."""
         state: RequestState = request.context.state
+        failure = request.env.get("fleetcast.failed")
+        if failure is not None:  # the batch may be stored, so it must not be written once more
+            raise failure
         settings = self._settings
         written = self._stores.write(
             state.plane.write_json,
@@ -32,13 +33,5 @@ class TelemetryResource:
             settings,
             records_max=settings.limits.batch_records_max,
         )
-        rejected = written.rejected_indices
         response.status = 202
-        response.data = encode(
-            {
-                "write_id": written.write_id,
-                "accepted_count": written.accepted_count,
-                "rejected_count": len(rejected),
-                "rejected_indices": rejected or None,
-            }
-        )
+        response.data = written.answer()

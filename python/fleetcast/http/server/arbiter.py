@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from wsgiref.types import WSGIApplication
 
+    from fleetcast.engine import Admissions
     from fleetcast.http.server.limits import ConnectionLimits
     from fleetcast.http.server.whole_answer import WholeAnswer
 
@@ -43,6 +44,7 @@ class HttpServer(BaseApplication):  # type: ignore[misc] # gunicorn has no types
     counts of open connections, of requests that wait for a thread, and of bytes of answers that
     wait for their clients; `malformed` gets the address of each peer whose head is malformed, and
     the answer to it.
+    `admissions` has the front serve what needs no new decision.
     `settings` are gunicorn's (`bind`, `workers`, `threads`, hooks such as `when_ready`) and win
     over the ones above.
     """
@@ -57,6 +59,7 @@ class HttpServer(BaseApplication):  # type: ignore[misc] # gunicorn has no types
     ) -> None:
         self.limits = limits
         self.settings_descriptor = settings_descriptor
+        self.admissions: Admissions | None = None
         self.observe: Callable[[int, int, int], None] = _ignore
         self.malformed: Callable[[str, WholeAnswer], None] = _ignore
         self._serving = serving

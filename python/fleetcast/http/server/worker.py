@@ -55,6 +55,7 @@ class FrontWorker(Worker):  # type: ignore[misc] # gunicorn has no types
             limits=self.app.limits(),
             server=address[:2] if isinstance(address, tuple) else (address, 0),
             settings=self.app.settings_descriptor,
+            admissions=self.app.admissions,
         )
         self._front.watch(self.PIPE[0])
         self._threads = [

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::os::fd::FromRawFd;
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -115,7 +116,7 @@ impl Fast for ByPath {
 #[test]
 fn requests_that_are_served_fast_never_reach_the_application() {
     let front = Front::new(Vec::new(), 1, limits(), None).unwrap();
-    front.set_fast(Box::new(ByPath));
+    front.set_fast(Arc::new(ByPath));
     let (mut client, there) = UnixStream::pair().unwrap();
     front.adopt(there.into());
     let fast = "POST /fast HTTP/1.1\r\nContent-Length: 2\r\n\r\n";

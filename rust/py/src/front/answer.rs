@@ -62,11 +62,11 @@ pub(crate) fn answer(
     }
     let mut latin1 = Vec::with_capacity(fields.len());
     for (name, value) in fields {
-        latin1.push((text(name)?, text(value)?));
+        latin1.push((text_bytes(name)?, text_bytes(value)?));
     }
     let fields = latin1.iter().map(|(name, value)| (&**name, &**value));
     let body_bytes = (!bodiless).then_some(body.length);
-    let head = answer_head(&text(status)?, keep, fields, body_bytes);
+    let head = answer_head(&text_bytes(status)?, keep, fields, body_bytes);
     let mut head =
         head.map_err(|LineBreak| PyValueError::new_err("a response header holds a line break"))?;
     head.extend_from_slice(&body.front);
@@ -125,7 +125,10 @@ fn piece_of(chunk: &Bound<'_, PyAny>, length: usize) -> PyResult<Option<Py<Piece
         .map(Bound::unbind))
 }
 
-fn text<'a>(text: &'a Bound<'_, PyString>) -> PyResult<std::borrow::Cow<'a, [u8]>> {
+/// The bytes of a text of a head.
+pub(crate) fn text_bytes<'a>(
+    text: &'a Bound<'_, PyString>,
+) -> PyResult<std::borrow::Cow<'a, [u8]>> {
     let known = text.to_str()?;
     bytes_of(known).ok_or_else(|| PyValueError::new_err("a response header is no Latin-1"))
 }

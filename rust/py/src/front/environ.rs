@@ -10,7 +10,7 @@ use pyo3::types::{PyDict, PyString};
 
 use fleetcast_front::{self as front, Asked};
 
-use super::body::RequestBody;
+use crate::body::RequestBody;
 
 /// Names of fields that are kept as Python has them.
 const NAMES_MAX: usize = 256;

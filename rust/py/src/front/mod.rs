@@ -1,6 +1,5 @@
 //! The HTTP front as Python sees it.
 
-mod body;
 mod limits;
 
 mod environ;
@@ -11,6 +10,5 @@ mod request;
 
 mod server;
 
-pub(crate) use body::{AnyBody, RequestBody};
 pub(crate) use request::Request;
 pub(crate) use server::Front;

@@ -12,12 +12,14 @@ use fleetcast_front as front;
 use super::environ::Environs;
 use super::limits::{Limits, duration};
 use super::request::{Request, Stage};
+use crate::admissions::{Admissions, Remembered};
 use crate::errors::store_error;
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct Front {
-    front: front::Front,
+    sockets: front::Front,
     environs: Arc<Environs>,
+    remembered: Option<Arc<Remembered>>,
 }
 
 impl Front {
@@ -26,7 +28,7 @@ impl Front {
         py: Python<'_>,
         work: impl FnOnce(&front::Front) -> io::Result<R> + Send,
     ) -> PyResult<R> {
-        let outcome = py.detach(|| catching(|| Ok(work(&self.front))));
+        let outcome = py.detach(|| catching(|| Ok(work(&self.sockets))));
         Ok(outcome.map_err(|error| store_error(&error))??)
     }
 }
@@ -34,7 +36,7 @@ impl Front {
 #[pymethods]
 impl Front {
     #[new]
-    #[pyo3(signature = (listeners, *, threads, limits, server, settings=None))]
+    #[pyo3(signature = (listeners, *, threads, limits, server, settings=None, admissions=None))]
     #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands a list over as it is")]
     fn new(
         py: Python<'_>,
@@ -43,17 +45,22 @@ impl Front {
         limits: Limits,
         server: (String, u16),
         settings: Option<RawFd>,
+        admissions: Option<&Bound<'_, Admissions>>,
     ) -> PyResult<Self> {
         let listeners = listeners.into_iter().map(own).collect::<io::Result<Vec<_>>>()?;
         let settings = settings.map(own).transpose()?;
-        let front = front::Front::new(listeners, threads, limits.try_into()?, settings.as_ref())?;
+        let sockets = front::Front::new(listeners, threads, limits.try_into()?, settings.as_ref())?;
         let environs = Arc::new(Environs::new(py, (&server.0, server.1))?);
-        Ok(Self { front, environs })
+        let remembered = admissions.map(|admissions| admissions.get().remembered());
+        if let Some(remembered) = &remembered {
+            sockets.set_fast(remembered.clone());
+        }
+        Ok(Self { sockets, environs, remembered })
     }
 
     #[getter]
     fn threads_max(&self) -> usize {
-        self.front.threads_max()
+        self.sockets.threads_max()
     }
 
     #[pyo3(signature = (pipe, /))]
@@ -64,7 +71,7 @@ impl Front {
 
     #[pyo3(signature = (limits, /))]
     fn set_limits(&self, limits: Limits) -> PyResult<()> {
-        self.front.set_limits(limits.try_into()?);
+        self.sockets.set_limits(limits.try_into()?);
         Ok(())
     }
 
@@ -93,7 +100,7 @@ impl Front {
             };
             Ok(front.next_request(turn))
         })?;
-        Ok(next.map(|request| Request::new(&self.environs, request)))
+        Ok(next.map(|request| Request::new(&self.environs, self.remembered.as_ref(), request)))
     }
 
     fn stop_accepting(&self, py: Python<'_>) -> PyResult<()> {
@@ -104,7 +111,7 @@ impl Front {
     }
 
     fn end_threads(&self) {
-        self.front.end_threads();
+        self.sockets.end_threads();
     }
 
     fn close(&self, py: Python<'_>) -> PyResult<()> {
@@ -115,7 +122,7 @@ impl Front {
     }
 
     fn held(&self) -> (usize, usize, u64) {
-        let held = self.front.held();
+        let held = self.sockets.held();
         (held.connections, held.queued, held.unsent_bytes)
     }
 }

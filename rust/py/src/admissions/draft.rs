@@ -1,0 +1,125 @@
+//! A verdict on its way in.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pyo3::prelude::*;
+
+use fleetcast_core::model::limits::WriteLimits;
+use fleetcast_front::admission::files::{FileState, PlaneFiles};
+use fleetcast_front::admission::lmdb::StoreVersion;
+use fleetcast_limiter::Client;
+
+use super::books::{Books, RequestIndexes, WriteIndexes};
+use super::verdict::{Basis, Limited, Verdict};
+use crate::limiter::Limiter;
+use crate::plane::Plane;
+
+/// `http.remembering.WriteVerdict`, by the names that it has there.
+#[derive(FromPyObject)]
+pub(crate) struct Draft {
+    plane: Py<Plane>,
+    folder: String,
+    files: Files,
+    write_limits: BatchLimits,
+    body_bytes_max: u64,
+    account_id: String,
+    control_transaction: u64,
+    key_expires_at: Option<i64>,
+    limiter: Option<Py<Limiter>>,
+    client: String,
+    is_exempt: bool,
+    request_indexes: RequestIndexes,
+    write_indexes: WriteIndexes,
+    line: [String; 6],
+}
+
+/// `slots.Files`.
+#[derive(FromPyObject)]
+struct Files {
+    plane: Stat,
+    key: Stat,
+}
+
+/// `os.stat_result`.
+#[derive(FromPyObject)]
+struct Stat {
+    #[pyo3(attribute("st_dev"))]
+    device: u64,
+    #[pyo3(attribute("st_ino"))]
+    inode: u64,
+    #[pyo3(attribute("st_size"))]
+    size: u64,
+    #[pyo3(attribute("st_mtime_ns"))]
+    modified_ns: i64,
+}
+
+/// Keyword arguments of `Plane.write_json`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+#[expect(clippy::struct_field_names, reason = "the names of Python")]
+struct BatchLimits {
+    batch_records_max: usize,
+    buffer_bytes_max: Option<usize>,
+    tags_max: usize,
+    fields_max: usize,
+    tenant_fields_max: usize,
+    tenant_series_max: usize,
+}
+
+impl From<Stat> for FileState {
+    fn from(stat: Stat) -> Self {
+        Self {
+            device: stat.device,
+            inode: stat.inode,
+            size: stat.size,
+            modified_ns: stat.modified_ns,
+        }
+    }
+}
+
+impl Draft {
+    /// The verdict, now that the answer has its `fields`; `None` where what it rests on has changed
+    /// already, or cannot be known.
+    pub(super) fn complete(
+        self,
+        bounds: &Arc<[f64]>,
+        basis: &Basis,
+        fields: Vec<(Vec<u8>, Vec<u8>)>,
+    ) -> Option<Verdict> {
+        let read = StoreVersion { transaction: self.control_transaction, ..basis.control? };
+        if basis.control != Some(read) {
+            return None;
+        }
+        let limited = self.limiter.map(|limiter| Limited {
+            limiter: limiter.get().shared(),
+            client: Client::of(&self.client),
+            is_exempt: self.is_exempt,
+        });
+        let limits = self.write_limits;
+        Some(Verdict {
+            control: read,
+            settings: basis.settings,
+            expires_at: self.key_expires_at,
+            files: PlaneFiles::new(
+                Path::new(&self.folder),
+                self.files.plane.into(),
+                self.files.key.into(),
+            ),
+            plane: self.plane.get().downgraded(),
+            limits: WriteLimits {
+                batch_records_max: limits.batch_records_max,
+                tags_max: limits.tags_max,
+                fields_max: limits.fields_max,
+                tenant_fields_max: limits.tenant_fields_max,
+                tenant_series_max: limits.tenant_series_max,
+            },
+            queue_bytes_max: limits.buffer_bytes_max,
+            body_bytes_max: self.body_bytes_max,
+            account: self.account_id.into(),
+            limited,
+            fields,
+            books: Books::new(self.request_indexes, self.write_indexes, bounds, self.line),
+        })
+    }
+}

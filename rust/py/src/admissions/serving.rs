@@ -1,0 +1,230 @@
+//! Writes served by a verdict that stands.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+use std::time::Instant;
+
+use pyo3::prelude::*;
+
+use fleetcast_core::model::error::catching;
+use fleetcast_core::plane::{Acknowledge, Failure, Plane, WriteError, Written};
+use fleetcast_core::storage::write_id;
+use fleetcast_core::wire::Format;
+use fleetcast_front::admission::lmdb::LmdbFile;
+use fleetcast_front::admission::{Deciding, Verdicts};
+use fleetcast_front::books::{Counters, new_request_id};
+use fleetcast_front::{Answer, Asked, Fast, Request, Served, answer_head};
+
+use super::draft::Draft;
+use super::verdict::{Basis, Verdict};
+use crate::arguments::clock_ns;
+use crate::results::answer;
+
+const STATUS: &str = "202 Accepted";
+
+/// Verdicts of one worker.
+#[pyclass(frozen, module = "fleetcast._core")]
+pub(crate) struct Admissions(Arc<Remembered>);
+
+impl Admissions {
+    pub(crate) fn remembered(&self) -> Arc<Remembered> {
+        Arc::clone(&self.0)
+    }
+}
+
+#[pymethods]
+impl Admissions {
+    #[new]
+    #[pyo3(signature = (deciding_fields, *, control_store, counters, counters_bytes, bounds_seconds, remembered))]
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands a list over as it is")]
+    #[expect(unsafe_code, reason = "descriptors are numbers in Python")]
+    fn new(
+        deciding_fields: Vec<String>,
+        control_store: String,
+        counters: i32,
+        counters_bytes: usize,
+        bounds_seconds: Vec<f64>,
+        remembered: usize,
+    ) -> PyResult<Self> {
+        // SAFETY: it is borrowed for one call, which fails where it is not open.
+        let memory = unsafe { BorrowedFd::borrow_raw(counters) };
+        Ok(Self(Arc::new(Remembered {
+            fields: deciding_fields
+                .iter()
+                .map(|name| name.to_uppercase().replace('-', "_"))
+                .collect(),
+            control: LmdbFile::new(control_store.into()),
+            counters: Counters::map(memory, counters_bytes)?,
+            bounds: bounds_seconds.into(),
+            served: remembered,
+            verdicts: Verdicts::default(),
+        })))
+    }
+}
+
+/// `Admissions` without the interpreter.
+pub(crate) struct Remembered {
+    /// Names of the fields that decide, as heads have them.
+    fields: Vec<String>,
+    control: LmdbFile,
+    counters: Counters,
+    bounds: Arc<[f64]>,
+    /// Index of the counter of what is served here.
+    served: usize,
+    verdicts: Verdicts<Verdict>,
+}
+
+impl Remembered {
+    /// State of the world before `request` is decided on; `None` where no verdict is wanted.
+    pub(crate) fn basis(&self, request: &Request) -> Option<Basis> {
+        (is_plain(request) && !request.is_body_due()).then(|| Basis {
+            control: self.control.version(),
+            settings: request.settings_version(),
+            at: Instant::now(),
+        })
+    }
+
+    /// Keeps the verdict about a request, now that it has its answer.
+    pub(crate) fn remember(
+        &self,
+        request: &Request,
+        basis: &Basis,
+        draft: Draft,
+        status: &str,
+        fields: Vec<(Vec<u8>, Vec<u8>)>,
+    ) {
+        let is_named = fields.iter().any(|(name, _)| is_request_id(name));
+        let Some(deciding) = self.deciding(request).filter(|_| is_named && status == STATUS) else {
+            return;
+        };
+        if let Some(verdict) = draft.complete(&self.bounds, basis, fields) {
+            self.verdicts.remember(&deciding, basis.at, verdict);
+        }
+    }
+
+    fn deciding<'r>(&self, request: &'r Request) -> Option<Deciding<'r>> {
+        let head = request.head()?;
+        let target = [head.method(), head.path(), head.query()].map(|text| Some(text.as_bytes()));
+        let fields = self.fields.iter().map(|name| head.field(name));
+        let peer = Some(request.peer().address.as_bytes());
+        Deciding::of([peer].into_iter().chain(target).chain(fields))
+    }
+
+    /// The verdict about `request`, if one stands.
+    fn verdict(&self, request: &Request) -> Option<Arc<Verdict>> {
+        if !is_plain(request) {
+            return None;
+        }
+        let verdict = self.verdicts.find(&self.deciding(request)?, Instant::now())?;
+        let body_bytes = request.head()?.body_bytes();
+        let is_whole = request.is_body_due() || request.body().len() as u64 == body_bytes;
+        let stands = is_whole
+            && body_bytes <= verdict.body_bytes_max
+            && verdict.stands(self.control.version(), request.settings_version());
+        stands.then_some(verdict)
+    }
+
+    /// Does what the pipeline does with each request before its body is looked at.
+    fn admits(verdict: &Verdict, request: &mut Request) -> bool {
+        if let Some(limited) = &verdict.limited {
+            if !request.is_admitted() {
+                if !limited.admits() {
+                    return false;
+                }
+                request.set_admitted();
+            }
+            if !limited.is_free() {
+                return false;
+            }
+        }
+        request.claim(&verdict.account)
+    }
+
+    fn write(&self, verdict: &Verdict, plane: &Plane, mut request: Request) -> Served {
+        let began = Instant::now();
+        let now_ns = clock_ns(None);
+        let Ok(write_id) = write_id::new(now_ns) else { return Served::HandOn(request) };
+        verdict.books.begin(&self.counters);
+        match write(verdict, plane, request.body(), now_ns) {
+            Ok(written) => {
+                let rejected = &written.rejected_indices;
+                let body = answer(&write_id, written.accepted_count, rejected, 0);
+                let id = new_request_id();
+                let bytes = (request.body().len() as u64, body.len());
+                self.counters.add(self.served, 1);
+                verdict.books.end(&self.counters, &id, began.elapsed(), &written, bytes);
+                let keep = request.keeps();
+                Served::Done(request.answer(accepted(verdict, &id, &body, keep)))
+            }
+            Err(outcome) => {
+                verdict.books.interrupt(&self.counters);
+                if let Failure::Failed(error) = outcome {
+                    request.fail(Box::new(error));
+                }
+                Served::HandOn(request)
+            }
+        }
+    }
+}
+
+impl Fast for Remembered {
+    fn serve(&self, mut request: Request) -> Served {
+        let Some(verdict) = self.verdict(&request) else { return Served::HandOn(request) };
+        let Some(plane) = verdict.plane() else { return Served::HandOn(request) };
+        if !Self::admits(&verdict, &mut request) {
+            return Served::HandOn(request);
+        }
+        if request.is_body_due() {
+            return match request.await_body() {
+                Ok(turn) => Served::Done(turn),
+                Err(request) => Served::HandOn(*request),
+            };
+        }
+        self.write(&verdict, &plane, request)
+    }
+
+    fn tidy(&self) {
+        self.verdicts.tidy(Instant::now());
+    }
+}
+
+/// Writes a body. Nobody knows if an error that is no refusal has left it stored.
+fn write(
+    verdict: &Verdict,
+    plane: &Plane,
+    body: &[u8],
+    now_ns: i64,
+) -> Result<Written, WriteError> {
+    let acknowledge = match verdict.queue_bytes_max {
+        Some(bytes_max) => Acknowledge::Buffered { bytes_max },
+        None => Acknowledge::Durable,
+    };
+    catching(|| Ok(plane.write(Format::Json, body, &verdict.limits, now_ns, acknowledge)))?
+}
+
+fn accepted(verdict: &Verdict, id: &[u8], body: &[u8], keep: bool) -> Answer {
+    let fields = verdict
+        .fields
+        .iter()
+        .map(|(name, value)| (&**name, if is_request_id(name) { id } else { &**value }));
+    // The same fields have been in a head before.
+    let mut head =
+        answer_head(STATUS.as_bytes(), keep, fields, Some(body.len())).unwrap_or_default();
+    head.extend_from_slice(body);
+    Answer { head, pieces: Vec::new() }
+}
+
+fn is_request_id(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"X-Request-Id")
+}
+
+/// A head whose connection goes on, in front of a body of a known length within its owner's share.
+fn is_plain(request: &Request) -> bool {
+    let Asked::Whole { head, framing } = request.asked() else { return false };
+    head.minor_version() == 1
+        && !head.closes()
+        && !head.expects_continue()
+        && !head.is_chunked()
+        && framing.is_buffered
+        && !request.is_over_share()
+}

@@ -1,0 +1,82 @@
+//! A decision about a write, and what that rests on.
+
+use std::sync::{Arc, Weak};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use fleetcast_core::model::limits::WriteLimits;
+use fleetcast_core::plane::Plane;
+use fleetcast_front::admission::files::PlaneFiles;
+use fleetcast_front::admission::lmdb::StoreVersion;
+use fleetcast_front::fair::Owner;
+use fleetcast_limiter::{Client, Limiter};
+
+use super::books::Books;
+use crate::open_plane::OpenPlane;
+
+/// State of the world before a request was decided on.
+pub(crate) struct Basis {
+    pub(super) control: Option<StoreVersion>,
+    pub(super) settings: u64,
+    pub(super) at: Instant,
+}
+
+/// A client as the limiter knows it.
+pub(super) struct Limited {
+    pub(super) limiter: Arc<Limiter>,
+    pub(super) client: Client,
+    /// Its requests are not counted.
+    pub(super) is_exempt: bool,
+}
+
+/// Permission to write to a plane.
+pub(super) struct Verdict {
+    pub(super) control: StoreVersion,
+    pub(super) settings: u64,
+    /// Seconds since 1970 at which the key is no longer good.
+    pub(super) expires_at: Option<i64>,
+    pub(super) files: PlaneFiles,
+    pub(super) plane: Weak<OpenPlane>,
+    pub(super) limits: WriteLimits,
+    /// Bytes that may wait in asynchronous mode.
+    pub(super) queue_bytes_max: Option<usize>,
+    pub(super) body_bytes_max: u64,
+    pub(super) account: Owner,
+    /// `None` where nothing is limited.
+    pub(super) limited: Option<Limited>,
+    /// Fields of the answer, one of which is the id of its request.
+    pub(super) fields: Vec<(Vec<u8>, Vec<u8>)>,
+    pub(super) books: Books,
+}
+
+impl Verdict {
+    /// True where nothing that it rests on has changed.
+    pub(super) fn stands(&self, control: Option<StoreVersion>, settings: u64) -> bool {
+        control == Some(self.control)
+            && settings == self.settings
+            && self.is_key_good()
+            && self.files.carry()
+    }
+
+    /// The plane, for one call; `None` where it is closed.
+    pub(super) fn plane(&self) -> Option<Arc<Plane>> {
+        self.plane.upgrade()?.for_a_call().ok()
+    }
+
+    fn is_key_good(&self) -> bool {
+        let Some(expires_at) = self.expires_at else { return true };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+        u64::try_from(expires_at).is_ok_and(|expires_at| now < expires_at)
+    }
+}
+
+impl Limited {
+    /// Counts a request; false where it is to be refused, or where that cannot be known.
+    pub(super) fn admits(&self) -> bool {
+        self.is_exempt || matches!(self.limiter.admit(self.client, None), Ok(None))
+    }
+
+    /// False where the client is locked out, or where that cannot be known.
+    pub(super) fn is_free(&self) -> bool {
+        matches!(self.limiter.lockout(self.client, None), Ok(None))
+    }
+}
