@@ -611,6 +611,84 @@ class RequestBody:
     def readlines(self, hint: int | None = None, /) -> list[bytes]: ...
 
 @final
+class KeyBasis:
+    """State of the control store before a key was looked up."""
+
+@final
+class KeyVerdict(Generic[_T]):
+    """Permission to write to a plane, as long as nothing has changed that it rests on."""
+
+    @property
+    def subject(self) -> _T:
+        """Whom it is about."""
+
+@final
+class KeyVerdicts(Generic[_T]):
+    """Verdicts about keys, each for a second at most. Safe to share between threads."""
+
+    def __new__(cls, control_store: str) -> Self:
+        """Verdicts that hold as long as `control_store`, a file of LMDB, has no further change."""
+    def basis(self) -> KeyBasis | None:
+        """The state before a key is looked up; `None` where the store is none."""
+    def remember(
+        self,
+        key: str,
+        basis: KeyBasis,
+        subject: _T,
+        *,
+        control_transaction: int,
+        expires_at: int | None,
+        plane: Plane,
+        folder: str,
+        files: object,
+    ) -> None:
+        """Keeps what was decided about a key, unless its record is of another state than `basis`.
+
+        `control_transaction` is the state in which the record was read; the key ends at
+        `expires_at`, seconds since 1970. `files` are those of `Engine.files`. The plane is not kept
+        open.
+        """
+    def find(self, key: str) -> KeyVerdict[_T] | None:
+        """The verdict about a key, if it stands but for the files of the plane."""
+    def tidy(self) -> bool:
+        """Forgets what is too old; true where something is left."""
+
+@final
+class ProtobufWrites(Generic[_T]):
+    """Threads that write messages without the GIL: `owner_max` at once of each owner, and as many
+    beside them for all others. For one event loop, but for `close`.
+    """
+
+    def __new__(cls, owner_max: int) -> Self:
+        """Raises `OSError`."""
+    def fileno(self) -> int:
+        """A descriptor that can be read while there is something to take."""
+    def put(
+        self,
+        token: _T,
+        owner: str,
+        verdict: KeyVerdict[Any],
+        body: bytes,
+        *,
+        batch_records_max: int,
+        tags_max: int,
+        fields_max: int,
+        tenant_fields_max: int,
+        tenant_series_max: int,
+        buffer_bytes_max: int | None,
+    ) -> bool:
+        """Has a message written to the plane of a verdict; false where that is closed.
+
+        Raises `OSError` where there is no thread.
+        """
+    def take(self) -> list[tuple[_T, WriteResult | None, Exception | None]]:
+        """What has ended since the last call: tokens with a result or what `Plane.write_protobuf`
+        would raise, or with neither where the plane has other files now, and nothing was done.
+        """
+    def close(self) -> None:
+        """Waits for what was begun or waits, which can be taken then."""
+
+@final
 class Limiter:
     """Request rate and lockout per client, counted together by all processes that open one file.
 

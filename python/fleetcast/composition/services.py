@@ -12,12 +12,13 @@ from fleetcast.composition.forecasting import Forecasting
 from fleetcast.composition.probes import http_probes, telemetry_probes
 from fleetcast.composition.shared_settings import Live
 from fleetcast.composition.simulation import simulated
-from fleetcast.engine import Engine
+from fleetcast.engine import Engine, KeyVerdicts
 from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.grpc.services import GrpcServices
 from fleetcast.http.app import create_app
 from fleetcast.http.client_limiter import ClientLimiter
 from fleetcast.http.services import HttpServices
+from fleetcast.lmdb_store import DATA_FILE
 from fleetcast.log_lines import write_served
 from fleetcast.metrics import AccountRequests
 
@@ -94,6 +95,7 @@ def grpc_services(
             settings=Live(shared, lambda settings: settings).current,
             authenticator=authenticator,
             engine=engine,
+            verdicts=KeyVerdicts(str(directory.control / DATA_FILE)),
             probes=telemetry_probes(directory, store),
             counters=counters,
             access_log=write_served,

@@ -15,6 +15,7 @@ from fleetcast.accounts import ControlStoreUnavailable, InvalidKey
 from fleetcast.engine import KeyOwners
 from fleetcast.errors import StoreError, refused
 from fleetcast.grpc.admission import Admission, OverShare
+from fleetcast.grpc.remembering import Remembering
 from fleetcast.grpc.threads import Threads
 from fleetcast.protobuf import delimited, integer
 from fleetcast.surface.accounting import audit_key
@@ -22,10 +23,10 @@ from fleetcast.surface.stores import TenantStores
 
 if TYPE_CHECKING:
     from fleetcast.accounts import Identity
-    from fleetcast.engine import WriteResult
+    from fleetcast.engine import KeyBasis, KeyVerdict, WriteResult
     from fleetcast.grpc.call import Call
     from fleetcast.grpc.health import WriteReadiness
-    from fleetcast.grpc.services import GrpcServices
+    from fleetcast.grpc.services import Admitted, GrpcServices
 
 _SCOPE = "telemetry:write"
 _WRITES_MAX = 32  # of one tenant: as many batches can share a commit
@@ -50,14 +51,19 @@ class TelemetryIngest:
         self._bytes = Admission(services.counters)
         self._key_threads = Threads("key", _KEY_CHECKS_MAX)
         self._write_threads = Threads("write", _WRITES_MAX)
+        self._remembering = Remembering(services, self._stores, _WRITES_MAX, self._ended)
 
     async def write(self, _requests: object, call: Call) -> bytes:
         """Writes one batch; OK means that it is on disk, or queued in asynchronous mode.
 
         Raises `Refused`, `StoreError`, `ControlStoreUnavailable`.
         """
+        keys = call.keys()
+        verdict = self._remembering.find(keys)
+        basis = None if verdict else self._remembering.basis()
         try:
-            identity = await self._entitled(call)
+            identity = verdict.subject.identity if verdict else await self._entitled(call, keys)
+            call.identity = identity
             self._calls.enter(identity.account_id, 1, _CALLS_MAX)
         except OverShare:
             # A client that does not wait for a second, as it should, could keep the loop busy.
@@ -66,7 +72,10 @@ class TelemetryIngest:
         try:
             body = await call.message(_READ_SECONDS)
             call.received_bytes = len(body)
-            result = await self._store(call, identity, body)
+            result = await self._write_remembered(verdict, identity, body) if verdict else None
+            if result is None:
+                (key,) = keys
+                result = await self._store(call, identity, body, (key, basis))
         finally:
             self._calls.give(identity.account_id, 1)
         return (
@@ -85,9 +94,9 @@ class TelemetryIngest:
         """Waits for the batches that are being written."""
         self._key_threads.close()
         self._write_threads.close()
+        self._remembering.close()
 
-    async def _entitled(self, call: Call) -> Identity:
-        keys = call.keys()
+    async def _entitled(self, call: Call, keys: set[str]) -> Identity:
         if len(keys) > 1:  # several are none at all, unless they are equal
             raise refused("auth_failed")
         key = next(iter(keys), None)
@@ -132,24 +141,51 @@ class TelemetryIngest:
             raise ControlStoreUnavailable(message)
         return checked.result()
 
-    async def _store(self, call: Call, identity: Identity, body: bytes) -> WriteResult:
-        """Writes in a thread, to the end even when the client does not wait for it."""
-        account = identity.account_id
-        self._bytes.enter(account, len(body), self._services.settings().ingest.buffer_bytes_max)
-        job = partial(self._write, call.request_id, identity, body)
-        return await self._write_threads.run(account, job)
+    async def _write_remembered(
+        self, verdict: KeyVerdict[Admitted], identity: Identity, body: bytes
+    ) -> WriteResult | None:
+        """Writes by a verdict; `None` where the plane is another now, and nothing was done."""
+        self._enter_bytes(identity, len(body))
+        written = None
+        try:
+            written = self._remembering.write(verdict, body)
+        finally:
+            if written is None:
+                self._ended(identity, len(body))
+        return None if written is None else await written
 
-    def _write(self, request_id: str, identity: Identity, body: bytes) -> WriteResult:
+    async def _store(
+        self, call: Call, identity: Identity, body: bytes, basis: tuple[str, KeyBasis | None]
+    ) -> WriteResult:
+        """Writes in a thread, to the end even when the client does not wait for it."""
+        self._enter_bytes(identity, len(body))
+        job = partial(self._write, call.request_id, identity, body, basis)
+        result = await self._write_threads.run(identity.account_id, job)
+        self._remembering.tidy()
+        return result
+
+    def _enter_bytes(self, identity: Identity, size: int) -> None:
+        bound = self._services.settings().ingest.buffer_bytes_max
+        self._bytes.enter(identity.account_id, size, bound)
+
+    def _ended(self, identity: Identity, size: int) -> None:
+        self._bytes.give(identity.account_id, size)
+
+    def _write(
+        self, request_id: str, identity: Identity, body: bytes, basis: tuple[str, KeyBasis | None]
+    ) -> WriteResult:
         try:
             plane = self._stores.open(identity, request_id)
             settings = self._services.settings()
             records_max = settings.grpc.records_per_call_max
             try:
-                return self._stores.write(
+                result = self._stores.write(
                     plane.write_protobuf, body, identity, settings, records_max=records_max
                 )
             except StoreError as error:
                 self._stores.release(identity, plane, error)
                 raise
+            self._remembering.note(*basis, identity, plane)
         finally:
-            self._bytes.give(identity.account_id, len(body))
+            self._ended(identity, len(body))
+        return result

@@ -55,8 +55,13 @@ class TenantStores:
         try:
             result = write(body, **write_limits(settings, records_max))
         except TenantFull as refusal:
-            self._writes.tenant_full(identity.tenant_key, refusal)
+            self.count_full(identity, refusal)
             raise
+        self.count(identity, result)
+        return result
+
+    def count(self, identity: Identity, result: WriteResult) -> None:
+        """Counts a batch that was written."""
         self._writes.stored(
             identity.tenant_key,
             accepted=result.accepted_count,
@@ -64,7 +69,10 @@ class TenantStores:
             clamped=result.clamped_count,
             commit_seconds=result.commit_seconds,
         )
-        return result
+
+    def count_full(self, identity: Identity, refusal: TenantFull) -> None:
+        """Counts a batch that was refused for the names it has."""
+        self._writes.tenant_full(identity.tenant_key, refusal)
 
 
 def write_limits(settings: Settings, records_max: int) -> dict[str, int | None]:

@@ -27,6 +27,8 @@ mod plane;
 
 mod admissions;
 
+mod grpc;
+
 mod front;
 
 use pyo3::exceptions::PyValueError;
@@ -83,6 +85,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<front::Front>()?;
     module.add_class::<front::Request>()?;
     module.add_class::<body::RequestBody>()?;
+    module.add_class::<grpc::KeyBasis>()?;
+    module.add_class::<grpc::KeyVerdict>()?;
+    module.add_class::<grpc::KeyVerdicts>()?;
+    module.add_class::<grpc::ProtobufWrites>()?;
     module.add_class::<limiter::Limiter>()?;
     module.add_class::<plane::Plane>()?;
     module.add_class::<results::WriteResult>()?;

@@ -36,7 +36,7 @@ pub(crate) struct Draft {
 
 /// `slots.Files`.
 #[derive(FromPyObject)]
-struct Files {
+pub(crate) struct Files {
     plane: Stat,
     key: Stat,
 }
@@ -78,6 +78,13 @@ impl From<Stat> for FileState {
     }
 }
 
+impl Files {
+    /// Those of the plane in `folder`.
+    pub(crate) fn of_plane(self, folder: &Path) -> PlaneFiles {
+        PlaneFiles::new(folder, self.plane.into(), self.key.into())
+    }
+}
+
 impl Draft {
     /// The verdict, now that the answer has its `fields`; `None` where what it rests on has changed
     /// already, or cannot be known.
@@ -101,11 +108,7 @@ impl Draft {
             control: read,
             settings: basis.settings,
             expires_at: self.key_expires_at,
-            files: PlaneFiles::new(
-                Path::new(&self.folder),
-                self.files.plane.into(),
-                self.files.key.into(),
-            ),
+            files: self.files.of_plane(Path::new(&self.folder)),
             plane: self.plane.get().downgraded(),
             limits: WriteLimits {
                 batch_records_max: limits.batch_records_max,

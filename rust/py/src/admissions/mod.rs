@@ -12,6 +12,6 @@ mod draft;
 
 mod serving;
 
-pub(crate) use draft::Draft;
+pub(crate) use draft::{Draft, Files};
 pub(crate) use serving::{Admissions, Remembered};
-pub(crate) use verdict::Basis;
+pub(crate) use verdict::{Basis, is_key_good};

@@ -53,7 +53,7 @@ impl Verdict {
     pub(super) fn stands(&self, control: Option<StoreVersion>, settings: u64) -> bool {
         control == Some(self.control)
             && settings == self.settings
-            && self.is_key_good()
+            && is_key_good(self.expires_at)
             && self.files.carry()
     }
 
@@ -61,12 +61,13 @@ impl Verdict {
     pub(super) fn plane(&self) -> Option<Arc<Plane>> {
         self.plane.upgrade()?.for_a_call().ok()
     }
+}
 
-    fn is_key_good(&self) -> bool {
-        let Some(expires_at) = self.expires_at else { return true };
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
-        u64::try_from(expires_at).is_ok_and(|expires_at| now < expires_at)
-    }
+/// True before the end of a key, in seconds since 1970, if it has one.
+pub(crate) fn is_key_good(expires_at: Option<i64>) -> bool {
+    let Some(expires_at) = expires_at else { return true };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+    u64::try_from(expires_at).is_ok_and(|expires_at| now < expires_at)
 }
 
 impl Limited {
