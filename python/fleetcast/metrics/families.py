@@ -30,6 +30,11 @@ FAMILIES = (
     Metric("fleetcast_http_queue_length", "gauge", "Requests that wait for a thread."),
     Metric("fleetcast_http_unsent_bytes", "gauge", "Bytes of answers that clients have not taken."),
     Metric("fleetcast_grpc_requests_total", "counter", "gRPC calls answered."),
+    Metric(
+        "fleetcast_grpc_remembered_total",
+        "counter",
+        "Writes over gRPC served by a decision of the last second, which are among the calls.",
+    ),
     Metric("fleetcast_grpc_refused_total", "counter", "gRPC calls refused, by error code."),
     Metric("fleetcast_grpc_request_seconds", "histogram", "Time to answer a gRPC call."),
     Metric("fleetcast_grpc_requests_in_flight", "gauge", "gRPC calls being answered now."),
