@@ -1,10 +1,12 @@
-"""The same rows into fleetcast and into QuestDB, one after the other: CPU, time and disk.
+"""The same rows into fleetcast and into other databases, one after the other: CPU, time and disk.
 
-    python -m benches.peer [--bodies 1000]
+    python -m benches.peer [--bodies 1000] [--peers questdb,postgres,victoria]
 
 QuestDB 9.3.4 comes from the Maven registry (`benches/peer/pom.xml`; needs Java 17 and Maven).
 Bodies of 1,000 rows over four connections; JSON to fleetcast, the line protocol over HTTP to
 QuestDB, once with its default durability (the page cache) and once with `cairo.commit.mode=sync`.
+PostgreSQL takes each body by COPY into a table without an index (`postgres.py`), VictoriaMetrics
+the line protocol (`victoria.py`); either is left out where its program is missing.
 CPU is that of all server processes until the last row can be read, what they do after the answer
 included; disk is what lies there when they have come to rest, compaction included.
 """
@@ -23,7 +25,9 @@ import urllib.parse
 import urllib.request
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -31,6 +35,10 @@ from benches.harness.measure import cpu_seconds_of, with_children
 from benches.harness.paths import DATA, TARGET
 from benches.harness.servers import CONNECTIONS, service
 from benches.inputs import fleet
+from benches.peer import postgres, victoria
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 HERE = Path(__file__).parent
 ROWS = DATA / "peer"
@@ -94,14 +102,13 @@ class Outcome:
     disk_bytes: int
 
 
-def measured(name, process, folder, send, settle) -> Outcome:
-    processes = with_children(process)
-    cpu, start = cpu_seconds_of(processes), time.perf_counter()
+def measured(name, process, folder, send, settle, cpu=None) -> Outcome:
+    cpu = cpu or (lambda: cpu_seconds_of(with_children(process)))
+    before, start = cpu(), time.perf_counter()
     send()
     seconds = time.perf_counter() - start
     settle()
-    used = cpu_seconds_of(with_children(process)) - cpu
-    return Outcome(name, seconds, used, disk_bytes(folder))
+    return Outcome(name, seconds, cpu() - before, disk_bytes(folder))
 
 
 def ours(bodies: list[bytes]) -> Outcome:
@@ -121,6 +128,8 @@ def ours(bodies: list[bytes]) -> Outcome:
             data / "planes" / account,
             lambda: pour(running.address, head, bodies, b"HTTP/1.1 202"),
             lambda: service.command(data, "compact"),
+            # With that of the command, which has ended by then.
+            lambda: cpu_seconds_of(with_children(running.process.pid)) + sum(os.times()[2:4]),
         )
     finally:
         running.stop()
@@ -200,26 +209,70 @@ def peer(name: str, mode: str, bodies: list[bytes], warm: list[bytes]) -> Outcom
         return Outcome(name, outcome.seconds, outcome.cpu_seconds, sum(map(disk_bytes, table)))
 
 
+def postgresql(bodies: list[bytes]) -> Outcome:
+    files = []
+    for number, body in enumerate(bodies):
+        files.append(ROWS / f"{number:06}.csv")
+        files[-1].write_text(postgres.rows(body))
+    folder = ROWS / "postgres"
+    with postgres.running(folder, free_port(), fleet.FIELDS) as server:
+        outcome = measured(
+            "PostgreSQL COPY",
+            0,
+            folder,
+            lambda: server.copy(files),
+            lambda: server.ask("checkpoint"),
+            server.cpu_seconds,
+        )
+        assert int(server.ask("select count(*) from link")) == len(bodies) * fleet.BODY_RECORDS
+        table = int(server.ask("select pg_total_relation_size('link')"))
+    return Outcome(outcome.name, outcome.seconds, outcome.cpu_seconds, table)
+
+
+def victoria_metrics(spelled: list[bytes]) -> Outcome:
+    folder, port = ROWS / "victoria", free_port()
+    expected = len(spelled) * fleet.BODY_RECORDS * len(fleet.FIELDS)
+    with victoria.running(folder, port) as process:
+
+        def settle() -> None:
+            while victoria.values_stored(port) < expected:
+                time.sleep(0.2)
+            victoria.flush(port)
+            time.sleep(3 * REST_SECONDS)  # it writes what is in memory every five seconds
+
+        head = "POST /write?precision=n HTTP/1.1\r\nHost: x\r\n"
+        send = partial(pour, f"127.0.0.1:{port}", head, spelled, b"HTTP/1.1 204")
+        return measured("VictoriaMetrics", process.pid, folder / "data", send, settle)
+
+
+def outcomes_of(peers: set[str], bodies: list[bytes]) -> Iterator[Outcome]:
+    """Ours first, then each that is wanted and there."""
+    spelled = [lines(body) for body in bodies]
+    yield ours(bodies)
+    if "questdb" in peers:
+        yield peer("QuestDB default", "nosync", spelled, spelled[:200])
+        yield peer("QuestDB sync", "sync", spelled, spelled[:200])
+    if "postgres" in peers and postgres.programs() is not None:
+        yield postgresql(bodies)
+    if "victoria" in peers and victoria.program() is not None:
+        yield victoria_metrics(spelled)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--bodies", type=int, default=1_000)
-    count = parser.parse_args().bodies
+    parser.add_argument("--peers", default="questdb,postgres,victoria")
+    options = parser.parse_args()
+    count = options.bodies
     shutil.rmtree(ROWS, ignore_errors=True)
     ROWS.mkdir(parents=True)
-    bodies = list(fleet.bodies(count))
-    spelled = [lines(body) for body in bodies]
-    outcomes = [
-        ours(bodies),
-        peer("QuestDB default", "nosync", spelled, spelled[:200]),
-        peer("QuestDB sync", "sync", spelled, spelled[:200]),
-    ]
     rows, values = count * fleet.BODY_RECORDS, count * fleet.BODY_RECORDS * len(fleet.FIELDS)
     print(f"{rows:,} rows, {values:,} values, bodies of {fleet.BODY_RECORDS:,}")
     print("| | rows per server CPU second | rows per second | bytes per value on disk |")
     print("| --- | ---: | ---: | ---: |")
-    for each in outcomes:
+    for each in outcomes_of(set(options.peers.split(",")), list(fleet.bodies(count))):
         cells = f"{rows / each.cpu_seconds:,.0f} | {rows / each.seconds:,.0f}"
-        print(f"| {each.name} | {cells} | {each.disk_bytes / values:.3f} |")
+        print(f"| {each.name} | {cells} | {each.disk_bytes / values:.3f} |", flush=True)
 
 
 if __name__ == "__main__":

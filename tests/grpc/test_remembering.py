@@ -112,7 +112,7 @@ def test_refusals_are_those_of_the_first_call(watched):  # L6
     written = remembered(service, station, tenant)
     assert [station.write(body, tenant.key).refusal for body in bodies] == outcomes
     statuses = [status for status, _ in outcomes]
-    assert statuses == ["INTERNAL", "INVALID_ARGUMENT", "RESOURCE_EXHAUSTED"]
+    assert statuses == ["INVALID_ARGUMENT", "INTERNAL", "RESOURCE_EXHAUSTED"]
     assert len(tenant.rows("e0")) == written
 
 
