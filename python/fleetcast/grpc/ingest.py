@@ -15,7 +15,7 @@ from fleetcast.accounts import ControlStoreUnavailable, InvalidKey
 from fleetcast.engine import KeyOwners
 from fleetcast.errors import StoreError, refused
 from fleetcast.grpc.admission import Admission, OverShare
-from fleetcast.grpc.remembering import Remembering
+from fleetcast.grpc.remembered_writes import RememberedWrites
 from fleetcast.grpc.threads import Threads
 from fleetcast.protobuf import delimited, integer
 from fleetcast.surface.accounting import audit_key
@@ -51,7 +51,7 @@ class TelemetryIngest:
         self._bytes = Admission(services.counters)
         self._key_threads = Threads("key", _KEY_CHECKS_MAX)
         self._write_threads = Threads("write", _WRITES_MAX)
-        self._remembering = Remembering(services, self._stores, _WRITES_MAX, self._ended)
+        self._remembered = RememberedWrites(services, self._stores, _WRITES_MAX, self._ended)
 
     async def write(self, _requests: object, call: Call) -> bytes:
         """Writes one batch; OK means that it is on disk, or queued in asynchronous mode.
@@ -59,8 +59,8 @@ class TelemetryIngest:
         Raises `Refused`, `StoreError`, `ControlStoreUnavailable`.
         """
         keys = call.keys()
-        verdict = self._remembering.find(keys)
-        basis = None if verdict else self._remembering.basis()
+        verdict = self._remembered.find(keys)
+        basis = None if verdict else self._remembered.basis()
         try:
             identity = verdict.subject.identity if verdict else await self._entitled(call, keys)
             call.identity = identity
@@ -94,7 +94,7 @@ class TelemetryIngest:
         """Waits for the batches that are being written."""
         self._key_threads.close()
         self._write_threads.close()
-        self._remembering.close()
+        self._remembered.close()
 
     async def _entitled(self, call: Call, keys: set[str]) -> Identity:
         if len(keys) > 1:  # several are none at all, unless they are equal
@@ -148,7 +148,7 @@ class TelemetryIngest:
         self._enter_bytes(identity, len(body))
         written = None
         try:
-            written = self._remembering.write(verdict, body)
+            written = self._remembered.write(verdict, body)
         finally:
             if written is None:
                 self._ended(identity, len(body))
@@ -161,7 +161,7 @@ class TelemetryIngest:
         self._enter_bytes(identity, len(body))
         job = partial(self._write, call.request_id, identity, body, basis)
         result = await self._write_threads.run(identity.account_id, job)
-        self._remembering.tidy()
+        self._remembered.tidy()
         return result
 
     def _enter_bytes(self, identity: Identity, size: int) -> None:
@@ -185,7 +185,7 @@ class TelemetryIngest:
             except StoreError as error:
                 self._stores.release(identity, plane, error)
                 raise
-            self._remembering.note(*basis, identity, plane)
+            self._remembered.note(*basis, identity, plane)
         finally:
             self._ended(identity, len(body))
         return result

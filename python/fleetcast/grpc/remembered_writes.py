@@ -38,7 +38,7 @@ class _Write(NamedTuple):
     size: int
 
 
-class Remembering:
+class RememberedWrites:
     """Verdicts of one process. Use it from one event loop, but for `note`."""
 
     def __init__(
@@ -56,7 +56,7 @@ class Remembering:
         self._writes: ProtobufWrites[_Write] = ProtobufWrites(writes_max)
         self._is_reading = self._is_tidying = False
         self._counters = services.counters
-        self._remembered = services.counters.counter("fleetcast_grpc_remembered_total")
+        self._served = services.counters.counter("fleetcast_grpc_remembered_total")
 
     def find(self, keys: set[str]) -> KeyVerdict[Admitted] | None:
         """The verdict about the one key that was sent, if there is one that stands."""
@@ -137,7 +137,7 @@ class Remembering:
                 self._release(identity, plane, failure, future)
                 continue
             if result is not None:
-                self._counters.add(self._remembered)
+                self._counters.add(self._served)
                 self._stores.count(identity, result)
             elif isinstance(failure, TenantFull):
                 self._stores.count_full(identity, failure)
