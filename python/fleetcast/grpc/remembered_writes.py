@@ -66,7 +66,7 @@ class RememberedWrites:
         return self._verdicts.find(key)
 
     def basis(self) -> KeyBasis | None:
-        """What a verdict rests on, to be asked for before the key is looked up."""
+        """State that a verdict rests on, to be asked for before the key is looked up."""
         return None if self._verdicts is None else self._verdicts.basis()
 
     def note(self, key: str, basis: KeyBasis | None, identity: Identity, plane: Plane) -> None:
