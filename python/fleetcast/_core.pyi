@@ -682,8 +682,9 @@ class ProtobufWrites(Generic[_T]):
         Raises `OSError` where there is no thread.
         """
     def take(self) -> list[tuple[_T, WriteResult | None, Exception | None]]:
-        """Batches that have ended since the last call: tokens with a result or what `Plane.write_protobuf`
-        would raise, or with neither where the plane has other files now, and nothing was done.
+        """Batches that have ended since the last call: tokens with a result, or with what
+        `Plane.write_protobuf` would raise, or with neither where the plane has other files now, and
+        nothing was done.
         """
     def close(self) -> None:
         """Waits for what was begun or waits, which can be taken then."""
