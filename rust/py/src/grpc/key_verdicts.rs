@@ -11,7 +11,8 @@ use fleetcast_front::admission::lmdb::{LmdbFile, StoreVersion};
 use fleetcast_front::admission::{Deciding, Verdicts};
 
 use crate::admissions::{Files, is_key_good};
-use crate::plane::{OpenPlane, Plane};
+use crate::open_plane::OpenPlane;
+use crate::plane::Plane;
 
 /// Verdicts of one process.
 #[pyclass(frozen, module = "fleetcast._core")]
