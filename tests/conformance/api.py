@@ -130,6 +130,7 @@ class Accounts:
         self._installation = self._opened.__enter__()
         self.store = self._installation.store
         self.tenants = self._installation.tenants
+        self.engine = self._installation.engine
         self.settings = self._installation.settings
 
     def close(self) -> None:
@@ -162,7 +163,7 @@ class Accounts:
 
     def write_ahead(self, tenant: Tenant, *records: dict, seconds: float) -> None:
         """Writes as a process of this machine does while its clock is ahead."""
-        engine, account_id = self._installation.engine, tenant.plane.name
+        engine, account_id = self.engine, tenant.plane.name
         now_ns = time.time_ns() + round(seconds * 1e9)
         engine.plane(account_id, tenant.name).write_json(encode_records(records), now_ns=now_ns)
         engine.release(account_id)

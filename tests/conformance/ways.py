@@ -1,0 +1,322 @@
+"""One program of requests and changes, run on a tenant of its own, and all that is seen of it.
+
+A verdict is remembered for requests of HTTP/1.1 alone; every other version has each request decided
+anew. So the version is what sets one way of serving a request apart from the other.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from fleetcast.accounts.key_text import new_key_text, read_key_text
+from tests.service.service import ask as ask_admin
+from tests.waiting import PATIENCE_SECONDS, until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from .api import Accounts
+
+REMEMBERED = "HTTP/1.1"
+DECIDED = "HTTP/1.2"
+EXEMPT = 11
+"""The client whose requests are not limited, and the first number of its address."""
+# Another value with each request, or the moment at which it is served.
+_VARYING_FIELDS = {"date", "x-request-id", "retry-after"}
+_VARYING_MEMBERS = ("write_id", "request_id", "timestamp", "duration_ms", "as_of_utc")
+_USAGE = {"records_accepted_total", "records_rejected_total", "requests_total"}
+_VARYING = re.compile(rf'("(?:{"|".join(_VARYING_MEMBERS)})":)("[^"]*"|[0-9.]+)')
+_COUNTED = re.compile(
+    r"fleetcast_(http|records|tenant_full|refused|commit|limiter)\w*(_total|_count|_in_flight)"
+)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One request. Its body is followed by nothing but the next request."""
+
+    body: bytes = b""
+    method: str = "POST"
+    target: str = "/telemetry"
+    key: str | None = "writer"
+    client: int = EXEMPT
+    fields: tuple[tuple[str, str], ...] = ()
+    length: int | None = -1
+    """Content-Length, -1 for that of the body and `None` for none."""
+    version: str | None = None
+
+
+@dataclass(frozen=True)
+class Send:
+    """Requests in one go on the connection that is open, in pieces that end at `cuts`."""
+
+    asks: tuple[Ask, ...]
+    cuts: tuple[int, ...] = ()
+    ends: bool = False
+    """The client sends nothing more."""
+
+
+@dataclass(frozen=True)
+class Await:
+    """A request whose body is sent when the server wants it."""
+
+    ask: Ask
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change beside the service: `what` names a method of `Way`."""
+
+    what: str
+    value: str | None = None
+
+
+Step = Send | Await | Change
+
+
+@dataclass
+class Outcome:
+    """All that a program leaves: answers, lines of the log, usage, counters and rows."""
+
+    answers: list[object] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
+    usage: dict[str, int] = field(default_factory=dict)
+    remembered: float = 0
+    """Requests that were served by a verdict."""
+    counters: dict[str, float] = field(default_factory=dict)
+    rows: tuple[int, ...] = ()
+
+
+def differences(one: Outcome, other: Outcome) -> list[str]:
+    """Parts of two outcomes that are not the same."""
+    pairs = [
+        *zip_longest(one.answers, other.answers),
+        *zip_longest(one.log, other.log),
+        *zip_longest(sorted(one.counters.items()), sorted(other.counters.items())),
+        (one.usage, other.usage),
+        (one.rows, other.rows),
+    ]
+    return [f"{mine}\n{theirs}" for mine, theirs in pairs if mine != theirs]
+
+
+class Way:
+    """Runs one program; `number` gives it clients and a tenant that nobody else has."""
+
+    def __init__(self, accounts: Accounts, settings: dict[str, str], version: str, number: int):
+        self._accounts = accounts
+        self._settings = settings
+        self._version = version
+        self._addresses = [f"{n}.{number >> 8}.{number & 255}.1" for n in range(EXEMPT + 1)]
+        self._tenant = accounts.tenant(f"way-{number}")
+        name = self._tenant.name
+        self._keys = {
+            "writer": self._tenant.key,
+            "second": accounts.key(name, ("telemetry:write",)),
+            "reader": accounts.key(name, ("topology:read",)),
+            "elsewhere": accounts.key(name, environment="production"),
+            "unknown": str(new_key_text("sandbox")),
+            "mistyped": "ftk_sandbox_",
+        }
+        self._issued = list(self._keys.values())
+        self._aside = self._tenant.plane.with_name(f"{self._tenant.plane.name}.aside")
+        self._socket: socket.socket | None = None
+        self._log = accounts.data / "serve.log"
+        self._log_bytes = self._log.stat().st_size
+
+    def run(self, program: Sequence[Step]) -> Outcome:
+        """Takes all steps, and puts back what they have changed beside the tenant."""
+        outcome = Outcome()
+        before = self._counters()
+        for step in program:
+            match step:
+                case Send():
+                    outcome.answers.append(list(self._send(step)))
+                case Await():
+                    outcome.answers.append(list(self._await(step.ask)))
+                case Change():
+                    getattr(self, step.what)(*([] if step.value is None else [step.value]))
+        self._hang_up()
+        self.move_back()
+        self.enable()
+        outcome.log = self._lines()
+        outcome.usage = self._usage()
+        self.set("usual")
+        for name, value in self._counters().items():
+            if value != before.get(name, 0):
+                outcome.counters[self._masked(name)] = value - before.get(name, 0)
+        outcome.remembered = outcome.counters.pop("fleetcast_http_remembered_total", 0)
+        outcome.rows = self._rows(outcome)
+        self._accounts.tenants.delete(self._tenant.name)
+        return outcome
+
+    def revoke(self, key: str) -> None:
+        self._accounts.revoke(self._keys[key])
+
+    def renew(self, key: str) -> None:
+        self._keys[key] = self._accounts.key(self._tenant.name, ("telemetry:write",))
+        self._issued.append(self._keys[key])
+
+    def disable(self) -> None:
+        self._accounts.tenants.change(self._tenant.name, disabled=True)
+
+    def enable(self) -> None:
+        self._accounts.tenants.change(self._tenant.name, disabled=False)
+
+    def exclude(self) -> None:
+        self._accounts.tenants.change(self._tenant.name, live_ingest=False)
+
+    def entitle(self) -> None:
+        self._accounts.tenants.change(self._tenant.name, live_ingest=True)
+
+    def move_away(self) -> None:
+        if not self._aside.exists():
+            self._tenant.plane.rename(self._aside)
+
+    def move_back(self) -> None:
+        if self._aside.exists():
+            self._aside.rename(self._tenant.plane)
+
+    def set(self, name: str) -> None:
+        """Puts settings in force for every request from now on."""
+        file = self._accounts.data / "fleetcast.toml"
+        if file.read_text() == self._settings[name]:
+            return
+        new = file.with_name("new.toml")
+        new.write_text(self._settings[name])
+        with self._log.open() as log:
+            log.seek(0, 2)
+            new.replace(file)
+            self._accounts.service.process.send_signal(signal.SIGHUP)
+            until(lambda: '"settings reloaded"' in log.read())
+
+    def _send(self, step: Send) -> Iterator[object]:
+        data = b"".join(self._request(ask) for ask in step.asks)
+        wire = self._wire()
+        with suppress(ConnectionError, BrokenPipeError):  # it has answered, and wants no more
+            start = 0
+            for cut in sorted(cut % (len(data) + 1) for cut in step.cuts):
+                wire.sendall(data[start:cut])
+                start = cut
+            wire.sendall(data[start:])
+            if step.ends:
+                wire.shutdown(socket.SHUT_WR)
+        for ask in step.asks:
+            answer = self._final(ask)
+            if answer is None:
+                return
+            yield answer
+        if step.ends:
+            self._hang_up()
+
+    def _await(self, ask: Ask) -> Iterator[object]:
+        expecting = replace(ask, fields=(*ask.fields, ("Expect", "100-continue")))
+        data = self._request(expecting)
+        head = len(data) - len(ask.body)
+        wire = self._wire()
+        wire.sendall(data[:head])
+        answer = self._answer(ask)
+        yield answer
+        if answer is not None and answer[0] == 100:
+            wire.sendall(data[head:])
+            yield self._final(ask)
+
+    def _request(self, ask: Ask) -> bytes:
+        fields = [("Host", "a"), ("X-Forwarded-For", self._addresses[ask.client])]
+        if ask.key is not None:
+            fields.append(("X-Api-Key", self._keys[ask.key]))
+        fields += ask.fields
+        if ask.length is not None:
+            fields.append(("Content-Length", str(len(ask.body) if ask.length < 0 else ask.length)))
+        lines = "".join(f"{name}: {value}\r\n" for name, value in fields)
+        line = f"{ask.method} {ask.target} {ask.version or self._version}\r\n"
+        return f"{line}{lines}\r\n".encode("latin-1") + ask.body
+
+    def _wire(self) -> socket.socket:
+        if self._socket is None:
+            host, port = self._accounts.service.address.rsplit(":", 1)
+            self._socket = socket.create_connection((host, int(port)), timeout=PATIENCE_SECONDS)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._input = self._socket.makefile("rb")
+        return self._socket
+
+    def _hang_up(self) -> None:
+        if self._socket is not None:
+            self._input.close()
+            self._socket.close()
+            self._socket = None
+
+    def _final(self, ask: Ask) -> tuple[int, object, object] | None:
+        answer = self._answer(ask)
+        # Sent only where the body was not there yet when the head was looked at.
+        return self._final(ask) if answer is not None and answer[0] == 100 else answer
+
+    def _answer(self, ask: Ask) -> tuple[int, object, object] | None:
+        """Status, fields and content of the next answer; `None` at the end of the connection."""
+        if self._socket is None:
+            return None
+        try:
+            status = self._input.readline()
+        except ConnectionResetError:
+            status = b""
+        if not status:
+            self._hang_up()
+            return None
+        fields = []
+        while line := self._input.readline().rstrip(b"\r\n"):
+            name, _, value = line.decode("latin-1").partition(": ")
+            fields.append((name, value))
+        code = int(status.split()[1])
+        has_body = ask.method != "HEAD" and code >= 200
+        length = int(dict(fields).get("Content-Length", 0)) if has_body else 0
+        content = self._masked(self._input.read(length).decode())
+        known = [(name, "" if name.lower() in _VARYING_FIELDS else value) for name, value in fields]
+        if ("Connection", "close") in fields:
+            self._hang_up()
+        return code, (status, known), content
+
+    def _counters(self) -> dict[str, float]:
+        text = ask_admin(self._accounts.service, "/metrics").body.decode()
+        pairs = (line.rsplit(" ", 1) for line in text.splitlines() if line[:1] != "#")
+        return {name: float(value) for name, value in pairs if _COUNTED.match(name)}
+
+    def _usage(self) -> dict[str, int]:
+        exempt = {"X-Forwarded-For": f"{EXEMPT}.0.0.2"}
+        key = self._keys["second"]
+        state = self._accounts.service.request("GET", "/account/state", headers=exempt, key=key)
+        return {name: count for name, count in state.json["usage"].items() if name in _USAGE}
+
+    def _lines(self) -> list[str]:
+        lines = self._log.read_bytes()[self._log_bytes :].decode().splitlines()
+        return [self._masked(line) for line in lines if '"event":"request"' in line]
+
+    def _rows(self, outcome: Outcome) -> tuple[int, ...]:
+        engine, account = self._accounts.engine, self._tenant.plane.name
+        accepted = sum(
+            json.loads(answer[2]).get("accepted_count", 0)
+            for answers in outcome.answers
+            for answer in answers
+            if answer is not None and answer[0] == 202
+        )
+        plane = engine.plane(account, self._tenant.name)
+        until(lambda: plane.follow() or plane.stats().rows == accepted)  # some may wait
+        stats = plane.stats()
+        seen = (stats.rows, stats.values, stats.rejected, stats.series, plane.answers_hash())
+        engine.release(account)
+        return seen
+
+    def _masked(self, text: str) -> str:
+        for number, key in enumerate(self._issued):
+            known = read_key_text(key)
+            if known is not None:
+                text = text.replace(known.key_id, f"key {number}")
+        for number, address in enumerate(self._addresses):
+            text = text.replace(f'"{address}"', f'"client {number}"')
+        text = text.replace(self._tenant.name, "tenant").replace(self._tenant.plane.name, "account")
+        return _VARYING.sub(r'\1""', text)
