@@ -4,7 +4,7 @@
 //! turns, with the transaction's number in it. Both the pages' form and their places are those of
 //! LMDB 0.9 on a little-endian machine, whatever program writes it; any other file has no version.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -26,6 +26,10 @@ pub struct StoreVersion {
     pub device: u64,
     /// Its number there.
     pub inode: u64,
+    /// Its length: what is cut off makes no transaction.
+    pub bytes: u64,
+    /// Instant of its last change, seconds and nanoseconds: what was cut off may be filled up since.
+    pub changed_at: (i64, i64),
     /// Number of the last transaction in it.
     pub transaction: u64,
 }
@@ -62,13 +66,13 @@ impl LmdbFile {
         if let Some(open) = &*open
             && (open.device, open.inode) == (there.dev(), there.ino())
         {
-            return open.version().ok();
+            return open.version(&there).ok();
         }
         drop(open);
         let mut open = self.open.write().unwrap_or_else(PoisonError::into_inner);
         *open = None;
         let new = Open::at(&self.path).ok()?;
-        let version = new.version().ok();
+        let version = new.version(&there).ok();
         *open = Some(new);
         version
     }
@@ -90,7 +94,7 @@ impl Open {
         Ok(Self { device: stat.dev(), inode: stat.ino(), page_bytes, file })
     }
 
-    fn version(&self) -> io::Result<StoreVersion> {
+    fn version(&self, there: &Metadata) -> io::Result<StoreVersion> {
         // Read, not mapped: whoever cuts the file short must not end this process.
         let number = |page_start| {
             let mut bytes = [0; 8];
@@ -98,6 +102,12 @@ impl Open {
             read.map(|()| u64::from_le_bytes(bytes))
         };
         let transaction = number(0)?.max(number(self.page_bytes)?);
-        Ok(StoreVersion { device: self.device, inode: self.inode, transaction })
+        Ok(StoreVersion {
+            device: self.device,
+            inode: self.inode,
+            bytes: there.len(),
+            changed_at: (there.ctime(), there.ctime_nsec()),
+            transaction,
+        })
     }
 }

@@ -125,6 +125,20 @@ fn a_store_that_was_replaced_has_another_version() {
     assert_eq!(lmdb.version(), None);
 }
 
+/// The pages with its version are whole; the rest of what was read is gone.
+#[test]
+fn a_store_that_was_cut_short_has_another_version() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data.mdb");
+    let lmdb = LmdbFile::new(path.clone());
+    write_lmdb(&path, [2, 1]);
+    let file = File::options().write(true).open(&path).unwrap();
+    file.set_len(9 * PAGE_BYTES).unwrap();
+    let before = lmdb.version().unwrap();
+    file.set_len(2 * PAGE_BYTES).unwrap();
+    assert_ne!(lmdb.version().unwrap(), before);
+}
+
 #[test]
 fn what_is_no_store_has_no_version() {
     let folder = tempfile::tempdir().unwrap();
