@@ -95,8 +95,11 @@ impl Front {
             let turn = match last {
                 Stage::Answered(request, answer) => Some(request.answer(answer)),
                 Stage::Over(turn) => Some(turn),
-                // Without an answer its connection ends.
-                Stage::Open(_) | Stage::Gone => None,
+                Stage::Open(request) => {
+                    drop(request); // now, as the next one may be long in coming
+                    None
+                }
+                Stage::Gone => None,
             };
             Ok(front.next_request(turn))
         })?;
