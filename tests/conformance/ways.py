@@ -146,13 +146,13 @@ class Way:
         self.move_back()
         self.enable()
         outcome.log = self._lines()
+        outcome.rows = self._rows(outcome)  # when all is there
         outcome.usage = self._usage()
         self.set("usual")
         for name, value in self._counters().items():
             if value != before.get(name, 0):
                 outcome.counters[self._masked(name)] = value - before.get(name, 0)
         outcome.remembered = outcome.counters.pop("fleetcast_http_remembered_total", 0)
-        outcome.rows = self._rows(outcome)
         self._accounts.tenants.delete(self._tenant.name)
         return outcome
 
