@@ -8,7 +8,7 @@ use super::flaw::{self, Part};
 use super::frame::{self, Head};
 use super::handle::Log;
 use super::tail::Tail;
-use super::writer::{Synced, Writer};
+use super::writer::Writer;
 use crate::model::error::{Error, Result};
 use crate::storage::store::byte_locks::locked;
 use crate::storage::store::entries::NewBlock;
@@ -54,12 +54,10 @@ impl Log {
     /// # Errors
     /// [`Error::Io`] and [`Error::Poisoned`]; what ends there may be stored.
     pub(in crate::storage::store) fn sync(&self, end: u64) -> Result<()> {
-        let synced = if matches!(self.is_synced(end), Ok(false)) {
-            self.syncs.submit(end, |ends| self.sync_until(ends))
-        } else {
-            self.sync_until(&[end])
-        };
-        synced.map(|Synced| ())
+        let outcome = self.sync_in_turn(end);
+        // Nothing that is durable needs a mark.
+        self.marks.clear(if outcome.is_ok() { self.shared.synced() } else { u64::MAX });
+        outcome
     }
 
     /// Leaves what ends at `end` to others: nobody here will sync it any more, so that the next read
@@ -121,22 +119,33 @@ impl Log {
         self.check_sound().map(|()| is_synced)
     }
 
-    /// Returns once the log is durable up to all of `ends`; then nothing before them has a mark.
-    fn sync_until(&self, ends: &[u64]) -> Result<Synced> {
-        let end = ends.iter().copied().max().unwrap_or(0);
-        let outcome = self.sync_in_turn(end);
-        self.marks.clear(if outcome.is_ok() { self.shared.synced() } else { u64::MAX });
-        outcome.map(|()| Synced)
-    }
-
     fn sync_in_turn(&self, end: u64) -> Result<()> {
-        while !self.is_synced(end)? {
-            let _syncing = self.shared.lock_syncing()?;
-            if self.shared.synced() < end && self.check_sound().is_ok() {
-                self.sync_written()?;
+        let turns = self.shared.turns();
+        let mut awaited = None;
+        let outcome = loop {
+            // Before the look: a turn that ends after it ends the wait.
+            let ended = turns.ended();
+            match self.is_synced(end) {
+                Ok(false) => {}
+                outcome => break outcome.map(drop),
             }
+            match self.shared.try_lock_syncing() {
+                Ok(Some(_syncing)) => {
+                    turns.begin(self.shared.written());
+                    if matches!(self.is_synced(end), Ok(false))
+                        && let Err(error) = self.sync_written()
+                    {
+                        break Err(error);
+                    }
+                }
+                Ok(None) => awaited = Some(turns.wait(ended, end)),
+                Err(error) => break Err(error),
+            }
+        };
+        if let Some(turn) = awaited {
+            turns.pass_on(turn);
         }
-        Ok(())
+        outcome
     }
 
     /// Ends what a process has left that died while it appended, and brings `writer` up to date.

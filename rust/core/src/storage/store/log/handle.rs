@@ -13,7 +13,7 @@ use super::marks::{self, Marks};
 use super::recovery::{self, End, Taken};
 use super::shared::{self, LOCK_FILE, Shared, ends};
 use super::tail::Tail;
-use super::writer::{Synced, Writer};
+use super::writer::Writer;
 use crate::model::error::{Error, Result};
 use crate::storage::store::byte_locks::{ByteLocks, locked};
 use crate::storage::store::entries::{Counts, NewBlock};
@@ -27,7 +27,6 @@ pub(in crate::storage::store) struct Log {
     pub(super) writer: Mutex<Writer>,
     pub(super) index: Mutex<Index>,
     pub(super) appends: GroupCommit<Vec<NewBlock>, u64>,
-    pub(super) syncs: GroupCommit<u64, Synced>,
     /// Failed syncs when this was opened: one more, and nothing can be promised from here.
     pub(super) failures: u64,
     pub(super) is_poisoned: AtomicBool,
@@ -100,7 +99,6 @@ impl Opening {
             shared,
             marks: Marks::on(Arc::clone(locks)),
             appends: GroupCommit::new(),
-            syncs: GroupCommit::new(),
             is_poisoned: AtomicBool::new(false),
             plane: self.plane,
             _lock_file: self.lock_file,

@@ -12,6 +12,7 @@ mod files;
 mod frame;
 mod marks;
 mod shared;
+mod turns;
 
 mod index;
 mod recovery;

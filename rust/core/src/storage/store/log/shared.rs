@@ -14,6 +14,7 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::tail::Tail;
+use super::turns::Turns;
 use crate::model::error::{Error, Result};
 
 /// Name of the file, beside the plane file.
@@ -48,7 +49,8 @@ struct Page {
     healed: AtomicU64,
     /// Syncs that were tried, to be measured.
     syncs: AtomicU64,
-    unused: [AtomicU64; 4],
+    turns: Turns,
+    unused: [AtomicU64; 2],
     appending: MutexSpace,
     syncing: MutexSpace,
 }
@@ -223,20 +225,39 @@ impl Shared {
     /// # Errors
     /// [`Error::Io`].
     pub(super) fn lock_appending(&self) -> Result<Held<'_>> {
-        self.lock(&self.page().appending)
+        let space = &self.page().appending;
+        space.lock().map_err(|error| Error::io("lock", &self.path, error))?;
+        Ok(Held { space, stays_with_its_thread: std::marker::PhantomData })
     }
 
-    /// Takes the right to sync for others. Whoever syncs for itself needs none.
+    /// Takes the right to sync for others, `None` where another has it. Whoever syncs for itself
+    /// needs none.
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub(super) fn lock_syncing(&self) -> Result<Held<'_>> {
-        self.lock(&self.page().syncing)
+    pub(super) fn try_lock_syncing(&self) -> Result<Option<Syncing<'_>>> {
+        let is_locked = self.page().syncing.try_lock();
+        let is_locked = is_locked.map_err(|error| Error::io("lock", &self.path, error))?;
+        Ok(is_locked.then(|| self.syncing()))
     }
 
-    fn lock<'s>(&'s self, space: &'s MutexSpace) -> Result<Held<'s>> {
-        space.lock().map_err(|error| Error::io("lock", &self.path, error))?;
-        Ok(Held { space, stays_with_its_thread: std::marker::PhantomData })
+    /// As [`Self::try_lock_syncing`], once nobody else has it.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(super) fn lock_syncing(&self) -> Result<Syncing<'_>> {
+        let locked = self.page().syncing.lock();
+        locked.map_err(|error| Error::io("lock", &self.path, error))?;
+        Ok(self.syncing())
+    }
+
+    fn syncing(&self) -> Syncing<'_> {
+        Syncing { page: self.page(), stays_with_its_thread: std::marker::PhantomData }
+    }
+
+    /// Turns of those who have that right.
+    pub(super) fn turns(&self) -> &Turns {
+        &self.page().turns
     }
 }
 
@@ -309,6 +330,19 @@ impl Drop for Held<'_> {
     }
 }
 
+/// The right to sync for others, held by this thread.
+pub(super) struct Syncing<'s> {
+    page: &'s Page,
+    stays_with_its_thread: std::marker::PhantomData<*const ()>,
+}
+
+impl Drop for Syncing<'_> {
+    fn drop(&mut self) {
+        self.page.syncing.unlock();
+        self.page.turns.end();
+    }
+}
+
 impl MutexSpace {
     /// Makes a mutex that works between processes and outlives its holder.
     #[expect(unsafe_code, reason = "the standard library has no mutex between processes")]
@@ -331,12 +365,28 @@ impl MutexSpace {
 
     #[expect(unsafe_code, reason = "the standard library has no mutex between processes")]
     fn lock(&self) -> io::Result<()> {
-        let mutex = self.0.get().cast();
         // SAFETY: it was made by whoever opened the log alone, before anybody joined.
-        match unsafe { libc::pthread_mutex_lock(mutex) } {
+        self.locked(unsafe { libc::pthread_mutex_lock(self.0.get().cast()) })
+    }
+
+    /// False where another thread holds it.
+    #[expect(unsafe_code, reason = "the standard library has no mutex between processes")]
+    fn try_lock(&self) -> io::Result<bool> {
+        // SAFETY: as in `lock`.
+        match unsafe { libc::pthread_mutex_trylock(self.0.get().cast()) } {
+            libc::EBUSY => Ok(false),
+            outcome => self.locked(outcome).map(|()| true),
+        }
+    }
+
+    #[expect(unsafe_code, reason = "the standard library has no mutex between processes")]
+    fn locked(&self, outcome: libc::c_int) -> io::Result<()> {
+        match outcome {
             // Its holder died. What the words say of its work is settled by those who read them.
-            // SAFETY: this thread holds it now.
-            libc::EOWNERDEAD => checked(unsafe { libc::pthread_mutex_consistent(mutex) }),
+            libc::EOWNERDEAD => {
+                // SAFETY: this thread holds it now.
+                checked(unsafe { libc::pthread_mutex_consistent(self.0.get().cast()) })
+            }
             outcome => checked(outcome),
         }
     }

@@ -10,10 +10,6 @@ const RESERVE_BYTES: std::ops::RangeInclusive<u64> = 16 << 10..=1 << 20;
 /// Files grow by whole pages.
 const PAGE_BYTES: u64 = 4_096;
 
-/// Everything that was waited for is durable.
-#[derive(Clone, Copy)]
-pub(super) struct Synced;
-
 /// State of the log as this process last wrote or saw it.
 #[derive(Default)]
 pub(super) struct Writer {
