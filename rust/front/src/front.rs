@@ -26,7 +26,8 @@ pub trait Fast: Send + Sync {
     ///
     /// A body that is due is not there yet: [`Request::await_body`] has it received, and the request
     /// comes here again with it. An answer may come later, from another thread:
-    /// [`Request::end_turn`] lets this one go on.
+    /// [`Request::end_turn`] lets this one go on. What fails then is put back, and not served here
+    /// any more.
     fn serve(&self, request: Request) -> Served;
 
     /// Lets go of what is too old. Called with every turn of the loop.
@@ -128,7 +129,8 @@ impl Front {
     pub fn next_request(&self, mut last: Option<Turn>) -> Option<Request> {
         loop {
             let request = Turn::next(&self.requests, last)?;
-            let Some(fast) = self.fast.get() else { return Some(request) };
+            let fast = self.fast.get().filter(|_| !request.has_failed());
+            let Some(fast) = fast else { return Some(request) };
             match fast.serve(request) {
                 Served::HandOn(request) => return Some(request),
                 Served::Done(turn) => last = Some(turn),

@@ -43,6 +43,6 @@ pub use answer_head::{LineBreak, answer_head};
 pub use connection::{Answer, Piece};
 pub use front::{Fast, Front, Held, Served};
 pub use limits::ConnectionLimits;
-pub use message::Asked;
-pub use request::{Failure, Request, Turn};
+pub use message::{Asked, Failure};
+pub use request::{Request, Turn};
 pub use socket::Peer;

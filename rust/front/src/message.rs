@@ -1,5 +1,6 @@
 //! One request as it has come: its head, and as much of its body as there is.
 
+use std::error::Error;
 use std::io;
 use std::sync::Arc;
 
@@ -8,6 +9,9 @@ use crate::head::{BodyFraming, Refusal, RequestHead};
 use crate::holding::Holding;
 use crate::limits::ConnectionLimits;
 use crate::socket::Socket;
+
+/// A fault of whoever has served a request.
+pub type Failure = Box<dyn Error + Send + Sync>;
 
 /// The question of a client.
 #[derive(Debug)]
@@ -38,6 +42,7 @@ pub(crate) struct Message {
     /// The account or address that the request counts for.
     pub(crate) owner: Owner,
     pub(crate) body_held: Option<Holding>,
+    pub(crate) failure: Option<Failure>,
     /// Those in force when its head began.
     pub(crate) limits: Arc<ConnectionLimits>,
 }
@@ -59,6 +64,7 @@ impl Message {
             over_share: false,
             owner: address.clone(),
             body_held: None,
+            failure: None,
             limits: Arc::clone(limits),
         }
     }

@@ -1,6 +1,5 @@
 //! A request in the hands of a thread.
 
-use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -9,13 +8,10 @@ use crate::connection::{Answer, Connection, Step};
 use crate::fair::Owner;
 use crate::head::RequestHead;
 use crate::holding::Holding;
-use crate::message::{Asked, Message};
+use crate::message::{Asked, Failure, Message};
 use crate::requests::{Lane, RequestQueue, Waiting};
 use crate::shared::{Amount, Wish};
 use crate::socket::Peer;
-
-/// A fault of whoever has served a request.
-pub type Failure = Box<dyn Error + Send + Sync>;
 
 /// One request. It belongs to whoever is to do the next thing about it; dropped without an answer,
 /// it closes its connection.
@@ -25,7 +21,6 @@ pub struct Request {
     waiting: Option<Waiting>,
     turn: Turn,
     keep: Option<bool>,
-    failure: Option<Failure>,
 }
 
 /// A thread's share in serving one request. Dropped, it lets another request start.
@@ -42,7 +37,7 @@ impl Turn {
         let turn = Self { queue: Arc::clone(queue), lane: Some(lane) };
         let queue = Arc::clone(queue);
         let waiting = Some(waiting);
-        let mut request = Request { queue, waiting, turn, keep: None, failure: None };
+        let mut request = Request { queue, waiting, turn, keep: None };
         request.receive_if_come();
         Some(request)
     }
@@ -110,13 +105,26 @@ impl Request {
 
     /// Notes what came of serving the request, which may have had effects all the same.
     pub fn fail(&mut self, failure: Failure) {
-        self.failure = Some(failure);
+        self.message_mut().failure = Some(failure);
+    }
+
+    /// Something has come of serving it that is for the application to tell.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.message().failure.is_some()
+    }
+
+    /// Puts the request back, for another thread to hand it on.
+    pub fn put_back(mut self) {
+        if let Some(waiting) = self.waiting.take() {
+            self.queue.put_back(waiting);
+        }
     }
 
     /// Takes out what came of serving it.
     #[must_use]
     pub fn take_failure(&mut self) -> Option<Failure> {
-        self.failure.take()
+        self.message_mut().failure.take()
     }
 
     /// Version of the settings in force; 0 where nobody shares any.

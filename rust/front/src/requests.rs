@@ -151,6 +151,12 @@ impl RequestQueue {
         self.enqueue(waiting);
     }
 
+    /// Queues a write once more that a thread had already.
+    pub(crate) fn put_back(&self, waiting: Waiting) {
+        let owner = waiting.message.owner.clone();
+        self.queue.put(Lane { owner, kind: Kind::Write }, waiting);
+    }
+
     /// Ends a thread's last turn, of the owner that it was for, and waits for its next; `None` ends
     /// the thread.
     pub(crate) fn next(&self, last: Option<&Lane>) -> Option<(Lane, Waiting)> {

@@ -7,7 +7,7 @@ use std::time::Instant;
 use pyo3::prelude::*;
 
 use fleetcast_core::model::error::catching;
-use fleetcast_core::plane::{Acknowledge, Failure, Plane, WriteError, Written};
+use fleetcast_core::plane::{Acknowledge, Failure, Pending, Plane, WriteError};
 use fleetcast_core::storage::write_id;
 use fleetcast_core::wire::Format;
 use fleetcast_front::admission::lmdb::LmdbFile;
@@ -18,6 +18,7 @@ use fleetcast_front::{Answer, Asked, Fast, Request, Served, answer_head};
 use super::draft::Draft;
 use super::verdict::{Basis, Verdict};
 use crate::arguments::clock_ns;
+use crate::open_plane::OpenPlane;
 use crate::results::answer;
 
 const STATUS: &str = "202 Accepted";
@@ -54,7 +55,7 @@ impl Admissions {
                 .map(|name| name.to_uppercase().replace('-', "_"))
                 .collect(),
             control: LmdbFile::new(control_store.into()),
-            counters: Counters::map(memory, counters_bytes)?,
+            counters: Arc::new(Counters::map(memory, counters_bytes)?),
             bounds: bounds_seconds.into(),
             served: remembered,
             verdicts: Verdicts::default(),
@@ -67,7 +68,7 @@ pub(crate) struct Remembered {
     /// Names of the fields that decide, as heads have them.
     fields: Vec<String>,
     control: LmdbFile,
-    counters: Counters,
+    counters: Arc<Counters>,
     bounds: Arc<[f64]>,
     /// Index of the counter of what is served here.
     served: usize,
@@ -140,30 +141,51 @@ impl Remembered {
         request.claim(&verdict.account)
     }
 
-    fn write(&self, verdict: &Verdict, plane: &Plane, mut request: Request) -> Served {
+    /// Appends the body to the log of its plane, and leaves the request there to be answered.
+    fn write(
+        &self,
+        verdict: Arc<Verdict>,
+        (open, plane): (Arc<OpenPlane>, Arc<Plane>),
+        mut request: Request,
+    ) -> Served {
         let began = Instant::now();
         let now_ns = clock_ns(None);
         let Ok(write_id) = write_id::new(now_ns) else { return Served::HandOn(request) };
         verdict.books.begin(&self.counters);
-        match write(verdict, plane, request.body(), now_ns) {
-            Ok(written) => {
-                let rejected = &written.rejected_indices;
-                let body = answer(&write_id, written.accepted_count, rejected, 0);
-                let id = new_request_id();
-                let bytes = (request.body().len() as u64, body.len());
-                self.counters.add(self.served, 1);
-                verdict.books.end(&self.counters, &id, began.elapsed(), &written, bytes);
-                let keep = request.keeps();
-                Served::Done(request.answer(accepted(verdict, &id, &body, keep)))
-            }
+        let pending = match append(&verdict, &plane, request.body(), now_ns) {
+            Ok(pending) => pending,
             Err(outcome) => {
                 verdict.books.interrupt(&self.counters);
                 if let Failure::Failed(error) = outcome {
                     request.fail(Box::new(error));
                 }
-                Served::HandOn(request)
+                return Served::HandOn(request);
             }
-        }
+        };
+        let (counters, served) = (Arc::clone(&self.counters), self.served);
+        let turn = request.end_turn();
+        open.acknowledge(pending, move |outcome| {
+            // Its handle does not close it before.
+            let _plane = plane;
+            match outcome {
+                Ok(written) => {
+                    let rejected = &written.rejected_indices;
+                    let body = answer(&write_id, written.accepted_count, rejected, 0);
+                    let id = new_request_id();
+                    let bytes = (request.body().len() as u64, body.len());
+                    counters.add(served, 1);
+                    verdict.books.end(&counters, &id, began.elapsed(), &written, bytes);
+                    let keep = request.keeps();
+                    drop(request.answer(accepted(&verdict, &id, &body, keep)));
+                }
+                Err(error) => {
+                    verdict.books.interrupt(&counters);
+                    request.fail(Box::new(error));
+                    request.put_back();
+                }
+            }
+        });
+        Served::Done(turn)
     }
 }
 
@@ -180,7 +202,7 @@ impl Fast for Remembered {
                 Err(request) => Served::HandOn(*request),
             };
         }
-        self.write(&verdict, &plane, request)
+        self.write(verdict, plane, request)
     }
 
     fn tidy(&self) {
@@ -188,18 +210,18 @@ impl Fast for Remembered {
     }
 }
 
-/// Writes a body. Nobody knows if an error that is no refusal has left it stored.
-fn write(
+/// Appends a body. Nobody knows if an error that is no refusal has left it stored.
+fn append(
     verdict: &Verdict,
     plane: &Plane,
     body: &[u8],
     now_ns: i64,
-) -> Result<Written, WriteError> {
+) -> Result<Pending, WriteError> {
     let acknowledge = match verdict.queue_bytes_max {
         Some(bytes_max) => Acknowledge::Buffered { bytes_max },
         None => Acknowledge::Durable,
     };
-    catching(|| Ok(plane.write(Format::Json, body, &verdict.limits, now_ns, acknowledge)))?
+    catching(|| Ok(plane.append(Format::Json, body, &verdict.limits, now_ns, acknowledge)))?
 }
 
 fn accepted(verdict: &Verdict, id: &[u8], body: &[u8], keep: bool) -> Answer {

@@ -57,9 +57,11 @@ impl Verdict {
             && self.files.carry()
     }
 
-    /// The plane, for one call; `None` where it is closed.
-    pub(super) fn plane(&self) -> Option<Arc<Plane>> {
-        self.plane.upgrade()?.for_a_call().ok()
+    /// The plane, for one call, and its handle; `None` where it is closed.
+    pub(super) fn plane(&self) -> Option<(Arc<OpenPlane>, Arc<Plane>)> {
+        let open = self.plane.upgrade()?;
+        let plane = open.for_a_call().ok()?;
+        Some((open, plane))
     }
 }
 

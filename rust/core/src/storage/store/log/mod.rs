@@ -11,8 +11,9 @@ mod file;
 mod files;
 mod frame;
 mod marks;
-mod shared;
 mod turns;
+
+mod shared;
 
 mod index;
 mod recovery;
