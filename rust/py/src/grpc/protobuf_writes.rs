@@ -51,6 +51,9 @@ struct Job {
     when: Acknowledge,
 }
 
+/// A token, and a result, or an exception, or neither.
+type Taken = (Py<PyAny>, Option<WriteResult>, Option<Py<PyAny>>);
+
 enum Outcome {
     Written(WriteResult),
     Refused(WriteError),
@@ -153,10 +156,7 @@ impl ProtobufWrites {
     }
 
     /// All that has ended since the last call.
-    fn take(
-        &self,
-        py: Python<'_>,
-    ) -> PyResult<Vec<(Py<PyAny>, Option<WriteResult>, Option<Py<PyAny>>)>> {
+    fn take(&self, py: Python<'_>) -> PyResult<Vec<Taken>> {
         let mut bytes = [0; 64];
         match (&self.woken).read(&mut bytes) {
             Err(error) if error.kind() != ErrorKind::WouldBlock => return Err(error.into()),
