@@ -136,7 +136,7 @@ odd = st.one_of(
     st.builds(Ask, length=st.just(2_000_000), fields=st.just((JSON,))),
     st.builds(Ask, fields=st.just((("X-Api-Key", "another"),)), body=bodies),
 )
-asks = st.lists(usual | plain | plain | odd, min_size=1, max_size=5).map(tuple)
+asks = st.lists(usual | plain | plain | odd, min_size=2, max_size=10).map(tuple)
 cuts = st.lists(st.integers(0, 4_000), max_size=6).map(tuple) | st.just(tuple(range(2_000)))
 sends = st.builds(Send, asks, st.just(()) | cuts)
 shorts = st.builds(
@@ -180,7 +180,7 @@ def test_writes_like_the_last_one_are_remembered(both):
     max_examples=min(settings().max_examples, 1_500),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-@given(st.lists(steps, min_size=2, max_size=10))
+@given(st.lists(steps, min_size=4, max_size=12))
 @example([TWICE, Change("revoke", "writer"), TWICE, Change("renew", "writer"), TWICE])
 @example([TWICE, Change("disable"), TWICE, Change("enable"), TWICE])
 @example([TWICE, Change("exclude"), TWICE, Change("entitle"), TWICE])
