@@ -8,7 +8,7 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
-use fleetcast_core::codec::{BlockReader, decode_block, encode_block};
+use fleetcast_core::codec::{BlockReader, Effort, decode_block, encode_block};
 use fleetcast_core::model::batch::{Block, Column, Rows, Table, Values};
 use fleetcast_core::storage::seal::{DataKey, Kind, Sealer};
 
@@ -106,7 +106,7 @@ fn noise(rows: u32) -> Block {
 }
 
 fn print_sizes(name: &str, block: &Block, sealed_len: usize) {
-    let bytes = encode_block(block).expect("a block within its bounds");
+    let bytes = encode_block(block, Effort::High).expect("a block within its bounds");
     let reader = BlockReader::open(&bytes).expect("just written");
     let head = &reader.tables()[0];
     let bits = |len: usize| len as f64 * 8.0 / head.row_count as f64;
@@ -126,16 +126,19 @@ fn print_sizes(name: &str, block: &Block, sealed_len: usize) {
 
 fn bench_block(criterion: &mut Criterion, name: &str, block: &Block) {
     let sealer = Sealer::new(&DataKey::from_bytes(&[1; 32]), [2; 16]);
-    let bytes = encode_block(block).expect("a block within its bounds");
+    let bytes = encode_block(block, Effort::High).expect("a block within its bounds");
     let sealed = sealer.seal(Kind::LogBlock, &bytes).expect("randomness");
     print_sizes(name, block, sealed.len());
 
     let mut group: BenchmarkGroup<'_, _> = criterion.benchmark_group(name);
     let rows = block.tables[0].row_count();
     group.throughput(Throughput::Elements((rows * FIELDS.len()) as u64));
-    group.bench_function("encode", |bencher| {
-        bencher.iter(|| encode_block(black_box(block)).expect("a block within its bounds"));
-    });
+    for (name, effort) in [("encode", Effort::High), ("encode, low effort", Effort::Low)] {
+        group.bench_function(name, |bencher| {
+            let encoded = || encode_block(black_box(block), effort);
+            bencher.iter(|| encoded().expect("a block within its bounds"));
+        });
+    }
     group.bench_function("decode", |bencher| {
         bencher.iter(|| decode_block(black_box(&bytes)));
     });

@@ -1,10 +1,11 @@
 //! CPU of compaction beside that of the writes whose rows it takes, in turns.
 //!
-//!     cargo bench --bench compaction -- [ROWS] [--write-only]
+//!     cargo bench --bench compaction -- [ROWS] [--write-only | --open]
 //!
 //! Both are counted by the kernel, so nothing else of the machine counts, and both are of the same
-//! rows in turn. `--write-only` leaves compaction out, so that the difference of two runs under
-//! `perf stat -e instructions:u` is what compaction executes.
+//! rows in turn. At last the day ends, so that its segments become one. `--write-only` leaves
+//! compaction out and `--open` the end of the day, so that the difference of two runs under `perf
+//! stat -e instructions:u` is what these execute.
 
 #![expect(clippy::print_stdout, reason = "the figures are the result of this bench")]
 #![expect(clippy::cast_precision_loss, reason = "counts and times are far below 2^53")]
@@ -86,6 +87,14 @@ impl Trucks {
     }
 }
 
+/// Work that is done.
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Work {
+    Writes,
+    OpenDay,
+    All,
+}
+
 /// CPU seconds of this thread so far.
 fn cpu_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
@@ -108,7 +117,16 @@ fn in_a_thread<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     })
 }
 
-fn run(name: &str, rows: u64, is_compacted: bool, mut body: impl FnMut(u64) -> Vec<u8>) {
+/// CPU seconds and device bytes of a compaction, and bytes of the segments that it wrote.
+fn compaction_of(plane: &Plane, now_ns: i64) -> (f64, u64, u64) {
+    in_a_thread(|| {
+        let (start, bytes) = (cpu_seconds(), device_bytes());
+        let done = plane.compact(DUE, now_ns).expect("room").expect("nobody else");
+        (cpu_seconds() - start, device_bytes() - bytes, done.bytes_written)
+    })
+}
+
+fn run(name: &str, rows: u64, work: Work, mut body: impl FnMut(u64) -> Vec<u8>) {
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     let folder = tempfile::tempdir_in(target).expect("a folder below target");
     let path = folder.path().join("plane");
@@ -126,34 +144,42 @@ fn run(name: &str, rows: u64, is_compacted: bool, mut body: impl FnMut(u64) -> V
         let end = cpu_seconds();
         writing += end - start;
         written += device_bytes() - bytes;
-        if is_compacted && (number + 1) % BODIES_PER_LOOK == 0 {
-            let (seconds, bytes, done) = in_a_thread(|| {
-                let (start, bytes) = (cpu_seconds(), device_bytes());
-                let done = plane.compact(DUE, now_ns).expect("room").expect("nobody else");
-                (cpu_seconds() - start, device_bytes() - bytes, done)
-            });
+        if work > Work::Writes && (number + 1) % BODIES_PER_LOOK == 0 {
+            let (seconds, bytes, segments) = compaction_of(&plane, now_ns);
             compacting += seconds;
             device += bytes;
-            rewritten += done.bytes_written;
+            rewritten += segments;
         }
     }
+    let mut ending = 0.0;
+    if work == Work::All {
+        ending = compaction_of(&plane, START_NS + 3 * 86_400 * SECOND_NS).0;
+    }
     let a_row = |sum: f64| sum / rows as f64;
+    let stats = plane.stats().expect("it is open");
     println!(
-        "{name:<28} write {:.3} us a row, compact {:.3}, ratio {:.2}; bytes a row: log {:.1}, \
-         segments {:.1}, device {:.1}",
+        "{name:<28} write {:.3} us a row, compact {:.3}, ratio {:.2}, with the end of the day {:.2}; \
+         bytes a row: log {:.1}, segments {:.1}, device {:.1}, at last {:.2}",
         a_row(writing * 1e6),
         a_row(compacting * 1e6),
         compacting / writing,
+        (compacting + ending) / writing,
         a_row(written as f64),
         a_row(rewritten as f64),
         a_row(device as f64),
+        a_row(stats.space.segments as f64),
     );
 }
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let rows = arguments.iter().find_map(|argument| argument.parse().ok()).unwrap_or(4_000_000);
-    let is_compacted = !arguments.iter().any(|argument| argument == "--write-only");
+    let has = |name: &str| arguments.iter().any(|argument| argument == name);
+    let work = match (has("--write-only"), has("--open")) {
+        (true, _) => Work::Writes,
+        (_, true) => Work::OpenDay,
+        _ => Work::All,
+    };
     let is_wanted = |name: &str| {
         let names = || arguments.iter().filter(|argument| name.starts_with(argument.as_str()));
         names().count() > 0
@@ -161,7 +187,7 @@ fn main() {
     };
     let mut fleet = Fleet::new(0);
     if is_wanted("fleet") {
-        run("fleet", rows, is_compacted, |number| {
+        run("fleet", rows, work, |number| {
             fleet.body(START_NS + i64::try_from(number).expect("small") * 10 * SECOND_NS)
         });
     }
@@ -173,12 +199,12 @@ fn main() {
             })
             .collect();
         // Four clients, each some bodies ahead of the one before.
-        run("repeated bodies", rows, is_compacted, |number| {
+        run("repeated bodies", rows, work, |number| {
             bodies[((number / 4 + number % 4 * 5) % REPEATED) as usize].clone()
         });
     }
     if is_wanted("trucks") {
         let mut trucks = Trucks { dice: Dice(7), number: 0 };
-        run("trucks", rows, is_compacted, |_| trucks.body());
+        run("trucks", rows, work, |_| trucks.body());
     }
 }

@@ -9,6 +9,8 @@ pub(crate) mod bytes;
 
 mod simd;
 
+mod effort;
+
 pub(crate) mod integer;
 
 mod float;
@@ -19,5 +21,6 @@ pub use block::{
     BlockReader, ColumnHead, RunLengths, TableHead, TableReader, TimeBounds, decode_block,
     encode_block,
 };
+pub use effort::Effort;
 pub use float::FloatBounds;
 pub(crate) use float::decimal_sum;

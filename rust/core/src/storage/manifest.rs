@@ -3,14 +3,17 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
+use crate::codec::Effort;
 use crate::codec::bytes::{Cursor, put_len, put_varint, put_zigzag};
 use crate::model::error::Result;
 use crate::storage::segment::SegmentSummary;
 use crate::storage::store::SegmentId;
 use crate::storage::tombstone::{Origin, Tombstone};
 
-/// Version that is written; version 1 ends behind its entries.
-const VERSION: u8 = 2;
+/// Version that is written; version 1 ends behind its entries, up to version 2 these have no flags.
+const VERSION: u8 = 3;
+/// Flag of an entry whose segment is provisional.
+const PROVISIONAL: u8 = 1;
 /// Smallest number of bytes of an entry, and of a tombstone.
 const ENTRY_LEN_MIN: usize = 16 + 6;
 const TOMBSTONE_LEN_MIN: usize = 6;
@@ -32,15 +35,24 @@ pub struct SegmentEntry {
     pub min_ns: i64,
     /// Greatest time.
     pub max_ns: i64,
+    /// Written with little effort, to be written once more when its day is over.
+    pub is_provisional: bool,
 }
 
 impl SegmentEntry {
     /// The entry of a segment that was written for a day.
     #[must_use]
     pub fn new(day: i64, written: &SegmentSummary) -> Self {
-        let SegmentSummary { id, bytes, rows, values, times_ns } = *written;
+        let SegmentSummary { id, bytes, rows, values, times_ns, effort } = *written;
         let (min_ns, max_ns) = times_ns.unwrap_or_default();
-        Self { id, day, bytes, rows, values, min_ns, max_ns }
+        let is_provisional = effort == Effort::Low;
+        Self { id, day, bytes, rows, values, min_ns, max_ns, is_provisional }
+    }
+
+    /// Effort that it was written with.
+    #[must_use]
+    pub const fn effort(&self) -> Effort {
+        if self.is_provisional { Effort::Low } else { Effort::High }
     }
 
     /// True where a row may lie in `times_ns`.
@@ -108,9 +120,10 @@ impl Manifest {
         let rows = input.varint()?;
         let values = input.varint()?;
         let last_ingest_ns = i64::from_le_bytes(input.array()?);
-        let checkpoint = decode_entry(&mut input)?;
+        let checkpoint = decode_entry(version, &mut input)?;
         let count = input.len(input.remaining() / ENTRY_LEN_MIN)?;
-        let segments = (0..count).map(|_| decode_entry(&mut input)).collect::<Result<Vec<_>>>()?;
+        let segments =
+            (0..count).map(|_| decode_entry(version, &mut input)).collect::<Result<Vec<_>>>()?;
         let (mut deleted, mut tombstones) = (0, Vec::new());
         if version > 1 {
             deleted = input.varint()?;
@@ -177,10 +190,11 @@ fn encode_entry(entry: &SegmentEntry, out: &mut Vec<u8>) {
     }
     put_zigzag(out, entry.min_ns);
     put_zigzag(out, entry.max_ns);
+    out.push(if entry.is_provisional { PROVISIONAL } else { 0 });
 }
 
-fn decode_entry(input: &mut Cursor<'_>) -> Result<SegmentEntry> {
-    Ok(SegmentEntry {
+fn decode_entry(version: u8, input: &mut Cursor<'_>) -> Result<SegmentEntry> {
+    let mut entry = SegmentEntry {
         id: input.array()?,
         day: input.zigzag()?,
         bytes: input.varint()?,
@@ -188,7 +202,14 @@ fn decode_entry(input: &mut Cursor<'_>) -> Result<SegmentEntry> {
         values: input.varint()?,
         min_ns: input.zigzag()?,
         max_ns: input.zigzag()?,
-    })
+        is_provisional: false,
+    };
+    if version > 2 {
+        let flags = input.byte()?;
+        input.check(flags <= PROVISIONAL)?;
+        entry.is_provisional = flags == PROVISIONAL;
+    }
+    Ok(entry)
 }
 
 #[cfg(test)]
@@ -205,6 +226,7 @@ mod tests {
             values: 21,
             min_ns: -1,
             max_ns: i64::MAX,
+            is_provisional: id == 2,
         };
         let mut manifest = Manifest { generation: 3, compacted: 4, ..Manifest::default() };
         for (day, id) in [(5, 1), (-2, 2), (5, 3)] {
@@ -223,16 +245,40 @@ mod tests {
         manifest
     }
 
+    /// The bytes that an earlier version wrote: entries without flags, and up to version 1 nothing
+    /// behind them.
+    fn encoded_by(version: u8, manifest: &Manifest) -> Vec<u8> {
+        let now = manifest.encode();
+        let mut rest = Vec::new();
+        let mut entries = Vec::new();
+        encode_entry(&manifest.checkpoint, &mut rest);
+        // The version, four numbers below 128 and an instant.
+        let head = 1 + 4 + 8;
+        entries.extend_from_slice(&rest[..rest.len() - 1]);
+        put_len(&mut rest, manifest.segments.len());
+        put_len(&mut entries, manifest.segments.len());
+        for entry in &manifest.segments {
+            encode_entry(entry, &mut rest);
+            encode_entry(entry, &mut entries);
+            entries.pop();
+        }
+        let tombstones = &now[head + rest.len()..];
+        let behind: &[u8] = if version > 1 { tombstones } else { &[] };
+        [&[version], &now[1..head], entries.as_slice(), behind].concat()
+    }
+
     #[test]
-    fn one_of_version_1_has_no_tombstones() {
-        let none = Manifest { deleted: 0, tombstones: Vec::new(), ..manifest() };
-        let mut bytes = none.encode();
-        bytes.truncate(bytes.len() - 2);
-        assert!(Manifest::decode(&bytes).is_err());
-        bytes[0] = 1;
-        assert_eq!(Manifest::decode(&bytes).unwrap(), none);
-        bytes[0] = 3;
-        assert!(Manifest::decode(&bytes).is_err());
+    fn one_of_an_earlier_version_has_no_flags_and_at_first_no_tombstones() {
+        let mut manifest = manifest();
+        let is_provisional = |entry: &SegmentEntry| entry.is_provisional;
+        assert!(manifest.segments.iter().any(is_provisional));
+        manifest.segments.iter_mut().for_each(|entry| entry.is_provisional = false);
+        assert_eq!(Manifest::decode(&encoded_by(2, &manifest)).unwrap(), manifest);
+        (manifest.deleted, manifest.tombstones) = (0, Vec::new());
+        assert_eq!(Manifest::decode(&encoded_by(1, &manifest)).unwrap(), manifest);
+        let mut unknown = manifest.encode();
+        unknown[0] = VERSION + 1;
+        assert!(Manifest::decode(&unknown).is_err());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Blocks of the log and of segments, as they are after the seal is off.
 
-use fleetcast_core::codec::{BlockReader, decode_block, encode_block};
+use fleetcast_core::codec::{BlockReader, Effort, decode_block, encode_block};
 use fleetcast_core::model::batch::{Block, Column, Rows, Table, Values};
 
 use super::target::Target;
@@ -63,7 +63,7 @@ fn seeds() -> Vec<Vec<u8>> {
     .into_iter()
     .chain(many)
     .map(|block| {
-        let mut bytes = encode_block(&block).expect("within its bounds");
+        let mut bytes = encode_block(&block, Effort::High).expect("within its bounds");
         bytes.truncate(bytes.len() - CHECKSUM_BYTES);
         bytes
     })
@@ -100,9 +100,9 @@ fn run(covered: &[u8]) {
     let bytes = &[covered, &crc32fast::hash(covered).to_le_bytes()].concat();
     let whole = decode_block(bytes);
     if let Ok(block) = &whole {
-        let again = encode_block(block).expect("within its bounds");
+        let again = encode_block(block, Effort::High).expect("within its bounds");
         let decoded = decode_block(&again).expect("what was encoded can be decoded");
-        let once_more = encode_block(&decoded).expect("within its bounds");
+        let once_more = encode_block(&decoded, Effort::High).expect("within its bounds");
         assert_eq!(once_more, again, "what was decoded is written as it was");
     }
     // A column at a time, as reads do: good where the whole is good, and the same.

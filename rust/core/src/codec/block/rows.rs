@@ -1,5 +1,6 @@
 //! The rows of a table that have a value in a column.
 
+use crate::codec::Effort;
 use crate::codec::bytes::Cursor;
 use crate::codec::integer;
 use crate::model::batch::Rows;
@@ -25,13 +26,13 @@ impl Form {
 }
 
 /// Appends `rows` in their shortest form, which is returned.
-pub(super) fn encode(rows: &Rows, row_count: usize, out: &mut Vec<u8>) -> Form {
+pub(super) fn encode(rows: &Rows, row_count: usize, effort: Effort, out: &mut Vec<u8>) -> Form {
     let Rows::Some(rows) = rows else {
         return Form::All;
     };
     let mut list = Vec::new();
     let widened: Vec<i64> = rows.iter().map(|row| i64::from(*row)).collect();
-    integer::encode_run(&widened, &mut list);
+    integer::encode_run(&widened, effort, &mut list);
     let bitmap_len = row_count.div_ceil(8);
     if list.len() < bitmap_len {
         out.append(&mut list);

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use crate::codec::Effort;
 use crate::codec::bytes::{Cursor, put_len};
 use crate::codec::integer;
 use crate::codec::simd::multiversioned;
@@ -77,6 +78,10 @@ impl RunLengths {
     }
 
     /// Lengths of the runs, each positive.
+    pub(super) const fn row_count(&self) -> usize {
+        self.row_count
+    }
+
     pub(super) fn lengths(&self) -> &[u32] {
         &self.lengths
     }
@@ -134,12 +139,12 @@ impl RunLengths {
         }
     }
 
-    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+    pub(super) fn encode(&self, effort: Effort, out: &mut Vec<u8>) {
         let widen =
             |values: &[u32]| values.iter().map(|value| i64::from(*value)).collect::<Vec<_>>();
         put_len(out, self.len());
-        integer::encode_run(&widen(&self.series), out);
-        integer::encode_run(&widen(&self.lengths), out);
+        integer::encode_run(&widen(&self.series), effort, out);
+        integer::encode_run(&widen(&self.lengths), effort, out);
     }
 
     /// Reads the series of `row_count` rows.

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::{BlockReader, decode_block, encode_block};
+use crate::codec::Effort;
 use crate::model::batch::{Block, Column, Rows, Table, Values};
 use crate::model::error::Error;
 use crate::model::limits::{BLOCK_CELLS_MAX, BLOCK_ROWS_MAX, BLOCK_TEXT_BYTES_MAX};
@@ -19,7 +20,13 @@ fn bits(block: &Block) -> Vec<Vec<u64>> {
 }
 
 fn assert_comes_back(block: &Block) {
-    let bytes = encode_block(block).unwrap();
+    for effort in [Effort::Low, Effort::High] {
+        assert_comes_back_after(block, effort);
+    }
+}
+
+fn assert_comes_back_after(block: &Block, effort: Effort) {
+    let bytes = encode_block(block, effort).unwrap();
     let back = decode_block(&bytes).unwrap();
     assert_eq!(&back, block);
     assert_eq!(bits(&back), bits(block));
@@ -218,7 +225,7 @@ proptest! {
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
         cut in any::<prop::sample::Index>(),
     ) {
-        let mut bytes = encode_block(&block).unwrap();
+        let mut bytes = encode_block(&block, Effort::High).unwrap();
         for (at, value) in &changes {
             let at = at.index(bytes.len());
             bytes[at] = *value;
@@ -252,7 +259,7 @@ fn a_varied_block_and_an_empty_one_come_back() {
 
 #[test]
 fn every_truncation_and_flipped_bit_is_noticed() {
-    let bytes = encode_block(&varied_block()).unwrap();
+    let bytes = encode_block(&varied_block(), Effort::High).unwrap();
     for len in 0..bytes.len() {
         assert_corrupt(&bytes[..len]);
     }
@@ -267,7 +274,7 @@ fn every_truncation_and_flipped_bit_is_noticed() {
 #[test]
 fn every_byte_may_be_any_byte() {
     for block in [varied_block(), long_block()] {
-        let bytes = encode_block(&block).unwrap();
+        let bytes = encode_block(&block, Effort::High).unwrap();
         for at in 0..bytes.len() - 4 {
             for value in [0x00, 0x01, 0x7f, 0x80, 0xff, bytes[at] ^ 0x10, bytes[at].wrapping_add(1)]
             {
@@ -291,7 +298,7 @@ fn every_byte_may_be_any_byte() {
 fn more_than_a_block_may_hold_is_refused() {
     let refused = |table| {
         let block = Block { ingest_ns: 0, tables: vec![table] };
-        match encode_block(&block) {
+        match encode_block(&block, Effort::High) {
             Err(Error::TooLarge { what, count, max }) => (what, count, max),
             other => panic!("{:?}", other.map(|bytes| bytes.len())),
         }

@@ -2,11 +2,12 @@
 
 use hashbrown::HashMap;
 
+use crate::codec::Effort;
 use crate::codec::bytes::{Cursor, put_len};
 use crate::codec::integer;
 use crate::model::error::Result;
 
-pub(super) fn encode(values: &[Box<str>], run_lengths: &[u32], out: &mut Vec<u8>) {
+pub(super) fn encode(values: &[Box<str>], run_lengths: &[u32], effort: Effort, out: &mut Vec<u8>) {
     if values.is_empty() {
         return;
     }
@@ -23,9 +24,9 @@ pub(super) fn encode(values: &[Box<str>], run_lengths: &[u32], out: &mut Vec<u8>
         }));
     }
     put_len(out, lengths.len());
-    integer::encode_run(&lengths, out);
+    integer::encode_run(&lengths, effort, out);
     out.extend_from_slice(&strings);
-    integer::encode(&values_as_indices, run_lengths, out);
+    integer::encode(&values_as_indices, run_lengths, effort, out);
 }
 
 /// Reads `count` strings of at most `bytes_left` bytes in all, and takes them off `bytes_left`.

@@ -3,6 +3,7 @@
 use super::head::{ColumnHead, TableHead, TimeBounds};
 use super::run_lengths::RunLengths;
 use super::{bools, rows, texts};
+use crate::codec::Effort;
 use crate::codec::bytes::put_len;
 use crate::codec::float::{self, FloatBounds};
 use crate::codec::integer;
@@ -16,7 +17,7 @@ pub(super) const VERSION: u8 = 3;
 /// Bytes of the checksum.
 pub(super) const CHECKSUM_LEN: usize = 4;
 
-/// Encodes a block.
+/// Encodes a block, in the shortest of the forms that `effort` tries.
 ///
 /// # Errors
 ///
@@ -26,14 +27,14 @@ pub(super) const CHECKSUM_LEN: usize = 4;
 ///
 /// If `block` breaks a promise of [`crate::model::batch`]: columns of unlike length, rows that do not
 /// ascend, a field twice, a series without a stored id, a double that is not finite.
-pub fn encode_block(block: &Block) -> Result<Vec<u8>> {
+pub fn encode_block(block: &Block, effort: Effort) -> Result<Vec<u8>> {
     check_limits(block)?;
     let mut heads = vec![VERSION];
     heads.extend_from_slice(&block.ingest_ns.to_le_bytes());
     put_len(&mut heads, block.tables.len());
     let mut bodies = Vec::new();
     for table in &block.tables {
-        encode_table(table, block.ingest_ns, &mut heads, &mut bodies);
+        encode_table(table, block.ingest_ns, effort, &mut heads, &mut bodies);
     }
     let mut bytes = heads;
     bytes.reserve_exact(bodies.len() + CHECKSUM_LEN);
@@ -64,7 +65,13 @@ fn text_bytes(column: &Column) -> usize {
     }
 }
 
-fn encode_table(table: &Table, ingest_ns: i64, heads: &mut Vec<u8>, bodies: &mut Vec<u8>) {
+fn encode_table(
+    table: &Table,
+    ingest_ns: i64,
+    effort: Effort,
+    heads: &mut Vec<u8>,
+    bodies: &mut Vec<u8>,
+) {
     assert_eq!(table.series.len(), table.row_count(), "a series for each row");
     let bits = table.series.iter().fold(0, |bits, series| bits | series);
     assert!(bits < NEW_SERIES_BASE, "series have stored ids");
@@ -74,15 +81,15 @@ fn encode_table(table: &Table, ingest_ns: i64, heads: &mut Vec<u8>, bodies: &mut
 
     let runs = RunLengths::of(&table.series);
     let start = bodies.len();
-    runs.encode(bodies);
+    runs.encode(effort, bodies);
     let times_start = bodies.len();
-    integer::encode_times(&table.times_ns, runs.lengths(), bodies);
+    integer::encode_times(&table.times_ns, runs.lengths(), effort, bodies);
     let times_end = bodies.len();
     let mut column_heads = Vec::new();
     let columns = table
         .columns
         .iter()
-        .map(|column| encode_column(column, table.row_count(), &runs, &mut column_heads, bodies))
+        .map(|column| encode_column(column, &runs, effort, &mut column_heads, bodies))
         .collect();
     let head = TableHead {
         row_count: table.row_count(),
@@ -97,12 +104,12 @@ fn encode_table(table: &Table, ingest_ns: i64, heads: &mut Vec<u8>, bodies: &mut
 
 fn encode_column(
     column: &Column,
-    row_count: usize,
     runs: &RunLengths,
+    effort: Effort,
     heads: &mut Vec<u8>,
     bodies: &mut Vec<u8>,
 ) -> ColumnHead {
-    let count = column.values.len();
+    let (row_count, count) = (runs.row_count(), column.values.len());
     match &column.rows {
         Rows::All => assert_eq!(count, row_count, "a value for each row"),
         Rows::Some(rows) => {
@@ -112,20 +119,20 @@ fn encode_column(
         }
     }
     let start = bodies.len();
-    let rows = rows::encode(&column.rows, row_count, bodies);
+    let rows = rows::encode(&column.rows, row_count, effort, bodies);
     let values_start = bodies.len();
     let lengths = runs.lengths_of(&column.rows);
     let mut bounds = None;
     let mut exponent: Option<Option<usize>> = None;
     match &column.values {
         Values::Float(values) => {
-            (bounds, exponent) = float::encode(values, &lengths, bodies).unzip();
+            (bounds, exponent) = float::encode(values, &lengths, effort, bodies).unzip();
             // Infinities and NaN lie outside of all other doubles in the total order.
             let finite = |bounds: FloatBounds| bounds.min.is_finite() && bounds.max.is_finite();
             assert!(bounds.is_none_or(finite), "doubles are finite");
         }
         Values::Bool(values) => bools::encode(values, bodies),
-        Values::Text(values) => texts::encode(values, &lengths, bodies),
+        Values::Text(values) => texts::encode(values, &lengths, effort, bodies),
     }
     let head = ColumnHead {
         field: column.field,

@@ -5,6 +5,7 @@ use super::decimal::{EXCEPTION, Power, scale, scale_all, scale_narrow, unscale};
 use super::exponent::choose_exponent;
 use super::ratio::Ratios;
 use super::repeated::ranked;
+use crate::codec::Effort;
 use crate::codec::bytes::put_len;
 use crate::codec::integer;
 use crate::codec::integer::bit_packing::GROUP;
@@ -28,18 +29,21 @@ const EXCEPTION_LEN: usize = 10;
 pub(crate) fn encode(
     values: &[f64],
     run_lengths: &[u32],
+    effort: Effort,
     out: &mut Vec<u8>,
 ) -> Option<(FloatBounds, Option<usize>)> {
     if values.is_empty() {
         return None;
     }
     let start = out.len();
-    let head = encode_all(values, run_lengths, out);
-    if let Some((entries, ranks)) = ranked(values) {
+    let head = encode_all(values, run_lengths, effort, out);
+    if effort == Effort::High
+        && let Some((entries, ranks)) = ranked(values)
+    {
         let mut bytes = vec![REPEATED];
         put_len(&mut bytes, entries.len());
-        encode_all(&entries, &[count_of(&entries)], &mut bytes);
-        integer::encode(&ranks, run_lengths, &mut bytes);
+        encode_all(&entries, &[count_of(&entries)], effort, &mut bytes);
+        integer::encode(&ranks, run_lengths, effort, &mut bytes);
         if bytes.len() < out.len() - start {
             out.truncate(start);
             out.append(&mut bytes);
@@ -56,11 +60,12 @@ fn count_of(values: &[f64]) -> u32 {
 fn encode_all(
     values: &[f64],
     run_lengths: &[u32],
+    effort: Effort,
     out: &mut Vec<u8>,
 ) -> Option<(FloatBounds, Option<usize>)> {
     let start = out.len();
     if let Some(exponent) = choose_exponent(values)
-        && let Some(bounds) = encode_scaled(values, exponent, run_lengths, out)
+        && let Some(bounds) = encode_scaled(values, exponent, (run_lengths, effort), out)
     {
         if out.len() - start < values.len() * 8 {
             return Some((bounds, Some(exponent)));
@@ -69,13 +74,15 @@ fn encode_all(
     }
     out.push(BITS);
     let bits: Vec<i64> = values.iter().map(|value| value.to_bits().cast_signed()).collect();
-    integer::encode(&bits, run_lengths, out);
-    if let Some(Ratios { divisors, integers, ulps }) = Ratios::of(values, run_lengths) {
+    integer::encode(&bits, run_lengths, effort, out);
+    if effort == Effort::High
+        && let Some(Ratios { divisors, integers, ulps }) = Ratios::of(values, run_lengths)
+    {
         let mut bytes = vec![RATIOS];
         put_len(&mut bytes, divisors.len());
-        integer::encode_run(&divisors, &mut bytes);
-        integer::encode(&integers, run_lengths, &mut bytes);
-        integer::encode(&ulps, run_lengths, &mut bytes);
+        integer::encode_run(&divisors, effort, &mut bytes);
+        integer::encode(&integers, run_lengths, effort, &mut bytes);
+        integer::encode(&ulps, run_lengths, effort, &mut bytes);
         if bytes.len() < out.len() - start {
             out.truncate(start);
             out.append(&mut bytes);
@@ -89,21 +96,21 @@ fn encode_all(
 fn encode_scaled(
     values: &[f64],
     exponent: usize,
-    run_lengths: &[u32],
+    runs: (&[u32], Effort),
     out: &mut Vec<u8>,
 ) -> Option<FloatBounds> {
     let power = Power::of(exponent);
     let (integers, exceptions) = scale_narrow(values, power);
     if exceptions == 0 {
         let (min, max) = number::range(&integers);
-        Scaled { exponent, integers, exceptions: Vec::new() }.write(values, run_lengths, out);
+        Scaled { exponent, integers, exceptions: Vec::new() }.write(values, runs, out);
         // Decimals that come back exactly are in the order of their integers.
         let value = |integer: i32| unscale(integer.into(), power.of_ten);
         return Some(FloatBounds { min: value(min), max: value(max) });
     }
     match Scaled::of_narrow(values, integers, exceptions, exponent) {
-        Some(scaled) => scaled.write(values, run_lengths, out),
-        None => Scaled::of(values, exponent)?.write(values, run_lengths, out),
+        Some(scaled) => scaled.write(values, runs, out),
+        None => Scaled::of(values, exponent)?.write(values, runs, out),
     }
     FloatBounds::of(values)
 }
@@ -182,17 +189,17 @@ impl Scaled<i64> {
 }
 
 impl<T: Number> Scaled<T> {
-    fn write(&self, values: &[f64], run_lengths: &[u32], out: &mut Vec<u8>) {
+    fn write(&self, values: &[f64], (run_lengths, effort): (&[u32], Effort), out: &mut Vec<u8>) {
         out.push(if self.exceptions.is_empty() { SCALED } else { SCALED_WITH_EXCEPTIONS });
         out.push(self.exponent.to_le_bytes()[0]);
         if !self.exceptions.is_empty() {
             put_len(out, self.exceptions.len());
-            integer::encode_run(&self.exceptions, out);
+            integer::encode_run(&self.exceptions, effort, out);
             for &position in &self.exceptions {
                 let index = usize::try_from(position).expect("positions are indices");
                 out.extend_from_slice(&values[index].to_le_bytes());
             }
         }
-        integer::encode(&self.integers, run_lengths, out);
+        integer::encode(&self.integers, run_lengths, effort, out);
     }
 }

@@ -9,6 +9,7 @@ use super::decimal::{
 use super::decode::unscale_all;
 use super::encode::{BITS, RATIOS, REPEATED, SCALED, SCALED_WITH_EXCEPTIONS};
 use super::{decode, encode};
+use crate::codec::Effort;
 use crate::codec::bytes::Cursor;
 use crate::codec::integer::number::Numbers;
 use crate::codec::simd::on_all_levels;
@@ -19,7 +20,7 @@ const INTEGER_END: i64 = 1 << 51;
 fn form_of(values: &[f64]) -> u8 {
     let mut bytes = Vec::new();
     let lengths = [u32::try_from(values.len()).unwrap()];
-    encode(values, &lengths, &mut bytes);
+    encode(values, &lengths, Effort::High, &mut bytes);
     let mut input = Cursor::new(&bytes, "floats");
     let back = decode(&mut input, values.len(), &lengths, FloatBounds::of(values)).unwrap();
     input.end().unwrap();

@@ -9,6 +9,7 @@ use super::linear_prediction::LinearPrediction;
 use super::number::{Number, Numbers};
 use super::patched_frame_of_reference::{self, PatchedFrameOfReference};
 use super::profile::Profile;
+use crate::codec::Effort;
 use crate::codec::bytes::{put_varint, put_zigzag, varint_len};
 
 /// The shorter of two layouts of the same numbers.
@@ -73,11 +74,18 @@ enum Plan<T> {
 /// # Panics
 ///
 /// If the lengths do not add up to the number of values.
-pub(crate) fn encode<T: Number>(values: &[T], run_lengths: &[u32], out: &mut Vec<u8>) {
+pub(crate) fn encode<T: Number>(
+    values: &[T],
+    run_lengths: &[u32],
+    effort: Effort,
+    out: &mut Vec<u8>,
+) {
     let start = out.len();
-    encode_all(values, run_lengths, out);
-    let based = Based::of(values, out.len() - start);
-    replace_if_shorter(based, run_lengths, start, out);
+    encode_all(values, run_lengths, effort, out);
+    if effort == Effort::High {
+        let based = Based::of(values, out.len() - start);
+        replace_if_shorter(based, run_lengths, start, out);
+    }
 }
 
 /// Writes numbers over a base instead of what `out` has from `start` on, if that is shorter.
@@ -86,8 +94,8 @@ fn replace_if_shorter(based: Option<Based>, run_lengths: &[u32], start: usize, o
     let mut bytes = vec![form::BASED];
     put_varint(&mut bytes, base.size);
     put_varint(&mut bytes, base.shift.into());
-    encode_all(&quotients, run_lengths, &mut bytes);
-    encode_all(&remainders, run_lengths, &mut bytes);
+    encode_all(&quotients, run_lengths, Effort::High, &mut bytes);
+    encode_all(&remainders, run_lengths, Effort::High, &mut bytes);
     if bytes.len() < out.len() - start {
         out.truncate(start);
         out.append(&mut bytes);
@@ -95,11 +103,11 @@ fn replace_if_shorter(based: Option<Based>, run_lengths: &[u32], start: usize, o
 }
 
 /// Does as [`encode`], each number by itself.
-fn encode_all<T: Number>(values: &[T], run_lengths: &[u32], out: &mut Vec<u8>) {
+fn encode_all<T: Number>(values: &[T], run_lengths: &[u32], effort: Effort, out: &mut Vec<u8>) {
     if !encode_constant(values, out) {
         let profile = Profile::of(values);
         let plan = whole_or_delta(values, run_lengths, &profile);
-        write_shorter(plan, values, run_lengths, &profile, out);
+        write_shorter(plan, values, (run_lengths, effort), &profile, out);
     }
 }
 
@@ -107,11 +115,15 @@ fn encode_all<T: Number>(values: &[T], run_lengths: &[u32], out: &mut Vec<u8>) {
 fn write_shorter<T: Number>(
     (len, plan): (usize, Plan<T>),
     values: &[T],
-    run_lengths: &[u32],
+    (run_lengths, effort): (&[u32], Effort),
     profile: &Profile,
     out: &mut Vec<u8>,
 ) {
-    match coded::encode(values, run_lengths, profile, len) {
+    let coded = match effort {
+        Effort::Low => None,
+        Effort::High => coded::encode(values, run_lengths, profile, len),
+    };
+    match coded {
         Some(mut coded) => {
             out.push(form::CODED);
             out.append(&mut coded);
@@ -121,7 +133,7 @@ fn write_shorter<T: Number>(
 }
 
 /// [`encode`] of instants, for which linear prediction is tried as well.
-pub(crate) fn encode_times(values: &[i64], run_lengths: &[u32], out: &mut Vec<u8>) {
+pub(crate) fn encode_times(values: &[i64], run_lengths: &[u32], effort: Effort, out: &mut Vec<u8>) {
     if encode_constant(values, out) {
         return;
     }
@@ -133,10 +145,12 @@ pub(crate) fn encode_times(values: &[i64], run_lengths: &[u32], out: &mut Vec<u8
     let plans = [Some(whole_or_delta(values, run_lengths, &profile)), one_line, lines];
     let start = out.len();
     if let Some(plan) = plans.into_iter().flatten().min_by_key(|(len, _)| *len) {
-        write_shorter(plan, values, run_lengths, &profile, out);
+        write_shorter(plan, values, (run_lengths, effort), &profile, out);
     }
-    let based = Based::of_times(values, out.len() - start);
-    replace_if_shorter(based, run_lengths, start, out);
+    if effort == Effort::High {
+        let based = Based::of_times(values, out.len() - start);
+        replace_if_shorter(based, run_lengths, start, out);
+    }
 }
 
 /// Appends `values` and returns true where they are all the same number, or none.
@@ -239,7 +253,7 @@ impl<T: Number> Plan<T> {
 /// # Panics
 ///
 /// If there are more than `u32::MAX`.
-pub(crate) fn encode_run(values: &[i64], out: &mut Vec<u8>) {
+pub(crate) fn encode_run(values: &[i64], effort: Effort, out: &mut Vec<u8>) {
     let length = u32::try_from(values.len()).expect("a block has fewer rows");
-    encode(values, &[length], out);
+    encode(values, &[length], effort, out);
 }

@@ -6,6 +6,7 @@ use super::form::{
     BASED, CODED, CONSTANT, DELTA_PATCHED, FRAME_OF_REFERENCE, LINEAR, LINEAR_RUNS, PATCHED,
 };
 use super::{decode, encode, encode_times};
+use crate::codec::Effort;
 use crate::codec::bytes::Cursor;
 use crate::codec::simd::on_all_levels;
 
@@ -14,13 +15,13 @@ fn round_trip(values: &[i64], run_lengths: &[u32]) -> (u8, usize) {
 }
 
 fn written_by(
-    encode: impl Fn(&[i64], &[u32], &mut Vec<u8>),
+    encode: impl Fn(&[i64], &[u32], Effort, &mut Vec<u8>),
     values: &[i64],
     run_lengths: &[u32],
 ) -> (u8, usize) {
     let bytes = on_all_levels(|| {
         let mut bytes = Vec::new();
-        encode(values, run_lengths, &mut bytes);
+        encode(values, run_lengths, Effort::High, &mut bytes);
         bytes
     });
     let back = on_all_levels(|| {
@@ -174,8 +175,8 @@ proptest! {
                 encode(&mut bytes);
                 bytes
             };
-            let wide = bytes(&|out| encode(&numbers, &lengths, out));
-            prop_assert_eq!(on_all_levels(|| bytes(&|out| encode(&narrow, &lengths, out))), wide);
+            let wide = bytes(&|out| encode(&numbers, &lengths, Effort::High, out));
+            prop_assert_eq!(on_all_levels(|| bytes(&|out| encode(&narrow, &lengths, Effort::High, out))), wide);
         }
     }
 }

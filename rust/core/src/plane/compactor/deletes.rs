@@ -160,7 +160,8 @@ impl Compactor {
         let entry = manifest.segments[at];
         let mut next = (*manifest).clone();
         let is_hidden = hiding(&entry).iter().any(|tombstone| hides_all_of(tombstone, &entry));
-        let left = if is_hidden { None } else { self.rewritten(&[entry], &manifest)? };
+        let left =
+            if is_hidden { None } else { self.rewritten(&[entry], &manifest, entry.effort())? };
         match left {
             Some(left) => {
                 done.bytes_written += left.bytes;

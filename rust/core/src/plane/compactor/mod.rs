@@ -11,10 +11,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 pub use self::deletes::Deleted;
-use self::plan::{Due, Upcoming, expired_days, first_open_day, mergeable};
+use self::plan::{Due, Upcoming, effort_of, expired_days, first_open_day, mergeable};
 use super::follower::Follower;
 use super::registry::Registry;
 use super::sealed::SealedStore;
+use crate::codec::Effort;
 use crate::model::error::{Error, Result};
 use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::seal::Kind;
@@ -66,6 +67,7 @@ impl Compactor {
         self.follower.follow_heads()?;
         let mut done = Compacted::default();
         let head = self.sealed.store.head()?;
+        let open_from = first_open_day(due, now_ns);
         if due != Due::Now && !self.is_due(due, now_ns)? {
             return Ok(Some(done));
         }
@@ -76,12 +78,12 @@ impl Compactor {
         }
         self.remove_orphans()?;
         while self.follower.manifest().compacted < head && self.is_log_due(due, now_ns)? {
-            self.compact_log(&mut done)?;
+            self.compact_log(open_from, &mut done)?;
         }
         self.expire(now_ns, &mut done)?;
-        while let Some(segments) = mergeable(&self.follower.manifest(), first_open_day(due, now_ns))
-        {
-            self.merge_segments(&segments, &mut done)?;
+        while let Some(segments) = mergeable(&self.follower.manifest(), open_from) {
+            let effort = effort_of(segments[0].day, open_from);
+            self.merge_segments(&segments, effort, &mut done)?;
         }
         while self.purge_segment(&mut done)? {}
         Ok(Some(done))
@@ -144,12 +146,17 @@ impl Compactor {
     }
 
     /// Merges segments, which are the last of their day.
-    fn merge_segments(&self, entries: &[SegmentEntry], done: &mut Compacted) -> Result<()> {
+    fn merge_segments(
+        &self,
+        entries: &[SegmentEntry],
+        effort: Effort,
+        done: &mut Compacted,
+    ) -> Result<()> {
         let manifest = self.follower.manifest();
         let mut next = (*manifest).clone();
         next.segments.retain(|entry| !entries.contains(entry));
         // They were the last of their day.
-        if let Some(merged) = self.rewritten(entries, &manifest)? {
+        if let Some(merged) = self.rewritten(entries, &manifest, effort)? {
             done.bytes_written += merged.bytes;
             next.insert(merged);
         }
@@ -163,6 +170,7 @@ impl Compactor {
         &self,
         entries: &[SegmentEntry],
         manifest: &Manifest,
+        effort: Effort,
     ) -> Result<Option<SegmentEntry>> {
         self.registry.follow()?;
         let names = self.registry.names();
@@ -177,7 +185,7 @@ impl Compactor {
             [] => table,
             hiding => into_visible(table, hiding, &self.registry.names().catalog),
         };
-        let mut writer = self.begin_segment(&representatives, manifest.last_ingest_ns)?;
+        let mut writer = self.begin_segment(&representatives, manifest.last_ingest_ns, effort)?;
         merge(&*self.sealed.store, &representatives, &segments, visible, &mut writer)?;
         let written = writer.finish()?;
         if written.rows == 0 {

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use crate::codec::Effort;
 use crate::model::limits::LOG_BYTES_DUE;
 use crate::model::time::SECOND_NS;
 use crate::plane::follower::Backlog;
@@ -78,28 +79,37 @@ pub(super) fn first_open_day(due: Due, now_ns: i64) -> i64 {
     }
 }
 
+/// Effort that segments of a day are written with: rows of an open one are written again.
+pub(super) fn effort_of(day: i64, open_from: i64) -> Effort {
+    if day < open_from { Effort::High } else { Effort::Low }
+}
+
 /// The last segments of a day that are worth merging: as many as together are nearly four times as
-/// large as the largest of them, or a quarter larger once the day is over. So while a day grows a
-/// row is rewritten about as often at most as its day can become four times as large, then once,
-/// and the number of a day's segments grows with the logarithm of its size.
-pub(super) fn mergeable(manifest: &Manifest, first_open_day: i64) -> Option<Vec<SegmentEntry>> {
+/// large as the largest of them, or a quarter larger once the day is over, and then any that is
+/// provisional with those behind it. So while a day grows a row is rewritten about as often at most
+/// as its day can become four times as large, then once, and the number of a day's segments grows
+/// with the logarithm of its size.
+pub(super) fn mergeable(manifest: &Manifest, open_from: i64) -> Option<Vec<SegmentEntry>> {
     manifest.segments.chunk_by(|a, b| a.day == b.day).find_map(|day| {
-        let suffixes = (0..day.len().saturating_sub(1)).map(|start| &day[start..]);
+        let is_open = day[0].day >= open_from;
+        let suffixes = (0..day.len()).map(|start| &day[start..]);
         let mut worth = suffixes.filter(|suffix| {
             let largest = suffix.iter().map(|entry| entry.bytes).max().unwrap_or(0);
             let bytes: u64 = suffix.iter().map(|entry| entry.bytes).sum();
             // Nearly: a merge saves a little, and equals must not miss each other for that.
-            let sixteenths = if day[0].day < first_open_day { 20 } else { 62 };
-            16 * bytes >= sixteenths * largest
+            let sixteenths = if is_open { 62 } else { 20 };
+            let is_due = !is_open && suffix[0].is_provisional;
+            is_due || suffix.len() > 1 && 16 * bytes >= sixteenths * largest
         });
         worth.next().map(<[_]>::to_vec)
     })
 }
 
-/// The first instant after `now_ns` at which a day of several segments is over.
+/// The first instant after `now_ns` at which a day is over whose segments are not final.
 fn next_day_over(manifest: &Manifest, age_ns: i64, now_ns: i64) -> Option<i64> {
-    let days = manifest.segments.chunk_by(|a, b| a.day == b.day).filter(|day| day.len() > 1);
-    let over = days.map(|day| {
+    let days = manifest.segments.chunk_by(|a, b| a.day == b.day);
+    let unfinished = days.filter(|day| day.len() > 1 || day[0].is_provisional);
+    let over = unfinished.map(|day| {
         let end_ns = (day[0].day + 1).saturating_mul(DAY_NS);
         end_ns.saturating_add(age_ns.saturating_mul(2))
     });
@@ -170,6 +180,23 @@ mod tests {
         assert_eq!(picked(&[16, 4, 4, 1], 1), Some(vec![16, 4, 4, 1]));
         assert_eq!(picked(&[100, 1], 1), None);
         assert_eq!(picked(&[100, 1, 1], 1), Some(vec![1, 1]));
+    }
+
+    #[test]
+    fn what_is_provisional_is_written_again_when_its_day_is_over_and_no_sooner() {
+        let mut manifest = Manifest::default();
+        for (bytes, is_provisional) in [(100, false), (1, true), (2, false)] {
+            manifest.insert(SegmentEntry { bytes, is_provisional, ..SegmentEntry::default() });
+        }
+        assert_eq!(mergeable(&manifest, 0), None);
+        assert_eq!(mergeable(&manifest, 1), Some(manifest.segments[1..].to_vec()));
+        // Alone, too.
+        manifest.segments.truncate(2);
+        assert_eq!(mergeable(&manifest, 1), Some(manifest.segments[1..].to_vec()));
+        manifest.segments.remove(0);
+        assert_eq!(next_day_over(&manifest, 10, 0), Some(DAY_NS + 20));
+        manifest.segments[0].is_provisional = false;
+        assert_eq!((mergeable(&manifest, 1), next_day_over(&manifest, 10, 0)), (None, None));
     }
 
     #[test]

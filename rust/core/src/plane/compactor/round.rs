@@ -3,17 +3,20 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
+use super::plan::effort_of;
 use super::{Compacted, Compactor};
+use crate::codec::Effort;
 use crate::model::batch::{Table, Values};
 use crate::model::catalog::Catalog;
 use crate::model::error::Result;
 use crate::model::limits::ROUND_VALUES_MAX;
 use crate::plane::caches::recent::DecodedBlock;
 use crate::plane::follower::ALWAYS_NS;
+use crate::plane::sealed::SealedStore;
 use crate::query::latest::Latest;
 use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::segment::{
-    Representatives, SegmentWriter, Span, day_of, newest, sorted, split_by_day,
+    Representatives, SegmentSummary, SegmentWriter, Span, day_of, newest, sorted, split_by_day,
 };
 use crate::storage::tombstone::{Origin, visible};
 
@@ -80,7 +83,7 @@ impl Round {
 
 impl Compactor {
     /// Compacts the oldest blocks of the log.
-    pub(super) fn compact_log(&self, done: &mut Compacted) -> Result<()> {
+    pub(super) fn compact_log(&self, open_from: i64, done: &mut Compacted) -> Result<()> {
         let manifest = self.follower.manifest();
         let round = self.take_round(manifest.compacted)?;
         let representatives = Representatives::new(&self.registry.names().catalog);
@@ -94,6 +97,8 @@ impl Compactor {
         let tables = round.visible(&manifest, &self.registry.names().catalog);
         let days = Round::by_day(&tables, &representatives)?;
         done.blocks += round.blocks.len() as u64;
+        // What more comes is merged with this.
+        let is_last = round.last == self.follower.position();
         let mut latest = self.follower.checkpoint(&manifest)?;
         for (day, measurements) in days {
             let tables = measurements.into_values().map(|tables| {
@@ -106,7 +111,9 @@ impl Compactor {
                 let newest = newest(table, &representatives)?;
                 latest.apply(&newest, &ALWAYS_NS, &self.registry.names().catalog);
             }
-            let entry = self.write_segment(day, &tables, &representatives, next.last_ingest_ns)?;
+            let effort = if is_last { effort_of(day, open_from) } else { Effort::Low };
+            let writer = self.begin_segment(&representatives, next.last_ingest_ns, effort)?;
+            let entry = SegmentEntry::new(day, &written(writer, &tables)?);
             done.bytes_written += entry.bytes;
             next.insert(entry);
         }
@@ -162,9 +169,11 @@ impl Compactor {
             if rows.row_count() > 0 {
                 let writer = match &mut writer {
                     Some(writer) => writer,
-                    None => {
-                        writer.insert(self.begin_segment(representatives, next.last_ingest_ns)?)
-                    }
+                    None => writer.insert(self.begin_segment(
+                        representatives,
+                        next.last_ingest_ns,
+                        Effort::Low,
+                    )?),
                 };
                 writer.write_measurement(&sorted(&[Span::whole(&rows)], representatives)?)?;
             }
@@ -177,26 +186,21 @@ impl Compactor {
         Ok(())
     }
 
-    /// Writes a segment of a table of each measurement, all sorted, by their rank.
-    fn write_segment(
-        &self,
-        day: i64,
-        tables: &[Table],
-        representatives: &Representatives,
-        ingest_ns: i64,
-    ) -> Result<SegmentEntry> {
-        let mut writer = self.begin_segment(representatives, ingest_ns)?;
-        for table in tables {
-            writer.write_measurement(table)?;
-        }
-        Ok(SegmentEntry::new(day, &writer.finish()?))
-    }
-
     pub(super) fn begin_segment<'l>(
         &'l self,
         representatives: &'l Representatives,
         ingest_ns: i64,
+        effort: Effort,
     ) -> Result<SegmentWriter<'l>> {
-        SegmentWriter::begin(&*self.sealed.store, &self.sealed.sealer, representatives, ingest_ns)
+        let SealedStore { store, sealer, .. } = &*self.sealed;
+        SegmentWriter::begin(&**store, sealer, representatives, ingest_ns, effort)
     }
+}
+
+/// A segment of a table of each measurement, all sorted, by their rank.
+fn written(mut writer: SegmentWriter<'_>, tables: &[Table]) -> Result<SegmentSummary> {
+    for table in tables {
+        writer.write_measurement(table)?;
+    }
+    writer.finish()
 }

@@ -14,7 +14,7 @@ use self::unseen::Unseen;
 use super::failure::WriteError;
 use super::registry::{Registry, StoredIds};
 use super::sealed::SealedStore;
-use crate::codec::encode_block;
+use crate::codec::{Effort, encode_block};
 use crate::model::batch::{Batch, Block, NEW_SERIES_BASE, ParseResult};
 use crate::model::error::Result;
 use crate::model::fault::Refusal;
@@ -151,7 +151,8 @@ impl Writer {
             unseen = Unseen::of(&block, &self.registry.names().catalog);
             let columns = block.tables.iter().flat_map(|table| &table.columns);
             counts.values = columns.map(|column| column.values.len() as u64).sum();
-            sealed = self.sealed.sealer.seal(Kind::LogBlock, &encode_block(&block)?)?;
+            sealed =
+                self.sealed.sealer.seal(Kind::LogBlock, &encode_block(&block, Effort::Low)?)?;
         }
         Ok((NewBlock { sealed, counts, cursor: None }, unseen))
     }

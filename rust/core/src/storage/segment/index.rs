@@ -1,6 +1,7 @@
 //! The index of a segment as bytes.
 
 use super::layout::{CORRUPT, HEAD_LEN};
+use crate::codec::Effort;
 use crate::codec::bytes::{Cursor, put_len};
 use crate::codec::integer;
 use crate::model::batch::NEW_SERIES_BASE;
@@ -51,7 +52,7 @@ pub(super) fn encode(blocks: &[BlockEntry]) -> Vec<u8> {
     put_len(&mut out, blocks.len());
     for sequence in 0..SEQUENCES {
         let numbers: Vec<i64> = blocks.iter().map(|block| numbers_of(block)[sequence]).collect();
-        integer::encode_run(&numbers, &mut out);
+        integer::encode_run(&numbers, Effort::High, &mut out);
     }
     out
 }

@@ -9,7 +9,7 @@ use super::slices::Slices;
 use super::sort::sorted;
 use super::span::Span;
 use super::statistics;
-use crate::codec::encode_block;
+use crate::codec::{Effort, encode_block};
 use crate::model::batch::{Block, Table};
 use crate::model::error::Result;
 use crate::storage::seal::{Sealer, SegmentSealer, fill_random};
@@ -28,6 +28,8 @@ pub struct SegmentSummary {
     pub values: u64,
     /// Smallest and greatest time.
     pub times_ns: Option<(i64, i64)>,
+    /// Effort that it was written with.
+    pub effort: Effort,
 }
 
 /// A segment that is being written. Holds a few blocks in memory, whatever its length.
@@ -52,6 +54,7 @@ impl<'a> SegmentWriter<'a> {
         sealer: &Sealer,
         representatives: &'a Representatives,
         ingest_ns: i64,
+        effort: Effort,
     ) -> Result<Self> {
         let mut id = SegmentId::default();
         fill_random(&mut id)?;
@@ -63,7 +66,12 @@ impl<'a> SegmentWriter<'a> {
             representatives,
             ingest_ns,
             blocks: Vec::new(),
-            written: SegmentSummary { id, bytes: HEAD_LEN as u64, ..SegmentSummary::default() },
+            written: SegmentSummary {
+                id,
+                bytes: HEAD_LEN as u64,
+                effort,
+                ..SegmentSummary::default()
+            },
             pending: Table::default(),
         })
     }
@@ -105,7 +113,7 @@ impl<'a> SegmentWriter<'a> {
         if pending.row_count() > 0 { self.write_block(pending) } else { Ok(()) }
     }
 
-    /// Ends and syncs the segment.
+    /// Ends the segment, whose content is durable then, and its name with the manifest that has it.
     ///
     /// # Errors
     /// As [`Self::begin`].
@@ -196,7 +204,7 @@ impl<'a> SegmentWriter<'a> {
 
     fn write_part(&mut self, part: Part, tables: Vec<Table>) -> Result<usize> {
         let block = Block { ingest_ns: self.ingest_ns, tables };
-        let sealed = self.sealer.seal(part.number(), encode_block(&block)?);
+        let sealed = self.sealer.seal(part.number(), encode_block(&block, self.written.effort)?);
         self.append(&sealed)?;
         Ok(sealed.len())
     }

@@ -52,7 +52,7 @@ pub trait NewSegment {
     /// See [`Store`].
     fn append(&mut self, bytes: &[u8]) -> Result<()>;
 
-    /// Makes the segment durable, its name as well.
+    /// Makes the content durable; the name is with the next [`Store::replace_manifest`].
     ///
     /// # Errors
     /// See [`Store`].

@@ -4,6 +4,8 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::interface::{CompactionLock, Link, NewSegment, SegmentId, SegmentsLock};
 use super::log::flaw::{self, Part};
@@ -16,6 +18,16 @@ const SEGMENTS_LOCK: &str = "segments.lock";
 pub(super) struct SegmentFiles {
     plane: PathBuf,
     directory: PathBuf,
+    names: Arc<Names>,
+}
+
+/// Names that may not be durable.
+#[derive(Default)]
+struct Names {
+    /// That of a segment.
+    is_new: AtomicBool,
+    /// That of the directory was made durable by this process.
+    is_directory_safe: AtomicBool,
 }
 
 /// The lock is the open file's: it goes with it, and with the process.
@@ -37,13 +49,14 @@ impl SegmentsLock for Lock {}
 struct NewFile {
     file: File,
     path: PathBuf,
-    directories: [PathBuf; 2],
+    names: Arc<Names>,
     is_finished: bool,
 }
 
 impl SegmentFiles {
     pub(super) fn of(plane: &Path) -> Self {
-        Self { plane: plane.to_owned(), directory: plane.join("segments") }
+        let directory = plane.join("segments");
+        Self { plane: plane.to_owned(), directory, names: Arc::default() }
     }
 
     pub(super) fn path(&self, id: &SegmentId) -> PathBuf {
@@ -126,13 +139,31 @@ impl SegmentFiles {
         }
     }
 
+    /// Makes the names of all finished segments durable.
+    pub(super) fn sync_names(&self) -> Result<()> {
+        let Names { is_new, is_directory_safe } = &*self.names;
+        if !flaw::has(Part::SegmentName) || !is_new.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let synced = sync_directory(&self.directory).and_then(|()| {
+            if is_directory_safe.load(Ordering::Acquire) {
+                return Ok(());
+            }
+            // Whoever made the directory may have died before its name was durable.
+            sync_directory(&self.plane)?;
+            is_directory_safe.store(true, Ordering::Release);
+            Ok(())
+        });
+        synced.inspect_err(|_| is_new.store(true, Ordering::Release))
+    }
+
     pub(super) fn create(&self, id: &SegmentId) -> Result<Box<dyn NewSegment>> {
         self.make_directory()?;
         let path = self.path(id);
         let opened = OpenOptions::new().create_new(true).write(true).mode(0o600).open(&path);
         let file = opened.map_err(|error| Error::io("make", &path, error))?;
-        let directories = [self.directory.clone(), self.plane.clone()];
-        Ok(Box::new(NewFile { file, path, directories, is_finished: false }))
+        let names = Arc::clone(&self.names);
+        Ok(Box::new(NewFile { file, path, names, is_finished: false }))
     }
 
     pub(super) fn read(&self, id: &SegmentId, offset: u64, length: usize) -> Result<Vec<u8>> {
@@ -200,16 +231,11 @@ impl NewSegment for NewFile {
     }
 
     fn finish(self: Box<Self>) -> Result<()> {
-        let directories = self.directories.clone();
         if flaw::has(Part::SegmentContent) {
-            self.file.sync_all().map_err(|error| Error::io("sync", &self.path, error))?;
+            self.file.sync_data().map_err(|error| Error::io("sync", &self.path, error))?;
         }
-        self.finish_content()?;
-        for directory in directories.iter().filter(|_| flaw::has(Part::SegmentName)) {
-            let synced = File::open(directory).and_then(|directory| directory.sync_all());
-            synced.map_err(|error| Error::io("sync", directory, error))?;
-        }
-        Ok(())
+        self.names.is_new.store(true, Ordering::Release);
+        self.finish_content()
     }
 
     fn finish_content(mut self: Box<Self>) -> Result<()> {
@@ -225,6 +251,11 @@ impl Drop for NewFile {
             drop(std::fs::remove_file(&self.path));
         }
     }
+}
+
+fn sync_directory(directory: &Path) -> Result<()> {
+    let synced = File::open(directory).and_then(|directory| directory.sync_all());
+    synced.map_err(|error| Error::io("sync", directory, error))
 }
 
 fn name_of(id: &SegmentId) -> String {

@@ -8,6 +8,7 @@ mod statistics;
 
 use super::block_size::{BLOCK_ROWS_MAX, RowSizes};
 use super::*;
+use crate::codec::Effort;
 use crate::codec::decode_block;
 use crate::model::batch::{Column, Rows, Table, Values};
 use crate::model::catalog::Catalog;
@@ -116,7 +117,8 @@ fn write(
     representatives: &Representatives,
     written: &[Row],
 ) -> (Segment, SegmentSummary) {
-    let mut writer = SegmentWriter::begin(store, &sealer(), representatives, 5).unwrap();
+    let mut writer =
+        SegmentWriter::begin(store, &sealer(), representatives, 5, Effort::High).unwrap();
     for parity in [1, 0] {
         let of: Vec<Row> = written.iter().copied().filter(|row| row.0 % 2 == parity).collect();
         let of = sorted(&[Span::whole(&table(&of))], representatives).unwrap();
@@ -159,7 +161,7 @@ proptest! {
         for (segment, part) in segments.iter().zip(&parts) {
             prop_assert_eq!(read(&store, segment), in_order(part, &representatives));
         }
-        let mut writer = SegmentWriter::begin(&store, &sealer(), &representatives, 5).unwrap();
+        let mut writer = SegmentWriter::begin(&store, &sealer(), &representatives, 5, Effort::High).unwrap();
         let inputs: Vec<&Segment> = segments.iter().collect();
         merge(&store, &representatives, &inputs, all, &mut writer).unwrap();
         let done = writer.finish().unwrap();
@@ -245,7 +247,8 @@ fn entities_that_span_blocks_merge_in_write_order() {
     let parts = [many_rows(0.0), many_rows(100_000.0)];
     let segments = parts.each_ref().map(|part| write(&store, &representatives, part).0);
     assert!(segments[0].blocks().len() > 2);
-    let mut writer = SegmentWriter::begin(&store, &sealer(), &representatives, 5).unwrap();
+    let mut writer =
+        SegmentWriter::begin(&store, &sealer(), &representatives, 5, Effort::High).unwrap();
     merge(&store, &representatives, &segments.each_ref(), all, &mut writer).unwrap();
     let done = writer.finish().unwrap();
     let merged = Segment::open(&store, &sealer(), &done.id, done.bytes).unwrap();
@@ -278,13 +281,15 @@ fn n3_rows_of_thousands_of_fields_cost_their_values() {
             values: Values::Float(vec![f64::from(at)]),
         }));
         let table = sorted(&[Span::whole(&table)], &representatives).unwrap();
-        let mut writer = SegmentWriter::begin(&store, &sealer(), &representatives, 5).unwrap();
+        let mut writer =
+            SegmentWriter::begin(&store, &sealer(), &representatives, 5, Effort::High).unwrap();
         writer.write_measurement(&table).unwrap();
         let done = writer.finish().unwrap();
         (table, Segment::open(&store, &sealer(), &done.id, done.bytes).unwrap())
     };
     let (parts, segments): (Vec<Table>, Vec<Segment>) = [0, 1].map(written).into_iter().unzip();
-    let mut writer = SegmentWriter::begin(&store, &sealer(), &representatives, 5).unwrap();
+    let mut writer =
+        SegmentWriter::begin(&store, &sealer(), &representatives, 5, Effort::High).unwrap();
     let segments: Vec<_> = segments.iter().collect();
     merge(&store, &representatives, &segments, all, &mut writer).unwrap();
     let done = writer.finish().unwrap();

@@ -360,6 +360,7 @@ impl Store for LmdbStore {
         if !flaw::has(Part::ManifestFirst) {
             drop(self.log.trim(log::Taken { compacted, cursors: log_end }));
         }
+        self.segments.sync_names()?;
         let replaced = self.write("replace the manifest", |txn| {
             let mut head = self.tables.head(txn)?;
             if head.generation != generation && flaw::has(Part::Generation) {

@@ -24,6 +24,7 @@ impl Log {
         // Only the last file may have anything that is not durable.
         let written = self.shared.written();
         if flaw::has(Part::RotationSync)
+            && self.shared.synced() < written
             && let Err(error) = live.sync()
         {
             self.shared.note_failure();

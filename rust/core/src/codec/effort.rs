@@ -1,0 +1,12 @@
+//! How long a shorter form is looked for.
+
+/// Forms that a writer tries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Effort {
+    /// Those that are written and read in a few nanoseconds a value: for rows that are rewritten
+    /// before long.
+    Low,
+    /// All of them.
+    #[default]
+    High,
+}
