@@ -1,5 +1,8 @@
 //! How long a shorter form is looked for.
 
+/// Values of a column from which on the efforts differ.
+pub const EFFORT_COUNT_MIN: usize = 1_024;
+
 /// Forms that a writer tries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {

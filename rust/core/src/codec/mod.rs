@@ -21,6 +21,6 @@ pub use block::{
     BlockReader, ColumnHead, RunLengths, TableHead, TableReader, TimeBounds, decode_block,
     encode_block,
 };
-pub use effort::Effort;
+pub use effort::{EFFORT_COUNT_MIN, Effort};
 pub use float::FloatBounds;
 pub(crate) use float::decimal_sum;

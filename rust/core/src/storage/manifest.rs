@@ -35,7 +35,7 @@ pub struct SegmentEntry {
     pub min_ns: i64,
     /// Greatest time.
     pub max_ns: i64,
-    /// Written with little effort, to be written once more when its day is over.
+    /// More effort may make it shorter: it is written once more when its day is over.
     pub is_provisional: bool,
 }
 
@@ -43,9 +43,8 @@ impl SegmentEntry {
     /// The entry of a segment that was written for a day.
     #[must_use]
     pub fn new(day: i64, written: &SegmentSummary) -> Self {
-        let SegmentSummary { id, bytes, rows, values, times_ns, effort } = *written;
+        let SegmentSummary { id, bytes, rows, values, times_ns, is_provisional } = *written;
         let (min_ns, max_ns) = times_ns.unwrap_or_default();
-        let is_provisional = effort == Effort::Low;
         Self { id, day, bytes, rows, values, min_ns, max_ns, is_provisional }
     }
 

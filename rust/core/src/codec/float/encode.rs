@@ -75,9 +75,7 @@ fn encode_all(
     out.push(BITS);
     let bits: Vec<i64> = values.iter().map(|value| value.to_bits().cast_signed()).collect();
     integer::encode(&bits, run_lengths, effort, out);
-    if effort == Effort::High
-        && let Some(Ratios { divisors, integers, ulps }) = Ratios::of(values, run_lengths)
-    {
+    if let Some(Ratios { divisors, integers, ulps }) = Ratios::of(values, run_lengths) {
         let mut bytes = vec![RATIOS];
         put_len(&mut bytes, divisors.len());
         integer::encode_run(&divisors, effort, &mut bytes);

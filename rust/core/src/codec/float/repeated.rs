@@ -2,19 +2,18 @@
 
 use std::cmp::Ordering;
 
+use crate::codec::EFFORT_COUNT_MIN;
+
 /// Values looked at to tell whether a dictionary is worth trying, and distinct ones among them.
 const SAMPLE: usize = 64;
 const SAMPLE_DISTINCT_MAX: usize = 44;
-
-/// Values for which a dictionary may serve.
-const COUNT_MIN: usize = 1_024;
 
 /// Values for each one in a dictionary, at least.
 const VALUES_PER_ENTRY: usize = 4;
 
 /// The distinct values in their total order, and the ranks of all in it; `None` where there are many.
 pub(super) fn ranked(values: &[f64]) -> Option<(Vec<f64>, Vec<i32>)> {
-    if values.len() < COUNT_MIN || distinct(sample(values)).len() > SAMPLE_DISTINCT_MAX {
+    if values.len() < EFFORT_COUNT_MIN || distinct(sample(values)).len() > SAMPLE_DISTINCT_MAX {
         return None;
     }
     let entries = distinct(values.to_vec());

@@ -3,9 +3,7 @@
 
 use super::number::Number;
 use super::profile::{distance, gcd};
-
-/// Numbers below which no base is looked for.
-const COUNT_MIN: usize = 1_024;
+use crate::codec::EFFORT_COUNT_MIN;
 
 /// Bits of a number below which a base has nothing to save.
 const BITS_MIN: usize = 12;
@@ -72,7 +70,7 @@ impl Based {
 }
 
 const fn is_worth_it(count: usize, len: usize) -> bool {
-    count >= COUNT_MIN && len * 8 >= count * BITS_MIN
+    count >= EFFORT_COUNT_MIN && len * 8 >= count * BITS_MIN
 }
 
 /// The numbers of which these are the parts, modulo 2^64.

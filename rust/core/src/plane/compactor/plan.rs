@@ -9,6 +9,11 @@ use crate::plane::follower::Backlog;
 use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::segment::{DAY_NS, day_of};
 
+/// Segments, rows for each of a checkpoint, and rows in all, up to which there is no checkpoint.
+const CHECKPOINT_SEGMENTS: usize = 16;
+const CHECKPOINT_SHARE: u64 = 4;
+const CHECKPOINT_ROWS: u64 = 4_096;
+
 /// When the log is to be compacted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
@@ -82,6 +87,13 @@ pub(super) fn first_open_day(due: Due, now_ns: i64) -> i64 {
 /// Effort that segments of a day are written with: rows of an open one are written again.
 pub(super) fn effort_of(day: i64, open_from: i64) -> Effort {
     if day < open_from { Effort::High } else { Effort::Low }
+}
+
+/// Tells if a checkpoint of so many rows is worth its bytes: where the segments have few rows more,
+/// or few at all, whoever opens the store reads those.
+pub(super) fn is_checkpoint_due(segments: &[SegmentEntry], rows: u64) -> bool {
+    let stored: u64 = segments.iter().map(|entry| entry.rows).sum();
+    segments.len() > CHECKPOINT_SEGMENTS || stored > (CHECKPOINT_SHARE * rows).max(CHECKPOINT_ROWS)
 }
 
 /// The last segments of a day that are worth merging: as many as together are nearly four times as

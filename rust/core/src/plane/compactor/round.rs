@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
-use super::plan::effort_of;
+use super::plan::{self, effort_of};
 use super::{Compacted, Compactor};
 use crate::codec::Effort;
 use crate::model::batch::{Table, Values};
@@ -158,14 +158,20 @@ impl Compactor {
     ) -> Result<()> {
         let days: HashSet<i64> = next.segments.iter().map(|entry| entry.day).collect();
         let mut measurements = BTreeMap::new();
+        let mut row_count = 0;
         for (_, table) in latest.tables() {
             if let Some(series) = table.any_series() {
-                measurements.insert(representatives.rank_of(series)?, table);
+                let rows = table.rows(|time_ns| days.contains(&day_of(time_ns)));
+                row_count += rows.row_count() as u64;
+                measurements.insert(representatives.rank_of(series)?, rows);
             }
         }
+        next.checkpoint = SegmentEntry::default();
+        if !plan::is_checkpoint_due(&next.segments, row_count) {
+            return Ok(());
+        }
         let mut writer = None;
-        for table in measurements.into_values() {
-            let rows = table.rows(|time_ns| days.contains(&day_of(time_ns)));
+        for rows in measurements.into_values() {
             if rows.row_count() > 0 {
                 let writer = match &mut writer {
                     Some(writer) => writer,
@@ -178,10 +184,9 @@ impl Compactor {
                 writer.write_measurement(&sorted(&[Span::whole(&rows)], representatives)?)?;
             }
         }
-        next.checkpoint = match writer {
-            Some(writer) => SegmentEntry::new(0, &writer.finish()?),
-            None => SegmentEntry::default(),
-        };
+        if let Some(writer) = writer {
+            next.checkpoint = SegmentEntry::new(0, &writer.finish()?);
+        }
         done.bytes_written += next.checkpoint.bytes;
         Ok(())
     }

@@ -21,6 +21,7 @@ use crate::query::latest::Latest;
 use crate::storage::manifest::Manifest;
 use crate::storage::seal::Kind;
 use crate::storage::store::{LogEntry, View};
+use crate::storage::tombstone::{Origin, visible};
 
 /// Views that a read takes before it gives up, where compaction overtakes each.
 pub(super) const VIEWS_MAX: usize = 100;
@@ -261,21 +262,27 @@ impl Follower {
         Ok(latest)
     }
 
-    /// The newest samples as of the position that `manifest` reaches to.
+    /// The newest samples as of the position that `manifest` reaches to: its checkpoint, or where it
+    /// has none those of all segments, which then are hardly more.
     ///
     /// # Errors
-    /// [`Error::Stale`] where the checkpoint is gone, [`Error::Corrupt`], [`Error::Io`].
+    /// [`Error::Stale`] where a segment is gone, [`Error::Corrupt`], [`Error::Io`].
     pub(super) fn checkpoint(&self, manifest: &Manifest) -> Result<Latest> {
         let mut latest = Latest::default();
-        if manifest.checkpoint.bytes == 0 {
-            return Ok(latest);
-        }
-        let segment = self.sealed.open_segment(&manifest.checkpoint)?;
-        for index in 0..segment.blocks().len() {
-            let block = segment.block(&*self.sealed.store, index)?;
-            let names = self.registry.names();
-            for table in &block.tables {
-                latest.apply(table, &ALWAYS_NS, &names.catalog);
+        let entries = match &manifest.checkpoint {
+            none if none.bytes == 0 => &*manifest.segments,
+            checkpoint => std::slice::from_ref(checkpoint),
+        };
+        for entry in entries {
+            let hiding = manifest.hiding(&Origin::Segment(entry.id));
+            let segment = self.sealed.open_segment(entry)?;
+            for index in 0..segment.blocks().len() {
+                let block = segment.block(&*self.sealed.store, index)?;
+                let names = self.registry.names();
+                for table in &block.tables {
+                    let table = visible(table, &hiding, &names.catalog);
+                    latest.apply(&table, &ALWAYS_NS, &names.catalog);
+                }
             }
         }
         Ok(latest)

@@ -9,7 +9,7 @@ use super::slices::Slices;
 use super::sort::sorted;
 use super::span::Span;
 use super::statistics;
-use crate::codec::{Effort, encode_block};
+use crate::codec::{EFFORT_COUNT_MIN, Effort, encode_block};
 use crate::model::batch::{Block, Table};
 use crate::model::error::Result;
 use crate::storage::seal::{Sealer, SegmentSealer, fill_random};
@@ -28,8 +28,8 @@ pub struct SegmentSummary {
     pub values: u64,
     /// Smallest and greatest time.
     pub times_ns: Option<(i64, i64)>,
-    /// Effort that it was written with.
-    pub effort: Effort,
+    /// True where more effort may make it shorter.
+    pub is_provisional: bool,
 }
 
 /// A segment that is being written. Holds a few blocks in memory, whatever its length.
@@ -38,6 +38,7 @@ pub struct SegmentWriter<'a> {
     sealer: SegmentSealer,
     representatives: &'a Representatives,
     ingest_ns: i64,
+    effort: Effort,
     blocks: Vec<BlockEntry>,
     written: SegmentSummary,
     /// Rows that have not filled a block yet.
@@ -65,13 +66,9 @@ impl<'a> SegmentWriter<'a> {
             sealer: sealer.segment(&id),
             representatives,
             ingest_ns,
+            effort,
             blocks: Vec::new(),
-            written: SegmentSummary {
-                id,
-                bytes: HEAD_LEN as u64,
-                effort,
-                ..SegmentSummary::default()
-            },
+            written: SegmentSummary { id, bytes: HEAD_LEN as u64, ..SegmentSummary::default() },
             pending: Table::default(),
         })
     }
@@ -192,6 +189,8 @@ impl<'a> SegmentWriter<'a> {
         self.written.times_ns = Some((first_ns.min(min_ns), last_ns.max(max_ns)));
         self.written.rows += table.row_count() as u64;
         self.written.values += values_of(&table);
+        self.written.is_provisional |=
+            self.effort == Effort::Low && table.row_count() >= EFFORT_COUNT_MIN;
         let statistics = statistics::of(&table, self.representatives)?;
         let at = self.blocks.len();
         entry.sealed_len = self.write_part(Part::Block(at), vec![table])?;
@@ -204,7 +203,7 @@ impl<'a> SegmentWriter<'a> {
 
     fn write_part(&mut self, part: Part, tables: Vec<Table>) -> Result<usize> {
         let block = Block { ingest_ns: self.ingest_ns, tables };
-        let sealed = self.sealer.seal(part.number(), encode_block(&block, self.written.effort)?);
+        let sealed = self.sealer.seal(part.number(), encode_block(&block, self.effort)?);
         self.append(&sealed)?;
         Ok(sealed.len())
     }

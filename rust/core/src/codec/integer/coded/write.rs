@@ -7,12 +7,10 @@ use super::frequencies::{Counts, Frequencies};
 use super::rans;
 use super::residual::{Differences, ORDERS};
 use super::token::{CLASSES, TOKENS, token_of, zigzag};
+use crate::codec::EFFORT_COUNT_MIN;
 use crate::codec::bytes::{put_len, put_varint, put_zigzag};
 use crate::codec::integer::number::Number;
 use crate::codec::integer::profile::Profile;
-
-/// Numbers below which the frequencies take too much.
-const COUNT_MIN: usize = 1_024;
 
 /// One byte in so many must be saved, for numbers that take longer to read.
 const SAVED_MIN: usize = 16;
@@ -30,7 +28,8 @@ pub(in super::super) fn encode<T: Number>(
     profile: &Profile,
     len: usize,
 ) -> Option<Vec<u8>> {
-    if values.len() < COUNT_MIN {
+    // The frequencies would take too much.
+    if values.len() < EFFORT_COUNT_MIN {
         return None;
     }
     let reference = profile.min;

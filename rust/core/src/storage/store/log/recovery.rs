@@ -34,7 +34,12 @@ pub(crate) struct Taken {
 impl Taken {
     /// True where nothing before `file` is needed.
     pub(super) fn has_all_before(self, file: &LogFile) -> bool {
-        file.start.sequence <= self.compacted && file.base <= self.cursors
+        self.has_all_until(&Tail { end: file.base, ..file.start })
+    }
+
+    /// True where nothing before the end of `tail` is needed.
+    pub(super) fn has_all_until(self, tail: &Tail) -> bool {
+        tail.sequence <= self.compacted && tail.end <= self.cursors
     }
 }
 

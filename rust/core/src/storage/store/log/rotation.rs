@@ -11,8 +11,8 @@ use super::tail::Tail;
 use super::writer::Writer;
 use crate::model::error::{Error, Result};
 
-/// Compacted bytes in the live file from which on the log goes on in another, so that it can be
-/// removed.
+/// Compacted bytes in the live file from which on the log goes on in another although this one has
+/// more than those: then it can be removed.
 const COMPACTED_BYTES_MAX: u64 = 64 << 10;
 
 impl Log {
@@ -75,12 +75,14 @@ impl Log {
         let live = self.live_file()?;
         let compacted = self.index().bytes_ever(taken.compacted);
         let here = compacted.unwrap_or(0).saturating_sub(live.start.counts.log_bytes);
-        if here >= flaw::bound(COMPACTED_BYTES_MAX, 1) {
+        if here > 0 {
             let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
             let _appending = self.shared.lock_appending()?;
             self.check_sound()?;
             let live = self.settle(&mut writer)?;
-            self.rotate(&mut writer, &live)?;
+            if here >= flaw::bound(COMPACTED_BYTES_MAX, 1) || taken.has_all_until(&writer.tail) {
+                self.rotate(&mut writer, &live)?;
+            }
         }
         let bases = self.files.bases()?;
         for pair in bases.windows(2) {
