@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from benches.goals.acknowledgements import acknowledged, acknowledgement_lines
 from benches.goals.effort import MASTER_KEY, new_plane
 from benches.goals.table import Line
-from benches.harness.measure import alternate, cpu_seconds, written_bytes_of
+from benches.harness.measure import alternate, cpu_seconds, device_written_bytes
 from benches.harness.paths import DATA
 from benches.inputs import fleet
 from fleetcast._core import Plane
@@ -75,14 +75,14 @@ def compaction_lines(effort: Effort) -> list[Line]:
     """Bytes that reach the device, and bytes that stay on it."""
     bodies = effort.bodies * 30
     plane = new_plane("compaction")
-    before, received = written_bytes_of("self"), 0
+    before, received = device_written_bytes(DATA), 0
     for number, body in enumerate(fleet.bodies(bodies)):
         plane.write_json(body)
         received += len(body)
         if number % 100 == 99:
             plane.compact()
     plane.compact(whole=True)
-    written = written_bytes_of("self") - before
+    written = device_written_bytes(DATA) - before
     stats = plane.stats()
     folder = DATA / "compaction"
     lying = sum(p.stat().st_blocks * 512 for p in folder.rglob("*") if p.is_file())

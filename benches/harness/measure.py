@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+_SECTOR_BYTES = 512
 
 
 def alternate(rounds: int, works: Mapping[str, Callable[[], float]]) -> dict[str, float]:
@@ -54,6 +55,18 @@ def written_bytes_of(process: int | str) -> int:
     """Bytes that a process has sent to devices so far."""
     lines = Path(f"/proc/{process}/io").read_text().splitlines()
     return int(dict(line.split(": ") for line in lines)["write_bytes"])
+
+
+def device_written_bytes(folder: Path) -> int:
+    """Bytes that the block device below a folder was sent so far, by anybody.
+
+    A process's own count takes a page of the cache, which may be a mebibyte, for each small write
+    into it.
+    """
+    os.sync()
+    device = folder.stat().st_dev
+    stat = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat")
+    return int(stat.read_text().split()[6]) * _SECTOR_BYTES
 
 
 def with_children(process: int) -> list[int]:

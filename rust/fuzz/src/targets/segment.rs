@@ -3,6 +3,7 @@
 //! An input that begins with an odd byte is a whole file; otherwise it is what the sealed index
 //! holds, in a file whose frame is right.
 
+use fleetcast_core::codec::Effort;
 use fleetcast_core::model::catalog::Catalog;
 use fleetcast_core::storage::seal::{DataKey, Sealer};
 use fleetcast_core::storage::segment::{Part, Representatives, Segment, SegmentWriter};
@@ -30,7 +31,8 @@ fn sealer() -> Sealer {
 fn empty_file() -> Vec<u8> {
     let store = MemoryStore::default();
     let representatives = Representatives::new(&Catalog::default());
-    let writer = SegmentWriter::begin(&store, &sealer(), &representatives, 0).expect("memory");
+    let writer =
+        SegmentWriter::begin(&store, &sealer(), &representatives, 0, Effort::High).expect("memory");
     let written = writer.finish().expect("memory");
     let length = usize::try_from(written.bytes).expect("small");
     store.read_segment(&written.id, 0, length).expect("just written")

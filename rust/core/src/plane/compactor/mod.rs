@@ -7,6 +7,9 @@ mod deletes;
 pub(super) mod plan;
 mod round;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::HashSet;
 use std::sync::Arc;
 

@@ -97,7 +97,7 @@ impl Compactor {
         let tables = round.visible(&manifest, &self.registry.names().catalog);
         let days = Round::by_day(&tables, &representatives)?;
         done.blocks += round.blocks.len() as u64;
-        // What more comes is merged with this.
+        // A later round of the same days would only be merged with this one.
         let is_last = round.last == self.follower.position();
         let mut latest = self.follower.checkpoint(&manifest)?;
         for (day, measurements) in days {
