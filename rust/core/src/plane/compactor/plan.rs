@@ -9,10 +9,9 @@ use crate::plane::follower::Backlog;
 use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::segment::{DAY_NS, day_of};
 
-/// Segments, rows for each of a checkpoint, and rows in all, up to which there is no checkpoint.
+/// Segments, and rows for each of a checkpoint, up to which there is no checkpoint.
 const CHECKPOINT_SEGMENTS: usize = 16;
 const CHECKPOINT_SHARE: u64 = 4;
-const CHECKPOINT_ROWS: u64 = 4_096;
 
 /// When the log is to be compacted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,10 +89,10 @@ pub(super) fn effort_of(day: i64, open_from: i64) -> Effort {
 }
 
 /// Tells if a checkpoint of so many rows is worth its bytes: where the segments have few rows more,
-/// or few at all, whoever opens the store reads those.
+/// whoever opens the store reads those.
 pub(super) fn is_checkpoint_due(segments: &[SegmentEntry], rows: u64) -> bool {
     let stored: u64 = segments.iter().map(|entry| entry.rows).sum();
-    segments.len() > CHECKPOINT_SEGMENTS || stored > (CHECKPOINT_SHARE * rows).max(CHECKPOINT_ROWS)
+    segments.len() > CHECKPOINT_SEGMENTS || stored > CHECKPOINT_SHARE * rows
 }
 
 /// The last segments of a day that are worth merging: as many as together are nearly four times as
@@ -184,6 +183,15 @@ mod tests {
         assert_eq!(picked(&[50, 3, 3, 3, 3], 0), Some(vec![3, 3, 3, 3]));
         assert_eq!(picked(&[4, 4, 4, 1, 1, 1, 1], 0), Some(vec![4, 4, 4, 1, 1, 1, 1]));
         assert_eq!(picked(&[1, 100], 0), None);
+    }
+
+    #[test]
+    fn a_checkpoint_is_worth_it_where_it_saves_most_rows_or_many_files() {
+        let segments = |count, rows| vec![SegmentEntry { rows, ..SegmentEntry::default() }; count];
+        assert!(!is_checkpoint_due(&[], 0));
+        assert!(!is_checkpoint_due(&segments(2, 20), 10));
+        assert!(is_checkpoint_due(&segments(2, 21), 10));
+        assert!(is_checkpoint_due(&segments(17, 1), 10));
     }
 
     #[test]
