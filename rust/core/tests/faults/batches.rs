@@ -23,6 +23,8 @@ pub(crate) const RETENTION_SECONDS: u64 = 4 * 86_400;
 /// Fate of a batch or of the retention, as far as a client may rely on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
+    /// The plane is there from now on.
+    Created,
     /// It may be stored from now on, whole.
     Begun(u32),
     /// It is.
@@ -44,6 +46,7 @@ pub(crate) enum Event {
 /// Rows and settings that a plane must show.
 #[derive(Clone, Debug, Default, Hash)]
 pub(crate) struct Expected {
+    is_created: bool,
     begun: BTreeSet<u32>,
     refused: BTreeSet<u32>,
     acknowledged: BTreeSet<u32>,
@@ -76,6 +79,7 @@ impl Verdict {
 impl Expected {
     pub(crate) fn note(&mut self, event: Event) {
         match event {
+            Event::Created => self.is_created = true,
             Event::Begun(batch) => {
                 self.begun.insert(batch);
             }
@@ -95,6 +99,10 @@ impl Expected {
             Event::RetentionBegun => self.may_expire = true,
             Event::RetentionSet => self.must_expire = true,
         }
+    }
+
+    pub(crate) fn is_created(&self) -> bool {
+        self.is_created
     }
 
     pub(crate) fn acknowledged(&self) -> usize {

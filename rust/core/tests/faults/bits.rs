@@ -15,13 +15,18 @@ fn each_bit_of_a_log() {
     flips(if is_full() { 1 } else { 211 });
 }
 
-/// A plane as a process has left it that ended, with files that ended before the last one, and what
-/// it must show.
-fn left() -> (Image, Expected) {
+/// Work that leaves frames, in several files.
+const FRAMES: [Step; 6] =
+    [Step::Fill, Step::Compact, Step::Write, Step::Fill, Step::Write, Step::Write];
+/// Work that leaves the head of a file alone.
+const NO_FRAMES: [Step; 3] = [Step::Fill, Step::Write, Step::Compact];
+
+/// A plane as a process has left it that ended, and what it must show.
+fn left(steps: &[Step]) -> (Image, Expected) {
     let root = scratch();
     let disk = calls::record(root.path(), Fault::None);
     let mut client = Client::create(&root.path().join(PLANE));
-    client.work(&[Step::Fill, Step::Compact, Step::Write, Step::Fill, Step::Write, Step::Write]);
+    client.work(steps);
     let expected = client.expected(&Expected::default());
     drop(client);
     let (mut disk, tape) = (disk, calls::stop());
@@ -35,13 +40,18 @@ fn left() -> (Image, Expected) {
 
 /// Flips each `stride`-th bit.
 pub(crate) fn flips(stride: usize) {
-    let (image, expected) = left();
+    for steps in [&FRAMES[..], &NO_FRAMES] {
+        flips_after(steps, stride);
+    }
+}
+
+fn flips_after(steps: &[Step], stride: usize) {
+    let (image, expected) = left(steps);
     let last = BTreeSet::from([expected.next_batch() - 1]);
     let without = less(&image, &Path::new(PLANE).join(SHARED));
     let log = Path::new(PLANE).join("log");
     let files = image.iter().filter(|(path, bytes)| path.starts_with(&log) && bytes.is_some());
     let files: Vec<_> = files.map(|(path, _)| path).collect();
-    assert!(files.len() > 1);
     for path in &files {
         check(&less(&image, path), &expected, &BTreeSet::new());
         // Nobody can tell that the last file was there.

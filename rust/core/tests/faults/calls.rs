@@ -39,6 +39,8 @@ pub(crate) enum Fault {
     Stop { call: u64 },
     /// As [`Self::Stop`]; if the call is a write, it is made in part.
     Torn { call: u64 },
+    /// This call, if it is a write, is made in part, and the next one finds no space.
+    Short { call: u64 },
     /// These syncs, counted by themselves.
     Syncs { syncs: Range<u64>, errno: c_int },
     /// Nothing fails, and the thread that records waits before it makes this call, or once it has
@@ -245,7 +247,7 @@ impl Recording {
     /// True where the last call is to be made in part.
     fn is_torn(&self) -> bool {
         let last = self.tape.calls.saturating_sub(1);
-        matches!(self.fault, Fault::Torn { call } if call == last)
+        matches!(self.fault, Fault::Torn { call } | Fault::Short { call } if call == last)
     }
 
     /// Ends or stops the process where the call of its fault has been made, at the latest by the next.
@@ -273,6 +275,7 @@ impl Recording {
         let errno = match &self.fault {
             Fault::Calls { calls, errno } if calls.contains(&number) => *errno,
             Fault::Full { calls } if takes_space && calls.contains(&number) => libc::ENOSPC,
+            Fault::Short { call } if *call + 1 == number => libc::ENOSPC,
             _ => return (None, self.waits_for(false)),
         };
         self.tape.failed_at.get_or_insert(self.tape.changes.len());

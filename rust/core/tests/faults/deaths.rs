@@ -20,6 +20,7 @@ fn start(role: &str, root: &Path, call: u64, is_torn: bool) -> Child {
 /// In a process that [`dying`] started: where to work, and the call of its fault.
 fn doom() -> (PathBuf, u64) {
     flaws::plant();
+    end_files_soon();
     let root = PathBuf::from(std::env::var_os(DYING_DIRECTORY).unwrap());
     (root, std::env::var(DYING_CALL).unwrap().parse().unwrap())
 }
@@ -35,13 +36,20 @@ pub(crate) fn a_compactor_that_dies() {
     let root = scratch();
     let mut client = Client::create(&root.path().join(PLANE));
     let mut died = 0;
-    for call in 0.. {
+    // Each call twice: the next write is read by the same handle, or by a new one.
+    for number in 0.. {
+        let call = number / 2;
         client.work(&[Step::Write]);
         let status = dying("compactor", root.path(), call).wait().unwrap();
         let expected = client.expected(&Expected::default());
         let mut tally = Tally::default();
         tally.note(&client.judge(&expected));
-        client.work(&[Step::Write, Step::Compact, Step::Write]);
+        client.work(&[Step::Write]);
+        if number % 2 == 1 {
+            client.work(&[Step::Reopen]);
+            tally.note(&client.judge(&client.expected(&Expected::default())));
+        }
+        client.work(&[Step::Compact, Step::Write]);
         let expected = client.expected(&Expected::default());
         tally.note(&client.judge(&expected));
         tally.orphans += client.orphans() as u64;

@@ -92,6 +92,30 @@ fn no_space_for_one_call() {
     fail_calls(libc::ENOSPC, 1, if is_full() { 1 } else { 31 });
 }
 
+/// A write that is cut short is none, whatever it has left.
+#[test]
+fn writes_that_are_cut_short() {
+    short_writes(if is_full() { 1 } else { 31 });
+}
+
+/// Cuts each `stride`-th call short, if it is a write.
+pub(crate) fn short_writes(stride: usize) {
+    let mut dice = Dice::new(17);
+    let (mut runs, mut tally) = (0, Tally::default());
+    for call in (0..).step_by(stride) {
+        let (record, mut client, _root) = perform(&steps(46), Fault::Short { call });
+        if record.tape.failed_at.is_none() {
+            break;
+        }
+        runs += 1;
+        tally += aftermath(&record, &mut client, 3, &mut dice);
+        assert_eq!(client.faults, [""; 0], "call {call}");
+        tally.assert_clean();
+    }
+    eprintln!("{runs} runs in each of which a write was cut short: {tally:?}");
+    assert!(runs > 0);
+}
+
 /// F11: while a disk is full nothing is acknowledged and all is read; then the same handle goes on.
 #[test]
 fn a_disk_that_is_full_for_a_while() {

@@ -183,8 +183,8 @@ fn look(image: &Image, expected: &Expected) -> Tally {
 fn open(directory: &Path, expected: &Expected, tally: &mut Tally) -> Option<Client> {
     match Client::open(directory, expected.next_batch()) {
         Ok(client) => Some(client),
-        // Creation was cut off, and nothing was acknowledged.
-        Err(Error::Missing(_)) if expected.acknowledged() == 0 => None,
+        // Creation was cut off.
+        Err(Error::Missing(_)) if !expected.is_created() => None,
         Err(error) => {
             tally.note(&Verdict { unreadable: vec![error.to_string()], ..Verdict::default() });
             None

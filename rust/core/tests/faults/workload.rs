@@ -80,6 +80,7 @@ impl Client {
             client.expect_fault(&error);
             drop(std::fs::remove_dir_all(directory));
         }
+        client.note(Event::Created);
         client
     }
 

@@ -80,8 +80,6 @@ pub enum Part {
     InDoubt,
     /// Reads look for a commit of LMDB whose process died before it told of it.
     DeadCommit,
-    /// A commit of LMDB that failed ends the use of the handle.
-    TablePoison,
     /// One compactor at a time.
     CompactionLock,
     /// A manifest replaces the one that it was made from.
@@ -98,7 +96,7 @@ pub enum Part {
 
 impl Part {
     /// All of them.
-    pub const ALL: [Self; 43] = [
+    pub const ALL: [Self; 42] = [
         Self::GroupSync,
         Self::SyncError,
         Self::Poison,
@@ -135,7 +133,6 @@ impl Part {
         Self::RotationMark,
         Self::InDoubt,
         Self::DeadCommit,
-        Self::TablePoison,
         Self::CompactionLock,
         Self::Generation,
         Self::LookLocked,

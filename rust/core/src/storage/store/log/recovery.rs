@@ -51,13 +51,16 @@ impl Taken {
 /// of the machine.
 pub(super) fn recover(files: &Files, taken: Taken, witnessed: Option<u64>) -> Result<End> {
     file::remove_new(&files.directory)?;
-    let drop_file = |base| file::remove(&files.directory, base);
-    let end = find_end(files, taken, witnessed, drop_file)?;
+    let mut unneeded = Vec::new();
+    let end = find_end(files, taken, witnessed, |base| unneeded.push(base))?;
     let live = files.get(end.live)?;
     make_durable(&live, &end)?;
-    if witnessed != Some(end.tail.end) && flaw::has(Part::RecoveryNames) {
+    // A file may have got its name in a rotation that failed, and none before it may go sooner than
+    // that is durable.
+    if (witnessed != Some(end.tail.end) || !unneeded.is_empty()) && flaw::has(Part::RecoveryNames) {
         file::sync_directory(&files.directory)?;
     }
+    unneeded.into_iter().try_for_each(|base| file::remove(&files.directory, base))?;
     Ok(end)
 }
 
@@ -66,7 +69,7 @@ pub(super) fn recover(files: &Files, taken: Taken, witnessed: Option<u64>) -> Re
 /// # Errors
 /// [`crate::model::error::Error::Corrupt`], and those of the machine.
 pub(super) fn verify(files: &Files, taken: Taken, synced: u64) -> Result<Tail> {
-    let (end, _) = read(files, taken, synced, |_| Ok(()))?;
+    let (end, _) = read(files, taken, synced, |_| ())?;
     if end.tail.end < synced { Err(CORRUPT) } else { Ok(end.tail) }
 }
 
@@ -75,14 +78,16 @@ fn find_end(
     files: &Files,
     taken: Taken,
     witnessed: Option<u64>,
-    drop_file: impl FnMut(u64) -> Result<()>,
+    drop_file: impl FnMut(u64),
 ) -> Result<End> {
     let (mut end, file) = read(files, taken, u64::MAX, drop_file)?;
     let witnessed = witnessed.filter(|_| flaw::has(Part::Witness));
     let later = synced_later(&file, end.tail.end)?;
     let later = if flaw::has(Part::LaterHeads) { later } else { 0 };
     end.safe = end.safe.max(witnessed.unwrap_or(0)).max(later);
-    if end.safe > end.tail.end { Err(CORRUPT) } else { Ok(end) }
+    // Blocks that were compacted were durable.
+    let is_short = end.safe > end.tail.end || end.tail.sequence < taken.compacted;
+    if is_short { Err(CORRUPT) } else { Ok(end) }
 }
 
 /// Reads frames up to position `until`, or to the last one; returns the last file as well.
@@ -90,14 +95,14 @@ fn read(
     files: &Files,
     taken: Taken,
     until: u64,
-    mut drop_file: impl FnMut(u64) -> Result<()>,
+    mut drop_file: impl FnMut(u64),
 ) -> Result<(End, Arc<LogFile>)> {
     let mut bases = files.bases()?;
     while let [first, second, ..] = *bases {
         if !taken.has_all_before(files.get(second)?.as_ref()) {
             break;
         }
-        drop_file(first)?;
+        drop_file(first);
         bases.remove(0);
     }
     let first = files.get(*bases.first().ok_or(CORRUPT)?)?;

@@ -85,6 +85,16 @@ fn a_log_cut_short_under_an_open_handle_is_damaged_until_it_is_whole() {
 }
 
 #[test]
+fn a_log_that_ends_before_what_was_compacted_is_damaged() {
+    let directory = tempfile::tempdir().unwrap();
+    let whole = filled(directory.path());
+    let taken = |compacted| Taken { compacted, cursors: 0 };
+    assert!(open_taken(directory.path(), taken(whole.len() as u64)).is_ok());
+    let opened = open_taken(directory.path(), taken(1 + whole.len() as u64));
+    assert!(matches!(opened, Err(Error::Corrupt { .. })));
+}
+
+#[test]
 fn a_lock_file_of_an_earlier_boot_is_not_trusted() {
     let directory = tempfile::tempdir().unwrap();
     let whole = filled(directory.path());
