@@ -49,6 +49,16 @@ fn a_verdict_goes_with_its_second_and_the_newest_counts() {
 }
 
 #[test]
+fn what_is_asked_within_a_second_is_asked_again() {
+    let (verdicts, now) = (Verdicts::<()>::default(), Instant::now());
+    let asked = deciding(&[Some(b"key")]);
+    assert!(!verdicts.is_asked_again(&asked, now));
+    assert!(verdicts.is_asked_again(&asked, now + MOMENT));
+    assert!(!verdicts.is_asked_again(&asked, now + MOMENT + Duration::from_secs(1)));
+    assert!(!verdicts.is_asked_again(&deciding(&[Some(b"kez")]), now));
+}
+
+#[test]
 fn verdicts_are_bounded_and_the_old_ones_go_first() {
     let (verdicts, now) = (Verdicts::default(), Instant::now());
     let later = now + Duration::from_secs(2);

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -11,6 +12,7 @@ use super::Deciding;
 
 const VERDICTS_MAX: usize = 4_096;
 const LIFETIME: Duration = Duration::from_secs(1);
+const ASKED_SLOTS: usize = 8_192;
 
 /// Verdicts of the last second. Safe to share between threads.
 ///
@@ -18,6 +20,9 @@ const LIFETIME: Duration = Duration::from_secs(1);
 /// whole, found by a hash under a secret of this process, and wiped with their verdict.
 pub struct Verdicts<V> {
     secret: RandomState,
+    began_at: Instant,
+    /// A part of the hash of what was asked last, and when, by the rest of the hash.
+    asked: Box<[AtomicU64]>,
     known: RwLock<HashMap<u64, Known<V>, foldhash::fast::RandomState>>,
 }
 
@@ -35,7 +40,12 @@ impl<V> Known<V> {
 
 impl<V> Default for Verdicts<V> {
     fn default() -> Self {
-        Self { secret: RandomState::new(), known: RwLock::default() }
+        Self {
+            secret: RandomState::new(),
+            began_at: Instant::now(),
+            asked: (0..ASKED_SLOTS).map(|_| AtomicU64::new(0)).collect(),
+            known: RwLock::default(),
+        }
     }
 }
 
@@ -45,7 +55,26 @@ impl<V> Verdicts<V> {
         let hash = self.hash(deciding);
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let found = known.get(&hash).filter(|found| found.is_fresh(now))?;
-        deciding.is(&found.values).then(|| Arc::clone(&found.verdict))
+        if !deciding.is(&found.values) {
+            return None;
+        }
+        self.note_asked(hash, now);
+        Some(Arc::clone(&found.verdict))
+    }
+
+    /// True where the same was asked within a second before: a verdict would have been of use, and
+    /// may be for the next one. It may be wrong where much else was asked as well.
+    pub fn is_asked_again(&self, deciding: &Deciding<'_>, now: Instant) -> bool {
+        self.note_asked(self.hash(deciding), now)
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "parts of a hash, and of a time")]
+    fn note_asked(&self, hash: u64, now: Instant) -> bool {
+        let milliseconds = now.saturating_duration_since(self.began_at).as_millis() as u32;
+        let asked = hash >> 32 << 32 | u64::from(milliseconds);
+        let before = self.asked[hash as usize % ASKED_SLOTS].swap(asked, Ordering::Relaxed);
+        let age = milliseconds.wrapping_sub(before as u32);
+        before >> 32 == hash >> 32 && u128::from(age) < LIFETIME.as_millis()
     }
 
     /// Keeps a verdict, which was made from nothing that is older than `made_at`.

@@ -76,12 +76,17 @@ pub(crate) struct Remembered {
 }
 
 impl Remembered {
-    /// State of the world before `request` is decided on; `None` where no verdict is wanted.
+    /// State of the world before `request` is decided on; `None` where no verdict is of use.
     pub(crate) fn basis(&self, request: &Request) -> Option<Basis> {
-        (is_plain(request) && !request.is_body_due()).then(|| Basis {
+        let at = Instant::now();
+        if !is_plain(request) || request.is_body_due() {
+            return None;
+        }
+        let is_of_use = self.verdicts.is_asked_again(&self.deciding(request)?, at);
+        is_of_use.then(|| Basis {
             control: self.control.version(),
             settings: request.settings_version(),
-            at: Instant::now(),
+            at,
         })
     }
 
