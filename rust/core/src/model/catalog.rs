@@ -19,16 +19,15 @@ pub type MeasurementIndex = u32;
 pub type EntityIndex = u32;
 
 /// One series.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Series<'c> {
     /// Its measurement.
     pub measurement: MeasurementIndex,
     /// Its entity; `None` for a series without `entity_id`, which no read addresses.
     pub entity: Option<EntityIndex>,
-    /// Its name.
-    pub name: NameRef<'c>,
-    /// Tells that its tags need no escapes in JSON, as those of nearly all series.
-    has_plain_tags: bool,
+    /// Catalog that has its name, which not everybody wants.
+    catalog: &'c Catalog,
+    stored: &'c StoredSeries,
 }
 
 /// A [`Series`] as it is kept.
@@ -39,6 +38,7 @@ struct StoredSeries {
     measurement: MeasurementIndex,
     /// [`NONE`] where it has none.
     entity: EntityIndex,
+    /// Tells that its tags need no escapes in JSON, as those of nearly all series.
     has_plain_tags: bool,
 }
 
@@ -157,9 +157,8 @@ impl Catalog {
     #[must_use]
     pub fn series(&self, id: SeriesId) -> Option<Series<'_>> {
         let series = self.series.get(id as usize).filter(|series| series.measurement != NONE)?;
-        let StoredSeries { measurement, entity, has_plain_tags, .. } = *series;
-        let entity = Some(entity).filter(|entity| *entity != NONE);
-        Some(Series { measurement, entity, name: self.name_at(series.name), has_plain_tags })
+        let entity = Some(series.entity).filter(|entity| *entity != NONE);
+        Some(Series { measurement: series.measurement, entity, catalog: self, stored: series })
     }
 
     fn name_at(&self, place: Place) -> NameRef<'_> {
@@ -390,13 +389,19 @@ impl Catalog {
     }
 }
 
-impl Series<'_> {
+impl<'c> Series<'c> {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> NameRef<'c> {
+        self.catalog.name_at(self.stored.name)
+    }
+
     /// Appends the tags as a JSON object.
-    pub fn write_tags(&self, out: &mut Vec<u8>) {
-        if self.has_plain_tags {
-            json::write_object_of_plain_strings(out, self.name.tags());
+    pub fn write_tags(self, out: &mut Vec<u8>) {
+        if self.stored.has_plain_tags {
+            json::write_object_of_plain_strings(out, self.name().tags());
         } else {
-            json::write_object_of_strings(out, self.name.tags());
+            json::write_object_of_strings(out, self.name().tags());
         }
     }
 }

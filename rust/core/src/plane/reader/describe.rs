@@ -121,7 +121,7 @@ fn contents(
             entities.entry(series.measurement).or_default().insert(catalog.entity_id(entity));
         }
         let of_measurement = tags.entry(series.measurement).or_default();
-        for (key, value) in series.name.tags().filter(|(key, _)| *key != "entity_id") {
+        for (key, value) in series.name().tags().filter(|(key, _)| *key != "entity_id") {
             of_measurement.entry(key).or_default().insert(value);
         }
     }

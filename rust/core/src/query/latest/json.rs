@@ -53,7 +53,8 @@ impl LatestTable {
         let merged = self.merged.get(&slot).filter(|sample| sample.tag_set_count() > 1);
         if let Some(sample) = merged {
             let series = sample.tag_sets().filter_map(|id| catalog.series(id));
-            let tags: BTreeMap<&str, &str> = series.flat_map(|series| series.name.tags()).collect();
+            let tags: BTreeMap<&str, &str> =
+                series.flat_map(|series| series.name().tags()).collect();
             json::write_object_of_strings(out, tags);
         } else if let Some(series) = catalog.series(self.series[slot as usize]) {
             series.write_tags(out);

@@ -91,7 +91,7 @@ impl LatestTable {
         catalog: &Catalog,
     ) {
         let tags_bytes = |series| {
-            let tags = catalog.series(series).map(|series| series.name.tags());
+            let tags = catalog.series(series).map(|series| series.name().tags());
             tags.into_iter().flatten().map(|(key, value)| key.len() + value.len()).sum()
         };
         let samples = &mut self.samples;

@@ -22,7 +22,7 @@ pub struct TagMaps {
 /// [`Error::Corrupt`] where it has none.
 pub(super) fn name_of(series: SeriesId, catalog: &Catalog) -> Result<NameRef<'_>> {
     let series = catalog.series(series);
-    Ok(series.ok_or(Error::Corrupt { what: "a series without a name" })?.name)
+    Ok(series.ok_or(Error::Corrupt { what: "a series without a name" })?.name())
 }
 
 impl TagMaps {
