@@ -167,7 +167,8 @@ def measure(
     writers: int, processes: int, seconds: float, environment: Mapping[str, str]
 ) -> Measured:
     """Writers and the reference, in turns."""
-    folder = DATA / f"acknowledged-{writers}"
+    disk = "-slow" if environment else ""
+    folder = DATA / f"acknowledged-{writers}{disk}"
     plane = new_plane(folder.name)
     for number in range(writers):
         plane.write_json(small_body(number))  # names that nobody knows cost commits of their own
