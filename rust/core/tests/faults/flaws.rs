@@ -152,7 +152,7 @@ fn threads() {
     let mut dice = Dice::new(15);
     for number in 0.. {
         let Some((record, mut client, _root)) = rivals::race(number) else { break };
-        aftermath(&record, &mut client, 2, &mut dice).assert_clean();
+        aftermath(&record, &mut client, 6, &mut dice).assert_clean();
         assert_eq!(client.faults, [""; 0]);
     }
 }

@@ -20,11 +20,15 @@ const PROCESSES: usize = 2;
 const PROCESS: &str = "FLEETCAST_TEST_PROCESS";
 
 /// Places, by a text in their lines, whose syncs nobody misses, and why: alone, others do the same.
-const STAND_INS: [(&str, &str); 5] = [
+const STAND_INS: [(&str, &str); 6] = [
     ("create_databases_and_commit", "nothing is promised yet; the next commit syncs the file"),
     ("env.write(\"begin the log\"", "nothing is promised yet; who opens the file syncs it"),
     ("Environment::open(&path", "nothing is promised yet; the first commit syncs the file"),
     ("LogFile::create(&directory, log", "recovery syncs the names once more before it is used"),
+    (
+        "directory.parent().map_or(Ok(()), sync_directory)",
+        "the key's sync is one of the same names",
+    ),
     ("self.write_segment(day", "the checkpoint's segment syncs the same directories after it"),
 ];
 
