@@ -36,9 +36,6 @@ pub struct LmdbStore {
 }
 
 const TABLE_COUNT: u32 = 5;
-/// Key and bytes of what is written and deleted once, so that its pages are free.
-const ROOM: &[u8] = b"room";
-const ROOM_BYTES: usize = 12_000;
 /// Looks at tables and log, where compaction moves blocks from one to the other meanwhile.
 const LOOKS_MAX: u32 = 64;
 /// LMDB's two head pages, of the smallest page there is.
@@ -63,17 +60,7 @@ impl LmdbStore {
         })?;
         let (meta, (names, log)) = tables;
         let tables = Tables { meta, names, log, version_1: [None, None] };
-        let store = Self::with_tables(directory, opening, env, tables)?;
-        store.make_room()?;
-        Ok(store)
-    }
-
-    /// Leaves free pages, so that the file need not grow for its first manifests: a store that is
-    /// compacted does not get larger by it.
-    fn make_room(&self) -> Result<()> {
-        let room = [0; ROOM_BYTES];
-        self.write("make room", |txn| Ok(self.tables.meta.put(txn, ROOM, &room)?))?;
-        self.write("make room", |txn| Ok(self.tables.meta.delete(txn, ROOM).map(drop)?))
+        Self::with_tables(directory, opening, env, tables)
     }
 
     /// Opens the store in `directory`.

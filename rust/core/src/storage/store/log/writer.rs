@@ -7,6 +7,9 @@ use super::tail::Tail;
 
 /// Space that is reserved at a time: as much as the file has, within these bounds.
 const RESERVE_BYTES: std::ops::RangeInclusive<u64> = 16 << 10..=1 << 20;
+/// Space that is always left: compaction gives it back, so that a store does not get larger by the
+/// pages that LMDB takes for its first manifests.
+const SPARE_BYTES: u64 = 12 << 10;
 /// Files grow by whole pages.
 const PAGE_BYTES: u64 = 4_096;
 
@@ -22,14 +25,14 @@ pub(super) struct Writer {
 impl Writer {
     /// Bytes to reserve behind a frame that ends at `tail`.
     pub(super) fn space_after(&self, file: &LogFile, tail: &Tail) -> usize {
-        if tail.end <= self.space_end {
+        if tail.end + SPARE_BYTES <= self.space_end {
             return 0;
         }
         let used = file.offset(tail.end);
         let reserve = used.clamp(*RESERVE_BYTES.start(), *RESERVE_BYTES.end());
         // A large frame pays for its own space.
         let is_large = tail.end - self.tail.end > reserve;
-        let wanted = if is_large { used } else { used + reserve };
+        let wanted = used + SPARE_BYTES + if is_large { 0 } else { reserve };
         usize::try_from(wanted.next_multiple_of(PAGE_BYTES) - used).unwrap_or(0)
     }
 
