@@ -104,12 +104,14 @@ def test_what_a_killed_scan_kept_is_removed_by_the_next_compaction(stored, call)
         assert pl.DataFrame(plane.scan(*EVER)).height == before.height - 1
 
 
-# All is loaded before the clock starts, so that a signal hits the work and not the imports.
+# All is loaded before the clock starts, so that a signal hits the work and not the imports. A
+# job in the background ignores SIGINT, and so does what it starts.
 CHILD = """
 import os, signal, sys, threading, time
 import polars, fleetcast.cli.export, fleetcast.transfer.exporting
 from fleetcast.cli.main import run
 seconds, part, number, *arguments = sys.argv[1:]
+signal.signal(signal.SIGINT, signal.default_int_handler)
 def stop():
     time.sleep(float(seconds))
     os.kill(os.getpid(), int(number))
