@@ -26,8 +26,7 @@ def clock():
 
 @pytest.fixture
 def store(tmp_path, master_key):
-    ControlStore.create(tmp_path / "control", master_key)
-    store = ControlStore(tmp_path / "control")
+    store = ControlStore.create(tmp_path / "control", master_key)
     yield store
     store.close()
 

@@ -12,7 +12,7 @@ READS_TENANT = """
 import sys
 from pathlib import Path
 from fleetcast.accounts import ControlStore
-store = ControlStore(Path(sys.argv[1]))
+store = ControlStore.embedded(Path(sys.argv[1]))
 for _ in sys.stdin:
     with store.read() as tables:
         tenant = tables.tenant("acme")
@@ -94,6 +94,6 @@ def test_another_master_key_is_noticed(store, master_key):
 
 def test_an_empty_folder_is_not_taken_for_a_store(tmp_path):
     (tmp_path / "control").mkdir()
-    with pytest.raises(ControlStoreUnavailable), ControlStore(tmp_path / "control").read():
+    with pytest.raises(ControlStoreUnavailable), ControlStore.embedded(tmp_path / "control").read():
         pass
     assert list((tmp_path / "control").iterdir()) == []

@@ -26,8 +26,7 @@ def usage(control):
 
 @pytest.fixture
 def control(tmp_path):
-    ControlStore.create(tmp_path / "control", b"k" * 32)
-    store = ControlStore(tmp_path / "control")
+    store = ControlStore.create(tmp_path / "control", b"k" * 32)
     yield store
     store.close()
 
@@ -49,8 +48,8 @@ def test_requests_add_up_over_runs(usage):  # J6
 
 
 def test_a_store_made_before_there_was_usage(control, usage):
-    with control._lmdb.transaction(write=True) as view:
-        view.transaction.drop(view.tables["usage"])
+    with control._records.transaction(write=True) as view:
+        view.drop("usage", delete=False)
     control.close()
     usage({"a": 1}, "r1").flush()
     assert usage({}, "r2").requests_total("a") == 1

@@ -200,4 +200,4 @@ def test_usage_comes_back(data, call, folder, tmp_path):
 
 
 def opened_store(data):
-    return closing(ControlStore(data / "control"))
+    return closing(ControlStore.embedded(data / "control"))

@@ -61,7 +61,7 @@ class House:
             ControlStore.create(root / "control", MASTER_KEY)
         self.now = float(int(time.time()) + 60)  # after whatever is written
         self.after_seconds = 0
-        self.store = ControlStore(root / "control")
+        self.store = ControlStore.embedded(root / "control")
         self.engine = FailingEngine(root / "planes", MASTER_KEY)
         self.counters = Counters.alone()
         self.tenants = Tenants(self.store, self.engine)

@@ -120,8 +120,8 @@ def decided(tmp_path):
     """Verdicts on a control store, and how one about a key of its tenant comes to be."""
     master_key = bytes(range(32))
     pepper = key_pepper(master_key)
-    ControlStore.create(tmp_path / "control", master_key)
-    store, engine = ControlStore(tmp_path / "control"), Engine(tmp_path / "planes", master_key)
+    store = ControlStore.create(tmp_path / "control", master_key)
+    engine = Engine(tmp_path / "planes", master_key)
     tenants = Tenants(store, engine)
     tenants.create("acme")
     issued = Keys(store, pepper).create("acme", scopes=["telemetry:write"], environment="sandbox")

@@ -8,8 +8,8 @@ import time
 import pytest
 
 from fleetcast.engine import Plane, format_time
+from fleetcast.forecast.serving.embedded import EmbeddedPredictions
 from fleetcast.forecast.serving.releases import Releases
-from fleetcast.forecast.serving.store import PredictionStore
 from tests.conformance.api import accounts_of
 from tests.service.service import running
 
@@ -97,7 +97,7 @@ def plane():
 
 @pytest.fixture
 def store(tmp_path):
-    tenant = PredictionStore(tmp_path / "forecast")
+    tenant = EmbeddedPredictions(tmp_path / "forecast")
     tenant.ensure()
     yield tenant
     tenant.close()

@@ -12,7 +12,7 @@ import pytest
 
 from fleetcast.forecast.families import SNR
 from fleetcast.forecast.onnx import shipped
-from fleetcast.forecast.serving.store import PredictionStore
+from fleetcast.forecast.serving.embedded import EmbeddedPredictions
 from fleetcast.forecast.serving.tables import encode, rollout_key
 from tests.conformance.api import refusal
 from tests.service.service import command
@@ -152,7 +152,7 @@ def test_health_tells_when_the_store_takes_no_writes(accounts, fleet):
 def test_health_tells_of_a_writer_that_does_not_end(accounts, fleet):
     """Such as a process that was stopped; what is fresh is answered all the same."""
     items = predictions(fleet, "link-1")["items"]
-    store = PredictionStore(accounts.data / "forecast")
+    store = EmbeddedPredictions(accounts.data / "forecast")
     with store.write():
         health = fleet.service.request("GET", "/health/predictions", key=None)
         assert (health.status, health.json["status"]) == (503, "degraded")
@@ -186,7 +186,7 @@ def test_a_deleted_tenant_leaves_no_prediction(accounts):
     write(tenant, link_rows("link-1", 20))
     assert predictions(tenant, "link-1")["items"]
     gone = command(accounts.data, "tenant", "delete", "leaving", "--yes")["account_id"]
-    with PredictionStore(accounts.data / "forecast").read() as records:
+    with EmbeddedPredictions(accounts.data / "forecast").read() as records:
         assert [*records.under("values", gone.encode())] == []
         assert [*records.under("shares", b"values/" + gone.encode())] == []
 
@@ -268,14 +268,14 @@ def test_a_model_that_refuses_to_load_is_told_and_replaced_at_run_time(
         tenant = own.tenant()
         for link in ("a", "b"):
             write(tenant, link_rows(link, 20))
-        store = PredictionStore(own.data / "forecast")
+        store = EmbeddedPredictions(own.data / "forecast")
         with store.write() as records:
             rollout = json.loads(records.get("rollouts", rollout_key("snr")))
             file = content()
             if named:
                 rollout["primary"]["sha256"] = hashlib.sha256(file).hexdigest()
                 records.put("rollouts", rollout_key("snr"), encode(rollout))
-            (store.models / f"{rollout['primary']['sha256']}.onnx").write_bytes(file)
+            (store.models.folder / f"{rollout['primary']['sha256']}.onnx").write_bytes(file)
         store.close()
         for _ in range(FRESH):
             document = predictions(tenant, "a")

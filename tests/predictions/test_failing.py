@@ -56,7 +56,7 @@ def cut_short(here, role):
     file.write_bytes(another_version())
     rollout = here.releases.promote("snr", file, role, 50)
     release = dict(rollout.roles())[role]
-    stored = here.store.models / f"{release.sha256}.onnx"
+    stored = here.store.models.folder / f"{release.sha256}.onnx"
     stored.write_bytes(stored.read_bytes()[:-100])
     return release
 

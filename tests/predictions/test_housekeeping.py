@@ -25,8 +25,8 @@ from .serving import counted, kept
 def tenant(tmp_path):
     """A tenant with a store of its own, and where both are found."""
     master_key = bytes(32)
-    ControlStore.create(tmp_path / "control", master_key)
-    accounts, engine = ControlStore(tmp_path / "control"), Engine(tmp_path / "planes", master_key)
+    accounts = ControlStore.create(tmp_path / "control", master_key)
+    engine = Engine(tmp_path / "planes", master_key)
     yield accounts, engine, Tenants(accounts, engine).create("acme")
     engine.close()
     accounts.close()
@@ -58,7 +58,7 @@ import ctypes, sys
 from pathlib import Path
 from fleetcast.config.sections import Forecast
 from fleetcast.engine import Plane
-from fleetcast.forecast.serving.store import PredictionStore
+from fleetcast.forecast.serving.embedded import EmbeddedPredictions
 from fleetcast.metrics import Counters
 from fleetcast.composition.forecasting import Forecasting
 
@@ -72,7 +72,7 @@ for number in range(40):
     folder = f"{sys.argv[1]}/planes/{number}"
     Plane.create(folder, bytes(32))
     planes.append(Plane.open(folder, bytes(32), f"tenant-{number}"))
-forecasting = Forecasting(PredictionStore(Path(sys.argv[1])), Forecast, Counters.alone())
+forecasting = Forecasting(EmbeddedPredictions(Path(sys.argv[1])), Forecast, Counters.alone())
 print(forecasting.answer(planes[0], "account", "snr", ["a"], None)["entity_errors"][0]["code"])
 """
 
@@ -85,7 +85,7 @@ def test_libraries_are_loaded_however_many_planes_are_open(store):
     """
     Releases(store).promote("snr")
     store.close()
-    folder = str(store.models.parent)
+    folder = str(store.models.folder.parent)
     ended = subprocess.run(
         [sys.executable, "-c", LOADS, folder], capture_output=True, text=True, check=False
     )

@@ -39,10 +39,10 @@ class SlowReleases(Releases):
 @contextlib.contextmanager
 def away(store):
     """No model can be loaded until the end of the block."""
-    moved = store.models.with_name("away")
-    store.models.rename(moved)
+    moved = store.models.folder.with_name("away")
+    store.models.folder.rename(moved)
     yield
-    moved.rename(store.models)
+    moved.rename(store.models.folder)
 
 
 @pytest.fixture
@@ -271,7 +271,7 @@ def test_a_file_that_is_no_model_of_the_family_is_refused(store, releases, tmp_p
     releases.promote("demand")
     (demand,) = (release for _, release in releases.all("demand")[-1].roles())
     with pytest.raises(OperatorError, match="family"):
-        releases.promote("snr", store.models / f"{demand.sha256}.onnx")
+        releases.promote("snr", store.models.folder / f"{demand.sha256}.onnx")
     assert len(releases.all("snr")) == 1
 
 

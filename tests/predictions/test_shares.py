@@ -10,11 +10,11 @@ import pytest
 from fleetcast.config.sections import Forecast
 from fleetcast.engine import Plane, encode_records
 from fleetcast.forecast.serving.clock import NS_PER_SECOND
+from fleetcast.forecast.serving.embedded import EmbeddedPredictions
 from fleetcast.forecast.serving.filling import VALUE_BYTES_MAX
 from fleetcast.forecast.serving.records import LEASE_NS
 from fleetcast.forecast.serving.releases import Releases
 from fleetcast.forecast.serving.scoring import Scoring
-from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.forecast.serving.sweeping import Sweeping
 from fleetcast.forecast.serving.tables import QUOTAS, Quota, due
 from fleetcast.metrics import Counters
@@ -38,7 +38,7 @@ def small(tmp_path, clock):
     stores = []
 
     def make(counters=None, **shares):
-        store = PredictionStore(tmp_path / "small", {**QUOTAS, **shares})
+        store = EmbeddedPredictions(tmp_path / "small", {**QUOTAS, **shares})
         stores.append(store)
         store.ensure()
         releases = Releases(store, clock)
@@ -222,7 +222,7 @@ def test_a_deleted_tenant_leaves_nothing_and_others_everything(store, releases, 
 
 def test_a_store_of_version_1_keeps_its_releases_and_nothing_else(tmp_path, clock):
     """Its other records had no end, and no share counted them."""
-    store = PredictionStore(tmp_path / "forecast")
+    store = EmbeddedPredictions(tmp_path / "forecast")
     store.ensure()
     rollout = Releases(store, clock).promote("snr")
     store.close()

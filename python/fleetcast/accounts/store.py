@@ -1,4 +1,4 @@
-"""The control store: tenants and keys in an LMDB environment of its own."""
+"""The control store: tenants and keys, in records of their own."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import hmac
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from fleetcast.accounts.tables import ControlStoreUnavailable, Tables
+from fleetcast.accounts.tables import SPACES, ControlStoreUnavailable, Tables
 from fleetcast.errors import OperatorError
-from fleetcast.lmdb_store import LmdbStore, LmdbUnavailable
+from fleetcast.lmdb_store import LmdbStore
+from fleetcast.record_store import RecordsUnavailable
 from fleetcast.security.master_key import derive
 
 if TYPE_CHECKING:
@@ -16,43 +17,48 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from pathlib import Path
 
-    from fleetcast.lmdb_store import View
+    from fleetcast.record_store import RecordStore, RecordView
 
 Result = TypeVar("Result")
 
+MASTER_KEY_KEY = b"master-key-check"
+"""The key, among what a store says of itself, of a hash that tells its master key from others."""
 _FORMAT = b"fleetcast control 1"
-_TABLES = ("tenants", "keys", "usage")
-_MASTER_KEY_KEY = b"master-key-check"
 _MASTER_KEY_LABEL = "fleetcast control store check 1"
 
 
 class ControlStore:
-    """The tenants and keys of one data directory. Safe to share between threads, see `LmdbStore`.
+    """The tenants and keys of one installation. Safe to share between threads.
 
-    When the files are damaged or gone a use raises `ControlStoreUnavailable`, and the next use
-    opens them anew.
+    A use raises `ControlStoreUnavailable` where the records cannot be had, and the next use tries
+    again.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
-        self._lmdb = LmdbStore(directory, _TABLES, _FORMAT)
+    def __init__(self, records: RecordStore) -> None:
+        self._records = records
 
     @staticmethod
-    def create(directory: Path, master_key: bytes) -> None:
-        """Makes an empty store bound to the master key.
+    def embedded(directory: Path) -> ControlStore:
+        """The store in `directory`."""
+        return ControlStore(LmdbStore(directory, SPACES, _FORMAT))
+
+    @staticmethod
+    def create(directory: Path, master_key: bytes) -> ControlStore:
+        """Makes an empty store in `directory`, bound to the master key.
 
         Raises `OSError`, `ControlStoreUnavailable`.
         """
-        store = LmdbStore(directory, _TABLES, _FORMAT)
+        records = LmdbStore(directory, SPACES, _FORMAT)
         try:
-            store.create({_MASTER_KEY_KEY: derive(master_key, _MASTER_KEY_LABEL)})
-        except LmdbUnavailable as error:
+            records.create({MASTER_KEY_KEY: master_key_check(master_key)})
+        except RecordsUnavailable as error:
             message = f"the control store in {directory} cannot be made: {error}"
             raise ControlStoreUnavailable(message) from error
+        return ControlStore(records)
 
     def open_ahead(self) -> None:
-        """Opens the files before the first use, so that no read waits for a writer then."""
-        self._lmdb.open_ahead()
+        """Opens what the first use needs, so that no read waits for a writer then."""
+        self._records.open_ahead()
 
     def read(self) -> AbstractContextManager[Tables]:
         """One consistent view. Raises `ControlStoreUnavailable`."""
@@ -61,12 +67,12 @@ class ControlStore:
     def ask(self, question: Callable[[Tables], Result]) -> Result:
         """As `read`, for the question of each request. Raises `ControlStoreUnavailable`."""
 
-        def asked(view: View) -> Result:
-            return question(Tables(view.transaction, *view.tables.values()))
+        def asked(view: RecordView) -> Result:
+            return question(Tables(view))
 
         try:
-            return self._lmdb.ask(asked)
-        except LmdbUnavailable as error:
+            return self._records.ask(asked)
+        except RecordsUnavailable as error:
             raise self._unavailable(error) from error
 
     def write(self) -> AbstractContextManager[Tables]:
@@ -79,24 +85,29 @@ class ControlStore:
     def verify_master_key(self, master_key: bytes) -> None:
         """Raises `OperatorError` where the store was made with another master key."""
         with self.read() as tables:
-            stored = tables.own(_MASTER_KEY_KEY)
-        if not hmac.compare_digest(stored, derive(master_key, _MASTER_KEY_LABEL)):
-            made = f"the one that {self._directory.parent} was made with"
+            stored = tables.own(MASTER_KEY_KEY)
+        if not hmac.compare_digest(stored, master_key_check(master_key)):
+            made = f"the one that the control store in {self._records.where} was made with"
             message = f"the master key is not {made}: put back the copy of that one"
             raise OperatorError(message)
 
     def close(self) -> None:
-        """Releases the files; a later use opens them again."""
-        self._lmdb.close()
+        """Releases what is open; a later use opens it again."""
+        self._records.close()
 
     @contextmanager
     def _transaction(self, *, write: bool) -> Iterator[Tables]:
         try:
-            with self._lmdb.transaction(write=write) as view:
-                yield Tables(view.transaction, *view.tables.values())
-        except LmdbUnavailable as error:
+            with self._records.transaction(write=write) as view:
+                yield Tables(view)
+        except RecordsUnavailable as error:
             raise self._unavailable(error) from error
 
-    def _unavailable(self, error: LmdbUnavailable) -> ControlStoreUnavailable:
-        message = f"the control store in {self._directory} is unavailable: {error}"
+    def _unavailable(self, error: RecordsUnavailable) -> ControlStoreUnavailable:
+        message = f"the control store in {self._records.where} is unavailable: {error}"
         return ControlStoreUnavailable(message)
+
+
+def master_key_check(master_key: bytes) -> bytes:
+    """A hash of the master key that tells it from others, and nothing else."""
+    return derive(master_key, _MASTER_KEY_LABEL)

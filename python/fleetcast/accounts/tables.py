@@ -7,11 +7,14 @@ import json
 from typing import TYPE_CHECKING, TypeVar
 
 from fleetcast.accounts.records import ApiKey, Tenant, UsageRecord
+from fleetcast.record_store import OWN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import lmdb
+    from fleetcast.record_store import RecordView
+
+TENANTS, KEYS, USAGE = SPACES = ("tenants", "keys", "usage")
 
 Record = TypeVar("Record", Tenant, ApiKey, UsageRecord)
 
@@ -23,31 +26,24 @@ class ControlStoreUnavailable(Exception):
 class Tables:
     """The records as one transaction sees them."""
 
-    def __init__(
-        self,
-        transaction: lmdb.Transaction,
-        tenants: lmdb._Database,
-        keys: lmdb._Database,
-        usage: lmdb._Database,
-    ) -> None:
-        self._transaction = transaction
-        self._tenants = tenants
-        self._keys = keys
-        self._usage = usage
+    __slots__ = ("_view",)
+
+    def __init__(self, view: RecordView) -> None:
+        self._view = view
 
     @property
     def transaction_id(self) -> int:
         """Number of the last change that is seen here; every change has a higher one."""
-        return self._transaction.id()
+        return self._view.version
 
     def own(self, key: bytes) -> bytes:
-        """A value of the environment's own table, empty where there is none."""
-        return bytes(self._transaction.get(key) or b"")
+        """A fact about the store itself, empty where there is none."""
+        return self._view.get(OWN, key) or b""
 
     def tenant(self, name: str) -> Tenant | None:
         """The tenant of a name."""
-        data = self._transaction.get(name.encode(), db=self._tenants)
-        return None if data is None else _decoded(Tenant, bytes(data))
+        data = self._view.get(TENANTS, name.encode())
+        return None if data is None else _decoded(Tenant, data)
 
     def tenants(self) -> list[Tenant]:
         """All tenants by name."""
@@ -55,52 +51,49 @@ class Tables:
 
     def decoded_tenants(self, known: Mapping[bytes, Tenant]) -> dict[bytes, Tenant]:
         """All tenants by name, under the bytes of their records; `known` ones are not decoded."""
-        found = {}
-        for _, data in self._transaction.cursor(self._tenants):
-            stored = bytes(data)
-            found[stored] = known.get(stored) or _decode(Tenant, stored)
-        return found
+        stored = (data for _, data in self._view.under(TENANTS, b""))
+        return {data: known.get(data) or _decode(Tenant, data) for data in stored}
 
     def put_tenant(self, tenant: Tenant) -> None:
         """Adds or replaces a tenant."""
-        self._transaction.put(tenant.name.encode(), tenant.encode(), db=self._tenants)
+        self._view.put(TENANTS, tenant.name.encode(), tenant.encode())
 
     def delete_tenant(self, name: str) -> None:
         """Deletes a tenant's record."""
-        self._transaction.delete(name.encode(), db=self._tenants)
+        self._view.delete(TENANTS, name.encode())
 
     def key(self, key_id: str) -> ApiKey | None:
         """The key of an id."""
-        data = self._transaction.get(key_id.encode(), db=self._keys)
-        return None if data is None else _decoded(ApiKey, bytes(data))
+        data = self._view.get(KEYS, key_id.encode())
+        return None if data is None else _decoded(ApiKey, data)
 
     def keys_of(self, tenant: str) -> list[ApiKey]:
         """A tenant's keys, oldest first."""
         name = json.dumps(tenant).encode()  # as written in records: few of many are decoded
-        held = [bytes(data) for _, data in self._transaction.cursor(self._keys) if name in data]
+        held = [data for _, data in self._view.under(KEYS, b"") if name in data]
         mine = [key for data in held if (key := _decoded(ApiKey, data)).tenant == tenant]
         return sorted(mine, key=lambda key: (key.created_at, key.key_id))
 
     def put_key(self, key: ApiKey) -> None:
         """Adds or replaces a key."""
-        self._transaction.put(key.key_id.encode(), key.encode(), db=self._keys)
+        self._view.put(KEYS, key.key_id.encode(), key.encode())
 
     def delete_key(self, key_id: str) -> None:
         """Deletes a key's record."""
-        self._transaction.delete(key_id.encode(), db=self._keys)
+        self._view.delete(KEYS, key_id.encode())
 
     def usage(self, account_id: str) -> UsageRecord | None:
         """The usage of an account."""
-        data = self._transaction.get(account_id.encode(), db=self._usage)
-        return None if data is None else _decoded(UsageRecord, bytes(data))
+        data = self._view.get(USAGE, account_id.encode())
+        return None if data is None else _decoded(UsageRecord, data)
 
     def put_usage(self, account_id: str, record: UsageRecord) -> None:
         """Adds or replaces an account's usage."""
-        self._transaction.put(account_id.encode(), record.encode(), db=self._usage)
+        self._view.put(USAGE, account_id.encode(), record.encode())
 
     def delete_usage(self, account_id: str) -> None:
         """Deletes an account's usage."""
-        self._transaction.delete(account_id.encode(), db=self._usage)
+        self._view.delete(USAGE, account_id.encode())
 
 
 @functools.lru_cache(maxsize=4_096)

@@ -91,8 +91,8 @@ def restore_all(
         else:
             create_certificate(directory.tls, master_key, certificate_hosts([]))
         directory.planes.mkdir(mode=0o700)
-        ControlStore.create(directory.control, master_key)
-        engine, store = Engine(directory.planes, master_key), ControlStore(directory.control)
+        store = ControlStore.create(directory.control, master_key)
+        engine = Engine(directory.planes, master_key)
         try:
             for saved in listing.tenants:
                 account_id = saved.record.account_id

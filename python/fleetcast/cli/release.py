@@ -12,8 +12,9 @@ from fleetcast.cli.common import Run, instant, table, with_run
 from fleetcast.config.sections import FAMILIES
 from fleetcast.errors import OperatorError
 from fleetcast.forecast.serving.clock import NS_PER_SECOND
+from fleetcast.forecast.serving.embedded import EmbeddedPredictions
 from fleetcast.forecast.serving.rollouts import Role
-from fleetcast.forecast.serving.store import PredictionStore, PredictionStoreUnavailable
+from fleetcast.forecast.serving.store import PredictionStoreUnavailable
 from fleetcast.installation.forecasts import provide_models
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def _releases(run: Run) -> Iterator[Releases]:
 
     with run.opened():  # a data directory, with the right master key
         provide_models(run.data.forecast)
-    store = PredictionStore(run.data.forecast)
+    store = EmbeddedPredictions(run.data.forecast)
     try:
         yield Releases(store)
     except PredictionStoreUnavailable as error:

@@ -13,7 +13,7 @@ from fleetcast.composition.probes import http_probes, telemetry_probes
 from fleetcast.composition.shared_settings import Live
 from fleetcast.composition.simulation import simulated
 from fleetcast.engine import Engine, KeyVerdicts
-from fleetcast.forecast.serving.store import PredictionStore
+from fleetcast.forecast.serving.embedded import EmbeddedPredictions
 from fleetcast.grpc.services import GrpcServices
 from fleetcast.http.app import create_app
 from fleetcast.http.client_limiter import ClientLimiter
@@ -51,7 +51,7 @@ def http_application(
     """
     with _opened(directory, master_key, shared, counters) as (store, engine, authenticator):
         usage = Usage(store, AccountRequests(counters.shared), run)
-        predictions = PredictionStore(directory.forecast)
+        predictions = EmbeddedPredictions(directory.forecast)
         predictions.open_ahead()
         forecast = Live(shared, lambda settings: settings.forecast)
         forecasting = Forecasting(predictions, forecast.current, counters)
@@ -112,7 +112,7 @@ class _Opened(NamedTuple):
 def _opened(
     directory: DataDirectory, master_key: bytes, shared: SharedSettings, counters: Counters
 ) -> Iterator[_Opened]:
-    store = ControlStore(directory.control)
+    store = ControlStore.embedded(directory.control)
     store.open_ahead()
     engine = Engine(directory.planes, master_key)
     environment = shared.read().service.environment

@@ -133,7 +133,7 @@ def opened(directory: DataDirectory, environ: Mapping[str, str]) -> Iterator[Ins
     """
     settings = directory.settings(environ).settings
     master_key = load_master_key(directory.root, settings.security)
-    store = ControlStore(directory.control)
+    store = ControlStore.embedded(directory.control)
     engine = Engine(directory.planes, master_key)
     try:
         store.verify_master_key(master_key)

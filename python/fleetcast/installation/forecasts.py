@@ -6,7 +6,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from fleetcast.config.sections import FAMILIES
-from fleetcast.forecast.serving.store import PredictionStore, PredictionStoreUnavailable
+from fleetcast.forecast.serving.embedded import EmbeddedPredictions
+from fleetcast.forecast.serving.store import PredictionStoreUnavailable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 def forget_predictions(directory: Path, account_id: str) -> None:
     """Deletes the forecasts of a deleted account, which nobody can read any more."""
-    store = PredictionStore(directory)
+    store = EmbeddedPredictions(directory)
     try:
         store.forget(account_id)
     except PredictionStoreUnavailable as error:
@@ -30,7 +31,7 @@ def provide_models(directory: Path) -> None:
 
     Raises `OperatorError`, `OSError`, `PredictionStoreUnavailable`.
     """
-    store = PredictionStore(directory)
+    store = EmbeddedPredictions(directory)
     store.ensure()
     try:
         missing = [family for family in FAMILIES if store.lacks_release(family)]

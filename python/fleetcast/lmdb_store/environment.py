@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import lmdb
 
+from fleetcast.record_store import OWN
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from os import stat_result
@@ -44,7 +46,10 @@ class OpenEnvironment:
             _back_with_file(self.environment, self.path)
             self.environment.reader_check()
             _check_format(self.environment, directory, content)
-            self.tables = _open_tables(self.environment, tables)
+            self.tables: dict[str, lmdb._Database | None] = {
+                OWN: None,
+                **_open_tables(self.environment, tables),
+            }
         except BaseException:
             self.environment.close()
             raise

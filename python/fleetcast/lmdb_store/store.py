@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import enum
 import os
+import tempfile
 import threading
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -23,17 +24,20 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import lmdb
 
 from fleetcast.lmdb_store.environment import FORMAT_KEY, OpenEnvironment, create_environment
+from fleetcast.record_store import OWN, RecordsUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
 _AHEAD_SECONDS = 5.0  # a writer is done sooner, unless it is stopped
+_NUMBER_KEY = b"fence"  # the first numbers were for leases alone
+_PROBE_BYTES = 65_536  # LMDB needs some pages to commit anything
 
 Result = TypeVar("Result")
 
 
-class LmdbUnavailable(Exception):
+class LmdbUnavailable(RecordsUnavailable):
     """The files cannot be read or written now; the message says why."""
 
 
@@ -41,7 +45,49 @@ class View(NamedTuple):
     """One transaction and the tables by name; the environment's own table is `None`."""
 
     transaction: lmdb.Transaction
-    tables: Mapping[str, lmdb._Database]
+    tables: Mapping[str, lmdb._Database | None]
+
+    @property
+    def version(self) -> int:
+        """Number of the last change that is seen here; every change has a higher one."""
+        return self.transaction.id()
+
+    def get(self, space: str, key: bytes) -> bytes | None:
+        """One value."""
+        value = self.transaction.get(key, db=self.tables[space])
+        return None if value is None else bytes(value)
+
+    def put(self, space: str, key: bytes, value: bytes) -> None:
+        """Adds or replaces one."""
+        self.transaction.put(key, value, db=self.tables[space])
+
+    def delete(self, space: str, key: bytes) -> None:
+        """Deletes one, if it is there."""
+        self.transaction.delete(key, db=self.tables[space])
+
+    def under(self, space: str, prefix: bytes, first: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
+        """Keys that begin with a prefix, ascending from `first` on, and their values."""
+        cursor = self.transaction.cursor(self.tables[space])
+        found = cursor.set_range(max(prefix, first))
+        while found and bytes(cursor.key()).startswith(prefix):
+            yield bytes(cursor.key()), bytes(cursor.value())
+            found = cursor.next()
+
+    def count(self, space: str) -> int:
+        """Number of records of a table."""
+        return self.transaction.stat(self.tables[space])["entries"]
+
+    def drop(self, space: str, *, delete: bool) -> None:
+        """Empties a table, and deletes it where that is asked for."""
+        table = self.tables[space]
+        assert table is not None  # noqa: S101 - the environment's own table stays
+        self.transaction.drop(table, delete=delete)
+
+    def next_number(self) -> int:
+        """A number greater than all that calls have had before."""
+        number = int.from_bytes(self.get(OWN, _NUMBER_KEY) or b"", "big") + 1
+        self.put(OWN, _NUMBER_KEY, number.to_bytes(8, "big"))
+        return number
 
 
 class _Due(enum.Enum):
@@ -66,6 +112,11 @@ class LmdbStore:
         self._users = 0
         """Transactions that are open, or about to be."""
         self._changed = threading.Condition()
+
+    @property
+    def where(self) -> str:
+        """The directory."""
+        return str(self.directory)
 
     def create(self, entries: Mapping[bytes, bytes] | None = None) -> None:
         """Makes the empty environment, with `entries` in its own table.
@@ -118,6 +169,16 @@ class LmdbStore:
             raise self._failed(error) from error
         finally:
             self._leave()
+
+    def ping(self) -> None:
+        """Asks whether it can be read and written, and whether its disk has room for a change.
+
+        It waits for whoever is writing. Raises `OSError`, `LmdbUnavailable` where not.
+        """
+        with self.transaction(write=True) as view:  # which changes nothing, and so writes nothing
+            view.get(OWN, FORMAT_KEY)
+        with tempfile.TemporaryFile(dir=self.directory) as file:
+            os.posix_fallocate(file.fileno(), 0, _PROBE_BYTES)
 
     def close(self) -> None:
         """Releases the files when the last transaction has ended; a later use opens them again."""

@@ -12,7 +12,7 @@ from fleetcast.admin.tenant_gauges import TenantFolder, TenantGauges
 from fleetcast.composition.probes import readiness_probes
 from fleetcast.composition.shared_settings import Live, SharedSettings
 from fleetcast.engine import peek
-from fleetcast.forecast.serving.store import PredictionStore
+from fleetcast.forecast.serving.embedded import EmbeddedPredictions
 from fleetcast.http.server.arbiter import HttpServer
 from fleetcast.http.server.limits import ConnectionLimits
 from fleetcast.metrics import Shared
@@ -43,9 +43,9 @@ def main() -> None:
 def admin_application(configuration: ChildConfiguration) -> Iterator[WSGIApplication]:
     """The WSGI application of the private listener, and what it looks at."""
     directory = configuration.directory
-    store = ControlStore(directory.control)
+    store = ControlStore.embedded(directory.control)
     shared_settings = SharedSettings(configuration.settings_fd)
-    predictions = PredictionStore(directory.forecast)
+    predictions = EmbeddedPredictions(directory.forecast)
     families = Live(shared_settings, lambda settings: settings.forecast.families)
     limits = Live(shared_settings, lambda settings: settings.limits)
     try:

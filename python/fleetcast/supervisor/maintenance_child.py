@@ -14,7 +14,7 @@ from fleetcast.composition.housekeeping import Housekeeping
 from fleetcast.composition.maintenance import Maintenance
 from fleetcast.composition.shared_settings import Live, SharedSettings
 from fleetcast.engine import Engine
-from fleetcast.forecast.serving.store import PredictionStore
+from fleetcast.forecast.serving.embedded import EmbeddedPredictions
 from fleetcast.metrics import Counters, Shared, sample
 from fleetcast.supervisor.child import begin, report_ready
 
@@ -30,13 +30,13 @@ def main() -> None:
     configuration = begin("maintenance")
     os.nice(_NICENESS)
     directory = configuration.directory
-    store = ControlStore(directory.control)
+    store = ControlStore.embedded(directory.control)
     engine = Engine(directory.planes, configuration.master_key)
     counters = Counters(Shared(configuration.counters_fd))
     shared_settings = SharedSettings(configuration.settings_fd)
     live = Live(shared_settings, lambda settings: settings.store.compact_after_seconds)
     maintenance = Maintenance(store, engine, counters, live.current, CrashNotes(directory.upkeep))
-    predictions = PredictionStore(directory.forecast)
+    predictions = EmbeddedPredictions(directory.forecast)
     forecast = Live(shared_settings, lambda settings: settings.forecast)
     housekeeping = Housekeeping(predictions, forecast.current, store, engine, counters)
     serving = counters.gauge(sample("fleetcast_processes_ready", surface="maintenance"))

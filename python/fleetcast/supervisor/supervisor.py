@@ -56,7 +56,7 @@ def serve(
     refuse_exposed_key(directory.root, settings.security)
     master_key = load_master_key(directory.root, settings.security)
     with ExitStack() as stack:
-        store = stack.enter_context(closing(ControlStore(directory.control)))
+        store = stack.enter_context(closing(ControlStore.embedded(directory.control)))
         store.verify_master_key(master_key)
         provide_models(directory.forecast)
         lock = stack.enter_context(exclusive(directory.lock))

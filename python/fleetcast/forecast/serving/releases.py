@@ -7,13 +7,9 @@ which role from one change to the next; going back makes a new rollout with the 
 
 from __future__ import annotations
 
-import hashlib
-import os
-import tempfile
 import uuid
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fleetcast.errors import OperatorError
@@ -26,6 +22,8 @@ from fleetcast.forecast.serving.rollouts import NO_ROLLOUT, Release, Role, Rollo
 from fleetcast.forecast.serving.tables import rollout_key
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fleetcast.forecast.families import Family
     from fleetcast.forecast.serving.store import PredictionStore
     from fleetcast.forecast.serving.tables import Records
@@ -70,7 +68,7 @@ class Releases:
         """
         content = shipped(FAMILIES[family]) if path is None else path.read_bytes()
         model = _model(content, FAMILIES[family])
-        self._keep(content)
+        self._store.models.keep(content)
         with self._store.write() as records:
             before = self.current(records, family)
             now_ns = self.clock.now_ns()
@@ -133,25 +131,7 @@ class Releases:
         return forecaster
 
     def _loaded(self, family: Family, sha256: str) -> Forecaster:
-        content = self._path(sha256).read_bytes()
-        if hashlib.sha256(content).hexdigest() != sha256:
-            message = f"{self._path(sha256)} is not the file that was promoted"
-            raise OperatorError(message)
-        return Forecaster(family, _model(content, family))
-
-    def _keep(self, content: bytes) -> None:
-        """Copies an artefact in, whole or not at all: the release stays what it was."""
-        path = self._path(hashlib.sha256(content).hexdigest())
-        if path.exists() and path.read_bytes() == content:  # promoting again mends a damaged file
-            return
-        with tempfile.NamedTemporaryFile(dir=self._store.models, delete=False) as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(file.name).rename(path)
-
-    def _path(self, sha256: str) -> Path:
-        return self._store.models / f"{sha256}.onnx"
+        return Forecaster(family, _model(self._store.models.read(sha256), family))
 
 
 def _model(content: bytes, family: Family) -> Model:

@@ -6,37 +6,29 @@ the key. Releases are the installation's and lie open.
 
 from __future__ import annotations
 
-import os
-import tempfile
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from fleetcast.forecast.serving.tables import (
     QUOTAS,
-    TABLES,
     TENANT_TABLES,
     Records,
     due,
     owner,
     rollout_key,
 )
-from fleetcast.lmdb_store import FORMAT_KEY, LmdbStore, LmdbUnavailable
+from fleetcast.record_store import RecordsUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
 
+    from fleetcast.forecast.serving.models import Models
     from fleetcast.forecast.serving.tables import Quota
-
-_FORMAT = b"fleetcast predictions 2"
-# Version 1 kept a record of every entity that was ever asked for; none had an age.
-_FORMAT_1 = b"fleetcast predictions 1"
-_RETIRED = "assignments"
+    from fleetcast.record_store import RecordStore
 
 _SLICE = 1_000
 """Records looked at in one transaction: bounds how long others wait for it."""
-_PROBE_BYTES = 65_536  # LMDB needs some pages to commit anything
 
 
 class PredictionStoreUnavailable(Exception):
@@ -44,34 +36,18 @@ class PredictionStoreUnavailable(Exception):
 
 
 class PredictionStore:
-    """The store of one data directory. Safe to share between threads; use it after a fork only."""
+    """The store of one installation. Safe to share between threads; use it after a fork only."""
 
-    def __init__(self, directory: Path, quotas: Mapping[str, Quota] = QUOTAS) -> None:
-        self.models = directory / "models"
-        self._directory = directory
+    def __init__(
+        self, records: RecordStore, models: Models, quotas: Mapping[str, Quota] = QUOTAS
+    ) -> None:
+        self.models = models
+        self._store = records
         self._quotas = quotas
-        self._lmdb = LmdbStore(directory / "store", TABLES, _FORMAT)
-
-    def ensure(self) -> None:
-        """Makes the store where there is none, and takes over one of an earlier version.
-
-        Raises `OSError`, `PredictionStoreUnavailable`.
-        """
-        if self._lmdb.directory.exists():
-            self._take_over()
-            return
-        # One after the other: parents that `mkdir` makes on the way get the usual mode.
-        self._directory.mkdir(mode=0o700, exist_ok=True)
-        self.models.mkdir(mode=0o700, exist_ok=True)
-        try:
-            self._lmdb.create()
-        except LmdbUnavailable as error:
-            message = f"{self._lmdb.directory} cannot be made: {error}"
-            raise PredictionStoreUnavailable(message) from error
 
     def open_ahead(self) -> None:
-        """Opens the files before the first use, so that no read waits for a writer then."""
-        self._lmdb.open_ahead()
+        """Opens what the first use needs, so that no read waits for a writer then."""
+        self._store.open_ahead()
 
     @contextmanager
     def read(self) -> Iterator[Records]:
@@ -101,14 +77,14 @@ class PredictionStore:
         return first is not None and first[0] < due(now_ns)
 
     def ping(self) -> None:
-        """Asks whether it can be read and written, and whether its disk has room for a change.
+        """Asks whether it can be read and written, and has room for a change.
 
         It waits for whoever is writing. Raises `OSError`, `PredictionStoreUnavailable` where not.
         """
-        with self.write() as records:  # which changes nothing, and so writes nothing
-            records.get("rollouts", rollout_key("ping"))
-        with tempfile.TemporaryFile(dir=self._directory) as file:
-            os.posix_fallocate(file.fileno(), 0, _PROBE_BYTES)
+        try:
+            self._store.ping()
+        except RecordsUnavailable as error:
+            raise self._unavailable(error) from error
 
     def sweep(self, table: str, first: bytes, ended: Callable[[bytes], bool]) -> bytes:
         """Deletes what has ended of the next records from a key on.
@@ -141,29 +117,22 @@ class PredictionStore:
                 first = keys[-1] + b"\0" if keys else b""
 
     def close(self) -> None:
-        """Releases the files; a later use opens them again."""
-        self._lmdb.close()
+        """Releases what is open; a later use opens it again."""
+        self._store.close()
 
     def _delete(self, table: str, keys: Iterable[bytes]) -> None:
         with self.write() as records:
             for key in keys:
                 records.delete(table, key)
 
-    def _take_over(self) -> None:
-        """Empties what version 1 kept of tenants; its releases stay."""
-        earlier = LmdbStore(self._lmdb.directory, (*TABLES, _RETIRED), _FORMAT_1)
-        # A store that is of no use says so with its next use.
-        with suppress(LmdbUnavailable), earlier.transaction(write=True) as view:
-            for name in (*TENANT_TABLES, _RETIRED):
-                view.transaction.drop(view.tables[name], delete=name == _RETIRED)
-            view.transaction.put(FORMAT_KEY, _FORMAT)
-        earlier.close()
-
     @contextmanager
     def _transaction(self, *, write: bool) -> Iterator[Records]:
         try:
-            with self._lmdb.transaction(write=write) as view:
+            with self._store.transaction(write=write) as view:
                 yield Records(view, self._quotas)
-        except LmdbUnavailable as error:
-            message = f"the prediction store {self._lmdb.directory} is unavailable: {error}"
-            raise PredictionStoreUnavailable(message) from error
+        except RecordsUnavailable as error:
+            raise self._unavailable(error) from error
+
+    def _unavailable(self, error: RecordsUnavailable) -> PredictionStoreUnavailable:
+        message = f"the prediction store {self._store.where} is unavailable: {error}"
+        return PredictionStoreUnavailable(message)

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from fleetcast.lmdb_store import View
+    from fleetcast.record_store import RecordView
 
 TABLES = ("rollouts", "leases", "cooldowns", "values", "pending", "shares")
 TENANT_TABLES = ("leases", "cooldowns", "values", "pending")
 
-_FENCE = b"fence"
 _DUE_BYTES = 8
 _COUNT_BYTES = 8
 
@@ -41,7 +40,7 @@ QUOTAS: Mapping[str, Quota] = {
 class Records:
     """Keys and values are bytes."""
 
-    def __init__(self, view: View, quotas: Mapping[str, Quota]) -> None:
+    def __init__(self, view: RecordView, quotas: Mapping[str, Quota]) -> None:
         self._view = view
         self._quotas = quotas
         self._used: dict[bytes, int] = {}
@@ -49,12 +48,11 @@ class Records:
 
     def get(self, table: str, key: bytes) -> bytes | None:
         """One value."""
-        value = self._view.transaction.get(key, db=self._view.tables[table])
-        return None if value is None else bytes(value)
+        return self._view.get(table, key)
 
     def put(self, table: str, key: bytes, value: bytes) -> None:
         """Adds or replaces one without a quota."""
-        self._view.transaction.put(key, value, db=self._view.tables[table])
+        self._view.put(table, key, value)
 
     def keep(self, table: str, key: bytes, value: bytes) -> bool:
         """Adds or replaces one under a quota; false where it does not fit in."""
@@ -76,26 +74,19 @@ class Records:
             size = self._size(table, key)
             for count in _counts(table, key):
                 self._count(count, -size)
-        self._view.transaction.delete(key, db=self._view.tables[table])
+        self._view.delete(table, key)
 
     def under(self, table: str, prefix: bytes, first: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
         """Keys that begin with a prefix, ascending from `first` on, and their values."""
-        cursor = self._view.transaction.cursor(self._view.tables[table])
-        found = cursor.set_range(max(prefix, first))
-        while found and bytes(cursor.key()).startswith(prefix):
-            yield bytes(cursor.key()), bytes(cursor.value())
-            found = cursor.next()
+        return self._view.under(table, prefix, first)
 
     def count(self, table: str) -> int:
         """Number of records of a table."""
-        return self._view.transaction.stat(self._view.tables[table])["entries"]
+        return self._view.count(table)
 
     def next_fence(self) -> int:
-        """A number that no lease has had, greater than all before."""
-        transaction = self._view.transaction
-        number = int.from_bytes(bytes(transaction.get(_FENCE) or b""), "big") + 1
-        transaction.put(_FENCE, number.to_bytes(8, "big"))
-        return number
+        """A number that no lease has had before."""
+        return self._view.next_number()
 
     def settle(self) -> None:
         """Writes down what this transaction changed of the bytes in use."""
@@ -106,7 +97,7 @@ class Records:
                 self.delete("shares", key)
 
     def _size(self, table: str, key: bytes) -> int:
-        before = self._view.transaction.get(key, db=self._view.tables[table])
+        before = self._view.get(table, key)
         return 0 if before is None else len(key) + len(before)
 
     def _bytes(self, count: bytes) -> int:

@@ -30,7 +30,7 @@ def check_stores(directory: DataDirectory, settings: Settings) -> Iterator[Findi
         detail, _, advice = str(error).partition(": ")
         yield Finding.failure("master key", detail, advice)
         return
-    with closing(ControlStore(directory.control)) as store:
+    with closing(ControlStore.embedded(directory.control)) as store:
         try:
             store.verify_master_key(master_key)
             with store.read() as tables:
