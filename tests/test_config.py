@@ -64,6 +64,25 @@ def test_every_fault_of_every_source_is_listed(tmp_path):
         assert name in problem
 
 
+def test_the_backend_of_many_machines_asks_for_its_addresses(tmp_path):
+    assert len(problems(tmp_path, "store.backend=postgresql")) == 2
+    given = "store.database=postgresql://fleetcast:secret@a:5432,b/fleetcast"
+    (wanted,) = problems(tmp_path, "store.backend=postgresql", given)
+    assert "store.objects" in wanted
+    resolved = resolve(
+        tmp_path,
+        {"FLEETCAST_STORE__OBJECTS": "s3://bucket/prefix", "FLEETCAST_STORE__DATABASE": given[15:]},
+        [Override("store.backend", "postgresql", "--backend")],
+    )
+    assert resolved.settings.store.database == given[15:]
+    assert "secret" not in str([value for _, value, _ in resolved.rows()])
+
+
+def test_no_fault_of_the_database_repeats_its_password(tmp_path):
+    (fault,) = problems(tmp_path, "store.database=host:secret")
+    assert "secret" not in fault
+
+
 def test_a_settings_file_that_is_not_toml_is_one_fault(tmp_path):
     (tmp_path / SETTINGS_FILE).write_text("[http\n")
     assert len(problems(tmp_path)) == 1
@@ -73,6 +92,11 @@ def test_a_settings_file_that_is_not_toml_is_one_fault(tmp_path):
     "assignment",
     [
         "limits.point_budget=15",  # H25
+        "store.backend=cassandra",
+        "store.database=mysql://host/fleetcast",
+        "store.objects=ftp://bucket",
+        "store.objects=file://host/folder",
+        "store.durability=never",
         'http.cors_origins=["*"]',  # K6
         'http.cors_origins=["null"]',
         'http.cors_origins=["https://*.example.com"]',

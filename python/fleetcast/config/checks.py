@@ -88,6 +88,21 @@ def networks(values: tuple[str, ...]) -> str | None:
     return None
 
 
+def database(value: str) -> str | None:
+    """A PostgreSQL URL, or nothing. No message repeats it: it may hold a password."""
+    if not value or urlsplit(value).scheme in {"postgresql", "postgres"}:
+        return None
+    return "must be a URL such as postgresql://user@host1,host2/fleetcast"
+
+
+def objects(value: str) -> str | None:
+    """A URL of an object store, or nothing."""
+    scheme = urlsplit(value).scheme
+    if not value or scheme in {"s3", "gs", "az"} or (scheme == "file" and value[5:8] == "///"):
+        return None
+    return "must be s3://BUCKET/PREFIX, gs://, az:// or file:///FOLDER"
+
+
 def not_empty(value: str) -> str | None:
     """Some text."""
     return None if value.strip() else "must not be empty"

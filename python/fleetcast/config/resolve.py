@@ -11,7 +11,7 @@ import tomllib
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
-from fleetcast.config.sections import Settings
+from fleetcast.config.sections import POSTGRESQL, Settings
 from fleetcast.config.values import Unfit, fit, read_word
 from fleetcast.errors import SettingsError
 
@@ -85,6 +85,12 @@ def resolve(
     keys = [f"security.master_key_{kind}" for kind in ("file", "command")]
     if all(origins[name] != DEFAULT for name in keys):
         problems.append(f"{keys[0]} and {keys[1]} are both set: keep one")
+    if values["store"].get("backend") == POSTGRESQL:
+        named = {name for name, value, _ in given if value}
+        missing = {"store.database", "store.objects"} - named
+        problems += [
+            f"{name} must be set for store.backend = postgresql" for name in sorted(missing)
+        ]
     if problems:
         raise SettingsError(problems)
     return Resolved(_built(values), origins)

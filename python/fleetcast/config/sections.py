@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FAMILIES = ("snr", "demand")
+EMBEDDED, POSTGRESQL = BACKENDS = ("embedded", "postgresql")
 _DAY_SECONDS = 86_400
 _BYTES_MAX = 1 << 40
 _BATCH_BYTES_MAX = 32 << 20  # a batch becomes one block, and the format bounds its text
@@ -125,9 +126,14 @@ class Ingest:
 
 @dataclass(frozen=True, kw_only=True)
 class Store:
-    """The store of telemetry."""
+    """The store of telemetry, accounts and forecasts: one machine's own, or shared by many."""
 
-    backend: str = setting("embedded", checks.one_of("embedded"), cold=True)
+    backend: str = setting("embedded", checks.one_of(*BACKENDS), cold=True)
+    database: str = setting("", checks.database, secret=True, cold=True)
+    objects: str = setting("", checks.objects, cold=True)
+    connections: int = setting(4, between(2, 64), cold=True)
+    durability: str = setting("quorum", checks.one_of("quorum", "managed"), cold=True)
+    cache_bytes: int = setting(10 << 30, between(64 << 20, _BYTES_MAX), cold=True)
     compact_after_seconds: int = setting(3600, between(1, _DAY_SECONDS))
 
 
