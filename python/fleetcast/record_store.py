@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from contextlib import AbstractContextManager
 
 Result = TypeVar("Result")
@@ -31,6 +31,9 @@ class RecordView(Protocol):
 
     def get(self, space: str, key: bytes) -> bytes | None:
         """One value."""
+
+    def load(self, space: str, keys: Iterable[bytes]) -> None:
+        """Says which values are about to be asked for, so that a store may get them together."""
 
     def put(self, space: str, key: bytes, value: bytes) -> None:
         """Adds or replaces one."""
@@ -66,6 +69,12 @@ class RecordStore(Protocol):
 
     def ask(self, question: Callable[[RecordView], Result]) -> Result:
         """Result of `question`, asked of one consistent view, for reads of each request.
+
+        Raises `RecordsUnavailable`.
+        """
+
+    def renew(self) -> bool:
+        """Looks for changes that no view has seen yet; true where there may be some.
 
         Raises `RecordsUnavailable`.
         """

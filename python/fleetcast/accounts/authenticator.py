@@ -1,4 +1,8 @@
-"""Identity behind a request: one read of the control store each time, nothing cached."""
+"""Identity behind a request: one read of the control store each time, nothing cached.
+
+A refusal rests on the newest state: where changes of other nodes may not be known yet, it is
+decided once more.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ from fleetcast.errors import Refused, refused
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from fleetcast.accounts.key_text import KeyText
     from fleetcast.accounts.records import ApiKey, Tenant
     from fleetcast.accounts.store import ControlStore
     from fleetcast.accounts.tables import Tables
@@ -72,6 +77,15 @@ class Authenticator:
         text = read_key_text(key_text)
         if text is None:
             raise InvalidKey
+        try:
+            return self._identity(text)
+        except Refused:
+            if not self._store.renew():
+                raise
+        return self._identity(text)
+
+    def _identity(self, text: KeyText) -> Identity:
+        """The identity behind a key, as far as changes of the store are known here."""
         found = self._store.ask(partial(_key_and_tenant, text.key_id))
         key, tenant, control_transaction = found
         # An unknown id costs the same hash and comparison as a known one.

@@ -75,6 +75,16 @@ class ControlStore:
         except RecordsUnavailable as error:
             raise self._unavailable(error) from error
 
+    def renew(self) -> bool:
+        """Looks for changes that were not seen yet; true where there may be some.
+
+        Raises `ControlStoreUnavailable`.
+        """
+        try:
+            return self._records.renew()
+        except RecordsUnavailable as error:
+            raise self._unavailable(error) from error
+
     def write(self) -> AbstractContextManager[Tables]:
         """One change, durable when the block ends, undone where it raises.
 

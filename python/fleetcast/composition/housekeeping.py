@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from fleetcast.accounts import ControlStoreUnavailable
 from fleetcast.composition.background import background
-from fleetcast.forecast.serving.clock import Clock
 from fleetcast.forecast.serving.store import PredictionStoreUnavailable
 from fleetcast.forecast.serving.sweeping import Sweeping
 
@@ -45,7 +44,7 @@ class Housekeeping:
         self._accounts = accounts
         self._engine = engine
         self._counters = counters
-        self._clock = Clock()
+        self._clock = store.clock
         self._scoring: Scoring | None = None
         self._names: dict[str, str] = {}
         """Tenants by account, as of the beginning of a round."""

@@ -27,7 +27,7 @@ from fleetcast.lmdb_store.environment import FORMAT_KEY, OpenEnvironment, create
 from fleetcast.record_store import OWN, RecordsUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
 
 _AHEAD_SECONDS = 5.0  # a writer is done sooner, unless it is stopped
@@ -56,6 +56,9 @@ class View(NamedTuple):
         """One value."""
         value = self.transaction.get(key, db=self.tables[space])
         return None if value is None else bytes(value)
+
+    def load(self, space: str, keys: Iterable[bytes]) -> None:
+        """Nothing: the map has all values."""
 
     def put(self, space: str, key: bytes, value: bytes) -> None:
         """Adds or replaces one."""
@@ -169,6 +172,10 @@ class LmdbStore:
             raise self._failed(error) from error
         finally:
             self._leave()
+
+    def renew(self) -> bool:
+        """False: each view is of the newest change."""
+        return False
 
     def ping(self) -> None:
         """Asks whether it can be read and written, and whether its disk has room for a change.

@@ -10,6 +10,10 @@ from __future__ import annotations
 import time
 import uuid
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NS_PER_SECOND = 1_000_000_000
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -47,6 +51,21 @@ class Clock:
         if record[:_BOOT_BYTES] != self.boot:
             return ENDLESS_NS
         return self.elapsed_ns() - int.from_bytes(record[_BOOT_BYTES:_STAMP_BYTES], "big")
+
+
+class SharedClock(Clock):
+    """The clock of many nodes: `database_ns` gives nanoseconds since 1970 by the database's.
+
+    All of it is one run, however often a machine starts.
+    """
+
+    def __init__(self, database_ns: Callable[[], int]) -> None:
+        self.boot = bytes(_BOOT_BYTES)
+        self._database_ns = database_ns
+
+    def elapsed_ns(self) -> int:
+        """Nanoseconds since 1970 by the database's clock."""
+        return self._database_ns()
 
 
 def content(record: bytes) -> bytes:

@@ -148,6 +148,8 @@ class Filling:
         """Those that may be computed now, as many as one request may have computed."""
         free: list[EntityKey] = []
         cooldown_ns = self._settings.cooldown_seconds * NS_PER_SECOND
+        for table in ("cooldowns", "leases"):
+            records.load(table, [entity.key for entity in entities])
         for entity in entities:
             failed = records.get("cooldowns", entity.key)
             if len(free) >= self._settings.fill_budget:
@@ -173,6 +175,7 @@ class Filling:
         self, records: Records, entities: Sequence[EntityKey], rollout: Rollout
     ) -> list[_Claim]:
         claims: list[_Claim] = []
+        records.load("leases", [entity.key for entity in entities])
         for entity in entities:
             if (lease := take_lease(records, entity, self._clock)) is None:
                 self._filled.unavailable(entity.entity_id, _IN_PROGRESS)
@@ -255,6 +258,8 @@ class Filling:
 
     def _settle(self, records: Records, claims: Sequence[_Claim], computed: _Computed) -> None:
         """Writes down what is still ours to write, and gives all leases back."""
+        for table in ("leases", "values"):
+            records.load(table, [claim.entity.key for claim in claims])
         ours = [end_lease(records, claim.entity, claim.lease, self._clock) for claim in claims]
         for index, claim in enumerate(claims):
             entity_id = claim.entity.entity_id

@@ -1,14 +1,22 @@
-"""Artefacts of releases: files named by the SHA-256 of their content."""
+"""Artefacts of releases, named by the SHA-256 of their content."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from fleetcast.errors import OperatorError
+from fleetcast.record_store import RecordsUnavailable
+
+if TYPE_CHECKING:
+    from fleetcast.record_store import RecordStore
+
+MODELS = "models"
+"""The space of records by SHA-256."""
 
 
 class Models(Protocol):
@@ -22,6 +30,42 @@ class Models(Protocol):
 
     def keep(self, content: bytes) -> None:
         """Keeps one, whole or not at all, and mends a damaged one. Raises `OSError`."""
+
+
+class RecordModels:
+    """Artefacts as records, each kept in a folder of this node as well once it was read."""
+
+    def __init__(self, records: RecordStore, cache: ModelFiles) -> None:
+        self._records = records
+        self._cache = cache
+
+    def read(self, sha256: str) -> bytes:
+        """The content of one.
+
+        Raises `OSError` where the records cannot be read, `OperatorError` where there is none.
+        """
+        with suppress(OSError, OperatorError):
+            return self._cache.read(sha256)
+        try:
+            content = self._records.ask(lambda view: view.get(MODELS, sha256.encode()))
+        except RecordsUnavailable as error:
+            raise OSError(str(error)) from error
+        if content is None or hashlib.sha256(content).hexdigest() != sha256:
+            message = f"the model {sha256} is not in {self._records.where}"
+            raise OperatorError(message)
+        with suppress(OSError):  # a full disk keeps nobody from using it
+            self._cache.keep(content)
+        return content
+
+    def keep(self, content: bytes) -> None:
+        """Keeps one for all nodes. Raises `OSError`."""
+        key = hashlib.sha256(content).hexdigest().encode()
+        try:
+            with self._records.transaction(write=True) as view:
+                if view.get(MODELS, key) != content:
+                    view.put(MODELS, key, content)
+        except RecordsUnavailable as error:
+            raise OSError(str(error)) from error
 
 
 class ModelFiles:
@@ -41,6 +85,7 @@ class ModelFiles:
 
     def keep(self, content: bytes) -> None:
         """Copies one in, whole or not at all: the release stays what it was. Raises `OSError`."""
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._path(hashlib.sha256(content).hexdigest())
         if path.exists() and path.read_bytes() == content:  # promoting again mends a damaged file
             return

@@ -100,6 +100,7 @@ class Predictions:
         until_ns = self._clock.now_ns() - min(horizons) * MINUTE_NS
         with self._store.read() as records:
             rollout = self._releases.current(records, entities[0].family)
+            records.load("values", [entity.key for entity in entities])
             held = [(entity, records.get("values", entity.key)) for entity in entities]
         recent: dict[str, Value] = {}
         for entity, record in held:

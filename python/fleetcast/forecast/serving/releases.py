@@ -17,7 +17,6 @@ from fleetcast.forecast.families import FAMILIES
 from fleetcast.forecast.features import view
 from fleetcast.forecast.model import Forecaster
 from fleetcast.forecast.onnx import Model, shipped
-from fleetcast.forecast.serving.clock import Clock
 from fleetcast.forecast.serving.rollouts import NO_ROLLOUT, Release, Role, Rollout
 from fleetcast.forecast.serving.tables import rollout_key
 
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fleetcast.forecast.families import Family
+    from fleetcast.forecast.serving.clock import Clock
     from fleetcast.forecast.serving.store import PredictionStore
     from fleetcast.forecast.serving.tables import Records
 
@@ -38,7 +38,7 @@ class Releases:
 
     def __init__(self, store: PredictionStore, clock: Clock | None = None) -> None:
         self._store = store
-        self.clock = Clock() if clock is None else clock
+        self.clock = store.clock if clock is None else clock
         self._forecaster = lru_cache(_MODELS_MAX)(self._loaded)
         self._failed: dict[str, tuple[int, str]] = {}
         """By release id: when it failed to load, by the clock that cannot be set, and why."""

@@ -8,7 +8,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from fleetcast.forecast.families import FAMILIES, MINUTE_NS
-from fleetcast.forecast.serving.clock import Clock
 from fleetcast.forecast.serving.failures import Failures
 from fleetcast.forecast.serving.inputs import truths_of
 from fleetcast.forecast.serving.records import TRUTH_MINUTES, UNSCORED, Pending
@@ -49,7 +48,7 @@ class Scoring:
         self._store = store
         self._plane_of = plane_of
         self._counters = counters
-        self._failures = Failures(counters, Clock())
+        self._failures = Failures(counters, store.clock)
 
     def score(self, now_ns: int, seconds: float = 10.0) -> int:
         """Number of forecasts that were due; it goes on for `seconds` at most.

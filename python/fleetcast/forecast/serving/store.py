@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from fleetcast.forecast.serving.clock import Clock
 from fleetcast.forecast.serving.tables import (
     QUOTAS,
     TENANT_TABLES,
@@ -39,11 +40,20 @@ class PredictionStore:
     """The store of one installation. Safe to share between threads; use it after a fork only."""
 
     def __init__(
-        self, records: RecordStore, models: Models, quotas: Mapping[str, Quota] = QUOTAS
+        self,
+        records: RecordStore,
+        models: Models,
+        quotas: Mapping[str, Quota] = QUOTAS,
+        clock: Clock | None = None,
     ) -> None:
         self.models = models
+        self.clock = Clock() if clock is None else clock
+        """The clock of all processes that use the store."""
         self._store = records
         self._quotas = quotas
+
+    def ensure(self) -> None:
+        """Makes what is missing of it. Raises `OSError`, `PredictionStoreUnavailable`."""
 
     def open_ahead(self) -> None:
         """Opens what the first use needs, so that no read waits for a writer then."""

@@ -11,7 +11,7 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from fleetcast.record_store import RecordView
 
@@ -49,6 +49,10 @@ class Records:
     def get(self, table: str, key: bytes) -> bytes | None:
         """One value."""
         return self._view.get(table, key)
+
+    def load(self, table: str, keys: Iterable[bytes]) -> None:
+        """Says which values are about to be asked for."""
+        self._view.load(table, keys)
 
     def put(self, table: str, key: bytes, value: bytes) -> None:
         """Adds or replaces one without a quota."""
