@@ -7,6 +7,8 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
+use crate::shown::show;
+
 /// A whole body.
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct RequestBody {
@@ -93,13 +95,7 @@ impl RequestBody {
         view: *mut ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {
-        let bytes = &slf.get().bytes;
-        let length = bytes.len().cast_signed();
-        let start = bytes.as_ptr().cast_mut().cast();
-        // SAFETY: `view` is one that Python asks to be filled. The bytes are shown read-only (1), and
-        // `view` holds `slf`, which neither changes nor frees them before it is dropped.
-        let outcome =
-            unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 1, flags) };
-        if outcome == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
+        // SAFETY: `view` is one that Python asks to be filled.
+        unsafe { show(slf, |body| &body.bytes, view, flags) }
     }
 }

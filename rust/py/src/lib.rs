@@ -10,6 +10,8 @@ mod door;
 
 mod arguments;
 mod arrow;
+mod shown;
+
 mod body;
 mod limits;
 mod open_plane;

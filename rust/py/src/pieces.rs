@@ -9,6 +9,8 @@ use pyo3::types::{PyBytes, PyMemoryView};
 
 use fleetcast_core::model::chunks;
 
+use crate::shown::show;
+
 /// Bytes below which a piece becomes `bytes`: copying it costs less than two more objects.
 const COPIED_BYTES_MAX: usize = 16 << 10;
 
@@ -32,14 +34,8 @@ impl Piece {
         view: *mut ffi::Py_buffer,
         flags: c_int,
     ) -> PyResult<()> {
-        let bytes = &slf.get().bytes;
-        let length = bytes.len().cast_signed();
-        let start = bytes.as_ptr().cast_mut().cast();
-        // SAFETY: `view` is one that Python asks to be filled. The bytes are shown read-only (1), and
-        // `view` holds `slf`, which neither changes nor frees them before it is dropped.
-        let outcome =
-            unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), start, length, 1, flags) };
-        if outcome == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
+        // SAFETY: `view` is one that Python asks to be filled.
+        unsafe { show(slf, Self::bytes, view, flags) }
     }
 }
 
