@@ -669,16 +669,11 @@ class ProtobufWrites(Generic[_T]):
         owner: str,
         verdict: KeyVerdict[Any],
         body: bytes,
-        *,
-        batch_records_max: int,
-        tags_max: int,
-        fields_max: int,
-        tenant_fields_max: int,
-        tenant_series_max: int,
-        buffer_bytes_max: int | None,
+        limits: Mapping[str, int | None],
     ) -> bool:
         """Has a message written to the plane of a verdict; false where that is closed.
 
+        `limits` are keyword arguments of `Plane.write_protobuf`, all of those that bound a batch.
         Raises `OSError` where there is no thread.
         """
     def take(self) -> list[tuple[_T, WriteResult | None, Exception | None]]:

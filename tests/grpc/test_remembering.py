@@ -198,7 +198,7 @@ def test_each_batch_comes_back_with_what_came_of_it(decided):
     verdict, writes = decided.remember(), ProtobufWrites(2)
     for number in range(40):
         body = b"\xff" if number == 7 else batch(number, 11 if number == 8 else 1)
-        assert writes.put(number, "acme", verdict, body, **LIMITS)
+        assert writes.put(number, "acme", verdict, body, LIMITS)
     found = {token: (result, failure) for token, result, failure in taken(writes, 40)}
     writes.close()
     codes = {token: failure.args[0] for token, (_, failure) in found.items() if failure}
@@ -214,17 +214,17 @@ def test_other_files_are_not_written_to(decided, tmp_path):  # L15
     verdict, writes = decided.remember(), ProtobufWrites(1)
     (folder,) = (tmp_path / "planes").iterdir()
     away = folder.rename(tmp_path / "away")
-    writes.put("moved", "acme", verdict, batch(0), **LIMITS)
+    writes.put("moved", "acme", verdict, batch(0), LIMITS)
     assert taken(writes, 1) == [("moved", None, None)]
     away.rename(folder)
     decided.engine.release(folder.name)
-    assert not writes.put("closed", "acme", verdict, batch(0), **LIMITS)
+    assert not writes.put("closed", "acme", verdict, batch(0), LIMITS)
     writes.close()
 
 
 def test_what_was_begun_is_done_when_it_is_closed(decided):  # L27
     verdict, writes = decided.remember(), ProtobufWrites(1)
     for number in range(20):
-        writes.put(number, "acme", verdict, batch(number), **LIMITS)
+        writes.put(number, "acme", verdict, batch(number), LIMITS)
     writes.close()
     assert sorted(token for token, result, _ in writes.take() if result) == list(range(20))

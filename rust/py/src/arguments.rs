@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use fleetcast_core::model::aggregate::{Aggregation, Interval};
 use fleetcast_core::model::batch::FieldType;
-use fleetcast_core::model::limits::{BLOCK_ROWS_MAX, WriteLimits};
+use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::plane::{Acknowledge, Due, Extent, SavedFile};
 use fleetcast_core::query::SeriesRequest;
 use fleetcast_core::storage::store::Cursor;
@@ -44,19 +44,39 @@ pub(crate) fn acknowledge(
     }
 }
 
-/// Bounds on a piece of a file, which a block takes however many records it has.
-pub(crate) const fn file_limits(
+/// Bounds on one batch, in the order in which Python has them.
+pub(crate) const fn write_limits(
+    batch_records_max: usize,
     tags_max: usize,
     fields_max: usize,
     tenant_fields_max: usize,
     tenant_series_max: usize,
 ) -> WriteLimits {
-    WriteLimits {
-        batch_records_max: BLOCK_ROWS_MAX,
-        tags_max,
-        fields_max,
-        tenant_fields_max,
-        tenant_series_max,
+    WriteLimits { batch_records_max, tags_max, fields_max, tenant_fields_max, tenant_series_max }
+}
+
+/// `surface.stores.write_limits`.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+#[expect(clippy::struct_field_names, reason = "the names of Python")]
+pub(crate) struct BatchLimits {
+    batch_records_max: usize,
+    tags_max: usize,
+    fields_max: usize,
+    tenant_fields_max: usize,
+    tenant_series_max: usize,
+    buffer_bytes_max: Option<usize>,
+}
+
+impl BatchLimits {
+    pub(crate) const fn of_batch(&self) -> WriteLimits {
+        let Self { batch_records_max, tags_max, fields_max, .. } = *self;
+        let Self { tenant_fields_max, tenant_series_max, .. } = *self;
+        write_limits(batch_records_max, tags_max, fields_max, tenant_fields_max, tenant_series_max)
+    }
+
+    pub(crate) fn acknowledge(&self) -> Acknowledge {
+        acknowledge(self.buffer_bytes_max, None)
     }
 }
 

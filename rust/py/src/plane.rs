@@ -10,8 +10,9 @@ use pyo3::types::{PyBytes, PyDict};
 use fleetcast_arrow::RowReader;
 use fleetcast_core::model::error::Result;
 use fleetcast_core::model::limits::{
-    ANSWER_VALUES_MAX, BATCH_RECORDS_MAX, CALL_RECORDS_MAX, FIELDS_MAX, HISTORY_DAYS_MAX,
-    POINTS_MAX, RAW_SPAN_SECONDS_MAX, TAGS_MAX, TENANT_FIELDS_MAX, TENANT_SERIES_MAX, WriteLimits,
+    ANSWER_VALUES_MAX, BATCH_RECORDS_MAX, BLOCK_ROWS_MAX, CALL_RECORDS_MAX, FIELDS_MAX,
+    HISTORY_DAYS_MAX, POINTS_MAX, RAW_SPAN_SECONDS_MAX, TAGS_MAX, TENANT_FIELDS_MAX,
+    TENANT_SERIES_MAX, WriteLimits,
 };
 use fleetcast_core::plane::{self, Acknowledge, Failure};
 use fleetcast_core::query::latest::LatestView;
@@ -21,8 +22,8 @@ use fleetcast_core::storage::store::Link;
 use fleetcast_core::wire::Format;
 
 use crate::arguments::{
-    acknowledge, age_ns, clock_ns, due, extent, file_limits, key_of, precision_of,
-    retention_seconds, saved_files, series_request,
+    acknowledge, age_ns, clock_ns, due, extent, key_of, precision_of, retention_seconds,
+    saved_files, series_request, write_limits,
 };
 use crate::arrow::{ArrowStream, RowStream};
 use crate::body::AnyBody;
@@ -192,13 +193,13 @@ impl Plane {
         cursor: Option<([u8; 16], Vec<u8>)>,
         now_ns: Option<i64>,
     ) -> PyResult<WriteResult> {
-        let limits = WriteLimits {
+        let limits = write_limits(
             batch_records_max,
             tags_max,
             fields_max,
             tenant_fields_max,
             tenant_series_max,
-        };
+        );
         self.write(
             py,
             (Format::Json, body.as_slice()),
@@ -227,13 +228,13 @@ impl Plane {
         cursor: Option<([u8; 16], Vec<u8>)>,
         now_ns: Option<i64>,
     ) -> PyResult<WriteResult> {
-        let limits = WriteLimits {
+        let limits = write_limits(
             batch_records_max,
             tags_max,
             fields_max,
             tenant_fields_max,
             tenant_series_max,
-        };
+        );
         self.write(
             py,
             (Format::Protobuf, body),
@@ -263,13 +264,13 @@ impl Plane {
         cursor: Option<([u8; 16], Vec<u8>)>,
         now_ns: Option<i64>,
     ) -> PyResult<WriteResult> {
-        let limits = WriteLimits {
+        let limits = write_limits(
             batch_records_max,
             tags_max,
             fields_max,
             tenant_fields_max,
             tenant_series_max,
-        };
+        );
         let format = Format::Lines(precision_of(precision)?);
         self.write(py, (format, body), limits, acknowledge(buffer_bytes_max, cursor), now_ns)
     }
@@ -293,7 +294,13 @@ impl Plane {
         cursor: Option<([u8; 16], Position)>,
         now_ns: Option<i64>,
     ) -> PyResult<WriteResult> {
-        let limits = file_limits(tags_max, fields_max, tenant_fields_max, tenant_series_max);
+        let limits = write_limits(
+            BLOCK_ROWS_MAX,
+            tags_max,
+            fields_max,
+            tenant_fields_max,
+            tenant_series_max,
+        );
         let body = first_bytes(body, end);
         let when = cursor.map_or(Acknowledge::Durable, |(key, position)| position.of(key));
         self.answered(py, |plane| {
@@ -322,7 +329,13 @@ impl Plane {
         first_row: usize,
         now_ns: Option<i64>,
     ) -> PyResult<ArrowWrites> {
-        let limits = file_limits(tags_max, fields_max, tenant_fields_max, tenant_series_max);
+        let limits = write_limits(
+            BLOCK_ROWS_MAX,
+            tags_max,
+            fields_max,
+            tenant_fields_max,
+            tenant_series_max,
+        );
         let mapping = mapping.map(mapping_of).transpose()?;
         let stream = stream_of(stream)?;
         let reader = leave(py, move || RowReader::new(stream, mapping, first_row))?;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 
-use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_front::admission::files::{FileState, PlaneFiles};
 use fleetcast_front::admission::lmdb::StoreVersion;
 use fleetcast_limiter::Client;
 
 use super::books::{Books, RequestIndexes, WriteIndexes};
 use super::verdict::{Basis, Limited, Verdict};
+use crate::arguments::BatchLimits;
 use crate::limiter::Limiter;
 use crate::plane::Plane;
 
@@ -54,19 +54,6 @@ struct Stat {
     modified_ns: i64,
 }
 
-/// Keyword arguments of `Plane.write_json`.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-#[expect(clippy::struct_field_names, reason = "the names of Python")]
-struct BatchLimits {
-    batch_records_max: usize,
-    buffer_bytes_max: Option<usize>,
-    tags_max: usize,
-    fields_max: usize,
-    tenant_fields_max: usize,
-    tenant_series_max: usize,
-}
-
 impl From<Stat> for FileState {
     fn from(stat: Stat) -> Self {
         Self {
@@ -103,21 +90,13 @@ impl Draft {
             client: Client::of(&self.client),
             is_exempt: self.is_exempt,
         });
-        let limits = self.write_limits;
         Some(Verdict {
             control: read,
             settings: basis.settings,
             expires_at: self.key_expires_at,
             files: self.files.of_plane(Path::new(&self.folder)),
             plane: self.plane.get().downgraded(),
-            limits: WriteLimits {
-                batch_records_max: limits.batch_records_max,
-                tags_max: limits.tags_max,
-                fields_max: limits.fields_max,
-                tenant_fields_max: limits.tenant_fields_max,
-                tenant_series_max: limits.tenant_series_max,
-            },
-            queue_bytes_max: limits.buffer_bytes_max,
+            limits: self.write_limits,
             body_bytes_max: self.body_bytes_max,
             account: self.account_id.into(),
             limited,

@@ -7,7 +7,7 @@ use std::time::Instant;
 use pyo3::prelude::*;
 
 use fleetcast_core::model::error::catching;
-use fleetcast_core::plane::{Acknowledge, Failure, Pending, Plane, WriteError};
+use fleetcast_core::plane::{Failure, Pending, Plane, WriteError};
 use fleetcast_core::storage::write_id;
 use fleetcast_core::wire::Format;
 use fleetcast_front::admission::lmdb::LmdbFile;
@@ -222,11 +222,8 @@ fn append(
     body: &[u8],
     now_ns: i64,
 ) -> Result<Pending, WriteError> {
-    let acknowledge = match verdict.queue_bytes_max {
-        Some(bytes_max) => Acknowledge::Buffered { bytes_max },
-        None => Acknowledge::Durable,
-    };
-    catching(|| Ok(plane.append(Format::Json, body, &verdict.limits, now_ns, acknowledge)))?
+    let (limits, when) = (verdict.limits.of_batch(), verdict.limits.acknowledge());
+    catching(|| Ok(plane.append(Format::Json, body, &limits, now_ns, when)))?
 }
 
 fn accepted(verdict: &Verdict, id: &[u8], body: &[u8], keep: bool) -> Answer {

@@ -3,7 +3,6 @@
 use std::sync::{Arc, Weak};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::plane::Plane;
 use fleetcast_front::admission::files::PlaneFiles;
 use fleetcast_front::admission::lmdb::StoreVersion;
@@ -11,6 +10,7 @@ use fleetcast_front::fair::Owner;
 use fleetcast_limiter::{Client, Limiter};
 
 use super::books::Books;
+use crate::arguments::BatchLimits;
 use crate::open_plane::OpenPlane;
 
 /// State of the world before a request was decided on.
@@ -36,9 +36,7 @@ pub(super) struct Verdict {
     pub(super) expires_at: Option<i64>,
     pub(super) files: PlaneFiles,
     pub(super) plane: Weak<OpenPlane>,
-    pub(super) limits: WriteLimits,
-    /// Bytes that may wait in asynchronous mode.
-    pub(super) queue_bytes_max: Option<usize>,
+    pub(super) limits: BatchLimits,
     pub(super) body_bytes_max: u64,
     pub(super) account: Owner,
     /// `None` where nothing is limited.

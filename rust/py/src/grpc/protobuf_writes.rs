@@ -17,7 +17,7 @@ use fleetcast_front::admission::files::PlaneFiles as Files;
 use fleetcast_front::fair::{FairQueue, Lane};
 
 use super::KeyVerdict;
-use crate::arguments::{acknowledge, clock_ns};
+use crate::arguments::{BatchLimits, clock_ns};
 use crate::errors::{failure, store_error};
 use crate::results::WriteResult;
 
@@ -120,35 +120,19 @@ impl ProtobufWrites {
         self.woken.as_raw_fd()
     }
 
-    #[pyo3(signature = (
-        token, owner, verdict, body, *, batch_records_max, tags_max, fields_max,
-        tenant_fields_max, tenant_series_max, buffer_bytes_max,
-    ))]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands a mapping over as it is")]
     fn put(
         &self,
         token: Py<PyAny>,
         owner: &str,
         verdict: &KeyVerdict,
         body: PyBackedBytes,
-        batch_records_max: usize,
-        tags_max: usize,
-        fields_max: usize,
-        tenant_fields_max: usize,
-        tenant_series_max: usize,
-        buffer_bytes_max: Option<usize>,
+        limits: BatchLimits,
     ) -> io::Result<bool> {
         let plane = verdict.plane.upgrade().and_then(|plane| plane.for_a_call().ok());
         let Some(plane) = plane else { return Ok(false) };
         let files = Arc::clone(&verdict.files);
-        let limits = WriteLimits {
-            batch_records_max,
-            tags_max,
-            fields_max,
-            tenant_fields_max,
-            tenant_series_max,
-        };
-        let when = acknowledge(buffer_bytes_max, None);
+        let (limits, when) = (limits.of_batch(), limits.acknowledge());
         self.provide()?;
         let lane = Lane { owner: owner.into(), kind: () };
         self.shared.jobs.put(lane, Job { token, plane, files, body, limits, when });
