@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fleetcast.engine import ProtobufWrites
 from fleetcast.errors import StoreError, TenantFull
 from fleetcast.grpc.services import Admitted
+from fleetcast.grpc.threads import settle
 from fleetcast.surface.stores import write_limits
 
 if TYPE_CHECKING:
@@ -106,8 +107,7 @@ class RememberedWrites:
         future: asyncio.Future[WriteResult | None] = loop.create_future()
         limits = write_limits(settings, settings.grpc.records_per_call_max)
         under_way = _Write(future, identity, plane, len(body))
-        put: Callable[..., bool] = self._writes.put
-        if put(under_way, identity.account_id, verdict, body, **limits):
+        if self._writes.put(under_way, identity.account_id, verdict, body, limits):
             return future
         return None
 
@@ -141,7 +141,7 @@ class RememberedWrites:
                 self._stores.count(identity, result)
             elif isinstance(failure, TenantFull):
                 self._stores.count_full(identity, failure)
-            _settle(future, result, failure)
+            settle(future, result, failure)
 
     def _release(
         self,
@@ -153,17 +153,4 @@ class RememberedWrites:
         """Has the plane opened anew before anybody learns of the error; closing it takes a disk."""
         loop = asyncio.get_running_loop()
         released = loop.run_in_executor(None, self._stores.release, identity, plane, error)
-        released.add_done_callback(lambda _released: _settle(future, None, error))
-
-
-def _settle(
-    future: asyncio.Future[WriteResult | None],
-    result: WriteResult | None,
-    failure: Exception | None,
-) -> None:
-    if future.cancelled():
-        return
-    if failure is None:
-        future.set_result(result)
-    else:
-        future.set_exception(failure)
+        released.add_done_callback(lambda _released: settle(future, None, error))

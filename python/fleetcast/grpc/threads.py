@@ -66,9 +66,14 @@ class Threads:
         self, future: asyncio.Future[Any], result: object, failure: BaseException | None
     ) -> None:
         self._under_way -= 1
-        if future.cancelled():
-            return
-        if failure is None:
-            future.set_result(result)
-        else:
-            future.set_exception(failure)
+        settle(future, result, failure)
+
+
+def settle(future: asyncio.Future[Any], result: object, failure: BaseException | None) -> None:
+    """Tells whoever waits, if anybody still does."""
+    if future.cancelled():
+        return
+    if failure is None:
+        future.set_result(result)
+    else:
+        future.set_exception(failure)
