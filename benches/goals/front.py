@@ -151,13 +151,20 @@ def beside(figure: str, rates: Mapping[str, float], records: int, goal: float | 
     return Line(figure, rate(ours), reference, ratio, f">= {goal / 1e6:g} M/s", ours >= goal)
 
 
+def all_driven(
+    sides: Mapping[str, Side], body_only: tuple[int, str], stream: str
+) -> dict[str, Driven]:
+    """The sides and a handler that only reads the body, each for this stream."""
+    process, address = body_only
+    nothing = http_driven(process, address, "none", stream)
+    return {name: side.http(stream) for name, side in sides.items()} | {NOTHING: nothing}
+
+
 def thousand_lines(
     effort: Effort, sides: Mapping[str, Side], body_only: tuple[int, str], stream: str, what: str
 ) -> list[Line]:
     """Bodies of a thousand records."""
-    driven = {name: side.http(stream) for name, side in sides.items()}
-    process, address = body_only
-    driven[NOTHING] = http_driven(process, address, "none", stream)
+    driven = all_driven(sides, body_only, stream)
     source = sent.SENT[stream]()
     writing = Writing(stream, source.bodies)
     works = driving(driven, effort.drive_seconds)
@@ -189,9 +196,7 @@ def ten_lines(
     effort: Effort, sides: Mapping[str, Side], body_only: tuple[int, str], stream: str, what: str
 ) -> list[Line]:
     """Bodies of ten records, by requests."""
-    driven = {name: side.http(stream) for name, side in sides.items()}
-    process, address = body_only
-    driven[NOTHING] = http_driven(process, address, "none", stream)
+    driven = all_driven(sides, body_only, stream)
     drives = in_turns(effort.drive_rounds, driving(driven, effort.drive_seconds))
     rates = {name: per_cpu_second(drives[name]) for name in driven}
     closed(driven)
