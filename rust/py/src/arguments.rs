@@ -2,12 +2,13 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
 
 use fleetcast_core::model::aggregate::{Aggregation, Interval};
 use fleetcast_core::model::batch::FieldType;
-use fleetcast_core::model::limits::WriteLimits;
+use fleetcast_core::model::limits::{BLOCK_ROWS_MAX, WriteLimits};
 use fleetcast_core::plane::{Acknowledge, Due, Extent, SavedFile};
 use fleetcast_core::query::SeriesRequest;
 use fleetcast_core::storage::store::Cursor;
@@ -33,29 +34,7 @@ pub(crate) fn clock_ns(now_ns: Option<i64>) -> i64 {
     })
 }
 
-pub(crate) fn acknowledge(
-    buffer_bytes_max: Option<usize>,
-    cursor: Option<([u8; 16], Vec<u8>)>,
-) -> Acknowledge {
-    match (cursor, buffer_bytes_max) {
-        (Some((key, position)), _) => Acknowledge::At(Cursor { key, position }),
-        (None, Some(bytes_max)) => Acknowledge::Buffered { bytes_max },
-        (None, None) => Acknowledge::Durable,
-    }
-}
-
-/// Bounds on one batch, in the order in which Python has them.
-pub(crate) const fn write_limits(
-    batch_records_max: usize,
-    tags_max: usize,
-    fields_max: usize,
-    tenant_fields_max: usize,
-    tenant_series_max: usize,
-) -> WriteLimits {
-    WriteLimits { batch_records_max, tags_max, fields_max, tenant_fields_max, tenant_series_max }
-}
-
-/// `surface.stores.write_limits`.
+/// `surface.stores.write_limits`: bounds on one batch, and on what waits with it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 #[expect(clippy::struct_field_names, reason = "the names of Python")]
@@ -65,18 +44,78 @@ pub(crate) struct BatchLimits {
     fields_max: usize,
     tenant_fields_max: usize,
     tenant_series_max: usize,
+    /// Bytes that may wait in asynchronous mode.
     buffer_bytes_max: Option<usize>,
 }
 
 impl BatchLimits {
+    /// Those of a call with a batch of `records_max` unless other keywords are given.
+    pub(crate) fn of_call(records_max: usize, given: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
+        Self::given(records_max, given, |limits, name, value| {
+            match name {
+                "batch_records_max" => limits.batch_records_max = value.extract()?,
+                "buffer_bytes_max" => limits.buffer_bytes_max = value.extract()?,
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })
+    }
+
+    /// Those of a piece of a file, which a block takes however many records it has.
+    pub(crate) fn of_file(given: Option<&Bound<'_, PyDict>>) -> PyResult<WriteLimits> {
+        Ok(Self::given(BLOCK_ROWS_MAX, given, |_, _, _| Ok(false))?.of_batch())
+    }
+
+    fn given(
+        batch_records_max: usize,
+        given: Option<&Bound<'_, PyDict>>,
+        set: impl Fn(&mut Self, &str, &Bound<'_, PyAny>) -> PyResult<bool>,
+    ) -> PyResult<Self> {
+        let WriteLimits { tags_max, fields_max, tenant_fields_max, tenant_series_max, .. } =
+            WriteLimits::default();
+        let mut limits = Self {
+            batch_records_max,
+            tags_max,
+            fields_max,
+            tenant_fields_max,
+            tenant_series_max,
+            buffer_bytes_max: None,
+        };
+        for (name, value) in given.into_iter().flatten() {
+            let name = name.cast_into::<PyString>()?;
+            match name.to_str()? {
+                "tags_max" => limits.tags_max = value.extract()?,
+                "fields_max" => limits.fields_max = value.extract()?,
+                "tenant_fields_max" => limits.tenant_fields_max = value.extract()?,
+                "tenant_series_max" => limits.tenant_series_max = value.extract()?,
+                other if set(&mut limits, other, &value)? => {}
+                other => {
+                    let message = format!("got an unexpected keyword argument {other:?}");
+                    return Err(PyTypeError::new_err(message));
+                }
+            }
+        }
+        Ok(limits)
+    }
+
     pub(crate) const fn of_batch(&self) -> WriteLimits {
         let Self { batch_records_max, tags_max, fields_max, .. } = *self;
         let Self { tenant_fields_max, tenant_series_max, .. } = *self;
-        write_limits(batch_records_max, tags_max, fields_max, tenant_fields_max, tenant_series_max)
+        WriteLimits {
+            batch_records_max,
+            tags_max,
+            fields_max,
+            tenant_fields_max,
+            tenant_series_max,
+        }
     }
 
-    pub(crate) fn acknowledge(&self) -> Acknowledge {
-        acknowledge(self.buffer_bytes_max, None)
+    pub(crate) fn acknowledge(&self, cursor: Option<([u8; 16], Vec<u8>)>) -> Acknowledge {
+        match (cursor, self.buffer_bytes_max) {
+            (Some((key, position)), _) => Acknowledge::At(Cursor { key, position }),
+            (None, Some(bytes_max)) => Acknowledge::Buffered { bytes_max },
+            (None, None) => Acknowledge::Durable,
+        }
     }
 }
 

@@ -10,9 +10,8 @@ use pyo3::types::{PyBytes, PyDict};
 use fleetcast_arrow::RowReader;
 use fleetcast_core::model::error::Result;
 use fleetcast_core::model::limits::{
-    ANSWER_VALUES_MAX, BATCH_RECORDS_MAX, BLOCK_ROWS_MAX, CALL_RECORDS_MAX, FIELDS_MAX,
-    HISTORY_DAYS_MAX, POINTS_MAX, RAW_SPAN_SECONDS_MAX, TAGS_MAX, TENANT_FIELDS_MAX,
-    TENANT_SERIES_MAX, WriteLimits,
+    ANSWER_VALUES_MAX, BATCH_RECORDS_MAX, CALL_RECORDS_MAX, HISTORY_DAYS_MAX, POINTS_MAX,
+    RAW_SPAN_SECONDS_MAX,
 };
 use fleetcast_core::plane::{self, Acknowledge, Failure};
 use fleetcast_core::query::latest::LatestView;
@@ -22,8 +21,8 @@ use fleetcast_core::storage::store::Link;
 use fleetcast_core::wire::Format;
 
 use crate::arguments::{
-    acknowledge, age_ns, clock_ns, due, extent, key_of, precision_of, retention_seconds,
-    saved_files, series_request, write_limits,
+    BatchLimits, age_ns, clock_ns, due, extent, key_of, precision_of, retention_seconds,
+    saved_files, series_request,
 };
 use crate::arrow::{ArrowStream, RowStream};
 use crate::body::AnyBody;
@@ -86,10 +85,11 @@ impl Plane {
         &self,
         py: Python<'_>,
         (format, body): (Format, &[u8]),
-        limits: WriteLimits,
-        when: Acknowledge,
+        limits: &BatchLimits,
+        cursor: Option<([u8; 16], Vec<u8>)>,
         now_ns: Option<i64>,
     ) -> PyResult<WriteResult> {
+        let (limits, when) = (limits.of_batch(), limits.acknowledge(cursor));
         self.answered(py, |plane| {
             let now_ns = clock_ns(now_ns);
             let written = plane.write(format, body, &limits, now_ns, when)?;
@@ -173,113 +173,68 @@ impl Plane {
         leave(py, || plane::Plane::peek(Path::new(directory))).map(Stats::from)
     }
 
-    #[pyo3(signature = (
-        body, *, batch_records_max=BATCH_RECORDS_MAX, tags_max=TAGS_MAX, fields_max=FIELDS_MAX,
-        tenant_fields_max=TENANT_FIELDS_MAX, tenant_series_max=TENANT_SERIES_MAX,
-        buffer_bytes_max=None, cursor=None, now_ns=None,
-    ))]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
+    #[pyo3(
+        signature = (body, *, cursor=None, now_ns=None, **limits),
+        text_signature = "($self, body, *, batch_records_max=..., tags_max=..., fields_max=..., \
+                          tenant_fields_max=..., tenant_series_max=..., buffer_bytes_max=None, \
+                          cursor=None, now_ns=None)",
+    )]
     #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
     fn write_json(
         &self,
         py: Python<'_>,
         body: AnyBody<'_>,
-        batch_records_max: usize,
-        tags_max: usize,
-        fields_max: usize,
-        tenant_fields_max: usize,
-        tenant_series_max: usize,
-        buffer_bytes_max: Option<usize>,
         cursor: Option<([u8; 16], Vec<u8>)>,
         now_ns: Option<i64>,
+        limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<WriteResult> {
-        let limits = write_limits(
-            batch_records_max,
-            tags_max,
-            fields_max,
-            tenant_fields_max,
-            tenant_series_max,
-        );
-        self.write(
-            py,
-            (Format::Json, body.as_slice()),
-            limits,
-            acknowledge(buffer_bytes_max, cursor),
-            now_ns,
-        )
+        let limits = BatchLimits::of_call(BATCH_RECORDS_MAX, limits)?;
+        self.write(py, (Format::Json, body.as_slice()), &limits, cursor, now_ns)
     }
 
-    #[pyo3(signature = (
-        body, *, batch_records_max=CALL_RECORDS_MAX, tags_max=TAGS_MAX, fields_max=FIELDS_MAX,
-        tenant_fields_max=TENANT_FIELDS_MAX, tenant_series_max=TENANT_SERIES_MAX,
-        buffer_bytes_max=None, cursor=None, now_ns=None,
-    ))]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
+    #[pyo3(
+        signature = (body, *, cursor=None, now_ns=None, **limits),
+        text_signature = "($self, body, *, batch_records_max=..., tags_max=..., fields_max=..., \
+                          tenant_fields_max=..., tenant_series_max=..., buffer_bytes_max=None, \
+                          cursor=None, now_ns=None)",
+    )]
     fn write_protobuf(
         &self,
         py: Python<'_>,
         body: &[u8],
-        batch_records_max: usize,
-        tags_max: usize,
-        fields_max: usize,
-        tenant_fields_max: usize,
-        tenant_series_max: usize,
-        buffer_bytes_max: Option<usize>,
         cursor: Option<([u8; 16], Vec<u8>)>,
         now_ns: Option<i64>,
+        limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<WriteResult> {
-        let limits = write_limits(
-            batch_records_max,
-            tags_max,
-            fields_max,
-            tenant_fields_max,
-            tenant_series_max,
-        );
-        self.write(
-            py,
-            (Format::Protobuf, body),
-            limits,
-            acknowledge(buffer_bytes_max, cursor),
-            now_ns,
-        )
+        let limits = BatchLimits::of_call(CALL_RECORDS_MAX, limits)?;
+        self.write(py, (Format::Protobuf, body), &limits, cursor, now_ns)
     }
 
-    #[pyo3(signature = (
-        body, *, precision="ns", batch_records_max=CALL_RECORDS_MAX, tags_max=TAGS_MAX,
-        fields_max=FIELDS_MAX, tenant_fields_max=TENANT_FIELDS_MAX,
-        tenant_series_max=TENANT_SERIES_MAX, buffer_bytes_max=None, cursor=None, now_ns=None,
-    ))]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
+    #[pyo3(
+        signature = (body, *, precision="ns", cursor=None, now_ns=None, **limits),
+        text_signature = "($self, body, *, precision='ns', batch_records_max=..., tags_max=..., \
+                          fields_max=..., tenant_fields_max=..., tenant_series_max=..., \
+                          buffer_bytes_max=None, cursor=None, now_ns=None)",
+    )]
     fn write_lines(
         &self,
         py: Python<'_>,
         body: &[u8],
         precision: &str,
-        batch_records_max: usize,
-        tags_max: usize,
-        fields_max: usize,
-        tenant_fields_max: usize,
-        tenant_series_max: usize,
-        buffer_bytes_max: Option<usize>,
         cursor: Option<([u8; 16], Vec<u8>)>,
         now_ns: Option<i64>,
+        limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<WriteResult> {
-        let limits = write_limits(
-            batch_records_max,
-            tags_max,
-            fields_max,
-            tenant_fields_max,
-            tenant_series_max,
-        );
+        let limits = BatchLimits::of_call(CALL_RECORDS_MAX, limits)?;
         let format = Format::Lines(precision_of(precision)?);
-        self.write(py, (format, body), limits, acknowledge(buffer_bytes_max, cursor), now_ns)
+        self.write(py, (format, body), &limits, cursor, now_ns)
     }
 
-    #[pyo3(signature = (
-        body, form, *, end=None, tags_max=TAGS_MAX, fields_max=FIELDS_MAX,
-        tenant_fields_max=TENANT_FIELDS_MAX, tenant_series_max=TENANT_SERIES_MAX, cursor=None,
-        now_ns=None,
-    ))]
+    #[pyo3(
+        signature = (body, form, *, end=None, cursor=None, now_ns=None, **limits),
+        text_signature = "($self, body, form, *, end=None, tags_max=..., fields_max=..., \
+                          tenant_fields_max=..., tenant_series_max=..., cursor=None, now_ns=None)",
+    )]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn write_text(
         &self,
@@ -287,20 +242,11 @@ impl Plane {
         body: &[u8],
         form: &TextFormat,
         end: Option<usize>,
-        tags_max: usize,
-        fields_max: usize,
-        tenant_fields_max: usize,
-        tenant_series_max: usize,
         cursor: Option<([u8; 16], Position)>,
         now_ns: Option<i64>,
+        limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<WriteResult> {
-        let limits = write_limits(
-            BLOCK_ROWS_MAX,
-            tags_max,
-            fields_max,
-            tenant_fields_max,
-            tenant_series_max,
-        );
+        let limits = BatchLimits::of_file(limits)?;
         let body = first_bytes(body, end);
         let when = cursor.map_or(Acknowledge::Durable, |(key, position)| position.of(key));
         self.answered(py, |plane| {
@@ -310,32 +256,24 @@ impl Plane {
         })
     }
 
-    #[pyo3(signature = (
-        stream, *, mapping=None, tags_max=TAGS_MAX, fields_max=FIELDS_MAX,
-        tenant_fields_max=TENANT_FIELDS_MAX, tenant_series_max=TENANT_SERIES_MAX, cursor=None,
-        first_row=0, now_ns=None,
-    ))]
+    #[pyo3(
+        signature = (stream, *, mapping=None, cursor=None, first_row=0, now_ns=None, **limits),
+        text_signature = "($self, stream, *, mapping=None, tags_max=..., fields_max=..., \
+                          tenant_fields_max=..., tenant_series_max=..., cursor=None, first_row=0, \
+                          now_ns=None)",
+    )]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn write_arrow(
         &self,
         py: Python<'_>,
         stream: &Bound<'_, PyAny>,
         mapping: Option<&Bound<'_, PyDict>>,
-        tags_max: usize,
-        fields_max: usize,
-        tenant_fields_max: usize,
-        tenant_series_max: usize,
         cursor: Option<[u8; 16]>,
         first_row: usize,
         now_ns: Option<i64>,
+        limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<ArrowWrites> {
-        let limits = write_limits(
-            BLOCK_ROWS_MAX,
-            tags_max,
-            fields_max,
-            tenant_fields_max,
-            tenant_series_max,
-        );
+        let limits = BatchLimits::of_file(limits)?;
         let mapping = mapping.map(mapping_of).transpose()?;
         let stream = stream_of(stream)?;
         let reader = leave(py, move || RowReader::new(stream, mapping, first_row))?;

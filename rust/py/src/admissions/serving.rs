@@ -222,7 +222,7 @@ fn append(
     body: &[u8],
     now_ns: i64,
 ) -> Result<Pending, WriteError> {
-    let (limits, when) = (verdict.limits.of_batch(), verdict.limits.acknowledge());
+    let (limits, when) = (verdict.limits.of_batch(), verdict.limits.acknowledge(None));
     catching(|| Ok(plane.append(Format::Json, body, &limits, now_ns, when)))?
 }
 

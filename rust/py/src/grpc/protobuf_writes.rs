@@ -132,7 +132,7 @@ impl ProtobufWrites {
         let plane = verdict.plane.upgrade().and_then(|plane| plane.for_a_call().ok());
         let Some(plane) = plane else { return Ok(false) };
         let files = Arc::clone(&verdict.files);
-        let (limits, when) = (limits.of_batch(), limits.acknowledge());
+        let (limits, when) = (limits.of_batch(), limits.acknowledge(None));
         self.provide()?;
         let lane = Lane { owner: owner.into(), kind: () };
         self.shared.jobs.put(lane, Job { token, plane, files, body, limits, when });
