@@ -9,7 +9,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check coverage bench long faults forecasts fuzz sanitize fmt lock clean tools
+.PHONY: help run test check coverage bench long faults cluster forecasts fuzz sanitize fmt lock clean tools
 
 DEMO ?=
 GOALS ?=
@@ -21,7 +21,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 # LLVM's counters of branches; a stable compiler takes them as well. With --target, build scripts go without.
 COVERAGE := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=3 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters
-CARGO_TEST := cargo test --workspace --locked
+# Less what takes a database to test.
+CARGO_TEST := cargo test --workspace --exclude fleetcast-cluster --locked
 ENGINE := Cargo.toml Cargo.lock pyproject.toml $(shell find rust/arrow rust/core rust/front rust/limiter rust/py -name '*.rs' -o -name Cargo.toml)
 
 help: ## this list
@@ -68,6 +69,15 @@ faults: $(VENV)/engine $(VENV)/dev ## power cuts, failing calls, full disks and 
 	FAULTS=full $(BIN)/python -m pytest -q -s tests/service/test_kill.py tests/backup tests/cli/test_export_killed.py \
 	  tests/engine/test_write_arrow_faults.py tests/cli/test_import_parquet.py
 
+# Leaves an engine behind that has the backend; without its stamp the next command builds the usual one again.
+cluster: $(VENV)/dev $(VENV)/cluster/made ## the tests of PostgreSQL and objects, on servers of their own; three minutes to build
+	rm -f $(VENV)/engine
+	VIRTUAL_ENV=$(abspath $(VENV)) PATH="$(abspath $(BIN)):$$PATH" env -u CONDA_PREFIX \
+	  maturin develop --profile dev --locked --features cluster
+	$(BIN)/python -m mypy.stubtest fleetcast._core --allowlist tools/stubtest-allow
+	PYTHON=$(abspath $(VENV))/cluster/bin/python sh tests/cluster/with-engine.sh sh -c \
+	  'cargo test --locked -p fleetcast-cluster && $(BIN)/python -m pytest -q tests/cluster'
+
 fuzz: ## hostile bytes for every reader; FUZZ="--seconds 600 json" takes longer, or one of them
 	RUSTFLAGS="$(COVERAGE)" cargo run --quiet --release --locked --target $(HOST) --target-dir target/coverage -p fleetcast-fuzz -- $(FUZZ)
 
@@ -89,7 +99,7 @@ fmt: $(VENV)/dev ## format, and mend what the linters can mend
 
 lock: tools ## pin the Python packages anew; UPGRADE=--upgrade takes the newest
 	python3 -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet pip-tools
-	for set in "run pyproject.toml" "build requirements/build.in" "dev requirements/dev.in" "train requirements/train.in"; do set -- $$set; \
+	for set in "run pyproject.toml" "build requirements/build.in" "dev requirements/dev.in" "train requirements/train.in" "cluster requirements/cluster.in"; do set -- $$set; \
 	  $(VENV)-lock/bin/pip-compile --quiet --no-config --generate-hashes --strip-extras --no-header --no-emit-index-url \
 	    --no-emit-find-links --no-emit-trusted-host --no-emit-options $(UPGRADE) --output-file requirements/$$1.txt $$2 || exit 1; done
 	rm -rf $(VENV)-lock
@@ -120,6 +130,12 @@ $(VENV)/dev: requirements/dev.txt $(VENV)/run
 $(VENV)/forecasts/made: requirements/run.txt requirements/train.txt | $(VENV)/made
 	$(BIN)/python -m venv --without-pip $(VENV)/forecasts
 	$(PIP) --python $(VENV)/forecasts/bin/python install --quiet --require-hashes -r requirements/run.txt -r requirements/train.txt
+	@touch $@
+
+# Servers for tests, apart from what is shipped.
+$(VENV)/cluster/made: requirements/cluster.txt | $(VENV)/made
+	$(BIN)/python -m venv --without-pip $(VENV)/cluster
+	$(PIP) --python $(VENV)/cluster/bin/python install --quiet --require-hashes -r requirements/cluster.txt
 	@touch $@
 
 # The package is installed in place: a change in python/ needs no build.

@@ -1126,3 +1126,77 @@ class Plane:
         Files, descriptors, rows in memory and the data key, which is overwritten, go with the last
         of these calls, before this returns where there is none.
         """
+
+@final
+class Cluster:
+    """The database of an installation that many nodes share.
+
+    Making one asks nobody: a process connects with its first use, after which a fork must make its
+    own. A build without the PostgreSQL backend raises `ValueError`. Safe to share between threads.
+    """
+
+    def __new__(
+        cls,
+        database: str,
+        *,
+        connections: int = 4,
+        durability: Literal["quorum", "managed"] = "quorum",
+    ) -> Cluster:
+        """A database at `postgresql://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE` with all hosts.
+
+        `connections` is the number of each process. With `quorum` a standby has each commit before
+        it is acknowledged; with `managed` a provider sees to that. Raises `ValueError`, which does
+        not repeat the URL.
+        """
+    def install(self, environment: str, master_key_check: bytes) -> bool:
+        """Makes the tables, true, or joins the installation that is there, false.
+
+        Raises `ValueError` where that is of another environment or master key, `StoreError`.
+        """
+    def check(self, environment: str, master_key_check: bytes) -> None:
+        """Raises `ValueError` where the installation is another one or of another version,
+        `StoreError` where there is none or the database cannot be used.
+        """
+
+@final
+class Records:
+    """Small records under keys in spaces of the store `name`. Safe to share between threads."""
+
+    def __new__(cls, cluster: Cluster, name: str) -> Records: ...
+    def newer(self, version: int) -> tuple[int, list[tuple[str, bytes, bytes]]] | None:
+        """Version of the store and all its records, in order: space, key, value.
+
+        `None` where it still is `version`; 0 is that of a store that nobody has written. It takes
+        one round trip. Raises `StoreError`.
+        """
+    def begin(self, *, write: bool) -> RecordsTransaction:
+        """Begins a transaction: one consistent view. With `write` no other of the store writes
+        until its end, which comes by itself after 10 idle seconds. Raises `StoreError`.
+        """
+
+@final
+class RecordsTransaction:
+    """A transaction under way; where it is not committed, nothing of it happens.
+
+    A call that fails raises `StoreError` and ends it.
+    """
+
+    version: int
+    """Version of the store as it began; each change of it has a higher one."""
+
+    def get(self, space: str, key: bytes) -> bytes | None:
+        """One value."""
+    def under(
+        self, space: str, prefix: bytes, *, first: bytes, limit: int
+    ) -> list[tuple[bytes, bytes]]:
+        """Keys that begin with `prefix`, `limit` at most, ascending from `first` on, and values."""
+    def count(self, space: str) -> int:
+        """Number of records of a space."""
+    def put(self, space: str, key: bytes, value: bytes) -> None:
+        """Adds or replaces one. Raises `ValueError` in a transaction that only reads."""
+    def delete(self, space: str, key: bytes) -> None:
+        """Deletes one, if it is there. Raises `ValueError` in a transaction that only reads."""
+    def commit(self) -> None:
+        """Ends it; its changes are durable on return. After a `StoreError` they may be there."""
+    def roll_back(self) -> None:
+        """Ends it, if it has not ended, without a change."""

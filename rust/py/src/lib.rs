@@ -27,6 +27,8 @@ mod write_arrow;
 
 mod plane;
 
+mod cluster;
+
 mod admissions;
 
 mod grpc;
@@ -93,6 +95,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<grpc::ProtobufWrites>()?;
     module.add_class::<limiter::Limiter>()?;
     module.add_class::<plane::Plane>()?;
+    module.add_class::<cluster::Cluster>()?;
+    module.add_class::<cluster::Records>()?;
+    module.add_class::<cluster::RecordsTransaction>()?;
     module.add_class::<results::WriteResult>()?;
     module.add_class::<results::Stats>()?;
     module.add_class::<results::Compacted>()?;

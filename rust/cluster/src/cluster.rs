@@ -1,0 +1,162 @@
+//! The database and the objects of one installation, as a process uses them.
+
+use std::future::Future;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use fleetcast_core::model::error::{Error, Result};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use crate::address::{Address, Durability};
+use crate::failure::{self, Failure};
+use crate::pool::Pool;
+
+/// Reads answer within this or fail.
+pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Changes are known within this or [`failure::unknown`].
+pub(crate) const CHANGE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Why the outcome of a change is not known.
+pub(crate) const LATE: &str = "no answer within 10 seconds";
+
+/// Addresses and limits of an installation.
+#[derive(Clone)]
+pub struct Settings {
+    /// URL of the database with all its hosts; it may hold a password.
+    pub database: String,
+    /// Connections of each process, four at least.
+    pub connections: usize,
+    /// Copies that an acknowledgement stands for.
+    pub durability: Durability,
+}
+
+/// An installation as a process uses it. Making one asks nobody: connections come with the first use,
+/// after which a fork must make its own.
+pub struct Cluster {
+    settings: Settings,
+    open: OnceLock<Open>,
+}
+
+/// Parts that do not survive a fork.
+struct Open {
+    process: u32,
+    /// `None` only while it is dropped.
+    runtime: Option<Runtime>,
+    pool: Arc<Pool>,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let Some(runtime) = self.runtime.take() else { return };
+        if self.process == std::process::id() {
+            runtime.shutdown_background();
+        } else {
+            // Its threads are those of another process.
+            std::mem::forget(runtime);
+        }
+    }
+}
+
+impl Cluster {
+    /// An installation at these addresses.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for an address that is none.
+    pub fn new(settings: Settings) -> Result<Self> {
+        Address::parse(&settings.database)?;
+        Ok(Self { settings, open: OnceLock::new() })
+    }
+
+    fn open(&self) -> Result<&Open> {
+        let open = if let Some(open) = self.open.get() {
+            open
+        } else {
+            let opened = self.opened()?;
+            self.open.get_or_init(|| opened)
+        };
+        if open.process == std::process::id() { Ok(open) } else { Err(Error::Forked) }
+    }
+
+    fn opened(&self) -> Result<Open> {
+        let Settings { database, connections, durability } = &self.settings;
+        let pool = Arc::new(Pool::new(Address::parse(database)?, *durability, *connections));
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("cluster")
+            .enable_all()
+            .build();
+        let runtime =
+            runtime.map_err(|source| Error::Io { what: "start a thread".to_owned(), source })?;
+        Ok(Open { process: std::process::id(), runtime: Some(runtime), pool })
+    }
+
+    /// Runs `work` on this thread.
+    pub(crate) fn wait<R, F>(&self, work: impl FnOnce(Arc<Pool>) -> F) -> Result<R>
+    where
+        F: Future<Output = Result<R>>,
+    {
+        let open = self.open()?;
+        let runtime = open.runtime.as_ref().ok_or(Error::Closed)?;
+        runtime.block_on(work(Arc::clone(&open.pool)))
+    }
+
+    /// Rows of a statement that changes nothing.
+    pub(crate) fn read(
+        &self,
+        what: &'static str,
+        sql: &'static str,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>> {
+        self.wait(|pool| async move { read(&pool, what, sql, parameters).await })
+    }
+
+    /// Rows of a statement that changes something and is not repeated where its answer is lost.
+    pub(crate) fn change(
+        &self,
+        what: &'static str,
+        sql: &'static str,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>> {
+        self.wait(|pool| async move {
+            change(&pool, what, sql, parameters).await?.map_err(|failure| failure.of_change(what))
+        })
+    }
+}
+
+/// Rows of a statement that changes nothing, within [`READ_TIMEOUT`].
+pub(crate) async fn read(
+    pool: &Pool,
+    what: &'static str,
+    sql: &'static str,
+    parameters: &[&(dyn ToSql + Sync)],
+) -> Result<Vec<Row>> {
+    let connected = timeout(READ_TIMEOUT, pool.shared()).await;
+    let connection =
+        connected.map_err(|_| failure::unavailable(what, "no connection in time"))??;
+    if let Ok(rows) = timeout(READ_TIMEOUT, connection.query(what, sql, parameters)).await {
+        return rows.map_err(|failure| failure.of_read(what));
+    }
+    pool.forget(&connection).await;
+    Err(failure::unavailable(what, "no answer within 2 seconds"))
+}
+
+/// Rows of a statement that changes something, within [`CHANGE_TIMEOUT`]; an error before it was sent
+/// stands outside.
+pub(crate) async fn change(
+    pool: &Pool,
+    what: &'static str,
+    sql: &'static str,
+    parameters: &[&(dyn ToSql + Sync)],
+) -> Result<Result<Vec<Row>, Failure>> {
+    let connection = pool.own().await?;
+    let changing = timeout(CHANGE_TIMEOUT, connection.change(what, sql, parameters)).await;
+    let outcome = changing.unwrap_or_else(|_| Err(Failure::Lost(LATE.to_owned())));
+    if !matches!(outcome, Err(Failure::Lost(_))) {
+        connection.keep();
+    }
+    Ok(outcome)
+}

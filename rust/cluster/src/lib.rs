@@ -1,0 +1,23 @@
+//! The store of many machines: PostgreSQL keeps what is small and ordered, an object store keeps
+//! segments. Any number of processes on any number of hosts share it; none of them keeps anything
+//! that another could not read.
+//!
+//! `docs/decisions/0045-postgresql-and-objects.md` says why these two, and what each promise of
+//! `fleetcast_core::storage::store::Store` rests on here.
+
+mod failure;
+
+mod address;
+
+mod connection;
+mod pool;
+
+mod cluster;
+mod schema;
+
+mod records;
+
+pub use address::Durability;
+pub use cluster::{Cluster, Settings};
+pub use records::{Record, Records, Transaction};
+pub use schema::Installed;

@@ -1,0 +1,240 @@
+//! Small records in spaces of named stores: accounts, usage, forecasts, audit. A store has one
+//! writer at a time.
+//!
+//! A transaction that writes locks the row of its store's version until it ends, and counts it up
+//! with its first change: so others learn with one question if there is anything new.
+
+use std::sync::Arc;
+
+use fleetcast_core::model::error::{Error, Result};
+use tokio::time::timeout;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use crate::cluster::{CHANGE_TIMEOUT, Cluster, LATE, READ_TIMEOUT};
+use crate::failure::Failure;
+use crate::pool::Own;
+
+const READING: &str = "read records";
+const WRITING: &str = "write records";
+
+const GET: &str = "SELECT value FROM record WHERE store = $1 AND space = $2 AND key = $3";
+const UNDER: &str = "SELECT key, value FROM record WHERE store = $1 AND space = $2 \
+    AND key >= $3 AND ($4::bytea IS NULL OR key < $4) ORDER BY key LIMIT $5";
+const COUNT: &str = "SELECT count(*) FROM record WHERE store = $1 AND space = $2";
+const PUT: &str = "INSERT INTO record VALUES ($1, $2, $3, $4) \
+    ON CONFLICT (store, space, key) DO UPDATE SET value = excluded.value";
+const DELETE: &str = "DELETE FROM record WHERE store = $1 AND space = $2 AND key = $3";
+
+const VERSION: &str = "SELECT version FROM records WHERE name = $1";
+const LOCK: &str = "INSERT INTO records VALUES ($1, 0) \
+    ON CONFLICT (name) DO UPDATE SET version = records.version RETURNING version";
+const COUNT_UP: &str = "UPDATE records SET version = version + 1 WHERE name = $1";
+const NEWER: &str = "WITH v AS (SELECT coalesce((SELECT version FROM records WHERE name = $1), 0) AS version) \
+    SELECT v.version, r.space, r.key, r.value FROM v \
+    LEFT JOIN record r ON v.version <> $2 AND r.store = $1 ORDER BY r.space, r.key";
+
+/// A process that hangs within a transaction is rid of it after this time, so that others can write.
+const BEGIN: &str = "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '10s'";
+const BEGIN_READ: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
+    SET LOCAL idle_in_transaction_session_timeout = '10s'";
+
+/// A store of records.
+pub struct Records {
+    cluster: Arc<Cluster>,
+    name: String,
+}
+
+/// Space, key and value.
+pub type Record = (String, Vec<u8>, Vec<u8>);
+
+impl Records {
+    /// The store of this name, which need not have records.
+    #[must_use]
+    pub fn new(cluster: Arc<Cluster>, name: &str) -> Self {
+        Self { cluster, name: name.to_owned() }
+    }
+
+    /// Version of the store and all its records by space and key, `None` where it still is
+    /// `version`. 0 is that of a store that nobody has written.
+    ///
+    /// # Errors
+    /// Those of a database that cannot be used.
+    pub fn newer(&self, version: i64) -> Result<Option<(i64, Vec<Record>)>> {
+        let rows = self.cluster.read(READING, NEWER, &[&self.name, &version])?;
+        let found: i64 = rows.first().map_or(0, |row| row.get(0));
+        if found == version {
+            return Ok(None);
+        }
+        let record = |row: &Row| Some((row.get::<_, Option<String>>(1)?, row.get(2), row.get(3)));
+        Ok(Some((found, rows.iter().filter_map(record).collect())))
+    }
+
+    /// Begins a transaction: one consistent view, and where it `writes` the only one of the store
+    /// that does, until it ends.
+    ///
+    /// # Errors
+    /// Those of a database that cannot be used.
+    pub fn begin(&self, writes: bool) -> Result<Transaction> {
+        let begin = if writes { BEGIN } else { BEGIN_READ };
+        let connection = self.cluster.wait(|pool| async move {
+            let connection = pool.own().await?;
+            let begun = timeout(READ_TIMEOUT, connection.run(WRITING, begin)).await;
+            let begun = begun.unwrap_or_else(|_| Err(Failure::Lost(LATE.to_owned())));
+            begun.map_err(|failure| failure.of_read(WRITING))?;
+            Ok(connection)
+        })?;
+        let (cluster, name) = (Arc::clone(&self.cluster), self.name.clone());
+        let connection = Some(connection);
+        let mut transaction =
+            Transaction { cluster, name, connection, version: 0, writes, has_changed: false };
+        let rows = transaction.ask(if writes { LOCK } else { VERSION }, &[])?;
+        transaction.version = rows.first().map_or(0, |row| row.get(0));
+        Ok(transaction)
+    }
+}
+
+/// A transaction under way. Dropped without [`Self::commit`], nothing of it happened.
+pub struct Transaction {
+    cluster: Arc<Cluster>,
+    name: String,
+    /// `None` once it ended.
+    connection: Option<Own>,
+    version: i64,
+    writes: bool,
+    has_changed: bool,
+}
+
+impl Transaction {
+    /// Version of the store as it began.
+    #[must_use]
+    pub fn version(&self) -> i64 {
+        self.version
+    }
+
+    /// The value of a key.
+    ///
+    /// # Errors
+    /// Those of a database that cannot be used; the transaction has ended then.
+    pub fn get(&mut self, space: &str, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let rows = self.ask(GET, &[&space, &key])?;
+        Ok(rows.first().map(|row| row.get(0)))
+    }
+
+    /// Keys that begin with `prefix`, ascending from `first` on, and their values, `limit` at most.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub fn under(
+        &mut self,
+        space: &str,
+        prefix: &[u8],
+        first: &[u8],
+        limit: i64,
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let end = end_of(prefix);
+        let rows = self.ask(UNDER, &[&space, &prefix.max(first), &end, &limit])?;
+        Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+    }
+
+    /// Number of records of a space.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub fn count(&mut self, space: &str) -> Result<i64> {
+        let rows = self.ask(COUNT, &[&space])?;
+        Ok(rows.first().map_or(0, |row| row.get(0)))
+    }
+
+    /// Sets the value of a key.
+    ///
+    /// # Errors
+    /// As [`Self::get`], and [`Error::Invalid`] in a transaction that only reads.
+    pub fn put(&mut self, space: &str, key: &[u8], value: &[u8]) -> Result<()> {
+        self.change(PUT, &[&space, &key, &value])
+    }
+
+    /// Removes a key, if it is there.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    pub fn delete(&mut self, space: &str, key: &[u8]) -> Result<()> {
+        self.change(DELETE, &[&space, &key])
+    }
+
+    /// Ends it: all that it changed is durable on return.
+    ///
+    /// # Errors
+    /// As [`Self::get`]; where the answer did not come it may have happened.
+    pub fn commit(mut self) -> Result<()> {
+        self.run("COMMIT").map_err(|failure| failure.of_change(WRITING))
+    }
+
+    /// Ends it without a change.
+    pub fn roll_back(self) {}
+
+    fn change(&mut self, sql: &'static str, parameters: &[&(dyn ToSql + Sync)]) -> Result<()> {
+        if !self.writes {
+            return Err(Error::Invalid { message: "this transaction only reads".to_owned() });
+        }
+        if !self.has_changed {
+            self.ask(COUNT_UP, &[])?;
+            self.has_changed = true;
+        }
+        self.ask(sql, parameters).map(drop)
+    }
+
+    /// The answer of a statement whose first parameter is the store. One that fails ends the
+    /// transaction.
+    fn ask(&mut self, sql: &'static str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
+        let connection = self.connection.take().ok_or(Error::Closed)?;
+        let name: &(dyn ToSql + Sync) = &self.name;
+        let parameters = [&[name], parameters].concat();
+        // A session that ends within a transaction undoes it.
+        let rows = self.cluster.wait(|_| async {
+            let answer = timeout(CHANGE_TIMEOUT, connection.query(WRITING, sql, &parameters)).await;
+            let answer = answer.unwrap_or_else(|_| Err(Failure::Lost(LATE.to_owned())));
+            answer.map_err(|failure| failure.of_read(WRITING))
+        })?;
+        self.connection = Some(connection);
+        Ok(rows)
+    }
+
+    fn run(&mut self, sql: &'static str) -> Result<(), Failure> {
+        let connection = self.connection.take().ok_or(Failure::Refused(Error::Closed))?;
+        let ran = self.cluster.wait(|_| async {
+            let ran = timeout(CHANGE_TIMEOUT, connection.run(WRITING, sql)).await;
+            Ok(ran.unwrap_or_else(|_| Err(Failure::Lost(LATE.to_owned()))))
+        });
+        ran.unwrap_or_else(|error| Err(Failure::Refused(error)))?;
+        connection.keep();
+        Ok(())
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        // One that cannot be undone this way ends with its session.
+        drop(self.run("ROLLBACK"));
+    }
+}
+
+/// The first key after all that begin with `prefix`, `None` where there is none.
+fn end_of(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_begin_with_a_prefix_end_before_the_next_one() {
+        assert_eq!(end_of(b"ab"), Some(b"ac".to_vec()));
+        assert_eq!(end_of(b"a\xff\xff"), Some(b"b".to_vec()));
+        assert_eq!((end_of(b""), end_of(b"\xff")), (None, None));
+    }
+}

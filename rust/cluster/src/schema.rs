@@ -1,0 +1,109 @@
+//! Tables of an installation, made once.
+
+use fleetcast_core::model::error::{Error, Result};
+
+use crate::cluster::Cluster;
+use crate::failure;
+
+const VERSION: i32 = 1;
+const WHAT: &str = "make the tables";
+
+/// Outcome of [`Cluster::install`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Installed {
+    /// It made the tables.
+    New,
+    /// There was an installation of the same environment and master key.
+    Joined,
+}
+
+/// One at a time makes tables; the rest of the text can be repeated. A schema that the URL's options
+/// name as `search_path` is made as well.
+const TABLES: &str = "
+    SELECT pg_advisory_xact_lock(hashtextextended('fleetcast', 0));
+    DO $$ BEGIN
+        IF current_schema() IS NULL THEN EXECUTE format('CREATE SCHEMA %s', current_setting('search_path')); END IF;
+    END $$;
+    CREATE TABLE IF NOT EXISTS cluster (
+        one bool PRIMARY KEY CHECK (one), schema_version int NOT NULL, environment text NOT NULL,
+        master_key_check bytea NOT NULL);
+    CREATE TABLE IF NOT EXISTS node (
+        node uuid PRIMARY KEY, name text NOT NULL, version text NOT NULL, beat timestamptz NOT NULL);
+    CREATE TABLE IF NOT EXISTS plane (
+        plane uuid PRIMARY KEY, wrapped_key bytea, generation bigint NOT NULL DEFAULT 0, manifest bytea,
+        compacted bigint NOT NULL DEFAULT 0, retention_seconds bigint NOT NULL DEFAULT 0,
+        pages bigint NOT NULL DEFAULT 0, series bigint NOT NULL DEFAULT 0, fields bigint NOT NULL DEFAULT 0,
+        fence bigint NOT NULL DEFAULT 0, holder uuid, held_until timestamptz NOT NULL DEFAULT '-infinity')
+        WITH (fillfactor = 50);
+    CREATE TABLE IF NOT EXISTS head (
+        plane uuid PRIMARY KEY, last bigint NOT NULL DEFAULT 0, rows bigint NOT NULL DEFAULT 0,
+        vals bigint NOT NULL DEFAULT 0, rejected bigint NOT NULL DEFAULT 0, batches bigint NOT NULL DEFAULT 0,
+        log_bytes bigint NOT NULL DEFAULT 0) WITH (fillfactor = 20);
+    CREATE TABLE IF NOT EXISTS import (
+        plane uuid, key uuid, position bytea NOT NULL, moved bigint NOT NULL, PRIMARY KEY (plane, key));
+    CREATE TABLE IF NOT EXISTS names (
+        plane uuid, page bigint, id uuid NOT NULL, ids_and_types bytea NOT NULL, sealed bytea NOT NULL,
+        PRIMARY KEY (plane, page));
+    CREATE TABLE IF NOT EXISTS log (
+        slot int, plane uuid, seq bigint, id uuid NOT NULL, sealed bytea NOT NULL,
+        PRIMARY KEY (plane, seq, slot), UNIQUE (plane, id, slot)) PARTITION BY LIST (slot);
+    ALTER TABLE log ALTER sealed SET STORAGE EXTERNAL;
+    CREATE TABLE IF NOT EXISTS segment (
+        plane uuid, id uuid, fence bigint NOT NULL, bytes bigint, made_of bytea, made_at timestamptz NOT NULL,
+        removed_at timestamptz, PRIMARY KEY (plane, id));
+    CREATE TABLE IF NOT EXISTS records (name text PRIMARY KEY, version bigint NOT NULL) WITH (fillfactor = 20);
+    CREATE TABLE IF NOT EXISTS record (
+        store text, space text, key bytea, value bytea NOT NULL, PRIMARY KEY (store, space, key));
+";
+
+const INSTALL: &str =
+    "INSERT INTO cluster VALUES (true, $1, $2, $3) ON CONFLICT DO NOTHING RETURNING one";
+const FIND: &str = "SELECT schema_version, environment, master_key_check FROM cluster";
+
+impl Cluster {
+    /// Makes the tables, or joins the installation that is there: its environment and what shows
+    /// its master key must be these.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for another installation, and those of a database that cannot be used.
+    pub fn install(&self, environment: &str, master_key_check: &[u8]) -> Result<Installed> {
+        self.wait(|pool| async move {
+            let connection = pool.own().await?;
+            let made = connection.run(WHAT, TABLES).await;
+            made.map_err(|failure| failure.of_change(WHAT))?;
+            connection.keep();
+            Ok(())
+        })?;
+        let rows = self.change(WHAT, INSTALL, &[&VERSION, &environment, &master_key_check])?;
+        if !rows.is_empty() {
+            return Ok(Installed::New);
+        }
+        self.check(environment, master_key_check)?;
+        Ok(Installed::Joined)
+    }
+
+    /// Fails where the installation is not that of this environment and master key.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for another installation or none, and those of a database that cannot be
+    /// used.
+    pub fn check(&self, environment: &str, master_key_check: &[u8]) -> Result<()> {
+        let rows = self.read("find the installation", FIND, &[])?;
+        let row = rows.first().ok_or_else(|| failure::refused(WHAT, "it has no installation"))?;
+        let (version, found, check): (i32, String, Vec<u8>) = (row.get(0), row.get(1), row.get(2));
+        let fault = if version != VERSION {
+            format!(
+                "the database holds version {version} of the tables, this program uses {VERSION}"
+            )
+        } else if found != environment {
+            format!(
+                "the database belongs to the environment {found:?}, this node to {environment:?}"
+            )
+        } else if check != master_key_check {
+            "the database belongs to an installation with another master key".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(Error::Invalid { message: fault })
+    }
+}

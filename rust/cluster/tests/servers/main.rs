@@ -1,0 +1,5 @@
+//! Tests with the servers that `make cluster` starts, whose addresses are in the environment.
+
+mod database;
+
+mod records;

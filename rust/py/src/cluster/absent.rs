@@ -1,0 +1,102 @@
+//! The cluster of a build without one: it has the same names, and cannot be made.
+
+#![expect(clippy::needless_pass_by_value, reason = "as in the backend")]
+
+use std::sync::Arc;
+
+use fleetcast_core::model::error::{Error, Result};
+
+pub(super) enum Durability {
+    Quorum,
+    Managed,
+}
+
+#[derive(PartialEq, Eq)]
+pub(super) enum Installed {
+    New,
+}
+
+#[expect(dead_code, reason = "nothing is done with them")]
+pub(super) struct Settings {
+    pub(super) database: String,
+    pub(super) connections: usize,
+    pub(super) durability: Durability,
+}
+
+/// There is none.
+pub(super) enum Cluster {}
+
+impl Cluster {
+    pub(super) fn new(_: Settings) -> Result<Self> {
+        let message = "this build of fleetcast has no PostgreSQL backend: it was made without the feature `cluster`";
+        Err(Error::Invalid { message: message.to_owned() })
+    }
+
+    pub(super) fn install(&self, _: &str, _: &[u8]) -> Result<Installed> {
+        match *self {}
+    }
+
+    pub(super) fn check(&self, _: &str, _: &[u8]) -> Result<()> {
+        match *self {}
+    }
+}
+
+pub(super) struct Records(Arc<Cluster>);
+
+type Record = (String, Vec<u8>, Vec<u8>);
+
+impl Records {
+    pub(super) fn new(cluster: Arc<Cluster>, _: &str) -> Self {
+        match *cluster {}
+    }
+
+    pub(super) fn newer(&self, _: i64) -> Result<Option<(i64, Vec<Record>)>> {
+        match *self.0 {}
+    }
+
+    pub(super) fn begin(&self, _: bool) -> Result<Transaction> {
+        match *self.0 {}
+    }
+}
+
+pub(super) enum Transaction {}
+
+impl Transaction {
+    pub(super) fn version(&self) -> i64 {
+        match *self {}
+    }
+
+    pub(super) fn get(&mut self, _: &str, _: &[u8]) -> Result<Option<Vec<u8>>> {
+        match *self {}
+    }
+
+    pub(super) fn under(
+        &mut self,
+        _: &str,
+        _: &[u8],
+        _: &[u8],
+        _: i64,
+    ) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        match *self {}
+    }
+
+    pub(super) fn count(&mut self, _: &str) -> Result<i64> {
+        match *self {}
+    }
+
+    pub(super) fn put(&mut self, _: &str, _: &[u8], _: &[u8]) -> Result<()> {
+        match *self {}
+    }
+
+    pub(super) fn delete(&mut self, _: &str, _: &[u8]) -> Result<()> {
+        match *self {}
+    }
+
+    pub(super) fn commit(self) -> Result<()> {
+        match self {}
+    }
+
+    pub(super) fn roll_back(self) {
+        match self {}
+    }
+}
