@@ -18,6 +18,7 @@ use std::path::Path;
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::model::time::{SECOND_NS, write_rfc3339};
 use fleetcast_core::plane::{Acknowledge, Due, Plane};
+use fleetcast_core::storage::store::Directory;
 use fleetcast_core::wire::Format;
 
 use self::inputs::{BODY_RECORDS, Dice, Fleet, START_NS};
@@ -129,9 +130,9 @@ fn compaction_of(plane: &Plane, now_ns: i64) -> (f64, u64, u64) {
 fn run(name: &str, rows: u64, work: Work, mut body: impl FnMut(u64) -> Vec<u8>) {
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     let folder = tempfile::tempdir_in(target).expect("a folder below target");
-    let path = folder.path().join("plane");
-    Plane::create(&path, &MASTER_KEY).expect("a fresh folder");
-    let plane = Plane::open(&path, &MASTER_KEY, "bench").expect("just made");
+    let planes = Directory::new(folder.path());
+    Plane::create(&planes, "plane", &MASTER_KEY).expect("a fresh folder");
+    let plane = Plane::open(&planes, "plane", &MASTER_KEY, "bench").expect("just made");
     let (mut writing, mut compacting) = (0.0, 0.0);
     let (mut written, mut rewritten, mut device) = (0, 0, 0);
     let bodies = rows / u64::from(BODY_RECORDS);

@@ -16,6 +16,7 @@ use std::path::Path;
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::model::time::SECOND_NS;
 use fleetcast_core::plane::{Acknowledge, Plane};
+use fleetcast_core::storage::store::Directory;
 use fleetcast_core::wire::Format;
 
 use self::inputs::{BODY_RECORDS, Dice, Fleet, START_NS};
@@ -79,9 +80,9 @@ fn main() {
     let rows = bodies.len() * BODY_RECORDS as usize;
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     let folder = tempfile::tempdir_in(target).expect("a folder below target");
-    let path = folder.path().join("plane");
-    Plane::create(&path, &MASTER_KEY).expect("a fresh folder");
-    let open = || Plane::open(&path, &MASTER_KEY, "bench").expect("it is sound");
+    let planes = Directory::new(folder.path());
+    Plane::create(&planes, "plane", &MASTER_KEY).expect("a fresh folder");
+    let open = || Plane::open(&planes, "plane", &MASTER_KEY, "bench").expect("it is sound");
     let plane = open();
     let limits = WriteLimits::default();
     let write = |bodies: &[Vec<u8>]| {

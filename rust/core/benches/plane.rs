@@ -14,6 +14,7 @@ use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::model::time::{SECOND_NS, write_rfc3339};
 use fleetcast_core::plane::{Acknowledge, Due, Plane, Written};
 use fleetcast_core::query::{AnswerBounds, SeriesLimits, SeriesQuery};
+use fleetcast_core::storage::store::Directory;
 use fleetcast_core::wire::Format;
 
 use self::inputs::{BODY_RECORDS, Fleet, START_NS, entity_id};
@@ -41,9 +42,9 @@ fn writes(criterion: &mut Criterion) {
     let bodies: Vec<Vec<u8>> = hour().take(16).collect();
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     let folder = tempfile::tempdir_in(target).expect("a folder below target");
-    let path = folder.path().join("plane");
-    Plane::create(&path, &MASTER_KEY).expect("a fresh folder");
-    let durable = Plane::open(&path, &MASTER_KEY, "bench").expect("just made");
+    let planes = Directory::new(folder.path());
+    Plane::create(&planes, "plane", &MASTER_KEY).expect("a fresh folder");
+    let durable = Plane::open(&planes, "plane", &MASTER_KEY, "bench").expect("just made");
     let memory = Plane::in_memory("bench").expect("randomness");
     let mut group = criterion.benchmark_group("write 1000 records");
     group.throughput(Throughput::Elements(BODY_RECORDS.into()));

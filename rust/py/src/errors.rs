@@ -45,6 +45,9 @@ pub(crate) fn store_error(error: &Error) -> PyErr {
         Error::Io { .. }
         | Error::Database { .. }
         | Error::TooLarge { .. }
+        | Error::Unavailable { .. }
+        | Error::Unknown { .. }
+        | Error::Overtaken
         | Error::Poisoned
         | Error::Stale
         | Error::Forked

@@ -17,7 +17,7 @@ use fleetcast_core::plane::{self, Acknowledge, Failure};
 use fleetcast_core::query::latest::LatestView;
 use fleetcast_core::query::scan::ScanRequest;
 use fleetcast_core::query::{AnswerBounds, Frame, SeriesLimits};
-use fleetcast_core::storage::store::Link;
+use fleetcast_core::storage::store::{Directory, Link};
 use fleetcast_core::wire::Format;
 
 use crate::arguments::{
@@ -103,7 +103,10 @@ impl Plane {
     #[staticmethod]
     fn create(py: Python<'_>, directory: &str, master_key: &[u8]) -> PyResult<()> {
         let master_key = key_of(master_key)?;
-        leave(py, || plane::Plane::create(Path::new(directory), master_key))
+        leave(py, || {
+            let (planes, plane) = Directory::of_plane(Path::new(directory))?;
+            plane::Plane::create(&planes, plane, master_key)
+        })
     }
 
     #[staticmethod]
@@ -114,8 +117,11 @@ impl Plane {
         tenant_key: &str,
     ) -> PyResult<Self> {
         let master_key = key_of(master_key)?;
-        leave(py, || plane::Plane::open(Path::new(directory), master_key, tenant_key))
-            .map(Self::from)
+        leave(py, || {
+            let (planes, plane) = Directory::of_plane(Path::new(directory))?;
+            plane::Plane::open(&planes, plane, master_key, tenant_key)
+        })
+        .map(Self::from)
     }
 
     #[staticmethod]
@@ -126,7 +132,11 @@ impl Plane {
     #[staticmethod]
     fn verify(py: Python<'_>, directory: &str, master_key: &[u8]) -> PyResult<Verified> {
         let master_key = key_of(master_key)?;
-        leave(py, || plane::Plane::verify(Path::new(directory), master_key)).map(Verified::from)
+        leave(py, || {
+            let (planes, plane) = Directory::of_plane(Path::new(directory))?;
+            plane::Plane::verify(&planes, plane, master_key)
+        })
+        .map(Verified::from)
     }
 
     #[staticmethod]
@@ -140,8 +150,8 @@ impl Plane {
     ) -> PyResult<Option<Saved>> {
         let (master_key, before) = (key_of(master_key)?, saved_files(before));
         leave(py, || {
-            let (directory, backup) = (Path::new(directory), Path::new(backup));
-            plane::Plane::save(directory, master_key, backup, number, &before)
+            let (planes, plane) = Directory::of_plane(Path::new(directory))?;
+            plane::Plane::save((&planes, plane), master_key, Path::new(backup), number, &before)
         })
         .map(|saved| saved.map(Saved::from))
     }
@@ -163,14 +173,19 @@ impl Plane {
         let files = saved_files(files);
         let link = if borrow { Link::Symbolic } else { Link::Hard };
         leave(py, || {
-            let (directory, backup) = (Path::new(directory), Path::new(backup));
-            plane::Plane::restore(directory, master_keys, backup, &files, &content, link)
+            let (planes, plane) = Directory::of_plane(Path::new(directory))?;
+            let backup = Path::new(backup);
+            plane::Plane::restore((&planes, plane), master_keys, backup, &files, &content, link)
         })
     }
 
     #[staticmethod]
     fn peek(py: Python<'_>, directory: &str) -> PyResult<Stats> {
-        leave(py, || plane::Plane::peek(Path::new(directory))).map(Stats::from)
+        leave(py, || {
+            let (planes, plane) = Directory::of_plane(Path::new(directory))?;
+            plane::Plane::peek(&planes, plane)
+        })
+        .map(Stats::from)
     }
 
     #[pyo3(

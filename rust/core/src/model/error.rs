@@ -4,7 +4,6 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 
 /// Result of an engine operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -59,10 +58,24 @@ pub enum Error {
         /// Number that a block may hold.
         max: usize,
     },
-    /// Something already exists at the path of a new store.
-    Exists(PathBuf),
-    /// No store exists at the path of one to be opened.
-    Missing(PathBuf),
+    /// The engine that keeps the store cannot be reached, or refuses: nothing was changed, and the
+    /// call may be made again later. The handle stays as it is.
+    Unavailable {
+        /// The engine, the operation and its answer in words.
+        what: String,
+    },
+    /// The engine that keeps the store was told to change something and did not answer: it may be
+    /// stored by now, or later. The handle stays as it is.
+    Unknown {
+        /// The engine, the operation and the fault in words.
+        what: String,
+    },
+    /// Another compactor has taken over: the lease of this one ran out before its work was done.
+    Overtaken,
+    /// Something already exists where a new store is to be, which is named.
+    Exists(String),
+    /// No store exists where one is to be opened, which is named.
+    Missing(String),
     /// A bug: the call panicked. What was under way is as a crash would have left it.
     Internal {
         /// Message of the panic.
@@ -85,10 +98,26 @@ impl Error {
         Self::Io { what: format!("{operation} {}", path.display()), source }
     }
 
+    /// An [`Error::Exists`] for what is at `path`.
+    #[must_use]
+    pub fn exists(path: &std::path::Path) -> Self {
+        Self::Exists(path.display().to_string())
+    }
+
+    /// An [`Error::Missing`] for what should be at `path`.
+    #[must_use]
+    pub fn missing(path: &std::path::Path) -> Self {
+        Self::Missing(path.display().to_string())
+    }
+
     /// The same fault once more, for another caller whose work shared the failed commit.
-    pub(crate) fn for_each_waiter(&self) -> Self {
+    #[must_use]
+    pub fn for_each_waiter(&self) -> Self {
         match self {
             Self::DiskFull => Self::DiskFull,
+            Self::Unavailable { what } => Self::Unavailable { what: what.clone() },
+            Self::Unknown { what } => Self::Unknown { what: what.clone() },
+            Self::Missing(what) => Self::Missing(what.clone()),
             Self::Forked => Self::Forked,
             Self::Closed => Self::Closed,
             Self::Database { what, message } => Self::Database { what, message: message.clone() },
@@ -143,8 +172,11 @@ impl fmt::Display for Error {
             Self::TooLarge { what, count, max } => {
                 write!(f, "{count} {what} in a block, which holds {max}: send smaller batches")
             }
-            Self::Exists(path) => write!(f, "{} already exists", path.display()),
-            Self::Missing(path) => write!(f, "{} does not exist", path.display()),
+            Self::Unavailable { what } => write!(f, "{what}; nothing was changed"),
+            Self::Unknown { what } => write!(f, "{what}; what was sent may be stored"),
+            Self::Overtaken => write!(f, "another process has taken over the compaction"),
+            Self::Exists(what) => write!(f, "{what} already exists"),
+            Self::Missing(what) => write!(f, "{what} does not exist"),
             Self::Internal { message } => {
                 write!(f, "internal fault in the engine, please report it: {message}")
             }

@@ -68,7 +68,7 @@ use crate::query::latest::LatestView;
 use crate::query::scan::ScanRequest;
 use crate::query::{AnswerBounds, SeriesAnswer, SeriesLimits, SeriesQuery, SeriesRequest};
 use crate::storage::seal::Kind;
-use crate::storage::store::{Cursor, Link, NewBlock};
+use crate::storage::store::{Cursor, Link, NewBlock, Planes};
 use crate::wire::columnar::InputRows;
 use crate::wire::{CsvColumns, Format};
 
@@ -83,23 +83,28 @@ pub struct Plane {
 
 /// Life of a plane.
 impl Plane {
-    /// Makes an empty plane in `directory`, which must not exist or be empty, with a data key of
-    /// its own wrapped by `master_key`.
+    /// Makes an empty plane, `plane` of `planes`, with a data key of its own wrapped by
+    /// `master_key`.
     ///
     /// # Errors
     /// [`Error::Exists`], [`Error::Io`], [`Error::DiskFull`].
-    pub fn create(directory: &Path, master_key: &[u8; 32]) -> Result<(), Error> {
-        sealed::create(directory, master_key)
+    pub fn create(planes: &dyn Planes, plane: &str, master_key: &[u8; 32]) -> Result<(), Error> {
+        sealed::create(planes, plane, master_key)
     }
 
-    /// Opens the plane in `directory` for the tenant whose slug is `tenant_key`.
+    /// Opens `plane` of `planes` for the tenant whose slug is `tenant_key`.
     ///
     /// # Errors
     /// [`Error::Missing`], [`Error::Corrupt`] also for another master key, [`Error::Database`]
     /// where this process has it open already, or where calls still end seconds after
     /// [`Self::close`]; [`Error::Io`].
-    pub fn open(directory: &Path, master_key: &[u8; 32], tenant_key: &str) -> Result<Self, Error> {
-        let plane = Self::new(SealedStore::open(directory, master_key, tenant_key)?);
+    pub fn open(
+        planes: &dyn Planes,
+        plane: &str,
+        master_key: &[u8; 32],
+        tenant_key: &str,
+    ) -> Result<Self, Error> {
+        let plane = Self::new(SealedStore::open(planes, plane, master_key, tenant_key)?);
         plane.follower.begin()?;
         Ok(plane)
     }
@@ -159,53 +164,54 @@ impl Plane {
         self.follower.follow()
     }
 
-    /// Looks at every byte of the plane in `directory`, which others may have open and write. It
-    /// changes nothing.
+    /// Looks at every byte of a plane, which others may have open and write. It changes nothing.
     ///
     /// # Errors
     /// [`Error::Missing`] where there is none, [`Error::Io`] where it cannot be read; all that is
     /// wrong with it is in the answer.
-    pub fn verify(directory: &Path, master_key: &[u8; 32]) -> Result<Verified, Error> {
-        verify::verify(directory, master_key)
+    pub fn verify(
+        planes: &dyn Planes,
+        plane: &str,
+        master_key: &[u8; 32],
+    ) -> Result<Verified, Error> {
+        verify::verify(planes, plane, master_key)
     }
 }
 
 /// Backups (`docs/format.md`, "Backup").
 impl Plane {
-    /// Saves the plane in `directory`, which others may have open and write, into the folder
-    /// `backup` as number `number` of its backups; files that `before` names, those of the backup
+    /// Saves `plane` of `planes`, which others may have open and write, into the folder `backup` as number `number` of its backups; files that `before` names, those of the backup
     /// before, are not written again. `None` where the compactor is at work: to be tried again.
     ///
     /// # Errors
     /// [`Error::Missing`], [`Error::Corrupt`] also for another master key, [`Error::Io`],
     /// [`Error::DiskFull`]. No file that `before` names was touched.
     pub fn save(
-        directory: &Path,
+        (planes, plane): (&dyn Planes, &str),
         master_key: &[u8; 32],
         backup: &Path,
         number: u64,
         before: &[SavedFile],
     ) -> Result<Option<Saved>, Error> {
-        backup::save(directory, master_key, backup, number, before)
+        backup::save((planes, plane), master_key, backup, number, before)
     }
 
-    /// Makes a plane in `directory`, which must not exist or be empty, of `files` of the folder
-    /// `backup`, reads it again and compares it with `content`, the hash that [`Self::save`] gave.
-    /// `master_keys` are that of the backup and that of the new plane. With [`Link::Symbolic`] its
+    /// Makes a plane, `plane` of `planes`, of `files` of the folder `backup`, reads it again and
+    /// compares it with `content`, the hash that [`Self::save`] gave. `master_keys` are that of the backup and that of the new plane. With [`Link::Symbolic`] its
     /// segments stay where they are.
     ///
     /// # Errors
     /// [`Error::Corrupt`] for a damaged backup or another master key, [`Error::Exists`],
     /// [`Error::Io`], [`Error::DiskFull`]: then there is no plane that could be opened.
     pub fn restore(
-        directory: &Path,
+        (planes, plane): (&dyn Planes, &str),
         master_keys: [&[u8; 32]; 2],
         backup: &Path,
         files: &[SavedFile],
         content: &[u8; 32],
         link: Link,
     ) -> Result<(), Error> {
-        backup::restore(directory, master_keys, backup, files, content, link)
+        backup::restore((planes, plane), master_keys, backup, files, content, link)
     }
 }
 
@@ -483,14 +489,14 @@ impl Plane {
         self.reader.stats()
     }
 
-    /// Counters of the plane in `directory` as of the last commit of any process, which needs
+    /// Counters of `plane` of `planes` as of the last commit of any process, which needs
     /// neither its key nor a look at its rows: what is stored now counts as what was written. It
     /// takes microseconds, waits for nobody, and any process may have the plane open.
     ///
     /// # Errors
-    /// Those of [`crate::storage::store::LmdbStore::peek`].
-    pub fn peek(directory: &Path) -> Result<Stats, Error> {
-        Stats::peek(directory)
+    /// Those of [`Planes::counts`].
+    pub fn peek(planes: &dyn Planes, plane: &str) -> Result<Stats, Error> {
+        Stats::peek(planes, plane)
     }
 }
 

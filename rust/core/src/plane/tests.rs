@@ -9,7 +9,7 @@ use super::{Acknowledge, Due, Plane, WriteError};
 use crate::model::error::Error;
 use crate::model::fault::Refusal;
 use crate::model::limits::{NAME_BYTES, WriteLimits};
-use crate::storage::store::{Cursor, LmdbStore, Store};
+use crate::storage::store::{Cursor, Directory, LmdbStore, Store};
 use crate::wire::Format;
 
 const MASTER_KEY: [u8; 32] = [7; 32];
@@ -17,8 +17,8 @@ const MASTER_KEY: [u8; 32] = [7; 32];
 /// A closed plane with two batches in it.
 fn written(directory: &Path) -> PathBuf {
     let plane_directory = directory.join("plane");
-    Plane::create(&plane_directory, &MASTER_KEY).unwrap();
-    let plane = Plane::open(&plane_directory, &MASTER_KEY, "acme").unwrap();
+    Plane::create(&Directory::new(directory), "plane", &MASTER_KEY).unwrap();
+    let plane = open(&plane_directory).unwrap();
     for second in 0..2 {
         let body = format!(
             r#"[{{"measurement": "link", "time": "2026-01-01T00:00:0{second}Z",
@@ -35,7 +35,8 @@ fn write(plane: &Plane, body: &[u8], now_ns: i64, acknowledge: Acknowledge) {
 }
 
 fn open(directory: &Path) -> Result<Plane, Error> {
-    Plane::open(directory, &MASTER_KEY, "acme")
+    let (planes, plane) = Directory::of_plane(directory)?;
+    Plane::open(&planes, plane, &MASTER_KEY, "acme")
 }
 
 /// Opens the plane with a byte of `part` flipped, each in `places` in turn, and expects to be
@@ -98,10 +99,11 @@ fn a_damaged_or_foreign_key_file_is_reported() {
     let key_file = plane.join("key");
     let key = std::fs::read(&key_file).unwrap();
     assert_damage_is_found(&plane, &key_file, &key, 0..key.len());
-    let other = Plane::open(&plane, &[8; 32], "acme").map(drop);
+    let planes = Directory::new(directory.path());
+    let other = Plane::open(&planes, "plane", &[8; 32], "acme").map(drop);
     assert!(matches!(other, Err(Error::Corrupt { .. })), "{other:?}");
     let second = directory.path().join("second");
-    Plane::create(&second, &MASTER_KEY).unwrap();
+    Plane::create(&planes, "second", &MASTER_KEY).unwrap();
     std::fs::copy(second.join("key"), &key_file).unwrap();
     let foreign = open(&plane).map(drop);
     assert!(matches!(foreign, Err(Error::Corrupt { .. })), "{foreign:?}");
@@ -292,7 +294,8 @@ fn a_cursor_is_stored_with_its_batch_and_seen_by_whoever_opens_the_plane() {
     assert_eq!(plane.cursor(&[1; 16]).unwrap(), None);
     assert_eq!(plane.stats().unwrap().counts.rows, 4);
     drop(plane);
-    assert_eq!(Plane::verify(&plane_directory, &MASTER_KEY).unwrap().damages, [""; 0]);
+    let planes = Directory::new(directory.path());
+    assert_eq!(Plane::verify(&planes, "plane", &MASTER_KEY).unwrap().damages, [""; 0]);
 }
 
 #[test]

@@ -30,6 +30,7 @@ use std::path::{Path, PathBuf};
 
 use fleetcast_core::model::error::Error;
 use fleetcast_core::plane::Plane;
+use fleetcast_core::storage::store::Directory;
 use fleetcast_core::storage::store::flaw::end_files_soon;
 use tempfile::TempDir;
 
@@ -206,7 +207,8 @@ fn revive(directory: &Path, expected: &Expected, tally: &mut Tally) -> Option<Cl
     tally.note(&client.judge(&after));
     tally.orphans += client.orphans() as u64;
     client.work(&[Step::Reopen]);
-    let verified = Plane::verify(directory, &MASTER_KEY).unwrap();
+    let (planes, plane) = Directory::of_plane(directory).unwrap();
+    let verified = Plane::verify(&planes, plane, &MASTER_KEY).unwrap();
     tally.note(&Verdict { unreadable: verified.damages, ..Verdict::default() });
     tally.note(&client.judge(&after));
     client.work(&[Step::Write]);

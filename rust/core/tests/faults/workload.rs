@@ -7,6 +7,7 @@ use std::sync::Arc;
 use fleetcast_core::model::error::Error;
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::plane::{Acknowledge, Due, Pending, Plane, WriteError};
+use fleetcast_core::storage::store::Directory;
 use fleetcast_core::wire::Format;
 
 use super::batches::{Event, Expected, NOW_NS, RETENTION_SECONDS, Verdict, body, extent};
@@ -76,7 +77,8 @@ impl Client {
     /// Makes the plane in `directory`, trying again where it fails.
     pub(crate) fn create(directory: &Path) -> Self {
         let mut client = Self::new(directory, 0);
-        while let Err(error) = Plane::create(directory, &MASTER_KEY) {
+        let (planes, plane) = Directory::of_plane(directory).unwrap();
+        while let Err(error) = Plane::create(&planes, plane, &MASTER_KEY) {
             client.expect_fault(&error);
             drop(std::fs::remove_dir_all(directory));
         }
@@ -103,7 +105,8 @@ impl Client {
     /// The plane's.
     pub(crate) fn open(directory: &Path, next_batch: u32) -> Result<Self, Error> {
         let mut client = Self::new(directory, next_batch);
-        client.plane = Some(Arc::new(Plane::open(directory, &MASTER_KEY, "acme")?));
+        let (planes, plane) = Directory::of_plane(directory)?;
+        client.plane = Some(Arc::new(Plane::open(&planes, plane, &MASTER_KEY, "acme")?));
         Ok(client)
     }
 
@@ -191,7 +194,8 @@ impl Client {
     /// The plane, opened where it is not, as the service does it with every request.
     fn plane(&mut self) -> &Plane {
         if self.plane.is_none() {
-            let open = || Plane::open(&self.directory, &MASTER_KEY, "acme");
+            let (planes, plane) = Directory::of_plane(&self.directory).unwrap();
+            let open = || Plane::open(&planes, plane, &MASTER_KEY, "acme");
             let plane = (0..=CALLS_FAIL_MAX).find_map(|_| open().ok());
             self.plane = Some(Arc::new(plane.expect("few calls fail")));
         }

@@ -12,15 +12,14 @@ use super::parallel::in_parallel;
 use super::segment_copy;
 use super::state::State;
 use crate::model::error::{Error, Result};
-use crate::plane::sealed::directory;
 use crate::storage::seal::{Sealer, unwrap, wrap};
-use crate::storage::store::{Link, LmdbStore, LogEntry, SegmentId, Store, decode_names};
+use crate::storage::store::{Link, LogEntry, Planes, SegmentId, Store, decode_names};
 
 /// Bytes of names or blocks that one transaction loads.
 const LOAD_BYTES: usize = 4 << 20;
 
 pub(in crate::plane) fn restore(
-    directory: &Path,
+    (planes, plane): (&dyn Planes, &str),
     [master_key, new_master_key]: [&[u8; 32]; 2],
     folder: &Path,
     files: &[SavedFile],
@@ -28,11 +27,11 @@ pub(in crate::plane) fn restore(
     link: Link,
 ) -> Result<()> {
     let (plane_id, data_key) = unwrap(master_key, &read_whole(folder, find(files, ".key")?)?)?;
-    directory::make(directory)?;
-    let store = LmdbStore::create(directory)?;
-    load_store(&store, &Sealer::new(&data_key, plane_id), folder, files, content, link)?;
-    // The key comes last: without it a restore that did not end cannot pass for a plane.
-    directory::write_key(directory, &wrap(new_master_key, &plane_id, &data_key)?)
+    let sealer = Sealer::new(&data_key, plane_id);
+    let wrapped_key = wrap(new_master_key, &plane_id, &data_key)?;
+    planes.create(plane, &wrapped_key, &mut |store| {
+        load_store(store, &sealer, folder, files, content, link)
+    })
 }
 
 /// Loads a store that was just made, reads it again and compares it with `content`.

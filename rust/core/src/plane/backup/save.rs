@@ -18,7 +18,7 @@ use crate::model::error::{Error, Result};
 use crate::plane::sealed;
 use crate::storage::manifest::Manifest;
 use crate::storage::seal::Sealer;
-use crate::storage::store::{SegmentId, Snapshot, Store, encode_names};
+use crate::storage::store::{Planes, SegmentId, Snapshot, Store, encode_names};
 
 /// Result of saving a plane.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,15 +38,15 @@ pub struct Saved {
 }
 
 pub(in crate::plane) fn save(
-    directory: &Path,
+    (planes, plane): (&dyn Planes, &str),
     master_key: &[u8; 32],
     folder: &Path,
     number: u64,
     before: &[SavedFile],
 ) -> Result<Option<Saved>> {
-    let (store, sealer) = sealed::open(directory, master_key)?;
-    let key = sealed::directory::read_key(directory)?;
-    save_store(&store, &sealer, &key, folder, number, before)
+    let (store, sealer) = sealed::open(planes, plane, master_key)?;
+    let key = planes.wrapped_key(plane)?;
+    save_store(&*store, &sealer, &key, folder, number, before)
 }
 
 pub(super) fn save_store(

@@ -7,6 +7,7 @@ use super::super::{Acknowledge, Due, Plane};
 use crate::model::limits::WriteLimits;
 use crate::model::time::{SECOND_NS, write_rfc3339};
 use crate::storage::segment::DAY_NS;
+use crate::storage::store::Directory;
 use crate::wire::Format;
 
 const MASTER_KEY: [u8; 32] = [7; 32];
@@ -14,9 +15,9 @@ const START_NS: i64 = 20_600 * DAY_NS;
 const DUE: Due = Due::LargeOrAged { age_ns: 60 * SECOND_NS };
 
 fn new_plane(directory: &Path) -> Plane {
-    let path = directory.join("plane");
-    Plane::create(&path, &MASTER_KEY).unwrap();
-    Plane::open(&path, &MASTER_KEY, "acme").unwrap()
+    let planes = Directory::new(directory);
+    Plane::create(&planes, "plane", &MASTER_KEY).unwrap();
+    Plane::open(&planes, "plane", &MASTER_KEY, "acme").unwrap()
 }
 
 /// Rows of a climate, number `first` and so on, a second apart, of `entities` in turn: short

@@ -1,11 +1,9 @@
 //! Counters of a plane.
 
-use std::path::Path;
-
 use super::Reader;
 use crate::model::error::Result;
 use crate::storage::manifest::SegmentEntry;
-use crate::storage::store::{Counts, LmdbStore, Peeked, Space};
+use crate::storage::store::{Counts, Peeked, Planes, Space};
 
 /// Counters of a plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +25,8 @@ pub struct Stats {
 }
 
 impl Stats {
-    pub(in crate::plane) fn peek(directory: &Path) -> Result<Self> {
-        let Peeked { counts, generation, series, segments, space } = LmdbStore::peek(directory)?;
+    pub(in crate::plane) fn peek(planes: &dyn Planes, plane: &str) -> Result<Self> {
+        let Peeked { counts, generation, series, segments, space } = planes.counts(plane)?;
         let (stored_rows, stored_values) = (counts.rows, counts.values);
         Ok(Self { counts, generation, series, stored_rows, stored_values, segments, space })
     }

@@ -1,10 +1,8 @@
 //! The store of one tenant together with the key of all that lies in it and the caches of what was
 //! read. Everything above reads and writes stored bytes through it.
 
-pub(super) mod directory;
 mod segments;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use super::caches::Caches;
@@ -14,9 +12,7 @@ use crate::model::error::{Error, Result};
 use crate::storage::manifest::SegmentEntry;
 use crate::storage::seal::{self, DataKey, Kind, Sealer, random_plane_id};
 use crate::storage::segment::Segment;
-use crate::storage::store::{
-    CURSOR_BYTES_MAX, Cursor, LmdbStore, LogEntry, MemoryStore, Store, flaw,
-};
+use crate::storage::store::{CURSOR_BYTES_MAX, Cursor, LogEntry, MemoryStore, Planes, Store};
 
 /// Blocks read in one go: bounds the time that a read transaction stays open.
 const BLOCKS_PER_READ: usize = 256;
@@ -33,30 +29,32 @@ pub(super) struct SealedStore {
     pub(super) caches: Arc<Caches>,
 }
 
-/// Makes an empty store in `directory` with a data key of its own, wrapped by `master_key`.
-pub(super) fn create(directory: &Path, master_key: &[u8; 32]) -> Result<()> {
-    directory::make(directory)?;
+/// Makes an empty plane with a data key of its own, wrapped by `master_key`.
+pub(super) fn create(planes: &dyn Planes, plane: &str, master_key: &[u8; 32]) -> Result<()> {
     let data_key = DataKey::random()?;
     let wrapped = seal::wrap(master_key, &random_plane_id()?, &data_key)?;
-    if !flaw::has(flaw::Part::KeyLast) {
-        directory::write_key(directory, &wrapped)?;
-    }
-    LmdbStore::create(directory)?;
-    // The key comes last: a plane without one was never acknowledged and cannot be opened.
-    directory::write_key(directory, &wrapped)
+    planes.create(plane, &wrapped, &mut |_| Ok(()))
 }
 
-/// The store in `directory` and its sealer.
-pub(super) fn open(directory: &Path, master_key: &[u8; 32]) -> Result<(LmdbStore, Sealer)> {
-    let (plane_id, data_key) = seal::unwrap(master_key, &directory::read_key(directory)?)?;
-    let store = LmdbStore::open(directory)?;
-    Ok((store, Sealer::new(&data_key, plane_id)))
+/// The store of a plane and its sealer.
+pub(super) fn open(
+    planes: &dyn Planes,
+    plane: &str,
+    master_key: &[u8; 32],
+) -> Result<(Box<dyn Store>, Sealer)> {
+    let (plane_id, data_key) = seal::unwrap(master_key, &planes.wrapped_key(plane)?)?;
+    Ok((planes.open(plane)?, Sealer::new(&data_key, plane_id)))
 }
 
 impl SealedStore {
-    pub(super) fn open(directory: &Path, master_key: &[u8; 32], tenant_key: &str) -> Result<Self> {
-        let (store, sealer) = open(directory, master_key)?;
-        Ok(Self::new(tenant_key, Box::new(store), sealer))
+    pub(super) fn open(
+        planes: &dyn Planes,
+        plane: &str,
+        master_key: &[u8; 32],
+        tenant_key: &str,
+    ) -> Result<Self> {
+        let (store, sealer) = open(planes, plane, master_key)?;
+        Ok(Self::new(tenant_key, store, sealer))
     }
 
     /// One that lives and dies with the process, sealed like any other.

@@ -4,7 +4,6 @@
 mod segments;
 
 use std::collections::HashSet;
-use std::path::Path;
 
 use super::follower::VIEWS_MAX;
 use super::sealed;
@@ -15,7 +14,7 @@ use crate::model::error::{Error, Result};
 use crate::model::names::NameReader;
 use crate::storage::manifest::Manifest;
 use crate::storage::seal::{Kind, Sealer};
-use crate::storage::store::{LmdbStore, NamesPage, Store, View};
+use crate::storage::store::{NamesPage, Planes, Store, View};
 
 /// Counts of what was read, and the damages found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,14 +33,14 @@ pub struct Verified {
 
 /// A plane that is verified, the names read so far, and the findings.
 struct Verification {
-    store: LmdbStore,
+    store: Box<dyn Store>,
     sealer: Sealer,
     catalog: Catalog,
     found: Verified,
 }
 
-pub(super) fn verify(directory: &Path, master_key: &[u8; 32]) -> Result<Verified> {
-    let (store, sealer) = match sealed::open(directory, master_key) {
+pub(super) fn verify(planes: &dyn Planes, plane: &str, master_key: &[u8; 32]) -> Result<Verified> {
+    let (store, sealer) = match sealed::open(planes, plane, master_key) {
         Ok(opened) => opened,
         Err(error @ Error::Corrupt { .. }) => {
             return Ok(Verified { damages: vec![error.to_string()], ..Verified::default() });
@@ -73,7 +72,7 @@ impl Verification {
     }
 
     fn tables(&mut self) -> Result<()> {
-        let damages = self.store.verify_tables()?;
+        let damages = self.store.verify()?;
         self.found.damages.extend(damages);
         Ok(())
     }

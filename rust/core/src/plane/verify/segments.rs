@@ -9,7 +9,6 @@ use crate::plane::follower::{ALWAYS_NS, MISSING};
 use crate::query::latest::Latest;
 use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::segment::{BlockEntry, Part, Representatives, Segment, day_of, statistics};
-use crate::storage::store::Store;
 use crate::storage::tombstone::{Origin, Tombstone, visible};
 
 /// Rank of the measurement, representative series and time of a row: rows ascend by it.
@@ -101,13 +100,13 @@ impl Verification {
             self.damaged(format!("{part}: the file has another length than the manifest says"));
             return Ok(());
         }
-        let segment = Segment::open(&self.store, &self.sealer, &entry.id, entry.bytes)?;
+        let segment = Segment::open(&*self.store, &self.sealer, &entry.id, entry.bytes)?;
         let (rows, values) = (self.found.rows, self.found.values);
         let damages = self.found.damages.len();
         let mut bounds: Option<Bounds> = None;
         for (index, listed) in segment.blocks().iter().enumerate() {
             let part = format!("{part}, block {index}");
-            let block = segment.block(&self.store, index);
+            let block = segment.block(&*self.store, index);
             let Some(mut block) = self.note(&part, block)? else { continue };
             self.block(&part, &block);
             let table = block.tables.remove(0);
@@ -161,7 +160,7 @@ impl Verification {
     ) -> Result<()> {
         let mut stored = None;
         if segment.blocks()[index].has_statistics() {
-            let plain = segment.read(&self.store, Part::Statistics(index));
+            let plain = segment.read(&*self.store, Part::Statistics(index));
             let block = plain.and_then(|plain| decode_block(&plain));
             let part = format!("{part}, statistics");
             let Some(block) = self.note(&part, block)? else { return Ok(()) };

@@ -93,6 +93,7 @@ mod tests {
     use super::*;
     use crate::model::limits::WriteLimits;
     use crate::plane::{Acknowledge, Plane};
+    use crate::storage::store::Directory;
     use crate::wire::Format;
 
     const BODY: &[u8] = br#"[{"measurement": "link", "time": "2026-01-01T00:00:00Z",
@@ -110,9 +111,9 @@ mod tests {
 
     fn with_plane(test: impl Fn(Plane)) {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("plane");
-        Plane::create(&path, &[7; 32]).unwrap();
-        test(Plane::open(&path, &[7; 32], "acme").unwrap());
+        let planes = Directory::new(directory.path());
+        Plane::create(&planes, "plane", &[7; 32]).unwrap();
+        test(Plane::open(&planes, "plane", &[7; 32], "acme").unwrap());
     }
 
     #[test]

@@ -63,6 +63,11 @@ pub struct View {
     pub compacted: u64,
     /// Seconds that rows are kept, 0 for ever.
     pub retention_seconds: u64,
+    /// Last page of names: those of all that is in the entries and the manifest are on it or before
+    /// it. 0 where the view has no news, neither entries nor a manifest: then nobody looks.
+    pub pages: u64,
+    /// Last position of the log: a reader that has applied the entries up to there has all.
+    pub last: u64,
     /// Some blocks of the log from the reader's position on; empty means none.
     pub entries: Vec<LogEntry>,
 }

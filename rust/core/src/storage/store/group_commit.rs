@@ -11,9 +11,12 @@ use crate::model::error::{Error, Result};
 
 /// Greatest number of items in one commit: bounds the size of a transaction.
 const GROUP_MAX: usize = 256;
+/// Greatest number of bytes in one commit, unless its first item has more: bounds what one who
+/// waits may have to wait for, and the memory of a statement.
+const GROUP_BYTES_MAX: usize = 8 << 20;
 
 /// Gathers items of concurrent callers into groups and commits a group at a time.
-pub(super) struct GroupCommit<T, R = ()> {
+pub struct GroupCommit<T, R = ()> {
     state: Mutex<State<T, R>>,
 }
 
@@ -29,6 +32,8 @@ struct State<T, R> {
 /// A thread that waits.
 struct Caller<R> {
     thread: Thread,
+    /// Of its item.
+    bytes: usize,
     turn: Mutex<Turn<R>>,
 }
 
@@ -42,18 +47,22 @@ enum Turn<R> {
     Done(Result<R>),
 }
 
-impl<T, R: Copy> GroupCommit<T, R> {
-    pub(super) fn new() -> Self {
+impl<T, R> Default for GroupCommit<T, R> {
+    fn default() -> Self {
         let state = State { items: Vec::new(), callers: Vec::new(), is_led: false };
         Self { state: Mutex::new(state) }
     }
+}
 
-    /// Returns once `item` was part of a group that `commit` ended, with that group's result.
+impl<T, R: Copy> GroupCommit<T, R> {
+    /// Returns once `item`, which has so many `bytes`, was part of a group that `commit` ended, with
+    /// that group's result.
     ///
     /// # Errors
-    /// Those that `commit` returned for the group.
-    pub(super) fn submit(&self, item: T, commit: impl Fn(&[T]) -> Result<R>) -> Result<R> {
-        let caller = Arc::new(Caller { thread: thread::current(), turn: Mutex::default() });
+    /// Those that `commit` returned for the group ([`Error::for_each_waiter`]).
+    pub fn submit(&self, item: T, bytes: usize, commit: impl Fn(&[T]) -> Result<R>) -> Result<R> {
+        let (thread, turn) = (thread::current(), Mutex::default());
+        let caller = Arc::new(Caller { thread, bytes, turn });
         let leads = {
             let mut state = lock(&self.state);
             state.items.push(item);
@@ -79,7 +88,7 @@ impl<T, R: Copy> GroupCommit<T, R> {
     fn lead(&self, commit: impl Fn(&[T]) -> Result<R>) -> Result<R> {
         let (items, callers) = {
             let mut state = lock(&self.state);
-            let size = state.items.len().min(GROUP_MAX);
+            let size = first_group(state.callers.iter().map(|caller| caller.bytes));
             let items: Vec<T> = state.items.drain(..size).collect();
             (items, state.callers.drain(..size).collect())
         };
@@ -89,6 +98,16 @@ impl<T, R: Copy> GroupCommit<T, R> {
         drop(ending);
         own
     }
+}
+
+/// Number of items that are committed together, of all that wait with so many bytes each.
+fn first_group(bytes: impl Iterator<Item = usize>) -> usize {
+    let mut total = 0_usize;
+    let fits = |(index, bytes): &(usize, usize)| {
+        total = total.saturating_add(*bytes);
+        *index == 0 || total <= GROUP_BYTES_MAX
+    };
+    bytes.take(GROUP_MAX).enumerate().take_while(fits).count()
 }
 
 /// Ends a commit, also one that panics: a bug stops one request, not the process.
@@ -140,13 +159,13 @@ mod tests {
 
     #[test]
     fn what_arrives_during_a_commit_shares_the_next_one() {
-        let group = GroupCommit::new();
+        let group = GroupCommit::default();
         let (entered_send, entered) = mpsc::channel();
         let release = Barrier::new(2);
         let commits = AtomicUsize::new(0);
         thread::scope(|scope| {
             scope.spawn(|| {
-                group.submit(0, |_| {
+                group.submit(0, 1, |_| {
                     entered_send.send(()).unwrap();
                     release.wait();
                     Ok(())
@@ -156,7 +175,7 @@ mod tests {
             for item in 1..=8 {
                 let (group, commits) = (&group, &commits);
                 scope.spawn(move || {
-                    group.submit(item, |items| {
+                    group.submit(item, 1, |items| {
                         assert_eq!(items.len(), 8);
                         commits.fetch_add(1, Ordering::Relaxed);
                         Ok(())
@@ -172,20 +191,29 @@ mod tests {
     }
 
     #[test]
+    fn a_group_is_bounded_in_items_and_bytes() {
+        let group = |bytes: &[usize]| first_group(bytes.iter().copied());
+        assert_eq!(group(&[1; 300]), GROUP_MAX);
+        assert_eq!(group(&[GROUP_BYTES_MAX / 2; 3]), 2);
+        assert_eq!(group(&[GROUP_BYTES_MAX, 1]), 1);
+        assert_eq!(group(&[usize::MAX, 0, 1]), 1, "one item passes, whatever it has");
+    }
+
+    #[test]
     fn a_failed_commit_fails_its_own_group_only() {
-        let group = GroupCommit::new();
-        let failed = group.submit(1, |_| Err(Error::DiskFull));
+        let group = GroupCommit::default();
+        let failed = group.submit(1, 1, |_| Err(Error::DiskFull));
         assert!(matches!(failed, Err(Error::DiskFull)));
-        assert!(group.submit(2, |_| Ok(())).is_ok());
+        assert!(group.submit(2, 1, |_| Ok(())).is_ok());
     }
 
     #[test]
     fn a_panic_in_a_commit_leaves_nobody_waiting() {
-        let group = GroupCommit::new();
+        let group = GroupCommit::default();
         let panicked = thread::scope(|scope| {
-            scope.spawn(|| group.submit(1, |_| panic!("a bug in the commit"))).join()
+            scope.spawn(|| group.submit(1, 1, |_| panic!("a bug in the commit"))).join()
         });
         assert!(panicked.is_err());
-        assert!(group.submit(2, |_| Ok(())).is_ok());
+        assert!(group.submit(2, 1, |_| Ok(())).is_ok());
     }
 }

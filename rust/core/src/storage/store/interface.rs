@@ -3,6 +3,14 @@
 //! A store sees only sealed bytes; what they mean is known above it. The promises are weak enough
 //! for a replicated store behind a network: names and blocks are only ever appended, names by
 //! compare-and-swap, and no call needs a transaction across another.
+//!
+//! A store whose history may fork (a database that fails over, or is restored, may have lost what a
+//! handle was shown) finds that out by itself: all that a handle knows of entries, pages and
+//! manifests, it was given by [`Store::view`], [`Store::names_after`] and [`Store::append_names`].
+//! So its store remembers the random id that each sealed blob begins with, of the last one of each
+//! kind, and has them compared by the same statement that reads or appends. One that differs, or a
+//! generation that fell, is [`crate::model::error::Error::Poisoned`], from then on and for every
+//! call: the handle is closed, and the next one begins anew.
 
 use std::path::{Path, PathBuf};
 
@@ -66,6 +74,9 @@ pub trait NewSegment {
 }
 
 /// Held by the one compactor of a store, over all processes; freed with the process at the latest.
+/// Where it is a lease, it may run out before it is dropped. Then whatever the holder does by it
+/// changes nothing and fails with [`crate::model::error::Error::Overtaken`], or is refused as
+/// [`Store::replace_manifest`] says.
 pub trait CompactionLock: Send {}
 
 /// Held by those who read segments that a newer manifest may no longer name, or alone by the one
@@ -76,9 +87,10 @@ pub trait SegmentsLock: Send + Sync {}
 ///
 /// # Errors
 /// Every method returns the errors of [`crate::model::error::Error`] that the machine causes; none
-/// of them means that part of a call took effect, except [`crate::model::error::Error::Poisoned`]
-/// and [`crate::model::error::Error::Io`] out of [`Self::append`] and its parts: then the block may
-/// or may not be stored.
+/// of them means that part of a call took effect. Some leave open whether all of it did:
+/// [`crate::model::error::Error::Unknown`], and out of [`Self::append`] and its parts
+/// [`crate::model::error::Error::Poisoned`] and [`crate::model::error::Error::Io`]. After
+/// [`crate::model::error::Error::Unavailable`] nothing took effect.
 pub trait Store: Send + Sync {
     /// Appends a page of names under ids that no name has yet. `None`, and nothing is stored, where
     /// `after` is not the last page: the caller has to look at the others first, since the names
@@ -107,23 +119,31 @@ pub trait Store: Send + Sync {
     /// As [`Self::append`], but they are durable and shown no later than with a [`Self::sync`] of the
     /// position that is returned, which lies behind them. The caller owes that or [`Self::leave`].
     ///
+    /// The number means something to this handle alone: of a store on a network it may be a ticket
+    /// for the commit that takes the blocks, which this call joins or begins and [`Self::sync`]
+    /// waits for. So a thread that must not wait can leave that to another. It may also do
+    /// everything here, as one that has nothing to wait for, and return 0.
+    ///
     /// # Errors
     /// See [`Store`].
     fn append_unsynced(&self, blocks: Vec<NewBlock>) -> Result<u64>;
 
     /// Returns once everything that was appended before position `end` is durable, whoever appended
-    /// and whoever synced it: one call is enough for all who appended before it.
+    /// and whoever synced it: one call is enough for all who appended before it. With a ticket it
+    /// returns the outcome of that one commit, to each who asks and as often as they do; whoever
+    /// has several asks for each, and none waits longer for that. It is called from any thread, also
+    /// after [`Self::close`].
     ///
     /// # Errors
     /// See [`Store`]: what was appended may or may not be stored.
     fn sync(&self, end: u64) -> Result<()>;
 
     /// Gives up on what was appended before position `end`: it counts as that of a process that
-    /// died, and is shown by the next read or never.
+    /// died, and is shown by the next read or never. A ticket that is left is forgotten.
     fn leave(&self, end: u64);
 
     /// State for a reader that has applied everything up to position `after` and holds the
-    /// manifest of `generation`.
+    /// manifest of `generation`. It shows all that was acknowledged before the call, by any process.
     ///
     /// # Errors
     /// See [`Store`].
@@ -181,7 +201,18 @@ pub trait Store: Send + Sync {
     /// [`crate::model::error::Error::Corrupt`] where it ends before.
     fn read_segment(&self, id: &SegmentId, offset: u64, length: usize) -> Result<Vec<u8>>;
 
-    /// Every segment there is, named by a manifest or not.
+    /// Bytes of a segment.
+    ///
+    /// # Errors
+    /// See [`Store`]; [`crate::model::error::Error::Stale`] where it is gone.
+    fn segment_bytes(&self, id: &SegmentId) -> Result<u64>;
+
+    /// Tells that the ends of these segments, of so many bytes each, will be read soon. What is far
+    /// away may be fetched meanwhile; a fault shows when it is read.
+    fn prefetch(&self, _segments: &[(SegmentId, u64)]) {}
+
+    /// Every segment there is, named by a manifest or not, and of those that are being written only
+    /// what the holder of the compaction lock has begun itself.
     ///
     /// # Errors
     /// See [`Store`].
@@ -210,11 +241,19 @@ pub trait Store: Send + Sync {
     fn remove_segment(&self, id: &SegmentId) -> Result<()>;
 
     /// Replaces the manifest of `generation` by the next and, in the same commit, removes the log
-    /// up to position `compacted`. False, and nothing is changed, where it is another by now.
+    /// up to position `compacted`. False, and nothing is changed, where it is another by now, or the
+    /// compaction lock that this handle took is lost.
     ///
     /// # Errors
     /// See [`Store`]; after [`crate::model::error::Error::Io`] it may have been replaced.
     fn replace_manifest(&self, generation: u64, manifest: &[u8], compacted: u64) -> Result<bool>;
+
+    /// Looks at all that is stored but segments: a line for each record that is damaged or
+    /// contradicts another. What is sealed is not opened.
+    ///
+    /// # Errors
+    /// [`crate::model::error::Error::Corrupt`] where nothing can be looked at, and see [`Store`].
+    fn verify(&self) -> Result<Vec<String>>;
 
     /// Sets how many seconds rows are kept, 0 for ever.
     ///

@@ -131,7 +131,7 @@ impl MemoryStore {
         Ok(lock(&self.state))
     }
 
-    fn segment_bytes(&self) -> Result<MutexGuard<'_, HashMap<SegmentId, Vec<u8>>>> {
+    fn all_segments(&self) -> Result<MutexGuard<'_, HashMap<SegmentId, Vec<u8>>>> {
         self.check_open()?;
         Ok(lock(&self.segments))
     }
@@ -179,12 +179,15 @@ impl Store for MemoryStore {
 
     fn view(&self, after: u64, generation: u64) -> Result<View> {
         let state = self.state()?;
-        let known = generation == state.generation;
+        let manifest = state.manifest.clone().filter(|_| generation != state.generation);
+        let is_news = manifest.is_some() || state.last() > after;
         Ok(View {
             generation: state.generation,
-            manifest: if known { None } else { state.manifest.clone() },
+            manifest,
             compacted: state.compacted,
             retention_seconds: state.retention_seconds,
+            pages: if is_news { state.names.len() as u64 } else { 0 },
+            last: state.last(),
             entries: state.log_after(after),
         })
     }
@@ -233,29 +236,33 @@ impl Store for MemoryStore {
     }
 
     fn read_segment(&self, id: &SegmentId, offset: u64, length: usize) -> Result<Vec<u8>> {
-        let segments = self.segment_bytes()?;
+        let segments = self.all_segments()?;
         let bytes = segments.get(id).ok_or(Error::Stale)?;
         let rest = usize::try_from(offset).ok().and_then(|offset| bytes.get(offset..));
         let part = rest.and_then(|rest| rest.get(..length));
         Ok(part.ok_or(Error::Corrupt { what: "a segment" })?.to_vec())
     }
 
+    fn segment_bytes(&self, id: &SegmentId) -> Result<u64> {
+        self.all_segments()?.get(id).map(|bytes| bytes.len() as u64).ok_or(Error::Stale)
+    }
+
     fn segments(&self) -> Result<Vec<SegmentId>> {
-        Ok(self.segment_bytes()?.keys().copied().collect())
+        Ok(self.all_segments()?.keys().copied().collect())
     }
 
     fn pin_segments(&self) -> Result<Box<dyn SegmentsLock>> {
-        let _segments = self.segment_bytes()?;
+        let _segments = self.all_segments()?;
         Ok(Box::new(Pin(Arc::clone(&self.pins))))
     }
 
     fn lock_removal(&self) -> Result<Option<Box<dyn SegmentsLock>>> {
-        let _segments = self.segment_bytes()?;
+        let _segments = self.all_segments()?;
         Ok((Arc::strong_count(&self.pins) == 1).then(|| Box::new(Removal) as _))
     }
 
     fn remove_segment(&self, id: &SegmentId) -> Result<()> {
-        self.segment_bytes()?.remove(id);
+        self.all_segments()?.remove(id);
         Ok(())
     }
 
@@ -272,6 +279,11 @@ impl Store for MemoryStore {
         state.generation += 1;
         state.manifest = Some(manifest.to_vec());
         Ok(true)
+    }
+
+    fn verify(&self) -> Result<Vec<String>> {
+        self.check_open()?;
+        Ok(Vec::new())
     }
 
     fn set_retention(&self, seconds: u64) -> Result<()> {
@@ -341,7 +353,7 @@ impl Store for MemoryStore {
     }
 
     fn space(&self) -> Result<Space> {
-        let segments: usize = self.segment_bytes()?.values().map(Vec::len).sum();
+        let segments: usize = self.all_segments()?.values().map(Vec::len).sum();
         let log = self.state()?.counts.log_bytes;
         Ok(Space { log, segments: segments as u64, ..Space::default() })
     }

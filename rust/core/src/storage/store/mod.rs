@@ -4,9 +4,11 @@ mod byte_locks;
 mod cursor;
 mod entries;
 mod names;
+mod peeked;
 mod snapshot;
 
 mod interface;
+mod planes;
 
 mod group_commit;
 mod log;
@@ -15,12 +17,18 @@ mod segment_files;
 
 mod lmdb;
 
+mod directory;
+
 pub use cursor::{CURSOR_BYTES_MAX, Cursor};
+pub use directory::Directory;
 pub use entries::{Counts, LogEntry, NewBlock, View};
+pub use group_commit::GroupCommit;
 pub use interface::{CompactionLock, Link, NewSegment, SegmentId, SegmentsLock, Space, Store};
-pub use lmdb::{LmdbStore, Peeked};
+pub use lmdb::LmdbStore;
 pub(crate) use lmdb::{decode_names, encode_names};
 pub use log::flaw;
 pub use memory::MemoryStore;
 pub use names::{FirstIds, NamesPage, NewNames};
+pub use peeked::Peeked;
+pub use planes::Planes;
 pub use snapshot::Snapshot;

@@ -27,7 +27,7 @@ impl LmdbStore {
             moved.for_each(|(_, cursor)| cursors.set(cursor));
             Ok(Snapshot {
                 log_last,
-                names_last: self.tables.names.last(txn)?.map_or(0, |(key, _)| key),
+                names_last: self.tables.pages(txn)?,
                 counts: head.counts_of(counts),
                 compacted: head.compacted,
                 generation: head.generation,

@@ -27,6 +27,5 @@ mod verify;
 #[cfg(test)]
 mod tests;
 
-pub use peek::Peeked;
 pub(crate) use records::{decode_names, encode_names};
 pub use store::LmdbStore;

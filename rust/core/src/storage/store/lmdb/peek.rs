@@ -13,30 +13,15 @@ use super::file::{
 use super::records;
 use super::store::{LmdbStore, plane_path};
 use crate::model::error::{Error, Result};
-use crate::storage::store::entries::Counts;
 use crate::storage::store::interface::Space;
 use crate::storage::store::log;
+use crate::storage::store::peeked::Peeked;
 use crate::storage::store::segment_files::SegmentFiles;
 
 /// Snapshots that are tried: each takes microseconds, and two commits meanwhile spoil it.
 const SNAPSHOTS_MAX: u32 = 32;
 const PAGE_BYTES_MAX: u16 = 1 << 15;
 const HEAD_BYTES: usize = 256;
-
-/// Counts of a store that need not be open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Peeked {
-    /// Counters since the store was created.
-    pub counts: Counts,
-    /// Number of times that the manifest was replaced.
-    pub generation: u64,
-    /// Series registered.
-    pub series: u64,
-    /// Segment files.
-    pub segments: u64,
-    /// Bytes of all files.
-    pub space: Space,
-}
 
 impl LmdbStore {
     /// Counts of the store in `directory`, which any process may have open.
@@ -46,7 +31,7 @@ impl LmdbStore {
     pub fn peek(directory: &Path) -> Result<Peeked> {
         let path = plane_path(directory);
         let failed = |error: io::Error| match error.kind() {
-            ErrorKind::NotFound => Error::Missing(path.clone()),
+            ErrorKind::NotFound => Error::missing(&path),
             _ => Error::io("read", &path, error),
         };
         let file = File::open(&path).map_err(failed)?;

@@ -49,7 +49,7 @@ impl LmdbStore {
     pub fn create(directory: &Path) -> Result<Self> {
         let path = plane_path(directory);
         if path.exists() {
-            return Err(Error::Exists(path));
+            return Err(Error::exists(&path));
         }
         let opening = Opening::begin(directory)?;
         let env = Environment::open(&path, TABLE_COUNT)?;
@@ -73,7 +73,7 @@ impl LmdbStore {
         let length = match path.metadata() {
             Ok(meta) => meta.len(),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(Error::Missing(path));
+                return Err(Error::missing(&path));
             }
             Err(error) => return Err(Error::io("read", &path, error)),
         };
@@ -113,14 +113,6 @@ impl LmdbStore {
             directory: directory.to_owned(),
             poisoned: AtomicBool::new(false),
         })
-    }
-
-    /// Bytes of a segment.
-    ///
-    /// # Errors
-    /// [`Error::Stale`] where it is gone, [`Error::Io`].
-    pub fn segment_bytes(&self, id: &SegmentId) -> Result<u64> {
-        self.segments.bytes(id)
     }
 
     pub(super) fn write<R>(
@@ -188,7 +180,7 @@ fn begin_log(
 impl Store for LmdbStore {
     fn append_names(&self, after: u64, names: &NewNames) -> Result<Option<FirstIds>> {
         self.write("append names", |txn| {
-            let last = self.tables.names.last(txn)?.map_or(0, |(key, _)| key);
+            let last = self.tables.pages(txn)?;
             if last != after {
                 return Ok(None);
             }
@@ -227,7 +219,8 @@ impl Store for LmdbStore {
         for _ in 0..LOOKS_MAX {
             self.env.check_usable()?;
             self.log.follow()?;
-            let (head, manifest, mut entries) = self.env.read("read the log", |txn| {
+            let (_, last, _) = self.log.seen();
+            let (head, manifest, pages, mut entries) = self.env.read("read the log", |txn| {
                 let head = self.tables.head(txn)?;
                 let mut manifest = None;
                 if head.generation != generation && head.generation > 0 {
@@ -237,11 +230,14 @@ impl Store for LmdbStore {
                         return Err(Error::Corrupt { what: "the manifest" }.into());
                     }
                 }
+                // Names of a block are stored before it, so these pages have those of all up to `last`.
+                let is_news = manifest.is_some() || last > after;
+                let pages = if is_news { self.tables.pages(txn)? } else { 0 };
                 let entries = self.in_table(txn, &head, after)?;
-                Ok((head, manifest, entries))
+                Ok((head, manifest, pages, entries))
             })?;
             if entries.is_empty() {
-                let Some(in_log) = self.in_log(&head, after)? else { continue };
+                let Some(in_log) = self.in_log(&head, after, last)? else { continue };
                 entries = in_log;
             }
             return Ok(View {
@@ -249,6 +245,8 @@ impl Store for LmdbStore {
                 manifest,
                 compacted: head.compacted,
                 retention_seconds: head.retention_seconds,
+                pages,
+                last,
                 entries,
             });
         }
@@ -267,7 +265,7 @@ impl Store for LmdbStore {
             if !entries.is_empty() {
                 return Ok(entries);
             }
-            if let Some(entries) = self.in_log(&head, after)? {
+            if let Some(entries) = self.in_log(&head, after, self.log.seen().1)? {
                 return Ok(entries);
             }
         }
@@ -335,6 +333,10 @@ impl Store for LmdbStore {
         self.segments.read(id, offset, length)
     }
 
+    fn segment_bytes(&self, id: &SegmentId) -> Result<u64> {
+        self.segments.bytes(id)
+    }
+
     fn segments(&self) -> Result<Vec<SegmentId>> {
         Ok(self.segments.list()?.into_iter().map(|(id, _)| id).collect())
     }
@@ -392,6 +394,10 @@ impl Store for LmdbStore {
             Ok(()) | Err(Error::DiskFull | Error::Stale) => Ok(true),
             Err(error) => Err(error),
         }
+    }
+
+    fn verify(&self) -> Result<Vec<String>> {
+        self.verify_tables()
     }
 
     fn set_retention(&self, seconds: u64) -> Result<()> {
@@ -459,10 +465,10 @@ impl LmdbStore {
         Ok(copied.into_iter().map(entry).collect())
     }
 
-    /// Blocks after `after` in the log; `None` where compaction has taken them since `head` was
-    /// read.
-    fn in_log(&self, head: &records::Head, after: u64) -> Result<Option<Vec<LogEntry>>> {
-        let entries = self.log.after(after.max(head.compacted))?;
+    /// Blocks after `after` up to `last` in the log; `None` where compaction has taken them since
+    /// `head` was read.
+    fn in_log(&self, head: &records::Head, after: u64, last: u64) -> Result<Option<Vec<LogEntry>>> {
+        let entries = self.log.between(after.max(head.compacted), last)?;
         self.log.forget(head.taken());
         Ok(entries)
     }

@@ -65,6 +65,11 @@ impl Tables {
         Ok(pages as u64 * env.page_bytes())
     }
 
+    /// Number of the last page of names.
+    pub(super) fn pages(&self, txn: &RoTxn<'_>) -> TxnResult<u64> {
+        Ok(self.names.last(txn)?.map_or(0, |(page, _)| page))
+    }
+
     /// Cursors of imports.
     pub(super) fn cursors(&self, txn: &RoTxn<'_>) -> TxnResult<Cursors> {
         let stored = self.meta.get(txn, records::CURSORS)?;

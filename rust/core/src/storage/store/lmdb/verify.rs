@@ -14,7 +14,7 @@ impl LmdbStore {
     /// # Errors
     /// [`crate::model::error::Error::Corrupt`] where the head record is damaged, and those of the
     /// machine.
-    pub fn verify_tables(&self) -> Result<Vec<String>> {
+    pub(super) fn verify_tables(&self) -> Result<Vec<String>> {
         let (head, mut damages) = self.env.read("verify the store", |txn| {
             let head = self.tables.head(txn)?;
             let mut damages = Vec::new();

@@ -42,7 +42,8 @@ impl Log {
         blocks: Vec<NewBlock>,
         touch: impl Fn(),
     ) -> Result<u64> {
-        self.appends.submit(blocks, |groups| {
+        let bytes = blocks.iter().map(|block| block.sealed.len()).sum();
+        self.appends.submit(blocks, bytes, |groups| {
             let end = self.write(groups);
             touch();
             end

@@ -98,7 +98,7 @@ impl Opening {
             files,
             shared,
             marks: Marks::on(Arc::clone(locks)),
-            appends: GroupCommit::new(),
+            appends: GroupCommit::default(),
             is_poisoned: AtomicBool::new(false),
             plane: self.plane,
             _lock_file: self.lock_file,

@@ -164,14 +164,11 @@ impl Index {
         Some((place, usize::try_from(place.bytes_ever - bytes_before).ok()?))
     }
 
-    /// Places of the blocks after `after`, as many as one read returns; `None` where some of them
+    /// Places of the blocks after `after` up to `last`, as many as one read returns; `None` where some of them
     /// were forgotten.
-    pub(super) fn runs_after(&self, files: &Files, after: u64) -> Option<Vec<Run>> {
-        let Some(first) = after.checked_add(1).filter(|first| *first <= self.tail.sequence) else {
-            return Some(Vec::new());
-        };
+    pub(super) fn runs_between(&self, files: &Files, after: u64, last: u64) -> Option<Vec<Run>> {
         let (mut runs, mut bytes) = (Vec::new(), 0);
-        for sequence in first..=self.tail.sequence {
+        for sequence in after.saturating_add(1)..=last.min(self.tail.sequence) {
             bytes += self.add_run(files, sequence, &mut runs)?;
             if bytes >= READ_BYTES_MAX {
                 break;

@@ -92,12 +92,16 @@ impl Log {
         Ok(())
     }
 
-    /// Blocks after `after`, some of them; `None` where compaction has taken them meanwhile.
+    /// Blocks after `after` up to `last`, some of them; `None` where compaction has taken them meanwhile.
     ///
     /// # Errors
     /// Those of [`Self::follow`].
-    pub(in crate::storage::store) fn after(&self, after: u64) -> Result<Option<Vec<LogEntry>>> {
-        let runs = self.index().runs_after(&self.files, after);
+    pub(in crate::storage::store) fn between(
+        &self,
+        after: u64,
+        last: u64,
+    ) -> Result<Option<Vec<LogEntry>>> {
+        let runs = self.index().runs_between(&self.files, after, last);
         let mut entries = Vec::new();
         let Some(runs) = runs else { return Ok(None) };
         runs.iter().try_for_each(|run| run.read(&mut entries))?;

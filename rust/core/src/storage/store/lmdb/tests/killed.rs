@@ -56,5 +56,5 @@ fn what_a_killed_writer_has_acknowledged_is_there_and_the_rest_at_once_or_never(
         }
     }
     drop(store);
-    assert_eq!(LmdbStore::open(directory.path()).unwrap().verify_tables().unwrap(), [""; 0]);
+    assert_eq!(LmdbStore::open(directory.path()).unwrap().verify().unwrap(), [""; 0]);
 }

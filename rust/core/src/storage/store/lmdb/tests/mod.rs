@@ -11,9 +11,10 @@ use heed::types::Bytes;
 
 use self::child::Child;
 use super::store::plane_path;
-use super::{LmdbStore, Peeked, environment, records};
+use super::{LmdbStore, environment, records};
 use crate::model::batch::FieldType;
 use crate::model::error::{Error, Result};
+use crate::storage::store::peeked::Peeked;
 use crate::storage::store::{Counts, FirstIds, LogEntry, MemoryStore, NewBlock, NewNames, Store};
 
 mod child;
@@ -280,7 +281,7 @@ fn as_many_blocks_as_may_wait_are_stored_at_once() {
     assert!(store.replace_manifest(0, b"all", 65_576).unwrap());
     drop(store);
     let store = LmdbStore::open(directory.path()).unwrap();
-    assert_eq!(store.verify_tables().unwrap(), [""; 0]);
+    assert_eq!(store.verify().unwrap(), [""; 0]);
     store.append(vec![block(vec![1])]).unwrap();
     assert_eq!(whole_log(&store).len(), 1);
 }

@@ -57,7 +57,7 @@ fn read(log: &Log) -> Result<Vec<LogEntry>> {
     let mut found: Vec<LogEntry> = Vec::new();
     loop {
         let after = found.last().map_or(0, |entry| entry.sequence);
-        let next = log.after(after)?.ok_or(Error::Stale)?;
+        let next = log.between(after, u64::MAX)?.ok_or(Error::Stale)?;
         if next.is_empty() {
             return Ok(found);
         }

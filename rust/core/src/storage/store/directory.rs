@@ -1,0 +1,141 @@
+//! Planes as folders of one directory: in each the files of a store, and one that holds the wrapped
+//! data key.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::interface::Store;
+use super::lmdb::LmdbStore;
+use super::log::flaw;
+use super::peeked::Peeked;
+use super::planes::Planes;
+use crate::model::error::{Error, Result};
+
+const KEY_NAME: &str = "key";
+const STAGED_KEY_NAME: &str = "key.new";
+/// Attempts at removing a folder to which a compaction under way may add a file, until it finds the
+/// folder gone.
+const REMOVALS_MAX: u32 = 10;
+
+/// The planes in the folders of a directory, each named as its folder.
+#[derive(Clone, Debug)]
+pub struct Directory(PathBuf);
+
+impl Directory {
+    /// The planes in `directory`, which need not exist yet.
+    #[must_use]
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self(directory.into())
+    }
+
+    /// The directory and the name of the plane in `folder`.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] where the path does not end in the name of a folder.
+    pub fn of_plane(folder: &Path) -> Result<(Self, &str)> {
+        let parts = folder.parent().zip(folder.file_name().and_then(|name| name.to_str()));
+        let message = || format!("{} does not name a folder", folder.display());
+        let (directory, name) = parts.ok_or_else(|| Error::Invalid { message: message() })?;
+        Ok((Self::new(directory), name))
+    }
+
+    fn folder(&self, plane: &str) -> PathBuf {
+        self.0.join(plane)
+    }
+}
+
+impl Planes for Directory {
+    fn create(
+        &self,
+        plane: &str,
+        wrapped_key: &[u8],
+        fill: &mut dyn FnMut(&dyn Store) -> Result<()>,
+    ) -> Result<()> {
+        let folder = self.folder(plane);
+        make(&folder)?;
+        if !flaw::has(flaw::Part::KeyLast) {
+            write_key(&folder, wrapped_key)?;
+        }
+        fill(&LmdbStore::create(&folder)?)?;
+        write_key(&folder, wrapped_key)
+    }
+
+    fn wrapped_key(&self, plane: &str) -> Result<Vec<u8>> {
+        let path = self.folder(plane).join(KEY_NAME);
+        std::fs::read(&path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => Error::missing(&path),
+            _ => Error::io("read", &path, error),
+        })
+    }
+
+    fn open(&self, plane: &str) -> Result<Box<dyn Store>> {
+        Ok(Box::new(LmdbStore::open(&self.folder(plane))?))
+    }
+
+    fn destroy(&self, plane: &str) -> Result<()> {
+        let folder = self.folder(plane);
+        let key = folder.join(KEY_NAME);
+        match std::fs::remove_file(&key) {
+            Err(error) if !is_gone(&error) => return Err(Error::io("remove", &key, error)),
+            _ => {}
+        }
+        for _ in 0..REMOVALS_MAX {
+            if std::fs::remove_dir_all(&folder).is_ok() || !folder.exists() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn counts(&self, plane: &str) -> Result<Peeked> {
+        LmdbStore::peek(&self.folder(plane))
+    }
+}
+
+fn is_gone(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+}
+
+/// Makes `directory` for its owner alone.
+///
+/// # Errors
+/// [`Error::Exists`] where it holds anything, [`Error::Io`].
+fn make(directory: &Path) -> Result<()> {
+    let mut entries = match std::fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let result = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+            return result.map_err(|error| Error::io("make", directory, error));
+        }
+        Err(error) => return Err(Error::io("list", directory, error)),
+    };
+    match entries.next() {
+        None => Ok(()),
+        Some(_) => Err(Error::exists(directory)),
+    }
+}
+
+/// Writes the key so that it is there whole or not at all, even after a power cut.
+///
+/// # Errors
+/// [`Error::Io`], [`Error::DiskFull`].
+fn write_key(directory: &Path, wrapped: &[u8]) -> Result<()> {
+    let path = directory.join(KEY_NAME);
+    let staged = directory.join(STAGED_KEY_NAME);
+    let write = || {
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&staged)?;
+        file.write_all(wrapped)?;
+        file.sync_all()?;
+        std::fs::rename(&staged, &path)?;
+        // The directory's own entry must survive a power cut as well, and so must those above it:
+        // an attempt that failed may have made them. Those of others may be closed to us.
+        File::open(directory)?.sync_all()?;
+        let absolute = std::path::absolute(directory)?;
+        let above = absolute.ancestors().skip(1);
+        above.flat_map(File::open).try_for_each(|directory| directory.sync_all())
+    };
+    write().map_err(|error| Error::io("write", &path, error))
+}
