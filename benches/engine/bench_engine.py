@@ -14,7 +14,7 @@ import pytest
 from benches.engine import plain
 from benches.harness.paths import TARGET
 from benches.inputs import fleet
-from fleetcast._core import Plane
+from fleetcast._core import Plane, Planes
 
 MASTER_KEY = bytes(32)
 
@@ -57,8 +57,9 @@ def test_write_memory(benchmark, turn):
 
 
 def test_write_durable(benchmark, turn, folder):
-    Plane.create(str(folder / "plane"), MASTER_KEY)
-    plane = Plane.open(str(folder / "plane"), MASTER_KEY, "bench")
+    planes = Planes.in_directory(folder)
+    planes.create("plane", MASTER_KEY)
+    plane = planes.open("plane", MASTER_KEY, "bench")
     benchmark(lambda: plane.write_json(turn()))
 
 

@@ -26,7 +26,7 @@ from benches.goals.effort import MASTER_KEY, new_plane
 from benches.goals.table import Line
 from benches.harness.paths import DATA
 from benches.inputs import fleet
-from fleetcast._core import Plane
+from fleetcast._core import Plane, Planes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -226,7 +226,7 @@ def acknowledgement_lines(effort: Effort) -> list[Line]:
 
 def _write_for_parent(folder: str, first: str, count: str) -> None:
     numbers = range(int(first), int(first) + int(count))
-    plane = Plane.open(folder, MASTER_KEY, "bench")
+    plane = Planes.in_directory(Path(folder).parent).open(Path(folder).name, MASTER_KEY, "bench")
     for number in numbers:
         plane.write_json(small_body(number))
     _answer(lambda seconds: acknowledged(plane, numbers, seconds))

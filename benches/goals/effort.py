@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from benches.harness.paths import DATA
-from fleetcast._core import Plane
+from fleetcast._core import Plane, Planes
 
 MASTER_KEY = bytes(range(32))
 
@@ -60,5 +60,6 @@ QUICK = Effort(
 
 def new_plane(name: str) -> Plane:
     """A fresh plane on the disk of the repository."""
-    Plane.create(str(DATA / name), MASTER_KEY)
-    return Plane.open(str(DATA / name), MASTER_KEY, "bench")
+    planes = Planes.in_directory(DATA)
+    planes.create(name, MASTER_KEY)
+    return planes.open(name, MASTER_KEY, "bench")

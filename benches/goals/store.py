@@ -14,7 +14,7 @@ from benches.goals.table import Line
 from benches.harness.measure import alternate, cpu_seconds, device_written_bytes
 from benches.harness.paths import DATA
 from benches.inputs import fleet
-from fleetcast._core import Plane
+from fleetcast._core import Plane, Planes
 
 if TYPE_CHECKING:
     from benches.goals.effort import Effort
@@ -58,10 +58,10 @@ def writers_lines(effort: Effort) -> list[Line]:
     many = acknowledged(plane, range(32), seconds)
     on_disk = len(many) / (time.perf_counter() - start)
     with tempfile.TemporaryDirectory(dir=MEMORY) as memory:
-        folder = str(Path(memory) / "plane")
-        Plane.create(folder, MASTER_KEY)
+        planes = Planes.in_directory(memory)
+        planes.create("plane", MASTER_KEY)
         start = time.perf_counter()
-        unsynced = acknowledged(Plane.open(folder, MASTER_KEY, "bench"), range(32), seconds)
+        unsynced = acknowledged(planes.open("plane", MASTER_KEY, "bench"), range(32), seconds)
         in_memory = len(unsynced) / (time.perf_counter() - start)
     return [
         Line.at_least(

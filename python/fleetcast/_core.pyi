@@ -4,6 +4,7 @@ Times are nanoseconds since 1970-01-01T00:00:00Z as `int`. Every call that touch
 the GIL. A store must not be used in a child after a fork: open it there.
 """
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Generic, Literal, Protocol, Self, TypeAlias, TypeVar, final
 
@@ -718,63 +719,65 @@ class Limiter:
         """How many clients fit; one more pushes out one that was idle for long."""
 
 @final
-class Plane:
-    """One tenant's sealed store. Safe to share between threads."""
+class Planes:
+    """The stores of all tenants of an installation, each named by its account id.
+
+    Every method raises `StoreUnavailable`, and `ValueError` for a key that has not 32 bytes.
+    """
 
     @staticmethod
-    def create(directory: str, master_key: bytes) -> None:
-        """Makes an empty store in `directory`, which must not exist or be empty, with a new data
-        key wrapped by `master_key` (32 bytes).
+    def in_directory(directory: str | os.PathLike[str]) -> Planes:
+        """Each in a folder of `directory`, which has its name. Neither need exist."""
+    def create(self, plane: str, master_key: bytes) -> None:
+        """Makes an empty store with a new data key, wrapped by `master_key` (32 bytes).
 
-        Raises `StoreExists`, `StoreUnavailable`, `StoreFull`, and `ValueError` for a key of
-        another length.
+        Raises `StoreExists` where there is one, or anything in its folder, and `StoreFull`.
         """
-    @staticmethod
-    def open(directory: str, master_key: bytes, tenant_key: str) -> Plane:
+    def open(self, plane: str, master_key: bytes, tenant_key: str) -> Plane:
         """Opens the store of the tenant whose slug is `tenant_key`.
 
         It waits for no writer, and up to 2 seconds for calls that still end in this process after
         `close`.
 
-        Raises `StoreMissing`, `StoreDamaged` (another master key, too), `StoreUnavailable`.
+        Raises `StoreMissing`, `StoreDamaged` (another master key, too).
         """
-    @staticmethod
-    def in_memory(tenant_key: str) -> Plane:
-        """A store that lives and dies with this process: the oracle of the tests."""
-    @staticmethod
-    def peek(directory: str) -> Stats:
-        """Counters of the store in `directory` as of the last commit of any process, read from its
-        files without its key, its rows, a lock or a sync.
+    def destroy(self, plane: str) -> None:
+        """Destroys the data key of a store, then the rest of it, as far as that can be done now.
 
-        It takes microseconds and waits for nobody; any process may have the store open, this one
-        too. Raises `StoreMissing`, `StoreDamaged`, `StoreUnavailable`.
+        One that is gone is no error. Raises only where the key may still be there.
         """
-    @staticmethod
-    def verify(directory: str, master_key: bytes) -> Verified:
-        """Looks at every byte of the store in `directory`, and computes anew what follows from
-        others: statistics, indexes, counts, the checkpoint. Other processes may go on using it;
-        this one must not have it open. It changes nothing.
+    def counts(self, plane: str) -> Stats:
+        """Counters of a store as of the last commit of any process, read without its key, its rows,
+        a lock or a sync.
 
-        Raises `StoreMissing`, `StoreUnavailable`, and `ValueError` for a key of another length.
+        In a directory it takes microseconds and waits for nobody; any process may have the store
+        open, this one too. Raises `StoreMissing`, `StoreDamaged`.
         """
-    @staticmethod
+    def verify(self, plane: str, master_key: bytes) -> Verified:
+        """Looks at every byte of a store, and computes anew what follows from others: statistics,
+        indexes, counts, the checkpoint. Other processes may go on using it; this one must not have
+        it open. It changes nothing.
+
+        Raises `StoreMissing`.
+        """
     def save(
-        directory: str,
+        self,
+        plane: str,
         master_key: bytes,
         backup: str,
         number: int,
         before: list[tuple[str, int, bytes]],
     ) -> Saved | None:
-        """Saves the store in `directory` into the folder `backup`, as of one instant.
+        """Saves a store into the folder `backup`, as of one instant.
 
         Others may go on using the store; this process must not have it open. New files are named
         after `number`; those of `before`, the files of the backup before, are used again and not
         touched. `None` where the compactor is at work: try again. Raises `StoreMissing`,
-        `StoreDamaged` (another master key, too), `StoreFull`, `StoreUnavailable`.
+        `StoreDamaged` (another master key, too), `StoreFull`.
         """
-    @staticmethod
     def restore(
-        directory: str,
+        self,
+        plane: str,
         master_key: bytes,
         new_master_key: bytes,
         backup: str,
@@ -783,13 +786,21 @@ class Plane:
         *,
         borrow: bool = False,
     ) -> None:
-        """Makes a store in `directory`, which must not exist or be empty, of `files` of a backup.
+        """Makes a new store of `files` of a backup.
 
         It is read again and its hash compared with `content`. `master_key` is that of the backup,
         `new_master_key` that of the new store. With `borrow` segments are symbolic links into the
-        backup. Raises `StoreDamaged` (another master key, too), `StoreExists`, `StoreFull`,
-        `StoreUnavailable`: then the store cannot be opened.
+        backup. Raises `StoreDamaged` (another master key, too), `StoreExists`, `StoreFull`: then
+        the store cannot be opened.
         """
+
+@final
+class Plane:
+    """One tenant's sealed store. Safe to share between threads."""
+
+    @staticmethod
+    def in_memory(tenant_key: str) -> Plane:
+        """A store that lives and dies with this process: the oracle of the tests."""
     def write_json(
         self,
         body: bytes | RequestBody,

@@ -11,10 +11,10 @@ import json
 import logging
 import os
 import resource
-import shutil
 import time
 from datetime import datetime
 from heapq import nsmallest
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from fleetcast._core import (
@@ -45,6 +45,7 @@ from fleetcast._core import (
     KeyVerdicts,
     Limiter,
     Plane,
+    Planes,
     ProtobufWrites,
     Records,
     RecordsTransaction,
@@ -73,8 +74,6 @@ from fleetcast.slots import Files, Opened, Slot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
-
 
 __all__ = [
     "AGGREGATIONS",
@@ -107,6 +106,7 @@ __all__ = [
     "KeyVerdicts",
     "Limiter",
     "Plane",
+    "Planes",
     "ProtobufWrites",
     "Records",
     "RecordsTransaction",
@@ -138,7 +138,6 @@ logger = logging.getLogger(__name__)
 
 Interval = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
 """One of `INTERVALS`."""
-_REMOVALS_MAX = 10
 _OPEN_MAX = 1_024
 _DESCRIPTORS_PER_PLANE = 5
 
@@ -199,6 +198,7 @@ class Engine:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._directory = directory
+        self._planes = Planes.in_directory(directory)
         self._master_key = master_key
         self._open_max = _open_max() if open_max is None else open_max
         self._idle_seconds = idle_seconds
@@ -211,7 +211,7 @@ class Engine:
 
     def create_plane(self, account_id: str) -> None:
         """Makes the empty store of a new account. Raises `StoreError`."""
-        Plane.create(str(self._directory / account_id), self._master_key)
+        self._planes.create(account_id, self._master_key)
 
     def set_retention(self, account_id: str, tenant_key: str, seconds: int | None) -> None:
         """Sets how long an account's rows are kept, `None` for ever. Raises `StoreError`."""
@@ -240,19 +240,20 @@ class Engine:
                     opened.files = files
                 slot.used_at = self._clock()
                 return plane
-        plane = self._open(account_id, folder, tenant_key)
+        plane = self._open(account_id, tenant_key)
         self._close_least_used()
         return plane
 
-    def _open(self, account_id: str, folder: str, tenant_key: str) -> Plane:
+    def _open(self, account_id: str, tenant_key: str) -> Plane:
         while True:
             slot = self._slots.setdefault(account_id, Slot())
             with slot.lock:
                 if self._slots.get(account_id) is slot:  # or it went while we waited
                     slot.used_at = self._clock()
-                    return self._open_slot(slot, folder, tenant_key)
+                    return self._open_slot(slot, account_id, tenant_key)
 
-    def _open_slot(self, slot: Slot[Plane], folder: str, tenant_key: str) -> Plane:
+    def _open_slot(self, slot: Slot[Plane], account_id: str, tenant_key: str) -> Plane:
+        folder = f"{self._directory}/{account_id}"
         # Before the files, as in `plane`; nobody else opens or closes anything of the slot now.
         seen = None if slot.opened is None else slot.opened.files
         files = Files.of(folder, with_log=True)
@@ -267,7 +268,7 @@ class Engine:
             raise StoreDamaged(*slot.damage[0].args)
         slot.damage = None
         try:
-            plane = Plane.open(folder, self._master_key, tenant_key)
+            plane = self._planes.open(account_id, self._master_key, tenant_key)
         except StoreDamaged as error:
             slot.damage = error, Files.of(folder, with_log=True)
             raise
@@ -333,13 +334,7 @@ class Engine:
     def destroy_plane(self, account_id: str) -> None:
         """Destroys an account's data key first, then its files."""
         self.release(account_id)
-        folder = self._directory / account_id
-        (folder / "key").unlink(missing_ok=True)
-        for _ in range(_REMOVALS_MAX):
-            # A compaction under way may add a file, until it finds its folder gone.
-            shutil.rmtree(folder, ignore_errors=True)
-            if not folder.exists():
-                break
+        self._planes.destroy(account_id)
 
     def waiting(self) -> dict[str, tuple[Plane, int]]:
         """Planes with acknowledged batches that are not durable yet, by account: asynchronous mode.
@@ -377,7 +372,7 @@ class Engine:
         Raises `StoreMissing`, `StoreUnavailable`.
         """
         self.release(account_id)
-        return Plane.verify(str(self._directory / account_id), self._master_key)
+        return self._planes.verify(account_id, self._master_key)
 
     def answers_hash(self, account_id: str, tenant_key: str) -> int:
         """Hash over everything that scans of an account's store answer; it is closed then.
@@ -402,8 +397,7 @@ class Engine:
         Raises `StoreError`.
         """
         self.release(account_id)
-        directory = str(self._directory / account_id)
-        done = Plane.save(directory, self._master_key, str(folder), number, [*before])
+        done = self._planes.save(account_id, self._master_key, str(folder), number, [*before])
         if done is None:
             return None
         files = tuple(SavedFile(*file) for file in done.files)
@@ -424,8 +418,8 @@ class Engine:
         `master_key` is that of the backup where it is another one. With `borrow` the segments stay
         where they are. Raises `StoreError`; then the store cannot be opened.
         """
-        Plane.restore(
-            str(self._directory / account_id),
+        self._planes.restore(
+            account_id,
             master_key or self._master_key,
             self._master_key,
             str(folder),
@@ -450,7 +444,8 @@ def peek(directory: Path | str) -> Stats:
 
     Any process may have the plane open. Raises `StoreError`.
     """
-    return Plane.peek(str(directory))
+    folder = Path(directory)
+    return Planes.in_directory(folder.parent).counts(folder.name)
 
 
 def encode_records(records: Iterable[Mapping[str, object]]) -> bytes:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 # A lock names its holder by thread.
 _WRITE = """
 import itertools, sys, threading
-from fleetcast.engine import Plane
+from pathlib import Path
+from fleetcast.engine import Planes
 
 def write():
     print(threading.get_native_id(), flush=True)
@@ -26,7 +27,9 @@ def write():
         else:
             plane.set_retention(1_000_000_000 + number % 2)
 
-plane = Plane.open(sys.argv[1], bytes.fromhex(sys.argv[2]), "acme")
+folder = Path(sys.argv[1])
+planes = Planes.in_directory(folder.parent)
+plane = planes.open(folder.name, bytes.fromhex(sys.argv[2]), "acme")
 threading.Thread(target=write).start()
 """
 

@@ -93,12 +93,16 @@ def test_damage_is_looked_for_again_only_when_the_files_change(engine, folder, m
 
     class Counting:
         @staticmethod
-        def open(*arguments):
-            tried.append(arguments)
-            return plane_open(*arguments)
+        def in_directory(_directory):
+            return Counting()
 
-    plane_open = module.Plane.open
-    monkeypatch.setattr(module, "Plane", Counting)
+        def open(self, *arguments):
+            tried.append(arguments)
+            return planes.open(*arguments)
+
+    planes = module.Planes.in_directory(folder.parent)
+    monkeypatch.setattr(module, "Planes", Counting)
+    engine = Engine(folder.parent, MASTER_KEY)
     for _ in range(3):
         with pytest.raises(StoreDamaged):
             engine.plane("a1", "acme")

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fleetcast.engine import Plane, encode_records, format_time
+from fleetcast.engine import Plane, Planes, encode_records, format_time
 from fleetcast.errors import StoreUnavailable
 
 from .model import SECOND_NS, Model
@@ -175,11 +175,7 @@ def test_rows_of_many_fields_come_in_small_batches() -> None:
 
 @pytest.mark.parametrize("is_on_disk", [False, True])
 def test_a_stream_outlives_writes_compaction_and_retention(tmp_path: Path, is_on_disk) -> None:
-    if is_on_disk:
-        Plane.create(str(tmp_path / "plane"), MASTER_KEY)
-        plane = Plane.open(str(tmp_path / "plane"), MASTER_KEY, TENANT)
-    else:
-        plane = Plane.in_memory(TENANT)
+    plane = new_plane(tmp_path) if is_on_disk else Plane.in_memory(TENANT)
     for at in range(4):
         plane.write_json(encode_records([record(at * 40_000, {"snr_db": float(at)})]))
         if at != 2:
@@ -242,13 +238,19 @@ def test_a_stream_is_read_batch_by_batch_and_what_is_left_at_once() -> None:
     assert sorted(map(json.loads, lines), key=lambda line: line["time"]) == records
 
 
+def new_plane(directory: Path) -> Plane:
+    planes = Planes.in_directory(directory)
+    planes.create("plane", MASTER_KEY)
+    return planes.open("plane", MASTER_KEY, TENANT)
+
+
 READER = """
     import resource, sys
     import polars as pl
-    from fleetcast.engine import Plane
+    from fleetcast.engine import Planes
 
     pl.DataFrame({"a": [1.0]}).lazy().select(pl.len()).collect(engine="streaming")
-    plane = Plane.open(sys.argv[1], bytes(range(32)), "acme")
+    plane = Planes.in_directory(sys.argv[1]).open("plane", bytes(range(32)), "acme")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     rows = pl.scan_arrow_c_stream(plane.scan(0, 2**62))
     sums = rows.select(pl.len(), pl.col("f0").sum()).collect(engine="streaming")
@@ -261,8 +263,7 @@ BATCHES, ROWS, FIELDS = 60, 1000, 250
 @pytest.mark.parametrize("is_compacted", [True, False])
 def test_a_stream_takes_memory_by_its_batches_not_by_its_rows(tmp_path: Path, is_compacted) -> None:
     """120 MB of doubles pass; in the log they are more than a stream sorts in memory."""
-    Plane.create(str(tmp_path / "plane"), MASTER_KEY)
-    plane = Plane.open(str(tmp_path / "plane"), MASTER_KEY, TENANT)
+    plane = new_plane(tmp_path)
     body = encode_records(
         [record(-at, {f"f{of}": at + of / 8 for of in range(FIELDS)}) for at in range(ROWS)]
     )
@@ -273,7 +274,7 @@ def test_a_stream_takes_memory_by_its_batches_not_by_its_rows(tmp_path: Path, is
         if is_compacted and batch % 10 == 9:
             plane.compact(whole=True, now_ns=NOW_NS)
     plane.close()
-    reader = [sys.executable, "-c", textwrap.dedent(READER), str(tmp_path / "plane")]
+    reader = [sys.executable, "-c", textwrap.dedent(READER), str(tmp_path)]
     printed = subprocess.run(reader, check=True, capture_output=True, text=True).stdout
     rows, total, grown_bytes = printed.split()
     assert (int(rows), float(total)) == (BATCHES * ROWS, BATCHES * sum(range(ROWS)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from fleetcast.engine import Engine, Plane, encode_records, format_time
+from fleetcast.engine import Engine, Planes, Verified, encode_records, format_time
 from fleetcast.errors import StoreMissing
 
 from .strategies import BASE_NS, NOW_NS
@@ -43,8 +43,12 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory / "a1"
 
 
+def verified(folder: Path, master_key: bytes = MASTER_KEY) -> Verified:
+    return Planes.in_directory(folder.parent).verify(folder.name, master_key)
+
+
 def verify(folder: Path) -> list[str]:
-    return Plane.verify(str(folder), MASTER_KEY).damages
+    return verified(folder).damages
 
 
 def test_a_sound_store_passes_and_is_left_as_it_is(stored) -> None:
@@ -53,7 +57,7 @@ def test_a_sound_store_passes_and_is_left_as_it_is(stored) -> None:
         return {path.name: path.read_bytes() for path in files if "lock" not in path.name}
 
     before = content()
-    found = Plane.verify(str(stored), MASTER_KEY)
+    found = verified(stored)
     assert (found.damages, found.rows, found.values) == ([], 360, 1080)
     assert (found.segments, found.blocks) == (2, 1)
     assert content() == before
@@ -98,7 +102,7 @@ def test_bytes_of_the_plane_file_that_matter_are_named(copy) -> None:
     reported = 0
     for at in range(8192, len(whole), 61):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :])
-        found = Plane.verify(str(copy), MASTER_KEY)
+        found = verified(copy)
         # A flip in a free page, or in LMDB's own slack, may stay unseen: then all rows are there.
         assert found.damages or found.rows == 360
         reported += bool(found.damages)
@@ -117,7 +121,7 @@ def test_bytes_of_the_log_are_named(copy) -> None:
 
 
 def test_another_key_or_no_store_at_all(copy, tmp_path) -> None:
-    assert Plane.verify(str(copy), bytes(32)).damages
+    assert verified(copy, bytes(32)).damages
     with pytest.raises(StoreMissing):
         verify(tmp_path / "nothing")
     (copy / "key").unlink()

@@ -11,11 +11,12 @@ import struct
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import polars as pl
 import pytest
 
-from fleetcast.engine import Plane
+from fleetcast.engine import Planes
 from fleetcast.errors import StoreError
 from tests.small_disk import enlarge, small_disk
 
@@ -36,8 +37,9 @@ for result in writes(new_plane(sys.argv[1])):
 
 
 def new_plane(path):
-    Plane.create(str(path), MASTER_KEY)
-    return Plane.open(str(path), MASTER_KEY, "acme")
+    planes = Planes.in_directory(Path(path).parent)
+    planes.create(Path(path).name, MASTER_KEY)
+    return planes.open(Path(path).name, MASTER_KEY, "acme")
 
 
 def piece(first):
@@ -84,7 +86,7 @@ def test_a_kill_leaves_whole_pieces_and_all_that_were_reported(tmp_path, is_rand
             process.kill()
             said += process.stdout.readlines()
         assert set(said) == {f"{ROWS}\n".encode()}
-        plane = Plane.open(str(path), MASTER_KEY, "acme")
+        plane = Planes.in_directory(path.parent).open(path.name, MASTER_KEY, "acme")
         stored = rows_stored(plane)
         assert len(said) * ROWS <= stored <= (len(said) + 1) * ROWS
         # The kill may come after the last piece.

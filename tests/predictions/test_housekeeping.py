@@ -57,7 +57,7 @@ LOADS = """
 import ctypes, sys
 from pathlib import Path
 from fleetcast.config.sections import Forecast
-from fleetcast.engine import Plane
+from fleetcast.engine import Planes
 from fleetcast.forecast.serving.embedded import EmbeddedPredictions
 from fleetcast.metrics import Counters
 from fleetcast.composition.forecasting import Forecasting
@@ -67,11 +67,10 @@ while not library.pthread_key_create(ctypes.byref(key), None):
     taken.append(key.value)
 for value in taken[:32]:
     library.pthread_key_delete(ctypes.c_uint(value))
-planes = []
+stores, planes = Planes.in_directory(f"{sys.argv[1]}/planes"), []
 for number in range(40):
-    folder = f"{sys.argv[1]}/planes/{number}"
-    Plane.create(folder, bytes(32))
-    planes.append(Plane.open(folder, bytes(32), f"tenant-{number}"))
+    stores.create(str(number), bytes(32))
+    planes.append(stores.open(str(number), bytes(32), f"tenant-{number}"))
 forecasting = Forecasting(EmbeddedPredictions(Path(sys.argv[1])), Forecast, Counters.alone())
 print(forecasting.answer(planes[0], "account", "snr", ["a"], None)["entity_errors"][0]["code"])
 """

@@ -8,7 +8,7 @@ import textwrap
 import polars as pl
 import pytest
 
-from fleetcast.engine import Plane
+from fleetcast.engine import Planes
 
 MASTER_KEY = bytes(range(32))
 MAPPING = {"time": "time", "time_unit": "ns", "measurement": "link", "entity": "id"}
@@ -19,10 +19,11 @@ BOUND_BYTES = 256 << 20
 EXPORT = """
     import sys
     from pathlib import Path
-    from fleetcast.engine import Plane
+    from fleetcast.engine import Planes
     from fleetcast.transfer import exporting
 
-    form, plane = sys.argv[1], Plane.open(sys.argv[2], bytes(range(32)), "acme")
+    form, planes = sys.argv[1], Planes.in_directory(sys.argv[2])
+    plane = planes.open("plane", bytes(range(32)), "acme")
     rows = plane.scan(0, 2**62)
     with exporting.written(sys.argv[3]) as file:
         if form == "csv":
@@ -38,9 +39,10 @@ EXPORT = """
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
     """160 MB of doubles in a compacted store."""
-    path = str(tmp_path_factory.mktemp("wide") / "plane")
-    Plane.create(path, MASTER_KEY)
-    plane = Plane.open(path, MASTER_KEY, "acme")
+    path = str(tmp_path_factory.mktemp("wide"))
+    planes = Planes.in_directory(path)
+    planes.create("plane", MASTER_KEY)
+    plane = planes.open("plane", MASTER_KEY, "acme")
     for piece in range(PIECES):
         first_ns = START_NS + piece * ROWS * 1_000_000_000
         times = pl.int_range(ROWS, eager=True) * 1_000_000_000 + first_ns

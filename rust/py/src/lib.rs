@@ -27,6 +27,8 @@ mod write_arrow;
 
 mod plane;
 
+mod planes;
+
 mod cluster;
 
 mod admissions;
@@ -95,6 +97,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<grpc::ProtobufWrites>()?;
     module.add_class::<limiter::Limiter>()?;
     module.add_class::<plane::Plane>()?;
+    module.add_class::<planes::Planes>()?;
     module.add_class::<cluster::Cluster>()?;
     module.add_class::<cluster::Records>()?;
     module.add_class::<cluster::RecordsTransaction>()?;

@@ -1,7 +1,6 @@
 //! `Plane` as Python sees it: each call takes its arguments in, leaves the GIL and wraps its
 //! result.
 
-use std::path::Path;
 use std::sync::{Arc, Weak};
 
 use pyo3::prelude::*;
@@ -17,12 +16,10 @@ use fleetcast_core::plane::{self, Acknowledge, Failure};
 use fleetcast_core::query::latest::LatestView;
 use fleetcast_core::query::scan::ScanRequest;
 use fleetcast_core::query::{AnswerBounds, Frame, SeriesLimits};
-use fleetcast_core::storage::store::{Directory, Link};
 use fleetcast_core::wire::Format;
 
 use crate::arguments::{
-    BatchLimits, age_ns, clock_ns, due, extent, key_of, precision_of, retention_seconds,
-    saved_files, series_request,
+    BatchLimits, age_ns, clock_ns, due, extent, precision_of, retention_seconds, series_request,
 };
 use crate::arrow::{ArrowStream, RowStream};
 use crate::body::AnyBody;
@@ -31,9 +28,7 @@ use crate::door::leave;
 use crate::errors::{Raise, failure, store_error};
 use crate::open_plane::OpenPlane;
 use crate::pieces::{joined, views};
-use crate::results::{
-    Compacted, Deleted, Saved, SavedFile, Stats, Upcoming, Verified, WriteResult,
-};
+use crate::results::{Compacted, Deleted, Stats, Upcoming, WriteResult};
 use crate::text::{Position, TextFormat, first_bytes};
 use crate::write_arrow::{ArrowWrites, mapping_of, stream_of};
 
@@ -101,91 +96,8 @@ impl Plane {
 #[pymethods]
 impl Plane {
     #[staticmethod]
-    fn create(py: Python<'_>, directory: &str, master_key: &[u8]) -> PyResult<()> {
-        let master_key = key_of(master_key)?;
-        leave(py, || {
-            let (planes, plane) = Directory::of_plane(Path::new(directory))?;
-            plane::Plane::create(&planes, plane, master_key)
-        })
-    }
-
-    #[staticmethod]
-    fn open(
-        py: Python<'_>,
-        directory: &str,
-        master_key: &[u8],
-        tenant_key: &str,
-    ) -> PyResult<Self> {
-        let master_key = key_of(master_key)?;
-        leave(py, || {
-            let (planes, plane) = Directory::of_plane(Path::new(directory))?;
-            plane::Plane::open(&planes, plane, master_key, tenant_key)
-        })
-        .map(Self::from)
-    }
-
-    #[staticmethod]
     fn in_memory(tenant_key: &str) -> PyResult<Self> {
         plane::Plane::in_memory(tenant_key).map(Self::from).map_err(|error| store_error(&error))
-    }
-
-    #[staticmethod]
-    fn verify(py: Python<'_>, directory: &str, master_key: &[u8]) -> PyResult<Verified> {
-        let master_key = key_of(master_key)?;
-        leave(py, || {
-            let (planes, plane) = Directory::of_plane(Path::new(directory))?;
-            plane::Plane::verify(&planes, plane, master_key)
-        })
-        .map(Verified::from)
-    }
-
-    #[staticmethod]
-    fn save(
-        py: Python<'_>,
-        directory: &str,
-        master_key: &[u8],
-        backup: &str,
-        number: u64,
-        before: Vec<SavedFile>,
-    ) -> PyResult<Option<Saved>> {
-        let (master_key, before) = (key_of(master_key)?, saved_files(before));
-        leave(py, || {
-            let (planes, plane) = Directory::of_plane(Path::new(directory))?;
-            plane::Plane::save((&planes, plane), master_key, Path::new(backup), number, &before)
-        })
-        .map(|saved| saved.map(Saved::from))
-    }
-
-    #[staticmethod]
-    #[pyo3(signature = (directory, master_key, new_master_key, backup, files, content, *, borrow=false))]
-    #[expect(clippy::too_many_arguments, reason = "what is restored, from where and to where")]
-    fn restore(
-        py: Python<'_>,
-        directory: &str,
-        master_key: &[u8],
-        new_master_key: &[u8],
-        backup: &str,
-        files: Vec<SavedFile>,
-        content: [u8; 32],
-        borrow: bool,
-    ) -> PyResult<()> {
-        let master_keys = [key_of(master_key)?, key_of(new_master_key)?];
-        let files = saved_files(files);
-        let link = if borrow { Link::Symbolic } else { Link::Hard };
-        leave(py, || {
-            let (planes, plane) = Directory::of_plane(Path::new(directory))?;
-            let backup = Path::new(backup);
-            plane::Plane::restore((&planes, plane), master_keys, backup, &files, &content, link)
-        })
-    }
-
-    #[staticmethod]
-    fn peek(py: Python<'_>, directory: &str) -> PyResult<Stats> {
-        leave(py, || {
-            let (planes, plane) = Directory::of_plane(Path::new(directory))?;
-            plane::Plane::peek(&planes, plane)
-        })
-        .map(Stats::from)
     }
 
     #[pyo3(

@@ -32,7 +32,7 @@ struct State<T, R> {
 /// A thread that waits.
 struct Caller<R> {
     thread: Thread,
-    /// Of its item.
+    /// Size of its item.
     bytes: usize,
     turn: Mutex<Turn<R>>,
 }

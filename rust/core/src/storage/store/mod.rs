@@ -4,10 +4,12 @@ mod byte_locks;
 mod cursor;
 mod entries;
 mod names;
-mod peeked;
 mod snapshot;
 
 mod interface;
+
+mod peeked;
+
 mod planes;
 
 mod group_commit;
