@@ -9,13 +9,15 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check coverage bench long faults cluster forecasts fuzz sanitize fmt lock clean tools
+.PHONY: help run test check coverage bench long faults cluster forecasts fuzz sanitize wheels installs fmt lock clean tools
 
 DEMO ?=
 GOALS ?=
 FUZZ ?=
 DATA ?=
 VENV := .venv
+# Of pyproject.toml, those that are pinned together and that an environment of `make` has.
+EXTRAS := client server frames forecast
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
@@ -36,7 +38,7 @@ test: $(VENV)/engine $(VENV)/dev ## every test, Rust and Python
 	$(CARGO_TEST)
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile
 
-check: $(VENV)/engine $(VENV)/dev ## format, lints, types, layers, licences
+check: $(VENV)/engine $(VENV)/dev ## format, lints, types, layers, licences, the sdist
 	@cargo fmt --version >/dev/null 2>&1 || { echo "make check needs rustfmt: rustup component add rustfmt" >&2; exit 1; }
 	@cargo clippy --version >/dev/null 2>&1 || { echo "make check needs clippy: rustup component add clippy" >&2; exit 1; }
 	cargo fmt --all --check
@@ -49,6 +51,7 @@ check: $(VENV)/engine $(VENV)/dev ## format, lints, types, layers, licences
 	$(BIN)/python -m mypy.stubtest fleetcast._core --allowlist tools/stubtest-allow
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/python tools/check_licences
+	$(BIN)/python tools/sdist
 	$(BIN)/python -m pytest -q -s tests/test_tidy.py tests/test_tidy_readers.py tests/test_contract.py
 
 # Leaves an engine behind that counts; without its stamp the next command builds the usual one again.
@@ -92,6 +95,12 @@ sanitize: ## the tests of unsafe code under AddressSanitizer, those of SIMD unde
 forecasts: $(VENV)/engine $(VENV)/forecasts/made ## judge the forecast models on real sets, DATA=DIR; writes docs/forecasts.md
 	PYTHONPATH=python $(VENV)/forecasts/bin/python -m benches.forecast --data $(DATA)
 
+wheels: $(VENV)/wheels/made ## what is published, into target/dist; TWICE=--twice builds it once more and compares
+	$(VENV)/wheels/bin/python tools/wheels $(TWICE)
+
+installs: $(VENV)/made ## install target/dist into bare environments, one for each extra, and try each; after `make wheels`
+	$(BIN)/python tools/installs
+
 fmt: $(VENV)/dev ## format, and mend what the linters can mend
 	cargo fmt --all
 	$(BIN)/ruff check --fix .
@@ -99,7 +108,8 @@ fmt: $(VENV)/dev ## format, and mend what the linters can mend
 
 lock: tools ## pin the Python packages anew; UPGRADE=--upgrade takes the newest
 	python3 -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet pip-tools
-	for set in "run pyproject.toml" "build requirements/build.in" "dev requirements/dev.in" "train requirements/train.in" "cluster requirements/cluster.in"; do set -- $$set; \
+	tools/extras $(EXTRAS) > $(VENV)-lock/run.in
+	for set in "run $(VENV)-lock/run.in" $(foreach set,build dev train cluster wheels,"$(set) requirements/$(set).in"); do set -- $$set; \
 	  $(VENV)-lock/bin/pip-compile --quiet --no-config --generate-hashes --strip-extras --no-header --no-emit-index-url \
 	    --no-emit-find-links --no-emit-trusted-host --no-emit-options $(UPGRADE) --output-file requirements/$$1.txt $$2 || exit 1; done
 	rm -rf $(VENV)-lock
@@ -136,6 +146,12 @@ $(VENV)/forecasts/made: requirements/run.txt requirements/train.txt | $(VENV)/ma
 $(VENV)/cluster/made: requirements/cluster.txt | $(VENV)/made
 	$(BIN)/python -m venv --without-pip $(VENV)/cluster
 	$(PIP) --python $(VENV)/cluster/bin/python install --quiet --require-hashes -r requirements/cluster.txt
+	@touch $@
+
+# Half a gigabyte of compiler, which nothing else needs.
+$(VENV)/wheels/made: requirements/wheels.txt | $(VENV)/made
+	$(BIN)/python -m venv --without-pip $(VENV)/wheels
+	$(PIP) --python $(VENV)/wheels/bin/python install --quiet --require-hashes -r requirements/wheels.txt
 	@touch $@
 
 # The package is installed in place: a change in python/ needs no build.

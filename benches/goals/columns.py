@@ -15,7 +15,7 @@ from benches.harness.paths import DATA
 from benches.inputs import fleet
 from fleetcast._core import CALL_RECORDS_MAX, Plane
 from fleetcast.transfer.mapping import ColumnOptions
-from fleetcast.transfer.table_readers import ParquetReader
+from fleetcast.transfer.parquet_reader import ParquetReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,12 +20,12 @@ from benches.inputs import fleet, wide
 from benches.inputs.lines import lines
 from fleetcast._core import CALL_RECORDS_MAX, Plane
 from fleetcast.config.sections import Limits
-from fleetcast.transfer.exporting import export_parquet
+from fleetcast.transfer.csv_reader import CsvReader
 from fleetcast.transfer.importer import Importer
 from fleetcast.transfer.mapping import ColumnOptions
 from fleetcast.transfer.readers import JsonReader, ProtocolReader
 from fleetcast.transfer.report import Report
-from fleetcast.transfer.table_readers import CsvReader
+from fleetcast.transfer.table_export import export_parquet
 
 if TYPE_CHECKING:
     from collections.abc import Callable

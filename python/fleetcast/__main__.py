@@ -1,5 +1,21 @@
 """`python -m fleetcast` is `fleetcast`."""
 
-from fleetcast.cli import main
+import sys
 
-main()
+from fleetcast.extras import missing
+
+
+def main() -> None:
+    """Runs the command line of this process and ends it."""
+    try:
+        from fleetcast.cli import main as run  # noqa: PLC0415 - it is in an extra
+    except ModuleNotFoundError as error:
+        line = missing(error)
+        if line is None:
+            raise
+        sys.exit(f"fleetcast: {line}")
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -108,7 +108,7 @@ def test_what_a_killed_scan_kept_is_removed_by_the_next_compaction(stored, call)
 # job in the background ignores SIGINT, and so does what it starts.
 CHILD = """
 import os, signal, sys, threading, time
-import polars, fleetcast.cli.export, fleetcast.transfer.exporting
+import polars, fleetcast.cli.export, fleetcast.transfer.exporting, fleetcast.transfer.table_export
 from fleetcast.cli.main import run
 seconds, part, number, *arguments = sys.argv[1:]
 signal.signal(signal.SIGINT, signal.default_int_handler)

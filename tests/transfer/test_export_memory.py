@@ -20,16 +20,17 @@ EXPORT = """
     import sys
     from pathlib import Path
     from fleetcast.engine import Planes
-    from fleetcast.transfer import exporting
+    from fleetcast.transfer import exporting, table_export
 
     form, planes = sys.argv[1], Planes.in_directory(sys.argv[2])
     plane = planes.open("plane", bytes(range(32)), "acme")
     rows = plane.scan(0, 2**62)
     with exporting.written(sys.argv[3]) as file:
         if form == "csv":
-            count = exporting.export_csv(rows, ["entity_id"], file, int)
+            count = table_export.export_csv(rows, ["entity_id"], file, int)
         else:
-            count = getattr(exporting, f"export_{form}")(rows, file, int)
+            home = exporting if form == "jsonl" else table_export
+            count = getattr(home, f"export_{form}")(rows, file, int)
     # Not that of getrusage, which knows what started this process as well.
     status = Path("/proc/self/status").read_text()
     print(count, int(status.partition("VmHWM:")[2].split()[0]) * 1024)

@@ -12,12 +12,13 @@ from hypothesis import given
 from fleetcast.config.sections import Limits
 from fleetcast.engine import Plane
 from fleetcast.errors import Refused
-from fleetcast.transfer import exporting
+from fleetcast.transfer import exporting, table_export
+from fleetcast.transfer.csv_reader import CsvReader
 from fleetcast.transfer.importer import Importer
 from fleetcast.transfer.mapping import ColumnOptions
+from fleetcast.transfer.parquet_reader import ParquetReader
 from fleetcast.transfer.readers import JsonReader
 from fleetcast.transfer.report import Rejection, Report
-from fleetcast.transfer.table_readers import CsvReader, ParquetReader
 from tests.engine import strategies
 from tests.engine.strategies import NOW_NS
 from tests.engine.test_properties import to_body
@@ -50,10 +51,10 @@ def export(plane, form, path):
     stream = plane.scan(*ALL)
     with exporting.written(str(path)) as file:
         if form == "parquet":
-            return exporting.export_parquet(stream, file, advance)
+            return table_export.export_parquet(stream, file, advance)
         if form == "jsonl":
             return exporting.export_jsonl(stream, file, advance)
-        return exporting.export_csv(stream, tag_names(plane), file, advance)
+        return table_export.export_csv(stream, tag_names(plane), file, advance)
 
 
 def tag_names(plane):

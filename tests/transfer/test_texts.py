@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from fleetcast.config.sections import Limits
 from fleetcast.engine import Plane
+from fleetcast.transfer.csv_reader import CsvReader
 from fleetcast.transfer.importer import Importer
 from fleetcast.transfer.mapping import ColumnOptions
 from fleetcast.transfer.pieces import LINE_BYTES_MAX, PIECE_BYTES
 from fleetcast.transfer.readers import JsonReader, ProtocolReader
 from fleetcast.transfer.report import Report
-from fleetcast.transfer.table_readers import CsvReader
 
 OPTIONS = ColumnOptions(time_column="at", time_unit="s", measurement="link")
 START = 1_767_225_600

@@ -106,8 +106,6 @@ def _write(
     target: BinaryIO,
     advance: Callable[[int], None],
 ) -> None:
-    from fleetcast.transfer import exporting
-
     measurements, entities = chosen
 
     def scan() -> RowStream:
@@ -118,11 +116,16 @@ def _write(
     except ValueError as error:
         message = f"{error}: choose with --measurement"
         raise OperatorError(message) from None
+    if form == "jsonl":
+        from fleetcast.transfer.exporting import export_jsonl
+
+        export_jsonl(stream, target, advance)
+        return
+    from fleetcast.transfer import table_export
+
     if form == "parquet":
-        exporting.export_parquet(stream, target, advance)
-    elif form == "jsonl":
-        exporting.export_jsonl(stream, target, advance)
+        table_export.export_parquet(stream, target, advance)
     else:
         # After the scan that is exported: tags are never fewer later.
         names = _tags(plane, measurements)
-        exporting.export_csv(stream, names, target, advance)
+        table_export.export_csv(stream, names, target, advance)

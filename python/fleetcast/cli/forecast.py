@@ -117,12 +117,9 @@ def backtest_(
 @click.option("--json", "as_json", is_flag=True, help="Answer with one JSON document.")
 def train(name: str, data: Path, output: Path, seed: int, as_json: bool) -> None:
     """Train a model. The same data and seed give the same file."""
-    try:
-        from fleetcast.forecast.training.card import card
-        from fleetcast.forecast.training.learn import learned
-    except ImportError as error:
-        message = f"training needs {error.name}: install fleetcast[train]"
-        raise OperatorError(message) from error
+    from fleetcast.forecast.training.card import card
+    from fleetcast.forecast.training.learn import learned
+
     family = FAMILIES[name]
     model = learned(family, data, seed, lambda line: click.echo(line, err=True))
     output.mkdir(parents=True, exist_ok=True)

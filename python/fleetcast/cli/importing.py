@@ -162,8 +162,8 @@ def _reader(
     options: dict[str, Any], columns: ColumnOptions, plane: Plane
 ) -> Callable[[str, Callable[[int], object]], Reader]:
     """Makes the reader of a file."""
+    from fleetcast.transfer.csv_reader import CsvReader
     from fleetcast.transfer.readers import JsonReader, ProtocolReader
-    from fleetcast.transfer.table_readers import CsvReader, ParquetReader
 
     def known(measurement: str | None) -> dict[str, Kind]:
         found = plane.describe(measurement)["measurements"].values()
@@ -175,6 +175,8 @@ def _reader(
         case "csv":
             return lambda name, advance: CsvReader(name, advance, columns, known)
         case "parquet":
+            from fleetcast.transfer.parquet_reader import ParquetReader
+
             return lambda name, advance: ParquetReader(name, advance, columns)
         case _:
             return lambda name, advance: ProtocolReader(name, advance, columns.time_unit or "ns")

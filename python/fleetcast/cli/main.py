@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from fleetcast.extras import missing
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -104,6 +106,8 @@ def _problems(error: Exception) -> Iterator[str]:
         yield from error.problems
     elif isinstance(error, OperatorError | ControlStoreUnavailable | StoreError):
         yield str(error)
+    elif isinstance(error, ModuleNotFoundError) and missing(error):
+        yield str(missing(error))
     elif isinstance(error, OSError):
         yield f"{error.filename}: {error.strerror}" if error.filename else str(error)
     else:

@@ -1,11 +1,22 @@
-"""Clients of the service: `GatewayWriter` sends over gRPC, `Client` writes and reads over HTTP."""
+"""Clients of the service: `GatewayWriter` sends over gRPC, `Client` writes and reads over HTTP.
+
+Only `GatewayWriter` needs another package, that of gRPC: it is loaded when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from fleetcast.client.connection import ApiError
-from fleetcast.client.gateway import GatewayWriter, Options
 from fleetcast.client.http import Client
 from fleetcast.client.records import Record
 from fleetcast.client.results import RefusedBatch, Tally
 from fleetcast.client.spool import SpoolFull
+from fleetcast.extras import naming_the_extra
+
+if TYPE_CHECKING:
+    from fleetcast.client.gateway import GatewayWriter, Options
 
 __all__ = [
     "ApiError",
@@ -17,3 +28,17 @@ __all__ = [
     "SpoolFull",
     "Tally",
 ]
+
+
+_OF_GATEWAY = {"GatewayWriter", "Options"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _OF_GATEWAY:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    with naming_the_extra():
+        gateway = import_module("fleetcast.client.gateway")
+    found: object = getattr(gateway, name)
+    globals()[name] = found
+    return found

@@ -8,7 +8,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
+from fleetcast.extras import naming_the_extra
+
+with naming_the_extra():
+    import polars as pl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 from fleetcast.config.sections import POSTGRESQL, Settings
 from fleetcast.config.values import Unfit, fit, read_word
 from fleetcast.errors import SettingsError
+from fleetcast.extras import is_installed, remedy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -91,9 +92,24 @@ def resolve(
         problems += [
             f"{name} must be set for store.backend = postgresql" for name in sorted(missing)
         ]
+    if not is_installed("forecast"):
+        problems += _without_forecasts(values, origins)
     if problems:
         raise SettingsError(problems)
     return Resolved(_built(values), origins)
+
+
+def _without_forecasts(
+    values: dict[str, dict[str, object]], origins: dict[str, str]
+) -> Iterator[str]:
+    """Nothing is predicted unless it is asked for, which is a problem."""
+    if origins["forecast.families"] == DEFAULT:
+        values["forecast"]["families"] = ()
+        origins["forecast.families"] = "default without the extra forecast"
+    for section, item in (("forecast", "families"), ("topology", "simulate")):
+        if values[section].get(item):
+            name = f"{section}.{item}"
+            yield f"{origins[name]}: {name} needs an extra: {remedy('forecast')}"
 
 
 def settings_to_json(settings: Settings) -> str:

@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from fleetcast.config.sections import FAMILIES
+from fleetcast.extras import is_installed
 from fleetcast.forecast.serving.embedded import EmbeddedPredictions
 from fleetcast.forecast.serving.store import PredictionStoreUnavailable
 
@@ -29,13 +30,14 @@ def forget_predictions(directory: Path, account_id: str) -> None:
 def provide_models(directory: Path) -> None:
     """Makes the prediction store, and releases this version's models where none ever was.
 
-    Raises `OperatorError`, `OSError`, `PredictionStoreUnavailable`.
+    There are none to release without the extra `forecast`. Raises `OperatorError`, `OSError`,
+    `PredictionStoreUnavailable`.
     """
     store = EmbeddedPredictions(directory)
     store.ensure()
     try:
         missing = [family for family in FAMILIES if store.lacks_release(family)]
-        if missing:
+        if missing and is_installed("forecast"):
             from fleetcast.forecast.serving.releases import Releases  # noqa: PLC0415 - slow to load
 
             for family in missing:

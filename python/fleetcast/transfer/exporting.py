@@ -10,27 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-import polars as pl
-
-from fleetcast.engine import field_of_column
 from fleetcast.errors import OperatorError
 from fleetcast.transfer.opening import STDIN, zstd_module
-from fleetcast.transfer.parquet import write_parquet
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
     from typing import BinaryIO
 
     from fleetcast.engine import RowStream
-
-_KINDS = {pl.Float64(): "double", pl.Boolean(): "boolean", pl.String(): "string"}
-_TIME = "%Y-%m-%dT%H:%M:%S%.fZ"
-_FIRST_FIELD = 3  # after time, measurement and tags
-
-
-def export_parquet(rows: RowStream, file: BinaryIO, advance: Callable[[int], object]) -> int:
-    """Writes all rows of a scan as Parquet and gives their number."""
-    return write_parquet(_frames(rows, advance), file)
 
 
 def export_jsonl(rows: RowStream, file: BinaryIO, advance: Callable[[int], object]) -> int:
@@ -42,39 +29,6 @@ def export_jsonl(rows: RowStream, file: BinaryIO, advance: Callable[[int], objec
         while lines := batch.json_lines():
             file.write(lines)
     return count
-
-
-def export_csv(
-    rows: RowStream, tags: Sequence[str], file: BinaryIO, advance: Callable[[int], object]
-) -> int:
-    """Writes all rows of a scan, whose tags are among `tags`, and gives their number.
-
-    Each name in the header has its role behind a bar, as in InfluxDB's annotated CSV.
-    """
-    count = 0
-    for number, frame in enumerate(_frames(rows, advance)):
-        flat = _flat(frame, tags)
-        if frame["tags"].map.len().sum() != _counts(flat, len(tags)):
-            message = "there are tags that were not there a moment ago; export once more"
-            raise OperatorError(message)
-        flat.write_csv(file, include_header=number == 0)
-        count += frame.height
-    return count
-
-
-def _frames(rows: RowStream, advance: Callable[[int], object]) -> Iterator[pl.DataFrame]:
-    """The batches of a scan; where there is no row, a frame of no rows.
-
-    One after the other, because polars' own streams keep more of them the more processors there
-    are.
-    """
-    is_empty = True
-    for batch in rows:
-        is_empty = False
-        advance(len(batch))
-        yield pl.DataFrame(batch)
-    if is_empty:
-        yield pl.DataFrame(rows)
 
 
 @contextmanager
@@ -122,24 +76,3 @@ def _compressed(name: str, file: BinaryIO) -> Iterator[BinaryIO]:
             yield cast("BinaryIO", inside)
     else:
         yield file
-
-
-def _flat(frame: pl.DataFrame, tags: Sequence[str]) -> pl.DataFrame:
-    """A frame of a scan with a column for each tag, and the roles of all columns in their names."""
-    schema = frame.schema
-    fields = [
-        pl.col(name).alias(f"{field_of_column(name)}|{_KINDS[schema[name]]}")
-        for name in frame.columns[_FIRST_FIELD:]
-    ]
-    return frame.select(
-        pl.col("time").dt.strftime(_TIME).alias("time|dateTime:RFC3339"),
-        pl.col("measurement").cast(pl.String).alias("measurement|measurement"),
-        *[pl.col("tags").map.get(tag).alias(f"{tag}|tag") for tag in tags],
-        *fields,
-    )
-
-
-def _counts(flat: pl.DataFrame, tags: int) -> int:
-    """Cells of the tag columns that hold something."""
-    columns = flat.columns[2 : 2 + tags]
-    return sum(flat[column].count() for column in columns)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 from datetime import timedelta
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlencode, urlsplit
@@ -12,6 +13,7 @@ from urllib.parse import urlencode, urlsplit
 from fleetcast.client import GatewayWriter
 from fleetcast.config.sections import Limits
 from fleetcast.errors import OperatorError
+from fleetcast.extras import is_installed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -122,8 +124,9 @@ def load(client: HttpSession, records: Iterable[Record]) -> tuple[int, Reply]:
 def read_paths(entities: list[str], now: datetime) -> dict[str, tuple[int, ...]]:
     """A path for every read endpoint, and the statuses it may answer with.
 
-    Predictions need families in the settings and a release of each, so they may be off.
+    Nothing is predicted without the extra `forecast`.
     """
+    predicted = HTTPStatus.OK if is_installed("forecast") else HTTPStatus.NOT_FOUND
     named = [("entity_id", entity) for entity in entities]
     raw = [*named, ("start", _text(now - timedelta(minutes=3))), ("measurement", "link")]
     windows = [
@@ -138,11 +141,11 @@ def read_paths(entities: list[str], now: datetime) -> dict[str, tuple[int, ...]]
         "/health": (200,),
         "/health/telemetry": (200,),
         "/health/topology": (200,),
-        "/health/predictions": (200,),
+        "/health/predictions": (predicted,),
         "/topology?measurement=link": (200,),
         f"/topology/series?{urlencode(raw)}": (200,),
         f"/topology/series?{urlencode(windows)}": (200,),
-        f"/predictions?{urlencode(links)}": (200,),
+        f"/predictions?{urlencode(links)}": (predicted,),
         "/account/state": (200,),
     }
 

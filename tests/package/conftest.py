@@ -1,0 +1,3 @@
+from tests.cli.conftest import data
+
+__all__ = ["data"]
