@@ -142,6 +142,11 @@ class WriteResult:
     def rejected_indices(self) -> list[int]:
         """Ascending, zero-based; empty where nothing was rejected."""
     @property
+    def dropped(self) -> list[tuple[int, str, str, str]]:
+        """The first hundred of those rejected by `NameMapping.write`: number of the line or value,
+        from 1, code, place in it such as `fields.x`, and a sentence.
+        """
+    @property
     def line_count(self) -> int:
         """Lines of a text that was written; 0 for a body without lines."""
     @property
@@ -156,6 +161,43 @@ class WriteResult:
     @property
     def commit_seconds(self) -> float:
         """How long it took to make the batch durable, waiting for others' commits included."""
+
+@final
+class NameMapping:
+    """Names of other protocols as they are stored.
+
+    `rules` are by the name of the source, a measurement or a metric: the measurement under which it
+    is stored (`None` for the same name), text before the names of its fields, and the tag that is
+    stored as `entity_id` where there is none (`None` for no tag). `others` is that of all others.
+    """
+
+    def __new__(
+        cls,
+        rules: Sequence[tuple[str, tuple[str | None, str, str | None]]],
+        others: tuple[str | None, str, str | None],
+    ) -> Self: ...
+    def write(
+        self,
+        plane: Plane,
+        protocol: str,
+        body: bytes | RequestBody,
+        *,
+        is_partial: bool = True,
+        batch_records_max: int = ...,
+        tags_max: int = ...,
+        fields_max: int = ...,
+        tenant_fields_max: int = ...,
+        tenant_series_max: int = ...,
+        buffer_bytes_max: int | None = None,
+        now_ns: int | None = None,
+    ) -> WriteResult:
+        """Writes a body as one batch; a faulty record is rejected alone (`WriteResult.dropped`).
+
+        `protocol` is `lines` and a unit (`lines ns`, `us`, `ms`, `s`, `m`, `h`, or `auto`, which
+        tells each time's unit by its size). Unless `is_partial`, a faulty record refuses all with
+        `schema_faults`, whose locations have numbers of lines from 1. Raises as `Plane.write_json`,
+        and `ValueError` for an unknown protocol.
+        """
 
 @final
 class TextFormat:

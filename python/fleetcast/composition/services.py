@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.accounts import Authenticator, ControlStore, Usage, key_pepper
+from fleetcast.adapters.app import create_app as create_adapter_app
+from fleetcast.adapters.names import read_names
 from fleetcast.composition.closing import closing_unused
 from fleetcast.composition.flushing import Flusher
 from fleetcast.composition.forecasting import Forecasting
@@ -74,15 +76,47 @@ def http_application(
                 )
             )
 
-        live = Live(shared, build)
-
-        def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-            return live.current()(environ, start_response)
-
         try:
-            yield application
+            yield _current(Live(shared, build))
         finally:
             predictions.close()
+
+
+@contextmanager
+def adapter_application(
+    directory: DataDirectory,
+    master_key: bytes,
+    shared: SharedSettings,
+    counters: Counters,
+    front_counters: Counters,
+) -> Iterator[WSGIApplication]:
+    """As `http_application`, of the listener for other protocols. Raises `OperatorError`."""
+    mapping = read_names(directory.adapters)
+    with _opened(directory, master_key, shared, counters) as (store, engine, authenticator):
+
+        def build(settings: Settings) -> WSGIApplication:
+            services = HttpServices(
+                settings=settings,
+                authenticator=authenticator,
+                engine=engine,
+                limiter=ClientLimiter(directory.limiter, settings.limits, counters),
+                probes={"telemetry": telemetry_probes(directory, store)},
+                counters=counters,
+                front_counters=front_counters,
+                access_log=write_served,
+            )
+            return create_adapter_app(services, mapping)
+
+        yield _current(Live(shared, build))
+
+
+def _current(live: Live[WSGIApplication]) -> WSGIApplication:
+    """Serves each request by the application that is current when it begins."""
+
+    def application(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        return live.current()(environ, start_response)
+
+    return application
 
 
 @contextmanager

@@ -76,6 +76,17 @@ class Admin:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Adapters:
+    """The listener for other protocols. `body_bytes_max` bounds a body packed and unpacked."""
+
+    address: str = setting("off", checks.address_or_off, cold=True)
+    workers: int = setting(1, between(1, 256), cold=True)
+    threads: int = setting(4, between(1, 256), cold=True)
+    records_max: int = setting(engine.CALL_RECORDS_MAX, between(1, 1_000_000))
+    body_bytes_max: int = setting(16_777_216, between(1024, _BATCH_BYTES_MAX))
+
+
+@dataclass(frozen=True, kw_only=True)
 class Limits:
     """Bounds on requests; 0 turns the request rate limit or the lockout off."""
 
@@ -170,6 +181,7 @@ class Settings:
     http: Http = field(default_factory=Http)
     grpc: Grpc = field(default_factory=Grpc)
     admin: Admin = field(default_factory=Admin)
+    adapters: Adapters = field(default_factory=Adapters)
     limits: Limits = field(default_factory=Limits)
     ingest: Ingest = field(default_factory=Ingest)
     store: Store = field(default_factory=Store)

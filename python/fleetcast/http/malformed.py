@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 
 
 class MalformedRequests:
-    """Counts and logs them."""
+    """Counts and logs them; `process` names the process in the access log."""
 
-    def __init__(self, counters: Counters, access_log: Callable[[Served], None]) -> None:
+    def __init__(
+        self, counters: Counters, access_log: Callable[[Served], None], process: str = "http"
+    ) -> None:
+        self._process = process
         self._accounting = Accounting("http", counters, access_log)
 
     def note(self, address: str, answer: WholeAnswer) -> None:
@@ -36,6 +39,6 @@ class MalformedRequests:
                 0.0,
                 bytes_in=0,
                 bytes_out=len(answer.body),
-                process="http",
+                process=self._process,
             )
         )

@@ -26,12 +26,16 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 
 class Middleware:
-    """Runs the stages in their order; one that completes the answer is the last."""
+    """Runs the stages in their order; one that completes the answer is the last.
 
-    def __init__(self, services: HttpServices, pipeline: Pipeline) -> None:
+    `process` names the process in the access log.
+    """
+
+    def __init__(self, services: HttpServices, pipeline: Pipeline, process: str = "http") -> None:
         self._accounting = Accounting("http", services.counters, services.access_log)
         self._remembering = Remembering(services)
         self._stages = pipeline.stages
+        self._process = process
         self._cors = Cors(services.settings.http.cors_origins)
 
     def begin(self, request: falcon.Request, response: falcon.Response) -> RequestState:
@@ -87,7 +91,7 @@ class Middleware:
             seconds,
             bytes_in=int(length) if length.isascii() and length.isdigit() else 0,
             bytes_out=0 if method == "HEAD" else _body_bytes(response),
-            process="http",
+            process=self._process,
         )
         self._accounting.end(served, None if identity is None else identity.account_id)
         if status == _ACCEPTED:

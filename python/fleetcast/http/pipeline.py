@@ -17,7 +17,12 @@ from fleetcast.metrics import label
 from fleetcast.surface.accounting import audit_key
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import falcon
+
     from fleetcast.http.request_state import RequestState
+    from fleetcast.http.routes import Route
     from fleetcast.http.services import HttpServices
     from fleetcast.surface.stores import TenantStores
 
@@ -35,8 +40,11 @@ its target, the address it comes from and its length."""
 class Pipeline:
     """`stages` are in the order that the contract gives: it decides which refusal wins."""
 
+    routes: Mapping[str, Route] = ROUTES
+    """Paths that are served; all others are 404."""
+
     def __init__(self, services: HttpServices, stores: TenantStores) -> None:
-        self._settings = services.settings
+        self.settings = services.settings
         self._addresses = ClientAddress(services.settings.http.trusted_proxies)
         self._limiter = services.limiter
         self._authenticator = services.authenticator
@@ -73,7 +81,7 @@ class Pipeline:
         Raises `Refused` (`not_found`, `method_not_allowed`).
         """
         request = state.request
-        route = ROUTES.get(request.env.get("RAW_PATH", request.path))
+        route = self.routes.get(request.env.get("RAW_PATH", request.path))
         if route is None:
             raise refused("not_found")
         state.path = request.path
@@ -100,7 +108,7 @@ class Pipeline:
         """
         if not state.route.authenticated:
             return
-        key = state.request.get_header("X-Api-Key")
+        key = self.key(state.request)
         try:
             state.identity = self._authenticator.authenticate(key)
         except InvalidKey:
@@ -112,6 +120,10 @@ class Pipeline:
                 _audit("client locked out", key, state)
             raise
 
+    def key(self, request: falcon.Request) -> str | None:
+        """The text of the key that came with a request, `None` where there is none."""
+        return request.get_header("X-Api-Key")
+
     def check_share(self, state: RequestState) -> None:
         """Refuses a request beyond its tenant's share; health is always answered.
 
@@ -122,7 +134,7 @@ class Pipeline:
         self._counters.add(self._over_share)
         if state.route.ingest:
             raise refused("ingest_buffer_full")
-        raise refused("telemetry_unavailable", upstream=self._settings.store.backend)
+        raise refused("telemetry_unavailable", upstream=self.settings.store.backend)
 
     def open_store(self, state: RequestState) -> None:
         """Opens the tenant's own store. Raises `Refused` (`tenant_unavailable`)."""
@@ -146,7 +158,7 @@ class Pipeline:
         """
         if not state.route.ingest:
             return
-        length = body.check_headers(state.request, self._settings.limits.body_bytes_max)
+        length = body.check_headers(state.request, self.settings.limits.body_bytes_max)
         if state.request.env.get("fleetcast.body_due", False):
             state.response.status = 100
             state.response.complete = True

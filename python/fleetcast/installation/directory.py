@@ -52,6 +52,11 @@ class DataDirectory:
         return self.root / "tls"
 
     @property
+    def adapters(self) -> Path:
+        """Names of other protocols as they are stored, if an operator put some there."""
+        return self.root / "adapters.toml"
+
+    @property
     def lock(self) -> Path:
         """Held by the one `serve` of this directory."""
         return self.root / "serve.lock"

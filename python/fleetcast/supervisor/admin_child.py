@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from wsgiref.types import WSGIApplication
 
+    from fleetcast.config import Settings
     from fleetcast.installation.directory import DataDirectory
     from fleetcast.supervisor.child_configuration import ChildConfiguration
 
@@ -51,9 +52,7 @@ def admin_application(configuration: ChildConfiguration) -> Iterator[WSGIApplica
     try:
         yield AdminApp(
             shared=Shared(configuration.counters_fd),
-            surfaces=("http",)
-            if shared_settings.read().grpc.address == "off"
-            else ("http", "grpc"),
+            surfaces=_surfaces(shared_settings.read()),
             probes=readiness_probes(directory, store, predictions, families.current),
             gauges=TenantGauges(partial(_tenants, directory, TenantList(store)), peek),
             limits=limits.current,
@@ -61,6 +60,12 @@ def admin_application(configuration: ChildConfiguration) -> Iterator[WSGIApplica
     finally:
         predictions.close()
         store.close()
+
+
+def _surfaces(settings: Settings) -> tuple[str, ...]:
+    """Those that must serve."""
+    addresses = {"grpc": settings.grpc.address, "adapters": settings.adapters.address}
+    return ("http", *(name for name, address in addresses.items() if address != "off"))
 
 
 def _tenants(directory: DataDirectory, tenants: TenantList) -> list[TenantFolder]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from fleetcast.adapters.names import read_names
 from fleetcast.supervisor.listening import bound_address, listen, reserve
 
 if TYPE_CHECKING:
@@ -48,7 +49,10 @@ class ChildTable:
 
 
 def child_table(directory: DataDirectory, settings: Settings, *, after_crash: bool) -> ChildTable:
-    """Opens the sockets. Raises `OperatorError` for a port that is taken or a lost certificate."""
+    """Opens the sockets.
+
+    Raises `OperatorError` for a port that is taken, a lost certificate or a faulty `adapters.toml`.
+    """
     http = listen(settings.http.address, after_crash=after_crash)
     grpc, authority = None, None
     if settings.grpc.address != _OFF:
@@ -59,9 +63,16 @@ def child_table(directory: DataDirectory, settings: Settings, *, after_crash: bo
     if settings.admin.address != _OFF:
         admin = listen(settings.admin.address, after_crash=after_crash)
 
+    adapters = None
+    if settings.adapters.address != _OFF:
+        read_names(directory.adapters)
+        adapters = listen(settings.adapters.address, after_crash=after_crash)
+
     children = [ChildSpec("http", http, settings.http.workers)]
     if grpc is not None:
         children += [ChildSpec("grpc", grpc)] * settings.grpc.processes
+    if adapters is not None:
+        children.append(ChildSpec("adapters", adapters, settings.adapters.workers))
     children.append(ChildSpec("maintenance", environment=_MAINTENANCE_ENVIRONMENT))
     if admin is not None:
         children.append(ChildSpec("admin", admin))
@@ -72,6 +83,8 @@ def child_table(directory: DataDirectory, settings: Settings, *, after_crash: bo
         "grpc_ca": _text(authority),
         "admin": None if admin is None else _url(admin),
     }
+    if adapters is not None:
+        ready["adapters"] = _url(adapters)
     return ChildTable(children, ready)
 
 

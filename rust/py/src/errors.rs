@@ -74,7 +74,7 @@ impl Raise for Refusal {
     fn raised(self, py: Python<'_>) -> PyResult<PyErr> {
         let context = PyDict::new(py);
         let code = match self {
-            Self::Faults(faults) => {
+            Self::Faults(faults) | Self::Dropped(faults) => {
                 let detail = PyList::empty(py);
                 for fault in &faults {
                     detail.append(fault_item(py, fault)?)?;

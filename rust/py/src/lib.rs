@@ -31,6 +31,8 @@ mod planes;
 
 mod cluster;
 
+mod adapted;
+
 mod admissions;
 
 mod grpc;
@@ -113,6 +115,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<arrow::RowBatch>()?;
     module.add_class::<write_arrow::ArrowWrites>()?;
     module.add_class::<text::TextFormat>()?;
+    module.add_class::<adapted::NameMapping>()?;
     limits::add_to(module)?;
     errors::add_to(module)
 }

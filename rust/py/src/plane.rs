@@ -67,7 +67,7 @@ impl Plane {
     }
 
     /// As [`Self::detached`], of work that the contract may refuse.
-    fn answered<R: Send, Q: Raise + Send>(
+    pub(crate) fn answered<R: Send, Q: Raise + Send>(
         &self,
         py: Python<'_>,
         work: impl FnOnce(&plane::Plane) -> Result<R, Failure<Q>> + Send,

@@ -4,6 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use fleetcast_core::model::error::Result;
+use fleetcast_core::model::fault::{Fault, Step};
 use fleetcast_core::plane;
 use fleetcast_core::storage::store::Counts;
 use fleetcast_core::storage::write_id;
@@ -24,6 +25,26 @@ impl WriteResult {
     pub(crate) fn of_piece(written: plane::Written, first_row: usize, now_ns: i64) -> Result<Self> {
         Ok(Self { write_id: write_id::new(now_ns)?, written, first_row })
     }
+}
+
+/// Number of its line or value, code, place in it, and sentence, of a record that was left out.
+type Dropped = (usize, &'static str, String, &'static str);
+
+/// Records that were left out, by their first faults.
+fn dropped(faults: &[Fault]) -> Vec<Dropped> {
+    faults.iter().map(dropped_of).collect()
+}
+
+fn dropped_of(fault: &Fault) -> Dropped {
+    let mut number = 0;
+    let mut path = Vec::new();
+    for step in &fault.loc {
+        match step {
+            Step::Index(index) => number = *index,
+            Step::Key(key) => path.push(key.as_str()),
+        }
+    }
+    (number, fault.code.as_str(), path.join("."), fault.code.message())
 }
 
 /// The answer to a write over HTTP.
@@ -67,6 +88,11 @@ impl WriteResult {
     fn rejected_indices(&self) -> Vec<usize> {
         let rejected = self.written.rejected_indices.iter();
         rejected.map(|index| self.first_row + *index as usize).collect()
+    }
+
+    #[getter]
+    fn dropped(&self) -> Vec<Dropped> {
+        dropped(&self.written.dropped)
     }
 
     #[getter]

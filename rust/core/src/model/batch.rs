@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::model::fault::Refusal;
+use crate::model::fault::{Fault, Refusal};
 use crate::model::new_series::NewSeries;
 
 /// Series numbers from here on are indices into [`Batch::new_series`], not stored ids.
@@ -227,6 +227,9 @@ pub struct Batch {
     pub clamped_count: u32,
     /// Lines of the text, 0 where it has none.
     pub line_count: usize,
+    /// First faults of the first rejected records of another protocol, whose faults reject them
+    /// alone. The location begins with the number of the line, or of the value, from 1.
+    pub dropped: Vec<Fault>,
 }
 
 /// Result of a parser.

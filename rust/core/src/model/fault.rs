@@ -35,11 +35,21 @@ pub enum FaultCode {
     IntParsing,
     /// An integer does not fit 64 bits with a sign.
     IntParsingSize,
+    /// A record has no field.
+    NoFields,
+    /// A time is before 2000.
+    TimeTooEarly,
+    /// The content of tags refuses a record where it does not refuse the batch.
+    TagsInvalid,
+    /// The same of fields.
+    FieldsInvalid,
+    /// A field was written with another type before.
+    TypeConflict,
 }
 
 impl FaultCode {
     /// All codes, for tests that must not miss one.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 20] = [
         Self::JsonInvalid,
         Self::ListType,
         Self::RecordType,
@@ -55,6 +65,11 @@ impl FaultCode {
         Self::LineInvalid,
         Self::IntParsing,
         Self::IntParsingSize,
+        Self::NoFields,
+        Self::TimeTooEarly,
+        Self::TagsInvalid,
+        Self::FieldsInvalid,
+        Self::TypeConflict,
     ];
 
     /// The stable name, as in pydantic where it has one for this fault.
@@ -76,6 +91,11 @@ impl FaultCode {
             Self::LineInvalid => "line_invalid",
             Self::IntParsing => "int_parsing",
             Self::IntParsingSize => "int_parsing_size",
+            Self::NoFields => "no_fields",
+            Self::TimeTooEarly => "time_too_early",
+            Self::TagsInvalid => "tags_invalid",
+            Self::FieldsInvalid => "fields_invalid",
+            Self::TypeConflict => "field_type_conflict",
         }
     }
 
@@ -100,6 +120,11 @@ impl FaultCode {
             Self::LineInvalid => "Line should be line protocol in UTF-8",
             Self::IntParsing => "Input should be an integer",
             Self::IntParsingSize => "Integer should fit 64 bits with a sign",
+            Self::NoFields => "Record should have a field",
+            Self::TimeTooEarly => "Time should be 2000-01-01T00:00:00Z or later",
+            Self::TagsInvalid => "Tags should have names, and be no more than limits.tags_max",
+            Self::FieldsInvalid => "Fields should be no more than limits.fields_max",
+            Self::TypeConflict => "Field was written with another type before",
         }
     }
 }
@@ -128,6 +153,9 @@ pub struct Fault {
 pub enum Refusal {
     /// Syntax or schema: 422 with a `detail` list of 1 to [`crate::model::limits::FAULTS_MAX`] faults.
     Faults(Vec<Fault>),
+    /// Records of another protocol, of which none is to be written where one is faulty; the first of
+    /// them, as [`crate::model::batch::Batch::dropped`] has them.
+    Dropped(Vec<Fault>),
     /// More records than allowed: 413 `batch_too_large`.
     TooManyRecords {
         /// Elements of the array.

@@ -99,6 +99,12 @@ impl RawKeyCache {
         raw_key
     }
 
+    /// The measurement of a raw key that [`Self::key_of`] made.
+    #[must_use]
+    pub fn measurement_of(raw_key: &[u8]) -> Option<&str> {
+        parts_of(raw_key).and_then(|(_, measurement, _)| str::from_utf8(measurement).ok())
+    }
+
     /// Tells whether [`Self::key_of`] made `raw_key` of these.
     #[must_use]
     pub fn is_key_of(raw_key: &[u8], format: u8, measurement: &[u8], tags: &[u8]) -> bool {

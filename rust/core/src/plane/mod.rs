@@ -53,7 +53,7 @@ pub use self::reader::describe::{Bounded, MeasurementContents};
 pub use self::reader::scan::RowStream;
 pub use self::reader::stats::Stats;
 pub use self::verify::Verified;
-pub use self::writer::{Acknowledge, Pending, Written};
+pub use self::writer::{Acknowledge, AdaptedBody, Pending, Written};
 pub use crate::storage::tombstone::Extent;
 
 use self::compactor::Compactor;
@@ -271,6 +271,22 @@ impl Plane {
         acknowledge: Acknowledge,
     ) -> Result<Pending, WriteError> {
         self.writer.append(Input::Body(format, body), limits, ingest_ns, acknowledge)
+    }
+
+    /// Appends a body of another protocol as one batch as of the instant `ingest_ns`, to be waited
+    /// for as after [`Self::append`].
+    ///
+    /// # Errors
+    /// As [`Self::write`]. [`Refusal::Dropped`](crate::model::fault::Refusal::Dropped) where a record
+    /// is faulty and none is to be left out.
+    pub fn append_adapted(
+        &self,
+        body: AdaptedBody<'_>,
+        limits: &WriteLimits,
+        ingest_ns: i64,
+        acknowledge: Acknowledge,
+    ) -> Result<Pending, WriteError> {
+        self.writer.append(Input::Adapted(body), limits, ingest_ns, acknowledge)
     }
 
     /// Writes rows of comma-separated values, less their header, as one batch as of the instant

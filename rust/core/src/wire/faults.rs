@@ -107,6 +107,26 @@ impl Faults {
         self.pass_start = 0;
     }
 
+    /// Takes out the first fault of the current record, if it has any, which is forgotten then.
+    #[inline]
+    pub(super) fn take_record(&mut self) -> Option<Fault> {
+        if self.refuse_nothing() {
+            self.pass_start = 0;
+            return None;
+        }
+        Some(self.take_faulty_record())
+    }
+
+    #[cold]
+    fn take_faulty_record(&mut self) -> Fault {
+        self.record.sort_by_key(|(at, _)| *at);
+        let first = self.record.drain(..).next().map(|(_, fault)| fault);
+        let of_content =
+            if self.tags_refused { FaultCode::TagsInvalid } else { FaultCode::FieldsInvalid };
+        (self.tags_refused, self.fields_refused, self.pass_start) = (false, false, 0);
+        first.unwrap_or(Fault { code: of_content, loc: vec![Step::Index(0)] })
+    }
+
     /// Forgets the faults of the current record.
     #[cold]
     pub(super) fn forget_record(&mut self) {

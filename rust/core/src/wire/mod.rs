@@ -9,9 +9,12 @@
 
 mod faults;
 mod key_set;
+mod precision;
 mod prefix;
 mod rules;
 mod value;
+
+mod mapping;
 
 mod columns;
 mod series;
@@ -39,7 +42,9 @@ mod tests;
 pub use csv::{CsvColumn, CsvColumns, CsvField, csv_cells, csv_records, parse_csv};
 pub use encode::{FieldValue, RecordEncoder};
 pub use json::{json_records, parse_json, parse_json_lines};
-pub use line::{Precision, line_records, parse_lines};
+pub use line::{line_records, parse_adapted_lines, parse_lines};
+pub use mapping::{Adapter, Mapping, Rule};
+pub use precision::Precision;
 pub use protobuf::{is_acceptable, parse_protobuf};
 
 use crate::model::batch::ParseResult;
@@ -82,6 +87,39 @@ impl Format {
             Self::JsonLines => parse_json_lines(body, raw_keys, limits, tenant_key, ingest_ns),
             Self::Lines(precision) => {
                 parse_lines(body, precision, raw_keys, limits, tenant_key, ingest_ns)
+            }
+        }
+    }
+}
+
+/// Protocol of a body whose names are mapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// Lines of `InfluxDB`'s line protocol, their times in these units.
+    Lines(Precision),
+}
+
+impl Protocol {
+    /// Reads `body` as [`parse_adapted_lines`] does.
+    ///
+    /// # Errors
+    /// Theirs.
+    ///
+    /// # Panics
+    /// As they do.
+    pub fn parse(
+        self,
+        body: &[u8],
+        adapter: Adapter<'_>,
+        raw_keys: &RawKeyCache,
+        limits: &WriteLimits,
+        tenant_key: &str,
+        ingest_ns: i64,
+    ) -> ParseResult {
+        match self {
+            Self::Lines(precision) => {
+                let how = (precision, adapter);
+                parse_adapted_lines(body, how, raw_keys, limits, tenant_key, ingest_ns)
             }
         }
     }

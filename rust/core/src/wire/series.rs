@@ -30,6 +30,11 @@ impl<'c> SeriesFinder<'c> {
         Self { format, raw_keys, new, new_index, next: 0, next_new: 0 }
     }
 
+    /// Has series found under raw keys of another format. Call it before any is looked for.
+    pub(super) fn set_format(&mut self, format: u8) {
+        self.format = format;
+    }
+
     /// The series of `measurement` whose tags are these bytes.
     pub(super) fn find(&mut self, measurement: &str, tags: &[u8]) -> Result<u32, Unknown> {
         let hash = self.raw_keys.hash(self.format, measurement.as_bytes(), tags);

@@ -22,14 +22,31 @@ use crate::model::limits::WriteLimits;
 use crate::storage::seal::Kind;
 use crate::storage::store::{Counts, Cursor, NewBlock};
 use crate::wire::columnar::{InputRows, parse_rows};
-use crate::wire::{CsvColumns, Format, parse_csv};
+use crate::wire::{Adapter, CsvColumns, Format, Mapping, Protocol, parse_csv};
 
 /// Records as they come.
 pub(super) enum Input<'a> {
     Body(Format, &'a [u8]),
     Csv(&'a mut CsvColumns, &'a [u8]),
     Rows(&'a InputRows<'a>),
+    Adapted(AdaptedBody<'a>),
 }
+
+/// A body of another protocol, whose faulty records are left out.
+#[derive(Clone, Copy, Debug)]
+pub struct AdaptedBody<'a> {
+    /// What it is.
+    pub protocol: Protocol,
+    /// Names as they are stored.
+    pub mapping: &'a Mapping,
+    /// True where the sound records are written though others are faulty.
+    pub is_partial: bool,
+    /// All of it.
+    pub bytes: &'a [u8],
+}
+
+/// How often a body is read again whose fields another process has just written with other types.
+const READ_AGAIN_MAX: usize = 3;
 
 /// When a write returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,14 +105,21 @@ impl Writer {
         ingest_ns: i64,
         acknowledge: Acknowledge,
     ) -> Result<Pending, WriteError> {
-        let mut batch = self.parse(input, limits, ingest_ns)?;
-        let ids = self.registry.resolve(&mut batch, limits)?;
+        let (mut batch, ids) = match input {
+            Input::Adapted(body) => self.adapted(&body, limits, ingest_ns)?,
+            input => {
+                let mut batch = self.parse(input, limits, ingest_ns)?;
+                let ids = self.registry.resolve(&mut batch, limits)?;
+                (batch, ids)
+            }
+        };
         self.sealed.caches.settle();
         let (mut block, unseen) = self.seal_block(&mut batch, &ids)?;
         let started = Instant::now();
         let written = Written {
             accepted_count: batch.accepted_count,
             rejected_indices: batch.rejected_indices,
+            dropped: batch.dropped,
             line_count: batch.line_count,
             clamped_count: batch.clamped_count,
             no_entity_count: unseen.no_entity,
@@ -119,11 +143,34 @@ impl Writer {
         Ok(Pending::new(written, started, Arc::clone(&self.sealed), end))
     }
 
+    /// Reads a body of another protocol. Fields of another type than stored ones reject their
+    /// records; one that was stored meanwhile is known when the body is read again.
+    fn adapted(
+        &self,
+        body: &AdaptedBody<'_>,
+        limits: &WriteLimits,
+        ingest_ns: i64,
+    ) -> Result<(Batch, StoredIds), WriteError> {
+        let mut left = READ_AGAIN_MAX;
+        loop {
+            let mut batch = self.parse(Input::Adapted(*body), limits, ingest_ns)?;
+            if !body.is_partial && !batch.dropped.is_empty() {
+                return Err(Refusal::Dropped(batch.dropped).into());
+            }
+            match self.registry.resolve(&mut batch, limits) {
+                Err(WriteError::Refused(Refusal::TypeConflict { .. })) if left > 0 => left -= 1,
+                resolved => return Ok((batch, resolved?)),
+            }
+        }
+    }
+
     fn parse(&self, input: Input<'_>, limits: &WriteLimits, ingest_ns: i64) -> ParseResult {
         // Fields that exist can be written again, also where the bound was lowered below them.
         let field_count = self.registry.names().catalog.field_count();
         let tenant_fields_max = limits.tenant_fields_max.max(field_count);
         let limits = WriteLimits { tenant_fields_max, ..*limits };
+        // Names before raw keys, as when they are noted.
+        let names = matches!(input, Input::Adapted(_)).then(|| self.registry.names());
         let raw_keys = self.sealed.caches.raw_keys();
         let tenant_key = &self.sealed.tenant_key;
         match input {
@@ -132,6 +179,16 @@ impl Writer {
             }
             Input::Csv(header, body) => {
                 parse_csv(body, header, &raw_keys, &limits, tenant_key, ingest_ns)
+            }
+            Input::Adapted(body) => {
+                let known_type = |measurement: &str, field: &str| {
+                    let catalog = &names.as_ref()?.catalog;
+                    let known = catalog.find_field(catalog.measurement(measurement)?, field)?;
+                    Some(known.1)
+                };
+                let adapter = Adapter { mapping: body.mapping, known_type: &known_type };
+                let (protocol, bytes) = (body.protocol, body.bytes);
+                protocol.parse(bytes, adapter, &raw_keys, &limits, tenant_key, ingest_ns)
             }
             Input::Rows(rows) => parse_rows(rows, &raw_keys, &limits, tenant_key, ingest_ns),
         }

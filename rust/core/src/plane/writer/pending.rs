@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::model::error::Result;
+use crate::model::fault::Fault;
 use crate::plane::sealed::SealedStore;
 
 /// Outcome of a batch that was not refused.
@@ -13,6 +14,9 @@ pub struct Written {
     pub accepted_count: u32,
     /// Indices of the records rejected one by one, ascending.
     pub rejected_indices: Vec<u32>,
+    /// Faults of the first of those that came by another protocol, see
+    /// [`crate::model::batch::Batch::dropped`].
+    pub dropped: Vec<Fault>,
     /// Lines of the text that was written, 0 where it has none.
     pub line_count: usize,
     /// Stored records whose time lay in the future and became the ingest instant.

@@ -1,10 +1,12 @@
 //! The whole body: lines.
 
-use super::parser::{Parser, Precision};
+use super::parser::Parser;
 use crate::model::batch::ParseResult;
-use crate::model::fault::FaultCode;
+use crate::model::fault::{Fault, FaultCode, Step};
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
+use crate::wire::mapping::Adapter;
+use crate::wire::precision::Precision;
 use crate::wire::tokens::json::Scanner;
 use crate::wire::tokens::line::{line_ends, line_length};
 use crate::wire::tokens::utf8::{BYTE_ORDER_MARK, utf8, without_mark};
@@ -43,6 +45,51 @@ pub fn parse_lines(
     Ok(batch)
 }
 
+/// As [`parse_lines`], of a client whose names are mapped. A fault rejects its record alone, and is
+/// noted in [`Batch::dropped`](crate::model::batch::Batch::dropped).
+///
+/// # Errors
+/// [`crate::model::fault::Refusal::TooManyRecords`].
+///
+/// # Panics
+/// As [`parse_lines`].
+pub fn parse_adapted_lines(
+    body: &[u8],
+    (precision, adapter): (Precision, Adapter<'_>),
+    raw_keys: &RawKeyCache,
+    limits: &WriteLimits,
+    tenant_key: &str,
+    ingest_ns: i64,
+) -> ParseResult {
+    let (first, mut is_text) = text(body);
+    let parser = Parser::new(first, precision, raw_keys, limits, tenant_key, ingest_ns);
+    let mut parser = parser.adapted(adapter);
+    let mut rest = body.get(mark_length(body) + first.len()..).unwrap_or_default();
+    loop {
+        parser.lines();
+        if is_text {
+            break;
+        }
+        parser.reject(Fault { code: FaultCode::LineInvalid, loc: vec![Step::Index(0)] });
+        parser.received += 1;
+        let length = line_length(rest);
+        parser.line_count += usize::from(length < rest.len());
+        rest = rest.get(length + 1..).unwrap_or_default();
+        (parser.text, is_text) = text(rest);
+        rest = rest.get(mark_length(rest) + parser.text.len()..).unwrap_or_default();
+    }
+    parser.faults.check(parser.received, limits.batch_records_max)?;
+    let line_count = parser.line_count;
+    let mut batch = parser.batch.finish();
+    batch.line_count = line_count;
+    Ok(batch)
+}
+
+/// Length of the mark that `body` begins with, if it does.
+fn mark_length(body: &[u8]) -> usize {
+    utf8(body.get(..3).unwrap_or_default()).map_or(0, without_mark)
+}
+
 /// Offsets of the records of `body` as [`parse_lines`] counts them: start, end, and the number of the
 /// line, from 0; and the start of the first that has a text without an end, if one has. A line that
 /// is not UTF-8 is a record.
@@ -53,7 +100,7 @@ pub fn line_records(body: &[u8]) -> (Vec<(usize, usize, usize)>, Option<usize>) 
     let mut start = 0;
     while let Some(rest) = body.get(start..).filter(|rest| !rest.is_empty()) {
         let (text, is_text) = text(rest);
-        let mark = utf8(rest.get(..3).unwrap_or_default()).map_or(0, without_mark);
+        let mark = mark_length(rest);
         let names = RawKeyCache::default();
         let mut parser = Parser::new(text, Precision::Nanoseconds, &names, &limits, "", 0);
         parser.lines_with(|(from, to), at| {
@@ -98,8 +145,8 @@ impl Parser<'_, '_> {
         while to_record(&mut scan, &mut self.line_count) {
             let start = scan.at;
             let by_template = if self.is_sound() {
-                let Self { templates, batch, unit_ns, .. } = self;
-                templates.accept(scan, batch, *unit_ns)
+                let Self { templates, batch, precision, adapter, .. } = self;
+                templates.accept(scan, batch, *precision, adapter.is_some())
             } else {
                 None
             };

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::parser::{Broken, Parser};
 use crate::model::fault::FaultCode;
 use crate::wire::columns::UNKNOWN_COLUMN;
+use crate::wire::mapping::Rule;
 use crate::wire::template::SlotKind;
 use crate::wire::tokens::json::Scanner;
 use crate::wire::tokens::line::{
@@ -26,12 +27,17 @@ impl<'a> Parser<'a, '_> {
         &mut self,
         scan: &mut Scanner<'a>,
         measurement: &str,
+        rule: Option<&Rule>,
     ) -> Result<(), Broken> {
         self.cells_table = self.batch.columns.find_table(measurement);
         let mut fields = Fields { column_next: 0, unordered: false };
         loop {
             let key_at = scan.at;
             let name = NAME.read(scan);
+            let name = match rule {
+                Some(rule) if !name.is_empty() => rule.field(name),
+                _ => name,
+            };
             if !scan.take(b'=') {
                 return Err(Broken);
             }

@@ -18,5 +18,4 @@ mod document;
 #[cfg(test)]
 mod tests;
 
-pub use document::{line_records, parse_lines};
-pub use parser::Precision;
+pub use document::{line_records, parse_adapted_lines, parse_lines};

@@ -4,71 +4,47 @@ use std::borrow::Cow;
 
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
-use crate::model::time::SECOND_NS;
 use crate::wire::builder::BatchBuilder;
 use crate::wire::faults::Faults;
 use crate::wire::key_set::KeySet;
+use crate::wire::mapping::{Adapter, Rule};
+use crate::wire::precision::Precision;
 use crate::wire::template::Templates;
 use crate::wire::template::line::Kind;
 use crate::wire::value::Cell;
 
-/// First byte of every raw key of a series in line protocol.
+/// First byte of every raw key of a series in line protocol, and where names are mapped.
 const RAW_KEY_FORMAT: u8 = b'l';
-
-/// Unit of the times of lines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Precision {
-    /// `ns`
-    Nanoseconds,
-    /// `us`
-    Microseconds,
-    /// `ms`
-    Milliseconds,
-    /// `s`
-    Seconds,
-}
-
-impl Precision {
-    /// The precision of this name.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Self> {
-        match name {
-            "ns" => Some(Self::Nanoseconds),
-            "us" => Some(Self::Microseconds),
-            "ms" => Some(Self::Milliseconds),
-            "s" => Some(Self::Seconds),
-            _ => None,
-        }
-    }
-
-    /// Nanoseconds of one unit.
-    #[must_use]
-    pub const fn unit_ns(self) -> i64 {
-        match self {
-            Self::Nanoseconds => 1,
-            Self::Microseconds => 1_000,
-            Self::Milliseconds => 1_000_000,
-            Self::Seconds => SECOND_NS,
-        }
-    }
-}
+const ADAPTED_RAW_KEY_FORMAT: u8 = b'L';
 
 /// The rest of a line is no line protocol.
 pub(super) struct Broken;
 
 /// The parts of a record that come before its fields and after them.
-pub(super) struct Parts<'a> {
+pub(super) struct Parts<'a, 'c> {
+    /// As it is stored.
     pub(super) measurement: Cow<'a, str>,
+    /// Its name in raw keys, and its rule, where names are mapped.
+    pub(super) mapped: Option<(Cow<'c, str>, &'c Rule)>,
     /// The bytes of its tags, from the comma before them to the space after them.
     pub(super) tags: &'a str,
     /// `None` where the time is none.
     pub(super) time_ns: Option<i64>,
 }
 
+impl Parts<'_, '_> {
+    /// Name of the measurement in raw keys.
+    pub(super) fn key(&self) -> &str {
+        self.mapped.as_ref().map_or(&self.measurement, |(key, _)| key)
+    }
+}
+
 /// State of a body that is being read; `'a` is the body, `'c` the caller's knowledge.
 pub(super) struct Parser<'a, 'c> {
     pub(super) text: &'a str,
-    pub(super) unit_ns: i64,
+    pub(super) precision: Precision,
+    /// `Some` where names are mapped and faults reject their records alone.
+    pub(super) adapter: Option<Adapter<'c>>,
     /// Time of the lines that have none.
     pub(super) default_ns: i64,
     pub(super) batch: BatchBuilder<'c>,
@@ -100,7 +76,8 @@ impl<'a, 'c> Parser<'a, 'c> {
         let unit_ns = precision.unit_ns();
         Self {
             text,
-            unit_ns,
+            precision,
+            adapter: None,
             default_ns: ingest_ns.saturating_sub(ingest_ns.rem_euclid(unit_ns)),
             batch: BatchBuilder::new(RAW_KEY_FORMAT, raw_keys, limits, tenant_key, ingest_ns),
             cells: Vec::new(),
@@ -113,6 +90,13 @@ impl<'a, 'c> Parser<'a, 'c> {
             has_texts: false,
             open_at: None,
         }
+    }
+
+    /// Has names mapped and faults reject their records alone.
+    pub(super) fn adapted(mut self, adapter: Adapter<'c>) -> Self {
+        self.adapter = Some(adapter);
+        self.batch.series.set_format(ADAPTED_RAW_KEY_FORMAT);
+        self
     }
 
     /// Tells whether nothing refuses the batch so far, so that records must be kept.

@@ -1,16 +1,19 @@
 //! One record: a line.
 
 use super::parser::{Broken, Parser, Parts};
-use crate::model::fault::FaultCode;
-use crate::wire::columns::Row;
-use crate::wire::rules::is_rejected;
+use crate::model::fault::{Fault, FaultCode, Step};
+use crate::model::limits::FAULTS_MAX;
+use crate::wire::columns::{Row, UNKNOWN_COLUMN};
+use crate::wire::faults::NOWHERE;
+use crate::wire::rules::{is_rejected, is_stored};
 use crate::wire::template::SlotKind;
 use crate::wire::tokens::json::Scanner;
 use crate::wire::tokens::line::{
     Invalid, MEASUREMENT, integer, is_end, line_length, skip_spaces, string, tags_length, unquoted,
 };
+use crate::wire::value::Cell;
 
-impl<'a> Parser<'a, '_> {
+impl<'a, 'c> Parser<'a, 'c> {
     /// Reads the record that begins here, and accepts or rejects it unless something is wrong with
     /// the batch; the offset of the end of its line.
     pub(super) fn record(&mut self, mut scan: Scanner<'a>) -> usize {
@@ -22,7 +25,7 @@ impl<'a> Parser<'a, '_> {
         if let Ok(parts) = parts {
             if self.end_record(&parts) {
                 let Self { text, templates, batch, cells, .. } = self;
-                templates.learn(text, (start, scan.at), &parts.measurement, batch, cells);
+                templates.learn(text, (start, scan.at), parts.key(), batch, cells);
             }
         } else {
             let is_open = scan.peek() == b'"' && string(&mut { scan }).is_none();
@@ -32,23 +35,49 @@ impl<'a> Parser<'a, '_> {
             self.faults.push(scan.at, FaultCode::LineInvalid, self.received, &[]);
             scan.at += line_length(scan.rest());
         }
-        self.faults.end_record();
+        if self.adapter.is_none() {
+            self.faults.end_record();
+        } else if let Some(fault) = self.faults.take_record() {
+            self.reject(fault);
+        }
         scan.at
     }
 
-    fn parts(&mut self, scan: &mut Scanner<'a>) -> Result<Parts<'a>, Broken> {
+    /// Rejects the current record for its first fault.
+    #[cold]
+    pub(super) fn reject(&mut self, mut fault: Fault) {
+        if self.received >= self.batch.limits.batch_records_max {
+            return;
+        }
+        if let Some(first) = fault.loc.first_mut() {
+            *first = Step::Index(self.line_count + 1);
+        }
+        let record = u32::try_from(self.received).expect("bounded by the records of a batch");
+        let batch = self.batch.columns.batch();
+        batch.rejected_indices.push(record);
+        if batch.dropped.len() < FAULTS_MAX {
+            batch.dropped.push(fault);
+        }
+    }
+
+    fn parts(&mut self, scan: &mut Scanner<'a>) -> Result<Parts<'a, 'c>, Broken> {
         let start = scan.at;
         let measurement = MEASUREMENT.read(scan);
         if measurement.is_empty() {
             self.faults.push(start, FaultCode::StringTooShort, self.received, &["measurement"]);
         }
+        let mapped = self.adapter.map(|adapter| adapter.mapping.find(&measurement));
+        let measurement = match &mapped {
+            Some((_, rule)) if !measurement.is_empty() => rule.measurement(measurement),
+            _ => measurement,
+        };
         let tags_start = scan.at;
         scan.at += tags_length(scan.rest()).unwrap_or_else(|| rest_length(*scan));
         let tags = scan.text.get(tags_start..scan.at).unwrap_or_default();
         self.templates.note(tags_start..scan.at, SlotKind::Tags);
         skip_spaces(scan);
         if !is_end(scan.bytes(), scan.at) {
-            self.fields(scan, &measurement)?;
+            self.fields(scan, &measurement, mapped.as_ref().map(|(_, rule)| *rule))?;
         }
         skip_spaces(scan);
         let time_ns = if is_end(scan.bytes(), scan.at) {
@@ -61,7 +90,7 @@ impl<'a> Parser<'a, '_> {
             }
             time_ns
         };
-        Ok(Parts { measurement, tags, time_ns })
+        Ok(Parts { measurement, mapped, tags, time_ns })
     }
 
     /// The time that begins here, nanoseconds since 1970; `None` and a fault where it is none.
@@ -71,7 +100,7 @@ impl<'a> Parser<'a, '_> {
         let fault = match integer(text.as_bytes()) {
             Ok((time, length)) if length == text.len() => {
                 self.templates.note(start..scan.at, SlotKind::Time);
-                return Some(time.saturating_mul(self.unit_ns));
+                return Some(self.precision.instant_ns(time));
             }
             Err(Invalid::Size) => FaultCode::IntParsingSize,
             Ok(_) | Err(Invalid::Syntax) => FaultCode::IntParsing,
@@ -81,9 +110,12 @@ impl<'a> Parser<'a, '_> {
     }
 
     /// Decides on a record that is read, and tells whether it is accepted.
-    fn end_record(&mut self, parts: &Parts<'a>) -> bool {
+    fn end_record(&mut self, parts: &Parts<'a, 'c>) -> bool {
         self.faults.next_pass();
         let rejected = is_rejected(!self.cells.is_empty(), parts.time_ns);
+        if self.adapter.is_some() {
+            self.check_alone(parts);
+        }
         let series = self.series_of(parts, !rejected);
         if !self.is_sound() {
             return false;
@@ -105,6 +137,35 @@ impl<'a> Parser<'a, '_> {
                 false
             }
         }
+    }
+}
+
+impl Parser<'_, '_> {
+    /// Notes as faults of the record what would refuse the batch only at its end, or what rejects
+    /// the record without a word.
+    fn check_alone(&mut self, parts: &Parts<'_, '_>) {
+        if self.cells.is_empty() {
+            self.faults.push(NOWHERE, FaultCode::NoFields, self.received, &[]);
+        } else if parts.time_ns.is_some_and(|time_ns| !is_stored(time_ns)) {
+            self.faults.push(NOWHERE, FaultCode::TimeTooEarly, self.received, &["time"]);
+        }
+        if let Some(name) = self.conflict(&parts.measurement) {
+            self.faults.push(NOWHERE, FaultCode::TypeConflict, self.received, &["fields", &name]);
+        }
+    }
+
+    /// The first field of the record that was written with another type before.
+    fn conflict(&self, measurement: &str) -> Option<String> {
+        let known_type = self.adapter?.known_type;
+        let known = |cell: &Cell<'_>| {
+            let table = self.cells_table.filter(|_| cell.column != UNKNOWN_COLUMN);
+            table.and_then(|table| self.batch.columns.field_type(table, cell.column))
+        };
+        let cell = self.cells.iter().find(|cell| {
+            let before = known(cell).or_else(|| known_type(measurement, &cell.name));
+            before.is_some_and(|before| before != cell.value.field_type())
+        });
+        cell.map(|cell| cell.name.to_string())
     }
 }
 

@@ -9,13 +9,16 @@ use crate::wire::tokens::line::tag;
 impl<'a> Parser<'a, '_> {
     /// The series of a record, which becomes a new one of the batch if it is unknown and the record
     /// is `accepted`. `None` where the record has faults or its tags refuse the batch; both are noted.
-    pub(super) fn series_of(&mut self, parts: &Parts<'a>, accepted: bool) -> Option<u32> {
+    pub(super) fn series_of(&mut self, parts: &Parts<'a, '_>, accepted: bool) -> Option<u32> {
         let Parts { measurement, tags, .. } = parts;
-        let unknown = match self.batch.series.find(measurement, tags.as_bytes()) {
+        let unknown = match self.batch.series.find(parts.key(), tags.as_bytes()) {
             Ok(series) => return Some(series),
             Err(unknown) => unknown,
         };
-        let pairs = self.parse_tags(tags);
+        let mut pairs = self.parse_tags(tags);
+        if let Some((_, rule)) = &parts.mapped {
+            rule.name_entity(&mut pairs);
+        }
         if !self.faults.are_none() {
             return None;
         }
@@ -28,7 +31,7 @@ impl<'a> Parser<'a, '_> {
         if !accepted || !self.is_sound() {
             return None;
         }
-        Some(self.batch.series.add(&name, unknown, measurement, tags.as_bytes()))
+        Some(self.batch.series.add(&name, unknown, parts.key(), tags.as_bytes()))
     }
 
     /// Keys and values of `tags`; faults are noted.

@@ -4,7 +4,9 @@
 //! followed by what ends it, and the line ends after the last.
 
 use super::{Match, Part, Template, Templates};
+use crate::model::raw_keys::RawKeyCache;
 use crate::wire::builder::BatchBuilder;
+use crate::wire::precision::Precision;
 use crate::wire::rules::{Tags, is_stored, series_name};
 use crate::wire::series::{SeriesFinder, Unknown};
 use crate::wire::tokens::json::Scanner;
@@ -24,21 +26,21 @@ pub(crate) enum Kind {
 
 impl<'a> Templates<'a, Kind> {
     /// Accepts the record that begins here into `batch` if it matches a template; the offset of the
-    /// end of its line. Times are in units of `unit_ns`.
+    /// end of its line. Where names are `mapped`, a new series is left to the rules.
     #[inline]
     pub(crate) fn accept(
         &mut self,
         scan: Scanner<'a>,
         batch: &mut BatchBuilder<'_>,
-        unit_ns: i64,
+        precision: Precision,
+        mapped: bool,
     ) -> Option<usize> {
         let BatchBuilder { limits, tenant_key, columns, series, .. } = batch;
-        let (template, values, found) = self.find(|template, values| {
-            let measurement = columns.measurement(template.table)?;
-            read(scan, template, (measurement, series), unit_ns, values)
-        })?;
+        let (template, values, found) =
+            self.find(|template, values| read(scan, template, series, precision, values))?;
         let series = match found.series {
             Ok(series) => series,
+            Err(_) if mapped => return None,
             Err(unknown) => {
                 let tags = scan.text.get(found.tags)?;
                 let measurement = columns.measurement(template.table)?;
@@ -80,8 +82,8 @@ impl<'a> Templates<'a, Kind> {
 fn read<'a>(
     mut scan: Scanner<'a>,
     template: &Template<Kind>,
-    (measurement, series): (&str, &mut SeriesFinder<'_>),
-    unit_ns: i64,
+    series: &mut SeriesFinder<'_>,
+    precision: Precision,
     values: &mut RowValues<'a>,
 ) -> Option<Match> {
     let mut found = Match::new();
@@ -95,7 +97,7 @@ fn read<'a>(
             Part::Other(kind) => values.others.push(other_value(&mut scan, *kind)?),
             Part::Time => {
                 let (time, length) = integer(scan.rest()).ok()?;
-                found.sent_ns = time.saturating_mul(unit_ns);
+                found.sent_ns = precision.instant_ns(time);
                 if !is_stored(found.sent_ns) {
                     return None;
                 }
@@ -106,7 +108,7 @@ fn read<'a>(
                 (found.series, length) =
                     match series.find_next(&template.raw_key_start, scan.rest()) {
                         Some((series, length)) => (Ok(series), length),
-                        None => find_tags(scan, measurement, series)?,
+                        None => find_tags(scan, template, series)?,
                     };
                 found.tags = scan.at..scan.at + length;
                 scan.at += length;
@@ -121,10 +123,11 @@ fn read<'a>(
 /// length.
 fn find_tags(
     scan: Scanner<'_>,
-    measurement: &str,
+    template: &Template<Kind>,
     series: &mut SeriesFinder<'_>,
 ) -> Option<(Result<u32, Unknown>, usize)> {
     let length = tags_length(scan.rest()).filter(|_| matches!(scan.peek(), b',' | b' '))?;
+    let measurement = RawKeyCache::measurement_of(template.raw_key_start.bytes())?;
     Some((series.find(measurement, scan.rest().get(..length)?), length))
 }
 

@@ -1,13 +1,15 @@
 //! The rules by clause.
 
+mod adapted;
 mod rules;
 
-use super::{Precision, line_records, parse_lines};
+use super::{line_records, parse_adapted_lines, parse_lines};
 use crate::model::batch::{Batch, ParseResult, Values};
 use crate::model::fault::{Refusal, Step};
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
 use crate::model::time::SECOND_NS;
+use crate::wire::precision::Precision;
 
 const NOW_NS: i64 = 1_790_000_000 * SECOND_NS + 123_456_789;
 const LIMITS: WriteLimits = WriteLimits {

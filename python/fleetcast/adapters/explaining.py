@@ -1,0 +1,76 @@
+"""Sentences for people, as other protocols want them beside a status."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fleetcast.http.answers import ErrorResponse
+
+Dropped = tuple[int, str, str, str]
+"""Number of a line or value, code, place in it, and sentence (`WriteResult.dropped`)."""
+
+_FIELDS = {
+    "tags": "tags: as many series as the tenant may have are there",
+    "fields": "fields: as many as the tenant may have are there",
+    "payload": "the body is not what its headers say",
+    "precision": "precision: not one that is known here",
+    "accept_partial": "accept_partial: true or false",
+}
+_SENTENCES = {
+    "auth_failed": "the key is missing or no good: send it as x-api-key, as Authorization: Token, "
+    "Bearer or Basic with the key as password",
+    "insufficient_scope": "the key lacks the scope telemetry:write",
+    "live_ingest_not_entitled": "the tenant may not write",
+    "rate_limited": "too many requests from this address",
+    "auth_lockout": "too many bad keys from this address",
+    "tenant_disabled": "the tenant is disabled",
+    "tenant_unknown": "the key's tenant does not exist",
+    "not_found": "no such path on this listener",
+    "method_not_allowed": "not with this method",
+    "length_required": "the body needs a Content-Length",
+    "request_too_large": "the body is longer than adapters.body_bytes_max",
+    "unsupported_content_encoding": "the body has a coding that is not taken here",
+    "unsupported_media_type": "the body has a content type that is not taken here",
+    "ingest_buffer_full": "more is under way than the tenant's share: try again",
+    "telemetry_unavailable": "the store cannot be written to now: try again",
+}
+
+
+def sentence(answer: ErrorResponse) -> str:
+    """An error in one line."""
+    code, content = answer.code, answer.content
+    if code == "schema_faults":
+        return sentences(dropped_of(content))
+    if code == "batch_too_large":
+        return f"{content['received']} records, more than the {content['max']} of a batch"
+    if code == "invalid_input":
+        field = str(content.get("field"))
+        return _FIELDS.get(field, f"{field}: not acceptable")
+    if code == "field_type_conflict":
+        return f"fields.{content.get('field')}: Field was written with another type before"
+    return _SENTENCES.get(code, code.replace("_", " "))
+
+
+def sentences(dropped: Sequence[Dropped], unit: str = "line") -> str:
+    """What is wrong with each of some lines or values."""
+    return "; ".join(
+        f"{unit} {number}: {reason(fault)}" for fault in dropped for number in fault[:1]
+    )
+
+
+def reason(fault: Dropped) -> str:
+    """What is wrong with one record."""
+    _, _, place, message = fault
+    return f"{place}: {message}" if place else message
+
+
+def dropped_of(content: Mapping[str, Any]) -> list[Dropped]:
+    """The faults of a refusal, as a write has those of records that it left out."""
+    found: list[Dropped] = []
+    for fault in content["detail"]:
+        _, number, *place = fault["loc"]
+        found.append((number, fault["type"], ".".join(map(str, place)), fault["msg"]))
+    return found

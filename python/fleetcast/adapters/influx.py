@@ -1,0 +1,195 @@
+"""InfluxDB's three write paths: line protocol, its parameters, and errors as each has them."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from fleetcast.adapters.explaining import dropped_of, reason, sentence, sentences
+from fleetcast.errors import refused
+from fleetcast.surface.readiness import Dependencies, well
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import falcon
+
+    from fleetcast.adapters.explaining import Dropped
+    from fleetcast.config import Settings
+    from fleetcast.engine import NameMapping, RequestBody, WriteResult
+    from fleetcast.http.answers import ErrorResponse
+    from fleetcast.http.request_state import RequestState
+    from fleetcast.surface.services import Probe
+    from fleetcast.surface.stores import TenantStores
+
+_JSON = "application/json"
+_PING_SECONDS = 1.0
+_BAD_REQUEST = 400
+_CODES_V2 = {
+    400: "invalid",
+    401: "unauthorized",
+    403: "forbidden",
+    404: "not found",
+    405: "method not allowed",
+    411: "length required",
+    413: "request too large",
+    415: "unsupported media type",
+    422: "unprocessable entity",
+    429: "too many requests",
+    503: "unavailable",
+}
+_UNITS = {"": "ns", "n": "ns", "ns": "ns", "u": "us", "µ": "us", "us": "us", "ms": "ms", "s": "s"}
+UNITS_V1: Mapping[str, str] = {**_UNITS, "m": "m", "h": "h"}
+UNITS_V2: Mapping[str, str] = {name: unit for name, unit in _UNITS.items() if name not in "nuµ"} | {
+    "": "ns"
+}
+UNITS_V3: Mapping[str, str] = {
+    **UNITS_V2,
+    "": "auto",
+    "auto": "auto",
+    "nanosecond": "ns",
+    "microsecond": "us",
+    "millisecond": "ms",
+    "second": "s",
+}
+_TRUTHS = {"": True, "true": True, "false": False}
+
+
+def error_v1(answer: ErrorResponse) -> tuple[str, bytes]:
+    """`{"error": …}`."""
+    return _JSON, _encode({"error": sentence(answer)})
+
+
+def error_v2(answer: ErrorResponse) -> tuple[str, bytes]:
+    """`{"code": …, "message": …}`."""
+    code = _CODES_V2.get(answer.status, "internal error")
+    return _JSON, _encode({"code": code, "message": sentence(answer)})
+
+
+def error_v3(answer: ErrorResponse) -> tuple[str, bytes]:
+    """`{"error": …}`, and under `data` the lines that are faulty, where some are."""
+    if answer.code == "schema_faults":
+        data = [_line_v3(fault, None) for fault in dropped_of(answer.content)]
+        return _JSON, _encode({"error": "parsing failed for write_lp endpoint", "data": data})
+    return error_v1(answer)
+
+
+def partial_v1(dropped: Sequence[Dropped], count: int, _body: bytes) -> dict[str, object]:
+    """The other lines were written."""
+    return {"error": f"partial write: {sentences(dropped)} dropped={count}"}
+
+
+def partial_v2(dropped: Sequence[Dropped], count: int, _body: bytes) -> dict[str, object]:
+    """As `partial_v1`."""
+    message = f"partial write: {sentences(dropped)} dropped={count}"
+    return {"code": "invalid", "message": message, "line": dropped[0][0]}
+
+
+def partial_v3(dropped: Sequence[Dropped], _count: int, body: bytes) -> dict[str, object]:
+    """As `partial_v1`."""
+    lines = body.split(b"\n")
+    data = [_line_v3(fault, lines[fault[0] - 1]) for fault in dropped]
+    return {"error": "partial write of line protocol occurred", "data": data}
+
+
+class LinesResource:
+    """A path that takes lines; 204 means that all of them are on disk, or queued as over HTTP.
+
+    `units` are those of the parameter `precision`. Lines that are faulty are left out and told of
+    with 400; the others are written, unless `accept_partial` is false.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        stores: TenantStores,
+        mapping: NameMapping,
+        units: Mapping[str, str],
+        told: Callable[[Sequence[Dropped], int, bytes], dict[str, object]],
+    ) -> None:
+        self._settings = settings
+        self._stores = stores
+        self._mapping = mapping
+        self._units = units
+        self._told = told
+
+    def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
+        """Raises `Refused`, `StoreError`."""
+        state: RequestState = request.context.state
+        unit = self._units.get(request.get_param("precision", default=""))
+        if unit is None:
+            raise refused("invalid_input", field="precision")
+        is_partial = _TRUTHS.get(request.get_param("accept_partial", default=""))
+        if is_partial is None:
+            raise refused("invalid_input", field="accept_partial")
+        written = self._stores.write(
+            partial(self._write, state, unit, is_partial=is_partial),
+            state.body,
+            state.identity,
+            self._settings,
+            records_max=self._settings.adapters.records_max,
+        )
+        count = len(written.rejected_indices)
+        if count:
+            state.code = "invalid_input"
+            response.status = _BAD_REQUEST
+            response.data = _encode(self._told(written.dropped, count, bytes(state.body)))
+        else:
+            response.status = 204
+
+    def _write(
+        self,
+        state: RequestState,
+        unit: str,
+        body: bytes | RequestBody,
+        *,
+        is_partial: bool,
+        **limits: int | None,
+    ) -> WriteResult:
+        write = partial(self._mapping.write, state.plane, f"lines {unit}", body)
+        return write(is_partial=is_partial, **limits)  # type: ignore[arg-type]
+
+
+class PingResource:
+    """204 whenever the process serves traffic; with `verbose`, 200 and the version."""
+
+    def on_get(self, request: falcon.Request, response: falcon.Response) -> None:
+        """Asks nobody."""
+        response.set_header("X-Influxdb-Build", "fleetcast")
+        response.set_header("X-Influxdb-Version", version("fleetcast"))
+        if request.get_param("verbose", default="false") in {"", "false", "0"}:
+            response.status = 204
+        else:
+            response.data = _encode({"version": version("fleetcast")})
+
+    on_head = on_get
+
+
+class HealthResource:
+    """200 when all that a write depends on answers in time, else 503."""
+
+    def __init__(self, probes: Mapping[str, Probe]) -> None:
+        self._dependencies = Dependencies(probes)
+
+    def on_get(self, _request: falcon.Request, response: falcon.Response) -> None:
+        """Asks all dependencies side by side."""
+        healthy = all(well(self._dependencies.ask(), _PING_SECONDS).values())
+        response.status = 200 if healthy else 503
+        status, message = ("pass", "ready for writes") if healthy else ("fail", "not ready")
+        document = {"name": "fleetcast", "message": message, "status": status, "checks": []}
+        response.data = _encode({**document, "version": version("fleetcast")})
+
+    on_head = on_get
+
+
+def _line_v3(fault: Dropped, line: bytes | None) -> dict[str, object]:
+    told: dict[str, object] = {"error_message": reason(fault), "line_number": fault[0]}
+    if line is not None:
+        told["original_line"] = line.decode(errors="replace").removesuffix("\r")
+    return told
+
+
+def _encode(document: Mapping[str, object]) -> bytes:
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()

@@ -1,0 +1,60 @@
+"""`adapters.toml`: under which names records of other protocols are stored."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING
+
+from fleetcast.engine import NameMapping
+from fleetcast.errors import OperatorError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_MEMBERS = ("from", "to", "prefix", "entity")
+_OTHERS = "*"
+
+Rule = tuple[str | None, str, str | None]
+
+
+def read_names(path: Path) -> NameMapping:
+    """The mapping of a file, or of none where it is missing. Raises `OperatorError`."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        document = {}
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        message = f"{path}: {error}"
+        raise OperatorError(message) from error
+    tables = document.pop("map", [])
+    if document or not isinstance(tables, list):
+        message = f"{path}: must have tables [[map]] and nothing else"
+        raise OperatorError(message)
+    rules: dict[str, Rule] = {}
+    for number, table in enumerate(tables, 1):
+        source, rule = _rule(table, f"{path}: table {number}")
+        if source in rules:
+            message = f'{path}: table {number}: from = "{source}" is there twice'
+            raise OperatorError(message)
+        rules[source] = rule
+    others = rules.pop(_OTHERS, (None, "", None))
+    return NameMapping(list(rules.items()), others)
+
+
+def _rule(table: object, place: str) -> tuple[str, Rule]:
+    """The source and the rule of one table. Raises `OperatorError`."""
+    if not isinstance(table, dict):
+        message = f"{place} is no table"
+        raise OperatorError(message)
+    for name, value in table.items():
+        if name not in _MEMBERS:
+            message = f"{place}: {name} is not one of {', '.join(_MEMBERS)}"
+            raise OperatorError(message)
+        if not isinstance(value, str) or (not value and name != "prefix"):
+            message = f"{place}: {name} must be a string with something in it"
+            raise OperatorError(message)
+    source = table.get("from")
+    if source is None:
+        message = f'{place}: from is missing; "*" is for all names without a table'
+        raise OperatorError(message)
+    return source, (table.get("to"), table.get("prefix", ""), table.get("entity"))

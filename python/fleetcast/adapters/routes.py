@@ -1,0 +1,42 @@
+"""The paths of the adapter listener, and the words of the answers on each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fleetcast.adapters import influx
+from fleetcast.http.routes import Route
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from fleetcast.http.answers import ErrorResponse
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdapterRoute(Route):
+    """A path of another protocol."""
+
+    codings: tuple[str, ...] = ("identity", "gzip")
+    """Content codings that a body may have; without `identity`, one it must have."""
+    media_types: tuple[str, ...] = ()
+    """Content types that a body may have; empty for any."""
+    error: Callable[[ErrorResponse], tuple[str, bytes]]
+    """Content type and body of an answer that tells of an error."""
+
+
+def _write(error: Callable[[ErrorResponse], tuple[str, bytes]]) -> AdapterRoute:
+    return AdapterRoute(
+        methods=("POST",), authenticated=True, scope="telemetry:write", ingest=True, error=error
+    )
+
+
+ROUTES: Mapping[str, AdapterRoute] = {
+    "/ping": AdapterRoute(methods=("GET",), error=influx.error_v1),
+    "/health": AdapterRoute(methods=("GET",), error=influx.error_v2),
+    "/write": _write(influx.error_v1),
+    "/api/v2/write": _write(influx.error_v2),
+    "/api/v3/write_lp": _write(influx.error_v3),
+}
+"""Every path of the adapter listener; all others are 404."""

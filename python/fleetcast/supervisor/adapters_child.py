@@ -1,0 +1,53 @@
+"""The processes of the adapter listener."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fleetcast.adapters.app import PROCESS
+from fleetcast.adapters.pipeline import DECIDING_FIELDS
+from fleetcast.composition.services import adapter_application
+from fleetcast.http.server.limits import ConnectionLimits
+from fleetcast.supervisor.http_serving import Listener, Opening, serve_http
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from wsgiref.types import WSGIApplication
+
+    from fleetcast.config import Settings
+
+
+def main() -> None:
+    """Serves until SIGTERM, or until the supervisor is gone."""
+    serve_http(
+        Listener(
+            PROCESS,
+            _opened,
+            _limits,
+            lambda settings: (settings.adapters.workers, settings.adapters.threads),
+            DECIDING_FIELDS,
+        )
+    )
+
+
+def _opened(opening: Opening) -> AbstractContextManager[WSGIApplication]:
+    configuration = opening.configuration
+    return adapter_application(
+        configuration.directory,
+        configuration.master_key,
+        opening.settings,
+        opening.counters,
+        opening.front_counters,
+    )
+
+
+def _limits(settings: Settings) -> ConnectionLimits:
+    return ConnectionLimits(
+        body_bytes_max=settings.adapters.body_bytes_max,
+        read_deadline_seconds=settings.http.read_deadline_seconds,
+        request_deadline_seconds=settings.http.request_deadline_seconds,
+    )
+
+
+if __name__ == "__main__":
+    main()

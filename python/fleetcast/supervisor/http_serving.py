@@ -1,0 +1,96 @@
+"""A listener that serves HTTP: gunicorn's arbiter, and what each of its workers opens."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from fleetcast.composition.shared_settings import Live, SharedSettings
+from fleetcast.engine import Admissions
+from fleetcast.http.malformed import MalformedRequests
+from fleetcast.http.server.arbiter import HttpServer
+from fleetcast.lmdb_store import DATA_FILE
+from fleetcast.log_lines import write_served
+from fleetcast.metrics import Counters, Shared, sample
+from fleetcast.metrics.families import BUCKETS_SECONDS
+from fleetcast.supervisor.child import begin, gunicorn_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+    from wsgiref.types import WSGIApplication
+
+    from fleetcast.config import Settings
+    from fleetcast.http.server.limits import ConnectionLimits
+    from fleetcast.supervisor.child_configuration import ChildConfiguration
+
+
+class Opening(NamedTuple):
+    """All that a worker opens its application with, after the fork."""
+
+    configuration: ChildConfiguration
+    settings: SharedSettings
+    counters: Counters
+    front_counters: Counters
+    """A row of its own: the front adds without our lock."""
+
+
+class Listener(NamedTuple):
+    """What tells one HTTP listener from another."""
+
+    process: str
+    """Its name in logs and metrics."""
+    opened: Callable[[Opening], AbstractContextManager[WSGIApplication]]
+    limits: Callable[[Settings], ConnectionLimits]
+    sizes: Callable[[Settings], tuple[int, int]]
+    """Workers, and threads of each."""
+    deciding_fields: Sequence[str]
+
+
+def serve_http(listener: Listener) -> None:
+    """Serves until SIGTERM, or until the supervisor is gone."""
+    configuration = begin(listener.process)
+    shared_settings = SharedSettings(configuration.settings_fd)
+
+    @contextmanager
+    def serving() -> Iterator[WSGIApplication]:
+        counters = Counters(Shared(configuration.counters_fd))
+        front_counters = Counters(counters.shared)
+        ready = counters.gauge(sample("fleetcast_processes_ready", surface=listener.process))
+        server.observe = _observer(counters)
+        server.admissions = Admissions(
+            list(listener.deciding_fields),
+            control_store=str(configuration.directory.control / DATA_FILE),
+            counters=counters.shared.descriptor,
+            counters_bytes=counters.shared.rows_bytes,
+            bounds_seconds=BUCKETS_SECONDS,
+            remembered=front_counters.counter("fleetcast_http_remembered_total"),
+        )
+        server.malformed = MalformedRequests(counters, write_served, listener.process).note
+        opening = Opening(configuration, shared_settings, counters, front_counters)
+        with listener.opened(opening) as application:
+            counters.put(ready, 1)
+            yield application
+            counters.put(ready, 0)
+
+    workers, threads = listener.sizes(shared_settings.read())
+    server = HttpServer(
+        serving,
+        limits=Live(shared_settings, listener.limits).current,
+        settings=gunicorn_settings(configuration, workers=workers, threads=threads),
+        settings_descriptor=configuration.settings_fd,
+    )
+    server.run()
+
+
+def _observer(counters: Counters) -> Callable[[int, int, int], None]:
+    connections = counters.gauge(sample("fleetcast_http_connections"))
+    queue = counters.gauge(sample("fleetcast_http_queue_length"))
+    unsent = counters.gauge(sample("fleetcast_http_unsent_bytes"))
+
+    def observe(open_connections: int, queued: int, unsent_bytes: int) -> None:
+        counters.put(connections, open_connections)
+        counters.put(queue, queued)
+        counters.put(unsent, unsent_bytes)
+
+    return observe

@@ -1,0 +1,115 @@
+use super::*;
+use crate::model::batch::FieldType;
+use crate::wire::mapping::{Adapter, Mapping, Rule};
+
+fn mapping() -> Mapping {
+    let cpu = Rule {
+        measurement: Some("telemetry".into()),
+        prefix: "cpu_".into(),
+        entity: Some("host".into()),
+    };
+    let disk = Rule { prefix: "disk_".into(), entity: Some("path".into()), ..cpu.clone() };
+    Mapping::new([("cpu".into(), cpu), ("disk".into(), disk)], Rule::default())
+}
+
+fn read(body: &[u8], known: &[(&str, FieldType)]) -> ParseResult {
+    let known_type = |measurement: &str, field: &str| {
+        assert!(["telemetry", "link"].contains(&measurement));
+        known.iter().find(|(name, _)| *name == field).map(|(_, field_type)| *field_type)
+    };
+    let adapter = Adapter { mapping: &mapping(), known_type: &known_type };
+    let how = (Precision::Nanoseconds, adapter);
+    parse_adapted_lines(body, how, &RawKeyCache::default(), &LIMITS, "acme", NOW_NS)
+}
+
+/// Lines that were left out, and why.
+fn dropped(batch: &Batch) -> Vec<String> {
+    faults_of(Err(Refusal::Faults(batch.dropped.clone())))
+}
+
+#[test]
+fn names_are_mapped_by_the_measurement_of_the_line() {
+    let body = b"cpu,host=a,dc=x idle=1\ndisk,host=a,path=/ free=2\ncpu,host=a,dc=x idle=3\n\
+                 link,host=a free=4\n";
+    let batch = read(body, &[]).unwrap();
+    assert_eq!(batch.measurements, ["telemetry", "link"]);
+    assert_eq!(columns(&batch), ["cpu_idle=[1.0, 3.0]", "disk_free=[2.0]"]);
+    let series: Vec<Vec<_>> =
+        batch.new_series.iter().map(|series| series.name.tags().collect()).collect();
+    assert_eq!(
+        series,
+        [
+            vec![("dc", "x"), ("entity_id", "a")],
+            vec![("entity_id", "/"), ("host", "a")],
+            vec![("host", "a")]
+        ]
+    );
+}
+
+#[test]
+fn a_fault_rejects_its_line_alone_and_says_which() {
+    let body = b"link x=1\n\nlink\n# c\nlink x=1 1\nlink x=\"a\nb\"\nlink x=y\nlink x=2";
+    let limits = WriteLimits { batch_records_max: 50, ..LIMITS };
+    let adapter = Adapter { mapping: &mapping(), known_type: &|_, _| None };
+    let how = (Precision::Nanoseconds, adapter);
+    let batch = parse_adapted_lines(body, how, &RawKeyCache::default(), &limits, "acme", NOW_NS);
+    let batch = batch.unwrap();
+    assert_eq!(columns(&batch), ["x=[1.0, 2.0]"]);
+    assert_eq!(batch.rejected_indices, [1, 2, 3, 4]);
+    assert_eq!(
+        dropped(&batch),
+        [
+            "no_fields 3",
+            "time_too_early 5.time",
+            "field_type_conflict 6.fields.x",
+            "field_value_type 8.fields.x"
+        ]
+    );
+}
+
+#[test]
+fn tags_and_fields_beyond_their_bounds_reject_their_line() {
+    let body = b"link,a=1,b=1,c=1,d=1 x=1\nlink a=1,b=1,c=1,d=1,e=1\nlink,=1 x=1\nlink x=1";
+    let batch = read(body, &[]).unwrap();
+    assert_eq!(dropped(&batch), ["tags_invalid 1", "fields_invalid 2", "tags_invalid 3"]);
+    assert_eq!(batch.accepted_count, 1);
+}
+
+#[test]
+fn a_field_keeps_the_type_that_it_is_stored_with() {
+    let body = b"cpu,host=a idle=1\ncpu,host=a idle=t\ncpu,host=a up=1,idle=t\n";
+    let known = [("cpu_idle", FieldType::Bool), ("cpu_up", FieldType::Bool)];
+    let batch = read(body, &known).unwrap();
+    assert_eq!(columns(&batch), ["cpu_idle=[true]"]);
+    let conflicts =
+        ["field_type_conflict 1.fields.cpu_idle", "field_type_conflict 3.fields.cpu_up"];
+    assert_eq!(dropped(&batch), conflicts);
+}
+
+#[test]
+fn lines_that_are_no_text_are_rejected_alone() {
+    let batch =
+        read(b"\xef\xbb\xbflink x=1\nlink x=\xff\n\xef\xbb\xbflink x=2\n\xff", &[]).unwrap();
+    assert_eq!(columns(&batch), ["x=[1.0, 2.0]"]);
+    assert_eq!(dropped(&batch), ["line_invalid 2", "line_invalid 4"]);
+    assert_eq!(batch.rejected_indices, [1, 3]);
+}
+
+#[test]
+fn more_lines_than_allowed_refuse_all_of_them() {
+    let refused = read(&b"link x=1\n".repeat(6), &[]);
+    assert_eq!(refused, Err(Refusal::TooManyRecords { received: 6, max: 5 }));
+    let refused = read(&b"link x\n".repeat(6), &[]);
+    assert_eq!(refused, Err(Refusal::TooManyRecords { received: 6, max: 5 }));
+}
+
+#[test]
+fn a_body_in_which_nothing_is_mapped_is_read_as_any_other() {
+    let body = "link,entity_id=a x=1,y=2i 1789999999000000000\n\
+                link,entity_id=b x=2,y=3i 1789999998000000000\n\
+                link,entity_id=a x=3,y=4i 1789999997000000000";
+    let adapted = read(body.as_bytes(), &[]).unwrap();
+    let plain = accepted(body);
+    assert_eq!(adapted.tables, plain.tables);
+    assert_eq!(adapted.fields, plain.fields);
+}

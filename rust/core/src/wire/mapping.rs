@@ -1,0 +1,156 @@
+//! Names of other protocols as they are stored.
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use foldhash::quality::RandomState;
+use hashbrown::HashMap;
+
+use super::rules::Tags;
+use crate::model::batch::FieldType;
+
+/// The tag that names an entity.
+pub(super) const ENTITY_ID: &str = "entity_id";
+
+/// Names of the records of one source: a measurement, or a metric.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rule {
+    /// Measurement under which they are stored; `None` for the name of the source.
+    pub measurement: Option<String>,
+    /// Text before the names of their fields.
+    pub prefix: String,
+    /// Tag that is stored as `entity_id`, where the record has none of its own.
+    pub entity: Option<String>,
+}
+
+/// Rules by the name of the source, and the one of all other sources.
+#[derive(Debug)]
+pub struct Mapping {
+    /// Differs between all mappings of a process, so that raw keys of one mean nothing to another.
+    id: u64,
+    rules: HashMap<Box<str>, Named, RandomState>,
+    others: Rule,
+}
+
+#[derive(Debug)]
+struct Named {
+    key: Box<str>,
+    rule: Rule,
+}
+
+/// What a reader of another protocol knows beside the bytes.
+#[derive(Clone, Copy)]
+pub struct Adapter<'c> {
+    /// Names as they are stored.
+    pub mapping: &'c Mapping,
+    /// Type of a field of a measurement, if it is known to be stored.
+    pub known_type: &'c dyn Fn(&str, &str) -> Option<FieldType>,
+}
+
+static IDS: AtomicU64 = AtomicU64::new(0);
+
+impl Mapping {
+    /// A mapping of sources by these rules, of all others by `others`. Of two rules for one source
+    /// the last one counts.
+    #[must_use]
+    pub fn new(rules: impl IntoIterator<Item = (String, Rule)>, others: Rule) -> Self {
+        let id = IDS.fetch_add(1, Ordering::Relaxed);
+        let named = |(source, rule): (String, Rule)| {
+            let key = raw_name(id, &source).into();
+            (source.into_boxed_str(), Named { key, rule })
+        };
+        Self { id, rules: rules.into_iter().map(named).collect(), others }
+    }
+
+    /// The rule of a source, and the name of the source in raw keys.
+    pub(super) fn find(&self, source: &str) -> (Cow<'_, str>, &Rule) {
+        match self.rules.get(source) {
+            Some(named) => (Cow::Borrowed(&named.key), &named.rule),
+            None => (Cow::Owned(raw_name(self.id, source)), &self.others),
+        }
+    }
+}
+
+impl Default for Mapping {
+    fn default() -> Self {
+        Self::new([], Rule::default())
+    }
+}
+
+impl Rule {
+    /// The measurement of records of `source`.
+    pub(super) fn measurement<'n>(&self, source: Cow<'n, str>) -> Cow<'n, str> {
+        self.measurement.as_ref().map_or(source, |name| Cow::Owned(name.clone()))
+    }
+
+    /// The name of a field that is sent as `name`, which is not empty.
+    pub(super) fn field<'n>(&self, name: Cow<'n, str>) -> Cow<'n, str> {
+        if self.prefix.is_empty() { name } else { Cow::Owned([&self.prefix, &*name].concat()) }
+    }
+
+    /// Has the tag of the entity called so.
+    pub(super) fn name_entity(&self, tags: &mut Tags<'_>) {
+        let Some(entity) = &self.entity else { return };
+        if tags.iter().any(|(key, _)| key == ENTITY_ID) {
+            return;
+        }
+        if let Some((key, _)) = tags.iter_mut().find(|(key, _)| **key == **entity) {
+            *key = Cow::Borrowed(ENTITY_ID);
+        }
+    }
+}
+
+fn raw_name(id: u64, source: &str) -> String {
+    format!("{id}/{source}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule() -> Rule {
+        Rule {
+            measurement: Some("telemetry".into()),
+            prefix: "cpu_".into(),
+            entity: Some("host".into()),
+        }
+    }
+
+    fn named(tags: &[(&'static str, &'static str)]) -> Vec<(String, String)> {
+        let mut tags: Tags<'_> =
+            tags.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+        rule().name_entity(&mut tags);
+        tags.into_iter().map(|(key, value)| (key.into_owned(), value.into_owned())).collect()
+    }
+
+    #[test]
+    fn a_source_has_its_rule_or_that_of_all_others() {
+        let mapping = Mapping::new([("cpu".to_owned(), rule())], Rule::default());
+        let (_, found) = mapping.find("cpu");
+        assert_eq!(found.measurement("cpu".into()), "telemetry");
+        assert_eq!(found.field("usage".into()), "cpu_usage");
+        let (_, other) = mapping.find("disk");
+        assert_eq!(other.measurement("disk".into()), "disk");
+        assert_eq!(other.field("usage".into()), "usage");
+    }
+
+    #[test]
+    fn raw_names_of_sources_and_of_mappings_differ() {
+        let rules = || [("cpu".to_owned(), rule())];
+        let (one, other) = (Mapping::new(rules(), rule()), Mapping::new(rules(), Rule::default()));
+        let names =
+            [one.find("cpu").0, one.find("disk").0, other.find("cpu").0, other.find("disk").0];
+        for (at, name) in names.iter().enumerate() {
+            assert!(!names[..at].contains(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_entity_of_its_own_goes_before_the_tag_of_the_rule() {
+        let own = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        assert_eq!(named(&[("host", "a"), ("dc", "x")]), [own("entity_id", "a"), own("dc", "x")]);
+        let both = [("entity_id", "e"), ("host", "a")];
+        assert_eq!(named(&both), [own("entity_id", "e"), own("host", "a")]);
+        assert_eq!(named(&[("dc", "x")]), [own("dc", "x")]);
+    }
+}

@@ -1,0 +1,99 @@
+//! Writes of other protocols, whose names are mapped.
+
+use std::sync::Arc;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use fleetcast_core::model::limits::{
+    CALL_RECORDS_MAX, FIELDS_MAX, TAGS_MAX, TENANT_FIELDS_MAX, TENANT_SERIES_MAX, WriteLimits,
+};
+use fleetcast_core::plane::AdaptedBody;
+use fleetcast_core::wire::{Mapping, Precision, Protocol, Rule};
+
+use crate::arguments::{acknowledge, clock_ns};
+use crate::body::AnyBody;
+use crate::plane::Plane;
+use crate::results::WriteResult;
+
+/// Measurement, prefix of fields and tag of the entity.
+type RuleParts = (Option<String>, String, Option<String>);
+
+#[pyclass(frozen, module = "fleetcast._core")]
+pub(crate) struct NameMapping {
+    mapping: Arc<Mapping>,
+}
+
+impl NameMapping {
+    pub(crate) fn shared(&self) -> Arc<Mapping> {
+        Arc::clone(&self.mapping)
+    }
+}
+
+#[pymethods]
+impl NameMapping {
+    #[new]
+    #[pyo3(signature = (rules, others))]
+    fn new(rules: Vec<(String, RuleParts)>, others: RuleParts) -> Self {
+        let rules = rules.into_iter().map(|(source, parts)| (source, rule_of(parts)));
+        Self { mapping: Arc::new(Mapping::new(rules, rule_of(others))) }
+    }
+
+    #[pyo3(signature = (
+        plane, protocol, body, *, is_partial=true, batch_records_max=CALL_RECORDS_MAX,
+        tags_max=TAGS_MAX, fields_max=FIELDS_MAX, tenant_fields_max=TENANT_FIELDS_MAX,
+        tenant_series_max=TENANT_SERIES_MAX, buffer_bytes_max=None, now_ns=None,
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
+    fn write(
+        &self,
+        py: Python<'_>,
+        plane: &Plane,
+        protocol: &str,
+        body: AnyBody<'_>,
+        is_partial: bool,
+        batch_records_max: usize,
+        tags_max: usize,
+        fields_max: usize,
+        tenant_fields_max: usize,
+        tenant_series_max: usize,
+        buffer_bytes_max: Option<usize>,
+        now_ns: Option<i64>,
+    ) -> PyResult<WriteResult> {
+        let limits = WriteLimits {
+            batch_records_max,
+            tags_max,
+            fields_max,
+            tenant_fields_max,
+            tenant_series_max,
+        };
+        let (protocol, mapping) = (protocol_of(protocol)?, &*self.mapping);
+        let body = AdaptedBody { protocol, mapping, is_partial, bytes: body.as_slice() };
+        plane.answered(py, |plane| {
+            let now_ns = clock_ns(now_ns);
+            let when = acknowledge(buffer_bytes_max, None);
+            let written = plane.append_adapted(body, &limits, now_ns, when)?.wait()?;
+            Ok(WriteResult::new(written, now_ns)?)
+        })
+    }
+}
+
+/// The protocol of this name: `lines` and a unit of time.
+pub(crate) fn protocol_of(name: &str) -> PyResult<Protocol> {
+    let precision = match name {
+        "lines ns" => Precision::Nanoseconds,
+        "lines us" => Precision::Microseconds,
+        "lines ms" => Precision::Milliseconds,
+        "lines s" => Precision::Seconds,
+        "lines m" => Precision::Minutes,
+        "lines h" => Precision::Hours,
+        "lines auto" => Precision::Auto,
+        _ => return Err(PyValueError::new_err(format!("no protocol {name:?}"))),
+    };
+    Ok(Protocol::Lines(precision))
+}
+
+fn rule_of((measurement, prefix, entity): RuleParts) -> Rule {
+    Rule { measurement, prefix, entity }
+}
