@@ -19,7 +19,7 @@ FUNCTION_LINES_MAX = 50
 # Library -> the only places below python/fleetcast that import it.
 IMPORTERS = {
     "fleetcast._core": ("engine.py", "errors.py"),
-    "falcon": ("http/",),
+    "falcon": ("http/", "adapters/"),
     "gunicorn": ("http/",),
     "google.protobuf": (),
     "grpc": ("grpc/", "client/"),

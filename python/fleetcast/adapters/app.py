@@ -80,6 +80,8 @@ def _handle_errors(app: App, middleware: Middleware, stores: TenantStores, backe
         response.status = answer.status
         if isinstance(route, AdapterRoute):
             response.content_type, response.data = route.error(answer)
+            if answer.code == "schema_faults":  # no protocol but ours has 422 for it
+                response.status = 400
         else:
             response.data = encode(answer.content)
         for name, value in answer.headers:

@@ -55,14 +55,14 @@ def sentence(answer: ErrorResponse) -> str:
 
 
 def sentences(dropped: Sequence[Dropped], unit: str = "line") -> str:
-    """What is wrong with each of some lines or values."""
+    """Faults of some lines or values in one sentence."""
     return "; ".join(
         f"{unit} {number}: {reason(fault)}" for fault in dropped for number in fault[:1]
     )
 
 
 def reason(fault: Dropped) -> str:
-    """What is wrong with one record."""
+    """The fault of one record."""
     _, _, place, message = fault
     return f"{place}: {message}" if place else message
 

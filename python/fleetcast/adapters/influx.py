@@ -97,8 +97,8 @@ def partial_v3(dropped: Sequence[Dropped], _count: int, body: bytes) -> dict[str
 class LinesResource:
     """A path that takes lines; 204 means that all of them are on disk, or queued as over HTTP.
 
-    `units` are those of the parameter `precision`. Lines that are faulty are left out and told of
-    with 400; the others are written, unless `accept_partial` is false.
+    `units` are those of the parameter `precision`. Faulty lines are left out, and the
+    answer is 400; the others are written, unless `accept_partial` is false.
     """
 
     def __init__(
@@ -107,13 +107,13 @@ class LinesResource:
         stores: TenantStores,
         mapping: NameMapping,
         units: Mapping[str, str],
-        told: Callable[[Sequence[Dropped], int, bytes], dict[str, object]],
+        described: Callable[[Sequence[Dropped], int, bytes], dict[str, object]],
     ) -> None:
         self._settings = settings
         self._stores = stores
         self._mapping = mapping
         self._units = units
-        self._told = told
+        self._described = described
 
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
         """Raises `Refused`, `StoreError`."""
@@ -135,7 +135,7 @@ class LinesResource:
         if count:
             state.code = "invalid_input"
             response.status = _BAD_REQUEST
-            response.data = _encode(self._told(written.dropped, count, bytes(state.body)))
+            response.data = _encode(self._described(written.dropped, count, bytes(state.body)))
         else:
             response.status = 204
 
@@ -185,10 +185,10 @@ class HealthResource:
 
 
 def _line_v3(fault: Dropped, line: bytes | None) -> dict[str, object]:
-    told: dict[str, object] = {"error_message": reason(fault), "line_number": fault[0]}
+    described: dict[str, object] = {"error_message": reason(fault), "line_number": fault[0]}
     if line is not None:
-        told["original_line"] = line.decode(errors="replace").removesuffix("\r")
-    return told
+        described["original_line"] = line.decode(errors="replace").removesuffix("\r")
+    return described
 
 
 def _encode(document: Mapping[str, object]) -> bytes:

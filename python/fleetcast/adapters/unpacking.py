@@ -14,7 +14,7 @@ _GZIP = 31  # zlib's number for its head and end around a window of 32 KiB
 
 
 def gunzip(body: bytes | RequestBody, bytes_max: int) -> bytes:
-    """What was packed, members one after the other.
+    """The content, members one after the other.
 
     Raises `Refused`: `request_too_large` beyond `bytes_max`, `invalid_input` where it is no gzip,
     or ends early.

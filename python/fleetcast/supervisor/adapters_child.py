@@ -8,7 +8,7 @@ from fleetcast.adapters.app import PROCESS
 from fleetcast.adapters.pipeline import DECIDING_FIELDS
 from fleetcast.composition.services import adapter_application
 from fleetcast.http.server.limits import ConnectionLimits
-from fleetcast.supervisor.http_serving import Listener, Opening, serve_http
+from fleetcast.supervisor.http_serving import HttpListener, Opening, serve_http
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def main() -> None:
     """Serves until SIGTERM, or until the supervisor is gone."""
     serve_http(
-        Listener(
+        HttpListener(
             PROCESS,
             _opened,
             _limits,
@@ -46,6 +46,7 @@ def _limits(settings: Settings) -> ConnectionLimits:
         body_bytes_max=settings.adapters.body_bytes_max,
         read_deadline_seconds=settings.http.read_deadline_seconds,
         request_deadline_seconds=settings.http.request_deadline_seconds,
+        takes_chunks=True,
     )
 
 

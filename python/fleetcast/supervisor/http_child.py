@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from fleetcast.composition.services import http_application
 from fleetcast.http.pipeline import DECIDING_FIELDS
 from fleetcast.http.server.limits import ConnectionLimits
-from fleetcast.supervisor.http_serving import Listener, Opening, serve_http
+from fleetcast.supervisor.http_serving import HttpListener, Opening, serve_http
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def main() -> None:
     """Serves until SIGTERM, or until the supervisor is gone."""
     serve_http(
-        Listener(
+        HttpListener(
             "http",
             _opened,
             _limits,

@@ -35,8 +35,8 @@ class Opening(NamedTuple):
     """A row of its own: the front adds without our lock."""
 
 
-class Listener(NamedTuple):
-    """What tells one HTTP listener from another."""
+class HttpListener(NamedTuple):
+    """All that differs between HTTP listeners."""
 
     process: str
     """Its name in logs and metrics."""
@@ -47,7 +47,7 @@ class Listener(NamedTuple):
     deciding_fields: Sequence[str]
 
 
-def serve_http(listener: Listener) -> None:
+def serve_http(listener: HttpListener) -> None:
     """Serves until SIGTERM, or until the supervisor is gone."""
     configuration = begin(listener.process)
     shared_settings = SharedSettings(configuration.settings_fd)

@@ -23,6 +23,8 @@ mod shared;
 
 mod holding;
 
+mod chunks;
+
 mod message;
 
 mod connection;

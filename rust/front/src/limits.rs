@@ -24,4 +24,5 @@ pub struct ConnectionLimits {
     pub unsent_bytes_max: u64,
     pub unsent_bytes_per_tenant_max: u64,
     pub unsent_wait: Duration,
+    pub takes_chunks: bool,
 }

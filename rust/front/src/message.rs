@@ -4,11 +4,15 @@ use std::error::Error;
 use std::io;
 use std::sync::Arc;
 
+use crate::chunks::{Chunks, Fault};
 use crate::fair::Owner;
 use crate::head::{BodyFraming, Refusal, RequestHead};
 use crate::holding::Holding;
 use crate::limits::ConnectionLimits;
 use crate::socket::Socket;
+
+/// Bytes of chunks that are received at once.
+const CHUNKS_BYTES: usize = 16 << 10;
 
 /// A fault of whoever has served a request.
 pub type Failure = Box<dyn Error + Send + Sync>;
@@ -31,6 +35,8 @@ pub enum Asked {
 pub(crate) struct Message {
     pub(crate) asked: Asked,
     pub(crate) body: Vec<u8>,
+    /// Progress in a body that comes in chunks.
+    chunks: Option<Chunks>,
     /// Bytes of the body that have not come.
     missing_bytes: usize,
     /// The body is not there, and nobody has said that it is wanted.
@@ -54,10 +60,14 @@ impl Message {
         address: &Owner,
         limits: &Arc<ConnectionLimits>,
     ) -> Self {
+        if let Asked::Whole { framing: BodyFraming { is_chunked: true, .. }, .. } = &asked {
+            return Self::in_chunks(asked, &body, address, limits);
+        }
         let missing_bytes = body_bytes(&asked) - body.len();
         Self {
             asked,
             body,
+            chunks: None,
             missing_bytes,
             body_due: missing_bytes > 0,
             admitted: false,
@@ -66,6 +76,48 @@ impl Message {
             body_held: None,
             failure: None,
             limits: Arc::clone(limits),
+        }
+    }
+
+    /// A request whose body comes in chunks, which begin with `come`.
+    fn in_chunks(
+        asked: Asked,
+        come: &[u8],
+        address: &Owner,
+        limits: &Arc<ConnectionLimits>,
+    ) -> Self {
+        let mut message = Self {
+            asked,
+            body: Vec::new(),
+            chunks: Some(Chunks::new(limits.body_bytes_max)),
+            missing_bytes: 1,
+            body_due: true,
+            admitted: false,
+            over_share: false,
+            owner: address.clone(),
+            body_held: None,
+            failure: None,
+            limits: Arc::clone(limits),
+        };
+        message.take_chunks(come);
+        message.body_due = message.missing_bytes > 0;
+        message
+    }
+
+    /// Puts together what has come of chunks. Input behind the last of them is let go, and with it
+    /// the connection.
+    fn take_chunks(&mut self, come: &[u8]) {
+        let Some(chunks) = &mut self.chunks else { return };
+        let taken = chunks.take(come, &mut self.body);
+        self.missing_bytes = usize::from(taken.is_ok() && !chunks.is_done());
+        match (taken, &mut self.asked) {
+            (Ok(used), _) if used == come.len() => {}
+            (Ok(_), Asked::Whole { framing, .. }) => framing.is_reusable = false,
+            (Err(Fault::TooLong), Asked::Whole { framing, .. }) => {
+                (framing.is_oversized, framing.is_reusable) = (true, false);
+                self.body = Vec::new();
+            }
+            (_, asked) => *asked = Asked::Malformed(Refusal::BadRequest),
         }
     }
 
@@ -80,12 +132,15 @@ impl Message {
         self.head().is_some_and(RequestHead::expects_continue)
     }
 
-    /// Length of a body that is to be read.
+    /// Length of a body that is to be read, or as much as it may be.
     pub(crate) fn body_bytes(&self) -> usize {
-        body_bytes(&self.asked)
+        match &self.chunks {
+            Some(_) => usize::try_from(self.limits.body_bytes_max).unwrap_or(usize::MAX),
+            None => body_bytes(&self.asked),
+        }
     }
 
-    /// Bytes of the body that have not come.
+    /// Bytes of the body that have not come; 1 where nobody knows how many.
     pub(crate) fn missing_bytes(&self) -> usize {
         self.missing_bytes
     }
@@ -95,6 +150,15 @@ impl Message {
     /// # Errors
     /// Those of the socket.
     pub(crate) fn receive(&mut self, socket: &Socket) -> io::Result<usize> {
+        if self.chunks.is_some() {
+            let mut come = [0; CHUNKS_BYTES];
+            let count = socket.receive(&mut come)?;
+            self.take_chunks(come.get(..count).unwrap_or_default());
+            if count == 0 {
+                self.asked = Asked::Malformed(Refusal::BadRequest); // it ends early
+            }
+            return Ok(count);
+        }
         self.body.reserve_exact(self.missing_bytes);
         let count = socket.receive_into(&mut self.body, self.missing_bytes)?;
         self.missing_bytes -= count;
@@ -105,7 +169,7 @@ impl Message {
     pub(crate) fn is_reusable(&self) -> bool {
         let Asked::Whole { head, framing } = &self.asked else { return false };
         let is_clear = if self.body_due {
-            !head.expects_continue() // else nobody knows whether the body comes
+            self.chunks.is_none() && !head.expects_continue() // else nobody knows whether the body comes
         } else {
             self.missing_bytes == 0
         };

@@ -1,7 +1,5 @@
 //! Writes of other protocols, whose names are mapped.
 
-use std::sync::Arc;
-
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -21,13 +19,7 @@ type RuleParts = (Option<String>, String, Option<String>);
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct NameMapping {
-    mapping: Arc<Mapping>,
-}
-
-impl NameMapping {
-    pub(crate) fn shared(&self) -> Arc<Mapping> {
-        Arc::clone(&self.mapping)
-    }
+    mapping: Mapping,
 }
 
 #[pymethods]
@@ -36,7 +28,7 @@ impl NameMapping {
     #[pyo3(signature = (rules, others))]
     fn new(rules: Vec<(String, RuleParts)>, others: RuleParts) -> Self {
         let rules = rules.into_iter().map(|(source, parts)| (source, rule_of(parts)));
-        Self { mapping: Arc::new(Mapping::new(rules, rule_of(others))) }
+        Self { mapping: Mapping::new(rules, rule_of(others)) }
     }
 
     #[pyo3(signature = (
@@ -68,7 +60,7 @@ impl NameMapping {
             tenant_fields_max,
             tenant_series_max,
         };
-        let (protocol, mapping) = (protocol_of(protocol)?, &*self.mapping);
+        let (protocol, mapping) = (protocol_of(protocol)?, &self.mapping);
         let body = AdaptedBody { protocol, mapping, is_partial, bytes: body.as_slice() };
         plane.answered(py, |plane| {
             let now_ns = clock_ns(now_ns);

@@ -46,3 +46,5 @@ class ConnectionLimits:
     """A read whose answer would take its tenant past this waits; one alone always passes."""
     unsent_wait_seconds: float = 5.0
     """A read that has waited so long for that is refused."""
+    takes_chunks: bool = False
+    """A body in chunks is put together; else nobody reads one."""

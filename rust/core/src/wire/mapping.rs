@@ -38,7 +38,7 @@ struct Named {
     rule: Rule,
 }
 
-/// What a reader of another protocol knows beside the bytes.
+/// Knowledge of a reader of another protocol beside the bytes.
 #[derive(Clone, Copy)]
 pub struct Adapter<'c> {
     /// Names as they are stored.

@@ -70,8 +70,13 @@ impl State {
             BodyLimits {
                 body_bytes_max: self.limits.body_bytes_max,
                 drain_bytes_max: self.limits.drain_bytes_max,
+                takes_chunks: self.limits.takes_chunks,
             },
         );
+        if framing.is_chunked {
+            self.unread_bytes = 0;
+            return Ok((Asked::Whole { head, framing }, input.to_vec()));
+        }
         let come = usize::try_from(framing.body_bytes).unwrap_or(usize::MAX).min(input.len());
         let (body, behind) = input.split_at(come);
         self.held = behind.to_vec();
@@ -131,7 +136,8 @@ impl Connection {
         let mut state = self.lock();
         let socket = state.socket()?;
         if socket.waiting_bytes()? >= message.missing_bytes() {
-            state.unread_bytes -= message.receive(socket)? as u64;
+            let count = message.receive(socket)? as u64;
+            state.unread_bytes = state.unread_bytes.saturating_sub(count);
         }
         Ok(())
     }

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 use super::*;
 
 const HEAD_BYTES_MAX: usize = 65_536;
-const LIMITS: BodyLimits = BodyLimits { body_bytes_max: 1_048_576, drain_bytes_max: 8_388_608 };
+const LIMITS: BodyLimits =
+    BodyLimits { body_bytes_max: 1_048_576, drain_bytes_max: 8_388_608, takes_chunks: false };
 const USUAL: &str = "POST /telemetry?a=%20b&c=? HTTP/1.1\r\nHost: a:1\r\nX-Api-Key: k:1\r\n\
                      Content-Length: 5\r\n\r\n";
 

@@ -1,5 +1,6 @@
 //! A worker on socket pairs: the test is the client and the thread that serves.
 
+mod chunked;
 mod deadlines;
 mod rounds;
 mod threads;
@@ -39,6 +40,7 @@ fn limits() -> ConnectionLimits {
         unsent_bytes_max: 256 << 20,
         unsent_bytes_per_tenant_max: 64 << 20,
         unsent_wait: 5 * SECOND,
+        takes_chunks: false,
     }
 }
 

@@ -34,7 +34,8 @@ pub(super) const TARGET: Target = Target {
 };
 
 const HEAD_BYTES_MAX: usize = 65_536;
-const LIMITS: BodyLimits = BodyLimits { body_bytes_max: 100, drain_bytes_max: 200 };
+const LIMITS: BodyLimits =
+    BodyLimits { body_bytes_max: 100, drain_bytes_max: 200, takes_chunks: false };
 /// In an input, the byte before it comes this often for each unit of the byte behind it.
 const REPEAT: u8 = 1;
 const REPEATS: usize = 65;

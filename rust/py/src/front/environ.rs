@@ -50,10 +50,11 @@ impl Environs {
         let body = if request.is_body_due() { Vec::new() } else { request.take_body() };
         let body = Bound::new(py, RequestBody::new(body))?;
         let environ = self.same_for_all.bind(py).copy()?;
-        let Asked::Whole { head, .. } = request.asked() else { return Ok(environ) };
+        let Asked::Whole { head, framing } = request.asked() else { return Ok(environ) };
         for (name, value) in head.fields() {
             environ.set_item(self.variable(py, name), latin1(py, value))?;
         }
+        let is_chunked = framing.is_chunked;
         let path = head.path();
         let raw_path = PyString::new(py, path);
         let path_info = if path.contains('%') {
@@ -72,6 +73,7 @@ impl Environs {
         environ.set_item(intern!(py, "wsgi.input"), &body)?;
         environ.set_item(intern!(py, "fleetcast.body"), &body)?;
         environ.set_item(intern!(py, "fleetcast.oversized"), request.is_oversized())?;
+        environ.set_item(intern!(py, "fleetcast.chunked"), is_chunked)?;
         environ.set_item(intern!(py, "fleetcast.body_due"), request.is_body_due())?;
         environ.set_item(intern!(py, "fleetcast.admitted"), request.is_admitted())?;
         environ.set_item(intern!(py, "fleetcast.over_share"), request.is_over_share())?;

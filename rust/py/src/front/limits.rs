@@ -27,6 +27,7 @@ pub(crate) struct Limits {
     unsent_bytes_max: u64,
     unsent_bytes_per_tenant_max: u64,
     unsent_wait_seconds: f64,
+    takes_chunks: bool,
 }
 
 impl TryFrom<Limits> for ConnectionLimits {
@@ -51,6 +52,7 @@ impl TryFrom<Limits> for ConnectionLimits {
             unsent_bytes_max: limits.unsent_bytes_max,
             unsent_bytes_per_tenant_max: limits.unsent_bytes_per_tenant_max,
             unsent_wait: duration(limits.unsent_wait_seconds)?,
+            takes_chunks: limits.takes_chunks,
         })
     }
 }

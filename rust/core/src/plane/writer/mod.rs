@@ -35,7 +35,7 @@ pub(super) enum Input<'a> {
 /// A body of another protocol, whose faulty records are left out.
 #[derive(Clone, Copy, Debug)]
 pub struct AdaptedBody<'a> {
-    /// What it is.
+    /// Language of the body.
     pub protocol: Protocol,
     /// Names as they are stored.
     pub mapping: &'a Mapping,

@@ -1,0 +1,189 @@
+//! Bodies in chunks (RFC 9112, 7.1), put together as they come.
+//!
+//! Every end of a line is CR LF, as in heads. Extensions and trailers are passed over, bounded in
+//! bytes.
+
+/// Bytes of extensions and trailers together, whatever a body has of chunks.
+const ASIDE_BYTES_MAX: usize = 8 << 10;
+/// Digits of the size of a chunk: more than any bound on bodies has.
+const DIGITS_MAX: u8 = 12;
+
+/// Why a body is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    Malformed,
+    TooLong,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// In the size of a chunk, with so many digits.
+    Size(u8),
+    Extension,
+    /// Behind the CR that ends the line of the size.
+    SizeEnd,
+    Data,
+    /// Before the CR and the LF behind the data of a chunk.
+    DataEnd(&'static [u8]),
+    /// At the beginning of a line of the trailer.
+    TrailerStart,
+    TrailerLine,
+    /// Behind the CR of such a line.
+    TrailerEnd,
+    /// Behind the CR of the empty line that ends the body.
+    LastEnd,
+    Done,
+}
+
+/// Progress in a body in chunks.
+#[derive(Debug)]
+pub(crate) struct Chunks {
+    state: State,
+    /// Bytes of the chunk that have not come.
+    left: u64,
+    bytes_max: u64,
+    aside_bytes: usize,
+}
+
+impl Chunks {
+    /// Nothing has come of a body that may have so many bytes.
+    pub(crate) fn new(bytes_max: u64) -> Self {
+        Self { state: State::Size(0), left: 0, bytes_max, aside_bytes: 0 }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    /// Appends what `input` has of the body; the bytes of `input` that are part of it.
+    pub(crate) fn take(&mut self, input: &[u8], body: &mut Vec<u8>) -> Result<usize, Fault> {
+        let mut at = 0;
+        while let Some(&byte) = input.get(at).filter(|_| !self.is_done()) {
+            if self.state == State::Data {
+                let come = input.get(at..).unwrap_or_default();
+                let count = usize::try_from(self.left).unwrap_or(usize::MAX).min(come.len());
+                body.extend_from_slice(come.get(..count).unwrap_or_default());
+                at += count;
+                self.left -= count as u64;
+                if self.left == 0 {
+                    self.state = State::DataEnd(b"\r\n");
+                }
+            } else {
+                at += 1;
+                self.state = self.after(byte, body.len() as u64)?;
+            }
+        }
+        Ok(at)
+    }
+
+    /// The state behind a byte that is no data, `body_bytes` of which are there.
+    fn after(&mut self, byte: u8, body_bytes: u64) -> Result<State, Fault> {
+        Ok(match (self.state, byte) {
+            (State::Size(digits), _) if byte.is_ascii_hexdigit() && digits < DIGITS_MAX => {
+                let digit = char::from(byte).to_digit(16).unwrap_or(0);
+                self.left = self.left << 4 | u64::from(digit);
+                State::Size(digits + 1)
+            }
+            (State::Size(1..) | State::Extension, b'\r') => State::SizeEnd,
+            (State::Size(1..), b';' | b' ' | b'\t') => State::Extension,
+            (State::SizeEnd, b'\n') if self.left == 0 => State::TrailerStart,
+            (State::SizeEnd, b'\n') if body_bytes + self.left > self.bytes_max => {
+                return Err(Fault::TooLong);
+            }
+            (State::SizeEnd, b'\n') => State::Data,
+            (State::DataEnd([expected, rest @ ..]), _) if byte == *expected => {
+                if rest.is_empty() {
+                    State::Size(0)
+                } else {
+                    State::DataEnd(rest)
+                }
+            }
+            (State::TrailerStart, b'\r') => State::LastEnd,
+            (State::TrailerLine, b'\r') => State::TrailerEnd,
+            (State::TrailerEnd, b'\n') => State::TrailerStart,
+            (State::LastEnd, b'\n') => State::Done,
+            (State::Extension, _) if byte != b'\n' => self.aside(State::Extension)?,
+            (State::TrailerStart | State::TrailerLine, _) if byte != b'\n' => {
+                self.aside(State::TrailerLine)?
+            }
+            _ => return Err(Fault::Malformed),
+        })
+    }
+
+    fn aside(&mut self, state: State) -> Result<State, Fault> {
+        self.aside_bytes += 1;
+        if self.aside_bytes > ASIDE_BYTES_MAX { Err(Fault::Malformed) } else { Ok(state) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The body, the input behind it, and whether it is whole.
+    fn read(pieces: &[&[u8]]) -> Result<(Vec<u8>, Vec<u8>, bool), Fault> {
+        let (mut chunks, mut body, mut behind) = (Chunks::new(100), Vec::new(), Vec::new());
+        for piece in pieces {
+            let used = chunks.take(piece, &mut body)?;
+            behind.extend_from_slice(&piece[used..]);
+        }
+        Ok((body, behind, chunks.is_done()))
+    }
+
+    #[test]
+    fn extensions_and_trailers_are_passed_over() {
+        let input = b"5;a=\"b\"\r\nhello\r\n00A \r\n, world...\r\n0\r\nX: y\r\n\r\nGET";
+        let whole = (b"hello, world...".to_vec(), b"GET".to_vec(), true);
+        assert_eq!(read(&[input]), Ok(whole));
+    }
+
+    #[test]
+    fn what_is_no_chunk_is_malformed() {
+        let inputs: [&[u8]; 11] = [
+            b"\r\n",
+            b";\r\n",
+            b"x\r\n",
+            b"5\n",
+            b"5\rx",
+            b"1\r\nab",
+            b"1\r\na\rb",
+            b"-1\r\n",
+            b"0\r\n\n",
+            b"0\r\na\n",
+            b"0000000000001\r\n",
+        ];
+        for input in inputs {
+            assert_eq!(read(&[input]), Err(Fault::Malformed), "{}", input.escape_ascii());
+        }
+        let long = [b"1;".to_vec(), vec![b'x'; ASIDE_BYTES_MAX + 1]].concat();
+        assert_eq!(read(&[&long]), Err(Fault::Malformed));
+    }
+
+    #[test]
+    fn a_body_is_refused_before_it_is_too_long() {
+        assert_eq!(read(&[b"65\r\n"]), Err(Fault::TooLong));
+        assert_eq!(read(&[b"64\r\n", &[b'x'; 100], b"\r\n1\r\n"]), Err(Fault::TooLong));
+        assert_eq!(read(&[b"ffffffffffff\r\n"]), Err(Fault::TooLong));
+        let most = [&b"64\r\n"[..], &[b'x'; 100], b"\r\n0\r\n\r\n"];
+        assert_eq!(read(&most).map(|read| read.0.len()), Ok(100));
+    }
+
+    proptest! {
+        #[test]
+        fn a_body_is_the_same_however_it_is_cut(
+            chunks in prop::collection::vec(prop::collection::vec(any::<u8>(), 1..20), 0..5),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let mut input = Vec::new();
+            for chunk in &chunks {
+                input.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
+                input.extend_from_slice(chunk);
+                input.extend_from_slice(b"\r\n");
+            }
+            input.extend_from_slice(b"0\r\n\r\n");
+            let (first, second) = input.split_at(cut.index(input.len()));
+            prop_assert_eq!(read(&[first, second]), Ok((chunks.concat(), Vec::new(), true)));
+        }
+    }
+}
