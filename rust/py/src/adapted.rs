@@ -2,14 +2,13 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
-use fleetcast_core::model::limits::{
-    CALL_RECORDS_MAX, FIELDS_MAX, TAGS_MAX, TENANT_FIELDS_MAX, TENANT_SERIES_MAX, WriteLimits,
-};
+use fleetcast_core::model::limits::CALL_RECORDS_MAX;
 use fleetcast_core::plane::AdaptedBody;
 use fleetcast_core::wire::{Mapping, Precision, Protocol, Rule};
 
-use crate::arguments::{acknowledge, clock_ns};
+use crate::arguments::{BatchLimits, clock_ns};
 use crate::body::AnyBody;
 use crate::plane::Plane;
 use crate::results::WriteResult;
@@ -31,11 +30,13 @@ impl NameMapping {
         Self { mapping: Mapping::new(rules, rule_of(others)) }
     }
 
-    #[pyo3(signature = (
-        plane, protocol, body, *, is_partial=true, batch_records_max=CALL_RECORDS_MAX,
-        tags_max=TAGS_MAX, fields_max=FIELDS_MAX, tenant_fields_max=TENANT_FIELDS_MAX,
-        tenant_series_max=TENANT_SERIES_MAX, buffer_bytes_max=None, now_ns=None,
-    ))]
+    #[pyo3(
+        signature = (plane, protocol, body, *, is_partial=true, now_ns=None, **limits),
+        text_signature = "($self, plane, protocol, body, *, is_partial=True, \
+                          batch_records_max=..., tags_max=..., fields_max=..., \
+                          tenant_fields_max=..., tenant_series_max=..., buffer_bytes_max=None, \
+                          now_ns=None)",
+    )]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
     fn write(
@@ -45,27 +46,16 @@ impl NameMapping {
         protocol: &str,
         body: AnyBody<'_>,
         is_partial: bool,
-        batch_records_max: usize,
-        tags_max: usize,
-        fields_max: usize,
-        tenant_fields_max: usize,
-        tenant_series_max: usize,
-        buffer_bytes_max: Option<usize>,
         now_ns: Option<i64>,
+        limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<WriteResult> {
-        let limits = WriteLimits {
-            batch_records_max,
-            tags_max,
-            fields_max,
-            tenant_fields_max,
-            tenant_series_max,
-        };
+        let limits = BatchLimits::of_call(CALL_RECORDS_MAX, limits)?;
         let (protocol, mapping) = (protocol_of(protocol)?, &self.mapping);
         let body = AdaptedBody { protocol, mapping, is_partial, bytes: body.as_slice() };
         plane.answered(py, |plane| {
             let now_ns = clock_ns(now_ns);
-            let when = acknowledge(buffer_bytes_max, None);
-            let written = plane.append_adapted(body, &limits, now_ns, when)?.wait()?;
+            let when = limits.acknowledge(None);
+            let written = plane.append_adapted(body, &limits.of_batch(), now_ns, when)?.wait()?;
             Ok(WriteResult::new(written, now_ns)?)
         })
     }
