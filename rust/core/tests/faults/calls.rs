@@ -60,6 +60,8 @@ impl std::fmt::Debug for Others {
 
 /// Exit code of a process that died.
 pub(crate) const DIED: i32 = 86;
+/// Exit code of a process one of whose calls failed.
+pub(crate) const FAILED: i32 = 87;
 
 /// Record of what was done.
 #[derive(Clone, Default)]

@@ -2,6 +2,9 @@
 
 use std::process::{Child, Command, Stdio};
 
+use fleetcast_core::plane::Due;
+
+use super::batches::NOW_NS;
 use super::*;
 
 /// Starts `role`, an ignored test of this program, whose fault is at `call`.
@@ -76,6 +79,67 @@ fn compactor() {
     let mut client = Client::open(&root.join(PLANE), 0).unwrap();
     calls::record(&root, Fault::Death { call });
     client.work(&[Step::Compact]);
+}
+
+/// A compactor whose calls fail lives on, and opens the store anew beside another process, which then
+/// sees, writes and compacts as if it were alone.
+#[test]
+fn a_compactor_that_fails_beside_another() {
+    let root = scratch();
+    let mut client = Client::create(&root.path().join(PLANE));
+    let mut failed = 0;
+    // A sync of a head page alone, or what LMDB does then as well.
+    for number in 0.. {
+        let call = number / 2;
+        client.work(&[Step::Write]);
+        let role = if number % 2 == 0 { "failing_once" } else { "failing_twice" };
+        let status = dying(role, root.path(), call).wait().unwrap();
+        assert!(status.success() || status.code() == Some(calls::FAILED), "call {call}");
+        let mut tally = Tally::default();
+        for step in [Step::Write, Step::Compact, Step::Compact, Step::Reopen] {
+            let expected = client.expected(&Expected::default());
+            tally.note(&client.judge(&expected));
+            client.work(&[step]);
+        }
+        tally.note(&client.judge(&client.expected(&Expected::default())));
+        tally.orphans += client.orphans() as u64;
+        tally.assert_clean();
+        flaws::count_image();
+        assert_eq!(client.faults, [""; 0], "call {call}");
+        if status.success() {
+            break;
+        }
+        failed += 1;
+    }
+    eprintln!("{failed} compactors failed beside another process");
+    assert!(failed > 0);
+}
+
+/// Compactors of [`a_compactor_that_fails_beside_another`], processes of their own.
+#[test]
+#[ignore = "it is started by another test"]
+fn failing_once() {
+    fail(1);
+}
+
+#[test]
+#[ignore = "it is started by another test"]
+fn failing_twice() {
+    fail(2);
+}
+
+fn fail(times: u64) {
+    let (root, call) = doom();
+    let open = || Plane::open(&root.join(PLANE), &MASTER_KEY, "acme");
+    let plane = open().unwrap();
+    calls::record(&root, Fault::Calls { calls: call..call + times, errno: libc::EIO });
+    drop(plane.compact(Due::Now, NOW_NS));
+    drop(plane);
+    let opened = (0..=times).find_map(|_| open().ok()).unwrap();
+    opened.stats().unwrap();
+    if calls::stop().failed_at.is_some() {
+        std::process::exit(calls::FAILED);
+    }
 }
 
 /// A delete, or the compaction after it, may end at any instruction. Its batch is deleted then, or

@@ -10,7 +10,7 @@ use fleetcast_core::storage::store::flaw::{Part, leave_out};
 
 use super::bits::flips;
 use super::deaths::{a_compactor_that_dies, a_writer_that_is_killed};
-use super::failing::{aftermath, failing_syncs, short_writes};
+use super::failing::{aftermath, failing_syncs, heads_in_doubt, short_writes};
 use super::*;
 
 /// Numbers of the parts that are left out.
@@ -100,10 +100,11 @@ fn hunt_without(parts: &[Part]) -> (Option<i32>, String) {
 #[ignore = "it is started by another test"]
 fn hunt() {
     plant();
-    let stages: [(&str, fn()); 12] = [
+    let stages: [(&str, fn()); 13] = [
         ("power cuts", || cuts(1)),
         ("power cuts at the beginning", beginnings),
         ("syncs that fail", || failing_syncs(&steps(46), 7)),
+        ("head pages in doubt", || heads_in_doubt(20)),
         ("a compactor that dies", a_compactor_that_dies),
         ("a writer that is killed", a_writer_that_is_killed),
         ("flipped bits", || flips(23)),

@@ -1,6 +1,7 @@
 //! An LMDB environment that grows by itself, never survives a fork, and frees stale readers.
 
 use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -16,9 +17,11 @@ use super::claim::Claim;
 use super::commit_marks::CommitMarks;
 use super::disk_space::{can_grow, open_lock_file};
 use super::errors::{TxnError, TxnResult, database_error, open_error};
+use super::file::{TRANSACTION_AT, WRITTEN_HEAD, u64_at};
 use crate::model::error::{Error, Result};
 use crate::storage::store::byte_locks::ByteLocks;
 use crate::storage::store::log::flaw::{self, Part};
+use crate::storage::store::log::{Opening, Shared};
 
 /// Map of a new environment, bytes. The map is address space, not memory or disk.
 const MAP_BYTES_MIN: usize = 64 << 20;
@@ -41,6 +44,8 @@ pub(super) struct Environment {
     /// Closed after `env`, never before: the system drops every lock a process has on a file as
     /// soon as it closes any descriptor of it, and with its locks this process would pass for dead.
     commits: CommitMarks,
+    /// It tells whose head page may not be on disk as it is seen.
+    shared: Arc<Shared>,
     path: PathBuf,
     /// Held shared by every transaction and exclusively while the map is resized, which LMDB
     /// allows only while this process has no transaction open.
@@ -54,7 +59,7 @@ pub(super) struct Environment {
 
 impl Environment {
     /// Opens or makes the environment at `path`, a file beside its lock file.
-    pub(super) fn open(path: &Path, tables: u32) -> Result<Self> {
+    pub(super) fn open(path: &Path, tables: u32, opening: &Opening) -> Result<Self> {
         let claim = Claim::on(path)?;
         let stored = std::fs::metadata(path).map_or(0, |meta| meta.len());
         let map_bytes = map_bytes_for(usize::try_from(stored).unwrap_or(usize::MAX));
@@ -80,6 +85,7 @@ impl Environment {
             env,
             file,
             commits: CommitMarks::on(Arc::new(ByteLocks::on(lock_file))),
+            shared: Arc::clone(&opening.shared),
             path: path.to_owned(),
             resize_gate: RwLock::new(()),
             process_id: std::process::id(),
@@ -87,6 +93,10 @@ impl Environment {
             claim,
         };
         opened.make_safe()?;
+        if opening.is_alone && opened.shared.head_in_doubt().is_some() {
+            let failed = |error| open_error(path, error);
+            opened.settle_heads(&opened.env.write_txn().map_err(failed)?)?;
+        }
         opened.free_stale_readers()?;
         Ok(opened)
     }
@@ -127,14 +137,9 @@ impl Environment {
     /// Makes sure that using the file cannot end the process: each page of its trees is sound, and
     /// the file is as long as its own head says, since a mapped page that no file stands behind
     /// must not be touched. LMDB leaves free pages at the end unwritten now and then.
-    ///
-    /// And that what this process sees is what is on disk. When LMDB cannot write its head page for
-    /// sure, it puts the old one back, unsynced: the new one may be on disk still, and would lead
-    /// to the pages of the next commit if power failed before that is complete.
     fn make_safe(&self) -> Result<()> {
         let failed = |error| open_error(&self.path, error);
         let io_failed = |error| Error::io("make sure of", &self.path, error);
-        self.file.sync_data().map_err(io_failed)?;
         let length = || Ok(self.file.metadata().map_err(io_failed)?.len());
         let bytes_max = length()?.saturating_mul(2).saturating_add(MAP_BYTES_MIN as u64);
         if self.bytes_needed() > bytes_max {
@@ -166,6 +171,34 @@ impl Environment {
                 self.file.set_len(bytes).map_err(io_failed)?;
             }
         }
+        Ok(())
+    }
+
+    /// Makes sure that the head page on disk that counts is that of the commit that LMDB has
+    /// published, where another one is in doubt.
+    ///
+    /// When LMDB cannot sync its head page, it puts the old one back, unsynced and not always: then
+    /// the new one may be seen and not be on disk, or be there and not be seen. No later sync mends
+    /// the first, and the second would lead to the pages of the next commit if power failed before
+    /// that is complete. So the published one is written there once more, or over it. The one before
+    /// is durable and lies elsewhere.
+    fn settle_heads(&self, txn: &RwTxn<'_>) -> Result<()> {
+        let Some(in_doubt) = self.shared.head_in_doubt() else { return Ok(()) };
+        let failed = |error| Error::io("write the head page of", &self.path, error);
+        let published = txn.id() as u64 - 1;
+        let place_of = |transaction: u64| (transaction % 2) * self.page_bytes as u64;
+        let mut head = [0; WRITTEN_HEAD.end];
+        self.file.read_exact_at(&mut head, place_of(published)).map_err(failed)?;
+        let part = if in_doubt == published { Part::HeadAgain } else { Part::HeadUndone };
+        let is_next = in_doubt == published || in_doubt == published + 1;
+        if is_next && u64_at(&head, TRANSACTION_AT)? == published && flaw::has(part) {
+            let at = place_of(in_doubt) + WRITTEN_HEAD.start as u64;
+            self.file.write_all_at(&head[WRITTEN_HEAD], at).map_err(failed)?;
+        }
+        if flaw::has(Part::HeadSync) {
+            self.file.sync_data().map_err(failed)?;
+        }
+        self.shared.trust_head(in_doubt);
         Ok(())
     }
 
@@ -239,27 +272,35 @@ impl Environment {
     /// LMDB writes its head page, then the number of the transaction that readers begin with. A
     /// commit cut off in between would be absent from every read until somebody's next write.
     fn snapshot(&self) -> TxnResult<RoTxn<'_, WithoutTls>> {
-        let newest = || self.env.info().last_txn_id;
-        let txn = self.env.read_txn()?;
-        let written = newest();
-        let is_newest = written <= txn.id() || !flaw::has(Part::DeadCommit);
-        if is_newest || self.commits.is_under_way(written)? {
-            return Ok(txn);
+        let mut before = None;
+        loop {
+            let txn = self.env.read_txn()?;
+            let unsure = self.unsure(&txn);
+            let is_under_way = |number| self.commits.is_under_way(number);
+            if unsure.map_or(Ok(true), is_under_way)? {
+                return Ok(txn);
+            }
+            drop(txn);
+            // The mark goes after the number was published and can be trusted, so the second look
+            // finds it so, unless its process died or failed.
+            if before.is_some() && before == unsure {
+                // LMDB publishes what a dead writer left when the next one takes its lock. Its pages
+                // were synced before its head page; the head page perhaps was not, and a power cut
+                // must not take back what reads have shown.
+                self.settle_heads(&self.env.write_txn()?)?;
+                return Ok(self.env.read_txn()?);
+            }
+            before = unsure;
         }
-        drop(txn);
-        // The mark goes after the number was published, so this snapshot has it unless its process
-        // died.
-        let txn = self.env.read_txn()?;
-        if written <= txn.id() {
-            return Ok(txn);
-        }
-        drop(txn);
-        // Its pages were synced before its head page; the head page perhaps was not, and a power
-        // cut must not take back what reads have shown.
-        self.file.sync_data()?;
-        // LMDB publishes what a dead writer left when the next one takes its lock.
-        drop(self.env.write_txn()?);
-        Ok(self.env.read_txn()?)
+    }
+
+    /// A transaction that is newer than `txn`, or is shown by it and may not be on disk.
+    fn unsure(&self, txn: &RoTxn<'_, WithoutTls>) -> Option<usize> {
+        let written = self.env.info().last_txn_id;
+        let is_newer = written > txn.id() && flaw::has(Part::DeadCommit);
+        let in_doubt = || usize::try_from(self.shared.head_in_doubt()?).ok();
+        let newer = Some(written).filter(|_| is_newer);
+        newer.or_else(|| in_doubt().filter(|number| *number <= txn.id()))
     }
 
     /// Runs `work` in a write transaction and commits it durably; nothing of it stays otherwise.
@@ -276,10 +317,18 @@ impl Environment {
             }
             let mut txn = self.env.write_txn()?;
             self.check_length()?;
+            self.settle_heads(&txn)?;
             let result = work(&mut txn)?;
-            let _mark = self.commits.mark(txn.id())?;
-            txn.commit().map_err(|error| self.commit_error(what, error))?;
-            Ok(result)
+            let number = txn.id();
+            let _mark = self.commits.mark(number)?;
+            if flaw::has(Part::HeadDoubt) {
+                self.shared.doubt_head(number as u64);
+            }
+            let committed = txn.commit().map_err(|error| self.commit_error(what, error));
+            if !matches!(committed, Err(TxnError::Engine(_))) {
+                self.shared.trust_head(number as u64);
+            }
+            committed.map(|()| result)
         })
     }
 

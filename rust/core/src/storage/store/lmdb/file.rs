@@ -16,6 +16,8 @@ pub(super) const NODE_BYTES: usize = 8;
 pub(super) const ON_OVERFLOW_PAGES: u16 = 0x01;
 pub(super) const IS_TREE: u16 = 0x02;
 
+/// Bytes of a head page that a commit writes.
+pub(super) const WRITTEN_HEAD: std::ops::Range<usize> = HEADER_BYTES + 16..TRANSACTION_AT + 8;
 /// Offsets in a head page: the two trees, the last page in use, and the transaction that wrote it.
 pub(super) const FREE_TREE_AT: usize = HEADER_BYTES + 24;
 pub(super) const MAIN_TREE_AT: usize = FREE_TREE_AT + TREE_BYTES;

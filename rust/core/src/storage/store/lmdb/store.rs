@@ -52,7 +52,7 @@ impl LmdbStore {
             return Err(Error::exists(&path));
         }
         let opening = Opening::begin(directory)?;
-        let env = Environment::open(&path, TABLE_COUNT)?;
+        let env = Environment::open(&path, TABLE_COUNT, &opening)?;
         let tables = env.create_tables(|open, txn| {
             let meta = open.create_database::<Bytes, Bytes>(txn, Some("meta"))?;
             let mut sequenced = |name| open.create_database(txn, Some(name));
@@ -83,10 +83,10 @@ impl LmdbStore {
             return Err(Error::Corrupt { what: "the store's database" });
         }
         let opening = Opening::begin(directory)?;
-        let (mut env, mut tables) = open_tables(&path)?;
+        let (mut env, mut tables) = open_tables(&path, &opening)?;
         if opening.is_alone && shrink(&path, &env, &tables)? {
             drop(env);
-            (env, tables) = open_tables(&path)?;
+            (env, tables) = open_tables(&path, &opening)?;
         }
         Self::with_tables(directory, opening, env, tables)
     }
@@ -139,9 +139,9 @@ impl LmdbStore {
     }
 }
 
-fn open_tables(path: &Path) -> Result<(Environment, Tables)> {
+fn open_tables(path: &Path, opening: &Opening) -> Result<(Environment, Tables)> {
     let corrupt = Error::Corrupt { what: "the store's database" };
-    let env = Environment::open(path, TABLE_COUNT)?;
+    let env = Environment::open(path, TABLE_COUNT, opening)?;
     if env.is_new() {
         return Err(corrupt);
     }

@@ -56,6 +56,14 @@ pub enum Part {
     SegmentName,
     /// LMDB syncs its commits.
     TableSync,
+    /// It is told before a head page of LMDB is written that it may not be on disk.
+    HeadDoubt,
+    /// A head page of LMDB that may not be on disk is written once more before it is relied on.
+    HeadAgain,
+    /// That write is synced.
+    HeadSync,
+    /// A head page of LMDB that nobody was told of is written over before the next commit.
+    HeadUndone,
     /// Blocks go on after the last one, whoever wrote it.
     WriterLooks,
     /// The checksum of a file's head.
@@ -96,7 +104,7 @@ pub enum Part {
 
 impl Part {
     /// All of them.
-    pub const ALL: [Self; 42] = [
+    pub const ALL: [Self; 46] = [
         Self::GroupSync,
         Self::SyncError,
         Self::Poison,
@@ -121,6 +129,10 @@ impl Part {
         Self::SegmentContent,
         Self::SegmentName,
         Self::TableSync,
+        Self::HeadDoubt,
+        Self::HeadAgain,
+        Self::HeadSync,
+        Self::HeadUndone,
         Self::WriterLooks,
         Self::FileHeadChecksum,
         Self::NewRemoved,

@@ -22,7 +22,7 @@ use crate::storage::store::group_commit::GroupCommit;
 /// The log of one plane. Several processes may have it open at once, each once.
 pub(in crate::storage::store) struct Log {
     pub(super) files: Files,
-    pub(super) shared: Shared,
+    pub(super) shared: Arc<Shared>,
     pub(super) marks: Marks,
     pub(super) writer: Mutex<Writer>,
     pub(super) index: Mutex<Index>,
@@ -39,6 +39,7 @@ pub(in crate::storage::store) struct Log {
 pub(in crate::storage::store) struct Opening {
     plane: PathBuf,
     lock_file: File,
+    pub(in crate::storage::store) shared: Arc<Shared>,
     pub(in crate::storage::store) is_alone: bool,
 }
 
@@ -48,9 +49,11 @@ impl Opening {
     /// # Errors
     /// Those of the machine.
     pub(in crate::storage::store) fn begin(plane: &Path) -> Result<Self> {
-        let lock_file = shared::open_file(&plane.join(LOCK_FILE))?;
+        let path = plane.join(LOCK_FILE);
+        let lock_file = shared::open_file(&path)?;
         let is_alone = locked(plane, marks::enter(&lock_file))?;
-        Ok(Self { plane: plane.to_owned(), lock_file, is_alone })
+        let shared = Arc::new(Shared::map(&lock_file, &path)?);
+        Ok(Self { plane: plane.to_owned(), lock_file, shared, is_alone })
     }
 
     /// Makes an empty log that goes on behind block `sequence`; it is durable on return. The caller
@@ -82,7 +85,7 @@ impl Opening {
         locks: &Arc<ByteLocks>,
     ) -> Result<Log> {
         let files = Files::of(self.plane.join(DIRECTORY), log);
-        let shared = Shared::map(&self.lock_file, &self.plane.join(LOCK_FILE))?;
+        let shared = self.shared;
         if self.is_alone {
             let End { tail, last, live, .. } =
                 recovery::recover(&files, taken, shared.witnessed(log))?;

@@ -32,3 +32,4 @@ mod tests;
 pub(super) use self::handle::{Log, Opening};
 pub(super) use self::peek::{file_bytes, peek};
 pub(super) use self::recovery::Taken;
+pub(super) use self::shared::Shared;

@@ -50,7 +50,10 @@ struct Page {
     /// Syncs that were tried, to be measured.
     syncs: AtomicU64,
     turns: Turns,
-    unused: [AtomicU64; 2],
+    /// Transaction of LMDB whose head page may not be on disk as it is seen, 0 for none. It stays
+    /// when the log is opened alone.
+    head_in_doubt: AtomicU64,
+    unused: AtomicU64,
     appending: MutexSpace,
     syncing: MutexSpace,
 }
@@ -60,7 +63,7 @@ struct Page {
 struct MutexSpace(std::cell::UnsafeCell<MaybeUninit<libc::pthread_mutex_t>>);
 
 /// The mapped file.
-pub(super) struct Shared {
+pub(in crate::storage::store) struct Shared {
     page: NonNull<Page>,
     path: PathBuf,
 }
@@ -214,6 +217,23 @@ impl Shared {
     /// True where it is not known what a failed sync has left.
     pub(super) fn is_in_doubt(&self) -> bool {
         self.page().healed.load(Ordering::Acquire) != self.failures()
+    }
+
+    /// Transaction of LMDB whose head page may not be on disk as it is seen.
+    pub(in crate::storage::store) fn head_in_doubt(&self) -> Option<u64> {
+        Some(self.page().head_in_doubt.load(Ordering::Acquire)).filter(|number| *number > 0)
+    }
+
+    /// The head page of `transaction` is written from now on.
+    pub(in crate::storage::store) fn doubt_head(&self, transaction: u64) {
+        self.page().head_in_doubt.store(transaction, Ordering::Release);
+    }
+
+    /// The head page of `transaction` is on disk, or was not written at all.
+    pub(in crate::storage::store) fn trust_head(&self, transaction: u64) {
+        let page = &self.page().head_in_doubt;
+        // The next commit may have begun, whose number is another one.
+        let _ = page.compare_exchange(transaction, 0, Ordering::AcqRel, Ordering::Relaxed);
     }
 
     pub(super) fn note_healed(&self, failures: u64) {
