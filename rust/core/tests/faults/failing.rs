@@ -116,31 +116,40 @@ fn a_head_page_in_doubt() {
 
 /// Cuts the power at `cuts` moments after each head page that was in doubt.
 pub(crate) fn heads_in_doubt(cuts: usize) {
+    let mut dice = Dice::new(18);
+    let (mut runs, mut tally) = (0, Tally::default());
+    head_faults(|record, mut client, fault| {
+        runs += 1;
+        tally += aftermath(&record, &mut client, cuts, &mut dice);
+        assert_eq!(client.faults, [""; 0], "{fault:?}");
+        assert!(tally.is_clean(), "{fault:?}: {tally:?}");
+    });
+    eprintln!("{runs} runs in which a head page was in doubt: {tally:?}");
+    assert!(runs > 0);
+}
+
+/// Lets the sync of each head page fail, with some of the calls, or of the syncs, that follow it.
+pub(crate) fn head_faults(mut visit: impl FnMut(Record, Client, &Fault)) {
     let errno = libc::EIO;
     let calls = |first, times| Fault::Calls { calls: first..first + times, errno };
     // LMDB puts the old page back, which is lost then.
     let syncs = |first, times| Fault::Syncs { syncs: first..first + times, errno };
     let faults: [&dyn Fn(u64, u64) -> Fault; 2] = [&calls, &syncs];
-    let mut dice = Dice::new(18);
-    let (mut runs, mut tally) = (0, Tally::default());
     for fault in faults {
         let (mut first, mut times) = (0, 1);
         loop {
-            let (record, mut client, _root) = perform(&COMPACTIONS, fault(first, times));
+            let fault = fault(first, times);
+            let (record, client, root) = perform(&COMPACTIONS, fault.clone());
             let Some(failed_at) = record.tape.failed_at else { break };
             if times > CALLS_FAIL_MAX || !is_of_head_page(&record.tape.changes, failed_at) {
                 (first, times) = (first + 1, 1);
                 continue;
             }
-            runs += 1;
-            tally += aftermath(&record, &mut client, cuts, &mut dice);
-            assert_eq!(client.faults, [""; 0], "call {first}");
-            assert!(tally.is_clean(), "{times} calls from {first} on: {tally:?}");
+            visit(record, client, &fault);
+            drop(root);
             times += 1;
         }
     }
-    eprintln!("{runs} runs in which a head page was in doubt: {tally:?}");
-    assert!(runs > 0);
 }
 
 /// True where the change at `at` is a sync that failed, of LMDB's write of a head page just before.

@@ -157,7 +157,7 @@ fn look_for(
 impl Record {
     /// The record with the flaw in all syncs of a place.
     fn without(&self, site: Site, flaw: Flaw, late_by: usize) -> Self {
-        let mut changes = self.tape.changes.clone();
+        let (mut changes, mut events) = (self.tape.changes.clone(), self.events.clone());
         for at in (0..changes.len()).rev() {
             if !matches!(changes[at], Change::Sync { site: of, .. } if of == site) {
                 continue;
@@ -167,11 +167,14 @@ impl Record {
                 Flaw::Late => {
                     let end = changes.len().min(at + 1 + late_by);
                     changes[at..end].rotate_left(1);
+                    // What was told between other changes is told between the same ones.
+                    let between = events.iter_mut().filter(|(told, _)| at < *told && *told < end);
+                    between.for_each(|(told, _)| *told -= 1);
                 }
             }
         }
         let tape = Tape { changes, ..self.tape.clone() };
-        let (disk, events, before) = (self.disk.clone(), self.events.clone(), self.before.clone());
+        let (disk, before) = (self.disk.clone(), self.before.clone());
         Self { disk, tape, events, before }
     }
 }
@@ -193,6 +196,9 @@ fn pool() -> Vec<Record> {
         }
         pool.push(record);
     }
+    let mut in_doubt = Vec::new();
+    failing::head_faults(|record, _, _| in_doubt.push(record));
+    pool.extend(in_doubt.into_iter().step_by(2 * stride));
     let mut recoveries = Vec::new();
     for record in &pool {
         let moments = record.moments(8, &mut dice);

@@ -186,6 +186,12 @@ impl Environment {
         let Some(in_doubt) = self.shared.head_in_doubt() else { return Ok(()) };
         let failed = |error| Error::io("write the head page of", &self.path, error);
         let published = txn.id() as u64 - 1;
+        // Whoever has published it and lives has synced it, and is about to say so.
+        let is_sure =
+            in_doubt == published && self.commits.is_under_way(txn.id() - 1).map_err(failed)?;
+        if is_sure {
+            return Ok(());
+        }
         let place_of = |transaction: u64| (transaction % 2) * self.page_bytes as u64;
         let mut head = [0; WRITTEN_HEAD.end];
         self.file.read_exact_at(&mut head, place_of(published)).map_err(failed)?;
