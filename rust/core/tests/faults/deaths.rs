@@ -3,6 +3,7 @@
 use std::process::{Child, Command, Stdio};
 
 use fleetcast_core::plane::Due;
+use fleetcast_core::storage::store::Directory;
 
 use super::batches::NOW_NS;
 use super::*;
@@ -130,7 +131,9 @@ fn failing_twice() {
 
 fn fail(times: u64) {
     let (root, call) = doom();
-    let open = || Plane::open(&root.join(PLANE), &MASTER_KEY, "acme");
+    let directory = root.join(PLANE);
+    let (planes, name) = Directory::of_plane(&directory).unwrap();
+    let open = || Plane::open(&planes, name, &MASTER_KEY, "acme");
     let plane = open().unwrap();
     calls::record(&root, Fault::Calls { calls: call..call + times, errno: libc::EIO });
     drop(plane.compact(Due::Now, NOW_NS));
