@@ -167,7 +167,7 @@ impl Record {
                 Flaw::Late => {
                     let end = changes.len().min(at + 1 + late_by);
                     changes[at..end].rotate_left(1);
-                    // What was told between other changes is told between the same ones.
+                    // Events between other changes stay between the same ones.
                     let between = events.iter_mut().filter(|(told, _)| at < *told && *told < end);
                     between.for_each(|(told, _)| *told -= 1);
                 }
