@@ -347,7 +347,7 @@ class Upcoming:
         """Ingest instant of the log's oldest block, `None` where the log is empty."""
     @property
     def due_ns(self) -> int | None:
-        """When a day is over for merging, or its rows are no longer kept, or rows were deleted."""
+        """When a day is to be merged, or its rows are no longer kept, or rows were deleted."""
 
 @final
 class Verified:

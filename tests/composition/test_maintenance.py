@@ -78,12 +78,12 @@ class House:
             lambda: self.now,
         )
 
-    def write(self, record=RECORD):
-        """As another process does it."""
+    def write(self, record=RECORD, now_ns=None):
+        """As another process does it, at the real time unless told another."""
         self.engine.close()
         engine = Engine(self.engine.folder("x").parent, MASTER_KEY)
         for name, account_id in self.accounts.items():
-            engine.plane(account_id, name).write_json(encode_records([record]))
+            engine.plane(account_id, name).write_json(encode_records([record]), now_ns=now_ns)
         engine.close()
 
     def look(self):
@@ -293,3 +293,23 @@ def test_a_restored_store_gets_its_tenants_retention(house):
     house.look()
     plane = house.engine.plane(house.accounts["beta"], "beta")
     assert plane.upcoming().retention_seconds == 86_400
+
+
+def test_days_of_the_past_are_finished_when_nothing_of_them_comes_any_more(house):
+    """A store at rest is opened at the instant that it named, finished, and left alone again."""
+    house.after_seconds = 60
+    for second in range(2):
+        record = {**RECORD, "time": f"2026-01-01T00:00:0{second}Z"}  # of a day long over
+        house.write(record, now_ns=int(house.now) * 10**9)
+        house.look()
+        house.now += 60
+        assert house.look() == 3
+    assert house.segments("alpha", "beta") == {"alpha": 2, "beta": 2}
+    house.engine.close()
+    looks = []
+    for _ in range(300):
+        house.now += 1
+        looks.append(house.look())
+    assert 1 <= looks.count(3) <= 2  # when the rows of the first segment rest, and of both
+    assert looks.count(0) == 300 - looks.count(3)
+    assert house.segments("alpha", "beta") == {"alpha": 1, "beta": 1}

@@ -1,11 +1,12 @@
 //! CPU of compaction beside that of the writes whose rows it takes, in turns.
 //!
-//!     cargo bench --bench compaction -- [ROWS] [--write-only | --open]
+//!     cargo bench --bench compaction -- [ROWS] [--write-only | --open] [--past]
 //!
 //! Both are counted by the kernel, so nothing else of the machine counts, and both are of the same
 //! rows in turn. At last the day ends, so that its segments become one. `--write-only` leaves
 //! compaction out and `--open` the end of the day, so that the difference of two runs under `perf
-//! stat -e instructions:u` is what these execute.
+//! stat -e instructions:u` is what these execute. `--past` has the rows come ten days late, a look
+//! a second, as those of the service's benchmark do.
 
 #![expect(clippy::print_stdout, reason = "the figures are the result of this bench")]
 #![expect(clippy::cast_precision_loss, reason = "counts and times are far below 2^53")]
@@ -127,7 +128,7 @@ fn compaction_of(plane: &Plane, now_ns: i64) -> (f64, u64, u64) {
     })
 }
 
-fn run(name: &str, rows: u64, work: Work, mut body: impl FnMut(u64) -> Vec<u8>) {
+fn run(name: &str, rows: u64, (work, is_past): (Work, bool), mut body: impl FnMut(u64) -> Vec<u8>) {
     let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target");
     let folder = tempfile::tempdir_in(target).expect("a folder below target");
     let planes = Directory::new(folder.path());
@@ -139,7 +140,12 @@ fn run(name: &str, rows: u64, work: Work, mut body: impl FnMut(u64) -> Vec<u8>) 
     let limits = WriteLimits::default();
     for number in 0..bodies {
         let body = body(number);
-        let now_ns = START_NS + i64::try_from(number + 1).expect("small") * 10 * SECOND_NS;
+        let looks = i64::try_from(number / BODIES_PER_LOOK).expect("small");
+        let now_ns = if is_past {
+            START_NS + (864_000 + looks) * SECOND_NS
+        } else {
+            START_NS + i64::try_from(number + 1).expect("small") * 10 * SECOND_NS
+        };
         let (start, bytes) = (cpu_seconds(), device_bytes());
         plane.write(Format::Json, &body, &limits, now_ns, Acknowledge::Durable).expect("valid");
         let end = cpu_seconds();
@@ -154,7 +160,7 @@ fn run(name: &str, rows: u64, work: Work, mut body: impl FnMut(u64) -> Vec<u8>) 
     }
     let mut ending = 0.0;
     if work == Work::All {
-        ending = compaction_of(&plane, START_NS + 3 * 86_400 * SECOND_NS).0;
+        ending = compaction_of(&plane, START_NS + 30 * 86_400 * SECOND_NS).0;
     }
     let a_row = |sum: f64| sum / rows as f64;
     let stats = plane.stats().expect("it is open");
@@ -181,6 +187,7 @@ fn main() {
         (_, true) => Work::OpenDay,
         _ => Work::All,
     };
+    let work = (work, has("--past"));
     let is_wanted = |name: &str| {
         let names = || arguments.iter().filter(|argument| name.starts_with(argument.as_str()));
         names().count() > 0

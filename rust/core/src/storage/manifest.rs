@@ -6,12 +6,14 @@ use std::ops::Range;
 use crate::codec::Effort;
 use crate::codec::bytes::{Cursor, put_len, put_varint, put_zigzag};
 use crate::model::error::Result;
+use crate::model::time::SECOND_NS;
 use crate::storage::segment::SegmentSummary;
 use crate::storage::store::SegmentId;
 use crate::storage::tombstone::{Origin, Tombstone};
 
-/// Version that is written; version 1 ends behind its entries, up to version 2 these have no flags.
-const VERSION: u8 = 3;
+/// Version that is written; version 1 ends behind its entries, up to version 2 these have no flags,
+/// up to version 3 no ingest instant.
+const VERSION: u8 = 4;
 /// Flag of an entry whose segment is provisional.
 const PROVISIONAL: u8 = 1;
 /// Smallest number of bytes of an entry, and of a tombstone.
@@ -35,17 +37,19 @@ pub struct SegmentEntry {
     pub min_ns: i64,
     /// Greatest time.
     pub max_ns: i64,
-    /// More effort may make it shorter: it is written once more when its day is over.
+    /// More effort may make it shorter: it is written once more when its day gets no more rows.
     pub is_provisional: bool,
+    /// Instant at which the newest of its rows came, seconds since 1970-01-01; 0 if not known.
+    pub ingest_s: i64,
 }
 
 impl SegmentEntry {
-    /// The entry of a segment that was written for a day.
+    /// The entry of a segment that was written for a day, of rows that came until `ingest_s`.
     #[must_use]
-    pub fn new(day: i64, written: &SegmentSummary) -> Self {
+    pub fn new(day: i64, written: &SegmentSummary, ingest_s: i64) -> Self {
         let SegmentSummary { id, bytes, rows, values, times_ns, is_provisional } = *written;
         let (min_ns, max_ns) = times_ns.unwrap_or_default();
-        Self { id, day, bytes, rows, values, min_ns, max_ns, is_provisional }
+        Self { id, day, bytes, rows, values, min_ns, max_ns, is_provisional, ingest_s }
     }
 
     /// Effort that it was written with.
@@ -93,16 +97,15 @@ impl Manifest {
             put_varint(&mut out, number);
         }
         out.extend_from_slice(&self.last_ingest_ns.to_le_bytes());
+        let last_ingest_s = seconds_of(self.last_ingest_ns);
         encode_entry(&self.checkpoint, &mut out);
+        put_zigzag(&mut out, 0);
         put_len(&mut out, self.segments.len());
         for entry in &self.segments {
             encode_entry(entry, &mut out);
+            put_zigzag(&mut out, last_ingest_s.wrapping_sub(entry.ingest_s));
         }
-        put_varint(&mut out, self.deleted);
-        put_len(&mut out, self.tombstones.len());
-        for tombstone in &self.tombstones {
-            tombstone.encode(&mut out);
-        }
+        encode_tombstones(self, &mut out);
         out
     }
 
@@ -119,10 +122,12 @@ impl Manifest {
         let rows = input.varint()?;
         let values = input.varint()?;
         let last_ingest_ns = i64::from_le_bytes(input.array()?);
-        let checkpoint = decode_entry(version, &mut input)?;
+        let last_ingest_s = seconds_of(last_ingest_ns);
+        let checkpoint = decode_entry(version, last_ingest_s, &mut input)?;
+        let checkpoint = SegmentEntry { ingest_s: 0, ..checkpoint };
         let count = input.len(input.remaining() / ENTRY_LEN_MIN)?;
-        let segments =
-            (0..count).map(|_| decode_entry(version, &mut input)).collect::<Result<Vec<_>>>()?;
+        let entries = (0..count).map(|_| decode_entry(version, last_ingest_s, &mut input));
+        let segments = entries.collect::<Result<Vec<_>>>()?;
         let (mut deleted, mut tombstones) = (0, Vec::new());
         if version > 1 {
             deleted = input.varint()?;
@@ -174,6 +179,14 @@ impl Manifest {
         });
     }
 
+    /// Puts `merged`, if there is one, in the place of `entries`, which follow each other.
+    pub fn replace(&mut self, entries: &[SegmentEntry], merged: Option<SegmentEntry>) {
+        let is_first = |entry: &SegmentEntry| entries.first().is_some_and(|first| entry == first);
+        if let Some(at) = self.segments.iter().position(is_first) {
+            self.segments.splice(at..at + entries.len(), merged);
+        }
+    }
+
     /// Adds a segment after those of its day.
     pub fn insert(&mut self, entry: SegmentEntry) {
         let at = self.segments.partition_point(|other| other.day <= entry.day);
@@ -192,7 +205,21 @@ fn encode_entry(entry: &SegmentEntry, out: &mut Vec<u8>) {
     out.push(if entry.is_provisional { PROVISIONAL } else { 0 });
 }
 
-fn decode_entry(version: u8, input: &mut Cursor<'_>) -> Result<SegmentEntry> {
+fn encode_tombstones(manifest: &Manifest, out: &mut Vec<u8>) {
+    put_varint(out, manifest.deleted);
+    put_len(out, manifest.tombstones.len());
+    for tombstone in &manifest.tombstones {
+        tombstone.encode(out);
+    }
+}
+
+/// Whole seconds of an instant.
+#[must_use]
+pub const fn seconds_of(time_ns: i64) -> i64 {
+    time_ns.div_euclid(SECOND_NS)
+}
+
+fn decode_entry(version: u8, last_ingest_s: i64, input: &mut Cursor<'_>) -> Result<SegmentEntry> {
     let mut entry = SegmentEntry {
         id: input.array()?,
         day: input.zigzag()?,
@@ -202,11 +229,15 @@ fn decode_entry(version: u8, input: &mut Cursor<'_>) -> Result<SegmentEntry> {
         min_ns: input.zigzag()?,
         max_ns: input.zigzag()?,
         is_provisional: false,
+        ingest_s: 0,
     };
     if version > 2 {
         let flags = input.byte()?;
         input.check(flags <= PROVISIONAL)?;
         entry.is_provisional = flags == PROVISIONAL;
+    }
+    if version > 3 {
+        entry.ingest_s = last_ingest_s.wrapping_sub(input.zigzag()?);
     }
     Ok(entry)
 }
@@ -226,8 +257,11 @@ mod tests {
             min_ns: -1,
             max_ns: i64::MAX,
             is_provisional: id == 2,
+            ingest_s: [1, i64::MIN, -1, 70][usize::from(id)],
         };
-        let mut manifest = Manifest { generation: 3, compacted: 4, ..Manifest::default() };
+        let last_ingest_ns = 71 * SECOND_NS + 5;
+        let mut manifest =
+            Manifest { generation: 3, compacted: 4, last_ingest_ns, ..Manifest::default() };
         for (day, id) in [(5, 1), (-2, 2), (5, 3)] {
             manifest.insert(entry(day, id));
         }
@@ -244,31 +278,29 @@ mod tests {
         manifest
     }
 
-    /// The bytes that an earlier version wrote: entries without flags, and up to version 1 nothing
-    /// behind them.
+    /// The bytes that an earlier version wrote: entries without ingest instant, up to version 2
+    /// without flags, and up to version 1 nothing behind them.
     fn encoded_by(version: u8, manifest: &Manifest) -> Vec<u8> {
-        let now = manifest.encode();
-        let mut rest = Vec::new();
-        let mut entries = Vec::new();
-        encode_entry(&manifest.checkpoint, &mut rest);
         // The version, four numbers below 128 and an instant.
-        let head = 1 + 4 + 8;
-        entries.extend_from_slice(&rest[..rest.len() - 1]);
-        put_len(&mut rest, manifest.segments.len());
-        put_len(&mut entries, manifest.segments.len());
-        for entry in &manifest.segments {
-            encode_entry(entry, &mut rest);
-            encode_entry(entry, &mut entries);
-            entries.pop();
+        let mut out = [&[version], &manifest.encode()[1..1 + 4 + 8]].concat();
+        let entry = |entry: &SegmentEntry, out: &mut Vec<u8>| {
+            encode_entry(entry, out);
+            out.truncate(out.len() - usize::from(version < 3));
+        };
+        entry(&manifest.checkpoint, &mut out);
+        put_len(&mut out, manifest.segments.len());
+        manifest.segments.iter().for_each(|of| entry(of, &mut out));
+        if version > 1 {
+            encode_tombstones(manifest, &mut out);
         }
-        let tombstones = &now[head + rest.len()..];
-        let behind: &[u8] = if version > 1 { tombstones } else { &[] };
-        [&[version], &now[1..head], entries.as_slice(), behind].concat()
+        out
     }
 
     #[test]
-    fn one_of_an_earlier_version_has_no_flags_and_at_first_no_tombstones() {
+    fn one_of_an_earlier_version_has_no_ingest_no_flags_and_at_first_no_tombstones() {
         let mut manifest = manifest();
+        manifest.segments.iter_mut().for_each(|entry| entry.ingest_s = 0);
+        assert_eq!(Manifest::decode(&encoded_by(3, &manifest)).unwrap(), manifest);
         let is_provisional = |entry: &SegmentEntry| entry.is_provisional;
         assert!(manifest.segments.iter().any(is_provisional));
         manifest.segments.iter_mut().for_each(|entry| entry.is_provisional = false);

@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 pub use self::deletes::Deleted;
-use self::plan::{Due, Upcoming, effort_of, expired_days, first_open_day, mergeable};
+use self::plan::{Due, Rest, Upcoming, expired_days, mergeable};
 use super::follower::Follower;
 use super::registry::Registry;
 use super::sealed::SealedStore;
@@ -70,7 +70,7 @@ impl Compactor {
         self.follower.follow_heads()?;
         let mut done = Compacted::default();
         let head = self.sealed.store.head()?;
-        let open_from = first_open_day(due, now_ns);
+        let rest = Rest::new(due, now_ns);
         if due != Due::Now && !self.is_due(due, now_ns)? {
             return Ok(Some(done));
         }
@@ -81,12 +81,15 @@ impl Compactor {
         }
         self.remove_orphans()?;
         while self.follower.manifest().compacted < head && self.is_log_due(due, now_ns)? {
-            self.compact_log(open_from, &mut done)?;
+            self.compact_log(&rest, now_ns, &mut done)?;
         }
         self.expire(now_ns, &mut done)?;
-        while let Some(segments) = mergeable(&self.follower.manifest(), open_from) {
-            let effort = effort_of(segments[0].day, open_from);
+        while let Some((segments, effort)) = mergeable(&self.follower.manifest(), &rest) {
             self.merge_segments(&segments, effort, &mut done)?;
+            // The log does not wait until all of many days are finished.
+            if due != Due::Now && self.is_log_due(due, now_ns)? {
+                break;
+            }
         }
         while self.purge_segment(&mut done)? {}
         Ok(Some(done))
@@ -112,7 +115,7 @@ impl Compactor {
         let manifest = self.follower.manifest();
         let kept_from_ns = self.follower.kept_from_ns(now_ns);
         let has_expired = !expired_days(&manifest, kept_from_ns).is_empty();
-        let is_mergeable = mergeable(&manifest, first_open_day(due, now_ns)).is_some();
+        let is_mergeable = mergeable(&manifest, &Rest::new(due, now_ns)).is_some();
         let has_deleted = !manifest.tombstones.is_empty();
         Ok(has_expired || is_mergeable || has_deleted || self.is_log_due(due, now_ns)?)
     }
@@ -148,7 +151,7 @@ impl Compactor {
         self.replace(&manifest, next)
     }
 
-    /// Merges segments, which are the last of their day.
+    /// Merges segments of a day that follow each other.
     fn merge_segments(
         &self,
         entries: &[SegmentEntry],
@@ -157,12 +160,9 @@ impl Compactor {
     ) -> Result<()> {
         let manifest = self.follower.manifest();
         let mut next = (*manifest).clone();
-        next.segments.retain(|entry| !entries.contains(entry));
-        // They were the last of their day.
-        if let Some(merged) = self.rewritten(entries, &manifest, effort)? {
-            done.bytes_written += merged.bytes;
-            next.insert(merged);
-        }
+        let merged = self.rewritten(entries, &manifest, effort)?;
+        done.bytes_written += merged.map_or(0, |merged| merged.bytes);
+        next.replace(entries, merged);
         done.merged += entries.len() as u64;
         self.replace(&manifest, next)
     }
@@ -195,7 +195,8 @@ impl Compactor {
             self.sealed.store.remove_segment(&written.id)?;
             return Ok(None);
         }
-        Ok(Some(SegmentEntry::new(entries[0].day, &written)))
+        let ingest_s = entries.iter().map(|entry| entry.ingest_s).max().unwrap_or(0);
+        Ok(Some(SegmentEntry::new(entries[0].day, &written, ingest_s)))
     }
 
     /// Replaces `manifest` by `next`, and removes the segments that it no longer names.

@@ -7,11 +7,13 @@ use crate::model::limits::LOG_BYTES_DUE;
 use crate::model::time::SECOND_NS;
 use crate::plane::follower::Backlog;
 use crate::storage::manifest::{Manifest, SegmentEntry};
-use crate::storage::segment::{DAY_NS, day_of};
+use crate::storage::segment::DAY_NS;
 
 /// Segments, and rows for each of a checkpoint, up to which there is no checkpoint.
 const CHECKPOINT_SEGMENTS: usize = 16;
 const CHECKPOINT_SHARE: u64 = 4;
+/// Part of a segment's bytes that those behind it may have while it is finished.
+const GROWING_SHARE: u64 = 16;
 
 /// When the log is to be compacted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,14 +38,16 @@ pub struct Upcoming {
     pub log_bytes_due: u64,
     /// Ingest instant of the log's oldest block: the log is due when that is old.
     pub log_since_ns: Option<i64>,
-    /// When a day is over for merging, or its rows are no longer kept, or rows were deleted.
+    /// When segments of a day are to be merged, or its rows are no longer kept, or rows were
+    /// deleted.
     pub due_ns: Option<i64>,
 }
 
 impl Upcoming {
     /// The work left from `now_ns` on, where blocks may become `age_ns` old.
     pub(super) fn new(backlog: &Backlog, age_ns: i64, now_ns: i64) -> Self {
-        let merge = next_day_over(&backlog.manifest, age_ns, now_ns);
+        let rest = Rest::new(Due::LargeOrAged { age_ns }, now_ns);
+        let merge = next_merge(&backlog.manifest, &rest);
         let expiry = next_expiry(&backlog.manifest, backlog.retention_seconds);
         let deleted = (!backlog.manifest.tombstones.is_empty()).then_some(now_ns);
         Self {
@@ -75,17 +79,58 @@ pub(super) fn expired_days(manifest: &Manifest, kept_from_ns: i64) -> HashSet<i6
     expired.map(|day| day[0].day).collect()
 }
 
-/// The day from which on more rows are expected: until then days are merged whole.
-pub(super) fn first_open_day(due: Due, now_ns: i64) -> i64 {
-    match due {
-        Due::Now => i64::MAX,
-        Due::LargeOrAged { age_ns } => day_of(now_ns.saturating_sub(age_ns.saturating_mul(2))),
-    }
+/// Tells segments at rest, whose day gets no more rows, from those that still get company: a day
+/// grows until it is over by the clock, and for as long as rows of it come.
+#[derive(Clone, Copy)]
+pub(super) struct Rest {
+    now_ns: i64,
+    /// Time that passes after the end of a day, and after the last of its rows came; none where
+    /// all is to be finished.
+    quiet_ns: Option<i64>,
 }
 
-/// Effort that segments of a day are written with: rows of an open one are written again.
-pub(super) fn effort_of(day: i64, open_from: i64) -> Effort {
-    if day < open_from { Effort::High } else { Effort::Low }
+impl Rest {
+    pub(super) fn new(due: Due, now_ns: i64) -> Self {
+        let quiet_ns = match due {
+            Due::Now => None,
+            Due::LargeOrAged { age_ns } => Some(age_ns.saturating_mul(2)),
+        };
+        Self { now_ns, quiet_ns }
+    }
+
+    /// Effort that rows of a day are written with that came until `ingest_s`: those of a day that
+    /// grows are written again.
+    pub(super) fn effort(&self, day: i64, ingest_s: i64) -> Effort {
+        if self.is_due(day, ingest_s) { Effort::High } else { Effort::Low }
+    }
+
+    fn is_due(&self, day: i64, ingest_s: i64) -> bool {
+        self.begin_ns(day, ingest_s) <= self.now_ns
+    }
+
+    /// The instant from which on rows of a day rest that came until `ingest_s`.
+    fn begin_ns(&self, day: i64, ingest_s: i64) -> i64 {
+        let Some(quiet_ns) = self.quiet_ns else { return i64::MIN };
+        let day_over_ns = (day + 1).saturating_mul(DAY_NS).saturating_add(quiet_ns);
+        let quiet_from_ns = ingest_s.saturating_mul(SECOND_NS).saturating_add(quiet_ns);
+        // Rows that came later than now by so much were noted by a clock that was wrong.
+        let is_known = quiet_from_ns <= self.now_ns.saturating_add(quiet_ns.saturating_mul(2));
+        if is_known { day_over_ns.max(quiet_from_ns) } else { day_over_ns }
+    }
+
+    /// The segments of a day that are finished, and those that grow: all, until all rest. But one at
+    /// rest beside which all behind it are small is finished with those before it, so that what
+    /// comes late for ever keeps no day from being finished.
+    fn split<'e>(&self, day: &'e [SegmentEntry]) -> (&'e [SegmentEntry], &'e [SegmentEntry]) {
+        let rests = |entry: &&SegmentEntry| self.is_due(entry.day, entry.ingest_s);
+        let mut at = day.iter().take_while(rests).count();
+        let mut behind: u64 = day[at..].iter().map(|entry| entry.bytes).sum();
+        while at > 0 && behind * GROWING_SHARE > day[at - 1].bytes {
+            behind += day[at - 1].bytes;
+            at -= 1;
+        }
+        day.split_at(at)
+    }
 }
 
 /// Tells if a checkpoint of so many rows is worth its bytes: where the segments have few rows more,
@@ -95,36 +140,47 @@ pub(super) fn is_checkpoint_due(segments: &[SegmentEntry], rows: u64) -> bool {
     segments.len() > CHECKPOINT_SEGMENTS || stored > CHECKPOINT_SHARE * rows
 }
 
-/// The last segments of a day that are worth merging: as many as together are nearly four times as
-/// large as the largest of them, or a quarter larger once the day is over, and then any that is
-/// provisional with those behind it. So while a day grows a row is rewritten about as often at most
-/// as its day can become four times as large, then once, and the number of a day's segments grows
-/// with the logarithm of its size.
-pub(super) fn mergeable(manifest: &Manifest, open_from: i64) -> Option<Vec<SegmentEntry>> {
+/// Segments of a day that are worth merging, and the effort to do so: the last of those that grow
+/// that together are nearly four times as large as the largest of them, or of those at rest a
+/// quarter larger, and then any that is provisional with those behind it. So while a day grows a
+/// row is rewritten about as often at most as its day can become four times as large, then once,
+/// and the number of a day's segments grows with the logarithm of its size.
+pub(super) fn mergeable(manifest: &Manifest, rest: &Rest) -> Option<(Vec<SegmentEntry>, Effort)> {
     manifest.segments.chunk_by(|a, b| a.day == b.day).find_map(|day| {
-        let is_open = day[0].day >= open_from;
-        let suffixes = (0..day.len()).map(|start| &day[start..]);
-        let mut worth = suffixes.filter(|suffix| {
-            let largest = suffix.iter().map(|entry| entry.bytes).max().unwrap_or(0);
-            let bytes: u64 = suffix.iter().map(|entry| entry.bytes).sum();
-            // Nearly: a merge saves a little, and equals must not miss each other for that.
-            let sixteenths = if is_open { 62 } else { 20 };
-            let is_due = !is_open && suffix[0].is_provisional;
-            is_due || suffix.len() > 1 && 16 * bytes >= sixteenths * largest
-        });
-        worth.next().map(<[_]>::to_vec)
+        let (resting, growing) = rest.split(day);
+        let finished = worth_merging(resting, 20, |first| first.is_provisional);
+        let finished = finished.map(|entries| (entries, Effort::High));
+        // Nearly: a merge saves a little, and equals must not miss each other for that.
+        finished.or_else(|| Some((worth_merging(growing, 62, |_| false)?, Effort::Low)))
     })
 }
 
-/// The first instant after `now_ns` at which a day is over whose segments are not final.
-fn next_day_over(manifest: &Manifest, age_ns: i64, now_ns: i64) -> Option<i64> {
-    let days = manifest.segments.chunk_by(|a, b| a.day == b.day);
-    let unfinished = days.filter(|day| day.len() > 1 || day[0].is_provisional);
-    let over = unfinished.map(|day| {
-        let end_ns = (day[0].day + 1).saturating_mul(DAY_NS);
-        end_ns.saturating_add(age_ns.saturating_mul(2))
+/// The most of the last of some segments that together have so many sixteenths of the bytes of the
+/// largest of them, or the first of which `is_due`.
+fn worth_merging(
+    entries: &[SegmentEntry],
+    sixteenths: u64,
+    is_due: impl Fn(&SegmentEntry) -> bool,
+) -> Option<Vec<SegmentEntry>> {
+    let mut suffixes = (0..entries.len()).map(|start| &entries[start..]);
+    let worth = suffixes.find(|suffix| {
+        let largest = suffix.iter().map(|entry| entry.bytes).max().unwrap_or(0);
+        let bytes: u64 = suffix.iter().map(|entry| entry.bytes).sum();
+        is_due(&suffix[0]) || suffix.len() > 1 && 16 * bytes >= sixteenths * largest
     });
-    over.filter(|&over_ns| over_ns > now_ns).min()
+    worth.map(<[_]>::to_vec)
+}
+
+/// The first instant at which there may be segments to merge: now where there are some, else when
+/// the next of an unfinished day rest.
+fn next_merge(manifest: &Manifest, rest: &Rest) -> Option<i64> {
+    if mergeable(manifest, rest).is_some() {
+        return Some(rest.now_ns);
+    }
+    let days = manifest.segments.chunk_by(|a, b| a.day == b.day);
+    let unfinished = days.filter(|day| day.len() > 1 || day[0].is_provisional).flatten();
+    let begins = unfinished.map(|entry| rest.begin_ns(entry.day, entry.ingest_s));
+    begins.filter(|begin_ns| *begin_ns > rest.now_ns).min()
 }
 
 /// The first instant at which a whole day's rows are no longer kept.
@@ -145,16 +201,92 @@ mod tests {
     fn manifest(segments: &[(i64, i64)]) -> Manifest {
         let mut manifest = Manifest::default();
         for &(day, max_ns) in segments {
-            manifest.insert(SegmentEntry { day, max_ns, ..SegmentEntry::default() });
+            manifest.insert(SegmentEntry { day, max_ns, bytes: 1, ..SegmentEntry::default() });
         }
         manifest
+    }
+
+    const AGE_NS: i64 = 10 * SECOND_NS;
+
+    fn at(now_ns: i64) -> Rest {
+        Rest::new(Due::LargeOrAged { age_ns: AGE_NS }, now_ns)
     }
 
     #[test]
     fn a_day_of_several_segments_is_merged_twice_the_age_after_its_end() {
         let segments = manifest(&[(0, 5), (1, DAY_NS), (1, DAY_NS + 5), (2, 2 * DAY_NS)]);
-        assert_eq!(next_day_over(&segments, 10, 0), Some(2 * DAY_NS + 20));
-        assert_eq!(next_day_over(&segments, 10, 2 * DAY_NS + 20), None);
+        assert_eq!(next_merge(&segments, &at(0)), Some(2 * DAY_NS + 2 * AGE_NS));
+        // Now, until they are.
+        let over_ns = 2 * DAY_NS + 2 * AGE_NS;
+        assert_eq!(next_merge(&segments, &at(over_ns)), Some(over_ns));
+        assert_eq!(next_merge(&manifest(&[(1, DAY_NS), (2, 2 * DAY_NS)]), &at(over_ns)), None);
+    }
+
+    /// Segments of the first day, each with its bytes and the second its rows came in; they are
+    /// provisional.
+    fn came(segments: &[(u64, i64)]) -> Manifest {
+        let entry = |&(bytes, ingest_s): &(u64, i64)| SegmentEntry {
+            bytes,
+            ingest_s,
+            is_provisional: true,
+            ..SegmentEntry::default()
+        };
+        Manifest { segments: segments.iter().map(entry).collect(), ..Manifest::default() }
+    }
+
+    #[test]
+    fn a_day_that_is_long_over_grows_for_as_long_as_rows_of_it_come() {
+        let start_s = 10 * DAY_NS / SECOND_NS;
+        let segments = came(&[(9, start_s), (5, start_s + 15)]);
+        for (after_s, is_due) in [(15, false), (20, false), (34, false), (35, true)] {
+            let rest = at((start_s + after_s) * SECOND_NS);
+            let effort = mergeable(&segments, &rest).map(|(of, effort)| (of.len(), effort));
+            assert_eq!(effort, is_due.then_some((2, Effort::High)), "{after_s}");
+        }
+        // Nobody has to write: the next look is when the first of them rest, and then all.
+        let next_s = |after_s| {
+            next_merge(&segments, &at((start_s + after_s) * SECOND_NS))
+                .map(|next_ns| next_ns / SECOND_NS)
+        };
+        assert_eq!(next_s(15), Some(start_s + 20));
+        assert_eq!(next_s(20), Some(start_s + 35));
+        // While rows come they are merged with little effort, and few times.
+        let four = came(&[(9, start_s), (9, start_s), (9, start_s), (9, start_s)]);
+        let found =
+            mergeable(&four, &at(start_s * SECOND_NS)).map(|(of, effort)| (of.len(), effort));
+        assert_eq!(found, Some((4, Effort::Low)));
+        assert_eq!(at(start_s * SECOND_NS).effort(0, start_s), Effort::Low);
+        // By hand all of it is finished.
+        let found =
+            mergeable(&segments, &Rest::new(Due::Now, 0)).map(|(of, effort)| (of.len(), effort));
+        assert_eq!(found, Some((2, Effort::High)));
+    }
+
+    #[test]
+    fn what_trickles_in_keeps_no_day_from_being_finished() {
+        let now_s = 10 * DAY_NS / SECOND_NS;
+        let picked = |segments: &[(u64, i64)]| {
+            let found = mergeable(&came(segments), &at(now_s * SECOND_NS));
+            found.map(|(of, effort)| {
+                (of.iter().map(|entry| entry.bytes).collect::<Vec<_>>(), effort)
+            })
+        };
+        assert_eq!(picked(&[(160, now_s - 20), (10, now_s)]), Some((vec![160], Effort::High)));
+        assert_eq!(picked(&[(159, now_s - 20), (10, now_s)]), None);
+        // Rows that came before those of an earlier segment, by a clock that was behind, wait.
+        assert_eq!(picked(&[(160, now_s), (10, now_s - 20)]), None);
+        assert_eq!(picked(&[(160, now_s), (10, now_s - 90)]), None);
+    }
+
+    #[test]
+    fn a_clock_that_was_far_ahead_keeps_no_day_from_being_finished() {
+        let now_s = 10 * DAY_NS / SECOND_NS;
+        let is_due =
+            |ingest_s| mergeable(&came(&[(1, ingest_s)]), &at(now_s * SECOND_NS)).is_some();
+        assert!(!is_due(now_s + 20));
+        assert!(is_due(now_s + 21));
+        assert!(is_due(i64::MAX));
+        assert!(is_due(i64::MIN));
     }
 
     #[test]
@@ -165,12 +297,17 @@ mod tests {
         assert_eq!(next_expiry(&Manifest::default(), 60), None);
     }
 
+    /// The instant from which on the first day is over, less so many days.
+    fn over(first_open_day: i64) -> Rest {
+        at((first_open_day * DAY_NS).saturating_add(2 * AGE_NS))
+    }
+
     fn picked(sizes: &[u64], first_open_day: i64) -> Option<Vec<u64>> {
         let mut manifest = Manifest::default();
         for bytes in sizes {
             manifest.insert(SegmentEntry { bytes: *bytes, ..SegmentEntry::default() });
         }
-        let entries = mergeable(&manifest, first_open_day)?;
+        let (entries, _) = mergeable(&manifest, &over(first_open_day))?;
         Some(entries.iter().map(|entry| entry.bytes).collect())
     }
 
@@ -208,15 +345,16 @@ mod tests {
         for (bytes, is_provisional) in [(100, false), (1, true), (2, false)] {
             manifest.insert(SegmentEntry { bytes, is_provisional, ..SegmentEntry::default() });
         }
-        assert_eq!(mergeable(&manifest, 0), None);
-        assert_eq!(mergeable(&manifest, 1), Some(manifest.segments[1..].to_vec()));
+        let last = |manifest: &Manifest| Some((manifest.segments[1..].to_vec(), Effort::High));
+        assert_eq!(mergeable(&manifest, &over(0)), None);
+        assert_eq!(mergeable(&manifest, &over(1)), last(&manifest));
         // Alone, too.
         manifest.segments.truncate(2);
-        assert_eq!(mergeable(&manifest, 1), Some(manifest.segments[1..].to_vec()));
+        assert_eq!(mergeable(&manifest, &over(1)), last(&manifest));
         manifest.segments.remove(0);
-        assert_eq!(next_day_over(&manifest, 10, 0), Some(DAY_NS + 20));
+        assert_eq!(next_merge(&manifest, &at(0)), Some(DAY_NS + 2 * AGE_NS));
         manifest.segments[0].is_provisional = false;
-        assert_eq!((mergeable(&manifest, 1), next_day_over(&manifest, 10, 0)), (None, None));
+        assert_eq!((mergeable(&manifest, &over(1)), next_merge(&manifest, &at(0))), (None, None));
     }
 
     #[test]
@@ -226,7 +364,7 @@ mod tests {
             let mut rewritten = 0;
             for _ in 0..1_000 {
                 manifest.insert(SegmentEntry { bytes: 1, ..SegmentEntry::default() });
-                while let Some(entries) = mergeable(&manifest, first_open_day) {
+                while let Some((entries, _)) = mergeable(&manifest, &over(first_open_day)) {
                     let bytes = entries.iter().map(|entry| entry.bytes).sum();
                     rewritten += bytes;
                     manifest.segments.truncate(manifest.segments.len() - entries.len());
@@ -235,6 +373,38 @@ mod tests {
                 assert!(manifest.segments.len() <= segments_max);
             }
             assert!(rewritten <= rewritten_max * 1_000, "{rewritten}");
+        }
+    }
+
+    /// Rows of a day of the past come for days, evenly or with most of them at first.
+    #[test]
+    fn a_day_that_is_filled_late_has_few_segments_and_is_rewritten_seldom() {
+        let start_s = 10 * DAY_NS / SECOND_NS;
+        for (first, rewritten_max) in [(1, 6), (20_000, 2)] {
+            let mut manifest = Manifest::default();
+            let (mut total, mut rewritten, mut finished) = (0, 0, 0);
+            for second in 0..2_000 {
+                let bytes = if second == 0 { first } else { 1 };
+                let ingest_s = start_s + second;
+                let entry = came(&[(bytes, ingest_s)]).segments[0];
+                manifest.insert(entry);
+                total += bytes;
+                while let Some((entries, effort)) = mergeable(&manifest, &at(ingest_s * SECOND_NS))
+                {
+                    let bytes = entries.iter().map(|entry| entry.bytes).sum();
+                    rewritten += bytes;
+                    finished += if effort == Effort::High { bytes } else { 0 };
+                    let ingest_s = entries.iter().map(|entry| entry.ingest_s).max().unwrap();
+                    let is_provisional = effort == Effort::Low;
+                    let merged = SegmentEntry { bytes, is_provisional, ingest_s, ..entry };
+                    manifest.replace(&entries, Some(merged));
+                }
+                assert!(manifest.segments.len() <= 15, "{:?}", manifest.segments);
+            }
+            let held: u64 = manifest.segments.iter().map(|entry| entry.bytes).sum();
+            assert_eq!(held, total);
+            assert!(rewritten <= rewritten_max * total, "{rewritten} of {total}");
+            assert!(finished <= 2 * total, "{finished} of {total}");
         }
     }
 }

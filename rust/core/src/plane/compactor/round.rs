@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
-use super::plan::{self, effort_of};
+use super::plan::{self, Rest};
 use super::{Compacted, Compactor};
 use crate::codec::Effort;
 use crate::model::batch::{Table, Values};
@@ -14,7 +14,7 @@ use crate::plane::caches::recent::DecodedBlock;
 use crate::plane::follower::ALWAYS_NS;
 use crate::plane::sealed::SealedStore;
 use crate::query::latest::Latest;
-use crate::storage::manifest::{Manifest, SegmentEntry};
+use crate::storage::manifest::{Manifest, SegmentEntry, seconds_of};
 use crate::storage::segment::{
     Representatives, SegmentSummary, SegmentWriter, Span, day_of, newest, sorted, split_by_day,
 };
@@ -83,14 +83,15 @@ impl Round {
 
 impl Compactor {
     /// Compacts the oldest blocks of the log.
-    pub(super) fn compact_log(&self, open_from: i64, done: &mut Compacted) -> Result<()> {
+    pub(super) fn compact_log(&self, rest: &Rest, now_ns: i64, done: &mut Compacted) -> Result<()> {
         let manifest = self.follower.manifest();
         let round = self.take_round(manifest.compacted)?;
         let representatives = Representatives::new(&self.registry.names().catalog);
         let mut next = (*manifest).clone();
         next.compacted = round.last;
-        let ingest_ns = round.blocks.iter().map(|block| block.ingest_ns);
-        next.last_ingest_ns = ingest_ns.fold(next.last_ingest_ns, i64::max);
+        let ingest_ns = round.blocks.iter().map(|block| block.ingest_ns).fold(i64::MIN, i64::max);
+        next.last_ingest_ns = next.last_ingest_ns.max(ingest_ns);
+        let ingest_s = seconds_of(ingest_ns.min(now_ns));
         let (rows, values) = round.counts();
         next.rows += rows;
         next.values += values;
@@ -111,9 +112,9 @@ impl Compactor {
                 let newest = newest(table, &representatives)?;
                 latest.apply(&newest, &ALWAYS_NS, &self.registry.names().catalog);
             }
-            let effort = if is_last { effort_of(day, open_from) } else { Effort::Low };
+            let effort = if is_last { rest.effort(day, ingest_s) } else { Effort::Low };
             let writer = self.begin_segment(&representatives, next.last_ingest_ns, effort)?;
-            let entry = SegmentEntry::new(day, &written(writer, &tables)?);
+            let entry = SegmentEntry::new(day, &written(writer, &tables)?, ingest_s);
             done.bytes_written += entry.bytes;
             next.insert(entry);
         }
@@ -185,7 +186,7 @@ impl Compactor {
             }
         }
         if let Some(writer) = writer {
-            next.checkpoint = SegmentEntry::new(0, &writer.finish()?);
+            next.checkpoint = SegmentEntry::new(0, &writer.finish()?, 0);
         }
         done.bytes_written += next.checkpoint.bytes;
         Ok(())

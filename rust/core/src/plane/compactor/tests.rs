@@ -1,4 +1,4 @@
-//! Compaction of whole stores: their size, and what is left to do when a day is over.
+//! Compaction of whole stores: their size, and when a day is finished.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -48,8 +48,12 @@ fn body(first: u32, rows: u32, entities: u32) -> String {
 }
 
 fn write(plane: &Plane, body: &str) {
+    write_at(plane, body, START_NS);
+}
+
+fn write_at(plane: &Plane, body: &str, now_ns: i64) {
     let limits = WriteLimits::default();
-    plane.write(Format::Json, body.as_bytes(), &limits, START_NS, Acknowledge::Durable).unwrap();
+    plane.write(Format::Json, body.as_bytes(), &limits, now_ns, Acknowledge::Durable).unwrap();
 }
 
 /// Whatever a store holds, be it one row, names without end or a log that just fits its space, a
@@ -73,4 +77,47 @@ fn a_store_that_was_compacted_is_never_larger_than_before() {
             assert!(after.total() <= before, "{what:?}: {before} and {after:?}");
         }
     }
+}
+
+/// Bytes of the segments of a store, and how many there are.
+fn segments(plane: &Plane) -> (u64, u64) {
+    let stats = plane.stats().unwrap();
+    (stats.space.segments, stats.segments)
+}
+
+/// A gateway that was cut off sends what it kept: days that are long over grow again, and are
+/// finished once nothing of them came for a while, without anyone who writes.
+#[test]
+fn days_of_the_past_are_finished_when_their_rows_have_come_and_not_before() {
+    let directories = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let [plane, by_hand] = directories.each_ref().map(|directory| new_plane(directory.path()));
+    let mut now_ns = START_NS + 10 * DAY_NS;
+    let age_ns = 60 * SECOND_NS;
+    for round in 0..6 {
+        for plane in [&plane, &by_hand] {
+            for first in [0, 1_000, 2_000] {
+                write_at(plane, &body(round * 3_000 + first, 1_000, 2), now_ns);
+            }
+        }
+        now_ns += age_ns;
+        plane.compact(DUE, now_ns).unwrap().unwrap();
+    }
+    by_hand.compact(Due::Now, now_ns).unwrap().unwrap();
+    let (bytes, count) = segments(&by_hand);
+    assert_eq!((count, by_hand.upcoming(age_ns, now_ns).unwrap().due_ns), (1, None));
+    assert!(segments(&plane).0 > bytes, "it was finished while rows came");
+    // The last rows came a minute ago; it says itself when to look.
+    let last_ns = now_ns + age_ns;
+    while let Some(due_ns) = plane.upcoming(age_ns, now_ns).unwrap().due_ns {
+        assert!(now_ns < due_ns && due_ns <= last_ns, "{now_ns} {due_ns}");
+        now_ns = due_ns;
+        let merged = plane.compact(DUE, now_ns).unwrap().unwrap().merged;
+        assert_eq!(merged > 0, now_ns == last_ns);
+    }
+    let (finished, count) = segments(&plane);
+    assert_eq!((count, plane.upcoming(age_ns, now_ns).unwrap().due_ns), (1, None));
+    assert!(finished.abs_diff(bytes) * 100 < bytes, "{finished} and {bytes}");
+    drop(plane);
+    let planes = Directory::new(directories[0].path());
+    assert!(Plane::verify(&planes, "plane", &MASTER_KEY).unwrap().damages.is_empty());
 }

@@ -209,7 +209,7 @@ impl LogRows<'_> {
             for table in self.sorted(tables)? {
                 writer.write_measurement(&table)?;
             }
-            let entry = SegmentEntry::new(day, &writer.finish()?);
+            let entry = SegmentEntry::new(day, &writer.finish()?, 0);
             self.own.ids.push(entry.id);
             self.days.entry(day).or_default().segments.push(entry);
         }
