@@ -526,6 +526,15 @@ class _ConnectionLimits(Protocol):
     def unsent_wait_seconds(self) -> float: ...
 
 @final
+class ControlVersion:
+    """Number of the last change of accounts that this process knows of, for `Admissions` and
+    `KeyVerdicts`; there are no verdicts before the first is `put`."""
+
+    def __new__(cls) -> Self: ...
+    def put(self, version: int) -> None:
+        """Takes note of a change that all who ask from now on may know of."""
+
+@final
 class Admissions:
     """Verdicts about writes, for a second at most, by which a `Front` serves the next ones without
     the GIL. `http/remembering.py` makes them; whatever comes to no 202 is handed on to Python."""
@@ -534,14 +543,15 @@ class Admissions:
         cls,
         deciding_fields: Sequence[str],
         *,
-        control_store: str,
+        control_store: str | ControlVersion,
         counters: int,
         counters_bytes: int,
         bounds_seconds: Sequence[float],
         remembered: int,
     ) -> Self:
         """Verdicts that hold for requests of one peer, method and target with the same values of
-        `deciding_fields`, as long as `control_store`, a file of LMDB, has no further change.
+        `deciding_fields`, as long as `control_store`, a file of LMDB or the number of the last
+        change that this process knows of, has no further change.
 
         `counters` is a descriptor of so many bytes of shared memory, where what is served is
         counted in words that nobody else writes to; `bounds_seconds` are those of its histograms,
@@ -669,8 +679,10 @@ class KeyVerdict(Generic[_T]):
 class KeyVerdicts(Generic[_T]):
     """Verdicts about keys, each for a second at most. Safe to share between threads."""
 
-    def __new__(cls, control_store: str) -> Self:
-        """Verdicts that hold as long as `control_store`, a file of LMDB, has no further change."""
+    def __new__(cls, control_store: str | ControlVersion) -> Self:
+        """Verdicts that hold as long as `control_store`, a file of LMDB or the number of the last
+        change that this process knows of, has no further change.
+        """
     def basis(self) -> KeyBasis | None:
         """The state before a key is looked up; `None` where the store is none."""
     def remember(

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from fleetcast.accounts import Authenticator, ControlStore, Keys, Tenants, key_pepper
-from fleetcast.engine import Engine, KeyVerdicts, ProtobufWrites
+from fleetcast.engine import ControlVersion, Engine, KeyVerdicts, ProtobufWrites
 from fleetcast.errors import Refused
 from fleetcast.lmdb_store import DATA_FILE
 from tests.conformance.api import HOUR_S, accounts_of
@@ -123,7 +123,7 @@ def decided(tmp_path):
     store = ControlStore.create(tmp_path / "control", master_key)
     engine = Engine(tmp_path / "planes", master_key)
     tenants = Tenants(store, engine)
-    tenants.create("acme")
+    account_id = tenants.create("acme").account_id
     issued = Keys(store, pepper).create("acme", scopes=["telemetry:write"], environment="sandbox")
     key, authenticator = str(issued.text), Authenticator(store, pepper, "sandbox")
     verdicts = KeyVerdicts(str(tmp_path / "control" / DATA_FILE))
@@ -146,7 +146,12 @@ def decided(tmp_path):
         return verdicts.find(key)
 
     yield SimpleNamespace(
-        verdicts=verdicts, key=key, remember=remember, tenants=tenants, engine=engine
+        verdicts=verdicts,
+        key=key,
+        remember=remember,
+        tenants=tenants,
+        engine=engine,
+        account_id=account_id,
     )
     engine.close()
     store.close()
@@ -160,6 +165,27 @@ def test_what_was_looked_up_in_another_state_is_not_remembered(decided):
     assert decided.remember(before) is None
     assert decided.remember() is not None
     assert decided.verdicts.find(f"{decided.key}x") is None
+
+
+def test_a_decision_rests_on_the_number_that_its_process_noted(decided):
+    """As on a node whose accounts are in a database, and whose planes are in no files."""
+    noted = ControlVersion()
+    verdicts, plane = KeyVerdicts(noted), decided.engine.plane(decided.account_id, "acme")
+
+    def find(number):
+        basis = verdicts.basis()
+        options = {"expires_at": None, "plane": plane, "folder": "", "files": None}
+        verdicts.remember("key", basis, "subject", control_transaction=number, **options)
+        return verdicts.find("key")
+
+    assert verdicts.basis() is None
+    noted.put(7)
+    assert find(6) is None
+    verdict, writes = find(7), ProtobufWrites(2)
+    assert writes.put("mine", "owner", verdict, batch(0), **LIMITS)
+    assert [token for token, _, _ in taken(writes, 1)] == ["mine"]
+    noted.put(8)
+    assert verdicts.find("key") is None
 
 
 def test_a_key_is_good_until_it_ends(decided):

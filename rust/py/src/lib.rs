@@ -96,6 +96,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<grpc::KeyBasis>()?;
     module.add_class::<grpc::KeyVerdict>()?;
     module.add_class::<grpc::KeyVerdicts>()?;
+    module.add_class::<admissions::ControlVersion>()?;
     module.add_class::<grpc::ProtobufWrites>()?;
     module.add_class::<limiter::Limiter>()?;
     module.add_class::<plane::Plane>()?;

@@ -20,7 +20,7 @@ use crate::plane::Plane;
 pub(crate) struct Draft {
     plane: Py<Plane>,
     folder: String,
-    files: Files,
+    files: Option<Files>,
     write_limits: BatchLimits,
     body_bytes_max: u64,
     account_id: String,
@@ -94,7 +94,7 @@ impl Draft {
             control: read,
             settings: basis.settings,
             expires_at: self.key_expires_at,
-            files: self.files.of_plane(Path::new(&self.folder)),
+            files: self.files.map(|files| files.of_plane(Path::new(&self.folder))),
             plane: self.plane.get().downgraded(),
             limits: self.write_limits,
             body_bytes_max: self.body_bytes_max,

@@ -6,12 +6,15 @@
 
 mod books;
 
+mod control;
+
 mod verdict;
 
 mod draft;
 
 mod serving;
 
+pub(crate) use control::{Control, ControlVersion};
 pub(crate) use draft::{Draft, Files};
 pub(crate) use serving::{Admissions, Remembered};
 pub(crate) use verdict::{Basis, is_key_good};

@@ -10,11 +10,11 @@ use fleetcast_core::model::error::catching;
 use fleetcast_core::plane::{Failure, Pending, Plane, WriteError};
 use fleetcast_core::storage::write_id;
 use fleetcast_core::wire::Format;
-use fleetcast_front::admission::lmdb::LmdbFile;
 use fleetcast_front::admission::{Deciding, Verdicts};
 use fleetcast_front::books::{Counters, new_request_id};
 use fleetcast_front::{Answer, Asked, Fast, Request, Served, answer_head};
 
+use super::control::Control;
 use super::draft::Draft;
 use super::verdict::{Basis, Verdict};
 use crate::arguments::clock_ns;
@@ -41,7 +41,7 @@ impl Admissions {
     #[expect(unsafe_code, reason = "descriptors are numbers in Python")]
     fn new(
         deciding_fields: Vec<String>,
-        control_store: String,
+        control_store: Control,
         counters: i32,
         counters_bytes: usize,
         bounds_seconds: Vec<f64>,
@@ -54,7 +54,7 @@ impl Admissions {
                 .iter()
                 .map(|name| name.to_uppercase().replace('-', "_"))
                 .collect(),
-            control: LmdbFile::new(control_store.into()),
+            control: control_store,
             counters: Arc::new(Counters::map(memory, counters_bytes)?),
             bounds: bounds_seconds.into(),
             served: remembered,
@@ -67,7 +67,7 @@ impl Admissions {
 pub(crate) struct Remembered {
     /// Names of the fields that decide, as heads have them.
     fields: Vec<String>,
-    control: LmdbFile,
+    control: Control,
     counters: Arc<Counters>,
     bounds: Arc<[f64]>,
     /// Index of the counter of what is served here.

@@ -34,7 +34,8 @@ pub(super) struct Verdict {
     pub(super) settings: u64,
     /// Seconds since 1970 at which the key is no longer good.
     pub(super) expires_at: Option<i64>,
-    pub(super) files: PlaneFiles,
+    /// `None` for a plane in a database, which says by itself if it is gone.
+    pub(super) files: Option<PlaneFiles>,
     pub(super) plane: Weak<OpenPlane>,
     pub(super) limits: BatchLimits,
     pub(super) body_bytes_max: u64,
@@ -52,7 +53,7 @@ impl Verdict {
         control == Some(self.control)
             && settings == self.settings
             && is_key_good(self.expires_at)
-            && self.files.carry()
+            && self.files.as_ref().is_none_or(PlaneFiles::carry)
     }
 
     /// The plane, for one call, and its handle; `None` where it is closed.

@@ -1,23 +1,23 @@
 //! Verdicts about keys: whoever was let in a moment ago is let in again, if nothing has changed.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Instant;
 
 use pyo3::prelude::*;
 
 use fleetcast_front::admission::files::PlaneFiles;
-use fleetcast_front::admission::lmdb::{LmdbFile, StoreVersion};
+use fleetcast_front::admission::lmdb::StoreVersion;
 use fleetcast_front::admission::{Deciding, Verdicts};
 
-use crate::admissions::{Files, is_key_good};
+use crate::admissions::{Control, Files, is_key_good};
 use crate::open_plane::OpenPlane;
 use crate::plane::Plane;
 
 /// Verdicts of one process.
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct KeyVerdicts {
-    control: LmdbFile,
+    control: Control,
     verdicts: Verdicts<(Standing, Py<KeyVerdict>)>,
 }
 
@@ -39,14 +39,15 @@ pub(crate) struct KeyVerdict {
     #[pyo3(get)]
     subject: Py<PyAny>,
     pub(super) plane: Weak<OpenPlane>,
-    pub(super) files: Arc<PlaneFiles>,
+    /// `None` for a plane in a database.
+    pub(super) files: Option<Arc<PlaneFiles>>,
 }
 
 #[pymethods]
 impl KeyVerdicts {
     #[new]
-    fn new(control_store: PathBuf) -> Self {
-        Self { control: LmdbFile::new(control_store), verdicts: Verdicts::default() }
+    fn new(control_store: Control) -> Self {
+        Self { control: control_store, verdicts: Verdicts::default() }
     }
 
     fn basis(&self) -> Option<KeyBasis> {
@@ -67,11 +68,11 @@ impl KeyVerdicts {
         expires_at: Option<i64>,
         plane: &Plane,
         folder: String,
-        files: Files,
+        files: Option<Files>,
     ) -> PyResult<()> {
         let Some(deciding) = deciding(key) else { return Ok(()) };
         if basis.control.transaction == control_transaction {
-            let files = Arc::new(files.of_plane(Path::new(&folder)));
+            let files = files.map(|files| Arc::new(files.of_plane(Path::new(&folder))));
             let verdict = KeyVerdict { subject, plane: plane.downgraded(), files };
             let standing = Standing { control: basis.control, expires_at };
             self.verdicts.remember(&deciding, basis.at, (standing, Py::new(py, verdict)?));

@@ -45,7 +45,7 @@ struct Ended {
 struct Job {
     token: Py<PyAny>,
     plane: Arc<plane::Plane>,
-    files: Arc<Files>,
+    files: Option<Arc<Files>>,
     body: PyBackedBytes,
     limits: WriteLimits,
     when: Acknowledge,
@@ -66,7 +66,7 @@ impl Job {
     fn run(&mut self) -> Outcome {
         let when = std::mem::replace(&mut self.when, Acknowledge::Durable);
         let outcome = catching(|| {
-            if !self.files.carry() {
+            if self.files.as_ref().is_some_and(|files| !files.carry()) {
                 return Ok(Outcome::Stale);
             }
             let now_ns = clock_ns(None);
@@ -131,7 +131,7 @@ impl ProtobufWrites {
     ) -> io::Result<bool> {
         let plane = verdict.plane.upgrade().and_then(|plane| plane.for_a_call().ok());
         let Some(plane) = plane else { return Ok(false) };
-        let files = Arc::clone(&verdict.files);
+        let files = verdict.files.clone();
         let (limits, when) = (limits.of_batch(), limits.acknowledge(None));
         self.provide()?;
         let lane = Lane { owner: owner.into(), kind: () };

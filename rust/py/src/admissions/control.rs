@@ -1,0 +1,59 @@
+//! Number of the last change of accounts, which verdicts rest on.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use pyo3::prelude::*;
+
+use fleetcast_front::admission::lmdb::{LmdbFile, StoreVersion};
+
+/// Number of the last change that a process knows of, where the accounts are in no file.
+#[pyclass(frozen, module = "fleetcast._core")]
+pub(crate) struct ControlVersion(Arc<AtomicU64>);
+
+#[pymethods]
+impl ControlVersion {
+    #[new]
+    fn new() -> Self {
+        Self(Arc::default())
+    }
+
+    fn put(&self, version: u64) {
+        self.0.store(version, Ordering::Release);
+    }
+}
+
+/// Source of the number.
+pub(crate) enum Control {
+    /// In the file, which has it with every commit.
+    File(LmdbFile),
+    /// Here, as this process noted it last; 0 before that.
+    Noted(Arc<AtomicU64>),
+}
+
+impl Control {
+    /// The number now; `None` where there is none.
+    pub(crate) fn version(&self) -> Option<StoreVersion> {
+        match self {
+            Self::File(file) => file.version(),
+            Self::Noted(version) => {
+                let transaction = version.load(Ordering::Acquire);
+                let version =
+                    StoreVersion { device: 0, inode: 0, bytes: 0, changed_at: (0, 0), transaction };
+                (transaction > 0).then_some(version)
+            }
+        }
+    }
+}
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Control {
+    type Error = PyErr;
+
+    fn extract(source: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(noted) = source.cast::<ControlVersion>() {
+            return Ok(Self::Noted(Arc::clone(&noted.get().0)));
+        }
+        Ok(Self::File(LmdbFile::new(source.extract::<PathBuf>()?)))
+    }
+}
