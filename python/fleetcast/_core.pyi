@@ -1222,6 +1222,8 @@ class Cluster:
         """Raises `ValueError` where the installation is another one or of another version,
         `StoreError` where there is none or the database cannot be used.
         """
+    def database_now_us(self) -> int:
+        """Microseconds since 1970 by the clock of the database. Raises `StoreError`."""
 
 @final
 class Records:
@@ -1251,6 +1253,8 @@ class RecordsTransaction:
 
     def get(self, space: str, key: bytes) -> bytes | None:
         """One value."""
+    def get_all(self, space: str, keys: list[bytes]) -> list[bytes | None]:
+        """Values in the order of their keys, with one round trip."""
     def under(
         self, space: str, prefix: bytes, *, first: bytes, limit: int
     ) -> list[tuple[bytes, bytes]]:
@@ -1261,6 +1265,10 @@ class RecordsTransaction:
         """Adds or replaces one. Raises `ValueError` in a transaction that only reads."""
     def delete(self, space: str, key: bytes) -> None:
         """Deletes one, if it is there. Raises `ValueError` in a transaction that only reads."""
+    def put_all(self, space: str, records: list[tuple[bytes, bytes]]) -> None:
+        """Adds or replaces those under keys that differ, with one round trip."""
+    def delete_all(self, space: str, keys: list[bytes]) -> None:
+        """Deletes those that are there, with one round trip."""
     def commit(self) -> None:
         """Ends it; its changes are durable on return. After a `StoreError` they may be there."""
     def roll_back(self) -> None:

@@ -23,6 +23,8 @@ pub(crate) const CHANGE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Why the outcome of a change is not known.
 pub(crate) const LATE: &str = "no answer within 10 seconds";
 
+const NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8";
+
 /// Addresses and limits of an installation.
 #[derive(Clone)]
 pub struct Settings {
@@ -102,6 +104,15 @@ impl Cluster {
         let open = self.open()?;
         let runtime = open.runtime.as_ref().ok_or(Error::Closed)?;
         runtime.block_on(work(Arc::clone(&open.pool)))
+    }
+
+    /// Microseconds since 1970 by the clock of the database.
+    ///
+    /// # Errors
+    /// Those of a database that cannot be used.
+    pub fn database_now_us(&self) -> Result<i64> {
+        let rows = self.read("ask for the time", NOW, &[])?;
+        Ok(rows.first().map_or(0, |row| row.get(0)))
     }
 
     /// Rows of a statement that changes nothing.

@@ -4,6 +4,7 @@
 //! A transaction that writes locks the row of its store's version until it ends, and counts it up
 //! with its first change: so others learn with one question if there is anything new.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use fleetcast_core::model::error::{Error, Result};
@@ -19,11 +20,17 @@ const READING: &str = "read records";
 const WRITING: &str = "write records";
 
 const GET: &str = "SELECT value FROM record WHERE store = $1 AND space = $2 AND key = $3";
+const GET_ALL: &str =
+    "SELECT key, value FROM record WHERE store = $1 AND space = $2 AND key = ANY($3)";
 const UNDER: &str = "SELECT key, value FROM record WHERE store = $1 AND space = $2 \
     AND key >= $3 AND ($4::bytea IS NULL OR key < $4) ORDER BY key LIMIT $5";
 const COUNT: &str = "SELECT count(*) FROM record WHERE store = $1 AND space = $2";
 const PUT: &str = "INSERT INTO record VALUES ($1, $2, $3, $4) \
     ON CONFLICT (store, space, key) DO UPDATE SET value = excluded.value";
+const PUT_ALL: &str = "INSERT INTO record SELECT $1, $2, u.key, u.value \
+    FROM unnest($3::bytea[], $4::bytea[]) AS u(key, value) \
+    ON CONFLICT (store, space, key) DO UPDATE SET value = excluded.value";
+const DELETE_ALL: &str = "DELETE FROM record WHERE store = $1 AND space = $2 AND key = ANY($3)";
 const DELETE: &str = "DELETE FROM record WHERE store = $1 AND space = $2 AND key = $3";
 
 const VERSION: &str = "SELECT version FROM records WHERE name = $1";
@@ -121,6 +128,17 @@ impl Transaction {
         Ok(rows.first().map(|row| row.get(0)))
     }
 
+    /// The values of keys, in their order.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub fn get_all(&mut self, space: &str, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
+        let rows = self.ask(GET_ALL, &[&space, &keys])?;
+        let mut found: HashMap<Vec<u8>, Vec<u8>> =
+            rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+        Ok(keys.iter().map(|key| found.remove(*key)).collect())
+    }
+
     /// Keys that begin with `prefix`, ascending from `first` on, and their values, `limit` at most.
     ///
     /// # Errors
@@ -160,6 +178,22 @@ impl Transaction {
     /// As [`Self::put`].
     pub fn delete(&mut self, space: &str, key: &[u8]) -> Result<()> {
         self.change(DELETE, &[&space, &key])
+    }
+
+    /// Sets the values of keys, each of which is there once.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    pub fn put_all(&mut self, space: &str, keys: &[&[u8]], values: &[&[u8]]) -> Result<()> {
+        self.change(PUT_ALL, &[&space, &keys, &values])
+    }
+
+    /// Removes keys, as far as they are there.
+    ///
+    /// # Errors
+    /// As [`Self::put`].
+    pub fn delete_all(&mut self, space: &str, keys: &[&[u8]]) -> Result<()> {
+        self.change(DELETE_ALL, &[&space, &keys])
     }
 
     /// Ends it: all that it changed is durable on return.

@@ -39,6 +39,10 @@ impl Cluster {
     pub(super) fn check(&self, _: &str, _: &[u8]) -> Result<()> {
         match *self {}
     }
+
+    pub(super) fn database_now_us(&self) -> Result<i64> {
+        match *self {}
+    }
 }
 
 pub(super) struct Records(Arc<Cluster>);
@@ -67,6 +71,18 @@ impl Transaction {
     }
 
     pub(super) fn get(&mut self, _: &str, _: &[u8]) -> Result<Option<Vec<u8>>> {
+        match *self {}
+    }
+
+    pub(super) fn get_all(&mut self, _: &str, _: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>> {
+        match *self {}
+    }
+
+    pub(super) fn put_all(&mut self, _: &str, _: &[&[u8]], _: &[&[u8]]) -> Result<()> {
+        match *self {}
+    }
+
+    pub(super) fn delete_all(&mut self, _: &str, _: &[&[u8]]) -> Result<()> {
         match *self {}
     }
 

@@ -53,6 +53,10 @@ impl Cluster {
         Ok(installed == Installed::New)
     }
 
+    fn database_now_us(&self, py: Python<'_>) -> PyResult<i64> {
+        leave(py, || self.inner.database_now_us())
+    }
+
     fn check(&self, py: Python<'_>, environment: &str, master_key_check: &[u8]) -> PyResult<()> {
         leave(py, || self.inner.check(environment, master_key_check))
     }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 
 use fleetcast_core::model::error::{Error, Result};
@@ -96,6 +97,36 @@ impl RecordsTransaction {
         Ok(items.iter().map(item).collect())
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands a list over as it is")]
+    fn get_all<'py>(
+        &self,
+        py: Python<'py>,
+        space: &str,
+        keys: Vec<PyBackedBytes>,
+    ) -> PyResult<Vec<Option<Bound<'py, PyBytes>>>> {
+        let keys = slices(&keys);
+        let values = self.with(py, |transaction| transaction.get_all(space, &keys))?;
+        Ok(values.into_iter().map(|value| Some(PyBytes::new(py, &value?))).collect())
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands a list over as it is")]
+    fn put_all(
+        &self,
+        py: Python<'_>,
+        space: &str,
+        records: Vec<(PyBackedBytes, PyBackedBytes)>,
+    ) -> PyResult<()> {
+        let keys: Vec<&[u8]> = records.iter().map(|(key, _)| &**key).collect();
+        let values: Vec<&[u8]> = records.iter().map(|(_, value)| &**value).collect();
+        self.with(py, |transaction| transaction.put_all(space, &keys, &values))
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands a list over as it is")]
+    fn delete_all(&self, py: Python<'_>, space: &str, keys: Vec<PyBackedBytes>) -> PyResult<()> {
+        let keys = slices(&keys);
+        self.with(py, |transaction| transaction.delete_all(space, &keys))
+    }
+
     fn count(&self, py: Python<'_>, space: &str) -> PyResult<i64> {
         self.with(py, |transaction| transaction.count(space))
     }
@@ -120,4 +151,8 @@ impl RecordsTransaction {
             Ok(())
         })
     }
+}
+
+fn slices(keys: &[PyBackedBytes]) -> Vec<&[u8]> {
+    keys.iter().map(|key| &**key).collect()
 }
