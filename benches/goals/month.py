@@ -20,7 +20,8 @@ from benches.harness.measure import alternate, wall_seconds
 from benches.harness.paths import DATA
 from benches.harness.servers import Getter, running_body_only, service
 from benches.inputs import fleet, month
-from fleetcast.installation.directory import DataDirectory, opened
+from fleetcast.installation.directory import DataDirectory
+from fleetcast.installation.opening import opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

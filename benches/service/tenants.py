@@ -32,8 +32,9 @@ from benches.harness.measure import cpu_seconds_of
 from benches.harness.paths import TARGET
 from fleetcast.accounts import SCOPES
 from fleetcast.engine import encode_records
-from fleetcast.installation.directory import DataDirectory, opened
+from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.making import make_data_directory
+from fleetcast.installation.opening import opened
 from tests.service.service import Service, ask, start
 
 if TYPE_CHECKING:

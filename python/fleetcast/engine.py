@@ -13,9 +13,10 @@ import os
 import resource
 import time
 from datetime import datetime
+from functools import partial
 from heapq import nsmallest
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from fleetcast._core import (
     AGGREGATIONS,
@@ -102,6 +103,7 @@ __all__ = [
     "FairQueue",
     "Front",
     "FrontRequest",
+    "Glance",
     "Interval",
     "KeyBasis",
     "KeyOwners",
@@ -121,6 +123,7 @@ __all__ = [
     "SavedFile",
     "SavedPlane",
     "Share",
+    "State",
     "Stats",
     "TextFormat",
     "Upcoming",
@@ -183,6 +186,35 @@ class SaveDone(NamedTuple):
     bytes_linked: int
 
 
+State = tuple[int, int, int]
+"""Nanoseconds since 1970 of a change, and two numbers: another one after each change."""
+
+
+class Glance(Protocol):
+    """Looks at one plane that do not open it."""
+
+    def state(self) -> State:
+        """The state that it is in. Raises `OSError`."""
+
+    def counts(self) -> Stats:
+        """Counts of what it holds. Raises `StoreError`."""
+
+
+class FolderGlance:
+    """Looks at the plane in `folder`; `counts` reads its counts without its key."""
+
+    __slots__ = ("_folder", "counts")
+
+    def __init__(self, folder: str, counts: Callable[[], Stats]) -> None:
+        self._folder = folder
+        self.counts = counts
+
+    def state(self) -> State:
+        """Time of change, size and number of its file. Raises `OSError`."""
+        status = os.stat(f"{self._folder}/plane.mdb")  # noqa: PTH116 - of all tenants, again and again
+        return status.st_mtime_ns, status.st_size, status.st_ino
+
+
 class Engine:
     """Planes below `directory`, each in a folder named by its account id.
 
@@ -197,12 +229,13 @@ class Engine:
         directory: Path,
         master_key: bytes,
         *,
+        planes: Planes | None = None,
         open_max: int | None = None,
         idle_seconds: float = 60.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._directory = directory
-        self._planes = Planes.in_directory(directory)
+        self._planes = Planes.in_directory(directory) if planes is None else planes
         self._master_key = master_key
         self._open_max = _open_max() if open_max is None else open_max
         self._idle_seconds = idle_seconds
@@ -212,6 +245,11 @@ class Engine:
     def folder(self, account_id: str) -> Path:
         """Folder of an account's plane."""
         return self._directory / account_id
+
+    def glance(self, account_id: str) -> Glance:
+        """Looks at an account's plane that do not open it."""
+        counts = partial(self._planes.counts, account_id)
+        return FolderGlance(f"{self._directory}/{account_id}", counts)
 
     def create_plane(self, account_id: str) -> None:
         """Makes the empty store of a new account. Raises `StoreError`."""
@@ -279,8 +317,10 @@ class Engine:
         slot.opened = Opened(plane, files)
         return plane
 
-    def files(self, account_id: str, plane: Plane) -> tuple[str, Files] | None:
+    def files(self, account_id: str, plane: Plane) -> tuple[str, Files | None] | None:
         """Folder of an account's store, and its files as they were when it was last used.
+
+        A store in a database has no files.
 
         `None` where `plane` is no longer its store.
         """
@@ -298,11 +338,15 @@ class Engine:
         """
         before = self._clock() - self._idle_seconds
         for account_id, slot in list(self._slots.items()):
-            if not os.path.exists(f"{self._directory}/{account_id}/key"):  # noqa: PTH110 - each second
+            if not self._is_there(account_id):
                 self.release(account_id)
                 self._rest(account_id, slot)
             elif slot.used_at <= before:
                 self._rest(account_id, slot)
+
+    def _is_there(self, account_id: str) -> bool:
+        """False for a plane that was deleted."""
+        return os.path.exists(f"{self._directory}/{account_id}/key")  # noqa: PTH110 - each second
 
     def _close_least_used(self) -> None:
         excess = len(self._slots) - self._open_max

@@ -98,7 +98,7 @@ class Opened(Generic[P]):
 
     __slots__ = ("_seen", "files", "kept")
 
-    def __init__(self, plane: P, files: Files) -> None:
+    def __init__(self, plane: P, files: Files | None) -> None:
         self.kept: P | None = plane
         self.files = files
         self._seen = weakref.ref(plane)

@@ -10,7 +10,8 @@ import polars as pl
 
 from fleetcast.backup.listing import LISTING_FILE
 from fleetcast.engine import encode_records, format_time
-from fleetcast.installation.directory import DataDirectory, opened
+from fleetcast.installation.directory import DataDirectory
+from fleetcast.installation.opening import opened
 from tests.engine.test_scan import exact, rows_of
 
 if TYPE_CHECKING:

@@ -17,7 +17,8 @@ import polars as pl
 import pytest
 
 from fleetcast.cli.main import run
-from fleetcast.installation.directory import DataDirectory, opened
+from fleetcast.installation.directory import DataDirectory
+from fleetcast.installation.opening import opened
 
 from .test_full_disk import small  # noqa: F401  a fixture
 
@@ -61,7 +62,8 @@ def segments(data):
 
 SCANNER = """
 import os, sys
-from fleetcast.installation.directory import DataDirectory, opened
+from fleetcast.installation.directory import DataDirectory
+from fleetcast.installation.opening import opened
 from pathlib import Path
 with opened(DataDirectory(Path(sys.argv[1])), os.environ) as installation:
     tenant = installation.tenants.get("acme")

@@ -7,7 +7,8 @@ import polars as pl
 import pytest
 
 from fleetcast.cli.main import run
-from fleetcast.installation.directory import DataDirectory, opened
+from fleetcast.installation.directory import DataDirectory
+from fleetcast.installation.opening import opened
 from tests.small_disk import enlarge, small_disk
 
 RECORDS = 60_000

@@ -11,7 +11,8 @@ import polars as pl
 import pytest
 
 from fleetcast.cli.main import run
-from fleetcast.installation.directory import DataDirectory, opened
+from fleetcast.installation.directory import DataDirectory
+from fleetcast.installation.opening import opened
 from tests.small_disk import enlarge, small_disk
 
 ROWS, FIELDS = 60_000, 100  # six pieces, since a piece has a million values at most

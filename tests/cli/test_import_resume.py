@@ -12,7 +12,8 @@ from collections import Counter
 import polars as pl
 import pytest
 
-from fleetcast.installation.directory import DataDirectory, opened
+from fleetcast.installation.directory import DataDirectory
+from fleetcast.installation.opening import opened
 from fleetcast.transfer.pieces import PIECE_BYTES
 from tests.waiting import until
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from fleetcast.accounts import Keys, key_pepper
 from fleetcast.accounts.key_text import read_key_text
 from fleetcast.engine import encode_records
-from fleetcast.installation.directory import DataDirectory, opened
+from fleetcast.installation.directory import DataDirectory
+from fleetcast.installation.opening import opened
 from fleetcast.security.master_key import load_master_key
 from tests.http.client import Client, Response
 from tests.service.service import ALL_SCOPES

@@ -12,8 +12,9 @@ import tempfile
 from pathlib import Path
 
 from fleetcast.backup.saving import save
-from fleetcast.installation.directory import DataDirectory, opened
+from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.making import make_data_directory
+from fleetcast.installation.opening import opened
 
 from .make import HERE, MASTER_KEY, TENANT, batch, fill, write, write_answers
 

@@ -7,7 +7,8 @@ import shutil
 
 import pytest
 
-from fleetcast.installation.directory import DataDirectory, opened
+from fleetcast.installation.directory import DataDirectory
+from fleetcast.installation.opening import opened
 from tests.cli.conftest import call, data  # noqa: F401  fixtures
 
 from .make import MASTER_KEY, TENANT

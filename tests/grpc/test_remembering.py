@@ -182,7 +182,7 @@ def test_a_decision_rests_on_the_number_that_its_process_noted(decided):
     noted.put(7)
     assert find(6) is None
     verdict, writes = find(7), ProtobufWrites(2)
-    assert writes.put("mine", "owner", verdict, batch(0), **LIMITS)
+    assert writes.put("mine", "owner", verdict, batch(0), LIMITS)
     assert [token for token, _, _ in taken(writes, 1)] == ["mine"]
     noted.put(8)
     assert verdicts.find("key") is None

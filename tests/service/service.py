@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
-from fleetcast.installation.directory import DataDirectory, opened
+from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.making import make_data_directory
+from fleetcast.installation.opening import opened
 from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:

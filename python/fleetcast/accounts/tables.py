@@ -82,18 +82,24 @@ class Tables:
         """Deletes a key's record."""
         self._view.delete(KEYS, key_id.encode())
 
-    def usage(self, account_id: str) -> UsageRecord | None:
-        """The usage of an account."""
-        data = self._view.get(USAGE, account_id.encode())
+    def usage(self, key: str) -> UsageRecord | None:
+        """The usage of an account, or of an account on a node."""
+        data = self._view.get(USAGE, key.encode())
         return None if data is None else _decoded(UsageRecord, data)
 
-    def put_usage(self, account_id: str, record: UsageRecord) -> None:
-        """Adds or replaces an account's usage."""
-        self._view.put(USAGE, account_id.encode(), record.encode())
+    def usages(self, account_id: str) -> dict[str, UsageRecord]:
+        """The usage of an account on all nodes, by key."""
+        found = self._view.under(USAGE, account_id.encode())
+        return {key.decode(): _decoded(UsageRecord, data) for key, data in found}
+
+    def put_usage(self, key: str, record: UsageRecord) -> None:
+        """Adds or replaces an account's usage, or that on a node."""
+        self._view.put(USAGE, key.encode(), record.encode())
 
     def delete_usage(self, account_id: str) -> None:
-        """Deletes an account's usage."""
-        self._view.delete(USAGE, account_id.encode())
+        """Deletes an account's usage, on all nodes."""
+        for key in self.usages(account_id):
+            self._view.delete(USAGE, key.encode())
 
 
 @functools.lru_cache(maxsize=4_096)

@@ -44,7 +44,7 @@ class Usage:
         Raises `ControlStoreUnavailable`.
         """
         with self._store.read() as tables:
-            record = tables.usage(account_id) or _NOTHING
+            record = tables.usage(self._key(account_id))
         return self._added(record, self._counted.of(account_id)).requests
 
     def flush(self) -> None:
@@ -58,11 +58,16 @@ class Usage:
             return
         with self._store.write() as tables:
             for account_id in changed:
-                record = tables.usage(account_id) or _NOTHING
-                tables.put_usage(account_id, self._added(record, counted[account_id]))
+                key = self._key(account_id)
+                tables.put_usage(key, self._added(tables.usage(key), counted[account_id]))
         self._flushed = counted
 
-    def _added(self, record: UsageRecord, counted: int) -> UsageRecord:
+    def _key(self, account_id: str) -> str:
+        """Key of the record that is added to."""
+        return account_id
+
+    def _added(self, record: UsageRecord | None, counted: int) -> UsageRecord:
+        record = record or _NOTHING
         held = record.counted if record.run == self._run else 0
         requests = record.requests + counted - held
         return replace(record, requests=requests, run=self._run, counted=counted)

@@ -21,9 +21,9 @@ from fleetcast.metrics.exposition import number
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fleetcast.engine import Stats
+    from fleetcast.engine import State, Stats
 
-    Signature = tuple[int, int, int] | None
+    Signature = State | None
 
 _PATIENCE_SECONDS = 0.5
 _SETTLED_NS = 10_000_000_000  # a compaction removes files shortly after it has changed the store
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 class TenantFolder(NamedTuple):
-    """Slug of a tenant, and the folder of its store."""
+    """Slug of a tenant, and the folder of its store, or what else names it."""
 
     name: str
     folder: str
@@ -47,15 +47,25 @@ class _Known(NamedTuple):
     lines: dict[str, str]
 
 
+def _state_of_file(folder: str) -> State:
+    status = os.stat(f"{folder}/plane.mdb")  # noqa: PTH116 - of every tenant at each scrape
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
 class TenantGauges:
-    """`tenants` gives every tenant, `peek` reads the counters of the store in a folder."""
+    """`tenants` gives every tenant, `peek` reads the counters of the store in a folder.
+
+    `state` tells whether it has changed, and raises `OSError` where nobody knows.
+    """
 
     def __init__(
         self,
         tenants: Callable[[], Iterable[TenantFolder]],
         peek: Callable[[str], Stats],
         clock_ns: Callable[[], int] = time.time_ns,
+        state: Callable[[str], State] = _state_of_file,
     ) -> None:
+        self._state = state
         self._clock_ns = clock_ns
         self._tenants = tenants
         self._peek = peek
@@ -84,10 +94,16 @@ class TenantGauges:
         for gone in self._known.keys() - {tenant.folder for tenant in tenants}:
             del self._known[gone]
         for tenant in tenants:
-            file = _signature(tenant.folder)
+            file = self._signature(tenant.folder)
             known = self._known.get(tenant.folder)
             if known is None or known[:3] != (tenant.name, file, True):
                 self._known[tenant.folder] = self._ask(tenant, file)
+
+    def _signature(self, folder: str) -> Signature:
+        try:
+            return self._state(folder)
+        except OSError:
+            return None
 
     def _ask(self, tenant: TenantFolder, file: Signature) -> _Known:
         settled = file is None or self._clock_ns() - file[0] >= _SETTLED_NS
@@ -111,11 +127,3 @@ def _values(stats: Stats) -> dict[str, float]:
         "fleetcast_tenant_series": stats.series,
         "fleetcast_tenant_stored_bytes": stats.stored_bytes,
     }
-
-
-def _signature(folder: str) -> Signature:
-    try:
-        status = os.stat(f"{folder}/plane.mdb")  # noqa: PTH116 - of every tenant at each scrape
-    except OSError:
-        return None
-    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -23,7 +23,7 @@ from fleetcast.config import SETTINGS_FILE, resolve
 from fleetcast.engine import Engine
 from fleetcast.errors import OperatorError, StoreDamaged
 from fleetcast.installation.audit_log import AuditLog
-from fleetcast.installation.directory import opened
+from fleetcast.installation.opening import opened
 from fleetcast.security.certificate import certificate_hosts, create_certificate, renew_certificate
 from fleetcast.security.master_key import (
     create_master_key,

@@ -19,7 +19,7 @@ from fleetcast.backup.locking import held
 from fleetcast.config import SETTINGS_FILE
 from fleetcast.engine import SavedFile
 from fleetcast.errors import OperatorError, StoreError, StoreFull
-from fleetcast.installation.directory import opened
+from fleetcast.installation.opening import opened
 from fleetcast.security.master_key import load_master_key, sync_folder, write_private
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from fleetcast.accounts import ApiKey, Tenant
     from fleetcast.accounts.records import UsageRecord
     from fleetcast.engine import SavedPlane
-    from fleetcast.installation.directory import DataDirectory, Installation
+    from fleetcast.installation.directory import DataDirectory
+    from fleetcast.installation.opening import Installation
 
 LOCK_FILE = "backup.lock"
 OWN_FILES = (SETTINGS_FILE, "audit.log", "tls/ca.pem", "tls/ca.key", "tls/server.pem")

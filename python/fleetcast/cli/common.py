@@ -15,13 +15,14 @@ import click
 
 from fleetcast.durations import parse_duration
 from fleetcast.engine import parse_time
-from fleetcast.installation.directory import DataDirectory, opened
+from fleetcast.installation.directory import DataDirectory
+from fleetcast.installation.opening import opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
-    from fleetcast.installation.directory import Installation
+    from fleetcast.installation.opening import Installation
 
 P = ParamSpec("P")
 R = TypeVar("R")

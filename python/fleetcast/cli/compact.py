@@ -9,11 +9,10 @@ import click
 
 from fleetcast.cli.common import Run, patiently, table, with_run
 from fleetcast.cli.progress import progress
-from fleetcast.engine import peek
 from fleetcast.errors import StoreError
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from fleetcast.engine import Glance
 
 
 @click.command()
@@ -29,16 +28,16 @@ def compact(run: Run, names: tuple[str, ...]) -> int:
         engine = installation.engine
         tenants = installation.tenants
         chosen = [tenants.get(name) for name in names] or tenants.all()
-        folders = {tenant.name: engine.folder(tenant.account_id) for tenant in chosen}
-        logs = {name: _log_bytes(folder) for name, folder in folders.items()}
+        glances = {tenant.name: engine.glance(tenant.account_id) for tenant in chosen}
+        logs = {name: _log_bytes(glance) for name, glance in glances.items()}
         with progress("compacting", sum(logs.values())) as bar:
             for tenant in chosen:
                 plane = engine.plane(tenant.account_id, tenant.name)
-                before, folder = logs[tenant.name], folders[tenant.name]
+                before, glance = logs[tenant.name], glances[tenant.name]
                 done = bar.step(
                     partial(patiently, partial(plane.compact, whole=True)),
                     before,
-                    partial(_compacted, before, folder),
+                    partial(_compacted, before, glance),
                 )
                 row: dict[str, object] = {"tenant": tenant.name, "busy": done is None}
                 for name in ("blocks", "merged", "expired", "bytes_written"):
@@ -51,13 +50,13 @@ def compact(run: Run, names: tuple[str, ...]) -> int:
     return 1 if any(row["busy"] for row in rows) else 0
 
 
-def _log_bytes(folder: Path) -> int:
+def _log_bytes(glance: Glance) -> int:
     """Bytes that are not in segments yet; 0 where the store does not say, as opening it will."""
     try:
-        return peek(folder).log_bytes
+        return glance.counts().log_bytes
     except StoreError:
         return 0
 
 
-def _compacted(before: int, folder: Path) -> int:
-    return before - _log_bytes(folder)
+def _compacted(before: int, glance: Glance) -> int:
+    return before - _log_bytes(glance)

@@ -10,7 +10,6 @@ import click
 from fleetcast.cli.common import Instant, Run, patiently, with_run
 from fleetcast.engine import format_time
 from fleetcast.errors import OperatorError
-from fleetcast.installation.audit_log import AuditLog
 
 if TYPE_CHECKING:
     from fleetcast.engine import Deleted
@@ -54,21 +53,23 @@ def delete(
             deleted = patiently(attempt)
         except ValueError as error:
             raise OperatorError(str(error)) from error
-    if deleted is None:
-        message = f"the store of {tenant} is being compacted: nothing is deleted, try again later"
-        raise OperatorError(message)
-    if not dry_run:
-        # The names of measurements and entities are sealed in the store, so they stay out of here.
-        AuditLog(run.data.audit_log).record(
-            "rows deleted",
-            tenant=owner.name,
-            account_id=owner.account_id,
-            start=format_time(start),
-            end=format_time(end),
-            measurements_named=len(measurements),
-            entities_named=len(entities),
-            rows=deleted.rows,
-        )
+        if deleted is None:
+            message = (
+                f"the store of {tenant} is being compacted: nothing is deleted, try again later"
+            )
+            raise OperatorError(message)
+        if not dry_run:
+            # The names of measurements and entities are sealed in the store: they stay out of here.
+            installation.stores.audit()(
+                "rows deleted",
+                tenant=owner.name,
+                account_id=owner.account_id,
+                start=format_time(start),
+                end=format_time(end),
+                measurements_named=len(measurements),
+                entities_named=len(entities),
+                rows=deleted.rows,
+            )
     document = {"tenant": owner.name, "dry_run": dry_run, **_document(deleted)}
     run.answer(document, _text(deleted, dry_run=dry_run))
 

@@ -12,7 +12,6 @@ from fleetcast.cli.common import Run, instant, table, with_run
 from fleetcast.config.sections import FAMILIES
 from fleetcast.errors import OperatorError
 from fleetcast.forecast.serving.clock import NS_PER_SECOND
-from fleetcast.forecast.serving.embedded import EmbeddedPredictions
 from fleetcast.forecast.serving.rollouts import Role
 from fleetcast.forecast.serving.store import PredictionStoreUnavailable
 from fleetcast.installation.forecasts import provide_models
@@ -89,15 +88,13 @@ def rollback(run: Run, family: str) -> None:
 def _releases(run: Run) -> Iterator[Releases]:
     from fleetcast.forecast.serving.releases import Releases
 
-    with run.opened():  # a data directory, with the right master key
-        provide_models(run.data.forecast)
-    store = EmbeddedPredictions(run.data.forecast)
-    try:
-        yield Releases(store)
-    except PredictionStoreUnavailable as error:
-        raise OperatorError(str(error)) from error
-    finally:
-        store.close()
+    with run.opened() as installation:
+        store = installation.stores.predictions
+        try:
+            provide_models(store)
+            yield Releases(store)
+        except PredictionStoreUnavailable as error:
+            raise OperatorError(str(error)) from error
 
 
 def _rows(family: str, releases: Releases) -> list[dict[str, object]]:

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fleetcast.accounts import PLAN_DEFAULT, PLANS
+from fleetcast.accounts import PLAN_DEFAULT, PLANS, ControlStoreUnavailable
 from fleetcast.cli.common import Duration, Run, instant, table, with_run
 from fleetcast.durations import format_duration
-from fleetcast.installation.forecasts import forget_predictions
+from fleetcast.forecast.serving.store import PredictionStoreUnavailable
 
 if TYPE_CHECKING:
     from fleetcast.accounts import Tenant
+    from fleetcast.installation.stores import Stores
 
 _OFF = "off"
 
@@ -129,9 +130,17 @@ def delete(run: Run, name: str, yes: bool) -> None:
         raise click.ClickException(message)
     with run.opened() as installation:
         gone = installation.tenants.delete(name)
-    forget_predictions(run.data.forecast, gone.account_id)
+        _forget(installation.stores, gone.account_id)
     document = {"tenant": gone.name, "account_id": gone.account_id, "deleted": True}
     run.answer(document, f"Deleted tenant {gone.name}, account {gone.account_id}.")
+
+
+def _forget(stores: Stores, account_id: str) -> None:
+    """Deletes what nobody can read any more; where that fails it stays, sealed."""
+    try:
+        stores.forget(account_id)
+    except (ControlStoreUnavailable, PredictionStoreUnavailable) as error:
+        click.echo(f"fleetcast: warning: forecasts of {account_id} stay: {error}", err=True)
 
 
 def _document(shown: Tenant) -> dict[str, object]:

@@ -128,7 +128,7 @@ class Maintenance:
             del self._known[account_id]
 
     def _first_look(self, tenant: Tenant, now: float) -> Upkeep:
-        upkeep = Upkeep(self._engine.folder(tenant.account_id), tenant.retention_seconds)
+        upkeep = Upkeep(self._engine.glance(tenant.account_id), tenant.retention_seconds)
         crashes = self._crash_notes.crashes(tenant.account_id)
         if crashes:
             seconds = upkeep.note_failure(now, times=crashes)

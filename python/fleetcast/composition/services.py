@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from fleetcast.accounts import Authenticator, ControlStore, Usage, key_pepper
+from fleetcast.accounts import Authenticator, key_pepper
 from fleetcast.adapters.app import create_app as create_adapter_app
 from fleetcast.adapters.names import read_names
 from fleetcast.composition.closing import closing_unused
@@ -14,13 +14,12 @@ from fleetcast.composition.forecasting import Forecasting
 from fleetcast.composition.probes import http_probes, telemetry_probes
 from fleetcast.composition.shared_settings import Live
 from fleetcast.composition.simulation import simulated
-from fleetcast.engine import Engine, KeyVerdicts
-from fleetcast.forecast.serving.embedded import EmbeddedPredictions
+from fleetcast.engine import KeyVerdicts
 from fleetcast.grpc.services import GrpcServices
 from fleetcast.http.app import create_app
 from fleetcast.http.client_limiter import ClientLimiter
 from fleetcast.http.services import HttpServices
-from fleetcast.lmdb_store import DATA_FILE
+from fleetcast.installation.stores import stores_of
 from fleetcast.log_lines import write_served
 from fleetcast.metrics import AccountRequests
 
@@ -31,12 +30,14 @@ if TYPE_CHECKING:
     from fleetcast.composition.shared_settings import SharedSettings
     from fleetcast.config import Settings
     from fleetcast.installation.directory import DataDirectory
+    from fleetcast.installation.stores import Stores
     from fleetcast.metrics import Counters
 
 
 @contextmanager
 def http_application(
     directory: DataDirectory,
+    stores: Stores,
     master_key: bytes,
     shared: SharedSettings,
     counters: Counters,
@@ -47,13 +48,13 @@ def http_application(
 
     The front counts what it serves by itself in `front_counters`, where nobody else counts.
 
-    Enter it in every worker after the fork, never before: LMDB environments do not survive one.
+    Enter it in every worker after the fork, never before: no store survives one.
     Changed settings make a new application on the same stores; each request is served by the one
     that was current when it began.
     """
-    with _opened(directory, master_key, shared, counters) as (store, engine, authenticator):
-        usage = Usage(store, AccountRequests(counters.shared), run)
-        predictions = EmbeddedPredictions(directory.forecast)
+    with _opened(stores, master_key, shared, counters) as authenticator:
+        usage = stores.usage(AccountRequests(counters.shared), run)
+        predictions = stores.predictions
         predictions.open_ahead()
         forecast = Live(shared, lambda settings: settings.forecast)
         forecasting = Forecasting(predictions, forecast.current, counters)
@@ -64,9 +65,9 @@ def http_application(
                 HttpServices(
                     settings=settings,
                     authenticator=authenticator,
-                    engine=engine,
+                    engine=stores.engine,
                     limiter=ClientLimiter(directory.limiter, settings.limits, counters),
-                    probes=http_probes(directory, store, predictions),
+                    probes=http_probes(stores),
                     counters=counters,
                     front_counters=front_counters,
                     predictor=forecasting,
@@ -76,15 +77,13 @@ def http_application(
                 )
             )
 
-        try:
-            yield _current(Live(shared, build))
-        finally:
-            predictions.close()
+        yield _current(Live(shared, build))
 
 
 @contextmanager
 def adapter_application(
     directory: DataDirectory,
+    stores: Stores,
     master_key: bytes,
     shared: SharedSettings,
     counters: Counters,
@@ -92,15 +91,15 @@ def adapter_application(
 ) -> Iterator[WSGIApplication]:
     """As `http_application`, of the listener for other protocols. Raises `OperatorError`."""
     mapping = read_names(directory.adapters)
-    with _opened(directory, master_key, shared, counters) as (store, engine, authenticator):
+    with _opened(stores, master_key, shared, counters) as authenticator:
 
         def build(settings: Settings) -> WSGIApplication:
             services = HttpServices(
                 settings=settings,
                 authenticator=authenticator,
-                engine=engine,
+                engine=stores.engine,
                 limiter=ClientLimiter(directory.limiter, settings.limits, counters),
-                probes={"telemetry": telemetry_probes(directory, store)},
+                probes={"telemetry": telemetry_probes(stores)},
                 counters=counters,
                 front_counters=front_counters,
                 access_log=write_served,
@@ -124,37 +123,29 @@ def grpc_services(
     directory: DataDirectory, master_key: bytes, shared: SharedSettings, counters: Counters
 ) -> Iterator[GrpcServices]:
     """The services of one gRPC process, and the stores they stand on."""
-    with _opened(directory, master_key, shared, counters) as (store, engine, authenticator):
+    stores = stores_of(directory, shared.read(), master_key, follow=True)
+    with _opened(stores, master_key, shared, counters) as authenticator:
         yield GrpcServices(
             settings=Live(shared, lambda settings: settings).current,
             authenticator=authenticator,
-            engine=engine,
-            verdicts=KeyVerdicts(str(directory.control / DATA_FILE)),
-            probes=telemetry_probes(directory, store),
+            engine=stores.engine,
+            verdicts=KeyVerdicts(stores.control_version),
+            probes=telemetry_probes(stores),
             counters=counters,
             access_log=write_served,
         )
 
 
-class _Opened(NamedTuple):
-    store: ControlStore
-    engine: Engine
-    authenticator: Authenticator
-
-
 @contextmanager
 def _opened(
-    directory: DataDirectory, master_key: bytes, shared: SharedSettings, counters: Counters
-) -> Iterator[_Opened]:
-    store = ControlStore.embedded(directory.control)
-    store.open_ahead()
-    engine = Engine(directory.planes, master_key)
+    stores: Stores, master_key: bytes, shared: SharedSettings, counters: Counters
+) -> Iterator[Authenticator]:
+    stores.control.open_ahead()
     environment = shared.read().service.environment
-    authenticator = Authenticator(store, key_pepper(master_key), environment)
     ingest = Live(shared, lambda settings: settings.ingest)
+    flusher = Flusher(stores.engine, ingest.current, counters)
     try:
-        with Flusher(engine, ingest.current, counters).running(), closing_unused(engine):
-            yield _Opened(store, engine, authenticator)
+        with flusher.running(), closing_unused(stores.engine):
+            yield Authenticator(stores.control, key_pepper(master_key), environment)
     finally:
-        engine.close()
-        store.close()
+        stores.close()

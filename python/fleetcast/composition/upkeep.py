@@ -1,23 +1,19 @@
 """Schedule of the upkeep of one tenant's store, and since when it fails.
 
 Most stores rest. One that has not changed since the last look, and has nothing due by itself, is
-not opened: a look at its file tells that it has not changed, and its head, which is read without
-opening it, how much was written to it. Times are seconds since 1970.
+not opened: a glance tells that it has not changed, and another one, which reads its counts, how
+much was written to it. Times are seconds since 1970.
 """
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
-from fleetcast.engine import peek
 from fleetcast.errors import StoreError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from fleetcast.accounts import Tenant
-    from fleetcast.engine import Upcoming
+    from fleetcast.engine import Glance, State, Upcoming
 
 _RETRY_FIRST_SECONDS = 1.0
 _RETRY_MAX_SECONDS = 300.0
@@ -29,14 +25,13 @@ _NS_PER_SECOND = 1e9
 
 
 class Upkeep:
-    """State of the upkeep of the store in `folder`."""
+    """State of the upkeep of one store."""
 
     __slots__ = (
         "_due_at",
         "_failures",
-        "_file",
-        "_folder",
         "_generation",
+        "_glance",
         "_lead_logged_at",
         "_lead_noted_at",
         "_log_bytes",
@@ -44,21 +39,22 @@ class Upkeep:
         "_log_since",
         "_retention_seconds",
         "_retry_at",
+        "_state",
         "failing_since",
         "is_unread",
         "lead_seconds",
     )
 
-    def __init__(self, folder: Path, retention_seconds: int | None) -> None:
+    def __init__(self, glance: Glance, retention_seconds: int | None) -> None:
         self.failing_since: float | None = None
         self.is_unread = False
         """It had rows at the first look, and nobody has opened it since to see what is due."""
         self.lead_seconds = 0
-        self._folder = str(folder)
+        self._glance = glance
         self._retention_seconds = retention_seconds
         self._failures = 0
         self._retry_at = 0.0
-        self._file: tuple[int, int, int] | None = None
+        self._state: State | None = None
         self._generation = 0
         self._log_bytes = 0
         self._log_bytes_due = _LOG_BYTES_DUE
@@ -117,16 +113,15 @@ class Upkeep:
         return True
 
     def _notice_change(self, now: float) -> None:
-        """Looks at the file, and at the store's head where that has changed.
+        """Looks at the store, and at its counts where it has changed.
 
         Raises `OSError`, `StoreError`.
         """
-        status = os.stat(f"{self._folder}/plane.mdb")  # noqa: PTH116 - of all tenants, again and again
-        file = status.st_mtime_ns, status.st_size, status.st_ino
-        if file == self._file:
+        state = self._glance.state()
+        if state == self._state:
             return
-        stats = peek(self._folder)
-        if self._file is None:
+        stats = self._glance.counts()
+        if self._state is None:
             self.is_unread = bool(stats.rows or stats.segments)
         elif stats.generation != self._generation:  # somebody else compacted or deleted
             self._due_at = now
@@ -134,8 +129,8 @@ class Upkeep:
         if stats.log_bytes and self._log_since is None:
             self._log_since = now
         self._log_bytes = stats.log_bytes
-        self._file = file
-        if status.st_mtime > now + _LEAD_SECONDS:
+        self._state = state
+        if state[0] / _NS_PER_SECOND > now + _LEAD_SECONDS:
             self._lead_noted_at = None
 
     def _is_lead_due(self, now: float) -> bool:

@@ -30,7 +30,7 @@ class WriteVerdict(NamedTuple):
 
     plane: Plane
     folder: str
-    files: Files
+    files: Files | None
     write_limits: Mapping[str, int | None]
     body_bytes_max: int
     account_id: str

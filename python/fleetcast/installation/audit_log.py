@@ -14,9 +14,25 @@ from typing import TYPE_CHECKING
 from fleetcast.log_lines import timestamp, write_line
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 _CHUNK_BYTES = 1 << 20
+
+
+def audit_line(event: str, details: Mapping[str, object]) -> bytes:
+    """One line of JSON about a change, made by whoever runs this process."""
+    document = {
+        **details,
+        "audit": True,
+        "process": "cli",
+        "user_id": os.getuid(),
+        "level": "info",
+        "logger": "fleetcast.audit",
+        "timestamp": timestamp(),
+        "event": event,
+    }
+    return json.dumps(document).encode() + b"\n"
 
 
 class AuditLog:
@@ -27,18 +43,8 @@ class AuditLog:
 
     def record(self, event: str, **details: object) -> None:
         """Adds a line. Where that fails the change stands all the same, with a warning."""
-        document = {
-            **details,
-            "audit": True,
-            "process": "cli",
-            "user_id": os.getuid(),
-            "level": "info",
-            "logger": "fleetcast.audit",
-            "timestamp": timestamp(),
-            "event": event,
-        }
         try:
-            self._append(json.dumps(document).encode() + b"\n")
+            self._append(audit_line(event, details))
         except OSError as error:
             sys.stderr.write(f"fleetcast: warning: {self._path}: {error.strerror}\n")
 

@@ -1,20 +1,15 @@
-"""Data directory of an installation: its parts, and opening it for a command."""
+"""Data directory of an installation: its parts."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fleetcast.accounts import ControlStore, Keys, Tenants, key_pepper
 from fleetcast.config import SETTINGS_FILE, resolve
-from fleetcast.engine import Engine
 from fleetcast.errors import OperatorError
-from fleetcast.installation.audit_log import AuditLog
-from fleetcast.security.master_key import load_master_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from fleetcast.config import Override, Resolved, Settings
@@ -77,6 +72,24 @@ class DataDirectory:
         return self.root / "audit.log"
 
     @property
+    def cache(self) -> Path:
+        """Copies of what an object store and a database have."""
+        return self.root / "cache"
+
+    @property
+    def node(self) -> Path:
+        """Id of this node among those of an installation."""
+        return self.root / "node"
+
+    def node_id(self) -> str:
+        """The id of this node. Raises `OperatorError` where it has none."""
+        try:
+            return self.node.read_text().strip()
+        except OSError as error:
+            message = f"{self.node}: {error.strerror}; make the node anew with fleetcast init"
+            raise OperatorError(message) from error
+
+    @property
     def unfinished_restore(self) -> Path:
         """Lock of a restore into an empty directory; it goes when that is done."""
         return self.root / "restore.unfinished"
@@ -116,36 +129,3 @@ class DataDirectory:
         """The settings in force. Raises `OperatorError` where `init` has not been."""
         self.require()
         return resolve(self.root, environ, overrides)
-
-
-@dataclass(frozen=True)
-class Installation:
-    """An open data directory, for one command."""
-
-    settings: Settings
-    master_key: bytes = field(repr=False)
-    store: ControlStore
-    engine: Engine
-    tenants: Tenants
-    keys: Keys
-
-
-@contextmanager
-def opened(directory: DataDirectory, environ: Mapping[str, str]) -> Iterator[Installation]:
-    """Opens a data directory beside whatever else uses it.
-
-    Raises `OperatorError`, `ControlStoreUnavailable`.
-    """
-    settings = directory.settings(environ).settings
-    master_key = load_master_key(directory.root, settings.security)
-    store = ControlStore.embedded(directory.control)
-    engine = Engine(directory.planes, master_key)
-    try:
-        store.verify_master_key(master_key)
-        audit = AuditLog(directory.audit_log).record
-        tenants = Tenants(store, engine, audit=audit)
-        keys = Keys(store, key_pepper(master_key), audit=audit)
-        yield Installation(settings, master_key, store, engine, tenants, keys)
-    finally:
-        engine.close()
-        store.close()

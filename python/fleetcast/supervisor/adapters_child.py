@@ -34,6 +34,7 @@ def _opened(opening: Opening) -> AbstractContextManager[WSGIApplication]:
     configuration = opening.configuration
     return adapter_application(
         configuration.directory,
+        opening.stores,
         configuration.master_key,
         opening.settings,
         opening.counters,

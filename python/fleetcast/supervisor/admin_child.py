@@ -6,15 +6,14 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from fleetcast.accounts import ControlStore, TenantList
+from fleetcast.accounts import TenantList
 from fleetcast.admin.app import AdminApp
 from fleetcast.admin.tenant_gauges import TenantFolder, TenantGauges
 from fleetcast.composition.probes import readiness_probes
 from fleetcast.composition.shared_settings import Live, SharedSettings
-from fleetcast.engine import peek
-from fleetcast.forecast.serving.embedded import EmbeddedPredictions
 from fleetcast.http.server.arbiter import HttpServer
 from fleetcast.http.server.limits import ConnectionLimits
+from fleetcast.installation.stores import stores_of
 from fleetcast.metrics import Shared
 from fleetcast.supervisor.child import begin, gunicorn_settings
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from wsgiref.types import WSGIApplication
 
     from fleetcast.config import Settings
-    from fleetcast.installation.directory import DataDirectory
     from fleetcast.supervisor.child_configuration import ChildConfiguration
 
 _THREADS = 4
@@ -43,23 +41,28 @@ def main() -> None:
 @contextmanager
 def admin_application(configuration: ChildConfiguration) -> Iterator[WSGIApplication]:
     """The WSGI application of the private listener, and what it looks at."""
-    directory = configuration.directory
-    store = ControlStore.embedded(directory.control)
     shared_settings = SharedSettings(configuration.settings_fd)
-    predictions = EmbeddedPredictions(directory.forecast)
+    settings = shared_settings.read()
+    directory, master_key = configuration.directory, configuration.master_key
+    stores = stores_of(directory, settings, master_key, follow=True)
+    stores.control.open_ahead()
+    engine = stores.engine
     families = Live(shared_settings, lambda settings: settings.forecast.families)
     limits = Live(shared_settings, lambda settings: settings.limits)
     try:
         yield AdminApp(
             shared=Shared(configuration.counters_fd),
-            surfaces=_surfaces(shared_settings.read()),
-            probes=readiness_probes(directory, store, predictions, families.current),
-            gauges=TenantGauges(partial(_tenants, directory, TenantList(store)), peek),
+            surfaces=_surfaces(settings),
+            probes=readiness_probes(stores, families.current),
+            gauges=TenantGauges(
+                partial(_tenants, TenantList(stores.control)),
+                lambda account_id: engine.glance(account_id).counts(),
+                state=lambda account_id: engine.glance(account_id).state(),
+            ),
             limits=limits.current,
         )
     finally:
-        predictions.close()
-        store.close()
+        stores.close()
 
 
 def _surfaces(settings: Settings) -> tuple[str, ...]:
@@ -68,10 +71,9 @@ def _surfaces(settings: Settings) -> tuple[str, ...]:
     return ("http", *(name for name, address in addresses.items() if address != "off"))
 
 
-def _tenants(directory: DataDirectory, tenants: TenantList) -> list[TenantFolder]:
+def _tenants(tenants: TenantList) -> list[TenantFolder]:
     """Raises `ControlStoreUnavailable`."""
-    planes = str(directory.planes)
-    return [TenantFolder(tenant.name, f"{planes}/{tenant.account_id}") for tenant in tenants.read()]
+    return [TenantFolder(tenant.name, tenant.account_id) for tenant in tenants.read()]
 
 
 if __name__ == "__main__":

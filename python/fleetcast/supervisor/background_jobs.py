@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from fleetcast.accounts import ControlStoreUnavailable, Usage
+from fleetcast.accounts import ControlStoreUnavailable
 from fleetcast.composition.background import background
-from fleetcast.installation.audit_log import AuditLogFollower
 from fleetcast.metrics import AccountRequests
 
 if TYPE_CHECKING:
     import threading
     from contextlib import AbstractContextManager
 
-    from fleetcast.accounts import ControlStore
-    from fleetcast.installation.directory import DataDirectory
+    from fleetcast.installation.stores import Stores
     from fleetcast.metrics import Shared
 
 _ROUND_SECONDS = 1.0
@@ -25,15 +23,13 @@ _PATIENCE_SECONDS = 10.0
 logger = structlog.get_logger(__name__)
 
 
-def background_jobs(
-    directory: DataDirectory, store: ControlStore, shared: Shared, run: str
-) -> AbstractContextManager[None]:
+def background_jobs(stores: Stores, shared: Shared, run: str) -> AbstractContextManager[None]:
     """Does the jobs until the end of the block, and once more then.
 
     They have a thread, so that a disk that hangs keeps nobody from restarting children.
     """
-    usage = Usage(store, AccountRequests(shared), run)
-    follower = AuditLogFollower(directory.audit_log)
+    usage = stores.usage(AccountRequests(shared), run)
+    follower = stores.follower()
 
     def do() -> None:
         try:

@@ -33,6 +33,7 @@ def _opened(opening: Opening) -> AbstractContextManager[WSGIApplication]:
     configuration = opening.configuration
     return http_application(
         configuration.directory,
+        opening.stores,
         configuration.master_key,
         opening.settings,
         opening.counters,

@@ -9,7 +9,7 @@ from fleetcast.composition.shared_settings import Live, SharedSettings
 from fleetcast.engine import Admissions
 from fleetcast.http.malformed import MalformedRequests
 from fleetcast.http.server.arbiter import HttpServer
-from fleetcast.lmdb_store import DATA_FILE
+from fleetcast.installation.stores import stores_of
 from fleetcast.log_lines import write_served
 from fleetcast.metrics import Counters, Shared, sample
 from fleetcast.metrics.families import BUCKETS_SECONDS
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from fleetcast.config import Settings
     from fleetcast.http.server.limits import ConnectionLimits
+    from fleetcast.installation.stores import Stores
     from fleetcast.supervisor.child_configuration import ChildConfiguration
 
 
@@ -29,6 +30,7 @@ class Opening(NamedTuple):
     """All that a worker opens its application with, after the fork."""
 
     configuration: ChildConfiguration
+    stores: Stores
     settings: SharedSettings
     counters: Counters
     front_counters: Counters
@@ -58,16 +60,18 @@ def serve_http(listener: HttpListener) -> None:
         front_counters = Counters(counters.shared)
         ready = counters.gauge(sample("fleetcast_processes_ready", surface=listener.process))
         server.observe = _observer(counters)
+        directory, master_key = configuration.directory, configuration.master_key
+        stores = stores_of(directory, shared_settings.read(), master_key, follow=True)
         server.admissions = Admissions(
             list(listener.deciding_fields),
-            control_store=str(configuration.directory.control / DATA_FILE),
+            control_store=stores.control_version,
             counters=counters.shared.descriptor,
             counters_bytes=counters.shared.rows_bytes,
             bounds_seconds=BUCKETS_SECONDS,
             remembered=front_counters.counter("fleetcast_http_remembered_total"),
         )
         server.malformed = MalformedRequests(counters, write_served, listener.process).note
-        opening = Opening(configuration, shared_settings, counters, front_counters)
+        opening = Opening(configuration, stores, shared_settings, counters, front_counters)
         with listener.opened(opening) as application:
             counters.put(ready, 1)
             yield application

@@ -7,14 +7,12 @@ import signal
 import threading
 import time
 
-from fleetcast.accounts import ControlStore
 from fleetcast.composition.closing import closing_unused
 from fleetcast.composition.crash_notes import CrashNotes
 from fleetcast.composition.housekeeping import Housekeeping
 from fleetcast.composition.maintenance import Maintenance
 from fleetcast.composition.shared_settings import Live, SharedSettings
-from fleetcast.engine import Engine
-from fleetcast.forecast.serving.embedded import EmbeddedPredictions
+from fleetcast.installation.stores import stores_of
 from fleetcast.metrics import Counters, Shared, sample
 from fleetcast.supervisor.child import begin, report_ready
 
@@ -30,15 +28,15 @@ def main() -> None:
     configuration = begin("maintenance")
     os.nice(_NICENESS)
     directory = configuration.directory
-    store = ControlStore.embedded(directory.control)
-    engine = Engine(directory.planes, configuration.master_key)
     counters = Counters(Shared(configuration.counters_fd))
     shared_settings = SharedSettings(configuration.settings_fd)
+    stores = stores_of(directory, shared_settings.read(), configuration.master_key, follow=True)
+    stores.control.open_ahead()
+    store, engine = stores.control, stores.engine
     live = Live(shared_settings, lambda settings: settings.store.compact_after_seconds)
     maintenance = Maintenance(store, engine, counters, live.current, CrashNotes(directory.upkeep))
-    predictions = EmbeddedPredictions(directory.forecast)
     forecast = Live(shared_settings, lambda settings: settings.forecast)
-    housekeeping = Housekeeping(predictions, forecast.current, store, engine, counters)
+    housekeeping = Housekeeping(stores.predictions, forecast.current, store, engine, counters)
     serving = counters.gauge(sample("fleetcast_processes_ready", surface="maintenance"))
     counters.put(serving, 1)
     report_ready(configuration)
@@ -51,9 +49,7 @@ def main() -> None:
                 seconds = max(_ROUND_SECONDS, (time.thread_time() - began) / _LOOKING_SHARE)
     finally:
         maintenance.close()
-        predictions.close()
-        engine.close()
-        store.close()
+        stores.close()
 
 
 if __name__ == "__main__":

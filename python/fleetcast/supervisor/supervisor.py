@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from fleetcast.accounts import ControlStore
 from fleetcast.composition.shared_settings import SharedSettings
 from fleetcast.config import SETTINGS_FILE
 from fleetcast.errors import OperatorError
 from fleetcast.installation.forecasts import provide_models
 from fleetcast.installation.lock import exclusive
+from fleetcast.installation.stores import stores_of
 from fleetcast.logs import configure_logs
 from fleetcast.metrics import Counters, Shared, make_shared_memory, sample
 from fleetcast.security.master_key import load_master_key, refuse_exposed_key
@@ -56,9 +56,9 @@ def serve(
     refuse_exposed_key(directory.root, settings.security)
     master_key = load_master_key(directory.root, settings.security)
     with ExitStack() as stack:
-        store = stack.enter_context(closing(ControlStore.embedded(directory.control)))
-        store.verify_master_key(master_key)
-        provide_models(directory.forecast)
+        stores = stack.enter_context(closing(stores_of(directory, settings, master_key)))
+        stores.verify_master_key()
+        provide_models(stores.predictions)
         lock = stack.enter_context(exclusive(directory.lock))
         state = _State(lock)
         signals = stack.enter_context(Signals.caught())
@@ -73,7 +73,7 @@ def serve(
             run=str(uuid.uuid4()),
         )
         counters = Counters(Shared(configuration.counters_fd))
-        stack.enter_context(background_jobs(directory, store, counters.shared, configuration.run))
+        stack.enter_context(background_jobs(stores, counters.shared, configuration.run))
         processes: list[Process] = []
         try:
             processes.extend(Process(spec, configuration) for spec in table.children)

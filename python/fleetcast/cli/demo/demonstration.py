@@ -17,8 +17,9 @@ from fleetcast.cli.demo.sample import sampled_fleet
 from fleetcast.cli.demo.service import running_service
 from fleetcast.cli.demo.tour import Gateway, HttpSession, Reply, load, read_paths
 from fleetcast.errors import OperatorError
-from fleetcast.installation.directory import DataDirectory, opened
+from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.making import make_data_directory
+from fleetcast.installation.opening import opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

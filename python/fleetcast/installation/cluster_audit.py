@@ -1,0 +1,58 @@
+"""Audit log of an installation of many nodes: a record per change, repeated by one node."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from typing import TYPE_CHECKING
+
+from fleetcast.accounts import ControlStoreUnavailable
+from fleetcast.installation.audit_log import audit_line
+from fleetcast.log_lines import write_line
+from fleetcast.record_store import OWN, RecordsUnavailable
+
+if TYPE_CHECKING:
+    from fleetcast.record_store import RecordStore
+
+_LINES = "lines"
+_REPEATED_KEY = b"repeated"
+
+
+class ClusterAudit:
+    """Changes of accounts as records, in their order."""
+
+    def __init__(self, records: RecordStore) -> None:
+        self._records = records
+        self._version: int | None = None
+
+    def record(self, event: str, **details: object) -> None:
+        """Adds a record. Where that fails the change stands all the same, with a warning."""
+        line = audit_line(event, {**details, "host": socket.gethostname()})
+        try:
+            with self._records.transaction(write=True) as view:
+                view.put(_LINES, f"{view.next_number():020}".encode(), line)
+        except RecordsUnavailable as error:
+            sys.stderr.write(f"fleetcast: warning: the audit log has no line of this: {error}\n")
+
+    def follow(self) -> None:
+        """Writes those to the log that no node has written; a crash may have some written twice.
+
+        Raises `ControlStoreUnavailable`, `ValueError` for a record not ours.
+        """
+        try:
+            if self._records.ask(lambda view: view.version) != self._version:
+                self._repeat()
+        except RecordsUnavailable as error:
+            raise ControlStoreUnavailable(str(error)) from error
+
+    def _repeat(self) -> None:
+        with self._records.transaction(write=True) as view:
+            last = view.get(OWN, _REPEATED_KEY) or b""
+            first = last
+            for key, line in view.under(_LINES, b"", last + b"\0"):
+                write_line(json.loads(line))
+                last = key
+            if last != first:
+                view.put(OWN, _REPEATED_KEY, last)
+            self._version = view.version

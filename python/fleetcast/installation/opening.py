@@ -1,0 +1,60 @@
+"""Opening of an installation for one command."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from fleetcast.accounts import Keys, Tenants, key_pepper
+from fleetcast.installation.stores import stores_of
+from fleetcast.security.master_key import load_master_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from fleetcast.accounts import ControlStore
+    from fleetcast.config import Settings
+    from fleetcast.engine import Engine
+    from fleetcast.installation.directory import DataDirectory
+    from fleetcast.installation.stores import Stores
+
+
+@dataclass(frozen=True)
+class Installation:
+    """An open data directory, for one command."""
+
+    settings: Settings
+    master_key: bytes = field(repr=False)
+    stores: Stores
+    tenants: Tenants
+    keys: Keys
+
+    @property
+    def store(self) -> ControlStore:
+        """Tenants and keys."""
+        return self.stores.control
+
+    @property
+    def engine(self) -> Engine:
+        """Telemetry of all tenants."""
+        return self.stores.engine
+
+
+@contextmanager
+def opened(directory: DataDirectory, environ: Mapping[str, str]) -> Iterator[Installation]:
+    """Opens a data directory beside whatever else uses it.
+
+    Raises `OperatorError`, `ControlStoreUnavailable`.
+    """
+    settings = directory.settings(environ).settings
+    master_key = load_master_key(directory.root, settings.security)
+    stores = stores_of(directory, settings, master_key)
+    try:
+        stores.verify_master_key()
+        audit = stores.audit()
+        tenants = Tenants(stores.control, stores.engine, audit=audit)
+        keys = Keys(stores.control, key_pepper(master_key), audit=audit)
+        yield Installation(settings, master_key, stores, tenants, keys)
+    finally:
+        stores.close()
