@@ -5,7 +5,7 @@ the GIL. A store must not be used in a child after a fork: open it there.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Generic, Literal, Protocol, Self, TypeAlias, TypeVar, final
 
 _T = TypeVar("_T")
@@ -463,27 +463,6 @@ class KeyOwners:
     def learn(self, key: str | None, account_id: str) -> bool:
         """Notes that a key is the account's; true where that is news."""
 
-@final
-class FairQueue(Generic[_T]):
-    """Items that wait for one of `2 * owner_max` threads, of which one owner gets `owner_max`.
-
-    Owners that have items are served one a turn. Safe to share between threads.
-    """
-
-    def __new__(cls, owner_max: int) -> Self: ...
-    @property
-    def threads_max(self) -> int:
-        """Count of the threads that it shares out."""
-    def put(self, owner: str, item: _T) -> None:
-        """Adds an item at the end of its owner's."""
-    def get(self, *, done: str | None = None) -> tuple[str, _T] | None:
-        """Waits for the next item and its owner; `None` when all is closed and done.
-
-        `done` is the owner of the item that this thread has got before, which ends with this.
-        """
-    def close(self) -> None:
-        """Has every thread end as soon as nothing waits."""
-
 class _Verdict(Protocol):
     """`http/remembering.py`, which describes it."""
 
@@ -709,16 +688,18 @@ class KeyVerdicts(Generic[_T]):
         """Forgets what is too old; true where something is left."""
 
 @final
-class ProtobufWrites(Generic[_T]):
-    """Threads that write messages without the GIL: `owner_max` at once of each owner, and as many
-    beside them for all others. For one event loop, but for `close`.
+class Jobs(Generic[_T]):
+    """Threads beside an event loop: `owner_max` jobs at once of each owner, and as many beside them
+    for all others. For one event loop, but for `close`.
     """
 
     def __new__(cls, owner_max: int) -> Self:
         """Raises `OSError`."""
     def fileno(self) -> int:
         """A descriptor that can be read while there is something to take."""
-    def put(
+    def call(self, token: _T, owner: str, call: Callable[[], object]) -> None:
+        """Has `call` called. Raises `OSError` where there is no thread."""
+    def write(
         self,
         token: _T,
         owner: str,
@@ -726,15 +707,17 @@ class ProtobufWrites(Generic[_T]):
         body: bytes,
         limits: Mapping[str, int | None],
     ) -> bool:
-        """Has a message written to the plane of a verdict; false where that is closed.
+        """Has a message written to the plane of a verdict, without the GIL; false where that is
+        closed. While a batch waits for its disk it holds no thread.
 
         `limits` are keyword arguments of `Plane.write_protobuf`, all of those that bound a batch.
         Raises `OSError` where there is no thread.
         """
-    def take(self) -> list[tuple[_T, WriteResult | None, Exception | None]]:
-        """Batches that have ended since the last call: tokens with a result, or with what
-        `Plane.write_protobuf` would raise, or with neither where the plane has other files now, and
-        nothing was done.
+    def take(self) -> list[tuple[_T, Any, BaseException | None]]:
+        """Jobs that have ended since the last call: tokens with a result, or with what was raised.
+
+        The result of a message is a `WriteResult`, and `None` where the plane has other files now,
+        and nothing was done.
         """
     def close(self) -> None:
         """Waits for what was begun or waits, which can be taken then."""

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from fleetcast.accounts import Authenticator, ControlStore, Keys, Tenants, key_pepper
-from fleetcast.engine import ControlVersion, Engine, KeyVerdicts, ProtobufWrites
+from fleetcast.engine import ControlVersion, Engine, Jobs, KeyVerdicts
 from fleetcast.errors import Refused
 from fleetcast.lmdb_store import DATA_FILE
 from tests.conformance.api import HOUR_S, accounts_of
@@ -221,10 +221,10 @@ def taken(writes, count):
 
 
 def test_each_batch_comes_back_with_what_came_of_it(decided):
-    verdict, writes = decided.remember(), ProtobufWrites(2)
+    verdict, writes = decided.remember(), Jobs(2)
     for number in range(40):
         body = b"\xff" if number == 7 else batch(number, 11 if number == 8 else 1)
-        assert writes.put(number, "acme", verdict, body, LIMITS)
+        assert writes.write(number, "acme", verdict, body, LIMITS)
     found = {token: (result, failure) for token, result, failure in taken(writes, 40)}
     writes.close()
     codes = {token: failure.args[0] for token, (_, failure) in found.items() if failure}
@@ -237,20 +237,20 @@ def test_each_batch_comes_back_with_what_came_of_it(decided):
 
 
 def test_other_files_are_not_written_to(decided, tmp_path):  # L15
-    verdict, writes = decided.remember(), ProtobufWrites(1)
+    verdict, writes = decided.remember(), Jobs(1)
     (folder,) = (tmp_path / "planes").iterdir()
     away = folder.rename(tmp_path / "away")
-    writes.put("moved", "acme", verdict, batch(0), LIMITS)
+    writes.write("moved", "acme", verdict, batch(0), LIMITS)
     assert taken(writes, 1) == [("moved", None, None)]
     away.rename(folder)
     decided.engine.release(folder.name)
-    assert not writes.put("closed", "acme", verdict, batch(0), LIMITS)
+    assert not writes.write("closed", "acme", verdict, batch(0), LIMITS)
     writes.close()
 
 
 def test_what_was_begun_is_done_when_it_is_closed(decided):  # L27
-    verdict, writes = decided.remember(), ProtobufWrites(1)
+    verdict, writes = decided.remember(), Jobs(1)
     for number in range(20):
-        writes.put(number, "acme", verdict, batch(number), LIMITS)
+        writes.write(number, "acme", verdict, batch(number), LIMITS)
     writes.close()
     assert sorted(token for token, result, _ in writes.take() if result) == list(range(20))

@@ -13,7 +13,7 @@ MOST = 3
 
 
 def test_as_many_jobs_at_once_as_there_may_be_threads():
-    threads, all_there = Threads("write", MOST), threading.Barrier(MOST)
+    threads, all_there = Threads(MOST), threading.Barrier(MOST)
 
     async def run():
         # Each waits for the others, so fewer threads would never end.
@@ -25,7 +25,7 @@ def test_as_many_jobs_at_once_as_there_may_be_threads():
 
 
 def test_what_a_job_raises_is_told_to_who_waits():
-    threads = Threads("write", MOST)
+    threads = Threads(MOST)
 
     async def run():
         with pytest.raises(ZeroDivisionError):
@@ -37,7 +37,7 @@ def test_what_a_job_raises_is_told_to_who_waits():
 
 
 def test_a_job_is_done_whoever_waits_for_it():  # L27
-    threads, done = Threads("write", 1), []
+    threads, done = Threads(1), []
     begun, may_end = threading.Event(), threading.Event()
 
     def job():

@@ -49,9 +49,11 @@ class TelemetryIngest:
         self._arriving = Admission(services.counters)
         self._calls = Admission(services.counters)
         self._bytes = Admission(services.counters)
-        self._key_threads = Threads("key", _KEY_CHECKS_MAX)
-        self._write_threads = Threads("write", _WRITES_MAX)
-        self._remembered = RememberedWrites(services, self._stores, _WRITES_MAX, self._ended)
+        self._key_threads = Threads(_KEY_CHECKS_MAX)
+        self._write_threads = Threads(_WRITES_MAX)
+        self._remembered = RememberedWrites(
+            services, self._stores, self._write_threads, self._ended
+        )
 
     async def write(self, _requests: object, call: Call) -> bytes:
         """Writes one batch; OK means that it is on disk, or queued in asynchronous mode.
@@ -94,7 +96,6 @@ class TelemetryIngest:
         """Waits for the batches that are being written."""
         self._key_threads.close()
         self._write_threads.close()
-        self._remembered.close()
 
     async def _entitled(self, call: Call, keys: set[str]) -> Identity:
         if len(keys) > 1:  # several are none at all, unless they are equal

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING
 
-from fleetcast.engine import ProtobufWrites
 from fleetcast.errors import StoreError, TenantFull
 from fleetcast.grpc.services import Admitted
 from fleetcast.grpc.threads import settle
@@ -24,19 +24,10 @@ if TYPE_CHECKING:
     from fleetcast.accounts import Identity
     from fleetcast.engine import KeyBasis, KeyVerdict, Plane, WriteResult
     from fleetcast.grpc.services import GrpcServices
+    from fleetcast.grpc.threads import Threads
     from fleetcast.surface.stores import TenantStores
 
 _TIDY_SECONDS = 1.0
-
-
-class _Write(NamedTuple):
-    """A batch under way."""
-
-    future: asyncio.Future[WriteResult | None]
-    identity: Identity
-    plane: Plane
-    """Held, so that nobody closes it meanwhile."""
-    size: int
 
 
 class RememberedWrites:
@@ -46,7 +37,7 @@ class RememberedWrites:
         self,
         services: GrpcServices,
         stores: TenantStores,
-        writes_max: int,
+        threads: Threads,
         ended: Callable[[Identity, int], None],
     ) -> None:
         """`ended` is told the owner and the size of each batch that is no longer under way."""
@@ -54,8 +45,8 @@ class RememberedWrites:
         self._verdicts = services.verdicts
         self._stores = stores
         self._ended = ended
-        self._writes: ProtobufWrites[_Write] = ProtobufWrites(writes_max)
-        self._is_reading = self._is_tidying = False
+        self._threads = threads
+        self._is_tidying = False
         self._counters = services.counters
         self._served = services.counters.counter("fleetcast_grpc_remembered_total")
 
@@ -99,15 +90,12 @@ class RememberedWrites:
         plane = plane_of()
         if plane is None:
             return None
-        loop = asyncio.get_running_loop()
-        if not self._is_reading:
-            loop.add_reader(self._writes.fileno(), self._take)
-            self._is_reading = True
         settings = self._services.settings()
-        future: asyncio.Future[WriteResult | None] = loop.create_future()
         limits = write_limits(settings, settings.grpc.records_per_call_max)
-        under_way = _Write(future, identity, plane, len(body))
-        if self._writes.put(under_way, identity.account_id, verdict, body, limits):
+        future: asyncio.Future[WriteResult | None] = asyncio.get_running_loop().create_future()
+        # With the plane, so that nobody closes it meanwhile.
+        end = partial(self._end, future, identity, plane, len(body))
+        if self._threads.write(identity.account_id, verdict, body, limits, end):
             return future
         return None
 
@@ -117,31 +105,31 @@ class RememberedWrites:
             self._is_tidying = True
             asyncio.get_running_loop().call_later(_TIDY_SECONDS, self._tidy)
 
-    def close(self) -> None:
-        """Waits for the batches that are being written."""
-        self._writes.close()
-        if self._is_reading:
-            asyncio.get_running_loop().remove_reader(self._writes.fileno())
-        self._take()
-
     def _tidy(self) -> None:
         self._is_tidying = False
         if self._verdicts is not None and self._verdicts.tidy():
             self.tidy()
 
-    def _take(self) -> None:
-        """Tells those who wait what came of their batches."""
-        for (future, identity, plane, size), result, failure in self._writes.take():
-            self._ended(identity, size)
-            if isinstance(failure, StoreError):
-                self._release(identity, plane, failure, future)
-                continue
-            if result is not None:
-                self._counters.add(self._served)
-                self._stores.count(identity, result)
-            elif isinstance(failure, TenantFull):
-                self._stores.count_full(identity, failure)
-            settle(future, result, failure)
+    def _end(
+        self,
+        future: asyncio.Future[WriteResult | None],
+        identity: Identity,
+        plane: Plane,
+        size: int,
+        result: WriteResult | None,
+        failure: BaseException | None,
+    ) -> None:
+        """Tells who waits what came of a batch."""
+        self._ended(identity, size)
+        if isinstance(failure, StoreError):
+            self._release(identity, plane, failure, future)
+            return
+        if result is not None:
+            self._counters.add(self._served)
+            self._stores.count(identity, result)
+        elif isinstance(failure, TenantFull):
+            self._stores.count_full(identity, failure)
+        settle(future, result, failure)
 
     def _release(
         self,

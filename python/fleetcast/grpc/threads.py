@@ -7,13 +7,17 @@ for each job, which together cost as much as everything else that the handler do
 from __future__ import annotations
 
 import asyncio
-import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fleetcast.engine import FairQueue
+from fleetcast.engine import Jobs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
+
+    from fleetcast.engine import KeyVerdict
+
+    End = Callable[[Any, BaseException | None], None]
 
 T = TypeVar("T")
 
@@ -24,49 +28,47 @@ class Threads:
     Use it from one event loop.
     """
 
-    def __init__(self, name: str, owner_max: int) -> None:
-        self._name = name
-        self._jobs: FairQueue[tuple[asyncio.Future[Any], Callable[[], Any]]] = FairQueue(owner_max)
-        self._threads: list[threading.Thread] = []
-        self._under_way = 0
+    def __init__(self, owner_max: int) -> None:
+        self._jobs: Jobs[End] = Jobs(owner_max)
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def run(self, owner: str, job: Callable[[], T]) -> asyncio.Future[T]:
         """The result of `job`, which is done to its end even when nobody waits for it any more."""
-        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._under_way += 1
-        if len(self._threads) < min(self._under_way, self._jobs.threads_max):
-            name = f"{self._name}-{len(self._threads)}"
-            thread = threading.Thread(target=self._work, name=name, daemon=True)
-            self._threads.append(thread)
-            thread.start()
-        self._jobs.put(owner, (future, job))
+        future: asyncio.Future[T] = self._listen().create_future()
+        self._jobs.call(partial(settle, future), owner, job)
         return future
+
+    def write(
+        self,
+        owner: str,
+        verdict: KeyVerdict[Any],
+        body: bytes,
+        limits: Mapping[str, int | None],
+        end: End,
+    ) -> bool:
+        """Has a batch written, and `end` called on the loop with what came of it.
+
+        False where the plane is closed. The result is `None` where its files are others now.
+        """
+        self._listen()
+        return self._jobs.write(end, owner, verdict, body, limits)
 
     def close(self) -> None:
         """Waits for the jobs that were begun or wait."""
         self._jobs.close()
-        for thread in self._threads:
-            thread.join()
+        if self._loop is not None:
+            self._loop.remove_reader(self._jobs.fileno())
+        self._take()
 
-    def _work(self) -> None:
-        task = self._jobs.get()
-        while task is not None:
-            owner, (future, job) = task
-            result: object = None
-            failure: BaseException | None = None
-            try:
-                result = job()
-            except BaseException as error:  # noqa: BLE001 - it goes to whoever waits
-                failure = error
-            future.get_loop().call_soon_threadsafe(self._end, future, result, failure)
-            del task, future, job, result, failure  # nothing is held while it waits
-            task = self._jobs.get(done=owner)
+    def _listen(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            self._loop = asyncio.get_running_loop()
+            self._loop.add_reader(self._jobs.fileno(), self._take)
+        return self._loop
 
-    def _end(
-        self, future: asyncio.Future[Any], result: object, failure: BaseException | None
-    ) -> None:
-        self._under_way -= 1
-        settle(future, result, failure)
+    def _take(self) -> None:
+        for end, result, failure in self._jobs.take():
+            end(result, failure)
 
 
 def settle(future: asyncio.Future[Any], result: object, failure: BaseException | None) -> None:

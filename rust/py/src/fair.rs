@@ -1,9 +1,9 @@
-//! `Share`, `KeyOwners` and `FairQueue` as Python sees them.
+//! `Share` and `KeyOwners` as Python sees them.
 
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use fleetcast_front::fair::{self, Lane, Turn};
+use fleetcast_front::fair;
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct Share(fair::Share);
@@ -44,48 +44,5 @@ impl KeyOwners {
 
     fn learn(&self, key: Option<&str>, account_id: &str) -> bool {
         key.is_some_and(|key| self.0.learn(key.as_bytes(), account_id))
-    }
-}
-
-/// The owner of an item as Python has it, and the item.
-type Task = (Py<PyString>, Py<PyAny>);
-
-#[pyclass(frozen, module = "fleetcast._core")]
-pub(crate) struct FairQueue(fair::FairQueue<(), Task>);
-
-#[pymethods]
-impl FairQueue {
-    #[new]
-    fn new(owner_max: usize) -> Self {
-        Self(fair::FairQueue::new(owner_max))
-    }
-
-    #[getter]
-    fn threads_max(&self) -> usize {
-        self.0.threads_max()
-    }
-
-    fn put(&self, owner: &Bound<'_, PyString>, item: Py<PyAny>) -> PyResult<()> {
-        let lane = Lane { owner: owner.to_str()?.into(), kind: () };
-        self.0.put(lane, (owner.clone().unbind(), item));
-        Ok(())
-    }
-
-    /// The queue is looked at with the GIL, and waited for without.
-    #[pyo3(signature = (*, done=None))]
-    fn get(&self, py: Python<'_>, done: Option<&str>) -> Option<Task> {
-        let turn = match done {
-            Some(owner) => self.0.done_and_try_get(owner),
-            None => self.0.try_get(),
-        };
-        match turn {
-            Turn::Item(_, task) => Some(task),
-            Turn::End => None,
-            Turn::Wait => py.detach(|| self.0.get()).map(|(_, task)| task),
-        }
-    }
-
-    fn close(&self) {
-        self.0.close();
     }
 }

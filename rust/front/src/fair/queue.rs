@@ -134,7 +134,8 @@ impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
     }
 
     /// The next item, without waiting.
-    pub fn try_get(&self) -> Turn<K, T> {
+    #[cfg(test)]
+    pub(super) fn try_get(&self) -> Turn<K, T> {
         self.look(&mut self.lock())
     }
 
@@ -156,7 +157,8 @@ impl<K: Clone + Eq + Hash, T, S: Starts<K, T>> FairQueue<K, T, S> {
     }
 
     /// `done` and `try_get`.
-    pub fn done_and_try_get(&self, owner: &str) -> Turn<K, T> {
+    #[cfg(test)]
+    pub(super) fn done_and_try_get(&self, owner: &str) -> Turn<K, T> {
         self.end_and_look(&mut self.lock(), owner)
     }
 

@@ -1,7 +1,8 @@
 //! The parts of the gRPC surface that go on without the GIL.
 
 mod key_verdicts;
-mod protobuf_writes;
 
+mod jobs;
+
+pub(crate) use jobs::Jobs;
 pub(crate) use key_verdicts::{KeyBasis, KeyVerdict, KeyVerdicts};
-pub(crate) use protobuf_writes::ProtobufWrites;

@@ -1,4 +1,4 @@
-//! Threads that write messages and never take the GIL.
+//! Threads beside an event loop: they write messages without the GIL, and call Python for the rest.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
@@ -9,9 +9,9 @@ use std::thread::{self, JoinHandle};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
-use fleetcast_core::model::error::{Error, catching};
+use fleetcast_core::model::error::{Result, catching};
 use fleetcast_core::model::limits::WriteLimits;
-use fleetcast_core::plane::{self, Acknowledge, WriteError};
+use fleetcast_core::plane::{self, Acknowledge, Pending, WriteError, Written};
 use fleetcast_core::wire::Format;
 use fleetcast_front::admission::files::PlaneFiles as Files;
 use fleetcast_front::fair::{FairQueue, Lane};
@@ -19,10 +19,11 @@ use fleetcast_front::fair::{FairQueue, Lane};
 use super::KeyVerdict;
 use crate::arguments::{BatchLimits, clock_ns};
 use crate::errors::{failure, store_error};
+use crate::open_plane::OpenPlane;
 use crate::results::WriteResult;
 
 #[pyclass(frozen, module = "fleetcast._core")]
-pub(crate) struct ProtobufWrites {
+pub(crate) struct Jobs {
     shared: Arc<Shared>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// The other end of `Shared::wake`.
@@ -30,7 +31,7 @@ pub(crate) struct ProtobufWrites {
 }
 
 struct Shared {
-    jobs: FairQueue<(), Job>,
+    queue: FairQueue<(), Job>,
     ended: Mutex<Ended>,
     /// Has a byte in it while there is something in `ended`.
     wake: UnixStream,
@@ -44,40 +45,48 @@ struct Ended {
 
 struct Job {
     token: Py<PyAny>,
+    work: Work,
+}
+
+enum Work {
+    Call(Py<PyAny>),
+    Write(Box<Message>),
+}
+
+/// A batch on its way into a plane.
+struct Message {
+    open: Arc<OpenPlane>,
+    /// Its handle does not close it before the message has its outcome.
     plane: Arc<plane::Plane>,
     files: Option<Arc<Files>>,
     body: PyBackedBytes,
-    limits: WriteLimits,
-    when: Acknowledge,
+    limits: BatchLimits,
 }
 
-/// A token, and a result, or an exception, or neither.
-type Taken = (Py<PyAny>, Option<WriteResult>, Option<Py<PyAny>>);
+/// A token, and a result or an exception; neither where nothing was done.
+type Taken = (Py<PyAny>, Option<Py<PyAny>>, Option<Py<PyAny>>);
 
 enum Outcome {
-    Written(WriteResult),
+    Called(PyResult<Py<PyAny>>),
+    Written(Result<WriteResult>),
     Refused(WriteError),
-    Failed(Error),
     /// The files of the plane are not those that it was opened from: nothing was done.
     Stale,
 }
 
-impl Job {
-    fn run(&mut self) -> Outcome {
-        let when = std::mem::replace(&mut self.when, Acknowledge::Durable);
-        let outcome = catching(|| {
+impl Message {
+    /// Appends the batch to the log of its plane as of `now_ns`; the outcome where it comes to none.
+    fn append(&self, now_ns: i64) -> std::result::Result<Pending, Outcome> {
+        let appended = catching(|| {
             if self.files.as_ref().is_some_and(|files| !files.carry()) {
-                return Ok(Outcome::Stale);
+                return Ok(Err(Outcome::Stale));
             }
-            let now_ns = clock_ns(None);
-            let written =
-                self.plane.write(Format::Protobuf, &self.body, &self.limits, now_ns, when);
-            Ok(match written {
-                Ok(written) => Outcome::Written(WriteResult::new(written, now_ns)?),
-                Err(error) => Outcome::Refused(error),
-            })
+            let (limits, when): (WriteLimits, Acknowledge) =
+                (self.limits.of_batch(), self.limits.acknowledge(None));
+            let appended = self.plane.append(Format::Protobuf, &self.body, &limits, now_ns, when);
+            Ok(appended.map_err(Outcome::Refused))
         });
-        outcome.unwrap_or_else(Outcome::Failed)
+        appended.unwrap_or_else(|error| Err(Outcome::Written(Err(error))))
     }
 }
 
@@ -86,12 +95,33 @@ impl Shared {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn work(&self) {
-        let mut next = self.jobs.get();
-        while let Some((lane, mut job)) = next {
-            let outcome = job.run();
-            self.end(job, outcome);
-            next = self.jobs.done_and_get(&lane.owner);
+    fn work(self: &Arc<Self>) {
+        let mut next = self.queue.get();
+        while let Some((lane, job)) = next {
+            match &job.work {
+                Work::Call(call) => {
+                    let outcome = Python::attach(|py| call.call0(py));
+                    self.end(job, Outcome::Called(outcome));
+                }
+                Work::Write(_) => self.write(job),
+            }
+            next = self.queue.done_and_get(&lane.owner);
+        }
+    }
+
+    /// Appends a batch, and leaves it to be acknowledged by whoever waits for its disk.
+    fn write(self: &Arc<Self>, job: Job) {
+        let Work::Write(message) = &job.work else { return };
+        let now_ns = clock_ns(None);
+        match message.append(now_ns) {
+            Ok(pending) => {
+                let (shared, open) = (Arc::clone(self), Arc::clone(&message.open));
+                open.acknowledge(pending, move |written: Result<Written>| {
+                    let result = written.and_then(|written| WriteResult::new(written, now_ns));
+                    shared.end(job, Outcome::Written(result));
+                });
+            }
+            Err(outcome) => self.end(job, outcome),
         }
     }
 
@@ -106,13 +136,13 @@ impl Shared {
 }
 
 #[pymethods]
-impl ProtobufWrites {
+impl Jobs {
     #[new]
     fn new(owner_max: usize) -> io::Result<Self> {
         let (wake, woken) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
         woken.set_nonblocking(true)?;
-        let shared = Shared { jobs: FairQueue::new(owner_max), ended: Mutex::default(), wake };
+        let shared = Shared { queue: FairQueue::new(owner_max), ended: Mutex::default(), wake };
         Ok(Self { shared: Arc::new(shared), threads: Mutex::default(), woken })
     }
 
@@ -120,8 +150,11 @@ impl ProtobufWrites {
         self.woken.as_raw_fd()
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands a mapping over as it is")]
-    fn put(
+    fn call(&self, token: Py<PyAny>, owner: &str, call: Py<PyAny>) -> io::Result<()> {
+        self.put(owner, Job { token, work: Work::Call(call) })
+    }
+
+    fn write(
         &self,
         token: Py<PyAny>,
         owner: &str,
@@ -129,13 +162,11 @@ impl ProtobufWrites {
         body: PyBackedBytes,
         limits: BatchLimits,
     ) -> io::Result<bool> {
-        let plane = verdict.plane.upgrade().and_then(|plane| plane.for_a_call().ok());
-        let Some(plane) = plane else { return Ok(false) };
+        let Some(open) = verdict.plane.upgrade() else { return Ok(false) };
+        let Ok(plane) = open.for_a_call() else { return Ok(false) };
         let files = verdict.files.clone();
-        let (limits, when) = (limits.of_batch(), limits.acknowledge(None));
-        self.provide()?;
-        let lane = Lane { owner: owner.into(), kind: () };
-        self.shared.jobs.put(lane, Job { token, plane, files, body, limits, when });
+        let message = Box::new(Message { open, plane, files, body, limits });
+        self.put(owner, Job { token, work: Work::Write(message) })?;
         Ok(true)
     }
 
@@ -153,20 +184,26 @@ impl ProtobufWrites {
             outcomes
         };
         let found = outcomes.into_iter().map(|(job, outcome)| {
-            let (result, error) = match outcome {
-                Outcome::Written(result) => (Some(result), None),
-                Outcome::Refused(error) => (None, Some(failure(py, error))),
-                Outcome::Failed(error) => (None, Some(store_error(&error))),
-                Outcome::Stale => (None, None),
+            let outcome = match outcome {
+                Outcome::Called(outcome) => outcome.map(Some),
+                Outcome::Written(Ok(result)) => {
+                    Py::new(py, result).map(|result| Some(result.into_any()))
+                }
+                Outcome::Written(Err(error)) => Err(store_error(&error)),
+                Outcome::Refused(error) => Err(failure(py, error)),
+                Outcome::Stale => Ok(None),
             };
-            (job.token, result, error.map(|error| error.into_value(py).into_any()))
+            match outcome {
+                Ok(result) => (job.token, result, None),
+                Err(error) => (job.token, None, Some(error.into_value(py).into_any())),
+            }
         });
         Ok(found.collect())
     }
 
     /// Waits for what was begun or waits, which can be taken then.
     fn close(&self, py: Python<'_>) {
-        self.shared.jobs.close();
+        self.shared.queue.close();
         let threads = std::mem::take(&mut *self.threads());
         py.detach(|| {
             for thread in threads {
@@ -176,19 +213,25 @@ impl ProtobufWrites {
     }
 }
 
-impl ProtobufWrites {
+impl Jobs {
     fn threads(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
         self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, owner: &str, job: Job) -> io::Result<()> {
+        self.provide()?;
+        self.shared.queue.put(Lane { owner: owner.into(), kind: () }, job);
+        Ok(())
     }
 
     /// Has as many threads as there are jobs, or as there may be; with one all is done in time.
     fn provide(&self) -> io::Result<()> {
         let mut ended = self.shared.ended();
         let mut threads = self.threads();
-        let wanted = (ended.under_way + 1).min(self.shared.jobs.threads_max());
+        let wanted = (ended.under_way + 1).min(self.shared.queue.threads_max());
         while threads.len() < wanted {
             let shared = self.shared.clone();
-            let name = format!("write-{}", threads.len());
+            let name = format!("job-{}", threads.len());
             match thread::Builder::new().name(name).spawn(move || shared.work()) {
                 Ok(thread) => threads.push(thread),
                 Err(error) if threads.is_empty() => return Err(error),
@@ -200,8 +243,8 @@ impl ProtobufWrites {
     }
 }
 
-impl Drop for ProtobufWrites {
+impl Drop for Jobs {
     fn drop(&mut self) {
-        self.shared.jobs.close();
+        self.shared.queue.close();
     }
 }
