@@ -515,8 +515,9 @@ class ControlVersion:
 
 @final
 class Admissions:
-    """Verdicts about writes, for a second at most, by which a `Front` serves the next ones without
-    the GIL. `http/remembering.py` makes them; whatever comes to no 202 is handed on to Python."""
+    """Verdicts about writes, for ten seconds at most, by which a `Front` serves the next ones
+    without the GIL. `http/remembering.py` makes them; whatever comes to no 202 is handed on to
+    Python."""
 
     def __new__(
         cls,
@@ -656,7 +657,7 @@ class KeyVerdict(Generic[_T]):
 
 @final
 class KeyVerdicts(Generic[_T]):
-    """Verdicts about keys, each for a second at most. Safe to share between threads."""
+    """Verdicts about keys, each for ten seconds at most. Safe to share between threads."""
 
     def __new__(cls, control_store: str | ControlVersion) -> Self:
         """Verdicts that hold as long as `control_store`, a file of LMDB or the number of the last

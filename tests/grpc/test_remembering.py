@@ -181,8 +181,8 @@ def test_a_decision_rests_on_the_number_that_its_process_noted(decided):
     assert verdicts.basis() is None
     noted.put(7)
     assert find(6) is None
-    verdict, writes = find(7), ProtobufWrites(2)
-    assert writes.put("mine", "owner", verdict, batch(0), LIMITS)
+    verdict, writes = find(7), Jobs(2)
+    assert writes.write("mine", "owner", verdict, batch(0), LIMITS)
     assert [token for token, _, _ in taken(writes, 1)] == ["mine"]
     noted.put(8)
     assert verdicts.find("key") is None

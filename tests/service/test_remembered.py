@@ -114,6 +114,27 @@ def test_both_ways_answer_and_account_alike(service, data, accounts):
     assert tenant.get("/account/state").json["usage"]["requests_total"] == count
 
 
+def test_usage_that_is_stored_ends_no_verdict(service, data, accounts, tenant):
+    """So a key that writes once a second, as usage is stored, is not decided anew each time."""
+
+    def is_stored(count):
+        with accounts.store.read() as tables:
+            usage, last = tables.usage(tenant.plane.name), tables.transaction_id
+        if usage is None or usage.requests < count:
+            return False
+        words = (data / "control" / "usage.span").read_text().split()
+        return int(words[4]) == last
+
+    def is_remembered():
+        count = 1 + tenant.get("/account/state").json["usage"]["requests_total"]
+        until(lambda: is_stored(count))
+        before = remembered(service)
+        assert tenant.post([RECORD]).status == 202
+        return remembered(service) > before
+
+    until(is_remembered)  # a slow machine may take too long once
+
+
 def test_a_revoked_key_writes_nothing_more(accounts, service):
     for _ in range(ROUNDS):
         tenant = accounts.tenant()

@@ -8,6 +8,7 @@ from fleetcast.accounts.store import ControlStore
 from fleetcast.accounts.tables import ControlStoreUnavailable
 from fleetcast.accounts.tenants import PLAN_DEFAULT, PLANS, Tenants
 from fleetcast.accounts.usage import Usage
+from fleetcast.accounts.usage_span import UsageSpan
 
 __all__ = [
     "PLANS",
@@ -25,5 +26,6 @@ __all__ = [
     "TenantList",
     "Tenants",
     "Usage",
+    "UsageSpan",
     "key_pepper",
 ]

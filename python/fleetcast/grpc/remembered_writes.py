@@ -1,9 +1,9 @@
 """Writes of those who were let in a moment ago, without a lookup and without the interpreter.
 
 A verdict is what the ordinary way came to, once it has written a batch: that key may write to this
-plane. It holds for a second at most, and not beyond the next change of the control store, the end
-of the key, or a change of the plane's files; then the ordinary way decides anew. Limits are those
-of the settings in force at each call.
+plane. It holds for ten seconds at most, and not beyond the next change of the control store, the
+end of the key, or a change of the plane's files; then the ordinary way decides anew. Limits are
+those of the settings in force at each call.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 A verdict says that a request like this one, with the same method, target, peer and
 `DECIDING_FIELDS`, may be written to that plane, by whom and within which bounds. The front serves
 such requests by itself for as long as what the verdict rests on is as it was: the last change of
-the control store, the settings in force, the files of the plane, the end of the key, and for a
-second at most. Whatever it cannot answer with 202 comes here, so no rule of the pipeline is there.
+the control store, the settings in force, the files of the plane, the end of the key, and for ten
+seconds at most. Whatever it cannot answer with 202 comes here, so no rule of the pipeline is there.
 """
 
 from __future__ import annotations

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import tempfile
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from fleetcast.accounts import ControlStore, Usage
+from fleetcast.accounts import ControlStore, Usage, UsageSpan
 from fleetcast.engine import Engine
 from fleetcast.forecast.serving.embedded import EmbeddedPredictions
 from fleetcast.installation.audit_log import AuditLog, AuditLogFollower
@@ -103,7 +104,7 @@ class EmbeddedStores:
 
     def usage(self, counted: Counted, run: str) -> Usage:
         """Requests of accounts, with those that `counted` has of the run."""
-        return Usage(self.control, counted, run)
+        return Usage(self.control, counted, run, UsageSpan(Path(self.control_version)))
 
     def audit(self) -> Audit:
         """Notes changes in a file."""

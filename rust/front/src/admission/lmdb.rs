@@ -10,6 +10,8 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
+/// Beside the environment: what `accounts.usage_span` writes.
+const USAGE_FILE: &str = "usage.span";
 const PAGE_HEAD_BYTES: u64 = 16;
 const MAGIC: u32 = 0xBEEF_C0DE;
 const FORMAT: u32 = 1;
@@ -34,11 +36,42 @@ pub struct StoreVersion {
     pub transaction: u64,
 }
 
+/// States of a store that are one to whoever decides: only usage was written between them.
+#[derive(Clone, Copy, Debug)]
+pub struct Span {
+    first: StoreVersion,
+    last: StoreVersion,
+}
+
+impl Span {
+    /// True where what decides is as it was in `other`.
+    #[must_use]
+    pub fn continues(&self, other: &Self) -> bool {
+        self.first == other.first
+    }
+
+    /// True where one who saw this transaction last saw what decides.
+    #[must_use]
+    pub fn has(&self, transaction: u64) -> bool {
+        (self.first.transaction..=self.last.transaction).contains(&transaction)
+    }
+}
+
+impl From<StoreVersion> for Span {
+    /// The span of a state that is like no other.
+    fn from(state: StoreVersion) -> Self {
+        Self { first: state, last: state }
+    }
+}
+
 /// The data file of an environment. Safe to share between threads.
 #[derive(Debug)]
 pub struct LmdbFile {
     path: PathBuf,
+    /// The file in which whoever writes usage says which span that belongs to.
+    usage: PathBuf,
     open: RwLock<Option<Open>>,
+    seen: RwLock<Option<Span>>,
 }
 
 #[derive(Debug)]
@@ -53,7 +86,41 @@ impl LmdbFile {
     /// The file at `path`, which need not be there yet.
     #[must_use]
     pub fn new(path: PathBuf) -> Self {
-        Self { path, open: RwLock::new(None) }
+        let usage = path.with_file_name(USAGE_FILE);
+        Self { path, usage, open: RwLock::new(None), seen: RwLock::new(None) }
+    }
+
+    /// The span that the store is in; `None` where there is none at the path.
+    ///
+    /// A state of which nobody says otherwise is a span of its own.
+    #[must_use]
+    pub fn span(&self) -> Option<Span> {
+        let now = self.version()?;
+        let seen = *self.seen.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(seen) = seen.filter(|seen| seen.last == now) {
+            return Some(seen);
+        }
+        let mut span = Span::from(now);
+        match self.said() {
+            Some([first, last]) if state_of(&now) == last => {
+                let [transaction, bytes, changed_seconds, changed_nanoseconds] = first;
+                let changed_at = (changed_seconds.cast_signed(), changed_nanoseconds.cast_signed());
+                span.first = StoreVersion { bytes, changed_at, transaction, ..now };
+            }
+            // It may be about to be said.
+            _ => return Some(span),
+        }
+        *self.seen.write().unwrap_or_else(PoisonError::into_inner) = Some(span);
+        Some(span)
+    }
+
+    /// The first and the last state of the last span that was said.
+    fn said(&self) -> Option<[[u64; 4]; 2]> {
+        let text = fs::read_to_string(&self.usage).ok()?;
+        let words = text.split_ascii_whitespace().map(|word| word.parse().ok());
+        let words: [u64; 8] = words.collect::<Option<Vec<_>>>()?.try_into().ok()?;
+        let [first, last] = words.as_chunks().0 else { return None };
+        Some([*first, *last])
     }
 
     /// The version of what is at the path now; `None` where that is no environment.
@@ -76,6 +143,12 @@ impl LmdbFile {
         *open = Some(new);
         version
     }
+}
+
+/// A state as it is said.
+fn state_of(version: &StoreVersion) -> [u64; 4] {
+    let (seconds, nanoseconds) = version.changed_at;
+    [version.transaction, version.bytes, seconds.cast_unsigned(), nanoseconds.cast_unsigned()]
 }
 
 impl Open {

@@ -6,24 +6,25 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::files::{FileState, PlaneFiles};
-use super::lmdb::LmdbFile;
+use super::lmdb::{LmdbFile, StoreVersion};
 use super::{Deciding, Verdicts};
 
 const PAGE_BYTES: u64 = 4096;
-const MOMENT: Duration = Duration::from_millis(999);
+const LIFETIME: Duration = Duration::from_secs(10);
+const MOMENT: Duration = LIFETIME.checked_sub(Duration::from_millis(1)).unwrap();
 
 fn deciding<'v>(values: &[Option<&'v [u8]>]) -> Deciding<'v> {
     Deciding::of(values.iter().copied()).unwrap()
 }
 
 #[test]
-fn a_verdict_is_found_for_a_second_by_the_values_that_decided() {
-    let (verdicts, now) = (Verdicts::default(), Instant::now());
+fn a_verdict_is_found_for_its_lifetime_by_the_values_that_decided() {
+    let (verdicts, now) = (Verdicts::new(LIFETIME), Instant::now());
     let asked = deciding(&[Some(b"127.0.0.1"), Some(b"key"), None]);
     assert!(verdicts.find(&asked, now).is_none());
     verdicts.remember(&asked, now, "may write");
     assert_eq!(verdicts.find(&asked, now + MOMENT).as_deref(), Some(&"may write"));
-    assert!(verdicts.find(&asked, now + Duration::from_secs(1)).is_none());
+    assert!(verdicts.find(&asked, now + LIFETIME).is_none());
     for other in [
         deciding(&[Some(b"127.0.0.1"), Some(b"kez"), None]),
         deciding(&[Some(b"127.0.0.1"), Some(b"key"), Some(b"")]),
@@ -36,32 +37,32 @@ fn a_verdict_is_found_for_a_second_by_the_values_that_decided() {
 }
 
 #[test]
-fn a_verdict_goes_with_its_second_and_the_newest_counts() {
-    let (verdicts, now) = (Verdicts::default(), Instant::now());
+fn a_verdict_goes_with_its_time_and_the_newest_counts() {
+    let (verdicts, now) = (Verdicts::new(LIFETIME), Instant::now());
     let asked = deciding(&[Some(b"key")]);
     verdicts.remember(&asked, now, 1);
     verdicts.remember(&asked, now, 2);
     assert_eq!(verdicts.find(&asked, now).as_deref(), Some(&2));
     verdicts.tidy(now + MOMENT);
     assert_eq!(verdicts.len(), 1);
-    verdicts.tidy(now + Duration::from_secs(1));
+    verdicts.tidy(now + LIFETIME);
     assert!(verdicts.is_empty());
 }
 
 #[test]
-fn what_is_asked_within_a_second_is_asked_again() {
-    let (verdicts, now) = (Verdicts::<()>::default(), Instant::now());
+fn what_is_asked_within_a_lifetime_is_asked_again() {
+    let (verdicts, now) = (Verdicts::<()>::new(LIFETIME), Instant::now());
     let asked = deciding(&[Some(b"key")]);
     assert!(!verdicts.is_asked_again(&asked, now));
     assert!(verdicts.is_asked_again(&asked, now + MOMENT));
-    assert!(!verdicts.is_asked_again(&asked, now + MOMENT + Duration::from_secs(1)));
+    assert!(!verdicts.is_asked_again(&asked, now + MOMENT + LIFETIME));
     assert!(!verdicts.is_asked_again(&deciding(&[Some(b"kez")]), now));
 }
 
 #[test]
 fn verdicts_are_bounded_and_the_old_ones_go_first() {
-    let (verdicts, now) = (Verdicts::default(), Instant::now());
-    let later = now + Duration::from_secs(2);
+    let (verdicts, now) = (Verdicts::new(LIFETIME), Instant::now());
+    let later = now + 2 * LIFETIME;
     for number in 0..4_096_u32 {
         let made_at = if number < 4_000 { now } else { later };
         verdicts.remember(&deciding(&[Some(&number.to_le_bytes())]), made_at, number);
@@ -147,6 +148,42 @@ fn a_store_that_was_cut_short_has_another_version() {
     let before = lmdb.version().unwrap();
     file.set_len(2 * PAGE_BYTES).unwrap();
     assert_ne!(lmdb.version().unwrap(), before);
+}
+
+/// As `accounts.usage_span` writes them.
+fn say(folder: &Path, states: [&StoreVersion; 2]) {
+    let words = states.map(|state| {
+        let (seconds, nanoseconds) = state.changed_at;
+        format!("{} {} {seconds} {nanoseconds}", state.transaction, state.bytes)
+    });
+    fs::write(folder.join("usage.span"), words.join(" ")).unwrap();
+}
+
+#[test]
+fn states_between_which_only_usage_was_written_are_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data.mdb");
+    let lmdb = LmdbFile::new(path.clone());
+    write_lmdb(&path, [6, 7]);
+    let (seven, before) = (lmdb.version().unwrap(), lmdb.span().unwrap());
+    write_lmdb(&path, [8, 7]);
+    let eight = lmdb.version().unwrap();
+    assert!(!lmdb.span().unwrap().continues(&before), "nobody has said so yet");
+    say(folder.path(), [&seven, &eight]);
+    let span = lmdb.span().unwrap();
+    assert!(span.continues(&before) && span.has(7) && span.has(8) && !span.has(6) && !span.has(9));
+    write_lmdb(&path, [8, 9]);
+    let nine = lmdb.version().unwrap();
+    say(folder.path(), [&seven, &nine]);
+    assert!(lmdb.span().unwrap().continues(&before));
+    write_lmdb(&path, [10, 9]);
+    assert!(!lmdb.span().unwrap().continues(&before), "that was no usage");
+    let ten = lmdb.version().unwrap();
+    say(folder.path(), [&nine, &ten]);
+    assert!(!lmdb.span().unwrap().continues(&before), "nor is this span the same");
+    fs::write(folder.path().join("usage.span"), "7 x").unwrap();
+    write_lmdb(&path, [10, 11]);
+    assert!(!lmdb.span().unwrap().continues(&span));
 }
 
 #[test]

@@ -11,14 +11,14 @@ use zeroize::Zeroizing;
 use super::Deciding;
 
 const VERDICTS_MAX: usize = 4_096;
-const LIFETIME: Duration = Duration::from_secs(1);
 const ASKED_SLOTS: usize = 8_192;
 
-/// Verdicts of the last second. Safe to share between threads.
+/// Verdicts of the last seconds. Safe to share between threads.
 ///
 /// The values that decided, keys among them, are held by these verdicts alone. They are compared
 /// whole, found by a hash under a secret of this process, and wiped with their verdict.
 pub struct Verdicts<V> {
+    lifetime: Duration,
     secret: RandomState,
     began_at: Instant,
     /// A part of the hash of what was asked last, and when, by the rest of the hash.
@@ -32,29 +32,28 @@ struct Known<V> {
     verdict: Arc<V>,
 }
 
-impl<V> Known<V> {
-    fn is_fresh(&self, now: Instant) -> bool {
-        now.saturating_duration_since(self.made_at) < LIFETIME
-    }
-}
-
-impl<V> Default for Verdicts<V> {
-    fn default() -> Self {
+impl<V> Verdicts<V> {
+    /// None yet. Each is forgotten after `lifetime`, whatever it rests on.
+    #[must_use]
+    pub fn new(lifetime: Duration) -> Self {
         Self {
+            lifetime,
             secret: RandomState::new(),
             began_at: Instant::now(),
             asked: (0..ASKED_SLOTS).map(|_| AtomicU64::new(0)).collect(),
             known: RwLock::default(),
         }
     }
-}
 
-impl<V> Verdicts<V> {
-    /// The verdict about the same values, if it was made less than a second ago.
+    fn is_fresh(&self, known: &Known<V>, now: Instant) -> bool {
+        now.saturating_duration_since(known.made_at) < self.lifetime
+    }
+
+    /// The verdict about the same values, if it is not too old.
     pub fn find(&self, deciding: &Deciding<'_>, now: Instant) -> Option<Arc<V>> {
         let hash = self.hash(deciding);
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        let found = known.get(&hash).filter(|found| found.is_fresh(now))?;
+        let found = known.get(&hash).filter(|found| self.is_fresh(found, now))?;
         if !deciding.is(&found.values) {
             return None;
         }
@@ -62,7 +61,7 @@ impl<V> Verdicts<V> {
         Some(Arc::clone(&found.verdict))
     }
 
-    /// True where the same was asked within a second before: a verdict would have been of use, and
+    /// True where the same was asked within a verdict's lifetime before: one would have been of use, and
     /// may be for the next one. It may be wrong where much else was asked as well.
     pub fn is_asked_again(&self, deciding: &Deciding<'_>, now: Instant) -> bool {
         self.note_asked(self.hash(deciding), now)
@@ -74,7 +73,7 @@ impl<V> Verdicts<V> {
         let asked = hash >> 32 << 32 | u64::from(milliseconds);
         let before = self.asked[hash as usize % ASKED_SLOTS].swap(asked, Ordering::Relaxed);
         let age = milliseconds.wrapping_sub(before as u32);
-        before >> 32 == hash >> 32 && u128::from(age) < LIFETIME.as_millis()
+        before >> 32 == hash >> 32 && u128::from(age) < self.lifetime.as_millis()
     }
 
     /// Keeps a verdict, which was made from nothing that is older than `made_at`.
@@ -83,7 +82,7 @@ impl<V> Verdicts<V> {
         let new = Known { values: deciding.text(), made_at, verdict: Arc::new(verdict) };
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= VERDICTS_MAX && !known.contains_key(&hash) {
-            known.retain(|_, each| each.is_fresh(made_at));
+            known.retain(|_, each| self.is_fresh(each, made_at));
             if known.len() >= VERDICTS_MAX {
                 known.clear();
             }
@@ -94,12 +93,12 @@ impl<V> Verdicts<V> {
     /// Forgets what is too old.
     pub fn tidy(&self, now: Instant) {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        if known.values().all(|each| each.is_fresh(now)) {
+        if known.values().all(|each| self.is_fresh(each, now)) {
             return;
         }
         drop(known);
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|_, each| each.is_fresh(now));
+        known.retain(|_, each| self.is_fresh(each, now));
     }
 
     /// Count of the verdicts that are kept.

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use pyo3::prelude::*;
 
-use fleetcast_front::admission::lmdb::{LmdbFile, StoreVersion};
+use fleetcast_front::admission::lmdb::{LmdbFile, Span, StoreVersion};
 
 /// Number of the last change that a process knows of, where the accounts are in no file.
 #[pyclass(frozen, module = "fleetcast._core")]
@@ -33,15 +34,22 @@ pub(crate) enum Control {
 }
 
 impl Control {
-    /// The number now; `None` where there is none.
-    pub(crate) fn version(&self) -> Option<StoreVersion> {
+    /// Greatest age of a verdict. From a file it is short enough that the engine learns in time which
+    /// planes are in use, and that a fault in what verdicts are compared with does little; a number
+    /// that is noted may be as much older.
+    pub(crate) fn lifetime(&self) -> Duration {
+        Duration::from_secs(if matches!(self, Self::File(_)) { 10 } else { 1 })
+    }
+
+    /// The states of now; `None` where there is none.
+    pub(crate) fn span(&self) -> Option<Span> {
         match self {
-            Self::File(file) => file.version(),
+            Self::File(file) => file.span(),
             Self::Noted(version) => {
                 let transaction = version.load(Ordering::Acquire);
                 let version =
                     StoreVersion { device: 0, inode: 0, bytes: 0, changed_at: (0, 0), transaction };
-                (transaction > 0).then_some(version)
+                (transaction > 0).then_some(Span::from(version))
             }
         }
     }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use fleetcast_front::admission::files::{FileState, PlaneFiles};
-use fleetcast_front::admission::lmdb::StoreVersion;
 use fleetcast_limiter::Client;
 
 use super::books::{Books, RequestIndexes, WriteIndexes};
@@ -81,17 +80,14 @@ impl Draft {
         basis: &Basis,
         fields: Vec<(Vec<u8>, Vec<u8>)>,
     ) -> Option<Verdict> {
-        let read = StoreVersion { transaction: self.control_transaction, ..basis.control? };
-        if basis.control != Some(read) {
-            return None;
-        }
+        let control = basis.control.filter(|span| span.has(self.control_transaction))?;
         let limited = self.limiter.map(|limiter| Limited {
             limiter: limiter.get().shared(),
             client: Client::of(&self.client),
             is_exempt: self.is_exempt,
         });
         Some(Verdict {
-            control: read,
+            control,
             settings: basis.settings,
             expires_at: self.key_expires_at,
             files: self.files.map(|files| files.of_plane(Path::new(&self.folder))),

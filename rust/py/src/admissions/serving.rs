@@ -47,6 +47,7 @@ impl Admissions {
         bounds_seconds: Vec<f64>,
         remembered: usize,
     ) -> PyResult<Self> {
+        let verdicts = Verdicts::new(control_store.lifetime());
         // SAFETY: it is borrowed for one call, which fails where it is not open.
         let memory = unsafe { BorrowedFd::borrow_raw(counters) };
         Ok(Self(Arc::new(Remembered {
@@ -58,7 +59,7 @@ impl Admissions {
             counters: Arc::new(Counters::map(memory, counters_bytes)?),
             bounds: bounds_seconds.into(),
             served: remembered,
-            verdicts: Verdicts::default(),
+            verdicts,
         })))
     }
 }
@@ -84,7 +85,7 @@ impl Remembered {
         }
         let is_of_use = self.verdicts.is_asked_again(&self.deciding(request)?, at);
         is_of_use.then(|| Basis {
-            control: self.control.version(),
+            control: self.control.span(),
             settings: request.settings_version(),
             at,
         })
@@ -126,7 +127,7 @@ impl Remembered {
         let is_whole = request.is_body_due() || request.body().len() as u64 == body_bytes;
         let stands = is_whole
             && body_bytes <= verdict.body_bytes_max
-            && verdict.stands(self.control.version(), request.settings_version());
+            && verdict.stands(self.control.span(), request.settings_version());
         stands.then_some(verdict)
     }
 

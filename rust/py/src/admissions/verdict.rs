@@ -5,7 +5,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use fleetcast_core::plane::Plane;
 use fleetcast_front::admission::files::PlaneFiles;
-use fleetcast_front::admission::lmdb::StoreVersion;
+use fleetcast_front::admission::lmdb::Span;
 use fleetcast_front::fair::Owner;
 use fleetcast_limiter::{Client, Limiter};
 
@@ -15,7 +15,7 @@ use crate::open_plane::OpenPlane;
 
 /// State of the world before a request was decided on.
 pub(crate) struct Basis {
-    pub(super) control: Option<StoreVersion>,
+    pub(super) control: Option<Span>,
     pub(super) settings: u64,
     pub(super) at: Instant,
 }
@@ -30,7 +30,7 @@ pub(super) struct Limited {
 
 /// Permission to write to a plane.
 pub(super) struct Verdict {
-    pub(super) control: StoreVersion,
+    pub(super) control: Span,
     pub(super) settings: u64,
     /// Seconds since 1970 at which the key is no longer good.
     pub(super) expires_at: Option<i64>,
@@ -49,8 +49,8 @@ pub(super) struct Verdict {
 
 impl Verdict {
     /// True where nothing that it rests on has changed.
-    pub(super) fn stands(&self, control: Option<StoreVersion>, settings: u64) -> bool {
-        control == Some(self.control)
+    pub(super) fn stands(&self, control: Option<Span>, settings: u64) -> bool {
+        control.is_some_and(|control| control.continues(&self.control))
             && settings == self.settings
             && is_key_good(self.expires_at)
             && self.files.as_ref().is_none_or(PlaneFiles::carry)

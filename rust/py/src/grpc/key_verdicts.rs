@@ -7,7 +7,7 @@ use std::time::Instant;
 use pyo3::prelude::*;
 
 use fleetcast_front::admission::files::PlaneFiles;
-use fleetcast_front::admission::lmdb::StoreVersion;
+use fleetcast_front::admission::lmdb::Span;
 use fleetcast_front::admission::{Deciding, Verdicts};
 
 use crate::admissions::{Control, Files, is_key_good};
@@ -24,12 +24,12 @@ pub(crate) struct KeyVerdicts {
 /// State of the control store before a key was looked up.
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct KeyBasis {
-    control: StoreVersion,
+    control: Span,
     at: Instant,
 }
 
 struct Standing {
-    control: StoreVersion,
+    control: Span,
     expires_at: Option<i64>,
 }
 
@@ -47,12 +47,12 @@ pub(crate) struct KeyVerdict {
 impl KeyVerdicts {
     #[new]
     fn new(control_store: Control) -> Self {
-        Self { control: control_store, verdicts: Verdicts::default() }
+        Self { verdicts: Verdicts::new(control_store.lifetime()), control: control_store }
     }
 
     fn basis(&self) -> Option<KeyBasis> {
         let at = Instant::now();
-        self.control.version().map(|control| KeyBasis { control, at })
+        self.control.span().map(|control| KeyBasis { control, at })
     }
 
     #[pyo3(signature = (key, basis, subject, *, control_transaction, expires_at, plane, folder, files))]
@@ -71,7 +71,7 @@ impl KeyVerdicts {
         files: Option<Files>,
     ) -> PyResult<()> {
         let Some(deciding) = deciding(key) else { return Ok(()) };
-        if basis.control.transaction == control_transaction {
+        if basis.control.has(control_transaction) {
             let files = files.map(|files| Arc::new(files.of_plane(Path::new(&folder))));
             let verdict = KeyVerdict { subject, plane: plane.downgraded(), files };
             let standing = Standing { control: basis.control, expires_at };
@@ -84,7 +84,7 @@ impl KeyVerdicts {
         let found = self.verdicts.find(&deciding(key)?, Instant::now())?;
         let (standing, verdict) = &*found;
         let stands =
-            is_key_good(standing.expires_at) && self.control.version() == Some(standing.control);
+            is_key_good(standing.expires_at) && self.control.span()?.continues(&standing.control);
         stands.then(|| verdict.clone_ref(py))
     }
 
