@@ -79,8 +79,8 @@ def test_the_toolchain_is_the_machines_own():
     assert [p for p in files() if p.name in ("rust-toolchain", "rust-toolchain.toml")] == []
 
 
-# Speakers to others: the clients, and the demo, which plays one.
-SPEAKERS = ("client/", "cli/demo/")
+# Speakers to others: the clients, and the demo and the benchmark, which play some.
+SPEAKERS = ("bench/", "client/", "cli/demo/")
 CLIENT_LIBRARIES = ("http.client", "urllib.request", "ftplib", "smtplib", "xmlrpc", "socketserver")
 CLIENT_CALLS = {
     *("connect", "connect_ex", "create_connection", "open_connection"),

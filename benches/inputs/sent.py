@@ -68,7 +68,7 @@ def small() -> Stream:
 def small_trucks() -> Stream:
     """Ten records of trucks in each body, again and again."""
     start = datetime.now(UTC) - timedelta(minutes=10)
-    rows = trucks.Trucks().rows(start)
+    rows = trucks.rows(start)
     bodies = [
         ("[" + ",".join(next(rows) for _ in range(SMALL_RECORDS)) + "]").encode()
         for _ in range(_SMALL_BODIES)

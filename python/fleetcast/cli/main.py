@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # listed, so that no command waits for the libraries of another.
 _COMMANDS = {
     "backup": ("backup", "backup"),
+    "bench": ("bench", "bench"),
     "compact": ("compact", "compact"),
     "completion": ("completion", "completion"),
     "config": ("settings", "config"),

@@ -1,0 +1,36 @@
+"""Databases that can be measured: a file each, which says all that is particular to it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from fleetcast.errors import OperatorError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from fleetcast.bench.driver import Driver
+
+# Name -> module and class.
+DRIVERS = {
+    "http": "fleetcast_http:HttpWrites",
+    "grpc": "fleetcast_grpc:GrpcCalls",
+    "embedded": "fleetcast_embedded:Embedded",
+    "sqlite": "sqlite:Sqlite",
+    "duckdb": "duck:DuckDb",
+    "postgresql": "postgresql:PostgreSql",
+    "timescaledb": "postgresql:TimescaleDb",
+    "lines": "line_protocol:LineProtocol",
+}
+
+
+def driver(name: str, folder: Path, options: Mapping[str, str]) -> Driver:
+    """The driver of that name, which keeps its files in `folder`. Raises `OperatorError`."""
+    if name not in DRIVERS:
+        message = f"{name} is no driver: there are {', '.join(DRIVERS)}"
+        raise OperatorError(message)
+    module, _, kind = DRIVERS[name].partition(":")
+    made: Driver = getattr(import_module(f"{__name__}.{module}"), kind)(folder, options)
+    return made

@@ -1,0 +1,82 @@
+"""DuckDB: COPY of each batch in a transaction, made durable by its own log; no index."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING, Any
+
+from fleetcast.bench.drivers import sql
+from fleetcast.bench.drivers.hosted import Hosted
+from fleetcast.extras import naming_the_extra
+
+with naming_the_extra():
+    import duckdb
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from fleetcast.bench.driver import Fields, Samples
+
+
+class DuckDb(Hosted):
+    """Within a process of Python."""
+
+    module = __name__
+    about = f"DuckDB {duckdb.__version__}: its defaults, COPY, no index"
+
+    encode = staticmethod(sql.csv_texts)
+
+
+class DuckDbEngine:
+    """A file; cursors of one connection share what it holds."""
+
+    def __init__(self, folder: Path) -> None:
+        self._connection = duckdb.connect(str(folder / "rows.duckdb"))
+        self._writes = threading.Lock()
+        for statement in sql.create("VARCHAR", "DOUBLE"):
+            self._connection.execute(statement)
+
+    def session(self) -> DuckDbSession:
+        return DuckDbSession(self._connection.cursor(), self._writes)
+
+    def settle(self) -> None:
+        self._connection.cursor().execute("CHECKPOINT")
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class DuckDbSession:
+    """See `Session`."""
+
+    def __init__(self, cursor: Any, writes: threading.Lock) -> None:  # noqa: ANN401 - has no types
+        self._cursor = cursor
+        self._writes = writes
+
+    def write(self, batch: dict[str, bytes]) -> None:
+        with self._writes, os.fdopen(os.memfd_create("rows"), "r+b", buffering=0) as file:
+            self._cursor.begin()
+            for measurement, text in batch.items():
+                file.seek(0)
+                file.truncate()
+                file.write(text)
+                path = f"/proc/self/fd/{file.fileno()}"
+                self._cursor.execute(f"COPY {measurement} FROM '{path}' (FORMAT csv, HEADER false)")
+            self._cursor.commit()
+
+    def newest(self, measurement: str) -> dict[str, tuple[int, Fields]]:
+        rows = self._cursor.execute(sql.newest(measurement)).fetchall()
+        return sql.newest_of(measurement, rows)
+
+    def window(self, measurement: str, entities: Sequence[str], start: int, end: int) -> Samples:
+        statement = sql.window(measurement, len(entities))
+        rows = self._cursor.execute(statement, sql.bounds(entities, start, end)).fetchall()
+        return sql.samples_of(measurement, rows)
+
+    def close(self) -> None:
+        self._cursor.close()
+
+
+engine = DuckDbEngine

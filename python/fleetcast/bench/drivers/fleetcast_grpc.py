@@ -1,0 +1,64 @@
+"""fleetcast over gRPC: `TelemetryIngest.Write`, TLS; reads over HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fleetcast.bench.drivers.fleetcast_service import RunningService, ServiceSession
+from fleetcast.client.transport import Channel, Verdict
+from fleetcast.engine import encode_protobuf
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fleetcast.bench.trucks import TruckRow
+
+_TIMEOUT_SECONDS = 60.0
+_NS_PER_SECOND = 1_000_000_000
+
+
+class GrpcCalls(RunningService):
+    """Answered once the batch is on disk."""
+
+    about = "fleetcast over gRPC with TLS, its defaults"
+    listeners = ("--grpc", "127.0.0.1:0")
+
+    @staticmethod
+    def encode(rows: Sequence[TruckRow]) -> bytes:
+        records = [
+            {
+                "measurement": row.measurement,
+                "time": row.time * _NS_PER_SECOND,
+                "tags": dict(row.tags),
+                "fields": {name: float(value) for name, value in row.fields},
+            }
+            for row in rows
+        ]
+        return b"".join(encode_protobuf(records))
+
+    def connect(self) -> GrpcSession:
+        authority = Path(self.ready["grpc_ca"]).read_bytes()
+        target = self.ready["grpc"]
+        channel = Channel(target, self.key, authority, _TIMEOUT_SECONDS)
+        return GrpcSession(channel, self.reader())
+
+
+class GrpcSession:
+    """A channel to write, a connection to read."""
+
+    def __init__(self, channel: Channel, reader: ServiceSession) -> None:
+        self._channel = channel
+        self._reader = reader
+        self.newest = reader.newest
+        self.window = reader.window
+
+    def write(self, payload: bytes) -> None:
+        outcome = self._channel.send(payload)
+        if outcome.verdict is not Verdict.WRITTEN or outcome.rejected_count:
+            message = f"{outcome.status} {outcome.details}"
+            raise RuntimeError(message)
+
+    def close(self) -> None:
+        self._channel.close()
+        self._reader.close()

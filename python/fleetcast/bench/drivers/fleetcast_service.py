@@ -1,0 +1,177 @@
+"""The service in a data directory of its own, and reads over HTTP, for what writes to it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import resource
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import urlencode, urlsplit
+
+from fleetcast.bench import processes
+from fleetcast.bench.driver import Driver, Fields, Samples
+from fleetcast.bench.texts import seconds_of, time_text
+from fleetcast.bench.trucks import FIELDS, START
+from fleetcast.errors import OperatorError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_TENANT = "bench"
+_ENTITIES_MAX = 16
+_TIMEOUT_SECONDS = 60.0
+_STOP_SECONDS = 60.0
+_WEEK_SECONDS = 7 * 86_400
+# The workload comes from one address and is older than what a service is asked for by default.
+_SETTINGS = {
+    "limits.requests_per_minute": 0,
+    "limits.history_horizon_days": 36_500,
+    "limits.raw_span_seconds": 31_536_000,
+    "limits.point_budget": 1_000_000,
+}
+
+
+class ServiceSession:
+    """One connection to the service."""
+
+    def __init__(self, base: str, key: str) -> None:
+        url = urlsplit(base)
+        self._connection = http.client.HTTPConnection(
+            url.hostname or "", url.port, timeout=_TIMEOUT_SECONDS
+        )
+        self._headers = {"x-api-key": key, "Content-Type": "application/json"}
+
+    def write(self, payload: bytes) -> None:
+        self._exchange("POST", "/telemetry", payload)
+
+    def newest(self, measurement: str) -> dict[str, tuple[int, Fields]]:
+        # The most that may be asked for; a fleet of one truck would be done in 600,000 rows.
+        parameters = {
+            "measurement": measurement,
+            "as_of_utc": time_text(START + _WEEK_SECONDS),
+            "freshness_seconds": _WEEK_SECONDS,
+        }
+        answer = self._exchange("GET", f"/topology?{urlencode(parameters)}", None)
+        return {
+            each["entity_id"]: (seconds_of(each["observed_at"]), each["fields"])
+            for each in answer["entities"]
+        }
+
+    def window(self, measurement: str, entities: Sequence[str], start: int, end: int) -> Samples:
+        found: Samples = {}
+        for first in range(0, len(entities), _ENTITIES_MAX):
+            self._pages(measurement, entities[first : first + _ENTITIES_MAX], start, end, found)
+        return found
+
+    def _pages(
+        self, measurement: str, entities: Sequence[str], start: int, end: int, found: Samples
+    ) -> None:
+        begin: str | None = time_text(start)
+        while begin is not None:
+            parameters = {
+                "entity_id": list(entities),
+                "start": begin,
+                "end": time_text(end),
+                "measurement": measurement,
+                "fields": ",".join(FIELDS[measurement]),
+            }
+            page = self._exchange(
+                "GET", f"/topology/series?{urlencode(parameters, doseq=True)}", None
+            )
+            for one in page["series"]:
+                _merge(one, found.setdefault(one["entity_id"], {}))
+            begin = page.get("next_start") if page.get("truncated") else None
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _exchange(self, method: str, path: str, body: bytes | None) -> Any:  # noqa: ANN401 - JSON
+        self._connection.request(method, path, body, self._headers)
+        answer = self._connection.getresponse()
+        text = answer.read()
+        if answer.status not in {200, 202}:
+            message = f"{method} {path[:100]}: {answer.status} {text[:300]!r}"
+            raise RuntimeError(message)
+        return json.loads(text)
+
+
+def _merge(one: dict[str, Any], times: dict[int, Fields]) -> None:
+    for at, time in enumerate(one["times"]):
+        values = ((name, channel[at]) for name, channel in one["channels"].items())
+        times[seconds_of(time)] = {name: value for name, value in values if value is not None}
+
+
+class RunningService(Driver):
+    """`fleetcast serve` as it comes, without limits on clients."""
+
+    listeners: ClassVar[tuple[str, ...]] = ("--grpc", "off")
+    _program: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        if not self.folder.exists():
+            self._command("init")
+            self._account = self._command("tenant", "create", _TENANT)["account_id"]
+            scopes = ("--scope", "telemetry:write", "--scope", "topology:read")
+            self.key = self._command("key", "create", _TENANT, *scopes)["key"]
+        settings = [part for item in _SETTINGS.items() for part in ("--set", "{}={}".format(*item))]
+        addresses = ("--http", "127.0.0.1:0", "--admin", "off", *self.listeners)
+        with self.folder.with_suffix(".log").open("ab") as log:
+            self._program = subprocess.Popen(  # noqa: S603 - ourselves
+                [*self._fleetcast("serve"), *addresses, *settings],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        assert self._program.stdout is not None  # noqa: S101 - asked for
+        line = self._program.stdout.readline()
+        if not line:
+            message = f"fleetcast did not start: {self.folder.with_suffix('.log')} says why"
+            raise OperatorError(message)
+        self.ready = json.loads(line)
+
+    def process(self) -> int | None:
+        return self._program.pid if self._program else None
+
+    def reader(self) -> ServiceSession:
+        """A connection over HTTP."""
+        return ServiceSession(self.ready["http"], self.key)
+
+    def settle(self) -> None:
+        before = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+        self._command("compact")
+        self.helpers_cpu_seconds += sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]) - before
+
+    def stored_bytes(self) -> int | None:
+        return processes.bytes_below(self.folder / "planes" / self._account)
+
+    def kill(self) -> None:
+        super().kill()
+        self._end()
+
+    def stop(self) -> None:
+        if self._program is not None:
+            self._program.terminate()
+            self._end()
+
+    def _end(self) -> None:
+        if self._program is not None:
+            self._program.wait(_STOP_SECONDS)
+            self._program = None
+
+    def _fleetcast(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "fleetcast", *arguments, "--data", str(self.folder)]
+
+    def _command(self, *arguments: str) -> Any:  # noqa: ANN401 - JSON
+        done = subprocess.run(  # noqa: S603 - ourselves
+            [*self._fleetcast(*arguments), "--json"],
+            env={name: value for name, value in os.environ.items() if "FLEETCAST_" not in name},
+            capture_output=True,
+            check=False,
+            text=True,
+        )
+        if done.returncode:
+            raise OperatorError(done.stderr.strip())
+        return json.loads(done.stdout or "null")

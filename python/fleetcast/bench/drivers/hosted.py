@@ -1,0 +1,112 @@
+"""Engines that run within a program: here in a process of its own, to be measured and killed.
+
+A subclass names the module of the engine. In there `engine(folder)` opens it, and its `session()`
+has the calls of `Session`; batches come to it pickled, and the CPU that takes is not the engine's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import time
+from multiprocessing.connection import Client, Connection
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from fleetcast.bench.driver import Driver, Fields, Samples
+from fleetcast.bench.processes import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_STOP_SECONDS = 60.0
+
+
+class HostedSession:
+    """A connection to the process that has the engine."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def call(self, method: str, *arguments: object) -> Any:  # noqa: ANN401 - as the method has it
+        """Raises `RuntimeError` for what the engine raised, `EOFError` and `OSError` at its end."""
+        self._connection.send((method, arguments))
+        fault, answer = self._connection.recv()
+        if fault:
+            raise RuntimeError(fault)
+        return answer
+
+    def write(self, payload: Any) -> None:  # noqa: ANN401 - see `Session`
+        """See `Session`."""
+        self.call("write", payload)
+
+    def newest(self, measurement: str) -> dict[str, tuple[int, Fields]]:
+        found: dict[str, tuple[int, Fields]] = self.call("newest", measurement)
+        return found
+
+    def window(self, measurement: str, entities: Sequence[str], start: int, end: int) -> Samples:
+        found: Samples = self.call("window", measurement, list(entities), start, end)
+        return found
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class Hosted(Driver):
+    """A database within a process that does nothing else."""
+
+    module: ClassVar[str]
+
+    _program: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._socket.unlink(missing_ok=True)
+        log = self.folder.with_suffix(".log")
+        command = [sys.executable, "-m", "fleetcast.bench.host", self.module, str(self.folder)]
+        with log.open("wb") as output:
+            self._program = subprocess.Popen(  # noqa: S603 - ourselves
+                [*command, str(self._socket)], stdin=subprocess.PIPE, stderr=output
+            )
+        wait_until(self._answers, self._program, log)
+        self._control = self.connect()
+
+    def process(self) -> int | None:
+        return self._program.pid if self._program else None
+
+    def connect(self) -> HostedSession:
+        return HostedSession(Client(str(self._socket), "AF_UNIX"))
+
+    def settle(self) -> None:
+        self._control.call("settle")
+
+    def cpu_seconds(self) -> float | None:
+        spent: float = self._control.call("cpu_seconds")
+        return spent
+
+    def kill(self) -> None:
+        super().kill()
+        self._end()
+
+    def stop(self) -> None:
+        with contextlib.suppress(OSError, EOFError, AttributeError):
+            self._control.call("close_engine")
+        self._end()
+
+    def _end(self) -> None:
+        if self._program is not None:
+            if self._program.stdin:
+                self._program.stdin.close()  # it ends with us
+            self._program.wait(_STOP_SECONDS)
+            self._program = None
+
+    def _answers(self) -> bool:
+        with contextlib.suppress(OSError):
+            self.connect().close()
+            return True
+        time.sleep(0.01)
+        return False
+
+    @property
+    def _socket(self) -> Any:  # noqa: ANN401 - a path
+        return self.folder.with_suffix(".socket")

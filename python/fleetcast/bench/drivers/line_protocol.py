@@ -1,0 +1,117 @@
+"""Any server that takes line protocol by HTTP; it is written to only.
+
+Options: `url` of its writes, such as `http://127.0.0.1:8086/write?db=bench&precision=ns`, `token`
+or `key` for it, `command` that starts it in the folder it is run in, so that its CPU, disk and end
+are known.
+"""
+
+from __future__ import annotations
+
+import http.client
+import shlex
+import socket
+import subprocess
+from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import urlsplit
+
+from fleetcast.bench.driver import Driver, Fields, Samples
+from fleetcast.bench.processes import bytes_below, wait_until
+from fleetcast.bench.texts import lines
+from fleetcast.errors import OperatorError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+    from urllib.parse import SplitResult
+
+_GOOD = {200, 202, 204}
+_TIMEOUT_SECONDS = 60.0
+
+
+class LineProtocol(Driver):
+    """Whatever answers at a URL."""
+
+    about = "line protocol over HTTP"
+    encode = staticmethod(lines)
+    reads: ClassVar[bool] = False
+
+    _program: subprocess.Popen[bytes] | None = None
+
+    def __init__(self, folder: Path, options: Mapping[str, str]) -> None:
+        super().__init__(folder, options)
+        if "url" not in options:
+            message = "lines needs the address of the server's writes: lines:url=http://…"
+            raise OperatorError(message)
+        self._url = urlsplit(options["url"])
+
+    def start(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if "command" in self.options:
+            log = self.folder.with_suffix(".log")
+            with log.open("ab") as output:
+                self._program = subprocess.Popen(  # noqa: S603 - as the options name it
+                    shlex.split(self.options["command"]),
+                    cwd=self.folder,
+                    stdout=output,
+                    stderr=output,
+                )
+            wait_until(self._answers, self._program, log)
+
+    def _answers(self) -> bool:
+        with socket.socket() as wire:
+            return wire.connect_ex((self._url.hostname or "", self._url.port or 80)) == 0
+
+    def process(self) -> int | None:
+        return self._program.pid if self._program else None
+
+    def connect(self) -> LineSession:
+        headers = {}
+        if "token" in self.options:
+            headers["Authorization"] = f"Token {self.options['token']}"
+        if "key" in self.options:
+            headers["x-api-key"] = self.options["key"]
+        return LineSession(self._url, headers)
+
+    def stored_bytes(self) -> int | None:
+        return bytes_below(self.folder) if self._program else None
+
+    def kill(self) -> None:
+        super().kill()
+        if self._program is not None:
+            self._program.wait()
+
+    def stop(self) -> None:
+        if self._program is not None:
+            self._program.terminate()
+            self._program.wait(_TIMEOUT_SECONDS)
+            self._program = None
+
+
+class LineSession:
+    """One connection."""
+
+    def __init__(self, url: SplitResult, headers: Mapping[str, str]) -> None:
+        self._path = f"{url.path}?{url.query}" if url.query else url.path
+        self._headers = dict(headers)
+        self._connection = http.client.HTTPConnection(
+            url.hostname or "", url.port, timeout=_TIMEOUT_SECONDS
+        )
+
+    def write(self, payload: bytes) -> None:
+        self._connection.request("POST", self._path, payload, self._headers)
+        answer = self._connection.getresponse()
+        text = answer.read()
+        if answer.status not in _GOOD:
+            message = f"{answer.status} {text[:300]!r}"
+            raise RuntimeError(message)
+
+    def newest(self, measurement: str) -> dict[str, tuple[int, Fields]]:
+        """Not asked for."""
+        raise NotImplementedError
+
+    def window(self, measurement: str, entities: Sequence[str], start: int, end: int) -> Samples:
+        """Not asked for."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        self._connection.close()

@@ -1,0 +1,79 @@
+"""SQLite: a transaction for each batch, write-ahead log, synced with each commit."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from typing import TYPE_CHECKING
+
+from fleetcast.bench.drivers import sql
+from fleetcast.bench.drivers.hosted import Hosted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from fleetcast.bench.driver import Fields, Samples
+
+_Batch = dict[str, list[list[object]]]
+
+
+class Sqlite(Hosted):
+    """Within a process of Python."""
+
+    module = __name__
+    about = f"SQLite {sqlite3.sqlite_version}: WAL, synchronous=FULL, an index on (entity_id, time)"
+    encode = staticmethod(sql.cells)
+
+
+class SqliteEngine:
+    """A file; SQLite has one writer at a time, so those here wait in line."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = folder / "rows.sqlite"
+        self._writes = threading.Lock()
+        with self.connection() as connection:
+            for statement in [*sql.create("TEXT", "REAL"), *sql.indexes()]:
+                connection.execute(statement)
+
+    def connection(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._file, timeout=60)
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        return connection
+
+    def session(self) -> SqliteSession:
+        return SqliteSession(self.connection(), self._writes)
+
+    def settle(self) -> None:
+        self.connection().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def close(self) -> None:
+        """A connection that ends leaves nothing open."""
+
+
+class SqliteSession:
+    """See `Session`."""
+
+    def __init__(self, connection: sqlite3.Connection, writes: threading.Lock) -> None:
+        self._connection = connection
+        self._writes = writes
+
+    def write(self, batch: _Batch) -> None:
+        with self._writes, self._connection:
+            for measurement, rows in batch.items():
+                self._connection.executemany(sql.insert(measurement), rows)
+
+    def newest(self, measurement: str) -> dict[str, tuple[int, Fields]]:
+        return sql.newest_of(measurement, self._connection.execute(sql.newest(measurement)))
+
+    def window(self, measurement: str, entities: Sequence[str], start: int, end: int) -> Samples:
+        statement = sql.window(measurement, len(entities))
+        rows = self._connection.execute(statement, sql.bounds(entities, start, end))
+        return sql.samples_of(measurement, rows)
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+engine = SqliteEngine

@@ -1,0 +1,206 @@
+"""All that is measured of one database: load, rest, read, compare, watch, kill, compare again."""
+
+from __future__ import annotations
+
+import random
+import statistics
+import time
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from fleetcast.bench.load import load
+from fleetcast.bench.syncs import watch
+from fleetcast.bench.trucks import FIELDS, START, Trucks
+from fleetcast.bench.truth import Truth
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fleetcast.bench.driver import Driver, Session
+    from fleetcast.bench.trucks import TruckRow
+
+_WATCHED_BATCHES = 20
+_NEWEST_READS = 10
+_WINDOW_READS = 200
+_WINDOW_SECONDS = 3_600
+_BUCKETS = [0.0001 * 10 ** (step / 5) for step in range(26)]  # to 10 seconds
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Size and seed of the fleet."""
+
+    rows: int = 200_000
+    batch_rows: int = 1_000
+    connections: int = 4
+    trucks: int = 500
+    joining: float = 0.01
+    seed: int = 42
+
+    def batches(self) -> tuple[list[list[TruckRow]], list[list[TruckRow]], list[list[TruckRow]]]:
+        """Batches to load, to be watched one by one, and to be killed in."""
+        fleet = Trucks(self.trucks, joining=self.joining, seed=self.seed).rows(START)
+        count = max(self.rows // self.batch_rows, 1)
+        made = [
+            [list(islice(fleet, self.batch_rows)) for _ in range(number)]
+            for number in (count, _WATCHED_BATCHES, max(count // 4, 4 * self.connections))
+        ]
+        return made[0], made[1], made[2]
+
+
+def measure(driver: Driver, workload: Workload, say: Callable[[str], object]) -> dict[str, Any]:
+    """The figures of one database, whose folder is new."""
+    loaded, watched, killed = workload.batches()
+    truth = Truth()
+    say("starts")
+    driver.start()
+    try:
+        result: dict[str, Any] = {"about": driver.about}
+        result["load"] = _load(driver, workload, loaded, truth, say)
+        if driver.reads:
+            say("answers reads")
+            session = driver.connect()
+            result["reads"] = _reads(session, truth, workload)
+            say("is compared with the truth")
+            result["answers"] = truth.compare(session).document()
+            session.close()
+        say("is watched")
+        result["synced"] = watch(driver, [driver.encode(rows) for rows in watched])._asdict()
+        truth.add(row for rows in watched[: result["synced"]["batches"]] for row in rows)
+        if driver.process() is not None:
+            say("is killed")
+            result["kill"] = _killed(driver, workload, killed, truth)
+            if driver.reads:
+                # Rows that were missing before are not lost by this.
+                result["kill"]["lost_rows"] -= result["answers"]["missing"]
+    finally:
+        driver.stop()
+    return result
+
+
+def _load(
+    driver: Driver,
+    workload: Workload,
+    batches: list[list[TruckRow]],
+    truth: Truth,
+    say: Callable[[str], object],
+) -> dict[str, Any]:
+    payloads = [driver.encode(rows) for rows in batches]
+    say("is loaded")
+    before = driver.cpu_seconds()
+    done = load(driver, payloads, workload.connections)
+    after = driver.cpu_seconds()
+    if done.faults:
+        raise RuntimeError(done.faults[0])
+    for batch in batches:
+        truth.add(batch)
+    say("comes to rest")
+    driver.settle()
+    settled = driver.cpu_seconds()
+    rows = sum(map(len, batches))
+    values = sum(len(row.fields) for each in batches for row in each)
+    stored = driver.stored_bytes()
+    return {
+        "rows": rows,
+        "values": values,
+        "entities": sum(len(truth.entities(measurement)) for measurement in FIELDS),
+        "seconds": done.seconds,
+        "rows_per_second": rows / done.seconds,
+        "rows_per_cpu_second": _share(rows, before, after),
+        "rows_per_cpu_second_settled": _share(rows, before, settled),
+        "stored_bytes": stored,
+        "bytes_per_value": None if stored is None else stored / values,
+        "latency": _latency(done.latencies),
+    }
+
+
+def _share(rows: int, before: float | None, after: float | None) -> float | None:
+    return None if before is None or after is None else rows / max(after - before, 1e-9)
+
+
+def _latency(seconds: list[float]) -> dict[str, Any]:
+    """Quantiles, and how many there are up to each of some bounds and above the one before."""
+    ordered = sorted(seconds)
+    counts, seen = [], 0
+    for bound in _BUCKETS:
+        upto = sum(each <= bound for each in ordered)
+        counts.append(upto - seen)
+        seen = upto
+    return {
+        "p50": statistics.median(ordered),
+        "p99": ordered[int(0.99 * (len(ordered) - 1))],
+        "max": ordered[-1],
+        "bounds": _BUCKETS,
+        "counts": [*counts, len(ordered) - seen],
+    }
+
+
+def _reads(session: Session, truth: Truth, workload: Workload) -> dict[str, Any]:
+    """The newest rows of all, and an hour of one entity, at a time."""
+    dice = random.Random(workload.seed)  # noqa: S311 - no secret
+    start, end = truth.span()
+    names = {measurement: truth.entities(measurement) for measurement in FIELDS}
+
+    def newest() -> int:
+        return len(session.newest(dice.choice([*FIELDS])))
+
+    def window() -> int:
+        measurement = dice.choice([*FIELDS])
+        entity = dice.choice(names[measurement])
+        first = dice.randrange(start, max(end - _WINDOW_SECONDS, start + 1))
+        answer = session.window(measurement, [entity], first, first + _WINDOW_SECONDS)
+        return sum(map(len, answer.values()))
+
+    return {"newest": _timed(newest, _NEWEST_READS), "window": _timed(window, _WINDOW_READS)}
+
+
+def _timed(read: Callable[[], int], count: int) -> dict[str, Any]:
+    read()
+    spent, rows = [], 0
+    for _ in range(count):
+        before = time.perf_counter()
+        rows += read()
+        spent.append(time.perf_counter() - before)
+    return {**_latency(spent), "rows": rows}
+
+
+def _killed(
+    driver: Driver, workload: Workload, batches: list[list[TruckRow]], truth: Truth
+) -> dict[str, Any]:
+    """`kill -9` once a number of batches is acknowledged that the seed gives, others under way."""
+    dice = random.Random(workload.seed)  # noqa: S311 - no secret
+    at = dice.randint(len(batches) // 4, len(batches) // 2)
+    payloads = [driver.encode(rows) for rows in batches]
+
+    def answered(count: int) -> None:
+        if count == at:
+            driver.kill()
+
+    done = load(driver, payloads, workload.connections, answered)
+    if len(done.acknowledged) < at:
+        raise RuntimeError(done.faults[0])
+    acknowledged = set(done.acknowledged)
+    unsure = [index for index in done.begun if index not in acknowledged]
+    before = time.perf_counter()
+    driver.start()
+    result: dict[str, Any] = {
+        "acknowledged_rows": sum(len(batches[index]) for index in acknowledged),
+        "restart_seconds": time.perf_counter() - before,
+    }
+    if not driver.reads:
+        return {**result, "lost_rows": None}
+    for index in acknowledged:
+        truth.add(batches[index])
+    session = driver.connect()
+    parts = [truth.has(session, batches[index]) for index in unsure]
+    unsure_rows = [row for index in unsure for row in batches[index]]
+    missing = truth.compare(session).missing
+    session.close()
+    return {
+        **result,
+        "lost_rows": missing,
+        "unacknowledged_rows": len(unsure_rows),
+        "unacknowledged_stored": sum(part.count(True) for part in parts),
+        "torn_batches": sum(any(part) and not all(part) for part in parts),
+    }

@@ -1,0 +1,95 @@
+"""Processes of a database: their CPU, their end, and the bytes that they leave on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import socket
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fleetcast.errors import OperatorError
+
+if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable, Iterable
+
+_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+_USER, _SYSTEM, _CHILDREN_USER, _CHILDREN_SYSTEM = 11, 12, 13, 14
+_BLOCK_BYTES = 512
+_END_SECONDS = 60.0
+
+
+def with_children(process: int) -> list[int]:
+    """A process and all below it."""
+    found = [process]
+    for parent in found:
+        for children in Path(f"/proc/{parent}/task").glob("*/children"):
+            with contextlib.suppress(OSError):  # the thread has ended meanwhile
+                found += [int(child) for child in children.read_text().split()]
+    return found
+
+
+def cpu_seconds_of(processes: Iterable[int]) -> float:
+    """CPU seconds, user and system, that living processes have used so far."""
+    return sum(sum(_times(process)[:2]) for process in processes)
+
+
+def cpu_seconds_below(process: int) -> float:
+    """CPU seconds of a process and all below it, those that it has seen end included."""
+    living = with_children(process)
+    return cpu_seconds_of(living) + sum(_times(process)[2:])
+
+
+def _times(process: int) -> list[float]:
+    """CPU of a process, user and system, then those of its children that have ended."""
+    # The name in the second field may hold spaces; what follows its bracket does not.
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    wanted = (_USER, _SYSTEM, _CHILDREN_USER, _CHILDREN_SYSTEM)
+    return [int(fields[each]) / _TICKS_PER_SECOND for each in wanted]
+
+
+def kill_below(process: int) -> None:
+    """`kill -9` of a process and all below it; returns when all have ended."""
+    descriptors = []
+    for each in with_children(process):
+        with contextlib.suppress(ProcessLookupError):
+            descriptors.append(os.pidfd_open(each))
+    try:
+        for descriptor in descriptors:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+        for descriptor in descriptors:
+            select.select([descriptor], [], [], _END_SECONDS)
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def bytes_below(folder: Path) -> int:
+    """Bytes that files take on disk."""
+    found = 0
+    for path in folder.rglob("*"):
+        with contextlib.suppress(OSError):  # gone meanwhile
+            found += path.lstat().st_blocks * _BLOCK_BYTES
+    return found
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+def wait_until(is_there: Callable[[], bool], program: subprocess.Popen[bytes], log: Path) -> None:
+    """Waits until a program that was started answers. Raises `OperatorError` where it ends."""
+    deadline = time.monotonic() + _END_SECONDS
+    while not is_there():
+        if program.poll() is not None or time.monotonic() > deadline:
+            lines = log.read_text(errors="replace").splitlines()[-1:]
+            message = f"{program.args!r} did not start: {''.join(lines) or 'no word why'}"
+            raise OperatorError(message)
+        time.sleep(0.05)

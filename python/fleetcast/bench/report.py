@@ -1,0 +1,130 @@
+"""One document of all databases that were measured, its table for a terminal, and its page."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import version
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from fleetcast.bench.drivers import driver
+from fleetcast.bench.floors import floors
+from fleetcast.bench.measuring import Workload, measure
+from fleetcast.errors import OperatorError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+_HEADER = (
+    "database",
+    "rows/s",
+    "rows/CPU s",
+    "p50 ms",
+    "p99 ms",
+    "B/value",
+    "answers",
+    "synced",
+    "lost",
+)
+
+
+def measured(
+    databases: Sequence[str],
+    work: Path,
+    sizes: Mapping[str, Any],
+    say: Callable[[str], object],
+) -> dict[str, Any]:
+    """Measures databases one after the other, each in a folder of its own below `work`.
+
+    One that fails is in the report with its fault. Raises `OperatorError` for a name or option that
+    is none.
+    """
+    workload = Workload(
+        rows=sizes["rows"],
+        batch_rows=sizes["batch"],
+        **{name: sizes[name] for name in ("connections", "trucks", "joining", "seed")},
+    )
+    named = [_named(text) for text in databases]
+    chosen = [
+        driver(name, work / f"{at}-{name}", options) for at, (name, options) in enumerate(named)
+    ]
+    say("the machine's own floors")
+    document: dict[str, Any] = {
+        "fleetcast": version("fleetcast"),
+        "measured_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "workload": asdict(workload),
+        "floors": floors(work),
+        "databases": {},
+    }
+    for (name, _), each in zip(named, chosen, strict=True):
+        title, number = name, 2
+        while title in document["databases"]:
+            title, number = f"{name} {number}", number + 1
+
+        def tell(line: str, title: str = title) -> None:
+            say(f"{title} {line}")
+
+        try:
+            document["databases"][title] = measure(each, workload, tell)
+        except Exception as error:  # noqa: BLE001 - the others go on
+            fault = f"{type(error).__name__}: {error}"
+            say(f"{title}: {fault}")
+            document["databases"][title] = {"about": each.about, "fault": fault}
+    return document
+
+
+def _named(text: str) -> tuple[str, dict[str, str]]:
+    """`name:key=value,key=value` taken apart. Raises `OperatorError`."""
+    name, _, given = text.partition(":")
+    options = {}
+    for part in given.split(",") if given else ():
+        key, found, value = part.partition("=")
+        if not found:
+            message = f"{text}: options are written key=value, with commas between"
+            raise OperatorError(message)
+        options[key] = value
+    return name, options
+
+
+def rows_of(document: Mapping[str, Any]) -> tuple[tuple[str, ...], list[list[str]]]:
+    """Header and lines of a table."""
+    return _HEADER, [_cells(name, each) for name, each in document["databases"].items()]
+
+
+def _cells(name: str, each: Mapping[str, Any]) -> list[str]:
+    if "fault" in each:
+        return [name, each["fault"][:60], *[""] * (len(_HEADER) - 2)]
+    load, kill = each["load"], each.get("kill", {})
+    return [
+        name,
+        f"{load['rows_per_second']:,.0f}",
+        _or_unknown(load["rows_per_cpu_second"], ",.0f"),
+        f"{1000 * load['latency']['p50']:.1f}",
+        f"{1000 * load['latency']['p99']:.1f}",
+        _or_unknown(load["bytes_per_value"], ".2f"),
+        answers_word(each.get("answers")),
+        each["synced"]["verdict"].partition(":")[0],
+        _or_unknown(kill.get("lost_rows"), ",d"),
+    ]
+
+
+def answers_word(answers: Mapping[str, int] | None) -> str:
+    """`right`, or how many rows are not as they were written."""
+    if answers is None:
+        return "not asked"
+    off = sum(answers[name] for name in ("missing", "unknown", "wrong", "newest_wrong"))
+    return f"{off:,} wrong" if off else "right"
+
+
+def _or_unknown(value: float | None, form: str) -> str:
+    return "unknown" if value is None else format(value, form)
+
+
+def page(document: Mapping[str, Any]) -> str:
+    """The document as a page of its own: nothing is fetched to show it."""
+    template = files("fleetcast.bench").joinpath("page.html").read_text(encoding="utf-8")
+    # In a script, nothing may look like its end.
+    return template.replace("/*DOCUMENT*/ null", json.dumps(document).replace("</", "<\\/"))

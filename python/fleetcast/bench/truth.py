@@ -1,0 +1,103 @@
+"""The rows that a database must have, and what its answers lack."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from fleetcast.bench.trucks import FIELDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fleetcast.bench.driver import Fields, Samples, Session
+    from fleetcast.bench.trucks import TruckRow
+
+_ENTITIES = 64  # of one question
+
+
+@dataclass
+class Difference:
+    """Rows by how an answer differs from the truth."""
+
+    compared: int = 0
+    missing: int = 0
+    unknown: int = 0
+    """Rows that nobody has written."""
+    wrong: int = 0
+    newest_wrong: int = 0
+
+    def document(self) -> dict[str, int]:
+        """As it stands in the report."""
+        return asdict(self)
+
+
+class Truth:
+    """Rows that were written, by measurement, entity and time."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, Samples] = {measurement: {} for measurement in FIELDS}
+
+    def add(self, rows: Iterable[TruckRow]) -> None:
+        """Takes rows up."""
+        for row in rows:
+            fields = {name: float(value) for name, value in row.fields}
+            self._rows[row.measurement].setdefault(row.entity, {})[row.time] = fields
+
+    def entities(self, measurement: str) -> list[str]:
+        """Names of all that have rows."""
+        return sorted(self._rows[measurement])
+
+    def span(self) -> tuple[int, int]:
+        """The first time, and one after the last."""
+        times = [time for m in self._rows.values() for rows in m.values() for time in rows]
+        return min(times), max(times) + 1
+
+    def newest(self, measurement: str) -> dict[str, tuple[int, Fields]]:
+        """Time and fields of the newest row of every entity."""
+        return {
+            entity: (max(rows), rows[max(rows)]) for entity, rows in self._rows[measurement].items()
+        }
+
+    def compare(self, session: Session) -> Difference:
+        """Asks for every row, and for every newest one."""
+        found = Difference()
+        start, end = self.span()
+        for measurement, rows in self._rows.items():
+            names = self.entities(measurement)
+            answer: Samples = {}
+            for first in range(0, len(names), _ENTITIES):
+                part = names[first : first + _ENTITIES]
+                answer |= session.window(measurement, part, start, end)
+            for entity in names:
+                _count(rows[entity], answer.get(entity, {}), found)
+            newest, wanted = session.newest(measurement), self.newest(measurement)
+            found.newest_wrong += sum(
+                newest.get(entity) != sample for entity, sample in wanted.items()
+            )
+        return found
+
+    def has(self, session: Session, rows: Iterable[TruckRow]) -> list[bool]:
+        """For each of some rows whether the database has it, with all its values."""
+        asked = list(rows)
+        wanted = {(row.measurement, row.entity) for row in asked}
+        start, end = min(row.time for row in asked), max(row.time for row in asked) + 1
+        answers: dict[str, Samples] = {}
+        for measurement in FIELDS:
+            names = sorted(entity for m, entity in wanted if m == measurement)
+            answers[measurement] = {}
+            for first in range(0, len(names), _ENTITIES):
+                part = names[first : first + _ENTITIES]
+                answers[measurement] |= session.window(measurement, part, start, end)
+        return [
+            answers[row.measurement].get(row.entity, {}).get(row.time)
+            == {name: float(value) for name, value in row.fields}
+            for row in asked
+        ]
+
+
+def _count(wanted: dict[int, Fields], got: dict[int, Fields], found: Difference) -> None:
+    found.compared += len(wanted)
+    found.missing += len(wanted.keys() - got.keys())
+    found.unknown += len(got.keys() - wanted.keys())
+    found.wrong += sum(got[time] != wanted[time] for time in wanted.keys() & got.keys())

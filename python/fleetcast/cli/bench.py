@@ -1,0 +1,65 @@
+"""`fleetcast bench`."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fleetcast.cli.common import table
+
+_DRIVERS = ("http", "grpc", "embedded", "sqlite", "duckdb", "postgresql", "timescaledb", "lines")
+
+
+@click.command()
+@click.argument("databases", nargs=-1, required=True, metavar="DATABASE...")
+@click.option("--rows", type=click.IntRange(min=1_000), default=200_000, show_default=True)
+@click.option("--batch", type=click.IntRange(1, 1_000), default=1_000, show_default=True)
+@click.option("--connections", type=click.IntRange(1, 64), default=4, show_default=True)
+@click.option("--trucks", type=click.IntRange(min=1), default=500, show_default=True)
+@click.option(
+    "--joining",
+    type=click.FloatRange(0, 1),
+    default=0.01,
+    show_default=True,
+    help="Share of the trucks that are new with each ten seconds.",
+)
+@click.option("--seed", type=int, default=42, show_default=True)
+@click.option(
+    "--folder",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Where the databases are, on the disk that is measured; removed at the end.",
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default="bench.json",
+    show_default=True,
+    help="The figures; a page beside it, .html, shows them.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Answer with one JSON document.")
+def bench(
+    databases: tuple[str, ...],
+    folder: Path | None,
+    output: Path,
+    as_json: bool,
+    **sizes: Any,
+) -> None:
+    """Measure databases by one seeded fleet: load, read, kill -9, compare with the truth.
+
+    DATABASE is one of http, grpc, embedded (fleetcast), sqlite, duckdb, postgresql, timescaledb,
+    lines (line protocol over HTTP), with options after a colon, such as
+    lines:url=http://127.0.0.1:8086/write,command="influxd".
+    """
+    from fleetcast.bench.report import measured, page, rows_of
+
+    with tempfile.TemporaryDirectory(prefix="fleetcast-bench-", dir=folder) as work:
+        # Servers that do not run as root have to get in.
+        Path(work).chmod(0o755)
+        document = measured(databases, Path(work), sizes, lambda line: click.echo(line, err=True))
+    output.write_text(json.dumps(document, indent=1) + "\n")
+    output.with_suffix(".html").write_text(page(document))
+    click.echo(json.dumps(document) if as_json else table(*rows_of(document)))

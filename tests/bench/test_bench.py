@@ -1,0 +1,121 @@
+"""`fleetcast bench`: the same seed gives the same rows, and what is lost or wrong is found."""
+
+import itertools
+import json
+import re
+
+import pytest
+
+from fleetcast.bench.drivers import DRIVERS, driver
+from fleetcast.bench.measuring import Workload, measure
+from fleetcast.bench.report import page
+from fleetcast.bench.trucks import START, STEP_SECONDS, Trucks
+from fleetcast.bench.truth import Truth
+from fleetcast.cli.main import run
+from fleetcast.errors import OperatorError
+
+from .forgetful import Forgetful
+
+SMALL = Workload(rows=2_000, batch_rows=100, connections=2, trucks=20, seed=7)
+
+
+def rows(count, seed, joining=0.05):
+    fleet = Trucks(50, joining=joining, seed=seed)
+    return list(itertools.islice(fleet.rows(START), count))
+
+
+def test_a_seed_gives_its_rows_again():
+    assert rows(2_000, seed=3) == rows(2_000, seed=3)
+    assert rows(2_000, seed=3) != rows(2_000, seed=4)
+
+
+def test_rows_come_late_and_new_trucks_come():
+    found = rows(5_000, seed=3)
+    times = [row.time for row in found]
+    assert times != sorted(times)
+    assert max(b - a for a, b in itertools.pairwise(sorted(set(times)))) == STEP_SECONDS
+    assert len({row.entity for row in found}) > 50
+    assert {len(row.fields) for row in found} == {2, 3, 6, 7}
+    keys = [(row.measurement, row.entity, row.time) for row in found]
+    assert len(set(keys)) == len(keys)
+
+
+@pytest.mark.parametrize("name", ["sqlite", "embedded"])
+def test_a_database_that_keeps_its_word_is_right_and_loses_nothing(name, tmp_path):
+    found = measure(driver(name, tmp_path / name, {}), SMALL, print)
+    assert found["answers"]["compared"] == 2_000
+    assert sum(found["answers"].values()) == 2_000
+    assert found["kill"]["lost_rows"] == 0
+    assert found["kill"]["torn_batches"] == 0
+    assert found["kill"]["acknowledged_rows"] >= 100
+    assert found["synced"]["verdict"].partition(":")[0] in {"yes", "unknown"}
+
+
+def test_what_is_lost_or_altered_is_counted(tmp_path):
+    found = measure(Forgetful(tmp_path / "forgetful", {}), SMALL, print)
+    # Each of two connections has ten batches of a hundred rows, and forgets three.
+    assert found["answers"]["missing"] == 600
+    assert found["answers"]["wrong"] > 0
+    assert found["kill"]["lost_rows"] > 0
+
+
+def test_rows_that_nobody_wrote_are_counted(tmp_path):
+    base = driver("sqlite", tmp_path / "sqlite", {})
+    known, extra = rows(300, seed=1), rows(400, seed=1)
+    truth = Truth()
+    truth.add(known)
+    base.start()
+    try:
+        session = base.connect()
+        session.write(base.encode(extra))
+        found = truth.compare(session)
+        session.close()
+    finally:
+        base.stop()
+    start, end = truth.span()
+    names = {(row.measurement, row.entity) for row in known}
+    beyond = [
+        row
+        for row in extra[300:]
+        if (row.measurement, row.entity) in names and start <= row.time < end
+    ]
+    assert found.unknown == len(beyond) > 0
+
+
+def test_the_command_writes_figures_and_a_page_that_fetches_nothing(tmp_path, capsys):
+    output = tmp_path / "figures.json"
+    options = ["--rows", "1000", "--batch", "100", "--trucks", "20", "--output", str(output)]
+    assert run(["bench", "sqlite", "sqlite", *options, "--folder", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.count("\nsqlite") == 2
+    document = json.loads(output.read_text())
+    assert list(document["databases"]) == ["sqlite", "sqlite 2"]
+    text = output.with_suffix(".html").read_text()
+    assert json.dumps(document["workload"]) in text
+    fetched = r"""(?:src|href)\s*=|url\(|@import|fetch\(|XMLHttpRequest|https?:"""
+    assert set(re.findall(fetched, text)) <= {"http:"}
+    assert re.findall(r"http:\S*", text) == ['http://www.w3.org/2000/svg",']
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == []
+
+
+def test_a_page_holds_whatever_a_fault_says():
+    document = {"databases": {"a": {"fault": "</script><script>alert(1)</script>"}}}
+    assert page(document).count("</script>") == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [("oracle", "oracle is no driver"), ("lines", "lines needs"), ("sqlite:x", "key=value")],
+)
+def test_a_database_that_is_none_is_one_line(given, said, capsys):
+    assert run(["bench", given]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("fleetcast: ")
+    assert said in line
+
+
+def test_every_driver_is_there(tmp_path):
+    options = {"lines": {"url": "http://127.0.0.1:1/write"}}
+    for name in DRIVERS:
+        assert driver(name, tmp_path / name, options.get(name, {})).about
+    with pytest.raises(OperatorError):
+        driver("oracle", tmp_path, {})
