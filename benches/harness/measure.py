@@ -8,10 +8,22 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+from fleetcast.bench.processes import cpu_seconds_of, with_children
 
-_TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = [
+    "alternate",
+    "cpu_seconds",
+    "cpu_seconds_of",
+    "device_written_bytes",
+    "synced_append_seconds",
+    "wall_seconds",
+    "with_children",
+    "written_bytes_of",
+]
+
 _SECTOR_BYTES = 512
 
 
@@ -41,16 +53,6 @@ def wall_seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def cpu_seconds_of(processes: Iterable[int]) -> float:
-    """CPU seconds, user and system, that living processes have used so far."""
-    ticks = 0
-    for process in processes:
-        # The name in the second field may hold spaces; what follows its bracket does not.
-        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / _TICKS_PER_SECOND
-
-
 def written_bytes_of(process: int | str) -> int:
     """Bytes that a process has sent to devices so far."""
     lines = Path(f"/proc/{process}/io").read_text().splitlines()
@@ -67,15 +69,6 @@ def device_written_bytes(folder: Path) -> int:
     device = folder.stat().st_dev
     stat = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat")
     return int(stat.read_text().split()[6]) * _SECTOR_BYTES
-
-
-def with_children(process: int) -> list[int]:
-    """A process and all below it."""
-    found = [process]
-    for parent in found:
-        for children in Path(f"/proc/{parent}/task").glob("*/children"):
-            found += [int(child) for child in children.read_text().split()]
-    return found
 
 
 def synced_append_seconds(file: int, content: bytes) -> float:

@@ -11,8 +11,6 @@ import click
 
 from fleetcast.cli.common import table
 
-_DRIVERS = ("http", "grpc", "embedded", "sqlite", "duckdb", "postgresql", "timescaledb", "lines")
-
 
 @click.command()
 @click.argument("databases", nargs=-1, required=True, metavar="DATABASE...")
@@ -50,8 +48,8 @@ def bench(
 ) -> None:
     """Measure databases by one seeded fleet: load, read, kill -9, compare with the truth.
 
-    DATABASE is one of http, grpc, embedded (fleetcast), sqlite, duckdb, postgresql, timescaledb,
-    lines (line protocol over HTTP), with options after a colon, such as
+    DATABASE is one of http, grpc, adapter, embedded (fleetcast), sqlite, duckdb, postgresql,
+    timescaledb, lines (line protocol over HTTP), with options after a colon, such as
     lines:url=http://127.0.0.1:8086/write,command="influxd".
     """
     from fleetcast.bench.report import measured, page, rows_of

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 DRIVERS = {
     "http": "fleetcast_http:HttpWrites",
     "grpc": "fleetcast_grpc:GrpcCalls",
+    "adapter": "fleetcast_adapter:AdapterWrites",
     "embedded": "fleetcast_embedded:Embedded",
     "sqlite": "sqlite:Sqlite",
     "duckdb": "duck:DuckDb",

@@ -73,7 +73,7 @@ class LineProtocol(Driver):
         return LineSession(self._url, headers)
 
     def stored_bytes(self) -> int | None:
-        return bytes_below(self.folder) if self._program else None
+        return (bytes_below(self.folder) if self._program else 0) or None
 
     def kill(self) -> None:
         super().kill()
