@@ -29,12 +29,15 @@ pub struct Mapping {
     /// Differs between all mappings of a process, so that raw keys of one mean nothing to another.
     id: u64,
     rules: HashMap<Box<str>, Named, RandomState>,
-    others: Rule,
+    others: Named,
 }
 
 #[derive(Debug)]
 struct Named {
+    /// Name of the source in raw keys.
     key: Box<str>,
+    /// Name of the rule in raw keys, where sources that have it in common share their series.
+    rule_key: Box<str>,
     rule: Rule,
 }
 
@@ -55,19 +58,28 @@ impl Mapping {
     #[must_use]
     pub fn new(rules: impl IntoIterator<Item = (String, Rule)>, others: Rule) -> Self {
         let id = IDS.fetch_add(1, Ordering::Relaxed);
-        let named = |(source, rule): (String, Rule)| {
+        let rules = rules.into_iter().enumerate().map(|(number, (source, rule))| {
             let key = raw_name(id, &source).into();
-            (source.into_boxed_str(), Named { key, rule })
-        };
-        Self { id, rules: rules.into_iter().map(named).collect(), others }
+            let rule_key = format!("{id}#{number}").into();
+            (source.into_boxed_str(), Named { key, rule_key, rule })
+        });
+        let rules = rules.collect();
+        let others = Named { key: "".into(), rule_key: format!("{id}#").into(), rule: others };
+        Self { id, rules, others }
     }
 
     /// The rule of a source, and the name of the source in raw keys.
     pub(super) fn find(&self, source: &str) -> (Cow<'_, str>, &Rule) {
         match self.rules.get(source) {
             Some(named) => (Cow::Borrowed(&named.key), &named.rule),
-            None => (Cow::Owned(raw_name(self.id, source)), &self.others),
+            None => (Cow::Owned(raw_name(self.id, source)), &self.others.rule),
         }
+    }
+
+    /// The rule of a source, and the name of the rule in raw keys.
+    pub(super) fn find_rule(&self, source: &str) -> (&str, &Rule) {
+        let named = self.rules.get(source).unwrap_or(&self.others);
+        (&named.rule_key, &named.rule)
     }
 }
 
@@ -88,13 +100,17 @@ impl Rule {
         if self.prefix.is_empty() { name } else { Cow::Owned([&self.prefix, &*name].concat()) }
     }
 
-    /// Has the tag of the entity called so.
-    pub(super) fn name_entity(&self, tags: &mut Tags<'_>) {
-        let Some(entity) = &self.entity else { return };
+    /// Has the tag of the entity called so: that of the rule, else the first of `defaults` that is
+    /// there.
+    pub(super) fn name_entity(&self, tags: &mut Tags<'_>, defaults: &[&str]) {
         if tags.iter().any(|(key, _)| key == ENTITY_ID) {
             return;
         }
-        if let Some((key, _)) = tags.iter_mut().find(|(key, _)| **key == **entity) {
+        let own = self.entity.as_deref();
+        let names = own.as_ref().map_or(defaults, std::slice::from_ref);
+        let has = |name: &&&str| tags.iter().any(|(key, _)| key == **name);
+        let Some(entity) = names.iter().find(has) else { return };
+        if let Some((key, _)) = tags.iter_mut().find(|(key, _)| key == entity) {
             *key = Cow::Borrowed(ENTITY_ID);
         }
     }
@@ -119,7 +135,7 @@ mod tests {
     fn named(tags: &[(&'static str, &'static str)]) -> Vec<(String, String)> {
         let mut tags: Tags<'_> =
             tags.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-        rule().name_entity(&mut tags);
+        rule().name_entity(&mut tags, &[]);
         tags.into_iter().map(|(key, value)| (key.into_owned(), value.into_owned())).collect()
     }
 

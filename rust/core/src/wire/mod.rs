@@ -32,6 +32,7 @@ pub mod columnar;
 mod csv;
 mod json;
 mod line;
+mod metrics;
 mod protobuf;
 
 mod encode;
@@ -44,6 +45,7 @@ pub use encode::{FieldValue, RecordEncoder};
 pub use json::{json_records, parse_json, parse_json_lines};
 pub use line::{line_records, parse_adapted_lines, parse_lines};
 pub use mapping::{Adapter, Mapping, Rule};
+pub use metrics::{parse_otlp, parse_remote_write};
 pub use precision::Precision;
 pub use protobuf::{is_acceptable, parse_protobuf};
 
@@ -97,10 +99,14 @@ impl Format {
 pub enum Protocol {
     /// Lines of `InfluxDB`'s line protocol, their times in these units.
     Lines(Precision),
+    /// A `WriteRequest` of Prometheus's remote write 1.0, unpacked.
+    RemoteWrite,
+    /// An `ExportMetricsServiceRequest` of OpenTelemetry.
+    Otlp,
 }
 
 impl Protocol {
-    /// Reads `body` as [`parse_adapted_lines`] does.
+    /// Reads `body` as [`parse_adapted_lines`], [`parse_remote_write`] or [`parse_otlp`] does.
     ///
     /// # Errors
     /// Theirs.
@@ -121,6 +127,10 @@ impl Protocol {
                 let how = (precision, adapter);
                 parse_adapted_lines(body, how, raw_keys, limits, tenant_key, ingest_ns)
             }
+            Self::RemoteWrite => {
+                parse_remote_write(body, adapter, raw_keys, limits, tenant_key, ingest_ns)
+            }
+            Self::Otlp => parse_otlp(body, adapter, raw_keys, limits, tenant_key, ingest_ns),
         }
     }
 }

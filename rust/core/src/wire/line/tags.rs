@@ -17,7 +17,7 @@ impl<'a> Parser<'a, '_> {
         };
         let mut pairs = self.parse_tags(tags);
         if let Some((_, rule)) = &parts.mapped {
-            rule.name_entity(&mut pairs);
+            rule.name_entity(&mut pairs, &[]);
         }
         if !self.faults.are_none() {
             return None;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::scan::{Reader, Scan, delimited, fixed64, text, varint};
+use super::scan::{Reader, Scan, delimited, fixed64, nearest, text, varint};
 use crate::model::time::timestamp_ns;
 use crate::wire::value::Value;
 
@@ -86,9 +86,4 @@ pub(crate) fn tags_run<'a>(reader: &mut Reader<'a>) -> Scan<&'a [u8]> {
 #[expect(clippy::cast_possible_truncation, reason = "the lower half is what is asked for")]
 const fn low_half(value: u64) -> u32 {
     value as u32
-}
-
-#[expect(clippy::cast_precision_loss, reason = "numbers are stored as doubles (contract)")]
-const fn nearest(value: i64) -> f64 {
-    value as f64
 }

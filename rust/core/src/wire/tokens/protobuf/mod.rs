@@ -5,4 +5,6 @@ mod scan;
 mod message;
 
 pub(crate) use message::{TAGS, Timestamp, UNSET, merge_field_value, tags_run};
-pub(crate) use scan::{LAST_BYTE_MAX, Reader, Scan, delimited, text};
+pub(crate) use scan::{
+    LAST_BYTE_MAX, Malformed, Reader, Scan, delimited, fixed64, nearest, text, varint,
+};

@@ -111,6 +111,12 @@ impl<'a> Reader<'a> {
         Ok(f64::from_le_bytes(*bytes))
     }
 
+    /// Eight bytes, the lowest first.
+    #[inline]
+    pub(crate) fn word(&mut self) -> Scan<u64> {
+        Ok(self.double()?.to_bits())
+    }
+
     /// Passes the value of a field nobody asked for.
     pub(crate) fn skip(&mut self, tag: u32) -> Scan<()> {
         if tag >> 3 == 0 {
@@ -140,6 +146,12 @@ const fn joined_sevens(word: u64) -> u64 {
     let pairs = sevens & 0x007f_007f_007f_007f | (sevens & 0x7f00_7f00_7f00_7f00) >> 1;
     let fours = pairs & 0x0000_3fff_0000_3fff | (pairs & 0x3fff_0000_3fff_0000) >> 2;
     fours & 0x0000_0000_0fff_ffff | (fours & 0x0fff_ffff_0000_0000) >> 4
+}
+
+/// A 64-bit integer as it is stored.
+#[expect(clippy::cast_precision_loss, reason = "numbers are stored as doubles (contract)")]
+pub(crate) const fn nearest(value: i64) -> f64 {
+    value as f64
 }
 
 /// A string, which proto3 wants in UTF-8.

@@ -1,0 +1,188 @@
+//! Values by name, tags and time on their way into rows.
+
+use std::borrow::Cow;
+
+use crate::model::batch::{FieldType, ParseResult};
+use crate::model::fault::{Fault, FaultCode, Refusal, Step};
+use crate::model::limits::{FAULTS_MAX, WriteLimits};
+use crate::model::raw_keys::RawKeyCache;
+use crate::wire::builder::BatchBuilder;
+use crate::wire::columns::{Row, UNKNOWN_COLUMN};
+use crate::wire::mapping::{Adapter, Rule};
+use crate::wire::rules::{Tags, is_stored, series_name};
+use crate::wire::tokens::protobuf::Scan;
+use crate::wire::value::{Cell, Value};
+
+/// Measurement of metrics whose rule names none.
+const MEASUREMENT: &str = "telemetry";
+
+/// A protocol: first byte of its raw keys, and tags that name an entity where no rule does.
+pub(super) struct Kind {
+    pub(super) raw_key_format: u8,
+    pub(super) entities: &'static [&'static str],
+}
+
+/// Names under which a metric is stored.
+#[derive(Clone, Copy)]
+pub(super) struct Names<'c> {
+    rule_key: &'c str,
+    rule: &'c Rule,
+    measurement: &'c str,
+}
+
+/// A value that is sound so far.
+struct Point<'a, 'c> {
+    series: u32,
+    time_ns: i64,
+    name: Cow<'a, str>,
+    /// Number of the value, and its place among all that came.
+    record: u32,
+    measurement: &'c str,
+    value: f64,
+}
+
+/// Values of a body while it is read; `'a` is the body, `'c` the caller's knowledge.
+pub(super) struct Points<'a, 'c> {
+    kind: &'static Kind,
+    adapter: Adapter<'c>,
+    batch: BatchBuilder<'c>,
+    list: Vec<Point<'a, 'c>>,
+    /// Number of values so far; several may be of one point.
+    pub(super) received: usize,
+}
+
+impl<'a, 'c> Points<'a, 'c> {
+    pub(super) fn new(
+        kind: &'static Kind,
+        adapter: Adapter<'c>,
+        raw_keys: &'c RawKeyCache,
+        limits: &'c WriteLimits,
+        tenant_key: &'c str,
+        ingest_ns: i64,
+    ) -> Self {
+        let format = kind.raw_key_format;
+        let batch = BatchBuilder::new(format, raw_keys, limits, tenant_key, ingest_ns);
+        Self { kind, adapter, batch, list: Vec::new(), received: 0 }
+    }
+
+    /// Names of the metric `name`.
+    pub(super) fn names(&self, name: &str) -> Names<'c> {
+        let (rule_key, rule) = self.adapter.mapping.find_rule(name);
+        Names { rule_key, rule, measurement: rule.measurement.as_deref().unwrap_or(MEASUREMENT) }
+    }
+
+    /// Tells whether values are kept, or only counted.
+    pub(super) fn keeps(&self) -> bool {
+        self.received < self.batch.limits.batch_records_max
+    }
+
+    /// Fields that a record may have.
+    pub(super) fn fields_max(&self) -> usize {
+        self.batch.limits.fields_max
+    }
+
+    /// The series of tags with these bytes, which `read` reads where they are new; `None` where they
+    /// are not acceptable.
+    pub(super) fn series<'t>(
+        &mut self,
+        names: Names<'c>,
+        tags: &[u8],
+        read: impl FnOnce() -> Scan<Tags<'t>>,
+    ) -> Scan<Option<u32>> {
+        let BatchBuilder { series, limits, tenant_key, .. } = &mut self.batch;
+        let unknown = match series.find(names.rule_key, tags) {
+            Ok(known) => return Ok(Some(known)),
+            Err(unknown) => unknown,
+        };
+        let mut pairs = read()?;
+        names.rule.name_entity(&mut pairs, self.kind.entities);
+        let name = series_name(names.measurement, pairs, tenant_key, limits);
+        Ok(name.map(|name| series.add(&name, unknown, names.rule_key, tags)))
+    }
+
+    /// Takes a value of the record that is being read.
+    ///
+    /// # Errors
+    /// The fault for which the record is to be rejected.
+    pub(super) fn take(
+        &mut self,
+        (names, series): (Names<'c>, u32),
+        time_ns: i64,
+        name: Cow<'a, str>,
+        value: f64,
+    ) -> Result<(), FaultCode> {
+        if name.is_empty() {
+            return Err(FaultCode::StringTooShort);
+        }
+        let name = names.rule.field(name);
+        let before = (self.adapter.known_type)(names.measurement, &name);
+        let fault = match before {
+            _ if !is_stored(time_ns) => Some(FaultCode::TimeTooEarly),
+            Some(before) if before != FieldType::Float => Some(FaultCode::TypeConflict),
+            _ if !value.is_finite() => Some(FaultCode::FiniteNumber),
+            _ => None,
+        };
+        if let Some(fault) = fault {
+            return Err(fault);
+        }
+        let (record, measurement) = (self.record(), names.measurement);
+        self.list.push(Point { series, time_ns, name, record, measurement, value });
+        Ok(())
+    }
+
+    /// Rejects the record that is being read, `number` of which comes with the fault, and takes back
+    /// what was taken of it.
+    #[cold]
+    pub(super) fn reject(&mut self, fault: Option<(usize, FaultCode, &str)>) {
+        if !self.keeps() {
+            return;
+        }
+        let record = self.record();
+        while self.list.pop_if(|point| point.record == record).is_some() {}
+        let batch = self.batch.columns.batch();
+        batch.rejected_indices.push(record);
+        if let Some((number, code, key)) = fault.filter(|_| batch.dropped.len() < FAULTS_MAX) {
+            let key = (!key.is_empty()).then(|| Step::Key(key.to_owned()));
+            let loc = std::iter::once(Step::Index(number)).chain(key).collect();
+            batch.dropped.push(Fault { code, loc });
+        }
+    }
+
+    fn record(&self) -> u32 {
+        u32::try_from(self.received).expect("bounded by the records of a batch")
+    }
+
+    /// The batch of rows: a row for all values of one series and time. Of two values of one field
+    /// the one that came last counts.
+    pub(super) fn finish(mut self) -> ParseResult {
+        let (received, max) = (self.received, self.batch.limits.batch_records_max);
+        if received > max {
+            return Err(Refusal::TooManyRecords { received, max });
+        }
+        let mut list = std::mem::take(&mut self.list);
+        list.sort_by(|one, other| {
+            (one.series, one.time_ns, &one.name).cmp(&(other.series, other.time_ns, &other.name))
+        });
+        let mut cells: Vec<Cell<'_>> = Vec::new();
+        let mut points = list.into_iter().peekable();
+        while let Some(point) = points.next() {
+            let same =
+                |next: &Point<'_, '_>| (next.series, next.time_ns) == (point.series, point.time_ns);
+            let next = points.peek().filter(|next| same(next));
+            if next.is_some_and(|next| next.name == point.name) {
+                continue;
+            }
+            let is_last = next.is_none() || cells.len() + 1 >= self.batch.limits.fields_max;
+            let Point { series, time_ns, name, record, measurement, value } = point;
+            cells.push(Cell { name, column: UNKNOWN_COLUMN, value: Value::Float(value) });
+            if is_last {
+                let columns = &mut self.batch.columns;
+                let time_ns = columns.clamp(time_ns);
+                let row = Row { record, measurement, series, time_ns, cells_table: None };
+                columns.accept(&row, &mut cells);
+                cells.clear();
+            }
+        }
+        Ok(self.batch.finish())
+    }
+}

@@ -1,0 +1,205 @@
+//! Remote write 1.0 of Prometheus.
+//!
+//! Values that are no number, with which Prometheus says among other things that a series has ended,
+//! and native histograms are left out without a word. Exemplars and metadata are passed over.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::points::{Kind, Points};
+use crate::model::batch::ParseResult;
+use crate::model::fault::{FaultCode, Refusal};
+use crate::model::limits::WriteLimits;
+use crate::model::raw_keys::RawKeyCache;
+use crate::wire::mapping::Adapter;
+use crate::wire::rules::Tags;
+use crate::wire::tokens::protobuf::{Reader, Scan, delimited, fixed64, text, varint};
+
+/// `WriteRequest.timeseries`
+const TIME_SERIES: u32 = delimited(1);
+/// Fields of `TimeSeries`.
+const LABELS: u32 = delimited(1);
+const SAMPLES: u32 = delimited(2);
+const HISTOGRAMS: u32 = delimited(4);
+/// Fields of `Label`.
+const NAME: u32 = delimited(1);
+const VALUE: u32 = delimited(2);
+/// Fields of `Sample`.
+const SAMPLE_VALUE: u32 = fixed64(1);
+const TIMESTAMP: u32 = varint(2);
+
+/// The label that is the name of the metric.
+const METRIC: &str = "__name__";
+const NS_PER_MS: i64 = 1_000_000;
+const KIND: Kind = Kind { raw_key_format: b'r', entities: &["instance"] };
+
+/// Reads a `WriteRequest`, unpacked, into a batch. The other arguments are those of
+/// [`crate::wire::parse_adapted_lines`].
+///
+/// # Errors
+/// [`Refusal::InvalidInput`] for `payload` where the bytes are no message, then
+/// [`Refusal::TooManyRecords`]. A fault rejects its sample alone, with the number of its series.
+///
+/// # Panics
+/// As [`crate::wire::parse_json`].
+pub fn parse_remote_write(
+    body: &[u8],
+    adapter: Adapter<'_>,
+    raw_keys: &RawKeyCache,
+    limits: &WriteLimits,
+    tenant_key: &str,
+    ingest_ns: i64,
+) -> ParseResult {
+    let points = Points::new(&KIND, adapter, raw_keys, limits, tenant_key, ingest_ns);
+    let mut reading = Reading { points, series_count: 0, samples: Vec::new() };
+    if reading.request(body).is_err() {
+        return Err(Refusal::InvalidInput { field: "payload" });
+    }
+    reading.points.finish()
+}
+
+/// State of a message that is being read.
+struct Reading<'a, 'c> {
+    points: Points<'a, 'c>,
+    series_count: usize,
+    /// Values of the series that is being read, and their times in milliseconds; `None` for a
+    /// histogram.
+    samples: Vec<Option<(f64, i64)>>,
+}
+
+impl<'a> Reading<'a, '_> {
+    fn request(&mut self, body: &'a [u8]) -> Scan<()> {
+        let mut reader = Reader::new(body);
+        while !reader.is_empty() {
+            match reader.tag()? {
+                TIME_SERIES => {
+                    self.series_count += 1;
+                    self.time_series(reader.delimited()?)?;
+                }
+                other => reader.skip(other)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn time_series(&mut self, bytes: &'a [u8]) -> Scan<()> {
+        let mut labels = Labels::new(bytes);
+        self.samples.clear();
+        let mut reader = Reader::new(bytes);
+        while !reader.is_empty() {
+            let start = bytes.len() - reader.rest.len();
+            match reader.tag()? {
+                LABELS => {
+                    let entry = reader.delimited()?;
+                    labels.add(entry, start..bytes.len() - reader.rest.len())?;
+                }
+                SAMPLES => self.samples.push(Some(sample(reader.delimited()?)?)),
+                HISTOGRAMS => {
+                    reader.delimited()?;
+                    self.samples.push(None);
+                }
+                other => reader.skip(other)?,
+            }
+        }
+        let Labels { metric, raw, .. } = labels;
+        let names = self.points.names(metric.unwrap_or_default());
+        let series = if self.points.keeps() && metric.is_some() && !self.samples.is_empty() {
+            self.points.series(names, &raw, || read_labels(&raw))?
+        } else {
+            None
+        };
+        let fault = if metric.is_none() { FaultCode::Missing } else { FaultCode::TagsInvalid };
+        for at in 0..self.samples.len() {
+            let taken = match (self.samples.get(at), metric, series) {
+                _ if !self.points.keeps() => Ok(()),
+                (Some(Some((value, time_ms))), Some(metric), Some(series)) => {
+                    let time_ns = time_ms.saturating_mul(NS_PER_MS);
+                    self.points.take((names, series), time_ns, Cow::Borrowed(metric), *value)
+                }
+                (Some(Some(_)), ..) => Err(fault),
+                _ => Err(FaultCode::FiniteNumber),
+            };
+            if let Err(code) = taken {
+                let key = if code == FaultCode::TimeTooEarly { "timestamp" } else { METRIC };
+                let is_silent = code == FaultCode::FiniteNumber;
+                self.points.reject((!is_silent).then_some((self.series_count, code, key)));
+            }
+            self.points.received += 1;
+        }
+        Ok(())
+    }
+}
+
+/// The labels of a series.
+struct Labels<'a> {
+    bytes: &'a [u8],
+    metric: Option<&'a str>,
+    /// Entries of all other labels.
+    raw: Cow<'a, [u8]>,
+    /// Range of `bytes` that `raw` is, as long as it is one.
+    range: Range<usize>,
+}
+
+impl<'a> Labels<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, metric: None, raw: Cow::Borrowed(&[]), range: 0..0 }
+    }
+
+    /// Adds the label `entry`, which lies there in the message.
+    fn add(&mut self, entry: &'a [u8], at: Range<usize>) -> Scan<()> {
+        if self.metric.is_none()
+            && let (METRIC, value) = label(entry)?
+        {
+            self.metric = Some(value);
+            return Ok(());
+        }
+        let bytes = self.bytes.get(at.clone()).unwrap_or_default();
+        if self.raw.is_empty() {
+            self.range = at;
+            self.raw = Cow::Borrowed(bytes);
+        } else if self.range.end == at.start && matches!(self.raw, Cow::Borrowed(_)) {
+            self.range.end = at.end;
+            self.raw = Cow::Borrowed(self.bytes.get(self.range.clone()).unwrap_or_default());
+        } else {
+            self.raw.to_mut().extend_from_slice(bytes);
+        }
+        Ok(())
+    }
+}
+
+fn read_labels(raw: &[u8]) -> Scan<Tags<'_>> {
+    let mut tags = Vec::new();
+    let mut reader = Reader::new(raw);
+    while !reader.is_empty() {
+        reader.tag()?;
+        let (name, value) = label(reader.delimited()?)?;
+        tags.push((name.into(), value.into()));
+    }
+    Ok(tags)
+}
+
+fn label(bytes: &[u8]) -> Scan<(&str, &str)> {
+    let (mut name, mut value) = ("", "");
+    let mut reader = Reader::new(bytes);
+    while !reader.is_empty() {
+        match reader.tag()? {
+            NAME => name = text(reader.delimited()?)?,
+            VALUE => value = text(reader.delimited()?)?,
+            other => reader.skip(other)?,
+        }
+    }
+    Ok((name, value))
+}
+
+fn sample(bytes: &[u8]) -> Scan<(f64, i64)> {
+    let (mut value, mut time_ms) = (0.0, 0);
+    let mut reader = Reader::new(bytes);
+    while !reader.is_empty() {
+        match reader.tag()? {
+            SAMPLE_VALUE => value = reader.double()?,
+            TIMESTAMP => time_ms = reader.varint()?.cast_signed(),
+            other => reader.skip(other)?,
+        }
+    }
+    Ok((value, time_ms))
+}
