@@ -115,6 +115,12 @@ def encode_protobuf(records: Iterable[Mapping[str, Any]]) -> list[bytes]:
     values that no record can hold, `OverflowError` for an integer beyond the largest double.
     """
 
+def unpack_snappy(body: bytes | RequestBody, bytes_max: int) -> bytes | None:
+    """The content of a block of snappy, `None` where it is longer than `bytes_max`.
+
+    Raises `ValueError` where it is none.
+    """
+
 def is_acceptable(request: bytes, *, tags_max: int, fields_max: int) -> bool:
     """True where a tenant without a series or a field could write a `WriteRequest` of at most
     `BATCH_RECORDS_MAX` records. Records that are rejected one by one do not matter.
@@ -194,9 +200,12 @@ class NameMapping:
         """Writes a body as one batch; a faulty record is rejected alone (`WriteResult.dropped`).
 
         `protocol` is `lines` and a unit (`lines ns`, `us`, `ms`, `s`, `m`, `h`, or `auto`, which
-        tells each time's unit by its size). Unless `is_partial`, a faulty record refuses all with
-        `schema_faults`, whose locations have numbers of lines from 1. Raises as `Plane.write_json`,
-        and `ValueError` for an unknown protocol.
+        tells each time's unit by its size), `remote write` (Prometheus, unpacked) or `otlp`; of the
+        latter two, values of one set of tags and one time are one record, and numbers are those of
+        series and of data points. Unless `is_partial`, a faulty record refuses all with
+        `schema_faults`, whose locations have those numbers from 1. Raises as `Plane.write_json`,
+        `invalid_input` (`field`: `payload`) where the body is no message, and `ValueError` for an
+        unknown protocol.
         """
 
 @final

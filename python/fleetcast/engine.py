@@ -71,6 +71,7 @@ from fleetcast._core import (
     is_acceptable,
     parse_time,
     time_ns,
+    unpack_snappy,
 )
 from fleetcast.slots import Files, Opened, Slot
 
@@ -137,6 +138,7 @@ __all__ = [
     "parse_time",
     "peek",
     "time_ns",
+    "unpack_snappy",
 ]
 
 logger = logging.getLogger(__name__)

@@ -17,8 +17,11 @@ from fleetcast.adapters.influx import (
     partial_v2,
     partial_v3,
 )
+from fleetcast.adapters.otlp import MetricsResource
 from fleetcast.adapters.pipeline import AdapterPipeline
+from fleetcast.adapters.prometheus import RemoteWriteResource
 from fleetcast.adapters.routes import ROUTES, AdapterRoute
+from fleetcast.adapters.writing import Writing
 from fleetcast.errors import StoreError, refused
 from fleetcast.http.answers import encode, error_response
 from fleetcast.http.headers import CONTENT_TYPE
@@ -53,13 +56,15 @@ def _resources(
     services: HttpServices, stores: TenantStores, mapping: NameMapping
 ) -> Mapping[str, object]:
     """The resource of each path."""
-    settings = services.settings
+    writing = Writing(services.settings, stores, mapping)
     return {
         "/ping": PingResource(),
         "/health": HealthResource(services.probes.get("telemetry", {})),
-        "/write": LinesResource(settings, stores, mapping, UNITS_V1, partial_v1),
-        "/api/v2/write": LinesResource(settings, stores, mapping, UNITS_V2, partial_v2),
-        "/api/v3/write_lp": LinesResource(settings, stores, mapping, UNITS_V3, partial_v3),
+        "/write": LinesResource(writing, UNITS_V1, partial_v1),
+        "/api/v2/write": LinesResource(writing, UNITS_V2, partial_v2),
+        "/api/v3/write_lp": LinesResource(writing, UNITS_V3, partial_v3),
+        "/api/v1/write": RemoteWriteResource(writing),
+        "/v1/metrics": MetricsResource(writing),
     }
 
 
@@ -86,6 +91,8 @@ def _handle_errors(app: App, middleware: Middleware, stores: TenantStores, backe
             response.data = encode(answer.content)
         for name, value in answer.headers:
             response.set_header(name, value)
+        if isinstance(route, AdapterRoute) and answer.code == "unsupported_content_encoding":
+            response.set_header("Accept-Encoding", ", ".join(route.codings))
 
     def handle_falcon(
         request: falcon.Request, response: falcon.Response, _error: falcon.HTTPError, params: object

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -17,12 +16,10 @@ if TYPE_CHECKING:
     import falcon
 
     from fleetcast.adapters.explaining import Dropped
-    from fleetcast.config import Settings
-    from fleetcast.engine import NameMapping, RequestBody, WriteResult
+    from fleetcast.adapters.writing import Writing
     from fleetcast.http.answers import ErrorResponse
     from fleetcast.http.request_state import RequestState
     from fleetcast.surface.services import Probe
-    from fleetcast.surface.stores import TenantStores
 
 _JSON = "application/json"
 _PING_SECONDS = 1.0
@@ -103,53 +100,31 @@ class LinesResource:
 
     def __init__(
         self,
-        settings: Settings,
-        stores: TenantStores,
-        mapping: NameMapping,
+        writing: Writing,
         units: Mapping[str, str],
         described: Callable[[Sequence[Dropped], int, bytes], dict[str, object]],
     ) -> None:
-        self._settings = settings
-        self._stores = stores
-        self._mapping = mapping
+        self._writing = writing
         self._units = units
         self._described = described
 
     def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
         """Raises `Refused`, `StoreError`."""
-        state: RequestState = request.context.state
         unit = self._units.get(request.get_param("precision", default=""))
         if unit is None:
             raise refused("invalid_input", field="precision")
         is_partial = _TRUTHS.get(request.get_param("accept_partial", default=""))
         if is_partial is None:
             raise refused("invalid_input", field="accept_partial")
-        written = self._stores.write(
-            partial(self._write, state, unit, is_partial=is_partial),
-            state.body,
-            state.identity,
-            self._settings,
-            records_max=self._settings.adapters.records_max,
-        )
+        written = self._writing.write(request, f"lines {unit}", is_partial=is_partial)
         count = len(written.rejected_indices)
-        if count:
-            state.code = "invalid_input"
-            response.status = _BAD_REQUEST
-            response.data = _encode(self._described(written.dropped, count, bytes(state.body)))
-        else:
+        if not count:
             response.status = 204
-
-    def _write(
-        self,
-        state: RequestState,
-        unit: str,
-        body: bytes | RequestBody,
-        *,
-        is_partial: bool,
-        **limits: int | None,
-    ) -> WriteResult:
-        write = partial(self._mapping.write, state.plane, f"lines {unit}", body)
-        return write(is_partial=is_partial, **limits)  # type: ignore[arg-type]
+            return
+        state: RequestState = request.context.state
+        state.code = "invalid_input"
+        response.status = _BAD_REQUEST
+        response.data = _encode(self._described(written.dropped, count, bytes(state.body)))
 
 
 class PingResource:

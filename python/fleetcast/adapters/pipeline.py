@@ -7,7 +7,7 @@ import binascii
 from typing import TYPE_CHECKING
 
 from fleetcast.adapters.routes import ROUTES, AdapterRoute
-from fleetcast.adapters.unpacking import gunzip
+from fleetcast.adapters.unpacking import unpacked
 from fleetcast.errors import refused
 from fleetcast.http.body import read_body
 from fleetcast.http.pipeline import DECIDING_FIELDS as PUBLIC_DECIDING_FIELDS
@@ -62,13 +62,16 @@ class AdapterPipeline(Pipeline):
         coding = (state.request.get_header("Content-Encoding") or "identity").strip().lower()
         if coding not in route.codings:
             raise refused("unsupported_content_encoding")
+        media_type = (state.request.content_type or "").partition(";")[0].strip().lower()
+        if route.media_types and media_type not in route.media_types:
+            raise refused("unsupported_media_type")
         if state.request.env.get("fleetcast.body_due", False):
             state.response.status = 100
             state.response.complete = True
             return
         # A body in chunks that proves too long is never there in whole.
         body = b"" if length == 0 else read_body(state.request, length)
-        state.body = gunzip(body, bytes_max) if coding == "gzip" else body
+        state.body = unpacked(body, coding, bytes_max)
 
 
 def _checked_length(request: falcon.Request, bytes_max: int) -> int:

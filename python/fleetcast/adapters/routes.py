@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fleetcast.adapters import influx
+from fleetcast.adapters import influx, otlp, prometheus
 from fleetcast.http.routes import Route
 
 if TYPE_CHECKING:
@@ -26,9 +26,19 @@ class AdapterRoute(Route):
     """Content type and body of an answer that tells of an error."""
 
 
-def _write(error: Callable[[ErrorResponse], tuple[str, bytes]]) -> AdapterRoute:
+def _write(
+    error: Callable[[ErrorResponse], tuple[str, bytes]],
+    codings: tuple[str, ...] = ("identity", "gzip"),
+    media_types: tuple[str, ...] = (),
+) -> AdapterRoute:
     return AdapterRoute(
-        methods=("POST",), authenticated=True, scope="telemetry:write", ingest=True, error=error
+        methods=("POST",),
+        authenticated=True,
+        scope="telemetry:write",
+        ingest=True,
+        error=error,
+        codings=codings,
+        media_types=media_types,
     )
 
 
@@ -38,5 +48,7 @@ ROUTES: Mapping[str, AdapterRoute] = {
     "/write": _write(influx.error_v1),
     "/api/v2/write": _write(influx.error_v2),
     "/api/v3/write_lp": _write(influx.error_v3),
+    "/api/v1/write": _write(prometheus.error, ("snappy",), (otlp.MEDIA_TYPE,)),
+    "/v1/metrics": _write(otlp.error, media_types=(otlp.MEDIA_TYPE,)),
 }
 """Every path of the adapter listener; all others are 404."""

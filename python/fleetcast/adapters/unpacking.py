@@ -5,12 +5,24 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING
 
+from fleetcast.engine import unpack_snappy
 from fleetcast.errors import refused
 
 if TYPE_CHECKING:
     from fleetcast.engine import RequestBody
 
 _GZIP = 31  # zlib's number for its head and end around a window of 32 KiB
+
+
+def unpacked(body: bytes | RequestBody, coding: str, bytes_max: int) -> bytes | RequestBody:
+    """The content of a body of that coding; raises as `gunzip` does."""
+    match coding:
+        case "gzip":
+            return gunzip(body, bytes_max)
+        case "snappy":
+            return _unsnap(body, bytes_max)
+        case _:
+            return body
 
 
 def gunzip(body: bytes | RequestBody, bytes_max: int) -> bytes:
@@ -35,3 +47,13 @@ def gunzip(body: bytes | RequestBody, bytes_max: int) -> bytes:
         pieces.append(piece)
         rest = unpacker.unused_data
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _unsnap(body: bytes | RequestBody, bytes_max: int) -> bytes:
+    try:
+        content = unpack_snappy(body, bytes_max)
+    except ValueError as error:
+        raise refused("invalid_input", field="payload") from error
+    if content is None:
+        raise refused("request_too_large")
+    return content

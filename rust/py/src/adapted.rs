@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 
 use fleetcast_core::model::limits::CALL_RECORDS_MAX;
 use fleetcast_core::plane::AdaptedBody;
@@ -61,7 +61,7 @@ impl NameMapping {
     }
 }
 
-/// The protocol of this name: `lines` and a unit of time.
+/// The protocol of this name, behind `lines` a unit of time.
 pub(crate) fn protocol_of(name: &str) -> PyResult<Protocol> {
     let precision = match name {
         "lines ns" => Precision::Nanoseconds,
@@ -71,9 +71,35 @@ pub(crate) fn protocol_of(name: &str) -> PyResult<Protocol> {
         "lines m" => Precision::Minutes,
         "lines h" => Precision::Hours,
         "lines auto" => Precision::Auto,
+        "remote write" => return Ok(Protocol::RemoteWrite),
+        "otlp" => return Ok(Protocol::Otlp),
         _ => return Err(PyValueError::new_err(format!("no protocol {name:?}"))),
     };
     Ok(Protocol::Lines(precision))
+}
+
+/// The content of a block of snappy; `None` where it is longer than `bytes_max`.
+#[pyfunction]
+#[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
+pub(crate) fn unpack_snappy<'py>(
+    py: Python<'py>,
+    body: AnyBody<'py>,
+    bytes_max: usize,
+) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    let malformed = |error: snap::Error| PyValueError::new_err(error.to_string());
+    let packed = body.as_slice();
+    let length = snap::raw::decompress_len(packed).map_err(malformed)?;
+    if length > bytes_max {
+        return Ok(None);
+    }
+    let unpacked = PyBytes::new_with(py, length, |content| {
+        let unpacked = py.detach(|| snap::raw::Decoder::new().decompress(packed, content));
+        match unpacked.map_err(malformed)? {
+            bytes if bytes == length => Ok(()),
+            _ => Err(PyValueError::new_err("snappy: the content ends early")),
+        }
+    })?;
+    Ok(Some(unpacked))
 }
 
 fn rule_of((measurement, prefix, entity): RuleParts) -> Rule {

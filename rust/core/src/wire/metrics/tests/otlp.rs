@@ -103,7 +103,7 @@ fn a_histogram_is_its_sums_and_the_values_below_each_bound() {
 }
 
 #[test]
-fn what_is_not_stored_is_told_by_its_number_and_its_metric() {
+fn values_left_out_are_named_by_number_and_its_metric() {
     let sound = || number(1, 1.0, &[]);
     let body = of_a(&[
         metric("load", GAUGE, &[sound(), number(2, f64::NAN, &[])]),

@@ -1,0 +1,91 @@
+"""Metrics of OpenTelemetry over HTTP: messages in protobuf."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fleetcast.adapters.explaining import reason, sentence
+
+if TYPE_CHECKING:
+    import falcon
+
+    from fleetcast.adapters.explaining import Dropped
+    from fleetcast.adapters.writing import Writing
+    from fleetcast.http.answers import ErrorResponse
+    from fleetcast.http.request_state import RequestState
+
+MEDIA_TYPE = "application/x-protobuf"
+
+_LAST_BYTE_MAX = 0x7F
+_VARINT, _DELIMITED = 0, 2
+_REJECTED, _MESSAGE, _PARTIAL_SUCCESS = 1, 2, 1
+# google.rpc.Code by status of HTTP.
+_CODES = {
+    400: 3,
+    401: 16,
+    403: 7,
+    404: 5,
+    405: 12,
+    413: 8,
+    415: 3,
+    422: 3,
+    429: 8,
+    500: 13,
+    503: 14,
+}
+_UNKNOWN = 2
+_KINDS = "exponential histograms and summaries are not stored"
+
+
+def error(answer: ErrorResponse) -> tuple[str, bytes]:
+    """A `google.rpc.Status`."""
+    code = _CODES.get(answer.status, _UNKNOWN)
+    return MEDIA_TYPE, _number(1, code) + _text(2, sentence(answer))
+
+
+class MetricsResource:
+    """200 means that all data points are on disk, or queued as over HTTP, but those it counts."""
+
+    def __init__(self, writing: Writing) -> None:
+        self._writing = writing
+
+    def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
+        """Raises `Refused`, `StoreError`."""
+        written = self._writing.write(request, "otlp")
+        response.content_type = MEDIA_TYPE
+        response.data = b""
+        count = len(written.rejected_indices)
+        if count:
+            state: RequestState = request.context.state
+            state.code = "invalid_input"
+            message = "; ".join(map(_point, written.dropped))
+            partial = _number(_REJECTED, count) + _text(_MESSAGE, message)
+            response.data = _field(_PARTIAL_SUCCESS, partial)
+
+
+def _point(fault: Dropped) -> str:
+    number, code, metric, message = fault
+    if code == "field_value_type":
+        return f"data point {number}: {metric}: {_KINDS}"
+    return f"data point {number}: {reason((number, code, metric, message))}"
+
+
+def _number(field: int, value: int) -> bytes:
+    return _varint(field << 3 | _VARINT) + _varint(value)
+
+
+def _text(field: int, text: str) -> bytes:
+    return _field(field, text.encode())
+
+
+def _field(field: int, content: bytes) -> bytes:
+    return _varint(field << 3 | _DELIMITED) + _varint(len(content)) + content
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > _LAST_BYTE_MAX:
+        out.append(value & _LAST_BYTE_MAX | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)

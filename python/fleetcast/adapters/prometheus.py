@@ -1,0 +1,46 @@
+"""Remote write 1.0 of Prometheus: a message in protobuf, packed as a block of snappy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fleetcast.adapters.explaining import sentence, sentences
+
+if TYPE_CHECKING:
+    import falcon
+
+    from fleetcast.adapters.writing import Writing
+    from fleetcast.http.answers import ErrorResponse
+    from fleetcast.http.request_state import RequestState
+
+_TEXT = "text/plain; charset=utf-8"
+
+
+def error(answer: ErrorResponse) -> tuple[str, bytes]:
+    """A line of text, which Prometheus puts into its log."""
+    return _TEXT, f"{sentence(answer)}\n".encode()
+
+
+class RemoteWriteResource:
+    """204 means that all samples are on disk, or queued as over HTTP.
+
+    Faulty samples are left out, and the answer is 400; the others are written. Prometheus sends
+    nothing again for that, so values that are no number, which it sends for its own ends, do not
+    make it 400.
+    """
+
+    def __init__(self, writing: Writing) -> None:
+        self._writing = writing
+
+    def on_post(self, request: falcon.Request, response: falcon.Response) -> None:
+        """Raises `Refused`, `StoreError`."""
+        written = self._writing.write(request, "remote write")
+        if not written.dropped:
+            response.status = 204
+            return
+        state: RequestState = request.context.state
+        state.code = "invalid_input"
+        response.status = 400
+        response.content_type = _TEXT
+        text = f"partial write: {sentences(written.dropped, 'series')}\n"
+        response.data = text.encode()
