@@ -108,10 +108,15 @@ impl Rest {
         self.begin_ns(day, ingest_s) <= self.now_ns
     }
 
+    /// Tells if a day is over by the clock.
+    fn is_over(&self, day: i64) -> bool {
+        self.quiet_ns.is_none_or(|quiet_ns| over_ns(day, quiet_ns) <= self.now_ns)
+    }
+
     /// The instant from which on rows of a day rest that came until `ingest_s`.
     fn begin_ns(&self, day: i64, ingest_s: i64) -> i64 {
         let Some(quiet_ns) = self.quiet_ns else { return i64::MIN };
-        let day_over_ns = (day + 1).saturating_mul(DAY_NS).saturating_add(quiet_ns);
+        let day_over_ns = over_ns(day, quiet_ns);
         let quiet_from_ns = ingest_s.saturating_mul(SECOND_NS).saturating_add(quiet_ns);
         // Rows that came later than now by so much were noted by a clock that was wrong.
         let is_known = quiet_from_ns <= self.now_ns.saturating_add(quiet_ns.saturating_mul(2));
@@ -133,6 +138,11 @@ impl Rest {
     }
 }
 
+/// The instant at which a day is over and has been for so long.
+const fn over_ns(day: i64, quiet_ns: i64) -> i64 {
+    day.saturating_add(1).saturating_mul(DAY_NS).saturating_add(quiet_ns)
+}
+
 /// Tells if a checkpoint of so many rows is worth its bytes: where the segments have few rows more,
 /// whoever opens the store reads those.
 pub(super) fn is_checkpoint_due(segments: &[SegmentEntry], rows: u64) -> bool {
@@ -141,17 +151,19 @@ pub(super) fn is_checkpoint_due(segments: &[SegmentEntry], rows: u64) -> bool {
 }
 
 /// Segments of a day that are worth merging, and the effort to do so: the last of those that grow
-/// that together are nearly four times as large as the largest of them, or of those at rest a
-/// quarter larger, and then any that is provisional with those behind it. So while a day grows a
-/// row is rewritten about as often at most as its day can become four times as large, then once,
-/// and the number of a day's segments grows with the logarithm of its size.
+/// that together are nearly four times as large as the largest of them, or eight times where the
+/// day is over, which is read less and filled fast; or of those at rest a quarter larger, and then
+/// any that is provisional with those behind it. So while a day grows a row is rewritten about as
+/// often at most as its day can become four times as large, then once, and the number of a day's
+/// segments grows with the logarithm of its size.
 pub(super) fn mergeable(manifest: &Manifest, rest: &Rest) -> Option<(Vec<SegmentEntry>, Effort)> {
     manifest.segments.chunk_by(|a, b| a.day == b.day).find_map(|day| {
         let (resting, growing) = rest.split(day);
         let finished = worth_merging(resting, 20, |first| first.is_provisional);
         let finished = finished.map(|entries| (entries, Effort::High));
         // Nearly: a merge saves a little, and equals must not miss each other for that.
-        finished.or_else(|| Some((worth_merging(growing, 62, |_| false)?, Effort::Low)))
+        let sixteenths = if rest.is_over(day[0].day) { 126 } else { 62 };
+        finished.or_else(|| Some((worth_merging(growing, sixteenths, |_| false)?, Effort::Low)))
     })
 }
 
@@ -251,10 +263,10 @@ mod tests {
         assert_eq!(next_s(15), Some(start_s + 20));
         assert_eq!(next_s(20), Some(start_s + 35));
         // While rows come they are merged with little effort, and few times.
-        let four = came(&[(9, start_s), (9, start_s), (9, start_s), (9, start_s)]);
+        let eight = came(&[(9, start_s); 8]);
         let found =
-            mergeable(&four, &at(start_s * SECOND_NS)).map(|(of, effort)| (of.len(), effort));
-        assert_eq!(found, Some((4, Effort::Low)));
+            mergeable(&eight, &at(start_s * SECOND_NS)).map(|(of, effort)| (of.len(), effort));
+        assert_eq!(found, Some((8, Effort::Low)));
         assert_eq!(at(start_s * SECOND_NS).effort(0, start_s), Effort::Low);
         // By hand all of it is finished.
         let found =
@@ -380,7 +392,7 @@ mod tests {
     #[test]
     fn a_day_that_is_filled_late_has_few_segments_and_is_rewritten_seldom() {
         let start_s = 10 * DAY_NS / SECOND_NS;
-        for (first, rewritten_max) in [(1, 6), (20_000, 2)] {
+        for (first, rewritten_max) in [(1, 5), (20_000, 2)] {
             let mut manifest = Manifest::default();
             let (mut total, mut rewritten, mut finished) = (0, 0, 0);
             for second in 0..2_000 {
@@ -399,7 +411,7 @@ mod tests {
                     let merged = SegmentEntry { bytes, is_provisional, ingest_s, ..entry };
                     manifest.replace(&entries, Some(merged));
                 }
-                assert!(manifest.segments.len() <= 15, "{:?}", manifest.segments);
+                assert!(manifest.segments.len() <= 22, "{:?}", manifest.segments);
             }
             let held: u64 = manifest.segments.iter().map(|entry| entry.bytes).sum();
             assert_eq!(held, total);
