@@ -114,6 +114,8 @@ impl Error {
     #[must_use]
     pub fn for_each_waiter(&self) -> Self {
         match self {
+            Self::Corrupt { what } => Self::Corrupt { what },
+            Self::Stale => Self::Stale,
             Self::DiskFull => Self::DiskFull,
             Self::Unavailable { what } => Self::Unavailable { what: what.clone() },
             Self::Unknown { what } => Self::Unknown { what: what.clone() },

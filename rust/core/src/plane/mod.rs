@@ -41,6 +41,9 @@ mod backup;
 #[cfg(test)]
 mod tests;
 
+#[cfg(test)]
+mod unreliable;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -328,8 +331,8 @@ impl Plane {
     /// Makes durable what was acknowledged before it was.
     ///
     /// # Errors
-    /// [`Error::DiskFull`]: everything still waits, to be tried again. [`Error::Lost`]: the store
-    /// failed and what waited may not be stored.
+    /// [`Error::DiskFull`], [`Error::Unavailable`]: everything still waits, to be tried again.
+    /// [`Error::Lost`]: the store failed and what waited may not be stored.
     pub fn flush(&self) -> Result<(), Error> {
         self.writer.flush()
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Compacted, Compactor};
+use super::{Compacted, Compactor, unless_overtaken};
 use crate::codec::BlockReader;
 use crate::model::catalog::{Catalog, EntityIndex, MeasurementIndex};
 use crate::model::error::{Error, Result};
@@ -34,12 +34,16 @@ pub struct Deleted {
 
 impl Compactor {
     /// Hides the rows of `extent` that are committed by now from every read of every process, or
-    /// only counts them. `None` where another process compacts.
+    /// only counts them. `None` where another process compacts, or began to meanwhile.
     pub(in crate::plane) fn delete(
         &self,
         extent: &Extent,
         is_dry_run: bool,
     ) -> Result<Option<Deleted>> {
+        unless_overtaken(self.delete_alone(extent, is_dry_run))
+    }
+
+    fn delete_alone(&self, extent: &Extent, is_dry_run: bool) -> Result<Option<Deleted>> {
         self.follower.follow()?;
         let Some(_lock) = self.sealed.store.lock_compaction()? else { return Ok(None) };
         // Another compactor may have been at work until now.

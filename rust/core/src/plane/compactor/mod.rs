@@ -64,8 +64,12 @@ impl Compactor {
 
     /// Does the work that is due. Memory: [`crate::model::limits::ROUND_VALUES_MAX`] decoded values
     /// and twice as much again to sort them, or a block of each merged segment, and the newest row
-    /// of each entity.
+    /// of each entity. `None` where another compactor is at it, or took over while this one was.
     pub(super) fn compact(&self, due: Due, now_ns: i64) -> Result<Option<Compacted>> {
+        unless_overtaken(self.compact_what_is_due(due, now_ns))
+    }
+
+    fn compact_what_is_due(&self, due: Due, now_ns: i64) -> Result<Option<Compacted>> {
         self.follower.forget_rows();
         self.follower.follow_heads()?;
         let mut done = Compacted::default();
@@ -210,8 +214,8 @@ impl Compactor {
             remove()?;
         }
         if !self.sealed.store.replace_manifest(manifest.generation, &sealed, next.compacted)? {
-            // Only the holder of the lock replaces it.
-            return Err(Error::Corrupt { what: "the manifest's generation" });
+            // Only the holder of the lock replaces it, so the lock is another's by now.
+            return Err(Error::Overtaken);
         }
         self.follower.follow_heads()?;
         remove()
@@ -229,5 +233,13 @@ impl Compactor {
             self.sealed.store.remove_segment(&id)?;
         }
         Ok(())
+    }
+}
+
+/// `None` where another compactor took over.
+fn unless_overtaken<T>(outcome: Result<Option<T>>) -> Result<Option<T>> {
+    match outcome {
+        Err(Error::Overtaken) => Ok(None),
+        outcome => outcome,
     }
 }

@@ -20,7 +20,7 @@ use crate::model::error::{Error, Result};
 use crate::query::latest::Latest;
 use crate::storage::manifest::Manifest;
 use crate::storage::seal::Kind;
-use crate::storage::store::{LogEntry, View};
+use crate::storage::store::{GroupCommit, LogEntry, View};
 use crate::storage::tombstone::{Origin, visible};
 
 /// Views that a read takes before it gives up, where compaction overtakes each.
@@ -42,8 +42,11 @@ pub(super) const MISSING: Error = Error::Corrupt { what: "a segment that is miss
 pub(super) struct Follower {
     sealed: Arc<SealedStore>,
     registry: Arc<Registry>,
-    /// Held while the log is followed, so that blocks are applied once and in order; taken before
-    /// the registry's locks, and these before `state`.
+    /// Those who wait for the same views. Whoever comes while one is under way shares the next: each
+    /// sees what was committed before it came, and a store far away is asked once for all of them.
+    reads: GroupCommit<Rows>,
+    /// Held by the one who follows the log for its group, so that blocks are applied once and in
+    /// order; taken before the registry's locks, and these before `state`.
     cursor: Mutex<Cursor>,
     state: RwLock<State>,
 }
@@ -56,6 +59,18 @@ struct Cursor {
     generation: u64,
     /// Tells if rows were asked for since [`Follower::forget_rows`] was called last.
     is_read: bool,
+}
+
+/// Use of the rows of blocks that are followed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rows {
+    /// Somebody reads them now.
+    Read,
+    /// A later read may want them.
+    Kept,
+    /// Nobody asked for them: blocks are opened for their heads alone, unless rows are kept already.
+    /// Decoding them and finding the newest samples is most of what following costs.
+    Unwanted,
 }
 
 /// The newest sample of each entity, and all names. While it lives, nothing is applied and no name
@@ -77,7 +92,8 @@ pub(super) struct Backlog {
 
 impl Follower {
     pub(super) fn new(sealed: Arc<SealedStore>, registry: Arc<Registry>) -> Self {
-        Self { sealed, registry, cursor: Mutex::default(), state: RwLock::default() }
+        let (reads, cursor) = (GroupCommit::default(), Mutex::default());
+        Self { sealed, registry, reads, cursor, state: RwLock::default() }
     }
 
     // A poisoned lock is taken over: each change below it is complete before anything can panic, or
@@ -97,27 +113,34 @@ impl Follower {
     /// Applies everything committed by any process so far. On an error the blocks applied before it
     /// stay, and the next call goes on from there.
     pub(super) fn follow(&self) -> Result<()> {
-        let mut cursor = self.cursor();
-        cursor.is_read = true;
-        self.follow_log(&mut cursor, true)?;
-        drop(cursor);
-        self.sealed.caches.settle();
-        Ok(())
+        self.follow_with_others(Rows::Read)
     }
 
     /// As [`Self::follow`], for a plane that was just opened and may never be read.
     pub(super) fn begin(&self) -> Result<()> {
-        self.follow_log(&mut self.cursor(), true)?;
+        self.follow_with_others(Rows::Kept)
+    }
+
+    /// As [`Self::follow`], for one who reads no rows.
+    pub(super) fn follow_heads(&self) -> Result<()> {
+        self.follow_with_others(Rows::Unwanted)
+    }
+
+    fn follow_with_others(&self, rows: Rows) -> Result<()> {
+        self.reads.submit(rows, 0, |all| {
+            let mut cursor = self.cursor();
+            cursor.is_read |= all.contains(&Rows::Read);
+            let wants_rows = all.iter().any(|rows| *rows != Rows::Unwanted);
+            self.follow_log(&mut cursor, wants_rows)
+        })?;
         self.sealed.caches.settle();
         Ok(())
     }
 
-    /// As [`Self::follow`], but where nobody reads rows, blocks are opened for their heads alone:
-    /// decoding them and finding the newest samples is most of what following costs.
-    pub(super) fn follow_heads(&self) -> Result<()> {
-        self.follow_log(&mut self.cursor(), false)?;
-        self.sealed.caches.settle();
-        Ok(())
+    /// Those who wait for the view after the one that is under way.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        self.reads.waiting()
     }
 
     /// Forgets newest samples and decoded blocks, unless rows were asked for since the last call:
@@ -147,10 +170,10 @@ impl Follower {
                 }
                 outcome => outcome?,
             }
-            if view.entries.is_empty() {
+            self.apply_entries(cursor, &view)?;
+            if view.entries.is_empty() || cursor.log >= view.last {
                 return Ok(());
             }
-            self.apply_entries(cursor, &view.entries)?;
         }
     }
 
@@ -165,7 +188,7 @@ impl Follower {
         let is_anew = cursor.log < manifest.compacted || manifest.deleted > cursor.generation;
         let mut anew = None;
         if is_anew && self.state().latest.is_some() {
-            self.registry.follow()?;
+            self.registry.follow_until(view.pages)?;
             anew = Some(self.latest_anew(cursor.log, &manifest)?);
         }
         let names = self.registry.names();
@@ -192,18 +215,17 @@ impl Follower {
         Ok(())
     }
 
-    fn apply_entries(&self, cursor: &mut Cursor, entries: &[LogEntry]) -> Result<()> {
+    fn apply_entries(&self, cursor: &mut Cursor, view: &View) -> Result<()> {
         if self.state().latest.is_some() {
-            self.apply_rows(cursor, entries)
+            self.apply_rows(cursor, view)
         } else {
-            self.apply_heads(cursor, entries)
+            self.apply_heads(cursor, &view.entries)
         }
     }
 
-    fn apply_rows(&self, cursor: &mut Cursor, entries: &[LogEntry]) -> Result<()> {
-        // The names of a block were registered before it, so they are there by now.
-        self.registry.follow()?;
-        let mut rest = entries;
+    fn apply_rows(&self, cursor: &mut Cursor, view: &View) -> Result<()> {
+        self.registry.follow_until(view.pages)?;
+        let mut rest = &*view.entries;
         while !rest.is_empty() {
             let mut bytes = 0;
             let fits = |entry: &&LogEntry| {
@@ -295,7 +317,7 @@ impl Follower {
 
     /// Generation of the manifest applied.
     pub(super) fn generation(&self) -> u64 {
-        self.cursor().generation
+        self.state().manifest.generation
     }
 
     pub(super) fn manifest(&self) -> Arc<Manifest> {

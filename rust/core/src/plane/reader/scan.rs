@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::Reader;
-use crate::codec::{BlockReader, Effort, TableReader, decode_block};
+use crate::codec::{BlockReader, TableReader, decode_block};
 use crate::model::batch::{Table, Values};
 use crate::model::catalog::Catalog;
 use crate::model::error::{Error, Result};
@@ -204,8 +204,7 @@ impl LogRows<'_> {
     fn write(&mut self, round: &[Table]) -> Result<()> {
         let SealedStore { store, sealer, .. } = &*self.reader.sealed;
         for (day, tables) in self.by_day(round)? {
-            let mut writer =
-                SegmentWriter::begin(&**store, sealer, self.representatives, 0, Effort::Low)?;
+            let mut writer = SegmentWriter::begin_scratch(&**store, sealer, self.representatives)?;
             for table in self.sorted(tables)? {
                 writer.write_measurement(&table)?;
             }

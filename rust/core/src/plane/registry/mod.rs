@@ -66,6 +66,11 @@ impl Registry {
         self.follow_in(&self.order())
     }
 
+    /// Notes the pages up to number `pages`, where they are not known yet.
+    pub(super) fn follow_until(&self, pages: u64) -> Result<()> {
+        if self.names().pages >= pages { Ok(()) } else { self.follow() }
+    }
+
     fn follow_in(&self, _order: &MutexGuard<'_, ()>) -> Result<()> {
         loop {
             let after = self.names().pages;

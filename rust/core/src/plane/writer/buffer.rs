@@ -53,10 +53,11 @@ impl Buffer {
         true
     }
 
-    /// Hands all batches that wait to `store`. Those that found the disk full wait on.
+    /// Hands all batches that wait to `store`. Those that found the disk full, or the store away, wait
+    /// on.
     ///
     /// # Errors
-    /// [`Error::DiskFull`], and [`Error::Lost`] for any other error of `store`.
+    /// [`Error::DiskFull`], [`Error::Unavailable`], and [`Error::Lost`] for any other error of `store`.
     pub(super) fn flush(&self, store: impl FnOnce(Vec<NewBlock>) -> Result<()>) -> Result<()> {
         let _order = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
         let blocks = std::mem::take(&mut self.state().waiting);
@@ -65,13 +66,13 @@ impl Buffer {
         }
         let bytes: usize = blocks.iter().map(|block| block.sealed.len()).sum();
         let rows = blocks.iter().map(|block| block.counts.rows).sum();
-        // A copy, since only a full disk lets them be stored once more.
+        // A copy, since some errors let them be stored once more.
         let result = store(blocks.clone());
         let mut state = self.state();
         match result {
-            Err(Error::DiskFull) => {
+            Err(Error::DiskFull | Error::Unavailable { .. }) => {
                 state.waiting.splice(..0, blocks);
-                return Err(Error::DiskFull);
+                return result;
             }
             Ok(()) | Err(_) => state.bytes -= bytes,
         }

@@ -57,9 +57,33 @@ impl<'a> SegmentWriter<'a> {
         ingest_ns: i64,
         effort: Effort,
     ) -> Result<Self> {
+        let create = |id: &SegmentId| store.create_segment(id);
+        Self::new(create, sealer, representatives, ingest_ns, effort)
+    }
+
+    /// As [`Self::begin`], of one that this handle alone reads, and removes soon.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub fn begin_scratch(
+        store: &dyn Store,
+        sealer: &Sealer,
+        representatives: &'a Representatives,
+    ) -> Result<Self> {
+        let create = |id: &SegmentId| store.create_scratch_segment(id);
+        Self::new(create, sealer, representatives, 0, Effort::Low)
+    }
+
+    fn new(
+        create: impl FnOnce(&SegmentId) -> Result<Box<dyn NewSegment>>,
+        sealer: &Sealer,
+        representatives: &'a Representatives,
+        ingest_ns: i64,
+        effort: Effort,
+    ) -> Result<Self> {
         let mut id = SegmentId::default();
         fill_random(&mut id)?;
-        let mut file = store.create_segment(&id)?;
+        let mut file = create(&id)?;
         file.append(&head_of(&id))?;
         Ok(Self {
             file,

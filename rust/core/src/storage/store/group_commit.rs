@@ -1,4 +1,5 @@
-//! Group commit: what arrives while one commit runs shares the next one.
+//! Group commit: what arrives while one commit runs shares the next one. What is read by all who
+//! wait for it is grouped alike.
 //!
 //! There is no committer thread, so nothing has to survive a fork: the first caller that finds
 //! nobody committing does it for all who wait, and then calls the first of those who came since.
@@ -61,15 +62,25 @@ impl<T, R: Copy> GroupCommit<T, R> {
     /// # Errors
     /// Those that `commit` returned for the group ([`Error::for_each_waiter`]).
     pub fn submit(&self, item: T, bytes: usize, commit: impl Fn(&[T]) -> Result<R>) -> Result<R> {
+        let mut state = lock(&self.state);
+        if !state.is_led {
+            // Nobody waits either: one who does is called to lead before this is false.
+            state.is_led = true;
+            drop(state);
+            return self.end(Vec::new(), &[item], commit);
+        }
         let (thread, turn) = (thread::current(), Mutex::default());
         let caller = Arc::new(Caller { thread, bytes, turn });
-        let leads = {
-            let mut state = lock(&self.state);
-            state.items.push(item);
-            state.callers.push(Arc::clone(&caller));
-            !std::mem::replace(&mut state.is_led, true)
-        };
-        if leads { self.lead(commit) } else { self.wait(&caller, commit) }
+        state.items.push(item);
+        state.callers.push(Arc::clone(&caller));
+        drop(state);
+        self.wait(&caller, commit)
+    }
+
+    /// Number of items that wait for the commit under way to end.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        lock(&self.state).items.len()
     }
 
     fn wait(&self, caller: &Caller<R>, commit: impl Fn(&[T]) -> Result<R>) -> Result<R> {
@@ -92,8 +103,17 @@ impl<T, R: Copy> GroupCommit<T, R> {
             let items: Vec<T> = state.items.drain(..size).collect();
             (items, state.callers.drain(..size).collect())
         };
+        self.end(callers, &items, commit)
+    }
+
+    fn end(
+        &self,
+        callers: Vec<Arc<Caller<R>>>,
+        items: &[T],
+        commit: impl Fn(&[T]) -> Result<R>,
+    ) -> Result<R> {
         let mut ending = Ending { group: self, callers, result: Err(Error::Poisoned) };
-        ending.result = commit(&items);
+        ending.result = commit(items);
         let own = copy(&ending.result);
         drop(ending);
         own
@@ -182,7 +202,7 @@ mod tests {
                     })
                 });
             }
-            while lock(&group.state).items.len() < 8 {
+            while group.waiting() < 8 {
                 thread::yield_now();
             }
             release.wait();

@@ -188,11 +188,22 @@ pub trait Store: Send + Sync {
     /// See [`Store`].
     fn lock_compaction(&self) -> Result<Option<Box<dyn CompactionLock>>>;
 
-    /// Begins a segment. Nobody sees it before a manifest names it.
+    /// Begins a segment. Nobody sees it before a manifest names it. The caller has the compaction
+    /// lock, or loads a store that was just made.
     ///
     /// # Errors
     /// See [`Store`].
     fn create_segment(&self, id: &SegmentId) -> Result<Box<dyn NewSegment>>;
+
+    /// Begins a segment that no manifest will name: only this handle reads and removes it, by the
+    /// same methods as others, and it may be anywhere. What a handle that died has left of such is
+    /// removed as other segments that no manifest names.
+    ///
+    /// # Errors
+    /// See [`Store`].
+    fn create_scratch_segment(&self, id: &SegmentId) -> Result<Box<dyn NewSegment>> {
+        self.create_segment(id)
+    }
 
     /// `length` bytes of a segment from `offset` on.
     ///

@@ -1,0 +1,306 @@
+//! Planes of several processes on an engine that fails, forgets and loses leases.
+
+mod store;
+mod world;
+
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, mpsc};
+use std::thread;
+
+use proptest::prelude::*;
+
+use self::world::{Fate, Network};
+use super::{Acknowledge, Due, Plane, WriteError};
+use crate::model::error::{Error, Result};
+use crate::model::limits::WriteLimits;
+use crate::model::time::SECOND_NS;
+use crate::query::scan::{ScanRequest, json_lines};
+use crate::storage::store::Store;
+use crate::wire::Format;
+
+const MASTER_KEY: [u8; 32] = [7; 32];
+const NOW_NS: i64 = 1_790_000_000 * SECOND_NS;
+const PROCESSES: usize = 3;
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// A batch of a process.
+    Write(usize),
+    Read(usize),
+    Compact(usize),
+    /// The lease of compaction runs out.
+    LoseLease,
+    /// The engine fails over, and forgets what nobody was told of.
+    Fork,
+    /// A process ends and another one takes its place.
+    Restart(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => (0..PROCESSES).prop_map(Step::Write),
+        6 => (0..PROCESSES).prop_map(Step::Read),
+        3 => (0..PROCESSES).prop_map(Step::Compact),
+        1 => Just(Step::LoseLease),
+        2 => Just(Step::Fork),
+        1 => (0..PROCESSES).prop_map(Step::Restart),
+    ]
+}
+
+/// Batches by number, by what their writers were told.
+#[derive(Default)]
+struct Told {
+    stored: BTreeSet<u32>,
+    /// Stored or not; a read may have shown it.
+    unknown: BTreeSet<u32>,
+}
+
+/// Processes that share a plane.
+struct Fleet {
+    network: Network,
+    planes: Vec<Plane>,
+    told: Told,
+    next: u32,
+}
+
+impl Fleet {
+    fn new(seed: u64, one_in: u64) -> Self {
+        let network = Network::default();
+        Plane::create(&network, "plane", &MASTER_KEY).unwrap();
+        let open = |_| Plane::open(&network, "plane", &MASTER_KEY, "acme").unwrap();
+        let planes = (0..PROCESSES).map(open).collect();
+        network.0.seed(seed, one_in);
+        Self { network, planes, told: Told::default(), next: 0 }
+    }
+
+    /// Opens the plane of a process anew, as often as that takes.
+    fn restart(&mut self, process: usize) {
+        self.planes[process].close();
+        self.planes[process] = (0..100)
+            .find_map(|_| Plane::open(&self.network, "plane", &MASTER_KEY, "acme").ok())
+            .expect("most calls are answered");
+    }
+
+    /// Takes note of an error, which is one that a process is to expect.
+    fn note(&mut self, process: usize, error: &Error) {
+        match error {
+            Error::Unavailable { .. } | Error::Unknown { .. } => {}
+            Error::Poisoned => self.restart(process),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn write(&mut self, process: usize) {
+        let number = self.next;
+        self.next += 1;
+        match write(&self.planes[process], number) {
+            Ok(()) => {
+                self.told.stored.insert(number);
+            }
+            Err(error) => {
+                if matches!(error, Error::Unknown { .. }) {
+                    self.told.unknown.insert(number);
+                }
+                self.note(process, &error);
+            }
+        }
+    }
+
+    /// The rows that a process sees are those whose writers were told so, and some of those who were
+    /// left in doubt; each once.
+    fn read(&mut self, process: usize) -> Option<BTreeSet<u32>> {
+        let seen = match numbers(&self.planes[process]) {
+            Ok(seen) => seen,
+            Err(error) => {
+                self.note(process, &error);
+                return None;
+            }
+        };
+        let set: BTreeSet<u32> = seen.iter().copied().collect();
+        assert_eq!(set.len(), seen.len(), "a row is there twice: {seen:?}");
+        let lost: Vec<_> = self.told.stored.difference(&set).collect();
+        assert!(lost.is_empty(), "acknowledged and lost: {lost:?} of {set:?}");
+        let may_be =
+            |number: &u32| self.told.stored.contains(number) || self.told.unknown.contains(number);
+        assert!(set.iter().all(may_be), "nobody wrote this: {set:?}");
+        Some(set)
+    }
+
+    fn take(&mut self, step: &Step) {
+        match *step {
+            Step::Write(process) => self.write(process),
+            Step::Read(process) => {
+                self.read(process);
+            }
+            Step::Compact(process) => {
+                if let Err(error) = self.planes[process].compact(Due::Now, NOW_NS) {
+                    self.note(process, &error);
+                }
+            }
+            Step::LoseLease => self.network.0.lose_lease(),
+            Step::Fork => {
+                self.network.0.fork();
+            }
+            Step::Restart(process) => self.restart(process),
+        }
+    }
+}
+
+/// A batch of one row; some entities and fields are new, others known.
+fn batch(number: u32) -> String {
+    format!(
+        r#"[{{"measurement":"link","time":"2026-09-01T00:{:02}:{:02}Z",
+            "tags":{{"entity_id":"e{}"}},"fields":{{"number":{number},"f{}":1}}}}]"#,
+        number / 60 % 60,
+        number % 60,
+        number % 7,
+        number % 11,
+    )
+}
+
+fn write(plane: &Plane, number: u32) -> Result<()> {
+    write_as(plane, number, Acknowledge::Durable)
+}
+
+fn write_as(plane: &Plane, number: u32, acknowledge: Acknowledge) -> Result<()> {
+    let (limits, body) = (WriteLimits::default(), batch(number));
+    match plane.write(Format::Json, body.as_bytes(), &limits, NOW_NS, acknowledge) {
+        Ok(_) => Ok(()),
+        Err(WriteError::Refused(refusal)) => panic!("{refusal:?}"),
+        Err(WriteError::Failed(error)) => Err(error),
+    }
+}
+
+/// The numbers of all rows.
+fn numbers(plane: &Plane) -> Result<Vec<u32>> {
+    let everything = ScanRequest { end_ns: i64::MAX, ..ScanRequest::default() };
+    let mut rows = plane.scan(&everything, NOW_NS)?;
+    let mut numbers = Vec::new();
+    while let Some(batch) = rows.next_batch()? {
+        let (lines, _) = json_lines(&batch, rows.schema(), 0);
+        let lines = String::from_utf8(lines).unwrap();
+        let after = lines.split("\"number\":").skip(1);
+        numbers.extend(
+            after.map(|rest| rest.split([',', '.', '}']).next().unwrap().parse::<u32>().unwrap()),
+        );
+    }
+    Ok(numbers)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    /// Whatever is told of a write holds for every later read of every process: what is acknowledged
+    /// is there once, and what is refused as unavailable is not.
+    #[test]
+    fn acknowledged_rows_are_read_once_whatever_fails(
+        seed in any::<u64>(),
+        one_in in prop_oneof![Just(0_u64), 4..40_u64],
+        steps in prop::collection::vec(step(), 1..80),
+    ) {
+        let mut fleet = Fleet::new(seed, one_in);
+        for step in &steps {
+            fleet.take(step);
+        }
+        // Nothing goes wrong any more: all agree, whatever each of them has been through.
+        fleet.network.0.seed(seed, 0);
+        let seen: Vec<_> = (0..PROCESSES)
+            .map(|process| fleet.read(process).or_else(|| fleet.read(process)).unwrap())
+            .collect();
+        prop_assert!(seen.iter().all(|set| *set == seen[0]));
+        fleet.network.0.lose_lease();
+        prop_assert!(fleet.planes[0].compact(Due::Now, NOW_NS).unwrap().is_some());
+        for process in 0..PROCESSES {
+            let set = fleet.read(process).unwrap();
+            prop_assert_eq!(&set, &seen[0]);
+        }
+    }
+}
+
+/// A view is shared by all who came before it began, and one that began before a read is not taken
+/// by it: what was acknowledged meanwhile would be missing.
+#[test]
+fn eight_readers_of_a_store_far_away_take_two_views() {
+    let mut fleet = Fleet::new(1, 0);
+    fleet.write(1);
+    let world = Arc::clone(&fleet.network.0);
+    let (taken_send, taken) = mpsc::channel();
+    let (answer_send, answer) = mpsc::channel::<()>();
+    *world.in_view.lock().unwrap() = Some(Box::new(move || {
+        taken_send.send(()).unwrap();
+        answer.recv().unwrap();
+    }));
+    world.views.store(0, Ordering::Relaxed);
+    let planes = &fleet.planes;
+    let count = || numbers(&planes[0]).unwrap().len();
+    thread::scope(|scope| {
+        let first = scope.spawn(count);
+        taken.recv().unwrap();
+        write(&planes[1], 100).unwrap();
+        let others: Vec<_> = (1..8).map(|_| scope.spawn(count)).collect();
+        while planes[0].follower.waiting() < others.len() {
+            thread::yield_now();
+        }
+        answer_send.send(()).unwrap();
+        assert!(first.join().unwrap() > 0);
+        others.into_iter().for_each(|other| assert_eq!(other.join().unwrap(), 2));
+    });
+    assert_eq!(world.views.load(Ordering::Relaxed), 2);
+}
+
+/// A read with news takes one view, and asks for names only where there are new ones.
+#[test]
+fn a_read_with_news_takes_one_round_trip() {
+    let mut fleet = Fleet::new(1, 0);
+    let world = Arc::clone(&fleet.network.0);
+    let calls = || {
+        let (views, pages) = (&world.views, &world.pages);
+        (views.swap(0, Ordering::Relaxed), pages.swap(0, Ordering::Relaxed))
+    };
+    fleet.write(0);
+    fleet.read(1);
+    calls();
+    write(&fleet.planes[0], 77).unwrap();
+    calls();
+    assert_eq!(numbers(&fleet.planes[1]).unwrap().len(), 2);
+    assert_eq!(calls(), (1, 0), "of rows with known names");
+    numbers(&fleet.planes[1]).unwrap();
+    assert_eq!(calls(), (1, 0), "of nothing");
+    fleet.write(0);
+    calls();
+    numbers(&fleet.planes[1]).unwrap();
+    assert_eq!(calls(), (1, 2), "of rows with new names: some, and then no more of them");
+}
+
+/// A compactor whose lease ran out while it worked ends as one who came too late, and the next one
+/// takes up its work.
+#[test]
+fn a_compactor_that_is_overtaken_leaves_its_work_to_another() {
+    let mut fleet = Fleet::new(1, 0);
+    (0..3).for_each(|_| fleet.write(1));
+    let world = Arc::clone(&fleet.network.0);
+    let lost = Arc::clone(&world);
+    *world.in_segment.lock().unwrap() = Some(Box::new(move || lost.lose_lease()));
+    assert_eq!(fleet.planes[0].compact(Due::Now, NOW_NS).unwrap(), None);
+    let done = fleet.planes[2].compact(Due::Now, NOW_NS).unwrap().unwrap();
+    assert_eq!(done.blocks, 3);
+    assert!((0..PROCESSES).all(|process| fleet.read(process).unwrap().len() == 3));
+    assert_eq!(world.store().segments().unwrap().len(), 1, "that of the first one is gone");
+}
+
+/// Batches that wait in memory wait on where the store is away for a while.
+#[test]
+fn batches_that_wait_outlast_a_store_that_is_away() {
+    let fleet = Fleet::new(1, 0);
+    let (plane, world) = (&fleet.planes[0], &fleet.network.0);
+    write(plane, 0).unwrap();
+    for number in [5, 10] {
+        write_as(plane, number, Acknowledge::Buffered { bytes_max: 1 << 20 }).unwrap();
+    }
+    *world.next.lock().unwrap() = Some(Fate::Unavailable);
+    assert!(matches!(plane.flush(), Err(Error::Unavailable { .. })));
+    assert_eq!(numbers(&fleet.planes[1]).unwrap(), [0]);
+    plane.flush().unwrap();
+    assert_eq!(numbers(&fleet.planes[1]).unwrap().len(), 3);
+}

@@ -1,0 +1,161 @@
+//! An engine on a network, as planes see it: the twin in memory behind calls that fail, take their
+//! time, leave open what came of them, lose leases and forget what they showed.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use crate::model::error::{Error, Result};
+use crate::storage::store::{MemoryStore, Peeked, Planes, Store};
+
+use super::store::{FaultyStore, loaded_copy};
+
+/// Outcome of a call that changes something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    Done,
+    Unavailable,
+    /// The answer is lost, and nothing was changed.
+    UnknownUndone,
+    /// The answer is lost.
+    UnknownDone,
+}
+
+pub(super) type Hook = Mutex<Option<Box<dyn FnOnce() + Send>>>;
+
+/// The engine, and all that goes wrong in it.
+#[derive(Default)]
+pub(super) struct World {
+    store: RwLock<Arc<MemoryStore>>,
+    key: Mutex<Vec<u8>>,
+    dice: Mutex<u64>,
+    /// One call in so many goes wrong; none where it is 0.
+    one_in: AtomicU64,
+    /// Forked histories so far: a handle that knows an older one is told so.
+    pub(super) history: AtomicU64,
+    /// Number of the last lease of compaction, and the one that is held.
+    pub(super) leases: Mutex<(u64, Option<u64>)>,
+    /// State before a change that may yet be forgotten, because nobody learned that it was stored.
+    undone: Mutex<Option<MemoryStore>>,
+    /// Outcome of the next change, whatever the dice say.
+    pub(super) next: Mutex<Option<Fate>>,
+    /// Called once, by the next view before it is answered.
+    pub(super) in_view: Hook,
+    /// As `in_view`, by the next segment before it is finished.
+    pub(super) in_segment: Hook,
+    /// Calls of `view` and of `names_after`.
+    pub(super) views: AtomicUsize,
+    pub(super) pages: AtomicUsize,
+}
+
+/// Its planes: one.
+#[derive(Clone, Default)]
+pub(super) struct Network(pub(super) Arc<World>);
+
+impl World {
+    pub(super) fn store(&self) -> Arc<MemoryStore> {
+        Arc::clone(&self.store.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn seed(&self, seed: u64, one_in: u64) {
+        *self.dice.lock().unwrap() = seed | 1;
+        self.one_in.store(one_in, Ordering::Relaxed);
+    }
+
+    /// A number below `bound`.
+    pub(super) fn draw(&self, bound: u64) -> u64 {
+        let mut dice = self.dice.lock().unwrap();
+        *dice ^= *dice << 13;
+        *dice ^= *dice >> 7;
+        *dice ^= *dice << 17;
+        (*dice >> 16) % bound
+    }
+
+    pub(super) fn goes_wrong(&self) -> bool {
+        let one_in = self.one_in.load(Ordering::Relaxed);
+        one_in > 0 && self.draw(one_in) == 0
+    }
+
+    fn fate(&self) -> Fate {
+        if let Some(fate) = self.next.lock().unwrap().take() {
+            return fate;
+        }
+        if !self.goes_wrong() {
+            return Fate::Done;
+        }
+        [Fate::Unavailable, Fate::UnknownUndone, Fate::UnknownDone][self.draw(3) as usize]
+    }
+
+    /// A call that changes nothing.
+    pub(super) fn read<T>(&self, call: impl FnOnce(&MemoryStore) -> Result<T>) -> Result<T> {
+        if self.goes_wrong() { Err(unavailable()) } else { call(&self.store()) }
+    }
+
+    /// A call that changes something.
+    pub(super) fn change<T>(&self, call: impl FnOnce(&MemoryStore) -> Result<T>) -> Result<T> {
+        let fate = self.fate();
+        match fate {
+            Fate::Unavailable => return Err(unavailable()),
+            Fate::UnknownUndone => return Err(unknown()),
+            Fate::UnknownDone => {
+                let before = loaded_copy(&self.store());
+                let mut undone = self.undone.lock().unwrap();
+                // What nobody was told of goes with all that came after it.
+                undone.get_or_insert(before);
+            }
+            // A commit that is acknowledged is copied with all that came before it.
+            Fate::Done => *self.undone.lock().unwrap() = None,
+        }
+        let outcome = call(&self.store())?;
+        if fate == Fate::Done { Ok(outcome) } else { Err(unknown()) }
+    }
+
+    /// Fails over to a copy that lacks what nobody was told of; false where there is nothing.
+    pub(super) fn fork(&self) -> bool {
+        let Some(before) = self.undone.lock().unwrap().take() else { return false };
+        *self.store.write().unwrap() = Arc::new(before);
+        self.history.fetch_add(1, Ordering::Relaxed);
+        true
+    }
+
+    /// Lets the lease of compaction run out, whoever has it.
+    pub(super) fn lose_lease(&self) {
+        self.leases.lock().unwrap().1 = None;
+    }
+}
+
+fn unavailable() -> Error {
+    Error::Unavailable { what: "the test refused the call".to_owned() }
+}
+
+fn unknown() -> Error {
+    Error::Unknown { what: "the test lost the answer".to_owned() }
+}
+
+impl Planes for Network {
+    fn create(
+        &self,
+        _plane: &str,
+        wrapped_key: &[u8],
+        fill: &mut dyn FnMut(&dyn Store) -> Result<()>,
+    ) -> Result<()> {
+        fill(&*self.0.store())?;
+        *self.0.key.lock().unwrap() = wrapped_key.to_vec();
+        Ok(())
+    }
+
+    fn wrapped_key(&self, _plane: &str) -> Result<Vec<u8>> {
+        Ok(self.0.key.lock().unwrap().clone())
+    }
+
+    fn open(&self, _plane: &str) -> Result<Box<dyn Store>> {
+        Ok(Box::new(FaultyStore::new(Arc::clone(&self.0))))
+    }
+
+    fn destroy(&self, plane: &str) -> Result<()> {
+        Err(Error::Missing(plane.to_owned()))
+    }
+
+    fn counts(&self, plane: &str) -> Result<Peeked> {
+        Err(Error::Missing(plane.to_owned()))
+    }
+}
