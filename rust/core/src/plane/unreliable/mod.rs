@@ -244,7 +244,9 @@ fn eight_readers_of_a_store_far_away_take_two_views() {
         }
         answer_send.send(()).unwrap();
         assert!(first.join().unwrap() > 0);
-        others.into_iter().for_each(|other| assert_eq!(other.join().unwrap(), 2));
+        for other in others {
+            assert_eq!(other.join().unwrap(), 2);
+        }
     });
     assert_eq!(world.views.load(Ordering::Relaxed), 2);
 }

@@ -82,7 +82,11 @@ impl World {
         if !self.goes_wrong() {
             return Fate::Done;
         }
-        [Fate::Unavailable, Fate::UnknownUndone, Fate::UnknownDone][self.draw(3) as usize]
+        match self.draw(3) {
+            0 => Fate::Unavailable,
+            1 => Fate::UnknownUndone,
+            _ => Fate::UnknownDone,
+        }
     }
 
     /// A call that changes nothing.
