@@ -48,6 +48,7 @@ _NAMES = {
         "StoreFull",
         "StoreMissing",
         "StoreUnavailable",
+        "StoreUnreachable",
         "TenantFull",
     ),
 }

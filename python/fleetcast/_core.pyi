@@ -85,6 +85,11 @@ class StoreFull(StoreError):
 class StoreUnavailable(StoreError):
     """The operating system or LMDB refused an operation, or the store was closed meanwhile."""
 
+class StoreUnreachable(StoreUnavailable):
+    """What keeps the store is away, and nothing was changed; or it did not answer, and what was
+    sent may be stored: the message says which. The handle goes on as soon as it is back.
+    """
+
 def parse_time(text: str) -> int:
     """Nanoseconds of an ISO 8601 datetime, saturating at the int64 range.
 

@@ -59,6 +59,7 @@ from fleetcast._core import (
     StoreDamaged,
     StoreError,
     StoreFull,
+    StoreUnreachable,
     TextFormat,
     Upcoming,
     Verified,
@@ -403,12 +404,13 @@ class Engine:
     def flush(self, account_id: str, plane: Plane) -> None:
         """Makes durable what waits in a plane that `waiting` gave.
 
-        A store that fails is released; one without room keeps what waits, for the next flush.
+        A store that fails is released; one without room, or whose engine is away, keeps what waits
+        for the next flush.
         Raises `StoreError`.
         """
         try:
             plane.flush()
-        except StoreFull:
+        except (StoreFull, StoreUnreachable):
             raise
         except StoreError:
             self.release(account_id, plane)

@@ -9,6 +9,7 @@ Exception
 │   ├── StoreDamaged
 │   ├── StoreFull
 │   └── StoreUnavailable
+│       └── StoreUnreachable  what keeps the store is away or did not answer; the handle goes on
 └── OperatorError       a person at the command line can mend it: one clear line
     └── SettingsError   all wrong settings at once, a line each
 """
@@ -23,6 +24,7 @@ from fleetcast._core import (
     StoreFull,
     StoreMissing,
     StoreUnavailable,
+    StoreUnreachable,
     TenantFull,
 )
 
@@ -36,6 +38,7 @@ __all__ = [
     "StoreFull",
     "StoreMissing",
     "StoreUnavailable",
+    "StoreUnreachable",
     "TenantFull",
     "refused",
 ]

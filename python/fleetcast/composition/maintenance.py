@@ -17,6 +17,7 @@ import structlog
 
 from fleetcast.accounts import ControlStoreUnavailable, TenantList
 from fleetcast.composition.upkeep import Upkeep
+from fleetcast.errors import StoreUnreachable
 from fleetcast.metrics import sample
 
 if TYPE_CHECKING:
@@ -210,7 +211,8 @@ class Maintenance:
         logger.warning(
             "compaction failed", tenant=tenant.name, problem=repr(error), retry_in_seconds=seconds
         )
-        self._engine.release(tenant.account_id)
+        if not isinstance(error, StoreUnreachable):
+            self._engine.release(tenant.account_id)
 
     def _show(self, tenant: Tenant, upkeep: Upkeep) -> None:
         """Shows in the metrics since when it fails, or that it does not."""

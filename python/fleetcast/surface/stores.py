@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from fleetcast.errors import StoreError, StoreFull, TenantFull, refused
+from fleetcast.errors import StoreError, StoreFull, StoreUnreachable, TenantFull, refused
 from fleetcast.metrics import Writes
 
 if TYPE_CHECKING:
@@ -27,9 +27,15 @@ class TenantStores:
         self._writes = Writes(services.counters, transport)
 
     def open(self, identity: Identity, request_id: str) -> Plane:
-        """The open store of an account. Raises `Refused` (`tenant_unavailable`)."""
+        """The open store of an account.
+
+        Raises `Refused` (`tenant_unavailable`), and `StoreUnreachable` where no tenant's can be
+        opened now.
+        """
         try:
             return self._engine.plane(identity.account_id, identity.tenant_key)
+        except StoreUnreachable:
+            raise
         except StoreError as error:
             # The client learns nothing of this; the message says all.
             logger.error(  # noqa: TRY400
@@ -38,8 +44,11 @@ class TenantStores:
             raise refused("tenant_unavailable") from error
 
     def release(self, identity: Identity, plane: Plane, error: StoreError) -> None:
-        """Has a store that failed opened anew by the next request; a full disk passes."""
-        if not isinstance(error, StoreFull):
+        """Has a store that failed opened anew by the next request.
+
+        A full disk passes, and so does an engine that is away.
+        """
+        if not isinstance(error, StoreFull | StoreUnreachable):
             self._engine.release(identity.account_id, plane)
 
     def write(

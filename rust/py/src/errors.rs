@@ -19,6 +19,7 @@ create_exception!(fleetcast._core, StoreExists, StoreError);
 create_exception!(fleetcast._core, StoreDamaged, StoreError);
 create_exception!(fleetcast._core, StoreFull, StoreError);
 create_exception!(fleetcast._core, StoreUnavailable, StoreError);
+create_exception!(fleetcast._core, StoreUnreachable, StoreUnavailable);
 
 pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
@@ -29,7 +30,8 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("StoreExists", py.get_type::<StoreExists>())?;
     module.add("StoreDamaged", py.get_type::<StoreDamaged>())?;
     module.add("StoreFull", py.get_type::<StoreFull>())?;
-    module.add("StoreUnavailable", py.get_type::<StoreUnavailable>())
+    module.add("StoreUnavailable", py.get_type::<StoreUnavailable>())?;
+    module.add("StoreUnreachable", py.get_type::<StoreUnreachable>())
 }
 
 /// The exception for a fault of the world.
@@ -42,11 +44,10 @@ pub(crate) fn store_error(error: &Error) -> PyErr {
         Error::DiskFull => StoreFull::new_err(message),
         Error::Invalid { .. } => PyValueError::new_err(message),
         Error::Internal { .. } => StoreError::new_err(message),
+        Error::Unavailable { .. } | Error::Unknown { .. } => StoreUnreachable::new_err(message),
         Error::Io { .. }
         | Error::Database { .. }
         | Error::TooLarge { .. }
-        | Error::Unavailable { .. }
-        | Error::Unknown { .. }
         | Error::Overtaken
         | Error::Poisoned
         | Error::Stale

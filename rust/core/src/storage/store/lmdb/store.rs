@@ -218,8 +218,7 @@ impl Store for LmdbStore {
     fn view(&self, after: u64, generation: u64) -> Result<View> {
         for _ in 0..LOOKS_MAX {
             self.env.check_usable()?;
-            self.log.follow()?;
-            let (_, last, _) = self.log.seen();
+            let last = self.log.follow()?;
             let (head, manifest, pages, mut entries) = self.env.read("read the log", |txn| {
                 let head = self.tables.head(txn)?;
                 let mut manifest = None;
@@ -236,7 +235,8 @@ impl Store for LmdbStore {
                 let entries = self.in_table(txn, &head, after)?;
                 Ok((head, manifest, pages, entries))
             })?;
-            if entries.is_empty() {
+            // Where nothing is new, nothing more is asked of the log.
+            if entries.is_empty() && (last > after || manifest.is_some()) {
                 let Some(in_log) = self.in_log(&head, after, last)? else { continue };
                 entries = in_log;
             }
@@ -256,7 +256,7 @@ impl Store for LmdbStore {
     fn log_after(&self, after: u64) -> Result<Vec<LogEntry>> {
         for _ in 0..LOOKS_MAX {
             self.env.check_usable()?;
-            self.log.follow()?;
+            let last = self.log.follow()?;
             let (head, entries) = self.env.read("read the log", |txn| {
                 let head = self.tables.head(txn)?;
                 let entries = self.in_table(txn, &head, after)?;
@@ -265,7 +265,7 @@ impl Store for LmdbStore {
             if !entries.is_empty() {
                 return Ok(entries);
             }
-            if let Some(entries) = self.in_log(&head, after, self.log.seen().1)? {
+            if let Some(entries) = self.in_log(&head, after, last)? {
                 return Ok(entries);
             }
         }

@@ -15,18 +15,19 @@ use crate::storage::store::entries::{Counts, LogEntry};
 const LOOKS_MAX: u32 = 64;
 
 impl Log {
-    /// Takes in all that is durable, or was written by a process that is dead.
+    /// Takes in all that is durable, or was written by a process that is dead; the sequence of the
+    /// last block.
     ///
     /// # Errors
     /// [`Error::Corrupt`], and those of the machine.
-    pub(in crate::storage::store) fn follow(&self) -> Result<()> {
+    pub(in crate::storage::store) fn follow(&self) -> Result<u64> {
         let mut end = self.visible_end()?;
         let mut index = self.index();
         for _ in 0..LOOKS_MAX {
             let live = self.shared.live();
             match index.follow(&self.files, end, live) {
                 Err(Error::Stale) => {}
-                outcome => return outcome,
+                outcome => return outcome.map(|()| index.sequence()),
             }
             // Compaction has removed files that were not seen yet.
             *index = Index::new(&self.files)?;
