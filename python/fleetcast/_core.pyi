@@ -86,8 +86,8 @@ class StoreUnavailable(StoreError):
     """The operating system or LMDB refused an operation, or the store was closed meanwhile."""
 
 class StoreUnreachable(StoreUnavailable):
-    """What keeps the store is away, and nothing was changed; or it did not answer, and what was
-    sent may be stored: the message says which. The handle goes on as soon as it is back.
+    """The engine of the store is away, and nothing was changed; or it did not answer, and the
+    change may be stored: the message says which. The handle goes on as soon as it is back.
     """
 
 def parse_time(text: str) -> int:

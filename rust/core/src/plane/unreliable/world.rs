@@ -103,7 +103,7 @@ impl World {
             Fate::UnknownDone => {
                 let before = loaded_copy(&self.store());
                 let mut undone = self.undone.lock().unwrap();
-                // What nobody was told of goes with all that came after it.
+                // All that came after it goes with it.
                 undone.get_or_insert(before);
             }
             // A commit that is acknowledged is copied with all that came before it.

@@ -235,7 +235,7 @@ impl Store for LmdbStore {
                 let entries = self.in_table(txn, &head, after)?;
                 Ok((head, manifest, pages, entries))
             })?;
-            // Where nothing is new, nothing more is asked of the log.
+            // A view without news asks the log for nothing more.
             if entries.is_empty() && (last > after || manifest.is_some()) {
                 let Some(in_log) = self.in_log(&head, after, last)? else { continue };
                 entries = in_log;
