@@ -780,6 +780,12 @@ class Planes:
     @staticmethod
     def in_directory(directory: str | os.PathLike[str]) -> Planes:
         """Each in a folder of `directory`, which has its name. Neither need exist."""
+    @staticmethod
+    def in_cluster(cluster: Cluster) -> Planes:
+        """Each in the database and the objects of `cluster`; their names are UUIDs.
+
+        A name is never given again. Backups of these and into these are copies like any other.
+        """
     def create(self, plane: str, master_key: bytes) -> None:
         """Makes an empty store with a new data key, wrapped by `master_key` (32 bytes).
 
@@ -1192,7 +1198,7 @@ class Plane:
 
 @final
 class Cluster:
-    """The database of an installation that many nodes share.
+    """The database and the objects of an installation that many nodes share.
 
     Making one asks nobody: a process connects with its first use, after which a fork must make its
     own. A build without the PostgreSQL backend raises `ValueError`. Safe to share between threads.
@@ -1202,19 +1208,32 @@ class Cluster:
         cls,
         database: str,
         *,
+        objects: str | None = None,
+        cache: str | os.PathLike[str] | None = None,
+        cache_bytes: int = 10737418240,
         connections: int = 4,
         durability: Literal["quorum", "managed"] = "quorum",
     ) -> Cluster:
         """A database at `postgresql://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE` with all hosts.
 
-        `connections` is the number of each process. With `quorum` a standby has each commit before
-        it is acknowledged; with `managed` a provider sees to that. Raises `ValueError`, which does
-        not repeat the URL.
+        `objects` is the URL of the object store that planes need: `s3://BUCKET/PREFIX`, `gs://`,
+        `az://` or `file:///DIRECTORY`. Pieces of objects are kept in the folder `cache`, of about
+        `cache_bytes`. `connections` is the number of each process. With `quorum` a standby has each
+        commit before it is acknowledged; with `managed` a provider sees to that. Raises
+        `ValueError`, which does not repeat a URL.
         """
     def install(self, environment: str, master_key_check: bytes) -> bool:
         """Makes the tables, true, or joins the installation that is there, false.
 
         Raises `ValueError` where that is of another environment or master key, `StoreError`.
+        """
+    def sweep(self, *, keep_seconds: int = 86400) -> tuple[int, int]:
+        """Makes the hours of the log that come next; removes those that are over and compacted, and
+        objects that no manifest has named for `keep_seconds`. The numbers of both, 0 where another
+        process is at it.
+
+        Raises `StoreDamaged` where the object store lacks a segment: then the log that has its rows
+        stays. `StoreError`, `ValueError` without objects.
         """
     def check(self, environment: str, master_key_check: bytes) -> None:
         """Raises `ValueError` where the installation is another one or of another version,

@@ -1,17 +1,21 @@
 //! The database and the objects of one installation, as a process uses them.
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use fleetcast_core::model::error::{Error, Result};
 use tokio::runtime::{Builder, Runtime};
-use tokio::time::timeout;
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep, timeout};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use crate::address::{Address, Durability};
+use crate::cache::Cache;
 use crate::failure::{self, Failure};
+use crate::objects::Objects;
 use crate::pool::Pool;
 
 /// Reads answer within this or fail.
@@ -34,6 +38,10 @@ pub struct Settings {
     pub connections: usize,
     /// Copies that an acknowledgement stands for.
     pub durability: Durability,
+    /// URL of the objects; `None` for one who uses records alone. It may hold a key.
+    pub objects: Option<String>,
+    /// Folder and greatest number of bytes of the pieces of objects that are kept on this machine.
+    pub cache: Option<(PathBuf, u64)>,
 }
 
 /// An installation as a process uses it. Making one asks nobody: connections come with the first use,
@@ -49,6 +57,8 @@ struct Open {
     /// `None` only while it is dropped.
     runtime: Option<Runtime>,
     pool: Arc<Pool>,
+    objects: Option<Objects>,
+    cache: Option<Arc<Cache>>,
 }
 
 impl Drop for Open {
@@ -70,6 +80,7 @@ impl Cluster {
     /// [`Error::Invalid`] for an address that is none.
     pub fn new(settings: Settings) -> Result<Self> {
         Address::parse(&settings.database)?;
+        settings.objects.as_deref().map(Objects::parse).transpose()?;
         Ok(Self { settings, open: OnceLock::new() })
     }
 
@@ -84,7 +95,10 @@ impl Cluster {
     }
 
     fn opened(&self) -> Result<Open> {
-        let Settings { database, connections, durability } = &self.settings;
+        let Settings { database, connections, durability, objects, cache } = &self.settings;
+        let objects = objects.as_deref().map(Objects::parse).transpose()?;
+        let cache = cache.as_ref().map(|(directory, bytes)| Cache::new(directory, *bytes));
+        let cache = cache.transpose()?.map(Arc::new);
         let pool = Arc::new(Pool::new(Address::parse(database)?, *durability, *connections));
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
@@ -93,7 +107,7 @@ impl Cluster {
             .build();
         let runtime =
             runtime.map_err(|source| Error::Io { what: "start a thread".to_owned(), source })?;
-        Ok(Open { process: std::process::id(), runtime: Some(runtime), pool })
+        Ok(Open { process: std::process::id(), runtime: Some(runtime), pool, objects, cache })
     }
 
     /// Runs `work` on this thread.
@@ -113,6 +127,43 @@ impl Cluster {
     pub fn database_now_us(&self) -> Result<i64> {
         let rows = self.read("ask for the time", NOW, &[])?;
         Ok(rows.first().map_or(0, |row| row.get(0)))
+    }
+
+    /// As [`Self::change`] of a statement that may be repeated: where its answer is lost it is sent
+    /// again until the outcome is known. One that was stored by an earlier attempt shows as one that
+    /// changes nothing.
+    pub(crate) fn change_surely(
+        &self,
+        what: &'static str,
+        sql: &'static str,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Result<Vec<Row>, Failure>> {
+        self.wait(|pool| async move { repeated(&pool, what, sql, parameters).await })
+    }
+
+    /// Runs `work` beside the callers' threads.
+    pub(crate) fn spawn<F>(&self, work: impl FnOnce(Arc<Pool>) -> F) -> Result<AbortHandle>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let open = self.open()?;
+        let runtime = open.runtime.as_ref().ok_or(Error::Closed)?;
+        Ok(runtime.spawn(work(Arc::clone(&open.pool))).abort_handle())
+    }
+
+    /// # Errors
+    /// [`Error::Invalid`] where the settings name none.
+    pub(crate) fn objects(&self) -> Result<&Objects> {
+        let message = || "store.objects is not set".to_owned();
+        self.open()?.objects.as_ref().ok_or_else(|| Error::Invalid { message: message() })
+    }
+
+    pub(crate) fn cache(&self) -> Option<&Cache> {
+        self.open().ok()?.cache.as_deref()
+    }
+
+    pub(crate) fn shared_cache(&self) -> Option<Arc<Cache>> {
+        self.open().ok()?.cache.clone()
     }
 
     /// Rows of a statement that changes nothing.
@@ -170,4 +221,46 @@ pub(crate) async fn change(
         connection.keep();
     }
     Ok(outcome)
+}
+
+/// Between attempts while the outcome of one is not known.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Sends a statement as often as its answer is lost within [`CHANGE_TIMEOUT`]. Where one that was
+/// sent again was stored before, a commit of our own behind it makes sure of that.
+async fn repeated(
+    pool: &Pool,
+    what: &'static str,
+    sql: &'static str,
+    parameters: &[&(dyn ToSql + Sync)],
+) -> Result<Result<Vec<Row>, Failure>> {
+    let deadline = Instant::now() + CHANGE_TIMEOUT;
+    let mut lost: Option<String> = None;
+    loop {
+        let cause = match change(pool, what, sql, parameters).await {
+            Ok(Err(Failure::Lost(cause))) => cause,
+            Ok(outcome) if lost.is_none() => return Ok(outcome),
+            Ok(Ok(rows)) => {
+                settle(pool, what).await?;
+                return Ok(Ok(rows));
+            }
+            Ok(Err(failure)) => failure.of_read(what).to_string(),
+            Err(error) if lost.is_none() => return Err(error),
+            Err(error) => error.to_string(),
+        };
+        if Instant::now() >= deadline {
+            return Ok(Err(Failure::Lost(cause)));
+        }
+        lost = Some(cause);
+        sleep(PAUSE).await;
+    }
+}
+
+/// Makes sure that what a statement was shown is as durable as any commit.
+async fn settle(pool: &Pool, what: &'static str) -> Result<()> {
+    let connection = pool.own().await?;
+    let settled = timeout(CHANGE_TIMEOUT, connection.barrier()).await;
+    settled.map_err(|_| failure::unknown(what, LATE))??;
+    connection.keep();
+    Ok(())
 }

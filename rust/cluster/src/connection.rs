@@ -9,9 +9,9 @@
 //! connection.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fleetcast_core::model::error::{Error, Result};
 use futures_util::future::poll_fn;
@@ -39,7 +39,8 @@ const CHECKED: [&str; 2] = ["fsync", "full_page_writes"];
 const FACTS: &str = "SELECT pg_is_in_recovery(), \
     CASE WHEN NOT pg_is_in_recovery() THEN substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END, \
     current_setting('fsync'), current_setting('full_page_writes'), current_setting('synchronous_commit'), \
-    current_setting('synchronous_standby_names') <> ''";
+    current_setting('synchronous_standby_names') <> '', \
+    (extract(epoch FROM clock_timestamp()) * 1000000)::int8";
 
 /// A transaction that changes nothing and waits for the standbys as any other.
 const BARRIER: &str = "SELECT pg_logical_emit_message(true, 'fleetcast', 'barrier')";
@@ -49,6 +50,15 @@ const BARRIER: &str = "SELECT pg_logical_emit_message(true, 'fleetcast', 'barrie
 pub(crate) struct Seen {
     /// Highest timeline of a primary. One of a lower was replaced by a standby.
     timeline: AtomicU32,
+    /// How far the database's clock is ahead of this machine's, in microseconds.
+    clock_lead_us: AtomicI64,
+}
+
+impl Seen {
+    /// Microseconds since 1970 by the database's clock, as exactly as one question tells.
+    pub(crate) fn database_now_us(&self) -> i64 {
+        now_us() + self.clock_lead_us.load(Ordering::Relaxed)
+    }
 }
 
 /// A session on the primary.
@@ -85,6 +95,7 @@ impl Connection {
         if let Some(message) = facts.fault(durability) {
             return Err(Error::Invalid { message });
         }
+        seen.clock_lead_us.store(facts.clock_lead_us, Ordering::Relaxed);
         connection.barrier().await?;
         Ok(connection)
     }
@@ -164,11 +175,14 @@ struct Facts {
     timeline: u32,
     settings: [String; 3],
     has_standbys: bool,
+    clock_lead_us: i64,
 }
 
 impl Facts {
     async fn ask(connection: &Connection) -> Result<Self, Failure> {
+        let before_us = now_us();
         let rows = connection.query(CONNECTING, FACTS, &[]).await?;
+        let between_us = before_us.midpoint(now_us());
         let row = rows.first().ok_or_else(|| Failure::Lost("no answer".to_owned()))?;
         let timeline: Option<String> = row.get(1);
         let timeline = timeline.and_then(|text| u32::from_str_radix(&text, 16).ok());
@@ -177,6 +191,7 @@ impl Facts {
             timeline: timeline.unwrap_or(0),
             settings: [row.get(2), row.get(3), row.get(4)],
             has_standbys: row.get(5),
+            clock_lead_us: row.get::<_, i64>(6) - between_us,
         })
     }
 
@@ -255,4 +270,9 @@ where
 
 fn unreachable(cause: &str) -> Error {
     failure::unavailable(CONNECTING, cause)
+}
+
+fn now_us() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }

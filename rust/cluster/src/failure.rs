@@ -4,7 +4,8 @@
 use std::error::Error as _;
 
 use fleetcast_core::model::error::Error;
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{Severity, SqlState};
+use tokio_postgres::types::WrongType;
 
 /// How a statement failed.
 #[derive(Debug)]
@@ -20,17 +21,16 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// The error for a caller to whom nothing was promised yet: of a read, or of a statement that is
-    /// not repeated.
+    /// The error of a statement that changes nothing, or whose loss changes nothing.
     pub(crate) fn of_read(self, what: &'static str) -> Error {
         match self {
             Self::Refused(error) => error,
-            Self::Duplicate | Self::NoPartition => refused(what, "rows that are there already"),
+            Self::Duplicate | Self::NoPartition => refused(what, "rows that it does not take"),
             Self::Lost(cause) => unavailable(what, &cause),
         }
     }
 
-    /// The error for a statement that changes something.
+    /// The error of a statement that changes something.
     pub(crate) fn of_change(self, what: &'static str) -> Error {
         match self {
             Self::Lost(cause) => unknown(what, &cause),
@@ -41,32 +41,36 @@ impl Failure {
 
 /// The database cannot be used now, and nothing happened.
 pub(crate) fn unavailable(what: &'static str, cause: &str) -> Error {
-    Error::Database { what, message: format!("PostgreSQL is unavailable: {cause}") }
+    Error::Unavailable { what: format!("PostgreSQL cannot {what}: {cause}") }
 }
 
 /// The answer of the database did not come.
 pub(crate) fn unknown(what: &'static str, cause: &str) -> Error {
-    let message = format!("PostgreSQL did not answer, it may be stored: {cause}");
-    Error::Database { what, message }
+    Error::Unknown { what: format!("PostgreSQL did not answer when it was to {what}: {cause}") }
 }
 
 /// The database answered with an error that no repetition mends.
 pub(crate) fn refused(what: &'static str, message: &str) -> Error {
-    Error::Database { what, message: format!("PostgreSQL refused it: {message}") }
+    Error::Unavailable { what: format!("PostgreSQL refused to {what}: {message}") }
 }
 
 /// How `error` leaves the statement that it answers.
 pub(crate) fn of(what: &'static str, error: &tokio_postgres::Error) -> Failure {
     let Some(answer) = error.as_db_error() else {
+        // Nothing was sent.
+        if error.source().is_some_and(<dyn std::error::Error>::is::<WrongType>) {
+            return Failure::Refused(Error::Internal { message: error.to_string() });
+        }
         return Failure::Lost(cause_of(error));
     };
-    let code = answer.code();
+    let is_end = matches!(answer.parsed_severity(), Some(Severity::Fatal | Severity::Panic));
     // A session that ends while its commit waits for standbys has committed.
-    if matches!(answer.severity(), "FATAL" | "PANIC") || code.code().starts_with("57P") {
+    if is_end || answer.code().code().starts_with("57P") {
         return Failure::Lost(answer.message().to_owned());
     }
-    match *code {
+    match *answer.code() {
         SqlState::UNIQUE_VIOLATION => Failure::Duplicate,
+        // No constraint was violated, and the row of none is meant.
         SqlState::CHECK_VIOLATION if answer.constraint().is_none() => Failure::NoPartition,
         SqlState::DISK_FULL => Failure::Refused(Error::DiskFull),
         _ => Failure::Refused(refused(what, answer.message())),
@@ -74,13 +78,10 @@ pub(crate) fn of(what: &'static str, error: &tokio_postgres::Error) -> Failure {
 }
 
 /// The innermost cause, which says more than what wraps it.
-pub(crate) fn cause_of(error: &tokio_postgres::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
+fn cause_of(error: &tokio_postgres::Error) -> String {
+    let Some(mut cause) = error.source() else { return error.to_string() };
     while let Some(inner) = cause.source() {
         cause = inner;
     }
-    if let Some(answer) = error.as_db_error() {
-        return answer.message().to_owned();
-    }
-    if error.source().is_none() { error.to_string() } else { cause.to_string() }
+    cause.to_string()
 }

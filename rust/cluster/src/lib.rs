@@ -8,16 +8,30 @@
 mod failure;
 
 mod address;
+mod identity;
+
+mod cache;
+mod objects;
 
 mod connection;
 mod pool;
+
+mod partitions;
 
 mod cluster;
 mod schema;
 
 mod records;
 
+mod store;
+
+mod planes;
+
+mod sweep;
+
 pub use address::Durability;
 pub use cluster::{Cluster, Settings};
+pub use planes::ClusterPlanes;
 pub use records::{Record, Records, Transaction};
 pub use schema::Installed;
+pub use sweep::Swept;

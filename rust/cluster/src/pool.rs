@@ -21,7 +21,7 @@ const SHARED: usize = 2;
 
 pub(crate) struct Pool {
     address: Address,
-    durability: Durability,
+    pub(crate) durability: Durability,
     pub(crate) seen: Seen,
     shared: [AsyncMutex<Option<Arc<Connection>>>; SHARED],
     next_shared: AtomicUsize,

@@ -4,6 +4,7 @@ use fleetcast_core::model::error::{Error, Result};
 
 use crate::cluster::Cluster;
 use crate::failure;
+use crate::partitions;
 
 const VERSION: i32 = 1;
 const WHAT: &str = "make the tables";
@@ -42,7 +43,7 @@ const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS import (
         plane uuid, key uuid, position bytea NOT NULL, moved bigint NOT NULL, PRIMARY KEY (plane, key));
     CREATE TABLE IF NOT EXISTS names (
-        plane uuid, page bigint, id uuid NOT NULL, ids_and_types bytea NOT NULL, sealed bytea NOT NULL,
+        plane uuid, page bigint, id uuid NOT NULL, page_bytes bytea NOT NULL,
         PRIMARY KEY (plane, page));
     CREATE TABLE IF NOT EXISTS log (
         slot int, plane uuid, seq bigint, id uuid NOT NULL, sealed bytea NOT NULL,
@@ -71,6 +72,10 @@ impl Cluster {
             let connection = pool.own().await?;
             let made = connection.run(WHAT, TABLES).await;
             made.map_err(|failure| failure.of_change(WHAT))?;
+            let now = partitions::slot_of(pool.seen.database_now_us());
+            for slot in now..=now + partitions::AHEAD {
+                partitions::make(&connection, slot).await?;
+            }
             connection.keep();
             Ok(())
         })?;

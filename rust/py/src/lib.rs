@@ -25,11 +25,11 @@ mod limiter;
 mod text;
 mod write_arrow;
 
+mod cluster;
+
 mod plane;
 
 mod planes;
-
-mod cluster;
 
 mod adapted;
 

@@ -10,6 +10,7 @@ use fleetcast_core::plane;
 use fleetcast_core::storage::store::{self, Directory, Link};
 
 use crate::arguments::{key_of, saved_files};
+use crate::cluster::Cluster;
 use crate::door::leave;
 use crate::plane::Plane;
 use crate::results::{Saved, SavedFile, Stats, Verified};
@@ -33,6 +34,11 @@ impl Planes {
     #[staticmethod]
     fn in_directory(directory: PathBuf) -> Self {
         Self(Arc::new(Directory::new(directory)))
+    }
+
+    #[staticmethod]
+    fn in_cluster(cluster: &Cluster) -> Self {
+        Self(cluster.planes())
     }
 
     fn create(&self, py: Python<'_>, plane: &str, master_key: &[u8]) -> PyResult<()> {

@@ -1,5 +1,6 @@
 //! A database of a test's own: a schema with a random name.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use fleetcast_cluster::{Cluster, Durability, Settings};
@@ -17,13 +18,18 @@ fn url() -> Option<String> {
 /// An installation without tables, of which each call makes another handle.
 pub(crate) struct Database {
     url: String,
+    objects: String,
+    /// Folder of the objects.
+    directory: tempfile::TempDir,
 }
 
 impl Database {
     pub(crate) fn new() -> Option<Self> {
         let url = url()?;
         let schema = format!("t{}", hex(&random_plane_id().expect("random bytes")));
-        Some(Self { url: format!("{url}?options=-csearch_path%3D{schema}") })
+        let directory = tempfile::tempdir().expect("a directory");
+        let objects = format!("file://{}/objects", directory.path().display());
+        Some(Self { objects, directory, url: format!("{url}?options=-csearch_path%3D{schema}") })
     }
 
     /// A handle as another process has it.
@@ -38,8 +44,32 @@ impl Database {
         cluster
     }
 
+    /// Runs a statement beside the program.
+    pub(crate) fn run(&self, sql: &str) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let url = format!("{}&target_session_attrs=read-write", self.url);
+            let connected = tokio_postgres::connect(&url, tokio_postgres::NoTls).await;
+            let (client, link) = connected.expect("a primary");
+            let driver = tokio::spawn(link);
+            client.batch_execute(sql).await.expect("a statement");
+            driver.abort();
+        });
+    }
+
+    /// Folder of the objects.
+    pub(crate) fn objects(&self) -> PathBuf {
+        self.directory.path().join("objects")
+    }
+
     pub(crate) fn settings(&self) -> Settings {
-        Settings { database: self.url.clone(), connections: 4, durability: Durability::Quorum }
+        Settings {
+            database: self.url.clone(),
+            connections: 4,
+            durability: Durability::Quorum,
+            objects: Some(self.objects.clone()),
+            cache: None,
+        }
     }
 }
 
@@ -49,4 +79,9 @@ fn hex(bytes: &[u8]) -> String {
         write!(text, "{byte:02x}").expect("memory");
         text
     })
+}
+
+/// Name of a plane.
+pub(crate) fn random_name() -> String {
+    hex(&random_plane_id().expect("random bytes"))
 }

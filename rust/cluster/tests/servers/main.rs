@@ -1,5 +1,12 @@
 //! Tests with the servers that `make cluster` starts, whose addresses are in the environment.
 
+#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
 mod database;
 
 mod records;
+
+mod planes;
+mod races;
+mod sweep;
+mod twin;

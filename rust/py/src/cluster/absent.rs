@@ -2,9 +2,12 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "as in the backend")]
 
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fleetcast_core::model::error::{Error, Result};
+use fleetcast_core::storage::store::Directory;
 
 pub(super) enum Durability {
     Quorum,
@@ -21,6 +24,8 @@ pub(super) struct Settings {
     pub(super) database: String,
     pub(super) connections: usize,
     pub(super) durability: Durability,
+    pub(super) objects: Option<String>,
+    pub(super) cache: Option<(PathBuf, u64)>,
 }
 
 /// There is none.
@@ -36,12 +41,30 @@ impl Cluster {
         match *self {}
     }
 
+    pub(super) fn sweep(&self, _: Duration) -> Result<Swept> {
+        match *self {}
+    }
+
     pub(super) fn check(&self, _: &str, _: &[u8]) -> Result<()> {
         match *self {}
     }
 
     pub(super) fn database_now_us(&self) -> Result<i64> {
         match *self {}
+    }
+}
+
+pub(super) struct Swept {
+    pub(super) hours: u32,
+    pub(super) objects: u32,
+}
+
+pub(super) enum ClusterPlanes {}
+
+impl ClusterPlanes {
+    #[expect(clippy::new_ret_no_self, reason = "there can be none")]
+    pub(super) fn new(cluster: Arc<Cluster>) -> Directory {
+        match *cluster {}
     }
 }
 

@@ -9,27 +9,44 @@ use fleetcast_cluster as backend;
 
 mod records;
 
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 pub(crate) use self::records::{Records, RecordsTransaction};
 use crate::door::leave;
-use backend::{Durability, Installed, Settings};
+use fleetcast_core::storage::store;
+
+use backend::{ClusterPlanes, Durability, Installed, Settings};
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct Cluster {
     inner: Arc<backend::Cluster>,
 }
 
+impl Cluster {
+    /// The planes of the installation.
+    pub(crate) fn planes(&self) -> Arc<dyn store::Planes> {
+        Arc::new(ClusterPlanes::new(Arc::clone(&self.inner)))
+    }
+}
+
 #[pymethods]
 impl Cluster {
     #[new]
-    #[pyo3(signature = (database, *, connections = 4, durability = "quorum"))]
+    #[pyo3(signature = (
+        database, *, objects = None, cache = None, cache_bytes = 10_737_418_240, connections = 4,
+        durability = "quorum"
+    ))]
     fn new(
         py: Python<'_>,
         database: String,
+        objects: Option<String>,
+        cache: Option<PathBuf>,
+        cache_bytes: u64,
         connections: usize,
         durability: &str,
     ) -> PyResult<Self> {
@@ -38,7 +55,13 @@ impl Cluster {
             "managed" => Durability::Managed,
             _ => return Err(PyValueError::new_err("durability is quorum or managed")),
         };
-        let settings = Settings { database, connections, durability };
+        let settings = Settings {
+            database,
+            connections,
+            durability,
+            objects,
+            cache: cache.map(|folder| (folder, cache_bytes)),
+        };
         let inner = leave(py, || backend::Cluster::new(settings))?;
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -55,6 +78,12 @@ impl Cluster {
 
     fn database_now_us(&self, py: Python<'_>) -> PyResult<i64> {
         leave(py, || self.inner.database_now_us())
+    }
+
+    #[pyo3(signature = (*, keep_seconds = 86_400))]
+    fn sweep(&self, py: Python<'_>, keep_seconds: u64) -> PyResult<(u32, u32)> {
+        let swept = leave(py, || self.inner.sweep(Duration::from_secs(keep_seconds)))?;
+        Ok((swept.hours, swept.objects))
     }
 
     fn check(&self, py: Python<'_>, environment: &str, master_key_check: &[u8]) -> PyResult<()> {

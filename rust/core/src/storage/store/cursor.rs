@@ -4,7 +4,7 @@ use crate::model::error::{Error, Result};
 
 /// Greatest number of imports that a store knows; one more pushes out the one that moved longest
 /// ago.
-const CURSORS_MAX: usize = 16;
+pub const CURSORS_MAX: usize = 16;
 /// Greatest length of a cursor in bytes: all of them fit on one page of a database.
 pub const CURSOR_BYTES_MAX: usize = 64;
 
@@ -56,6 +56,20 @@ impl Cursors {
         }
         Ok(Self(cursors))
     }
+}
+
+/// Cursors as a [`super::Snapshot`] has them, the one that moved last at the end.
+#[must_use]
+pub fn encode_cursors(cursors: Vec<Cursor>) -> Vec<u8> {
+    Cursors(cursors).encode()
+}
+
+/// The cursors of a [`super::Snapshot`].
+///
+/// # Errors
+/// [`Error::Corrupt`].
+pub fn decode_cursors(bytes: &[u8]) -> Result<Vec<Cursor>> {
+    Cursors::decode(bytes).map(|cursors| cursors.0)
 }
 
 impl Cursor {

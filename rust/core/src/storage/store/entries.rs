@@ -5,7 +5,7 @@ use super::cursor::Cursor;
 /// Greatest number of sealed bytes that one read of the log or of names returns, unless a single
 /// block is larger:
 /// bounds memory and the time a read transaction stays open.
-pub(super) const READ_BYTES_MAX: usize = 4 << 20;
+pub const READ_BYTES_MAX: usize = 4 << 20;
 
 /// Counters, written in the same commit as the block that they count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    pub(super) fn add(&mut self, other: &Self) {
+    /// Adds those of another commit.
+    pub fn add(&mut self, other: &Self) {
         self.rows += other.rows;
         self.values += other.values;
         self.rejected += other.rejected;

@@ -21,13 +21,16 @@ mod lmdb;
 
 mod directory;
 
-pub use cursor::{CURSOR_BYTES_MAX, Cursor};
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+
+pub use cursor::{CURSOR_BYTES_MAX, CURSORS_MAX, Cursor, decode_cursors, encode_cursors};
 pub use directory::Directory;
-pub use entries::{Counts, LogEntry, NewBlock, View};
+pub use entries::{Counts, LogEntry, NewBlock, READ_BYTES_MAX, View};
 pub use group_commit::GroupCommit;
 pub use interface::{CompactionLock, Link, NewSegment, SegmentId, SegmentsLock, Space, Store};
 pub use lmdb::LmdbStore;
-pub(crate) use lmdb::{decode_names, encode_names};
+pub use lmdb::{decode_names, encode_names};
 pub use log::flaw;
 pub use memory::MemoryStore;
 pub use names::{FirstIds, NamesPage, NewNames};

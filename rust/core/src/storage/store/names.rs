@@ -43,7 +43,7 @@ impl FirstIds {
     ///
     /// # Errors
     /// [`Error::Invalid`] where `names` do not fit below the limit.
-    pub(super) fn after(self, names: &NewNames) -> Result<Self> {
+    pub fn after(self, names: &NewNames) -> Result<Self> {
         let next = |first: u32, count: usize| {
             let next = first.checked_add(u32::try_from(count).ok()?);
             next.filter(|next| *next <= NEW_SERIES_BASE)
@@ -58,7 +58,8 @@ impl FirstIds {
 
 impl NamesPage {
     /// The page of these names under ids from `first` on.
-    pub(super) fn new(sequence: u64, first: FirstIds, names: &NewNames) -> Self {
+    #[must_use]
+    pub fn new(sequence: u64, first: FirstIds, names: &NewNames) -> Self {
         Self {
             sequence,
             series: (first.series..first.series + names.series).collect(),

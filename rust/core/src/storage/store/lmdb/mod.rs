@@ -27,5 +27,5 @@ mod verify;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use records::{decode_names, encode_names};
+pub use records::{decode_names, encode_names};
 pub use store::LmdbStore;

@@ -186,7 +186,11 @@ impl Head {
 }
 
 /// A page of names as it is stored, and saved.
-pub(crate) fn encode_names(page: &NamesPage) -> Vec<u8> {
+///
+/// # Panics
+/// For more than 2^32 names, which no tenant has.
+#[must_use]
+pub fn encode_names(page: &NamesPage) -> Vec<u8> {
     let count = |count: usize| u32::try_from(count).expect("a page has fewer than 2^32 names");
     let ids_len = 4 * page.series.len() + 5 * page.fields.len();
     let mut bytes = Vec::with_capacity(12 + ids_len + page.sealed_names.len());
@@ -208,7 +212,10 @@ fn names_key(sequence: u64) -> [u8; 8] {
 }
 
 /// The page that [`encode_names`] stored.
-pub(crate) fn decode_names(sequence: u64, bytes: &[u8]) -> Result<NamesPage> {
+///
+/// # Errors
+/// [`Error::Corrupt`].
+pub fn decode_names(sequence: u64, bytes: &[u8]) -> Result<NamesPage> {
     let page = verified(&names_key(sequence), bytes).and_then(|bytes| parse_names(sequence, bytes));
     page.ok_or(CORRUPT_NAMES)
 }

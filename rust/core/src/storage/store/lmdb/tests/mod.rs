@@ -15,7 +15,7 @@ use super::{LmdbStore, environment, records};
 use crate::model::batch::FieldType;
 use crate::model::error::{Error, Result};
 use crate::storage::store::peeked::Peeked;
-use crate::storage::store::{Counts, FirstIds, LogEntry, MemoryStore, NewBlock, NewNames, Store};
+use crate::storage::store::{Counts, FirstIds, LogEntry, NewBlock, NewNames, Store};
 
 mod child;
 mod killed;

@@ -1,0 +1,138 @@
+//! Pieces of objects on the local disk, shared by the processes of a node.
+//!
+//! A piece is a file, written under another name and renamed, never synced: its sum at the end tells
+//! whole ones from those that a power cut has spoilt, which are fetched again.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use fleetcast_core::model::error::{Error, Result};
+
+use crate::identity::Id;
+
+/// Bytes of a piece, less in the last one of an object.
+pub(crate) const PIECE_BYTES: u64 = 1 << 20;
+
+const SUM_BYTES: usize = 4;
+
+pub(crate) struct Cache {
+    directory: PathBuf,
+    bytes_max: u64,
+    /// Bytes written by this process since it looked for what to remove.
+    written: AtomicU64,
+}
+
+impl Cache {
+    /// A cache in `directory`, which is made.
+    ///
+    /// # Errors
+    /// [`Error::Io`].
+    pub(crate) fn new(directory: &Path, bytes_max: u64) -> Result<Self> {
+        fs::create_dir_all(directory).map_err(|error| Error::io("make", directory, error))?;
+        Ok(Self { directory: directory.to_owned(), bytes_max, written: AtomicU64::new(0) })
+    }
+
+    fn path(&self, segment: Id, piece: u64) -> PathBuf {
+        self.directory.join(format!("{}.{piece}", segment.hex()))
+    }
+
+    /// A piece that is here and whole.
+    pub(crate) fn get(&self, segment: Id, piece: u64) -> Option<Vec<u8>> {
+        let path = self.path(segment, piece);
+        let mut bytes = fs::read(&path).ok()?;
+        let content = bytes.len().checked_sub(SUM_BYTES)?;
+        let sum = crc32fast::hash(&bytes[..content]).to_le_bytes();
+        if bytes[content..] != sum {
+            drop(fs::remove_file(&path));
+            return None;
+        }
+        bytes.truncate(content);
+        // Eviction goes by it; one that fails costs a fetch at most.
+        drop(
+            File::options()
+                .append(true)
+                .open(&path)
+                .and_then(|file| file.set_modified(SystemTime::now())),
+        );
+        Some(bytes)
+    }
+
+    /// Keeps a piece, as far as there is room: nothing depends on it.
+    pub(crate) fn put(&self, segment: Id, piece: u64, bytes: &[u8]) {
+        let path = self.path(segment, piece);
+        let staged = path.with_extension(format!("{piece}.{}.new", std::process::id()));
+        let write = || {
+            let mut file = File::create(&staged)?;
+            file.write_all(bytes)?;
+            file.write_all(&crc32fast::hash(bytes).to_le_bytes())?;
+            fs::rename(&staged, &path)
+        };
+        if write().is_err() {
+            drop(fs::remove_file(&staged));
+        }
+        // Looked at after each sixteenth of the room.
+        let written =
+            self.written.fetch_add(bytes.len() as u64, Ordering::Relaxed) + bytes.len() as u64;
+        if written >= self.bytes_max / 16 {
+            self.written.store(0, Ordering::Relaxed);
+            drop(self.evict());
+        }
+    }
+
+    /// Removes what was used longest ago until an eighth of the room is free.
+    fn evict(&self) -> std::io::Result<()> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&self.directory)? {
+            let entry = entry?;
+            let Ok(meta) = entry.metadata() else { continue };
+            files.push((meta.modified()?, meta.len(), entry.path()));
+        }
+        let mut bytes: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
+        if bytes <= self.bytes_max {
+            return Ok(());
+        }
+        files.sort();
+        for (_, length, path) in files {
+            if bytes <= self.bytes_max / 8 * 7 {
+                break;
+            }
+            // Another process may have been first.
+            drop(fs::remove_file(path));
+            bytes = bytes.saturating_sub(length);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spoilt_piece_counts_as_absent() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::new(directory.path(), 1 << 30).unwrap();
+        cache.put(Id([1; 16]), 0, b"content");
+        assert_eq!(cache.get(Id([1; 16]), 0).as_deref(), Some(b"content".as_slice()));
+        let path = cache.path(Id([1; 16]), 0);
+        let stored = fs::read(&path).unwrap();
+        for length in 0..stored.len() {
+            fs::write(&path, &stored[..length]).unwrap();
+            assert!(cache.get(Id([1; 16]), 0).is_none(), "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn pieces_used_longest_ago_make_room() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::new(directory.path(), 1_000).unwrap();
+        for piece in 0..8 {
+            cache.put(Id([1; 16]), piece, &[7; 200]);
+            assert!(cache.get(Id([1; 16]), 0).is_some(), "it was just used");
+        }
+        assert!(cache.get(Id([1; 16]), 1).is_none());
+    }
+}

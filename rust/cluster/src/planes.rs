@@ -1,0 +1,90 @@
+//! Planes of an installation, by name.
+
+use std::sync::Arc;
+
+use fleetcast_core::model::error::{Error, Result};
+use fleetcast_core::storage::store::{Peeked, Planes, Store};
+
+use crate::cluster::Cluster;
+use crate::identity::Id;
+use crate::store::ClusterStore;
+
+const MAKING: &str = "make a plane";
+const FINDING: &str = "find a plane";
+const DESTROYING: &str = "destroy a plane";
+
+const MAKE: &str = "\
+    WITH p AS (INSERT INTO plane (plane) VALUES ($1) ON CONFLICT DO NOTHING RETURNING plane) \
+    INSERT INTO head (plane) SELECT plane FROM p RETURNING 1";
+/// The key comes last: a plane without one was never acknowledged and cannot be opened.
+const NAME: &str = "\
+    UPDATE plane SET wrapped_key = $2 WHERE plane = $1 AND wrapped_key IS NULL \
+    AND EXISTS (SELECT FROM head WHERE head.plane = $1) RETURNING 1";
+const KEY: &str = "SELECT wrapped_key FROM plane WHERE plane = $1";
+/// Without its head nobody appends to it. What is left of it goes with the next sweeps.
+const DESTROY: &str = "\
+    WITH p AS (UPDATE plane SET wrapped_key = NULL, manifest = NULL, fence = fence + 1 WHERE plane = $1 RETURNING plane), \
+        s AS (UPDATE segment SET removed_at = clock_timestamp() FROM p \
+            WHERE segment.plane = p.plane AND removed_at IS NULL), \
+        i AS (DELETE FROM import USING p WHERE import.plane = p.plane) \
+    DELETE FROM head USING p WHERE head.plane = p.plane RETURNING 1";
+
+/// The planes of an installation.
+pub struct ClusterPlanes {
+    cluster: Arc<Cluster>,
+}
+
+impl ClusterPlanes {
+    /// The planes of `cluster`, which has objects.
+    #[must_use]
+    pub fn new(cluster: Arc<Cluster>) -> Self {
+        Self { cluster }
+    }
+
+    fn store(&self, plane: Id) -> ClusterStore {
+        ClusterStore::new(Arc::clone(&self.cluster), plane)
+    }
+}
+
+impl Planes for ClusterPlanes {
+    fn create(
+        &self,
+        plane: &str,
+        wrapped_key: &[u8],
+        fill: &mut dyn FnMut(&dyn Store) -> Result<()>,
+    ) -> Result<()> {
+        let id = Id::of_plane(plane)?;
+        if self.cluster.change(MAKING, MAKE, &[&id])?.is_empty() {
+            return Err(Error::Exists(format!("the plane {plane}")));
+        }
+        fill(&self.store(id))?;
+        let named = self.cluster.change(MAKING, NAME, &[&id, &wrapped_key])?;
+        if named.is_empty() { Err(Error::Missing(format!("the plane {plane}"))) } else { Ok(()) }
+    }
+
+    fn wrapped_key(&self, plane: &str) -> Result<Vec<u8>> {
+        let rows = self.cluster.read(FINDING, KEY, &[&Id::of_plane(plane)?])?;
+        let key = rows.first().and_then(|row| row.get(0));
+        key.ok_or_else(|| Error::Missing(format!("the plane {plane}")))
+    }
+
+    fn open(&self, plane: &str) -> Result<Box<dyn Store>> {
+        self.wrapped_key(plane)?;
+        Ok(Box::new(self.store(Id::of_plane(plane)?)))
+    }
+
+    fn destroy(&self, plane: &str) -> Result<()> {
+        self.cluster.change(DESTROYING, DESTROY, &[&Id::of_plane(plane)?]).map(drop)
+    }
+
+    fn counts(&self, plane: &str) -> Result<Peeked> {
+        let numbers = self.store(Id::of_plane(plane)?).numbers()?;
+        Ok(Peeked {
+            counts: numbers.counts,
+            generation: numbers.generation,
+            series: numbers.series,
+            segments: numbers.segments,
+            space: numbers.space,
+        })
+    }
+}

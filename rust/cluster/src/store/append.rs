@@ -1,0 +1,237 @@
+//! Blocks into the log: one statement, repeated until its outcome is known.
+//!
+//! The ids of blocks and the hour of the first attempt make a repetition harmless: where the first
+//! one was stored, the second finds its rows and stores nothing. The row of the head is locked by
+//! each, so the second waits for a first one that is still under way.
+
+use std::time::Duration;
+
+use fleetcast_core::model::error::{Error, Result};
+use fleetcast_core::storage::store::{CURSORS_MAX, Counts, Cursor, NewBlock};
+use tokio::time::{Instant, sleep, timeout_at};
+use tokio_postgres::Row;
+
+use super::ClusterStore;
+use super::small::{lock, signed};
+use crate::address::Durability;
+use crate::cluster::{CHANGE_TIMEOUT, LATE};
+use crate::connection::Connection;
+use crate::failure::{self, Failure};
+use crate::identity::Id;
+use crate::partitions;
+use crate::pool::Pool;
+
+const WHAT: &str = "append to the log";
+
+/// Between attempts while the outcome of one is not known.
+const PAUSE: Duration = Duration::from_millis(20);
+
+macro_rules! append {
+    ($cursors:literal) => {
+        concat!(
+            "WITH h AS (UPDATE head SET last = last + $2, rows = rows + $3, vals = vals + $4, \
+                rejected = rejected + $5, batches = batches + $6, log_bytes = log_bytes + $7 \
+                WHERE plane = $1 AND ($8::bool OR current_setting('synchronous_standby_names') <> '') \
+                AND ($9::int8 = 0 OR EXISTS (SELECT FROM names WHERE plane = $1 AND page = $9 AND id = $10)) \
+                RETURNING last), \
+             l AS (INSERT INTO log (slot, plane, seq, id, sealed) \
+                SELECT $11, $1, h.last - $2 + u.n, u.id, u.sealed \
+                FROM h, unnest($12::uuid[], $13::bytea[]) WITH ORDINALITY AS u(id, sealed, n))",
+            $cursors,
+            " SELECT last FROM h"
+        )
+    };
+}
+
+const APPEND: &str = append!("");
+
+/// With positions of imports: those that moved, an empty one where an import is forgotten. The ones
+/// that moved longest ago make room.
+const APPEND_CURSORS: &str = append!(
+    ", c AS (SELECT u.key, u.position, u.n FROM h, unnest($14::uuid[], $15::bytea[]) WITH ORDINALITY AS u(key, position, n)), \
+     m AS (SELECT coalesce(max(moved), 0) AS moved FROM import WHERE plane = $1), \
+     d AS (DELETE FROM import i USING h WHERE i.plane = $1 AND (i.key IN (SELECT key FROM c WHERE position = '') \
+        OR i.key IN (SELECT key FROM import WHERE plane = $1 AND key NOT IN (SELECT key FROM c) ORDER BY moved DESC OFFSET $16))), \
+     k AS (INSERT INTO import SELECT $1, c.key, c.position, m.moved + c.n FROM c, m WHERE c.position <> '' \
+        ON CONFLICT (plane, key) DO UPDATE SET position = excluded.position, moved = excluded.moved)"
+);
+
+const REASON: &str = "SELECT EXISTS (SELECT FROM head WHERE plane = $1), \
+    $2::bool OR current_setting('synchronous_standby_names') <> ''";
+const STORED: &str =
+    "SELECT count(*) FROM log WHERE plane = $1 AND slot = $2 AND id = ANY ($3::uuid[])";
+
+/// Blocks of one commit, as parameters of its statement.
+struct Group<'b> {
+    ids: Vec<Id>,
+    sealed: Vec<&'b [u8]>,
+    counts: Counts,
+    cursors: Vec<&'b Cursor>,
+    /// Last page of names that this handle knows, and its id.
+    page: (i64, Id),
+    /// Hour of the first attempt by the database's clock.
+    slot: Option<i32>,
+}
+
+impl<'b> Group<'b> {
+    fn new(blocks: &'b [NewBlock], page: Option<(u64, Id)>) -> Result<Self> {
+        let page = page.map_or((0, Id([0; 16])), |(page, id)| (signed(page), id));
+        let (ids, sealed) = (Vec::new(), Vec::new());
+        let mut group =
+            Self { ids, sealed, counts: Counts::default(), cursors: Vec::new(), page, slot: None };
+        for block in blocks {
+            let log_bytes = block.sealed.len() as u64;
+            group.counts.add(&Counts { log_bytes, ..block.counts });
+            if !block.sealed.is_empty() {
+                group.ids.push(Id::of_sealed(&block.sealed, "a sealed block")?);
+                group.sealed.push(&block.sealed);
+            }
+            if let Some(cursor) = &block.cursor {
+                // The last of an import counts.
+                group.cursors.retain(|other| other.key != cursor.key);
+                group.cursors.push(cursor);
+            }
+        }
+        Ok(group)
+    }
+
+    async fn send(
+        &self,
+        connection: &Connection,
+        plane: Id,
+        is_managed: bool,
+        slot: i32,
+    ) -> Result<Vec<Row>, Failure> {
+        let Counts { rows, values, rejected, batches, log_bytes } = self.counts;
+        let [rows, values, rejected] = [rows, values, rejected].map(signed);
+        let [batches, log_bytes, entries] = [batches, log_bytes, self.ids.len() as u64].map(signed);
+        let (page, page_id) = &self.page;
+        let (ids, sealed) = (&self.ids, &self.sealed);
+        let keys: Vec<Id> = self.cursors.iter().map(|cursor| Id(cursor.key)).collect();
+        let positions: Vec<&[u8]> =
+            self.cursors.iter().map(|cursor| &cursor.position[..]).collect();
+        let kept = self.cursors.iter().filter(|cursor| !cursor.position.is_empty()).count();
+        let room = signed(CURSORS_MAX.saturating_sub(kept) as u64);
+        let all: [&(dyn tokio_postgres::types::ToSql + Sync); 16] = [
+            &plane,
+            &entries,
+            &rows,
+            &values,
+            &rejected,
+            &batches,
+            &log_bytes,
+            &is_managed,
+            page,
+            page_id,
+            &slot,
+            ids,
+            sealed,
+            &keys,
+            &positions,
+            &room,
+        ];
+        if self.cursors.is_empty() {
+            return connection.change(WHAT, APPEND, &all[..13]).await;
+        }
+        connection.change(WHAT, APPEND_CURSORS, &all).await
+    }
+}
+
+/// Outcome of one attempt.
+enum Attempt {
+    Stored,
+    /// It may be stored: the cause.
+    Lost(String),
+    /// To be made again at once.
+    Again,
+}
+
+impl ClusterStore {
+    /// Appends blocks, all or none of them.
+    pub(super) fn commit(&self, blocks: &[NewBlock]) -> Result<()> {
+        let page = lock(&self.known).page;
+        let mut group = Group::new(blocks, page)?;
+        self.cluster.wait(|pool| async move { self.store(&pool, &mut group).await })
+    }
+
+    async fn store(&self, pool: &Pool, group: &mut Group<'_>) -> Result<()> {
+        let deadline = Instant::now() + CHANGE_TIMEOUT;
+        let mut lost: Option<String> = None;
+        loop {
+            let attempt = timeout_at(deadline, self.attempt(pool, group)).await;
+            match attempt.unwrap_or_else(|_| Ok(Attempt::Lost(LATE.to_owned()))) {
+                Ok(Attempt::Stored) => return Ok(()),
+                Ok(Attempt::Again) => continue,
+                Ok(Attempt::Lost(cause)) => lost = Some(cause),
+                // An answer to a later attempt says nothing of the lost one.
+                Err(error) => lost = Some(lost.map_or_else(|| Err(error), Ok)?),
+            }
+            // Counts alone have no ids: repeated, they would count twice.
+            if group.ids.is_empty() || Instant::now() >= deadline {
+                return Err(failure::unknown(WHAT, lost.as_deref().unwrap_or(LATE)));
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    async fn attempt(&self, pool: &Pool, group: &mut Group<'_>) -> Result<Attempt> {
+        let connection = pool.own().await?;
+        let slot =
+            *group.slot.get_or_insert_with(|| partitions::slot_of(pool.seen.database_now_us()));
+        let is_managed = pool.durability == Durability::Managed;
+        let sent = group.send(&connection, self.plane, is_managed, slot).await;
+        match sent {
+            Ok(rows) if !rows.is_empty() => {
+                connection.keep();
+                Ok(Attempt::Stored)
+            }
+            Ok(_) => Err(self.reason(&connection, is_managed).await),
+            Err(Failure::Duplicate) => self.find(&connection, group, slot).await,
+            Err(Failure::NoPartition) => {
+                partitions::make(&connection, slot).await?;
+                connection.keep();
+                Ok(Attempt::Again)
+            }
+            Err(Failure::Lost(cause)) => Ok(Attempt::Lost(cause)),
+            Err(Failure::Refused(error)) => {
+                connection.keep();
+                Err(error)
+            }
+        }
+    }
+
+    /// Why the statement found no head to count up.
+    async fn reason(&self, connection: &Connection, is_managed: bool) -> Error {
+        let asked = connection.query(WHAT, REASON, &[&self.plane, &is_managed]).await;
+        let row = match asked.map(|rows| rows.first().map(|row| (row.get(0), row.get(1)))) {
+            Ok(row) => row,
+            Err(failure) => return failure.of_read(WHAT),
+        };
+        match row {
+            Some((true, true)) => self.forked(),
+            Some((true, false)) => failure::unavailable(
+                WHAT,
+                "it has no synchronous_standby_names, so there would be one copy",
+            ),
+            _ => self.missing(),
+        }
+    }
+
+    /// Rows that are there already: an earlier attempt stored them. A commit of our own behind it
+    /// shows that it is as durable as any.
+    async fn find(&self, connection: &Connection, group: &Group<'_>, slot: i32) -> Result<Attempt> {
+        let asked = connection.query(WHAT, STORED, &[&self.plane, &slot, &group.ids]).await;
+        let stored: i64 = match asked {
+            Ok(rows) => rows.first().map_or(0, |row| row.get(0)),
+            Err(Failure::Lost(cause)) => return Ok(Attempt::Lost(cause)),
+            Err(failure) => return Err(failure.of_read(WHAT)),
+        };
+        if stored != signed(group.ids.len() as u64) {
+            return Err(Error::Corrupt { what: "the log" });
+        }
+        match connection.barrier().await {
+            Ok(()) => Ok(Attempt::Stored),
+            Err(error) => Ok(Attempt::Lost(error.to_string())),
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The promises of `Store`, kept by PostgreSQL and objects.
+
+mod lease;
+mod small;
+
+mod append;
+mod compaction;
+mod copies;
+mod known;
+mod names;
+mod segments;
+mod tickets;
+mod view;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+
+use fleetcast_core::model::error::{Error, Result};
+use fleetcast_core::storage::store::{
+    CompactionLock, Counts, FirstIds, Link, LogEntry, NamesPage, NewBlock, NewNames, NewSegment,
+    SegmentId, SegmentsLock, Snapshot, Space, Store, View,
+};
+
+use self::known::Known;
+use self::lease::Lease;
+use self::tickets::Tickets;
+use crate::cluster::Cluster;
+use crate::identity::Id;
+
+/// The store of one tenant.
+pub(crate) struct ClusterStore {
+    cluster: Arc<Cluster>,
+    plane: Id,
+    /// The last that this handle was shown.
+    known: Mutex<Known>,
+    tickets: Tickets,
+    /// That of the compaction under way here.
+    lease: Mutex<Option<Arc<Lease>>>,
+    /// The database holds another history than the one that was shown.
+    is_forked: AtomicBool,
+    is_closed: AtomicBool,
+}
+
+impl ClusterStore {
+    pub(crate) fn new(cluster: Arc<Cluster>, plane: Id) -> Self {
+        Self {
+            cluster,
+            plane,
+            known: Mutex::default(),
+            tickets: Tickets::default(),
+            lease: Mutex::default(),
+            is_forked: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
+        }
+    }
+
+    /// Fails where the history forked; the store may be closed.
+    fn check_history(&self) -> Result<()> {
+        if self.is_forked.load(Ordering::Acquire) { Err(Error::Poisoned) } else { Ok(()) }
+    }
+
+    fn check(&self) -> Result<()> {
+        self.check_open()?;
+        self.check_history()
+    }
+
+    /// The error for a history that is not the one that was shown, from now on that of every call.
+    fn forked(&self) -> Error {
+        self.is_forked.store(true, Ordering::Release);
+        Error::Poisoned
+    }
+
+    fn missing(&self) -> Error {
+        Error::Missing(format!("the plane {}", self.plane.hex()))
+    }
+}
+
+/// Segments stay for a day after the last manifest that named them.
+struct Kept;
+
+impl SegmentsLock for Kept {}
+
+impl Store for ClusterStore {
+    fn append_names(&self, after: u64, names: &NewNames) -> Result<Option<FirstIds>> {
+        self.check()?;
+        self.append_page(after, names)
+    }
+
+    fn names_after(&self, after: u64) -> Result<Vec<NamesPage>> {
+        self.check()?;
+        self.pages_after(after)
+    }
+
+    fn append(&self, blocks: Vec<NewBlock>) -> Result<()> {
+        let ticket = self.append_unsynced(blocks)?;
+        let synced = self.sync(ticket);
+        self.leave(ticket);
+        synced
+    }
+
+    fn append_unsynced(&self, blocks: Vec<NewBlock>) -> Result<u64> {
+        self.check()?;
+        Ok(self.tickets.draw(blocks))
+    }
+
+    fn sync(&self, end: u64) -> Result<()> {
+        self.tickets.wait(end, |blocks| {
+            self.check_history()?;
+            self.commit(blocks)
+        })
+    }
+
+    fn leave(&self, end: u64) {
+        self.tickets.leave(end);
+    }
+
+    fn view(&self, after: u64, generation: u64) -> Result<View> {
+        self.check()?;
+        self.look(after, generation)
+    }
+
+    fn log_after(&self, after: u64) -> Result<Vec<LogEntry>> {
+        self.check()?;
+        self.entries_after(after)
+    }
+
+    fn log_get(&self, sequences: &[u64]) -> Result<Vec<LogEntry>> {
+        self.check()?;
+        self.entries_at(sequences)
+    }
+
+    fn head(&self) -> Result<u64> {
+        self.check()?;
+        Ok(self.numbers()?.last)
+    }
+
+    fn cursor(&self, key: &[u8; 16]) -> Result<Option<Vec<u8>>> {
+        self.check()?;
+        self.import_position(*key)
+    }
+
+    fn counts(&self) -> Result<Counts> {
+        self.check()?;
+        Ok(self.numbers()?.counts)
+    }
+
+    fn lock_compaction(&self) -> Result<Option<Box<dyn CompactionLock>>> {
+        self.check()?;
+        self.take_lease()
+    }
+
+    fn create_segment(&self, id: &SegmentId) -> Result<Box<dyn NewSegment>> {
+        self.check()?;
+        self.begin_segment(Id(*id))
+    }
+
+    fn read_segment(&self, id: &SegmentId, offset: u64, length: usize) -> Result<Vec<u8>> {
+        self.check_open()?;
+        self.segment_part(Id(*id), offset, length)
+    }
+
+    fn segment_bytes(&self, id: &SegmentId) -> Result<u64> {
+        self.check_open()?;
+        self.segment_length(Id(*id))
+    }
+
+    fn prefetch(&self, segments: &[(SegmentId, u64)]) {
+        self.fetch_ends(segments);
+    }
+
+    fn segments(&self) -> Result<Vec<SegmentId>> {
+        self.check()?;
+        self.registered()
+    }
+
+    fn pin_segments(&self) -> Result<Box<dyn SegmentsLock>> {
+        self.check_open()?;
+        Ok(Box::new(Kept))
+    }
+
+    fn lock_removal(&self) -> Result<Option<Box<dyn SegmentsLock>>> {
+        self.check_open()?;
+        Ok(Some(Box::new(Kept)))
+    }
+
+    fn remove_segment(&self, id: &SegmentId) -> Result<()> {
+        self.check()?;
+        self.retire_segment(Id(*id))
+    }
+
+    fn replace_manifest(&self, generation: u64, manifest: &[u8], compacted: u64) -> Result<bool> {
+        self.check()?;
+        self.swap_manifest(generation, manifest, compacted)
+    }
+
+    fn set_retention(&self, seconds: u64) -> Result<()> {
+        self.check()?;
+        self.keep_rows(seconds)
+    }
+
+    fn space(&self) -> Result<Space> {
+        self.check()?;
+        Ok(self.numbers()?.space)
+    }
+
+    fn verify(&self) -> Result<Vec<String>> {
+        self.check()?;
+        self.look_at_all()
+    }
+
+    fn snapshot(&self) -> Result<Snapshot> {
+        self.check()?;
+        self.whole()
+    }
+
+    fn segment_file(&self, _id: &SegmentId) -> Option<PathBuf> {
+        None
+    }
+
+    fn link_segment(&self, _id: &SegmentId, _file: &Path, _link: Link) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn load_names(&self, pages: &[NamesPage]) -> Result<()> {
+        self.check()?;
+        self.put_pages(pages)
+    }
+
+    fn load_log(&self, entries: &[LogEntry]) -> Result<()> {
+        self.check()?;
+        self.put_entries(entries)
+    }
+
+    fn load_snapshot(&self, snapshot: &Snapshot) -> Result<()> {
+        self.check()?;
+        self.put_whole(snapshot)
+    }
+
+    fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+    }
+
+    fn check_open(&self) -> Result<()> {
+        if self.is_closed.load(Ordering::Acquire) { Err(Error::Closed) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,182 @@
+//! Reads: each is one statement, so one snapshot.
+
+use fleetcast_core::model::error::{Error, Result};
+use fleetcast_core::storage::store::{Counts, LogEntry, Space, View};
+use tokio_postgres::Row;
+
+use super::ClusterStore;
+use super::known::Known;
+use super::small::{lock, signed, unsigned};
+use crate::identity::Id;
+
+const WHAT: &str = "read the log";
+
+/// First the numbers, with the manifest where it is news and the ids of what the reader was shown,
+/// then entries from the reader's own position on: that one for its id alone. Bytes are bounded by
+/// `READ_BYTES_MAX`, which the planner need not know.
+const VIEW: &str = "\
+    WITH p AS (SELECT generation, compacted, retention_seconds, pages, last, manifest, \
+        (SELECT id FROM names n WHERE n.plane = $1 AND n.page = $4) AS page_id \
+        FROM plane JOIN head USING (plane) WHERE plane = $1) \
+    SELECT 0::int8, page_id, CASE WHEN generation <> $3 THEN manifest ELSE substr(manifest, 1, 18) END, \
+        ARRAY[generation, compacted, retention_seconds, pages, last] FROM p \
+    UNION ALL SELECT seq, id, CASE WHEN seq > $2 THEN sealed END, NULL FROM ( \
+        SELECT *, sum(octet_length(sealed)) OVER (ORDER BY seq) - octet_length(sealed) AS before FROM ( \
+            SELECT seq, id, sealed FROM log WHERE plane = $1 \
+            AND seq >= greatest($2, (SELECT CASE WHEN compacted > $2 THEN compacted + 1 ELSE 0 END FROM p)) \
+            ORDER BY seq LIMIT 1024) first) counted WHERE before < 4194304";
+
+const GET: &str = "\
+    SELECT 0::int8, NULL, ARRAY[compacted, last] FROM plane JOIN head USING (plane) WHERE plane = $1 \
+    UNION ALL SELECT seq, sealed, NULL FROM log WHERE plane = $1 AND seq = ANY ($2::int8[])";
+
+const NUMBERS: &str = "SELECT last, rows, vals, rejected, batches, log_bytes, \
+    coalesce((SELECT sum(octet_length(page_bytes)) FROM names n WHERE n.plane = $1), 0)::int8 \
+        + coalesce(octet_length(manifest), 0), \
+    coalesce((SELECT sum(bytes) FROM segment s WHERE s.plane = $1 AND removed_at IS NULL), 0)::int8, \
+    (SELECT count(*) FROM segment s WHERE s.plane = $1 AND removed_at IS NULL), generation, series \
+    FROM plane JOIN head USING (plane) WHERE plane = $1";
+
+const IMPORT: &str = "SELECT position FROM import WHERE plane = $1 AND key = $2";
+
+/// Numbers of a plane.
+pub(crate) struct Numbers {
+    pub(crate) last: u64,
+    pub(crate) counts: Counts,
+    pub(crate) space: Space,
+    pub(crate) segments: u64,
+    pub(crate) generation: u64,
+    pub(crate) series: u64,
+}
+
+impl ClusterStore {
+    pub(super) fn look(&self, after: u64, generation: u64) -> Result<View> {
+        let known = *lock(&self.known);
+        let page = known.page.map_or(0, |(page, _)| signed(page));
+        let (at, of) = (signed(after), signed(generation));
+        let rows = self.cluster.read(WHAT, VIEW, &[&self.plane, &at, &of, &page])?;
+        let first = rows.first().filter(|row| is_numbers(row)).ok_or_else(|| self.missing())?;
+        let numbers: Vec<i64> = first.get(3);
+        let [found, compacted, retention_seconds, pages, last] = numbers[..] else {
+            return Err(Error::Corrupt { what: "the store's head record" });
+        };
+        let [found, compacted, pages, last] = [found, compacted, pages, last].map(unsigned);
+        let manifest: Option<Vec<u8>> = first.get(2);
+        let mut entries: Vec<(LogEntry, Id)> = rows[1..].iter().map(entry_of).collect();
+        entries.sort_unstable_by_key(|(entry, _)| entry.sequence);
+        let shown =
+            Shown { generation: found, manifest: manifest.as_deref(), page: first.get(1), last };
+        if !shown.continues(&known, after, compacted, &entries) {
+            return Err(self.forked());
+        }
+        let manifest = manifest.filter(|_| found != generation);
+        entries.retain(|(entry, _)| entry.sequence > after);
+        let mut known = lock(&self.known);
+        if let Some((entry, id)) = entries.last() {
+            known.note_entry(entry.sequence, *id);
+        }
+        if let Some(manifest) = &manifest {
+            known.note_manifest(found, Id::of_sealed(manifest, "the sealed manifest")?);
+        }
+        let entries: Vec<_> = entries.into_iter().map(|(entry, _)| entry).collect();
+        let is_news = manifest.is_some() || last > after;
+        Ok(View {
+            generation: found,
+            manifest,
+            compacted,
+            retention_seconds: unsigned(retention_seconds),
+            pages: if is_news { pages } else { 0 },
+            last,
+            entries,
+        })
+    }
+
+    pub(super) fn entries_after(&self, after: u64) -> Result<Vec<LogEntry>> {
+        let generation = lock(&self.known).manifest.map_or(0, |(generation, _)| generation);
+        Ok(self.look(after, generation)?.entries)
+    }
+
+    pub(super) fn entries_at(&self, sequences: &[u64]) -> Result<Vec<LogEntry>> {
+        let wanted: Vec<i64> = sequences.iter().copied().map(signed).collect();
+        let rows = self.cluster.read(WHAT, GET, &[&self.plane, &wanted])?;
+        let first = rows.first().filter(|row| is_numbers(row)).ok_or_else(|| self.missing())?;
+        let numbers: Vec<i64> = first.get(2);
+        let compacted = numbers.first().copied().map_or(0, unsigned);
+        if sequences.iter().any(|sequence| (1..=compacted).contains(sequence)) {
+            return Err(Error::Stale);
+        }
+        let entry = |row: &Row| LogEntry { sequence: unsigned(row.get(0)), sealed: row.get(1) };
+        let mut entries: Vec<LogEntry> = rows[1..].iter().map(entry).collect();
+        entries.sort_unstable_by_key(|entry| entry.sequence);
+        if entries.iter().map(|entry| &entry.sequence).eq(sequences) {
+            return Ok(entries);
+        }
+        Err(Error::Corrupt { what: "the log" })
+    }
+
+    pub(crate) fn numbers(&self) -> Result<Numbers> {
+        let rows = self.cluster.read("read the counts", NUMBERS, &[&self.plane])?;
+        let row = rows.first().ok_or_else(|| self.missing())?;
+        let number = |at: usize| unsigned(row.get(at));
+        let log_bytes = number(5);
+        let counts = Counts {
+            rows: number(1),
+            values: number(2),
+            rejected: number(3),
+            batches: number(4),
+            log_bytes,
+        };
+        let space = Space { log: log_bytes, tables: number(6), segments: number(7), free: 0 };
+        let (generation, series) = (number(9), number(10));
+        Ok(Numbers { last: number(0), counts, space, segments: number(8), generation, series })
+    }
+
+    pub(super) fn import_position(&self, key: [u8; 16]) -> Result<Option<Vec<u8>>> {
+        let rows = self.cluster.read("read an import", IMPORT, &[&self.plane, &Id(key)])?;
+        Ok(rows.first().map(|row| row.get(0)))
+    }
+}
+
+/// State of the database where a handle was shown something before.
+struct Shown<'v> {
+    generation: u64,
+    /// Its bytes or its first ones.
+    manifest: Option<&'v [u8]>,
+    page: Option<Id>,
+    last: u64,
+}
+
+impl Shown<'_> {
+    /// True where nothing that was shown is undone or replaced.
+    fn continues(
+        &self,
+        known: &Known,
+        after: u64,
+        compacted: u64,
+        entries: &[(LogEntry, Id)],
+    ) -> bool {
+        let manifest = self.manifest.and_then(|sealed| Id::of_sealed(sealed, "").ok());
+        let is_manifest = known.manifest.is_none_or(|(generation, id)| {
+            generation < self.generation || (generation == self.generation && manifest == Some(id))
+        });
+        let is_page = known.page.is_none_or(|(_, id)| self.page == Some(id));
+        let is_entry = known.entry.is_none_or(|(sequence, id)| {
+            let stored = entries.iter().find(|(entry, _)| entry.sequence == sequence);
+            // An entry before the reader's own position is not asked for, nor a compacted one.
+            sequence <= compacted
+                || (sequence <= self.last
+                    && (sequence != after || stored.is_some_and(|(_, stored)| *stored == id)))
+        });
+        is_manifest && is_page && is_entry
+    }
+}
+
+/// Entries of a plane that was destroyed may still be there; its numbers are not.
+fn is_numbers(row: &Row) -> bool {
+    row.get::<_, i64>(0) == 0
+}
+
+fn entry_of(row: &Row) -> (LogEntry, Id) {
+    let sealed: Option<Vec<u8>> = row.get(2);
+    (LogEntry { sequence: unsigned(row.get(0)), sealed: sealed.unwrap_or_default() }, row.get(1))
+}

@@ -1,0 +1,143 @@
+//! Removal of what nobody needs any more: hours of the log, objects that no manifest names, names of
+//! planes that were destroyed.
+
+use std::time::Duration;
+
+use fleetcast_core::model::error::{Error, Result};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use crate::cluster::Cluster;
+use crate::connection::Connection;
+use crate::identity::Id;
+use crate::objects::Objects;
+use crate::partitions::{self, Hour};
+use crate::pool::Pool;
+
+const WHAT: &str = "sweep";
+
+/// Requests to the object store at a time.
+const TOGETHER: usize = 16;
+
+/// One process at a time; the lock ends with its session at the latest.
+const LOCK: &str =
+    "SELECT pg_try_advisory_lock(hashtextextended('fleetcast sweep ' || current_schema(), 0))";
+const UNLOCK: &str =
+    "SELECT pg_advisory_unlock(hashtextextended('fleetcast sweep ' || current_schema(), 0))";
+
+const RETIRED: &str = "SELECT plane, id FROM segment \
+    WHERE removed_at < clock_timestamp() - make_interval(secs => $1) LIMIT 1000";
+const FORGET: &str = "DELETE FROM segment s USING unnest($1::uuid[], $2::uuid[]) AS u(plane, id) \
+    WHERE s.plane = u.plane AND s.id = u.id";
+const DESTROYED: &str = "DELETE FROM names n USING plane p WHERE n.plane = p.plane AND p.wrapped_key IS NULL \
+    AND NOT EXISTS (SELECT FROM head h WHERE h.plane = p.plane)";
+const MADE_SINCE: &str = "SELECT plane, id, bytes FROM segment \
+    WHERE removed_at IS NULL AND bytes IS NOT NULL AND made_at >= to_timestamp($1::int8 * 3600)";
+
+/// Counts of what a sweep removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    /// Hours of the log.
+    pub hours: u32,
+    /// Objects.
+    pub objects: u32,
+}
+
+impl Cluster {
+    /// Makes the hours of the log that come next, and removes those that are over for an hour and
+    /// whose entries are all compacted, and objects that no manifest has named for `keep`. Nothing,
+    /// where another process is at it.
+    ///
+    /// Before entries go, the object store is asked for the segments that hold them.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] where one of those is missing or has another length: then no hour goes.
+    /// Those of a database or objects that cannot be used.
+    pub fn sweep(&self, keep: Duration) -> Result<Swept> {
+        let objects = self.objects()?;
+        self.wait(|pool| async move {
+            let connection = pool.own().await?;
+            let rows =
+                connection.query(WHAT, LOCK, &[]).await.map_err(|failure| failure.of_read(WHAT))?;
+            if !rows.first().is_some_and(|row| row.get(0)) {
+                connection.keep();
+                return Ok(Swept::default());
+            }
+            let swept = sweep(&pool, &connection, objects, keep).await;
+            if connection.query(WHAT, UNLOCK, &[]).await.is_ok() {
+                connection.keep();
+            }
+            swept
+        })
+    }
+}
+
+async fn sweep(
+    pool: &Pool,
+    connection: &Connection,
+    objects: &Objects,
+    keep: Duration,
+) -> Result<Swept> {
+    let now = partitions::slot_of(pool.seen.database_now_us());
+    for slot in now..=now + partitions::AHEAD {
+        partitions::make(connection, slot).await?;
+    }
+    let removed = delete_retired(connection, objects, keep).await?;
+    change(connection, DESTROYED, &[]).await?;
+    let mut swept = Swept { hours: 0, objects: removed };
+    for hour in partitions::all(connection).await? {
+        // Attempts at an append end within seconds of their hour.
+        if hour.slot <= now - 2 && drop_hour(connection, objects, hour).await? {
+            swept.hours += 1;
+        }
+    }
+    Ok(swept)
+}
+
+async fn change(
+    connection: &Connection,
+    sql: &'static str,
+    parameters: &[&(dyn ToSql + Sync)],
+) -> Result<Vec<Row>> {
+    connection.change(WHAT, sql, parameters).await.map_err(|failure| failure.of_change(WHAT))
+}
+
+async fn delete_retired(connection: &Connection, objects: &Objects, keep: Duration) -> Result<u32> {
+    let rows = change(connection, RETIRED, &[&keep.as_secs_f64()]).await?;
+    let retired: Vec<(Id, Id)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    let deletes = retired.iter().map(|(plane, id)| objects.delete(*plane, *id));
+    stream::iter(deletes).buffer_unordered(TOGETHER).try_collect::<()>().await?;
+    // Their rows go last: an object without one would stay for ever.
+    let (planes, ids): (Vec<Id>, Vec<Id>) = retired.into_iter().unzip();
+    change(connection, FORGET, &[&planes, &ids]).await?;
+    Ok(u32::try_from(ids.len()).unwrap_or(u32::MAX))
+}
+
+async fn drop_hour(connection: &Connection, objects: &Objects, hour: Hour) -> Result<bool> {
+    if hour.is_attached {
+        if hour.is_needed(connection).await? {
+            return Ok(false);
+        }
+        check_segments(connection, objects, hour.slot).await?;
+    }
+    hour.remove(connection).await?;
+    Ok(true)
+}
+
+/// Looks at the segments that were written since the hour began: those that hold its entries are
+/// among them.
+async fn check_segments(connection: &Connection, objects: &Objects, slot: i32) -> Result<()> {
+    let rows = change(connection, MADE_SINCE, &[&i64::from(slot)]).await?;
+    let checks = rows.iter().map(|row| async {
+        let bytes: i64 = row.get(2);
+        match objects.length(row.get(0), row.get(1)).await {
+            Ok(length) if i64::try_from(length) == Ok(bytes) => Ok(()),
+            Ok(_) | Err(Error::Stale) => {
+                Err(Error::Corrupt { what: "a segment of the object store" })
+            }
+            Err(error) => Err(error),
+        }
+    });
+    stream::iter(checks).buffer_unordered(TOGETHER).try_collect().await
+}

@@ -1,0 +1,98 @@
+//! Planes of an installation: made, read from two processes, compacted, destroyed.
+
+use fleetcast_cluster::ClusterPlanes;
+use fleetcast_core::model::error::Error;
+use fleetcast_core::model::limits::WriteLimits;
+use fleetcast_core::plane::{Acknowledge, Due, Plane};
+use fleetcast_core::storage::store::Planes;
+use fleetcast_core::wire::Format;
+
+use crate::database::{Database, random_name};
+
+pub(crate) const KEY: [u8; 32] = [7; 32];
+pub(crate) const NOW_NS: i64 = 1_790_000_000_000_000_000;
+
+pub(crate) fn write(plane: &Plane, entity: &str, value: f64) {
+    let body = format!(
+        r#"[{{"measurement": "link", "time": "2026-01-01T00:00:00Z",
+            "tags": {{"entity_id": "{entity}"}}, "fields": {{"snr_db": {value}}}}}]"#
+    );
+    let limits = WriteLimits::default();
+    let written = plane.write(Format::Json, body.as_bytes(), &limits, NOW_NS, Acknowledge::Durable);
+    assert_eq!(written.unwrap().accepted_count, 1);
+}
+
+pub(crate) fn latest(plane: &Plane) -> String {
+    let as_of_ns = 1_767_225_700_000_000_000;
+    let pieces = plane.latest_json(as_of_ns, 3_600_000_000_000, None, NOW_NS).unwrap();
+    String::from_utf8(pieces.concat()).unwrap()
+}
+
+#[test]
+fn what_one_process_acknowledged_the_next_read_of_another_sees() {
+    let Some(database) = Database::new() else { return };
+    let planes = [database.installed(), database.open()].map(ClusterPlanes::new);
+    let name = random_name();
+    Plane::create(&planes[0], &name, &KEY).unwrap();
+    let [own, other] =
+        planes.each_ref().map(|planes| Plane::open(planes, &name, &KEY, "acme").unwrap());
+    for round in 0..20 {
+        let entity = format!("e{}", round % 3);
+        write(if round % 2 == 0 { &own } else { &other }, &entity, f64::from(round));
+        assert_eq!(latest(&own), latest(&other));
+        assert!(latest(&own).contains(&format!("{round}.0")), "{}", latest(&own));
+        assert_eq!(own.stats().unwrap().stored_rows, u64::try_from(round).unwrap() + 1);
+    }
+    let before = latest(&other);
+    let compacted = own.compact(Due::Now, NOW_NS).unwrap().unwrap();
+    assert_eq!(compacted.blocks, 20);
+    assert_eq!(latest(&other), before);
+    let anew = Plane::open(&planes[1], &name, &KEY, "acme").unwrap();
+    assert_eq!(latest(&anew), before);
+    assert_eq!(Plane::peek(&planes[1], &name).unwrap().stored_rows, 20);
+    assert_eq!(Plane::verify(&planes[1], &name, &KEY).unwrap().damages, Vec::<String>::new());
+}
+
+#[test]
+fn a_plane_that_was_destroyed_takes_and_shows_nothing_in_any_process() {
+    let Some(database) = Database::new() else { return };
+    let planes = [database.installed(), database.open()].map(ClusterPlanes::new);
+    let name = random_name();
+    Plane::create(&planes[0], &name, &KEY).unwrap();
+    assert!(matches!(Plane::create(&planes[1], &name, &KEY), Err(Error::Exists(_))));
+    let plane = Plane::open(&planes[1], &name, &KEY, "acme").unwrap();
+    write(&plane, "e1", 1.0);
+    planes[0].destroy(&name).unwrap();
+    planes[0].destroy(&name).unwrap();
+    assert!(matches!(plane.follow(), Err(Error::Missing(_))));
+    assert!(matches!(planes[1].open(&name), Err(Error::Missing(_))));
+    assert!(matches!(planes[1].counts(&name), Err(Error::Missing(_))));
+    // Its name is never given again.
+    assert!(matches!(Plane::create(&planes[1], &name, &KEY), Err(Error::Exists(_))));
+}
+
+#[test]
+fn one_compacts_and_one_who_lost_the_lease_changes_nothing() {
+    let Some(database) = Database::new() else { return };
+    let planes = [database.installed(), database.open()].map(ClusterPlanes::new);
+    let name = random_name();
+    planes[0].create(&name, b"wrapped", &mut |_| Ok(())).unwrap();
+    let [own, other] = planes.each_ref().map(|planes| planes.open(&name).unwrap());
+    let held = own.lock_compaction().unwrap().unwrap();
+    assert!(other.lock_compaction().unwrap().is_none());
+    let mut segment = own.create_segment(&[1; 16]).unwrap();
+    segment.append(b"content").unwrap();
+    database.run("UPDATE plane SET held_until = '-infinity'");
+    let taken = other.lock_compaction().unwrap().unwrap();
+    let manifest = [[4; 18].as_slice(), b"manifest"].concat();
+    assert!(!own.replace_manifest(0, &manifest, 0).unwrap());
+    assert!(matches!(own.create_segment(&[2; 16]), Err(Error::Overtaken)));
+    assert!(other.replace_manifest(0, &manifest, 0).unwrap());
+    // Given back late, it does not end that of the other.
+    drop(held);
+    assert!(own.lock_compaction().unwrap().is_none());
+    drop(taken);
+    assert!(own.lock_compaction().unwrap().is_some());
+    drop(segment);
+    assert_eq!(other.segments().unwrap(), [[1; 16]], "the next compactor finds what was begun");
+}

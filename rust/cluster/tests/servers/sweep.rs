@@ -1,0 +1,63 @@
+//! Removal of what nobody needs, and of nothing else.
+
+use std::time::Duration;
+
+use fleetcast_cluster::{Cluster, ClusterPlanes, Swept};
+use fleetcast_core::model::error::Error;
+use fleetcast_core::plane::{Due, Plane};
+use fleetcast_core::storage::store::Planes;
+
+use crate::database::{Database, random_name};
+use crate::planes::{KEY, NOW_NS, latest, write};
+
+const DAY: Duration = Duration::from_hours(24);
+
+/// Moves all entries into an hour that is long over.
+const AGE: &str = "
+    CREATE TABLE log_5 (LIKE log INCLUDING ALL);
+    ALTER TABLE log ATTACH PARTITION log_5 FOR VALUES IN (5);
+    UPDATE log SET slot = 5;";
+
+fn plane_with_a_row(cluster: &std::sync::Arc<Cluster>) -> (ClusterPlanes, String, Plane) {
+    let planes = ClusterPlanes::new(std::sync::Arc::clone(cluster));
+    let name = random_name();
+    Plane::create(&planes, &name, &KEY).unwrap();
+    let plane = Plane::open(&planes, &name, &KEY, "acme").unwrap();
+    write(&plane, "e1", 1.0);
+    (planes, name, plane)
+}
+
+#[test]
+fn an_hour_of_the_log_goes_once_all_of_it_is_in_segments_that_are_there() {
+    let Some(database) = Database::new() else { return };
+    let cluster = database.installed();
+    let (planes, name, plane) = plane_with_a_row(&cluster);
+    database.run(AGE);
+    assert_eq!(cluster.sweep(DAY).unwrap(), Swept::default());
+    plane.compact(Due::Now, NOW_NS).unwrap().unwrap();
+    let (moved, kept) = (database.objects().with_extension("away"), database.objects());
+    std::fs::rename(&kept, &moved).unwrap();
+    assert!(matches!(cluster.sweep(DAY), Err(Error::Corrupt { .. })));
+    std::fs::rename(&moved, &kept).unwrap();
+    assert_eq!(cluster.sweep(DAY).unwrap(), Swept { hours: 1, objects: 0 });
+    assert_eq!(cluster.sweep(DAY).unwrap(), Swept::default());
+    let anew = Plane::open(&planes, &name, &KEY, "acme").unwrap();
+    assert_eq!(latest(&anew), latest(&plane));
+    write(&plane, "e2", 2.0);
+    assert_eq!(anew.stats().unwrap().stored_rows, 2);
+}
+
+#[test]
+fn objects_go_when_no_manifest_has_named_them_for_long_enough() {
+    let Some(database) = Database::new() else { return };
+    let cluster = database.installed();
+    let (planes, name, plane) = plane_with_a_row(&cluster);
+    plane.compact(Due::Now, NOW_NS).unwrap().unwrap();
+    let objects = |sweep: Swept| sweep.objects;
+    assert_eq!(objects(cluster.sweep(Duration::ZERO).unwrap()), 0);
+    let before = planes.counts(&name).unwrap().segments;
+    planes.destroy(&name).unwrap();
+    assert_eq!(objects(cluster.sweep(DAY).unwrap()), 0);
+    assert_eq!(u64::from(objects(cluster.sweep(Duration::ZERO).unwrap())), before);
+    assert_eq!(objects(cluster.sweep(Duration::ZERO).unwrap()), 0);
+}
