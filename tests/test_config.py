@@ -4,7 +4,8 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fleetcast import engine
 from fleetcast.config import (

@@ -8,11 +8,13 @@ import struct
 from datetime import UTC, datetime
 
 import polars as pl
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fleetcast.engine import Plane
 from tests.engine.strategies import BASE_NS, NOW_NS, batches
-from tests.engine.test_properties import TENANT, write as write_records
+from tests.engine.test_properties import TENANT
+from tests.engine.test_properties import write as write_records
 from tests.engine.test_scan import EVER, rows_of
 
 from .plane import write

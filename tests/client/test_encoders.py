@@ -10,7 +10,8 @@ from enum import IntEnum, StrEnum
 from types import MappingProxyType
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fleetcast.engine import encode_json, encode_protobuf, encode_records, time_ns
 from tests.grpc.messages import SECOND_NS, WriteRequest

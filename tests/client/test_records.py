@@ -3,7 +3,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fleetcast.client.records import decode_records, encode_record, split
 from tests.grpc.messages import SECOND_NS, WriteRequest

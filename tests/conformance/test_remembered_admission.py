@@ -7,7 +7,8 @@ import json
 from dataclasses import replace
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings, strategies as st
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from tests.service.service import running
 from tests.waiting import until

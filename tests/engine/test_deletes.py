@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fleetcast.engine import Engine, Plane, format_time
 

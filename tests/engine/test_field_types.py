@@ -8,7 +8,8 @@ import struct
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fleetcast.engine import Engine, Plane
 from fleetcast.errors import Refused

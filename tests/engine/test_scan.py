@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fleetcast.engine import Plane, Planes, encode_records, format_time
 from fleetcast.errors import StoreUnavailable

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 from google.protobuf.message import DecodeError
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from fleetcast.engine import Plane
 from fleetcast.errors import Refused

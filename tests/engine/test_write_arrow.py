@@ -6,7 +6,8 @@ import struct
 
 import polars as pl
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fleetcast.engine import Plane, encode_records
 from fleetcast.errors import Refused

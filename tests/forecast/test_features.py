@@ -3,7 +3,8 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fleetcast.engine import Plane, encode_records, format_time
 from fleetcast.forecast.families import DEMAND, FAMILIES, SNR

@@ -8,7 +8,8 @@ import json
 
 import pytest
 
-from tests.conformance.api import HOUR_S, accounts_of, record as document
+from tests.conformance.api import HOUR_S, accounts_of
+from tests.conformance.api import record as document
 from tests.service.service import running
 from tests.service.test_admin import metrics
 

@@ -16,7 +16,8 @@ from gunicorn.http.errors import (
 )
 from gunicorn.http.message import Request
 from gunicorn.http.unreader import IterUnreader
-from hypothesis import example, given, strategies as st
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from fleetcast.surface.error_codes import ERROR_CODES
 

@@ -3,7 +3,8 @@
 from urllib.parse import unquote
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fleetcast.errors import Refused
 from fleetcast.http.resources.params import Query, check_characters

@@ -5,7 +5,8 @@ import io
 
 import polars as pl
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fleetcast.config.sections import Limits
 from fleetcast.engine import Plane

@@ -1,7 +1,8 @@
 """Footers of Parquet files are written as they were read, whatever polars puts in there later."""
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given
+from hypothesis import strategies as st
 
 from fleetcast.transfer import thrift
 from fleetcast.transfer.thrift import Field, decoded, encoded

@@ -10,7 +10,8 @@ from fleetcast.adapters.routes import ROUTES, AdapterRoute
 from fleetcast.adapters.unpacking import unpacked
 from fleetcast.errors import refused
 from fleetcast.http.body import read_body
-from fleetcast.http.pipeline import DECIDING_FIELDS as PUBLIC_DECIDING_FIELDS, Pipeline
+from fleetcast.http.pipeline import DECIDING_FIELDS as PUBLIC_DECIDING_FIELDS
+from fleetcast.http.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

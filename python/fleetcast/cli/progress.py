@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from concurrent.futures import Future, wait as wait_for
+from concurrent.futures import Future
+from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
