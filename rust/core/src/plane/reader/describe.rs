@@ -63,8 +63,8 @@ impl Reader {
         measurement: Option<&str>,
         entity: Option<&str>,
     ) -> Result<BTreeMap<String, MeasurementContents>> {
+        self.follower.follow()?;
         self.retrying(|| {
-            self.follower.follow()?;
             let wanted = wanted(&self.registry.names().catalog, measurement, entity);
             let snapshot = self.follower.snapshot(&ALWAYS_NS);
             let mut rows = Rows { reader: self, wanted, found: HashMap::new() };

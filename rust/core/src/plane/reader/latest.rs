@@ -21,9 +21,20 @@ impl Reader {
         now_ns: i64,
         lend: impl FnOnce(LatestView<'_>) -> R,
     ) -> Result<R> {
+        self.follower.follow()?;
+        self.with_followed_latest(as_of_ns, freshness_ns, measurement, now_ns, lend)
+    }
+
+    fn with_followed_latest<R>(
+        &self,
+        as_of_ns: i64,
+        freshness_ns: i64,
+        measurement: Option<&str>,
+        now_ns: i64,
+        lend: impl FnOnce(LatestView<'_>) -> R,
+    ) -> Result<R> {
         let mut lend = Some(lend);
         self.retrying(|| {
-            self.follower.follow()?;
             let kept_from_ns = self.follower.kept_from_ns(now_ns);
             let start_ns = as_of_ns.saturating_sub(freshness_ns).max(kept_from_ns);
             self.lend_latest(start_ns..as_of_ns, measurement, &mut lend)
@@ -70,8 +81,9 @@ impl Reader {
         if measurement.is_some_and(|name| !MEASUREMENTS.contains(&name)) {
             return Err(QueryRefusal::InvalidInput { field: "measurement" }.into());
         }
-        let as_of_ns = as_of_ns.map_or_else(|| self.read_instant(clock_ns), Ok)?;
-        Ok(self.latest_json(as_of_ns, freshness_ns, measurement, clock_ns)?)
+        let newest_ns = self.read_instant(clock_ns)?;
+        let as_of_ns = as_of_ns.unwrap_or(newest_ns);
+        Ok(self.followed_latest_json(as_of_ns, freshness_ns, measurement, clock_ns)?)
     }
 
     pub(in crate::plane) fn latest_json(
@@ -81,8 +93,19 @@ impl Reader {
         measurement: Option<&str>,
         now_ns: i64,
     ) -> Result<Vec<Vec<u8>>> {
+        self.follower.follow()?;
+        self.followed_latest_json(as_of_ns, freshness_ns, measurement, now_ns)
+    }
+
+    fn followed_latest_json(
+        &self,
+        as_of_ns: i64,
+        freshness_ns: i64,
+        measurement: Option<&str>,
+        now_ns: i64,
+    ) -> Result<Vec<Vec<u8>>> {
         let reading = Reading::begin();
-        self.with_latest(as_of_ns, freshness_ns, measurement, now_ns, |view| {
+        self.with_followed_latest(as_of_ns, freshness_ns, measurement, now_ns, |view| {
             let mut head = b"{\"as_of_utc\":".to_vec();
             json::write_time(&mut head, as_of_ns);
             head.extend_from_slice(b",\"tenant_key\":");

@@ -56,7 +56,8 @@ impl Reader {
         self.sealed.segment(entry, &self.registry.names().catalog)
     }
 
-    /// Reads until compaction does not overtake it.
+    /// Reads what was followed, anew where compaction has overtaken it. The log was followed once
+    /// for this read, which costs a store far away a round trip.
     fn retrying<R>(&self, mut read: impl FnMut() -> Result<R>) -> Result<R> {
         for _ in 0..VIEWS_MAX {
             let generation = self.follower.generation();

@@ -77,8 +77,8 @@ impl Drop for OwnSegments {
 impl Reader {
     pub(in crate::plane) fn scan(&self, request: &ScanRequest, now_ns: i64) -> Result<RowStream> {
         let mut pin = Some(self.sealed.store.pin_segments()?);
+        self.follower.follow()?;
         self.retrying(|| {
-            self.follower.follow()?;
             let kept_from_ns = self.follower.kept_from_ns(now_ns);
             let (selection, representatives) = {
                 let catalog = &self.registry.names().catalog;

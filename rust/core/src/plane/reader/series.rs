@@ -42,7 +42,7 @@ impl Reader {
         clock_ns: i64,
     ) -> Result<SeriesAnswer, ReadError> {
         let query = request.check(limits, self.read_instant(clock_ns)?, clock_ns)?;
-        Ok(self.series(query, limits.bounds(), clock_ns)?)
+        Ok(self.followed_series(query, limits.bounds(), clock_ns)?)
     }
 
     pub(in crate::plane) fn series(
@@ -51,12 +51,22 @@ impl Reader {
         bounds: AnswerBounds,
         now_ns: i64,
     ) -> Result<SeriesAnswer> {
+        self.follower.follow()?;
+        self.followed_series(query, bounds, now_ns)
+    }
+
+    fn followed_series(
+        &self,
+        query: SeriesQuery,
+        bounds: AnswerBounds,
+        now_ns: i64,
+    ) -> Result<SeriesAnswer> {
         let reading = Reading::begin();
         let (entities, next_start_ns) = self.retrying(|| {
-            self.follower.follow()?;
             let start_ns = query.start_ns.max(self.follower.kept_from_ns(now_ns));
             let snapshot = self.follower.snapshot(&(start_ns..query.end_ns));
             self.join_recent();
+            self.sealed.prefetch(&mut snapshot.segments_in(&(start_ns..query.end_ns)));
             let read = SeriesRead { reader: self, query: &query, snapshot, bounds };
             let mut parts = read.parts(start_ns..query.end_ns, reading.processors());
             read.read_enough(&mut parts)

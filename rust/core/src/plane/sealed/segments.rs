@@ -51,6 +51,16 @@ impl SealedStore {
         Ok(cache.put(entry.id, OpenSegment { id: entry.id, segment, measurements }, weight))
     }
 
+    /// Tells the store which of these segments are about to be opened.
+    pub(in crate::plane) fn prefetch<'e>(
+        &self,
+        entries: &mut (dyn Iterator<Item = &'e SegmentEntry> + '_),
+    ) {
+        let cache = &self.caches.open_segments.segments;
+        let mut unknown = entries.filter(|entry| cache.get(&entry.id).is_none());
+        self.store.prefetch(&mut unknown.by_ref().map(|entry| (entry.id, entry.bytes)));
+    }
+
     fn part(&self, open: &OpenSegment, part: Part) -> Result<Arc<Vec<u8>>> {
         self.store.check_open()?;
         let cache = &self.caches.open_segments.parts;

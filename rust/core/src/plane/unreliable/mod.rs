@@ -16,6 +16,7 @@ use crate::model::error::{Error, Result};
 use crate::model::limits::WriteLimits;
 use crate::model::time::SECOND_NS;
 use crate::query::scan::{ScanRequest, json_lines};
+use crate::query::{AnswerBounds, SeriesQuery};
 use crate::storage::store::Store;
 use crate::wire::Format;
 
@@ -273,6 +274,30 @@ fn a_read_with_news_takes_one_round_trip() {
     calls();
     numbers(&fleet.planes[1]).unwrap();
     assert_eq!(calls(), (1, 2), "of rows with new names: some, and then no more of them");
+    fleet.planes[1].answer_latest(None, SECOND_NS, None, NOW_NS).unwrap();
+    assert_eq!(calls(), (1, 0), "an answer as of an instant that the log decides");
+}
+
+/// A store is told of all segments that a read is about to open, and of none that are open.
+#[test]
+fn segments_that_a_series_needs_are_fetched_together() {
+    let mut fleet = Fleet::new(1, 0);
+    let world = Arc::clone(&fleet.network.0);
+    fleet.write(0);
+    fleet.planes[0].compact(Due::Now, NOW_NS).unwrap().unwrap();
+    let bounds = AnswerBounds { points_max: 10, values_max: 1_000 };
+    for fetched in [1, 0] {
+        let query = SeriesQuery {
+            entity_ids: vec!["e0".to_owned()],
+            start_ns: 0,
+            end_ns: NOW_NS,
+            measurement: "link".to_owned(),
+            fields: Vec::new(),
+            windows: None,
+        };
+        fleet.planes[1].series(query, bounds, NOW_NS).unwrap();
+        assert_eq!(world.fetched.swap(0, Ordering::Relaxed), fetched);
+    }
 }
 
 /// A compactor whose lease ran out while it worked ends as one who came too late, and the next one

@@ -193,6 +193,10 @@ impl Store for FaultyStore {
         self.world()?.read(|store| store.read_segment(id, offset, length))
     }
 
+    fn prefetch(&self, segments: &mut dyn Iterator<Item = (SegmentId, u64)>) {
+        self.world.fetched.fetch_add(segments.count(), Ordering::Relaxed);
+    }
+
     fn segment_bytes(&self, id: &SegmentId) -> Result<u64> {
         self.world()?.read(|store| store.segment_bytes(id))
     }

@@ -45,6 +45,8 @@ pub(super) struct World {
     /// Calls of `view` and of `names_after`.
     pub(super) views: AtomicUsize,
     pub(super) pages: AtomicUsize,
+    /// Segments that were told of before they were read.
+    pub(super) fetched: AtomicUsize,
 }
 
 /// Its planes: one.

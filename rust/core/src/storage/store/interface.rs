@@ -220,7 +220,7 @@ pub trait Store: Send + Sync {
 
     /// Tells that the ends of these segments, of so many bytes each, will be read soon. What is far
     /// away may be fetched meanwhile; a fault shows when it is read.
-    fn prefetch(&self, _segments: &[(SegmentId, u64)]) {}
+    fn prefetch(&self, _segments: &mut dyn Iterator<Item = (SegmentId, u64)>) {}
 
     /// Every segment there is, named by a manifest or not, and of those that are being written only
     /// what the holder of the compaction lock has begun itself.
