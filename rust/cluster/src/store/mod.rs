@@ -165,8 +165,11 @@ impl Store for ClusterStore {
         self.segment_length(Id(*id))
     }
 
-    fn prefetch(&self, segments: &[(SegmentId, u64)]) {
-        self.fetch_ends(segments);
+    fn prefetch(&self, segments: &mut dyn Iterator<Item = (SegmentId, u64)>) {
+        let segments: Vec<_> = segments.collect();
+        if !segments.is_empty() {
+            self.fetch_ends(&segments);
+        }
     }
 
     fn segments(&self) -> Result<Vec<SegmentId>> {
