@@ -20,10 +20,9 @@ const PROCESSES: usize = 2;
 const PROCESS: &str = "FLEETCAST_TEST_PROCESS";
 
 /// Places, by a text in their lines, whose syncs nobody misses, and why: alone, others do the same.
-const STAND_INS: [(&str, &str); 5] = [
+const STAND_INS: [(&str, &str); 4] = [
     ("create_databases_and_commit", "nothing is promised yet; the next commit syncs the file"),
     ("env.write(\"begin the log\"", "nothing is promised yet; who opens the file syncs it"),
-    ("Environment::open(&path", "nothing is promised yet; the first commit syncs the file"),
     ("LogFile::create(&directory, log", "recovery syncs the names once more before it is used"),
     (
         "directory.parent().map_or(Ok(()), sync_directory)",

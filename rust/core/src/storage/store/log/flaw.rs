@@ -64,6 +64,8 @@ pub enum Part {
     HeadSync,
     /// A head page of LMDB that nobody was told of is written over before the next commit.
     HeadUndone,
+    /// A head page of LMDB whose sync has failed stays in doubt.
+    HeadTrusted,
     /// Blocks go on after the last one, whoever wrote it.
     WriterLooks,
     /// The checksum of a file's head.
@@ -104,7 +106,7 @@ pub enum Part {
 
 impl Part {
     /// All of them.
-    pub const ALL: [Self; 46] = [
+    pub const ALL: [Self; 47] = [
         Self::GroupSync,
         Self::SyncError,
         Self::Poison,
@@ -133,6 +135,7 @@ impl Part {
         Self::HeadAgain,
         Self::HeadSync,
         Self::HeadUndone,
+        Self::HeadTrusted,
         Self::WriterLooks,
         Self::FileHeadChecksum,
         Self::NewRemoved,
