@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import resource
 import statistics
 from typing import TYPE_CHECKING
 
 from benches.goals.effort import new_plane
-from benches.goals.table import Line
+from benches.goals.table import Line, ms
 from benches.harness.measure import cpu_seconds
+from benches.harness.paths import DATA
 from benches.harness.servers import CONNECTIONS, http_driven
 from benches.inputs import fleet, sent
+from tests.service import service
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from benches.goals.effort import Effort
-    from benches.harness.servers import Driven, service
+    from benches.harness.servers import Driven
 
 # The last 4 MiB of the log are not compacted, half a million rows: few beside so many.
 _BODIES_MIN = 4_000
@@ -66,6 +69,22 @@ def compaction_line(name: str, driven: Driven, writing: Writing) -> Line:
     )
 
 
+def finishing_seconds(tenant: str) -> float:
+    """CPU seconds that finishing all days of a tenant takes, which the service puts off.
+
+    It waits until nothing of a day has come for two hours.
+    """
+
+    def compact() -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        service.command(DATA / "service", "compact", tenant)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    finishing = compact()
+    return finishing - compact()  # less a start of the command, which finds nothing to do
+
+
 def compaction_lines(effort: Effort, running: service.Service, keys: dict[str, str]) -> list[Line]:
     """Compaction of what goes on and of what comes out of order, while it comes."""
     lines = []
@@ -82,5 +101,8 @@ def compaction_lines(effort: Effort, running: service.Service, keys: dict[str, s
         written = driven.compaction_bytes() - before
         written /= driven.requests * fleet.BODY_RECORDS
         lines.append(Line("device bytes that this writes for each of them", f"{written:.1f} B"))
+        a_thousand = driven.requests * fleet.BODY_RECORDS / 1_000
+        finishing = finishing_seconds(sent_as) / a_thousand
+        lines.append(Line("CPU per thousand of them later, finishing days", ms(finishing)))
         driven.close()
     return lines

@@ -137,21 +137,25 @@ impl Targets {
         // One field id has one type for ever, so each finds its own everywhere.
         let (rows, values) = match first.values {
             Values::Float(_) => {
-                let (rows, values) = self.cells(spans, sources, 0.0, |values, indices| {
+                // No value is NaN: what is stored is finite.
+                let empty = (f64::NAN, |value: &f64| value.is_nan());
+                let (rows, values) = self.cells(spans, sources, empty, |values, indices| {
                     let Values::Float(values) = values else { return [].iter().copied() };
                     values[indices].iter().copied()
                 });
                 (rows, Values::Float(values))
             }
             Values::Bool(_) => {
-                let (rows, values) = self.cells(spans, sources, false, |values, indices| {
-                    let Values::Bool(values) = values else { return [].iter().copied() };
-                    values[indices].iter().copied()
+                let empty = (None, Option::is_none);
+                let (rows, values) = self.cells(spans, sources, empty, |values, indices| {
+                    let Values::Bool(values) = values else { return [].iter().copied().map(Some) };
+                    values[indices].iter().copied().map(Some)
                 });
-                (rows, Values::Bool(values))
+                (rows, Values::Bool(values.into_iter().flatten().collect()))
             }
             Values::Text(_) => {
-                let (rows, values) = self.cells(spans, sources, None, |values, indices| {
+                let empty = (None, Option::is_none);
+                let (rows, values) = self.cells(spans, sources, empty, |values, indices| {
                     let Values::Text(values) = values else { return [].iter().map(Some) };
                     values[indices].iter().map(Some)
                 });
@@ -186,12 +190,13 @@ impl Targets {
         }
     }
 
-    /// The rows that have a value, and their cells, in order.
+    /// The rows that have a value, and their cells, in order; `empty` stands for none, and tells what
+    /// does.
     fn cells<'t, C: Copy, I: Iterator<Item = C>>(
         &self,
         spans: &[Span<'t>],
         sources: &[Source<'t>],
-        empty: C,
+        (empty, is_empty): (C, impl Fn(&C) -> bool),
         cells: impl Fn(&'t Values, Range<usize>) -> I,
     ) -> (Rows, Vec<C>) {
         if sources.len() == spans.len()
@@ -213,11 +218,9 @@ impl Targets {
             return (Rows::Some(rows), out);
         }
         let mut out = vec![empty; self.of_rows.len()];
-        let mut is_present = vec![false; out.len()];
         self.each(spans, sources, cells, |targets, cells| {
             for (target, cell) in targets.iter().zip(cells) {
                 out[*target as usize] = cell;
-                is_present[*target as usize] = true;
             }
         });
         if count == out.len() {
@@ -226,9 +229,10 @@ impl Targets {
         // Each row is noted, and the next one takes its place where it has no value.
         let mut rows = vec![0; out.len()];
         let mut kept = 0;
-        for (row, is_present) in is_present.into_iter().enumerate() {
-            (rows[kept], out[kept]) = (row_number(row), out[row]);
-            kept += usize::from(is_present);
+        for row in 0..out.len() {
+            let cell = out[row];
+            (rows[kept], out[kept]) = (row_number(row), cell);
+            kept += usize::from(!is_empty(&cell));
         }
         rows.truncate(kept);
         out.truncate(kept);
