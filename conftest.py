@@ -45,8 +45,24 @@ LONG_FIRST = (
 SHARED = frozenset({"predictions", "conformance", "http"})
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds where services that tests start keep their stores."""
+    parser.addoption("--backend", choices=["embedded", "postgresql"], default="embedded")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hands it to all that starts services (`tests/service/service.py`)."""
+    os.environ["TEST_BACKEND"] = config.getoption("backend")
+    config.addinivalue_line("markers", "files: moves or looks at the files of the embedded store")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Folders in the order in which they are handed out; within one it stays as it is."""
+    if os.environ["TEST_BACKEND"] != "embedded":
+        reason = "the store of this run has no files in the data directory"
+        for item in items:
+            if item.get_closest_marker("files"):
+                item.add_marker(pytest.mark.skip(reason=reason))
     rank = {folder: at for at, folder in enumerate(LONG_FIRST)}
     items.sort(key=lambda item: rank.get(_folder(item.path), len(rank)))
 

@@ -14,17 +14,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-@pytest.fixture
-def database_url() -> str:
-    """URL of an empty schema of the test's own."""
+@pytest.fixture(scope="session")
+def database() -> str:
+    """URL of the database of the run."""
     try:
         Cluster("postgresql://nobody@localhost/nothing")
     except ValueError as error:
         pytest.skip(f"{error}; `make cluster` builds one")
     if "DATABASE" not in os.environ:
         pytest.skip("no database was started; `make cluster` does")
-    url = os.environ["DATABASE"].partition("?")[0]
-    return f"{url}?options=-csearch_path%3Dt{secrets.token_hex(8)}"
+    return os.environ["DATABASE"].partition("?")[0]
+
+
+@pytest.fixture
+def database_url(database: str) -> str:
+    """URL of an empty schema of the test's own."""
+    return f"{database}?options=-csearch_path%3Dt{secrets.token_hex(8)}"
 
 
 @pytest.fixture

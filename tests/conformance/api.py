@@ -6,12 +6,14 @@ import datetime as dt
 import itertools
 import os
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 from email.message import Message
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts import Keys, key_pepper
 from fleetcast.accounts.key_text import read_key_text
+from fleetcast.config.sections import POSTGRESQL
 from fleetcast.engine import encode_records
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.opening import opened
@@ -20,14 +22,16 @@ from tests.http.client import Client, Response
 from tests.service.service import ALL_SCOPES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+    from fleetcast.accounts import Tenants
     from tests.service.service import Answer, Service
 
 # An hour that began at least three hours ago: every window of every interval starts here.
 HOUR_S = int(time.time()) // 3600 * 3600 - 10_800
 DAY_S = 86_400
+HEARD_SECONDS = 1.0
 INTERVALS_S = {"15s": 15, "30s": 30, "1m": 60, "5m": 300, "15m": 900, "1h": 3600}
 _ZONE = dt.UTC
 
@@ -120,6 +124,24 @@ class Tenant:
         ]
 
 
+class _Heard:
+    """Tenants whose changes all nodes have heard of on return, as they must within a second."""
+
+    def __init__(self, tenants: Tenants) -> None:
+        self._tenants = tenants
+
+    def __getattr__(self, name: str) -> Callable[..., object]:
+        method = getattr(self._tenants, name)
+
+        def made(*arguments: object, **options: object) -> object:
+            result = method(*arguments, **options)
+            if name in {"change", "delete"}:
+                time.sleep(HEARD_SECONDS)
+            return result
+
+        return made
+
+
 class Accounts:
     """Tenants and keys of a data directory, made beside the running service."""
 
@@ -130,7 +152,9 @@ class Accounts:
         self._opened = opened(DataDirectory(data), os.environ)
         self._installation = self._opened.__enter__()
         self.store = self._installation.store
-        self.tenants = self._installation.tenants
+        self.is_shared = self._installation.settings.store.backend == POSTGRESQL
+        tenants = self._installation.tenants
+        self.tenants = _Heard(tenants) if self.is_shared else tenants
         self.engine = self._installation.engine
         self.settings = self._installation.settings
 
@@ -173,6 +197,20 @@ class Accounts:
         text = read_key_text(key)
         assert text is not None
         self._installation.keys.revoke(text.key_id)
+        if self.is_shared:
+            time.sleep(HEARD_SECONDS)
+
+    @contextmanager
+    def away(self, tenant: Tenant) -> Iterator[None]:
+        """Takes a tenant's plane away until the block ends; for good where it has no files."""
+        if self.is_shared:
+            self.engine.destroy_plane(tenant.plane.name)
+            yield
+            return
+        aside = tenant.plane.with_suffix(".away")
+        tenant.plane.rename(aside)
+        yield
+        aside.rename(tenant.plane)
 
 
 def accounts_of(service: Service, data: Path) -> Iterator[Accounts]:

@@ -116,6 +116,7 @@ def test_another_tenants_entity_is_empty(tenants):
         assert one == {"entity_id": wanted, "times": [], "channels": {}, "point_count": 0}
 
 
+@pytest.mark.files
 def test_the_files_of_a_tenant_hold_no_plain_text(tenants):  # J12
     for number, tenant in enumerate(tenants):
         files = [tenant.plane / "plane.mdb", *(tenant.plane / "log").iterdir()]

@@ -21,6 +21,7 @@ from .api import at, record, refusal
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.files
 TENANT_UNAVAILABLE = (503, {"error": "tenant_unavailable", "retry_after_seconds": 5})
 TELEMETRY_UNAVAILABLE = (
     503,

@@ -87,9 +87,7 @@ def keys(accounts):
                     with accounts.store.write() as tables:
                         tables.delete_tenant(tenant.name)
                 elif kind == "no plane":
-                    away = tenant.plane.with_suffix(".away")
-                    tenant.plane.rename(away)
-                    undo.callback(away.rename, tenant.plane)
+                    undo.enter_context(accounts.away(tenant))
         yield keys
 
 

@@ -126,6 +126,7 @@ class Way:
         }
         self._issued = list(self._keys.values())
         self._aside = self._tenant.plane.with_name(f"{self._tenant.plane.name}.aside")
+        self._is_disabled = False
         self._socket: socket.socket | None = None
         self._log = accounts.data / "serve.log"
         self._log_bytes = self._log.stat().st_size
@@ -164,10 +165,13 @@ class Way:
         self._issued.append(self._keys[key])
 
     def disable(self) -> None:
+        self._is_disabled = True
         self._accounts.tenants.change(self._tenant.name, disabled=True)
 
     def enable(self) -> None:
-        self._accounts.tenants.change(self._tenant.name, disabled=False)
+        if self._is_disabled:
+            self._is_disabled = False
+            self._accounts.tenants.change(self._tenant.name, disabled=False)
 
     def exclude(self) -> None:
         self._accounts.tenants.change(self._tenant.name, live_ingest=False)
@@ -176,7 +180,7 @@ class Way:
         self._accounts.tenants.change(self._tenant.name, live_ingest=True)
 
     def move_away(self) -> None:
-        if not self._aside.exists():
+        if not self._accounts.is_shared and not self._aside.exists():
             self._tenant.plane.rename(self._aside)
 
     def move_back(self) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import os
+import secrets
 import select
 import signal
 import subprocess
@@ -16,6 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode, urlsplit
 
+from fleetcast.config import Override
+from fleetcast.config.sections import POSTGRESQL
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.making import make_data_directory
 from fleetcast.installation.opening import opened
@@ -194,10 +197,25 @@ def start(data: Path, key: str, *options: str) -> Service:
     return Service(process, json.loads(line), key)
 
 
+def shared_store() -> list[Override]:
+    """Settings of a store that many nodes share: a schema of its own in the database of the run."""
+    url, _, _ = os.environ["DATABASE"].partition("?")
+    given = {
+        "backend": POSTGRESQL,
+        "database": f"{url}?options=-csearch_path%3Dt{secrets.token_hex(8)}",
+        "objects": os.environ["OBJECTS"],
+    }
+    return [Override(f"store.{name}", text, "a test") for name, text in given.items()]
+
+
 def prepare(data: Path, tenant: str = "acme") -> str:
-    """A data directory with one tenant; returns a key for everything."""
+    """A data directory with one tenant; returns a key for everything.
+
+    Its stores are where `--backend` has those of the run.
+    """
     directory = DataDirectory(data)
-    make_data_directory(directory, ENVIRONMENT, os.environ)
+    store = shared_store() if os.environ.get("TEST_BACKEND") == POSTGRESQL else []
+    make_data_directory(directory, ENVIRONMENT, os.environ, store=store)
     with opened(directory, os.environ) as installation:
         installation.tenants.create(tenant)
         issued = installation.keys.create(tenant, scopes=ALL_SCOPES, environment=ENVIRONMENT)

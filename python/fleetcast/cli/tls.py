@@ -6,7 +6,6 @@ import click
 
 from fleetcast.cli.common import Run, with_run
 from fleetcast.errors import OperatorError
-from fleetcast.installation.audit_log import AuditLog
 from fleetcast.installation.lock import seen
 from fleetcast.security.certificate import renew_certificate
 
@@ -35,11 +34,11 @@ def renew(run: Run, hosts: tuple[str, ...]) -> None:
             message = "grpc.certificate is not one of init's: renew it where it came from"
             raise OperatorError(message)
         renewed = renew_certificate(run.data.tls, installation.master_key, hosts)
+        installation.stores.audit()(
+            "certificate renewed", hosts=renewed.hosts, new_authority=renewed.is_authority_new
+        )
     authority = run.data.tls / "ca.pem"
     end = renewed.end.strftime("%Y-%m-%dT%H:%M:%SZ")
-    AuditLog(run.data.audit_log).record(
-        "certificate renewed", hosts=renewed.hosts, new_authority=renewed.is_authority_new
-    )
     document = {
         "hosts": renewed.hosts,
         "valid_until": end,

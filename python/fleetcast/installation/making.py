@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import uuid
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts import ControlStore, ControlStoreUnavailable
 from fleetcast.config import SETTINGS_FILE, Override, resolve
-from fleetcast.errors import OperatorError
+from fleetcast.config.sections import POSTGRESQL
+from fleetcast.errors import OperatorError, StoreError
 from fleetcast.security.certificate import certificate_hosts, create_certificate
 from fleetcast.security.master_key import (
     create_master_key,
     load_master_key,
+    read_master_key,
     sync_folder,
     write_private,
 )
@@ -32,10 +36,15 @@ def make_data_directory(
     environment: str,
     environ: Mapping[str, str],
     hosts: Sequence[str] = (),
-) -> None:
+    *,
+    store: Sequence[Override] = (),
+    master_key_file: Path | None = None,
+) -> bool:
     """Makes everything that `serve` needs; its certificate is good for `hosts` as well.
 
-    Raises `OperatorError`, and leaves nothing then.
+    `store` has settings of that section. The master key is a copy of that in `master_key_file`, or
+    a new one. False where the directory joins an installation that was there already. Raises
+    `OperatorError`, and leaves nothing then.
     """
     root = directory.root
     names = certificate_hosts(hosts)
@@ -43,31 +52,63 @@ def make_data_directory(
         message = f"{root} is not empty: init makes a new data directory"
         raise OperatorError(message)
     override = Override("service.environment", environment, "--environment")
-    settings = resolve(root, environ, [override]).settings
+    settings = resolve(root, environ, [override, *store]).settings
     try:
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         root.chmod(0o700)
-        if _key_is_elsewhere(settings):
-            master_key = load_master_key(root, settings.security)
-        else:
-            master_key = create_master_key(root / MASTER_KEY_FILE)
+        master_key = _master_key(root, settings, master_key_file)
         create_certificate(directory.tls, master_key, names)
-        directory.planes.mkdir(mode=0o700)
-        ControlStore.create(directory.control, master_key)
+        is_shared = settings.store.backend == POSTGRESQL
+        if is_shared:
+            write_private(directory.node, f"{uuid.uuid4()}\n".encode())
+        else:
+            directory.planes.mkdir(mode=0o700)
+            ControlStore.create(directory.control, master_key)
         # Last, because it is what makes the directory one of ours.
-        write_private(root / SETTINGS_FILE, _SETTINGS_TEXT.format(environment).encode())
+        write_private(root / SETTINGS_FILE, _settings_text(environment, store).encode())
         # Acknowledged records are worth nothing after a power cut without the key, and the key
         # nothing without its name.
         for folder in (directory.control, directory.tls, root, *root.absolute().parents):
             if os.access(folder, os.R_OK):
                 sync_folder(folder)
-    except (OSError, ControlStoreUnavailable) as error:
+        # After the key is safe: from then on the database belongs to it.
+        return not is_shared or _installed(directory, settings, master_key)
+    except (OSError, ControlStoreUnavailable, StoreError) as error:
         _clear(root)
         message = f"cannot make {root}: {error}"
         raise OperatorError(message) from error
     except OperatorError:
         _clear(root)
         raise
+
+
+def _master_key(root: Path, settings: Settings, file: Path | None) -> bytes:
+    """The key of the settings, or a copy of that in `file`, or a new one."""
+    if _key_is_elsewhere(settings):
+        return load_master_key(root, settings.security)
+    if file is None:
+        return create_master_key(root / MASTER_KEY_FILE)
+    master_key = read_master_key(file)
+    write_private(root / MASTER_KEY_FILE, f"{master_key.hex()}\n".encode())
+    return master_key
+
+
+def _installed(directory: DataDirectory, settings: Settings, master_key: bytes) -> bool:
+    """Makes an installation in the database, or joins the one that is there: false.
+
+    Raises `OperatorError` where that has another environment or master key, `StoreError`.
+    """
+    from fleetcast.installation.cluster_stores import install  # noqa: PLC0415 - few need it
+
+    return install(directory, settings, master_key)
+
+
+def _settings_text(environment: str, store: Sequence[Override]) -> str:
+    text = _SETTINGS_TEXT.format(environment)
+    if store:
+        lines = [f"{each.name.removeprefix('store.')} = {json.dumps(each.text)}" for each in store]
+        text += "\n".join(["", "[store]", *lines, ""])
+    return text
 
 
 def _content(root: Path) -> list[Path]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from fleetcast.accounts import ControlStore, Usage, UsageSpan
+from fleetcast.config.sections import POSTGRESQL
 from fleetcast.engine import Engine
 from fleetcast.forecast.serving.embedded import EmbeddedPredictions
 from fleetcast.installation.audit_log import AuditLog, AuditLogFollower
@@ -146,5 +147,8 @@ def stores_of(
     a second, and looking at accounts costs no round trip. Raises `OperatorError` where this build
     cannot have them.
     """
-    del settings, follow
+    if settings.store.backend == POSTGRESQL:
+        from fleetcast.installation.cluster_stores import ClusterStores  # noqa: PLC0415 - few need it
+
+        return ClusterStores(directory, settings, master_key, follow=follow)
     return EmbeddedStores(directory, master_key)

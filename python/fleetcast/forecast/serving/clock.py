@@ -12,12 +12,15 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fleetcast.errors import StoreError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 NS_PER_SECOND = 1_000_000_000
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _BOOT_BYTES = 16
+_ASKED_EVERY_NS = 10_000_000_000
 _STAMP_BYTES = _BOOT_BYTES + 8
 
 ENDLESS_NS = 1 << 63
@@ -54,18 +57,29 @@ class Clock:
 
 
 class SharedClock(Clock):
-    """The clock of many nodes: `database_ns` gives nanoseconds since 1970 by the database's.
+    """The clock of many nodes: `database_us` gives microseconds since 1970 by the database's.
 
-    All of it is one run, however often a machine starts.
+    All of it is one run, however often a machine starts. The database is asked now and then; while
+    it does not answer the clock goes on, and before it ever has it is this machine's.
     """
 
-    def __init__(self, database_ns: Callable[[], int]) -> None:
+    def __init__(self, database_us: Callable[[], int]) -> None:
         self.boot = bytes(_BOOT_BYTES)
-        self._database_ns = database_ns
+        self._database_us = database_us
+        self._ahead_ns = 0
+        self._asked_ns = -_ASKED_EVERY_NS
 
     def elapsed_ns(self) -> int:
         """Nanoseconds since 1970 by the database's clock."""
-        return self._database_ns()
+        own_ns = super().elapsed_ns()
+        if own_ns - self._asked_ns >= _ASKED_EVERY_NS:
+            self._asked_ns = own_ns
+            try:
+                database_ns = self._database_us() * 1_000
+            except StoreError:
+                database_ns = time.time_ns()
+            self._ahead_ns = database_ns - own_ns
+        return own_ns + self._ahead_ns
 
 
 def content(record: bytes) -> bytes:

@@ -6,10 +6,11 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from fleetcast.accounts import ControlStore, ControlStoreUnavailable
-from fleetcast.engine import Engine
+from fleetcast.accounts import ControlStoreUnavailable
+from fleetcast.config.sections import POSTGRESQL
 from fleetcast.errors import OperatorError, StoreError
 from fleetcast.installation.diagnosis.finding import Finding
+from fleetcast.installation.stores import stores_of
 from fleetcast.security.master_key import load_master_key
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from fleetcast.accounts import Tenant
     from fleetcast.config import Settings
+    from fleetcast.engine import Engine
     from fleetcast.installation.directory import DataDirectory
 
 _CLOCK_SLACK_SECONDS = 60
@@ -30,24 +32,31 @@ def check_stores(directory: DataDirectory, settings: Settings) -> Iterator[Findi
         detail, _, advice = str(error).partition(": ")
         yield Finding.failure("master key", detail, advice)
         return
-    with closing(ControlStore.embedded(directory.control)) as store:
+    is_shared = settings.store.backend == POSTGRESQL
+    mend = "see that PostgreSQL can be reached" if is_shared else "restore it from a backup"
+    try:
+        stores = stores_of(directory, settings, master_key)
+    except OperatorError as error:
+        yield Finding.failure("control store", str(error), "correct store.database")
+        return
+    with closing(stores):
         try:
-            store.verify_master_key(master_key)
-            with store.read() as tables:
+            stores.verify_master_key()
+            with stores.control.read() as tables:
                 tenants = tables.tenants()
         except OperatorError as error:
             detail, _, advice = str(error).partition(": ")
             yield Finding.failure("master key", detail, advice)
             return
-        except ControlStoreUnavailable as error:
-            yield Finding.failure("control store", str(error), "restore it from a backup")
+        except (ControlStoreUnavailable, StoreError) as error:
+            yield Finding.failure("control store", str(error), mend)
             return
-    yield Finding.good("control store", f"{len(tenants)} tenants")
-    yield from _order_of_time(tenants)
-    engine = Engine(directory.planes, master_key)
-    for tenant in tenants:
-        yield _plane(engine, tenant)
-    yield from _unused(directory, tenants)
+        yield Finding.good("control store", f"{len(tenants)} tenants")
+        yield from _order_of_time(tenants)
+        for tenant in tenants:
+            yield _plane(stores.engine, tenant)
+    if not is_shared:
+        yield from _unused(directory, tenants)
 
 
 def _order_of_time(tenants: Sequence[Tenant]) -> Iterator[Finding]:

@@ -1,0 +1,135 @@
+"""The planes of an installation of many nodes: opened on first use, one per tenant and process."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fleetcast.engine import Cluster, Engine, Planes
+from fleetcast.errors import OperatorError, StoreDamaged
+from fleetcast.slots import Opened
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fleetcast.config.sections import Store
+    from fleetcast.engine import Glance, Plane, State, Stats
+    from fleetcast.slots import Files, Slot
+
+_DAMAGE_SECONDS = 10.0  # opening reads much; a damaged plane must not cost that with each request
+_GLANCE_NS = 15_000_000_000
+_OPEN_MAX = 256
+_IDLE_SECONDS = 600.0
+
+
+def open_cluster(settings: Store, cache: Path) -> Cluster:
+    """The database and the objects of the settings, which are asked for nothing yet.
+
+    Copies of objects go to the folder `cache`. Raises `OperatorError` for an address that is none,
+    and where this build cannot use it.
+    """
+    try:
+        return Cluster(
+            settings.database,
+            objects=settings.objects,
+            cache=cache,
+            cache_bytes=settings.cache_bytes,
+            connections=settings.connections,
+            durability="managed" if settings.durability == "managed" else "quorum",
+        )
+    except ValueError as error:
+        raise OperatorError(str(error)) from None
+
+
+class CountsGlance:
+    """Looks at a plane in a database: its counts are asked for every quarter of a minute."""
+
+    __slots__ = ("_clock_ns", "counts")
+
+    def __init__(self, counts: Callable[[], Stats], clock_ns: Callable[[], int]) -> None:
+        self.counts = counts
+        self._clock_ns = clock_ns
+
+    def state(self) -> State:
+        """The quarter of a minute."""
+        now_ns = self._clock_ns()
+        return now_ns - now_ns % _GLANCE_NS, 0, 0
+
+
+class ClusterEngine(Engine):
+    """Planes in PostgreSQL and an object store.
+
+    `accounts` gives the accounts of all tenants, `None` where they cannot be known now.
+    """
+
+    def __init__(
+        self, cluster: Cluster, master_key: bytes, accounts: Callable[[], set[str] | None]
+    ) -> None:
+        super().__init__(
+            Path(),
+            master_key,
+            planes=Planes.in_cluster(cluster),
+            open_max=_OPEN_MAX,
+            idle_seconds=_IDLE_SECONDS,
+        )
+        self._accounts = accounts
+        self._known: set[str] | None = None
+        self._damage: dict[str, tuple[float, StoreDamaged]] = {}
+
+    def folder(self, account_id: str) -> Path:
+        """Raises `OperatorError`: there is none."""
+        message = f"the store of {account_id} is in PostgreSQL, not in a folder"
+        raise OperatorError(message)
+
+    def glance(self, account_id: str) -> Glance:
+        """Looks at an account's plane that do not open it."""
+        return CountsGlance(partial(self._planes.counts, account_id), time.time_ns)
+
+    def plane(self, account_id: str, tenant_key: str) -> Plane:
+        """The open store of an account; each use of it asks the database whether it is there.
+
+        Raises `StoreError` where it cannot be opened.
+        """
+        slot = self._slots.get(account_id)
+        opened = None if slot is None else slot.opened
+        plane = None if opened is None else opened.kept
+        if slot is not None and plane is not None:
+            slot.used_at = self._clock()
+            return plane
+        plane = self._open(account_id, tenant_key)
+        self._close_least_used()
+        return plane
+
+    def files(self, account_id: str, plane: Plane) -> tuple[str, Files | None] | None:
+        """No files, or `None` where `plane` is no longer the account's store."""
+        slot = self._slots.get(account_id)
+        opened = None if slot is None else slot.opened
+        return None if opened is None or opened.kept is not plane else ("", None)
+
+    def close_unused(self) -> None:
+        """Closes what nobody has used for a while, and what was deleted on any node."""
+        self._known = self._accounts()
+        super().close_unused()
+
+    def _open_slot(self, slot: Slot[Plane], account_id: str, tenant_key: str) -> Plane:
+        plane = None if slot.opened is None else slot.opened.plane
+        if slot.opened is not None and plane is not None:
+            slot.opened.kept = plane
+            return plane
+        slot.close()
+        known = self._damage.get(account_id)
+        if known is not None and self._clock() - known[0] < _DAMAGE_SECONDS:
+            raise StoreDamaged(*known[1].args)
+        self._damage.pop(account_id, None)
+        try:
+            plane = self._planes.open(account_id, self._master_key, tenant_key)
+        except StoreDamaged as error:
+            self._damage[account_id] = self._clock(), error
+            raise
+        slot.opened = Opened(plane, None)
+        return plane
+
+    def _is_there(self, account_id: str) -> bool:
+        return self._known is None or account_id in self._known
