@@ -64,7 +64,7 @@ def _handle_errors(app: App, middleware: Middleware, stores: TenantStores, backe
     ) -> None:
         state: RequestState = request.context.state
         if isinstance(error, StoreError):
-            stores.release(state.identity, state.plane, error)
+            stores.release(state.identity, getattr(state, "plane", None), error)
         answer = error_response(
             error, backend=backend, request_id=state.request_id, ingest=state.route.ingest
         )

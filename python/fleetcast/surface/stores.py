@@ -43,12 +43,12 @@ class TenantStores:
             )
             raise refused("tenant_unavailable") from error
 
-    def release(self, identity: Identity, plane: Plane, error: StoreError) -> None:
-        """Has a store that failed opened anew by the next request.
+    def release(self, identity: Identity, plane: Plane | None, error: StoreError) -> None:
+        """Has a store that failed opened anew by the next request; none where opening failed.
 
         A full disk passes, and so does an engine that is away.
         """
-        if not isinstance(error, StoreFull | StoreUnreachable):
+        if plane is not None and not isinstance(error, StoreFull | StoreUnreachable):
             self._engine.release(identity.account_id, plane)
 
     def write(

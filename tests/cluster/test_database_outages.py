@@ -1,0 +1,118 @@
+"""The database goes away and comes back: what is answered meanwhile, and that nobody restarts."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from fleetcast.installation.directory import DataDirectory
+from fleetcast.installation.opening import opened
+from tests.conformance.api import Tenant, at, record, refusal
+from tests.service.service import ALL_SCOPES, ask
+from tests.waiting import until
+
+from .nodes import engine, make_nodes, serving
+
+UNAVAILABLE = {
+    "error": "telemetry_unavailable",
+    "upstream": "postgresql",
+    "retry_after_seconds": 5,
+}
+ANSWERED_SECONDS = 2.0
+SERIES = f"/topology/series?entity_id=e&start={at(0)}&end={at(3600)}&measurement=link"
+
+
+@pytest.fixture
+def tenant(database, tmp_path):
+    """A tenant of a node of its own, whose workers have it open."""
+    del database
+    nodes = make_nodes(tmp_path, 1)
+    with serving(nodes) as (service,):
+        with opened(DataDirectory(nodes[0]), os.environ) as installation:
+            installation.tenants.create("acme")
+            issued = installation.keys.create("acme", scopes=ALL_SCOPES, environment="sandbox")
+        served = Tenant(service, "acme", None, str(issued.text))
+        for number in range(10):
+            served.write(record(at(number), n=number))
+            assert len(served.rows(fields="n")) == number + 1
+        yield served
+
+
+def servers():
+    """Numbers of the servers of the run."""
+    count = int((Path(os.environ["ENGINE_WORK"]) / "nodes").read_text())
+    return [str(number) for number in range(1, count + 1)]
+
+
+@pytest.fixture
+def no_database(tenant):
+    """Every server is killed, until the end of the test at the latest."""
+    del tenant
+    gone = servers()
+    for number in gone:
+        engine("kill", number)
+
+    def back():
+        while gone:
+            engine("resume", gone.pop(0))
+
+    yield back
+    back()
+
+
+def timely(request):
+    """An answer, which has to come in time."""
+    began = time.monotonic()
+    answer = request()
+    assert time.monotonic() - began < ANSWERED_SECONDS
+    return answer
+
+
+def test_without_its_database_a_node_says_so_and_serves_again_when_it_is_back(tenant, no_database):
+    def requests():
+        yield lambda: tenant.post([record(at(100))])
+        yield lambda: tenant.get("/topology")
+        yield lambda: tenant.service.request("GET", SERIES, key=tenant.key)
+
+    for _ in range(4):  # some on each worker
+        for request in requests():
+            answer = timely(request)
+            assert refusal(answer) == (503, UNAVAILABLE)
+            assert answer.headers["Retry-After"] == "5"
+    health = timely(lambda: tenant.service.request("GET", "/health/telemetry", key=None))
+    assert health.status == 503
+    assert health.json["checks"]["timeseries_store"]["ok"] is False
+    assert ask(tenant.service, "/readyz").status == 503
+    assert ask(tenant.service, "/livez").status == 200
+    assert timely(lambda: tenant.service.request("GET", "/topology", key=None)).status == 401
+    before = tenant.service.processes()
+    no_database()
+    until(lambda: tenant.post([record(at(100), n=100)]).status == 202)
+    until(lambda: ask(tenant.service, "/readyz").status == 200)
+    numbers = [fields["n"] for _, fields in tenant.rows(fields="n")]
+    assert numbers == [*range(10), 100]
+    assert tenant.service.processes() == before
+
+
+def test_a_node_does_not_start_without_its_database(tenant, no_database, tmp_path):
+    del tenant, no_database
+    (folder,) = tmp_path.glob("node-*")
+    status, said = doctor(folder)
+    assert status == 1
+    assert "PostgreSQL" in said
+
+
+def doctor(folder):
+    """Status and findings of `fleetcast doctor`."""
+    import subprocess  # noqa: PLC0415
+
+    from tests.service.service import FLEETCAST  # noqa: PLC0415
+
+    run = subprocess.run(
+        [*FLEETCAST, "doctor", "--data", str(folder)], capture_output=True, check=False, text=True
+    )
+    assert "Traceback" not in run.stderr
+    return run.returncode, run.stdout + run.stderr
