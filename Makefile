@@ -79,7 +79,8 @@ cluster: $(VENV)/dev $(VENV)/cluster/made ## the tests of PostgreSQL and objects
 	  maturin develop --profile dev --locked --features cluster
 	$(BIN)/python -m mypy.stubtest fleetcast._core --allowlist tools/stubtest-allow
 	PYTHON=$(abspath $(VENV))/cluster/bin/python sh tests/cluster/with-engine.sh sh -c \
-	  'cargo test --locked -p fleetcast-cluster && $(BIN)/python -m pytest -q tests/cluster'
+	  'cargo test --locked -p fleetcast-cluster && $(BIN)/python -m pytest -q tests/cluster && \
+  $(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile --backend postgresql tests/conformance tests/client'
 
 fuzz: ## hostile bytes for every reader; FUZZ="--seconds 600 json" takes longer, or one of them
 	RUSTFLAGS="$(COVERAGE)" cargo run --quiet --release --locked --target $(HOST) --target-dir target/coverage -p fleetcast-fuzz -- $(FUZZ)

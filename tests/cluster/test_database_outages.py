@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.opening import opened
 from tests.conformance.api import Tenant, at, record, refusal
-from tests.service.service import ALL_SCOPES, ask
+from tests.service.service import ALL_SCOPES, FLEETCAST, ask
 from tests.waiting import until
 
 from .nodes import engine, make_nodes, serving
@@ -97,22 +98,14 @@ def test_without_its_database_a_node_says_so_and_serves_again_when_it_is_back(te
     assert tenant.service.processes() == before
 
 
-def test_a_node_does_not_start_without_its_database(tenant, no_database, tmp_path):
-    del tenant, no_database
-    (folder,) = tmp_path.glob("node-*")
-    status, said = doctor(folder)
-    assert status == 1
-    assert "PostgreSQL" in said
-
-
-def doctor(folder):
-    """Status and findings of `fleetcast doctor`."""
-    import subprocess  # noqa: PLC0415
-
-    from tests.service.service import FLEETCAST  # noqa: PLC0415
-
-    run = subprocess.run(
-        [*FLEETCAST, "doctor", "--data", str(folder)], capture_output=True, check=False, text=True
-    )
-    assert "Traceback" not in run.stderr
-    return run.returncode, run.stdout + run.stderr
+@pytest.mark.usefixtures("no_database")
+def test_without_its_database_commands_end_with_one_line_that_names_it(tenant, tmp_path):
+    del tenant
+    (node,) = tmp_path.glob("node-*")
+    for command in (["serve"], ["tenant", "list"], ["stats"], ["doctor"]):
+        run = subprocess.run(
+            [*FLEETCAST, *command, "--data", node], capture_output=True, check=False, text=True
+        )
+        assert run.returncode == 1
+        assert "PostgreSQL" in run.stdout + run.stderr
+        assert "Traceback" not in run.stderr

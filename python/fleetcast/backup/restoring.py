@@ -20,6 +20,7 @@ from fleetcast.backup.checking import answers_of
 from fleetcast.backup.listing import Listing
 from fleetcast.backup.locking import held
 from fleetcast.config import SETTINGS_FILE, resolve
+from fleetcast.config.sections import EMBEDDED
 from fleetcast.engine import Engine
 from fleetcast.errors import OperatorError, StoreDamaged
 from fleetcast.installation.audit_log import AuditLog
@@ -78,7 +79,7 @@ def restore_all(
     listing = Listing.read(folder)
     root = directory.root
     settings_file = listing.installation[SETTINGS_FILE]
-    settings = resolve((folder / settings_file.name).parent, environ).settings
+    settings = _settings_of(folder, settings_file, environ)
     saved_key = keys.saved or load_master_key(root, settings.security)
     listing.check_master_key(saved_key)
     with _emptied(directory, settings):
@@ -116,6 +117,18 @@ def restore_all(
         _copy(folder, settings_file, root / SETTINGS_FILE)
         _sync(directory)
     AuditLog(directory.audit_log).record("backup restored", backup=str(folder))
+
+
+def _settings_of(folder: Path, file: SavedFile, environ: Mapping[str, str]) -> Settings:
+    """The settings in a backup. Raises `OperatorError` where its stores are shared by nodes."""
+    settings = resolve((folder / file.name).parent, environ).settings
+    if settings.store.backend != EMBEDDED:
+        message = (
+            f"{folder} is of an installation on PostgreSQL: make one with fleetcast init, and add"
+            " its tenants with --tenant NAME"
+        )
+        raise OperatorError(message)
+    return settings
 
 
 def _sync(directory: DataDirectory) -> None:
