@@ -19,7 +19,7 @@ from fleetcast.grpc.services import GrpcServices
 from fleetcast.http.app import create_app
 from fleetcast.http.client_limiter import ClientLimiter
 from fleetcast.http.services import HttpServices
-from fleetcast.installation.stores import stores_of
+from fleetcast.installation.backend import stores_of
 from fleetcast.log_lines import write_served
 from fleetcast.metrics import AccountRequests
 

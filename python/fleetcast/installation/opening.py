@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts import Keys, Tenants, key_pepper
-from fleetcast.installation.stores import stores_of
+from fleetcast.installation.backend import stores_of
 from fleetcast.security.master_key import load_master_key
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from fleetcast.composition.probes import readiness_probes
 from fleetcast.composition.shared_settings import Live, SharedSettings
 from fleetcast.http.server.arbiter import HttpServer
 from fleetcast.http.server.limits import ConnectionLimits
-from fleetcast.installation.stores import stores_of
+from fleetcast.installation.backend import stores_of
 from fleetcast.metrics import Shared
 from fleetcast.supervisor.child import begin, gunicorn_settings
 

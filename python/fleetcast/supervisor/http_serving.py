@@ -9,7 +9,7 @@ from fleetcast.composition.shared_settings import Live, SharedSettings
 from fleetcast.engine import Admissions
 from fleetcast.http.malformed import MalformedRequests
 from fleetcast.http.server.arbiter import HttpServer
-from fleetcast.installation.stores import stores_of
+from fleetcast.installation.backend import stores_of
 from fleetcast.log_lines import write_served
 from fleetcast.metrics import Counters, Shared, sample
 from fleetcast.metrics.families import BUCKETS_SECONDS

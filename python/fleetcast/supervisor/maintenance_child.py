@@ -12,7 +12,7 @@ from fleetcast.composition.crash_notes import CrashNotes
 from fleetcast.composition.housekeeping import Housekeeping
 from fleetcast.composition.maintenance import Maintenance
 from fleetcast.composition.shared_settings import Live, SharedSettings
-from fleetcast.installation.stores import stores_of
+from fleetcast.installation.backend import stores_of
 from fleetcast.metrics import Counters, Shared, sample
 from fleetcast.supervisor.child import begin, report_ready
 

@@ -16,9 +16,9 @@ import structlog
 from fleetcast.composition.shared_settings import SharedSettings
 from fleetcast.config import SETTINGS_FILE
 from fleetcast.errors import OperatorError
+from fleetcast.installation.backend import stores_of
 from fleetcast.installation.forecasts import provide_models
 from fleetcast.installation.lock import exclusive
-from fleetcast.installation.stores import stores_of
 from fleetcast.logs import configure_logs
 from fleetcast.metrics import Counters, Shared, make_shared_memory, sample
 from fleetcast.security.master_key import load_master_key, refuse_exposed_key

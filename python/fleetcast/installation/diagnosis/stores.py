@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from fleetcast.accounts import ControlStoreUnavailable
 from fleetcast.config.sections import POSTGRESQL
 from fleetcast.errors import OperatorError, StoreError
+from fleetcast.installation.backend import stores_of
 from fleetcast.installation.diagnosis.finding import Finding
-from fleetcast.installation.stores import stores_of
 from fleetcast.security.master_key import load_master_key
 
 if TYPE_CHECKING:

@@ -1,0 +1,81 @@
+"""Stores in a data directory: those of one machine."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fleetcast.accounts import ControlStore, Usage, UsageSpan
+from fleetcast.engine import Engine
+from fleetcast.forecast.serving.embedded import EmbeddedPredictions
+from fleetcast.installation.audit_log import AuditLog, AuditLogFollower
+from fleetcast.lmdb_store import DATA_FILE
+
+if TYPE_CHECKING:
+    from fleetcast.accounts.tenants import Audit
+    from fleetcast.accounts.usage import Counted
+    from fleetcast.installation.directory import DataDirectory
+    from fleetcast.installation.stores import Follower
+
+_PROBE_BYTES = 65_536  # LMDB needs some pages to commit anything
+
+
+class EmbeddedStores:
+    """Stores in a data directory."""
+
+    def __init__(self, directory: DataDirectory, master_key: bytes) -> None:
+        self._directory = directory
+        self._master_key = master_key
+        self.control = ControlStore.embedded(directory.control)
+        self.control_version = str(directory.control / DATA_FILE)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """Telemetry of all tenants."""
+        return Engine(self._directory.planes, self._master_key)
+
+    @cached_property
+    def predictions(self) -> EmbeddedPredictions:
+        """Forecasts and what serves them."""
+        return EmbeddedPredictions(self._directory.forecast)
+
+    def verify_master_key(self) -> None:
+        """Raises `OperatorError`, `ControlStoreUnavailable`."""
+        self.control.verify_master_key(self._master_key)
+
+    def usage(self, counted: Counted, run: str) -> Usage:
+        """Requests of accounts, with those that `counted` has of the run."""
+        return Usage(self.control, counted, run, UsageSpan(Path(self.control_version)))
+
+    def audit(self) -> Audit:
+        """Notes changes in a file."""
+        return AuditLog(self._directory.audit_log).record
+
+    def follower(self) -> Follower:
+        """Repeats new lines of that file."""
+        return AuditLogFollower(self._directory.audit_log)
+
+    def forget(self, account_id: str) -> None:
+        """Deletes the forecasts. Raises `PredictionStoreUnavailable`."""
+        self.predictions.forget(account_id)
+
+    def probe_reads(self) -> None:
+        """Raises `OSError`."""
+        with os.scandir(self._directory.planes) as entries:  # one of them: there may be thousands
+            next(entries, None)
+
+    def probe_writes(self) -> None:
+        """Fails on a full disk, which stops writes but not reads. Raises `OSError`."""
+        with tempfile.TemporaryFile(dir=self._directory.planes) as file:
+            os.posix_fallocate(file.fileno(), 0, _PROBE_BYTES)
+
+    def close(self) -> None:
+        """Closes all that was opened."""
+        if "predictions" in self.__dict__:
+            self.predictions.close()
+        if "engine" in self.__dict__:
+            self.engine.close()
+        self.control.close()
