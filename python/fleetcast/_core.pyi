@@ -1239,6 +1239,17 @@ class Cluster:
         """Raises `ValueError` where the installation is another one or of another version,
         `StoreError` where there is none or the database cannot be used.
         """
+    def beat(self, node: str, name: str, version: str) -> None:
+        """Notes that the node whose id is the UUID `node` serves. Raises `StoreError`."""
+    def nodes(self) -> list[tuple[str, str, float]]:
+        """Nodes that served within the last day: name, version, seconds since they were heard of.
+
+        Raises `StoreError`.
+        """
+    def facts(self) -> tuple[str, str, int, int, int] | None:
+        """Version of PostgreSQL, its `synchronous_standby_names`, the standbys that stream of them,
+        bytes of the database, and microseconds since 1970 by its clock. Raises `StoreError`.
+        """
     def database_now_us(self) -> int:
         """Microseconds since 1970 by the clock of the database. Raises `StoreError`."""
 

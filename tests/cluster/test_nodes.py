@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -108,6 +109,22 @@ def test_one_node_repeats_each_line_of_the_audit_log(nodes):
     command(folders[0], "tenant", "set", "audited", "--plan", "free")
     until(lambda: any("tenant changed" in line for line in logs_of(folders)))
     assert len(lines()) == 1
+
+
+def test_doctor_knows_the_database_and_the_nodes_that_serve(nodes):
+    folders, _, _ = nodes
+
+    def heard():
+        run = subprocess.run(
+            [*FLEETCAST, "doctor", "--data", str(folders[0]), "--json"],
+            capture_output=True,
+            check=False,
+            text=True,
+        )
+        checks = [finding["check"] for finding in json.loads(run.stdout)["checks"]]
+        return sum(check.startswith("node ") for check in checks) == 2 and checks
+
+    assert {"database", "clock of the database"} <= set(until(heard))
 
 
 def logs_of(folders):

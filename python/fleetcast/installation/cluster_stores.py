@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 from functools import cached_property
+from importlib.metadata import version
 from typing import TYPE_CHECKING
+
+import structlog
 
 from fleetcast.accounts import ControlStore, ControlStoreUnavailable, TenantList, Usage
 from fleetcast.accounts.node_usage import NodeUsage
@@ -28,9 +32,13 @@ if TYPE_CHECKING:
     from fleetcast.installation.directory import DataDirectory
     from fleetcast.installation.stores import Follower
 
+logger = structlog.get_logger(__name__)
+
 
 class ClusterStores:
     """Stores in PostgreSQL and an object store."""
+
+    is_shared = True
 
     def __init__(
         self, directory: DataDirectory, settings: Settings, master_key: bytes, *, follow: bool
@@ -38,35 +46,35 @@ class ClusterStores:
         self._directory = directory
         self._settings = settings
         self._master_key = master_key
-        self._cluster = open_cluster(settings.store, directory.cache / "objects")
+        self.cluster = open_cluster(settings.store, directory.cache / "objects")
         self.control_version = ControlVersion()
         accounts = RecordReplica(
-            self._cluster, "accounts", follow=follow, news=self.control_version.put
+            self.cluster, "accounts", follow=follow, news=self.control_version.put
         )
         self.control = ControlStore(accounts)
         self._tenants = TenantList(self.control)
-        self._usage = ControlStore(ClusterRecords(self._cluster, "usage"))
+        self._usage = ControlStore(ClusterRecords(self.cluster, "usage"))
 
     @cached_property
     def engine(self) -> ClusterEngine:
         """Telemetry of all tenants."""
-        return ClusterEngine(self._cluster, self._master_key, self._accounts_known)
+        return ClusterEngine(self.cluster, self._master_key, self._accounts_known)
 
     @cached_property
     def predictions(self) -> PredictionStore:
         """Forecasts and what serves them."""
         models = RecordModels(
-            ClusterRecords(self._cluster, "models"), ModelFiles(self._directory.cache / "models")
+            ClusterRecords(self.cluster, "models"), ModelFiles(self._directory.cache / "models")
         )
-        records = ClusterRecords(self._cluster, "forecasts")
-        clock = SharedClock(self._cluster.database_now_us)
+        records = ClusterRecords(self.cluster, "forecasts")
+        clock = SharedClock(self.cluster.database_now_us)
         return PredictionStore(records, models, clock=clock)
 
     def verify_master_key(self) -> None:
         """Raises `OperatorError` for another installation or master key, `StoreError`."""
         environment = self._settings.service.environment
         try:
-            self._cluster.check(environment, master_key_check(self._master_key))
+            self.cluster.check(environment, master_key_check(self._master_key))
         except ValueError as error:
             raise OperatorError(str(error)) from None
 
@@ -93,11 +101,21 @@ class ClusterStores:
 
     def probe_reads(self) -> None:
         """Raises `StoreError`."""
-        self._cluster.database_now_us()
+        self.cluster.database_now_us()
 
     def probe_writes(self) -> None:
         """Raises `RecordsUnavailable`."""
         self._probe.ping()
+
+    def beat(self) -> None:
+        """Notes that this node serves. Raises `StoreError`, `OperatorError`."""
+        self.cluster.beat(self._directory.node_id(), socket.gethostname(), version("fleetcast"))
+
+    def sweep(self) -> None:
+        """Removes log, objects and names that are over. Raises `StoreError`."""
+        hours, objects = self.cluster.sweep()
+        if hours or objects:
+            logger.info("swept", hours=hours, objects=objects)
 
     def close(self) -> None:
         """Closes planes, and asks for no more news."""
@@ -114,11 +132,11 @@ class ClusterStores:
 
     @cached_property
     def _audit(self) -> ClusterAudit:
-        return ClusterAudit(ClusterRecords(self._cluster, "audit"))
+        return ClusterAudit(ClusterRecords(self.cluster, "audit"))
 
     @cached_property
     def _probe(self) -> ClusterRecords:
-        return ClusterRecords(self._cluster, "probe")
+        return ClusterRecords(self.cluster, "probe")
 
 
 def install(directory: DataDirectory, settings: Settings, master_key: bytes) -> bool:

@@ -26,6 +26,8 @@ _PROBE_BYTES = 65_536  # LMDB needs some pages to commit anything
 class EmbeddedStores:
     """Stores in a data directory."""
 
+    is_shared = False
+
     def __init__(self, directory: DataDirectory, master_key: bytes) -> None:
         self._directory = directory
         self._master_key = master_key
@@ -71,6 +73,12 @@ class EmbeddedStores:
         """Fails on a full disk, which stops writes but not reads. Raises `OSError`."""
         with tempfile.TemporaryFile(dir=self._directory.planes) as file:
             os.posix_fallocate(file.fileno(), 0, _PROBE_BYTES)
+
+    def beat(self) -> None:
+        """Nothing: nobody listens."""
+
+    def sweep(self) -> None:
+        """Nothing: upkeep of each plane does it."""
 
     def close(self) -> None:
         """Closes all that was opened."""

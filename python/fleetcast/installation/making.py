@@ -61,6 +61,7 @@ def make_data_directory(
         is_shared = settings.store.backend == POSTGRESQL
         if is_shared:
             write_private(directory.node, f"{uuid.uuid4()}\n".encode())
+            directory.cache.mkdir(mode=0o700)
         else:
             directory.planes.mkdir(mode=0o700)
             ControlStore.create(directory.control, master_key)

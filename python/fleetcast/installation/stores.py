@@ -23,6 +23,10 @@ class Stores(Protocol):
     """Stores of one process. Make them after a fork; nothing is opened before its first use."""
 
     @property
+    def is_shared(self) -> bool:
+        """True where other nodes use them, too."""
+
+    @property
     def control(self) -> ControlStore:
         """Tenants and keys."""
 
@@ -61,6 +65,12 @@ class Stores(Protocol):
 
     def probe_writes(self) -> None:
         """Fails where no plane can be written to."""
+
+    def beat(self) -> None:
+        """Notes that this node serves. Raises `StoreError`, `OperatorError`."""
+
+    def sweep(self) -> None:
+        """Removes what no node needs any more. Raises `StoreError`."""
 
     def close(self) -> None:
         """Closes all that was opened; acknowledged batches are stored first."""

@@ -11,6 +11,7 @@ from fleetcast.composition.closing import closing_unused
 from fleetcast.composition.crash_notes import CrashNotes
 from fleetcast.composition.housekeeping import Housekeeping
 from fleetcast.composition.maintenance import Maintenance
+from fleetcast.composition.node_upkeep import node_upkeep
 from fleetcast.composition.shared_settings import Live, SharedSettings
 from fleetcast.installation.backend import stores_of
 from fleetcast.metrics import Counters, Shared, sample
@@ -41,7 +42,7 @@ def main() -> None:
     counters.put(serving, 1)
     report_ready(configuration)
     try:
-        with closing_unused(engine), housekeeping.running():
+        with closing_unused(engine), housekeeping.running(), node_upkeep(stores):
             seconds = 0.0
             while not stopped.wait(seconds):
                 began = time.thread_time()

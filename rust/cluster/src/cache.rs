@@ -3,8 +3,9 @@
 //! A piece is a file, written under another name and renamed, never synced: its sum at the end tells
 //! whole ones from those that a power cut has spoilt, which are fetched again.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
@@ -31,7 +32,8 @@ impl Cache {
     /// # Errors
     /// [`Error::Io`].
     pub(crate) fn new(directory: &Path, bytes_max: u64) -> Result<Self> {
-        fs::create_dir_all(directory).map_err(|error| Error::io("make", directory, error))?;
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        made.map_err(|error| Error::io("make", directory, error))?;
         Ok(Self { directory: directory.to_owned(), bytes_max, written: AtomicU64::new(0) })
     }
 
@@ -65,7 +67,12 @@ impl Cache {
         let path = self.path(segment, piece);
         let staged = path.with_extension(format!("{piece}.{}.new", std::process::id()));
         let write = || {
-            let mut file = File::create(&staged)?;
+            let mut file = File::options()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(0o600)
+                .open(&staged)?;
             file.write_all(bytes)?;
             file.write_all(&crc32fast::hash(bytes).to_le_bytes())?;
             fs::rename(&staged, &path)

@@ -27,10 +27,12 @@ mod store;
 
 mod planes;
 
+mod nodes;
 mod sweep;
 
 pub use address::Durability;
 pub use cluster::{Cluster, Settings};
+pub use nodes::{Facts, Node};
 pub use planes::ClusterPlanes;
 pub use records::{Record, Records, Transaction};
 pub use schema::Installed;

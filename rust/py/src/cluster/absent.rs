@@ -28,6 +28,20 @@ pub(super) struct Settings {
     pub(super) cache: Option<(PathBuf, u64)>,
 }
 
+pub(super) struct Node {
+    pub(super) name: String,
+    pub(super) version: String,
+    pub(super) silent_seconds: f64,
+}
+
+pub(super) struct Facts {
+    pub(super) version: String,
+    pub(super) standbys_wanted: String,
+    pub(super) standbys: i64,
+    pub(super) bytes: i64,
+    pub(super) now_us: i64,
+}
+
 /// There is none.
 pub(super) enum Cluster {}
 
@@ -50,6 +64,18 @@ impl Cluster {
     }
 
     pub(super) fn database_now_us(&self) -> Result<i64> {
+        match *self {}
+    }
+
+    pub(super) fn beat(&self, _: &str, _: &str, _: &str) -> Result<()> {
+        match *self {}
+    }
+
+    pub(super) fn nodes(&self) -> Result<Vec<Node>> {
+        match *self {}
+    }
+
+    pub(super) fn facts(&self) -> Result<Option<Facts>> {
         match *self {}
     }
 }

@@ -80,6 +80,23 @@ impl Cluster {
         leave(py, || self.inner.database_now_us())
     }
 
+    fn beat(&self, py: Python<'_>, node: &str, name: &str, version: &str) -> PyResult<()> {
+        leave(py, || self.inner.beat(node, name, version))
+    }
+
+    fn nodes(&self, py: Python<'_>) -> PyResult<Vec<(String, String, f64)>> {
+        let nodes = leave(py, || self.inner.nodes())?;
+        Ok(nodes.into_iter().map(|node| (node.name, node.version, node.silent_seconds)).collect())
+    }
+
+    fn facts(&self, py: Python<'_>) -> PyResult<Option<(String, String, i64, i64, i64)>> {
+        let facts = leave(py, || self.inner.facts())?;
+        let answers = |facts: backend::Facts| {
+            (facts.version, facts.standbys_wanted, facts.standbys, facts.bytes, facts.now_us)
+        };
+        Ok(facts.map(answers))
+    }
+
     #[pyo3(signature = (*, keep_seconds = 86_400))]
     fn sweep(&self, py: Python<'_>, keep_seconds: u64) -> PyResult<(u32, u32)> {
         let swept = leave(py, || self.inner.sweep(Duration::from_secs(keep_seconds)))?;

@@ -1,0 +1,48 @@
+"""Upkeep that the nodes of an installation share: signs of life, and removal of what is over."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import structlog
+
+from fleetcast.composition.background import background
+from fleetcast.errors import OperatorError, StoreDamaged, StoreError
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from fleetcast.installation.stores import Stores
+
+_BEAT_SECONDS = 3.0  # others go by those of the last ten
+_SWEEP_SECONDS = 60.0
+
+logger = structlog.get_logger(__name__)
+
+
+def node_upkeep(stores: Stores) -> AbstractContextManager[None]:
+    """Beats and sweeps until the end of the block, where many nodes share the stores."""
+
+    def work(stopped: threading.Event) -> None:
+        swept_at = float("-inf")
+        while stores.is_shared and not stopped.wait(_BEAT_SECONDS):
+            _attempt("this node gives no sign of life", stores.beat)
+            if time.monotonic() - swept_at >= _SWEEP_SECONDS:
+                swept_at = time.monotonic()
+                _attempt("the log is not swept", stores.sweep)
+
+    return background("node", work)
+
+
+def _attempt(failure: str, do: Callable[[], None]) -> None:
+    try:
+        do()
+    except StoreDamaged as error:
+        logger.error(failure, problem=str(error))  # noqa: TRY400 - the message says all
+    except (StoreError, OperatorError) as error:
+        logger.warning(failure, problem=str(error))
+    except BaseException:  # a panic of the engine is no Exception, and must not end this
+        logger.exception(failure)
