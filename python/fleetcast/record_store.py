@@ -18,6 +18,9 @@ OWN = ""
 """The space of what a store says of itself, such as its format."""
 
 
+_NUMBER_BYTES = 8
+
+
 class RecordsUnavailable(Exception):
     """The records cannot be read or written now; the message says why."""
 
@@ -46,9 +49,6 @@ class RecordView(Protocol):
 
     def count(self, space: str) -> int:
         """Number of records of a space."""
-
-    def next_number(self) -> int:
-        """A number that no call has had before."""
 
 
 class RecordStore(Protocol):
@@ -84,3 +84,10 @@ class RecordStore(Protocol):
 
     def close(self) -> None:
         """Releases what is open; a later use opens it again."""
+
+
+def count_up(view: RecordView, key: bytes) -> int:
+    """A number greater than all that calls with this key have had, of a store's own."""
+    number = int.from_bytes(view.get(OWN, key) or b"", "big") + 1
+    view.put(OWN, key, number.to_bytes(_NUMBER_BYTES, "big"))
+    return number

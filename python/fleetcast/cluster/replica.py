@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from fleetcast.cluster.records import WHERE
@@ -46,7 +46,7 @@ class MemoryView:
 
     def __init__(self, state: _Records) -> None:
         self.version = state.version
-        self.spaces = state.spaces
+        self._spaces = state.spaces
         self.changes: dict[str, dict[bytes, bytes | None]] = {}
 
     def get(self, space: str, key: bytes) -> bytes | None:
@@ -54,7 +54,7 @@ class MemoryView:
         changes = self.changes.get(space)
         if changes is not None and key in changes:
             return changes[key]
-        return self.spaces.get(space, _NOTHING).get(key)
+        return self._spaces.get(space, _NOTHING).get(key)
 
     def load(self, space: str, keys: Iterable[bytes]) -> None:
         """Nothing: all values are here."""
@@ -77,17 +77,9 @@ class MemoryView:
         """Number of records of a space."""
         return len(self._all(space))
 
-    def next_number(self) -> int:
-        """Numbers are those of stores that are asked with each use."""
-        raise NotImplementedError
-
-    def changed(self) -> Mapping[str, Mapping[bytes, bytes]]:
-        """The records after the changes."""
-        return {**self.spaces, **{space: self._all(space) for space in self.changes}}
-
     def _all(self, space: str) -> Mapping[bytes, bytes]:
         """Records of a space in the order of their keys."""
-        held = self.spaces.get(space, _NOTHING)
+        held = self._spaces.get(space, _NOTHING)
         changes = self.changes.get(space)
         if not changes:
             return held
@@ -154,16 +146,17 @@ class RecordReplica:
                 asked(begun.commit)
         finally:
             begun.roll_back()
-        self.refresh()
+        with suppress(RecordsUnavailable):  # it is done; whoever looks next asks again
+            self.refresh()
 
     def ask(self, question: Callable[[RecordView], Result]) -> Result:
         """Result of `question`, asked of one consistent view. Raises `RecordsUnavailable`."""
         return question(MemoryView(self._current()))
 
     def renew(self) -> bool:
-        """Asks for news; true where there were some. Raises `RecordsUnavailable`."""
-        before = self._state
-        return self.refresh() is not before
+        """Asks for news; true, as some may have come before that. Raises `RecordsUnavailable`."""
+        self.refresh()
+        return True
 
     def refresh(self) -> _Records:
         """The records as they are in the database now. Raises `RecordsUnavailable`."""

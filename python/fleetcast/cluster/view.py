@@ -10,7 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, TypeVar
 
 from fleetcast.errors import StoreError
-from fleetcast.record_store import OWN, RecordsUnavailable
+from fleetcast.record_store import RecordsUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +21,6 @@ Result = TypeVar("Result")
 
 _FIRST_PAGE = 32
 _PAGE_MAX = 1_024
-_NUMBER_KEY = b"number"
 
 
 class ClusterView:
@@ -78,12 +77,6 @@ class ClusterView:
         """Number of records of a space."""
         self.flush()
         return asked(self._transaction.count, space)
-
-    def next_number(self) -> int:
-        """A number greater than all that calls have had before."""
-        number = int.from_bytes(self.get(OWN, _NUMBER_KEY) or b"", "big") + 1
-        self.put(OWN, _NUMBER_KEY, number.to_bytes(8, "big"))
-        return number
 
     def flush(self) -> bool:
         """Makes the changes that wait; true where there were any."""

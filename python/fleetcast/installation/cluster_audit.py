@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from fleetcast.accounts import ControlStoreUnavailable
 from fleetcast.installation.audit_log import audit_line
 from fleetcast.log_lines import write_line
-from fleetcast.record_store import OWN, RecordsUnavailable
+from fleetcast.record_store import OWN, RecordsUnavailable, count_up
 
 if TYPE_CHECKING:
     from fleetcast.record_store import RecordStore
 
 _LINES = "lines"
+_NUMBER_KEY = b"number"
 _REPEATED_KEY = b"repeated"
 
 
@@ -31,7 +32,7 @@ class ClusterAudit:
         line = audit_line(event, {**details, "host": socket.gethostname()})
         try:
             with self._records.transaction(write=True) as view:
-                view.put(_LINES, f"{view.next_number():020}".encode(), line)
+                view.put(_LINES, f"{count_up(view, _NUMBER_KEY):020}".encode(), line)
         except RecordsUnavailable as error:
             sys.stderr.write(f"fleetcast: warning: the audit log has no line of this: {error}\n")
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _AHEAD_SECONDS = 5.0  # a writer is done sooner, unless it is stopped
-_NUMBER_KEY = b"fence"  # the first numbers were for leases alone
 _PROBE_BYTES = 65_536  # LMDB needs some pages to commit anything
 
 Result = TypeVar("Result")
@@ -85,12 +84,6 @@ class View(NamedTuple):
         table = self.tables[space]
         assert table is not None  # noqa: S101 - the environment's own table stays
         self.transaction.drop(table, delete=delete)
-
-    def next_number(self) -> int:
-        """A number greater than all that calls have had before."""
-        number = int.from_bytes(self.get(OWN, _NUMBER_KEY) or b"", "big") + 1
-        self.put(OWN, _NUMBER_KEY, number.to_bytes(8, "big"))
-        return number
 
 
 class _Due(enum.Enum):

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
+from fleetcast.record_store import count_up
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 TABLES = ("rollouts", "leases", "cooldowns", "values", "pending", "shares")
 TENANT_TABLES = ("leases", "cooldowns", "values", "pending")
 
+_FENCE = b"fence"
 _DUE_BYTES = 8
 _COUNT_BYTES = 8
 
@@ -90,7 +93,7 @@ class Records:
 
     def next_fence(self) -> int:
         """A number that no lease has had before."""
-        return self._view.next_number()
+        return count_up(self._view, _FENCE)
 
     def settle(self) -> None:
         """Writes down what this transaction changed of the bytes in use."""
