@@ -60,13 +60,13 @@ def test_a_revoked_key_is_refused_by_all_nodes_within_a_second(nodes):
     _, _, installation = nodes
     installation.keys.revoke(key_id)
     revoked = time.monotonic()
-    statuses = {}
-    while time.monotonic() - revoked < 2 * REVOKED_SECONDS and len(statuses) < len(tenants):
-        for number, tenant in enumerate(tenants):
-            if number not in statuses and tenant.post([record(at(9))]).status == 401:
-                statuses[number] = time.monotonic() - revoked
-    assert len(statuses) == len(tenants)
-    assert all(tenant.post([record(at(9))]).status == 401 for tenant in tenants)
+    accepted, asked = 0.0, 0.0
+    while asked < 2 * REVOKED_SECONDS:  # of several workers on each node, some hear it first
+        for tenant in tenants:
+            asked = time.monotonic() - revoked
+            if tenant.post([record(at(9))]).status != 401:
+                accepted = asked
+    assert accepted < REVOKED_SECONDS
 
 
 def test_requests_to_all_nodes_add_up(nodes):  # J6
