@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
+use std::time::Instant;
 
 use super::file::{CORRUPT, LogFile};
 use super::flaw::{self, Part};
@@ -102,6 +103,7 @@ impl Log {
         }
         self.shared.publish_written(start, tail.end);
         drop(appending);
+        self.shared.gathering().note_written(u32::try_from(groups.len()).unwrap_or(u32::MAX));
         writer.tail = tail;
         writer.space_end = writer.space_end.max(start + bytes.len() as u64);
         Ok(tail.end)
@@ -132,9 +134,14 @@ impl Log {
             }
             match self.shared.try_lock_syncing() {
                 Ok(Some(_syncing)) => {
+                    // Whoever comes meanwhile waits for this turn.
+                    turns.begin(u64::MAX);
+                    if matches!(self.is_synced(end), Ok(false)) {
+                        self.patience.gather(self.shared.gathering());
+                    }
                     turns.begin(self.shared.written());
                     if matches!(self.is_synced(end), Ok(false))
-                        && let Err(error) = self.sync_written()
+                        && let Err(error) = self.sync_gathered()
                     {
                         break Err(error);
                     }
@@ -147,6 +154,16 @@ impl Log {
             turns.pass_on(turn);
         }
         outcome
+    }
+
+    /// Syncs all that was written, and says how many are likely to write again.
+    fn sync_gathered(&self) -> Result<()> {
+        let (gathering, began) = (self.shared.gathering(), Instant::now());
+        let acknowledged = gathering.begin();
+        self.sync_written()?;
+        self.patience.note(began.elapsed());
+        gathering.end(acknowledged);
+        Ok(())
     }
 
     /// Ends what a process has left that died while it appended, and brings `writer` up to date.

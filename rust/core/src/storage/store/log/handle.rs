@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use super::file::{self, DIRECTORY, LogFile};
 use super::files::Files;
 use super::flaw::{self, Part};
+use super::gathering::Patience;
 use super::index::Index;
 use super::marks::{self, Marks};
 use super::recovery::{self, End, Taken};
@@ -27,6 +28,7 @@ pub(in crate::storage::store) struct Log {
     pub(super) writer: Mutex<Writer>,
     pub(super) index: Mutex<Index>,
     pub(super) appends: GroupCommit<Vec<NewBlock>, u64>,
+    pub(super) patience: Patience,
     /// Failed syncs when this was opened: one more, and nothing can be promised from here.
     pub(super) failures: u64,
     pub(super) is_poisoned: AtomicBool,
@@ -102,6 +104,7 @@ impl Opening {
             shared,
             marks: Marks::on(Arc::clone(locks)),
             appends: GroupCommit::default(),
+            patience: Patience::default(),
             is_poisoned: AtomicBool::new(false),
             plane: self.plane,
             _lock_file: self.lock_file,

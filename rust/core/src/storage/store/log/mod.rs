@@ -10,7 +10,10 @@ mod tail;
 mod file;
 mod files;
 mod frame;
+mod futex;
 mod marks;
+
+mod gathering;
 mod turns;
 
 mod shared;

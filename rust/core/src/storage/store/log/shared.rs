@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::gathering::Gathering;
 use super::tail::Tail;
 use super::turns::Turns;
 use crate::model::error::{Error, Result};
@@ -56,6 +57,7 @@ struct Page {
     unused: AtomicU64,
     appending: MutexSpace,
     syncing: MutexSpace,
+    gathering: Gathering,
 }
 
 /// A mutex of the C library, on cache lines of its own.
@@ -273,6 +275,11 @@ impl Shared {
 
     fn syncing(&self) -> Syncing<'_> {
         Syncing { page: self.page(), stays_with_its_thread: std::marker::PhantomData }
+    }
+
+    /// Batches of those who are likely to come before a sync.
+    pub(super) fn gathering(&self) -> &Gathering {
+        &self.page().gathering
     }
 
     /// Turns of those who have that right.

@@ -3,9 +3,10 @@
 //! The words are shared by processes, any of which may be killed at any instant. So nobody relies on
 //! being woken: who waits looks again after a moment.
 
-use std::ptr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
+
+use super::futex;
 
 /// Time until somebody who waits looks if the other died of his turn.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
@@ -44,15 +45,7 @@ impl Turns {
     pub(super) fn wait(&self, ended: u32, end: u64) -> u32 {
         let is_enough = self.until.load(Ordering::Acquire) >= end;
         let turn = if is_enough { ended } else { ended.wrapping_add(1) };
-        let until = in_a_moment();
-        let none = ptr::null::<u32>();
-        // SAFETY: the call reads the word and `until`, both of which outlive it.
-        #[expect(unsafe_code, reason = "the standard library waits within a process only")]
-        unsafe {
-            let (word, wait) = (self.ended.as_ptr(), libc::FUTEX_WAIT_BITSET);
-            let until = &raw const until;
-            libc::syscall(libc::SYS_futex, word, wait, ended, until, none, bit_of(turn));
-        }
+        futex::wait(&self.ended, ended, LOOK_AGAIN, bit_of(turn));
         turn
     }
 
@@ -65,35 +58,13 @@ impl Turns {
     }
 
     fn wake(&self, count: i32, turn: u32) {
-        let none = ptr::null::<u32>();
-        // SAFETY: the call uses the address of the word, which is mapped as long as it is borrowed.
-        #[expect(unsafe_code, reason = "the standard library waits within a process only")]
-        unsafe {
-            let (word, wake) = (self.ended.as_ptr(), libc::FUTEX_WAKE_BITSET);
-            libc::syscall(libc::SYS_futex, word, wake, count, none, none, bit_of(turn));
-        }
+        futex::wake(&self.ended, count, bit_of(turn));
     }
 }
 
 /// Those who wait for a turn, as the system tells them from others.
 fn bit_of(turn: u32) -> u32 {
     1 << (turn % u32::BITS)
-}
-
-/// The instant to look again at, by the clock that the system takes for this.
-fn in_a_moment() -> libc::timespec {
-    let mut at = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the call writes `at`; the clock is one that each system has.
-    #[expect(unsafe_code, reason = "the standard library does not tell the number")]
-    unsafe {
-        libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut at);
-    }
-    at.tv_nsec += libc::c_long::from(LOOK_AGAIN.subsec_nanos());
-    if at.tv_nsec >= 1_000_000_000 {
-        at.tv_nsec -= 1_000_000_000;
-        at.tv_sec += 1;
-    }
-    at
 }
 
 #[cfg(test)]
