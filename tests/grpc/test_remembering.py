@@ -1,4 +1,4 @@
-"""B16, L3, L6, L15, L27: writes by a decision of the last second, as by one of their own."""
+"""B16, L3, L6, L15, L27: writes by a decision of the last seconds, as by one of their own."""
 
 from __future__ import annotations
 

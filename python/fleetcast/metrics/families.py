@@ -21,7 +21,7 @@ FAMILIES = (
     Metric(
         "fleetcast_http_remembered_total",
         "counter",
-        "Writes over HTTP served by a decision of the last second, which are among the requests.",
+        "Writes over HTTP served by a decision of the last ten seconds, among the requests.",
     ),
     Metric("fleetcast_http_refused_total", "counter", "HTTP requests refused, by error code."),
     Metric("fleetcast_http_request_seconds", "histogram", "Time to answer an HTTP request."),
@@ -33,7 +33,7 @@ FAMILIES = (
     Metric(
         "fleetcast_grpc_remembered_total",
         "counter",
-        "Writes over gRPC served by a decision of the last second, which are among the calls.",
+        "Writes over gRPC served by a decision of the last ten seconds, among the calls.",
     ),
     Metric("fleetcast_grpc_refused_total", "counter", "gRPC calls refused, by error code."),
     Metric("fleetcast_grpc_request_seconds", "histogram", "Time to answer a gRPC call."),
