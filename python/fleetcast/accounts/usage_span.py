@@ -31,11 +31,11 @@ class UsageSpan:
     def begin(self, transaction: int) -> None:
         """To be called within a transaction that writes usage alone, with its number."""
         self._transaction = transaction
-        last, self._last = self._last, None
+        first, last = self._first, self._last
+        self._first = self._last = None
         with contextlib.suppress(OSError):
             before = self._state(transaction - 1)
-            if before != last:
-                self._first = before
+            self._first = first if before == last else before
 
     def end(self) -> None:
         """To be called after it. What cannot be said ends decisions, and nothing else."""
