@@ -23,8 +23,7 @@ _CALLS = "fsync,fdatasync,msync,sync_file_range,sync,syncfs"
 # `123 1700000000.123456 fdatasync(5) = 0 <0.000123>`; the name is `<... fdatasync resumed>` where
 # another thread came between.
 _DONE = re.compile(r"^\d+ +(\d+\.\d+) (.*?) += 0 <(\d+\.\d+)>$")
-_ATTACHED_SECONDS = 10.0
-_REST_SECONDS = 0.2
+_ATTACHED_SECONDS = 60.0
 
 
 class Synced(NamedTuple):
@@ -53,7 +52,6 @@ def watch(driver: Driver, payloads: Sequence[object]) -> Synced:
                 if not attached:
                     return Synced(0, 0, 0, "unknown: strace may not look at it")
                 spans = [_span(session, payload) for payload in payloads]
-                time.sleep(_REST_SECONDS)
         finally:
             session.close()
         ends = list(_ends(output.read_text().splitlines()))
@@ -86,12 +84,18 @@ def _traced(strace: str, process: int, output: Path) -> Iterator[bool]:
 def _is_attached(tracer: subprocess.Popen[str], process: int) -> bool:
     deadline = time.monotonic() + _ATTACHED_SECONDS
     while time.monotonic() < deadline and tracer.poll() is None:
-        status = Path(f"/proc/{process}/status").read_text()
-        if f"TracerPid:\t{tracer.pid}\n" in status:
-            time.sleep(_REST_SECONDS)  # for its children and threads
+        if all(f"TracerPid:\t{tracer.pid}\n" in status for status in _statuses(process)):
             return True
         time.sleep(0.01)
     return False
+
+
+def _statuses(process: int) -> Iterator[str]:
+    """State of every thread of a process and all below it."""
+    for each in with_children(process):
+        for thread in Path(f"/proc/{each}/task").iterdir():
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                yield (thread / "status").read_text()
 
 
 def _ends(lines: Sequence[str]) -> Iterator[float]:
