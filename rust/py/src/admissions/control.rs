@@ -28,7 +28,7 @@ impl ControlVersion {
 /// Source of the number.
 pub(crate) enum Control {
     /// In the file, which has it with every commit.
-    File(LmdbFile),
+    File(Box<LmdbFile>),
     /// Here, as this process noted it last; 0 before that.
     Noted(Arc<AtomicU64>),
 }
@@ -62,6 +62,6 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Control {
         if let Ok(noted) = source.cast::<ControlVersion>() {
             return Ok(Self::Noted(Arc::clone(&noted.get().0)));
         }
-        Ok(Self::File(LmdbFile::new(source.extract::<PathBuf>()?)))
+        Ok(Self::File(Box::new(LmdbFile::new(source.extract::<PathBuf>()?))))
     }
 }

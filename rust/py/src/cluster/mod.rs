@@ -22,6 +22,9 @@ use fleetcast_core::storage::store;
 
 use backend::{ClusterPlanes, Durability, Installed, Settings};
 
+/// Version, standbys that are waited for, those that stream, bytes, microseconds since 1970.
+type Answers = (String, String, i64, i64, i64);
+
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct Cluster {
     inner: Arc<backend::Cluster>,
@@ -89,7 +92,7 @@ impl Cluster {
         Ok(nodes.into_iter().map(|node| (node.name, node.version, node.silent_seconds)).collect())
     }
 
-    fn facts(&self, py: Python<'_>) -> PyResult<Option<(String, String, i64, i64, i64)>> {
+    fn facts(&self, py: Python<'_>) -> PyResult<Option<Answers>> {
         let facts = leave(py, || self.inner.facts())?;
         let answers = |facts: backend::Facts| {
             (facts.version, facts.standbys_wanted, facts.standbys, facts.bytes, facts.now_us)
