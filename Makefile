@@ -9,7 +9,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check coverage bench long faults cluster forecasts fuzz sanitize wheels installs fmt lock clean tools
+.PHONY: help run test check coverage bench long faults cluster adapters forecasts fuzz sanitize wheels installs fmt lock clean tools
 
 DEMO ?=
 GOALS ?=
@@ -72,6 +72,10 @@ faults: $(VENV)/engine $(VENV)/dev ## power cuts, failing calls, full disks and 
 	FAULTS=full $(BIN)/python -m pytest -q -s tests/service/test_kill.py tests/backup tests/cli/test_export_killed.py \
 	  tests/engine/test_write_arrow_faults.py tests/cli/test_import_parquet.py
 
+# Debian has Prometheus (PROMETHEUS=/usr/bin/prometheus); Telegraf is a Go module (TELEGRAF=...). Without them theirs are left out.
+adapters: $(VENV)/engine $(VENV)/dev $(VENV)/adapters/made ## clients of other protocols, as published, against the adapter listener
+	ADAPTER_CLIENTS=$(abspath $(VENV))/adapters/bin/python $(BIN)/python -m pytest -q tests/adapters/test_clients.py
+
 # Leaves an engine behind that has the backend; without its stamp the next command builds the usual one again.
 cluster: $(VENV)/dev $(VENV)/cluster/made ## the tests of PostgreSQL and objects, on servers of their own; three minutes to build
 	rm -f $(VENV)/engine
@@ -110,7 +114,7 @@ fmt: $(VENV)/dev ## format, and mend what the linters can mend
 lock: tools ## pin the Python packages anew; UPGRADE=--upgrade takes the newest
 	python3 -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet pip-tools
 	tools/extras $(EXTRAS) > $(VENV)-lock/run.in
-	for set in "run $(VENV)-lock/run.in" $(foreach set,build dev train cluster wheels,"$(set) requirements/$(set).in"); do set -- $$set; \
+	for set in "run $(VENV)-lock/run.in" $(foreach set,build dev train cluster adapters wheels,"$(set) requirements/$(set).in"); do set -- $$set; \
 	  $(VENV)-lock/bin/pip-compile --quiet --no-config --generate-hashes --strip-extras --no-header --no-emit-index-url \
 	    --no-emit-find-links --no-emit-trusted-host --no-emit-options $(UPGRADE) --output-file requirements/$$1.txt $$2 || exit 1; done
 	rm -rf $(VENV)-lock
@@ -144,6 +148,11 @@ $(VENV)/forecasts/made: requirements/run.txt requirements/train.txt | $(VENV)/ma
 	@touch $@
 
 # Servers for tests, apart from what is shipped.
+$(VENV)/adapters/made: requirements/adapters.txt | $(VENV)/made
+	$(BIN)/python -m venv --without-pip $(VENV)/adapters
+	$(PIP) --python $(VENV)/adapters/bin/python install --quiet --require-hashes -r requirements/adapters.txt
+	@touch $@
+
 $(VENV)/cluster/made: requirements/cluster.txt | $(VENV)/made
 	$(BIN)/python -m venv --without-pip $(VENV)/cluster
 	$(PIP) --python $(VENV)/cluster/bin/python install --quiet --require-hashes -r requirements/cluster.txt
