@@ -3,10 +3,11 @@
     python -m benches.peer [--bodies 1000] [--peers questdb,postgres,victoria]
 
 QuestDB 9.3.4 comes from the Maven registry (`benches/peer/pom.xml`; needs Java 17 and Maven).
-Bodies of 1,000 rows over four connections; JSON to fleetcast, the line protocol over HTTP to
-QuestDB, once with its default durability (the page cache) and once with `cairo.commit.mode=sync`.
-PostgreSQL takes each body by COPY into a table without an index (`postgres.py`), VictoriaMetrics
-the line protocol (`victoria.py`); either is left out where its program is missing.
+Bodies of 1,000 rows over four connections; JSON to fleetcast and the line protocol to its adapter
+listener, the line protocol over HTTP to QuestDB, once with its default durability (the page cache)
+and once with `cairo.commit.mode=sync`. PostgreSQL takes each body by COPY into a table without an
+index (`postgres.py`), VictoriaMetrics the line protocol (`victoria.py`); either is left out where
+its program is missing.
 CPU is that of all server processes until the last row can be read, what they do after the answer
 included; disk is what lies there when they have come to rest, compaction included.
 """
@@ -111,28 +112,38 @@ def measured(name, process, folder, send, settle, cpu=None) -> Outcome:
     return Outcome(name, seconds, cpu() - before, disk_bytes(folder))
 
 
-def ours(bodies: list[bytes]) -> Outcome:
-    data = ROWS / "fleetcast"
+def ours(name: str, bodies: list[bytes], head: str, listener: str, good: bytes) -> Outcome:
+    """The service as it is, through one of its listeners; `head` lacks the key."""
+    data = ROWS / name.replace(" ", "-")
     data.mkdir(parents=True)
     key = service.prepare(data, "peer")
-    running = service.start(data, key)
+    running = service.start(data, key, "--set", "adapters.address=127.0.0.1:0")
     account = service.command(data, "tenant", "show", "peer")["account_id"]
-    head = (
-        f"POST /telemetry HTTP/1.1\r\nHost: x\r\nX-Api-Key: {key}\r\n"
-        "Content-Type: application/json\r\n"
-    )
+    address = urllib.parse.urlsplit(running.ready[listener]).netloc
+    send = f"{head}Host: x\r\nX-Api-Key: {key}\r\n"
+    # Compaction by itself meanwhile is a matter of chance; the last figure has all of it.
+    of_listener = running.arbiter(listener)
+    before = cpu_seconds_of(with_children(of_listener))
     try:
-        return measured(
-            "fleetcast",
+        outcome = measured(
+            name,
             running.process.pid,
             data / "planes" / account,
-            lambda: pour(running.address, head, bodies, b"HTTP/1.1 202"),
+            lambda: pour(address, send, bodies, good),
             lambda: service.command(data, "compact"),
             # With that of the command, which has ended by then.
             lambda: cpu_seconds_of(with_children(running.process.pid)) + sum(os.times()[2:4]),
         )
+        taking = cpu_seconds_of(with_children(of_listener)) - before
+        rows = len(bodies) * fleet.BODY_RECORDS
+        print(f"{name}: {rows / taking:,.0f} rows per CPU second of its listener", flush=True)
+        return outcome
     finally:
         running.stop()
+
+
+JSON = "POST /telemetry HTTP/1.1\r\nContent-Type: application/json\r\n"
+LINES = "POST /write?precision=n HTTP/1.1\r\n"
 
 
 def fetched() -> Path:
@@ -248,7 +259,8 @@ def victoria_metrics(spelled: list[bytes]) -> Outcome:
 def outcomes_of(peers: set[str], bodies: list[bytes]) -> Iterator[Outcome]:
     """Ours first, then each that is wanted and there."""
     spelled = [lines(body) for body in bodies]
-    yield ours(bodies)
+    yield ours("fleetcast", bodies, JSON, "http", b"HTTP/1.1 202")
+    yield ours("fleetcast lines", spelled, LINES, "adapters", b"HTTP/1.1 204")
     if "questdb" in peers:
         yield peer("QuestDB default", "nosync", spelled, spelled[:200])
         yield peer("QuestDB sync", "sync", spelled, spelled[:200])

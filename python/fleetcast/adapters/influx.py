@@ -117,11 +117,12 @@ class LinesResource:
         if is_partial is None:
             raise refused("invalid_input", field="accept_partial")
         written = self._writing.write(request, f"lines {unit}", is_partial=is_partial)
+        state: RequestState = request.context.state
         count = len(written.rejected_indices)
         if not count:
             response.status = 204
+            self._writing.note_stored(state, f"lines {unit}")
             return
-        state: RequestState = request.context.state
         state.code = "invalid_input"
         response.status = _BAD_REQUEST
         response.data = _encode(self._described(written.dropped, count, bytes(state.body)))

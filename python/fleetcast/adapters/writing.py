@@ -38,6 +38,12 @@ class Writing:
             records_max=self._settings.adapters.records_max,
         )
 
+    def note_stored(self, state: RequestState, protocol: str) -> None:
+        """Has the front remember a write that was stored whole, if its body came as it is."""
+        coding = state.request.get_header("Content-Encoding")
+        if coding is None or coding.strip().lower() == "identity":
+            state.adapted = self._mapping, protocol
+
     def _write(
         self,
         state: RequestState,

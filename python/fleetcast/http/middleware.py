@@ -33,7 +33,7 @@ class Middleware:
 
     def __init__(self, services: HttpServices, pipeline: Pipeline, process: str = "http") -> None:
         self._accounting = Accounting("http", services.counters, services.access_log)
-        self._remembering = Remembering(services)
+        self._remembering = Remembering(services, process)
         self._stages = pipeline.stages
         self._process = process
         self._cors = Cors(services.settings.http.cors_origins)
@@ -94,7 +94,7 @@ class Middleware:
             process=self._process,
         )
         self._accounting.end(served, None if identity is None else identity.account_id)
-        if status == _ACCEPTED:
+        if status == _ACCEPTED or state.adapted is not None:
             self._remembering.note(state, served)
 
 

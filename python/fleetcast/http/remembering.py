@@ -17,7 +17,7 @@ from fleetcast.surface.stores import write_limits
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from fleetcast.engine import Limiter, Plane
+    from fleetcast.engine import Limiter, NameMapping, Plane
     from fleetcast.http.request_state import RequestState
     from fleetcast.http.services import HttpServices
     from fleetcast.log_lines import Served
@@ -41,20 +41,22 @@ class WriteVerdict(NamedTuple):
     is_exempt: bool
     request_indexes: RequestIndexes
     write_indexes: WriteIndexes
+    adapted: tuple[NameMapping, str] | None
+    """Mapping and protocol of the body, where it is not JSON."""
     line: tuple[str, ...]
     """Texts of the access log between what differs from request to request."""
 
 
 class Remembering:
-    """Makes verdicts of requests that were answered with 202."""
+    """Makes verdicts of writes that were stored; their records are counted for `transport`."""
 
-    def __init__(self, services: HttpServices) -> None:
+    def __init__(self, services: HttpServices, transport: str) -> None:
         self._engine = services.engine
         self._limiter = services.limiter
         self._settings = services.settings
         counters = services.front_counters
         self._books = (
-            None if counters is None else (Requests(counters, "http"), Writes(counters, "http"))
+            None if counters is None else (Requests(counters, "http"), Writes(counters, transport))
         )
 
     def note(self, state: RequestState, served: Served) -> None:
@@ -70,13 +72,19 @@ class Remembering:
         if limited is None or opened is None or identity.control_transaction is None:
             return
         folder, files = opened
+        limits = settings.limits
+        if state.adapted is None:
+            records_max, body_bytes_max = limits.batch_records_max, limits.body_bytes_max
+        else:
+            adapters = settings.adapters
+            records_max, body_bytes_max = adapters.records_max, adapters.body_bytes_max
         remember(
             WriteVerdict(
                 plane=state.plane,
                 folder=folder,
                 files=files,
-                write_limits=write_limits(settings, settings.limits.batch_records_max),
-                body_bytes_max=settings.limits.body_bytes_max,
+                write_limits=write_limits(settings, records_max),
+                body_bytes_max=body_bytes_max,
                 account_id=identity.account_id,
                 control_transaction=identity.control_transaction,
                 key_expires_at=identity.key_expires_at,
@@ -87,6 +95,7 @@ class Remembering:
                     served.method, served.route, served.status, identity.account_id
                 ),
                 write_indexes=writes.indexes(identity.tenant_key),
+                adapted=state.adapted,
                 line=served.texts(),
             )
         )

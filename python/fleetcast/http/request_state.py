@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import falcon
 
     from fleetcast.accounts import Identity
-    from fleetcast.engine import Plane, RequestBody
+    from fleetcast.engine import NameMapping, Plane, RequestBody
 
 _NO_ROUTE = Route(methods=())
 
@@ -36,6 +36,8 @@ class RequestState:
     """Set by `open_store`, on authenticated routes."""
     body: bytes | RequestBody
     """Set by `receive_body`, on ingest routes."""
+    adapted: tuple[NameMapping, str] | None = None
+    """Mapping and protocol of a body that was written whole as it came, by another protocol."""
 
     def __init__(self, request: falcon.Request, response: falcon.Response, began: float) -> None:
         self.request = request

@@ -1,5 +1,7 @@
 //! Writes of other protocols, whose names are mapped.
 
+use std::sync::Arc;
+
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -18,7 +20,13 @@ type RuleParts = (Option<String>, String, Option<String>);
 
 #[pyclass(frozen, module = "fleetcast._core")]
 pub(crate) struct NameMapping {
-    mapping: Mapping,
+    mapping: Arc<Mapping>,
+}
+
+impl NameMapping {
+    pub(crate) fn shared(&self) -> Arc<Mapping> {
+        Arc::clone(&self.mapping)
+    }
 }
 
 #[pymethods]
@@ -27,7 +35,7 @@ impl NameMapping {
     #[pyo3(signature = (rules, others))]
     fn new(rules: Vec<(String, RuleParts)>, others: RuleParts) -> Self {
         let rules = rules.into_iter().map(|(source, parts)| (source, rule_of(parts)));
-        Self { mapping: Mapping::new(rules, rule_of(others)) }
+        Self { mapping: Arc::new(Mapping::new(rules, rule_of(others))) }
     }
 
     #[pyo3(
@@ -50,7 +58,7 @@ impl NameMapping {
         limits: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<WriteResult> {
         let limits = BatchLimits::of_call(CALL_RECORDS_MAX, limits)?;
-        let (protocol, mapping) = (protocol_of(protocol)?, &self.mapping);
+        let (protocol, mapping) = (protocol_of(protocol)?, &*self.mapping);
         let body = AdaptedBody { protocol, mapping, is_partial, bytes: body.as_slice() };
         plane.answered(py, |plane| {
             let now_ns = clock_ns(now_ns);

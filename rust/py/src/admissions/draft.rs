@@ -10,6 +10,7 @@ use fleetcast_limiter::Client;
 
 use super::books::{Books, RequestIndexes, WriteIndexes};
 use super::verdict::{Basis, Limited, Verdict};
+use crate::adapted::{NameMapping, protocol_of};
 use crate::arguments::BatchLimits;
 use crate::limiter::Limiter;
 use crate::plane::Plane;
@@ -30,6 +31,7 @@ pub(crate) struct Draft {
     is_exempt: bool,
     request_indexes: RequestIndexes,
     write_indexes: WriteIndexes,
+    adapted: Option<(Py<NameMapping>, String)>,
     line: [String; 6],
 }
 
@@ -81,6 +83,10 @@ impl Draft {
         fields: Vec<(Vec<u8>, Vec<u8>)>,
     ) -> Option<Verdict> {
         let control = basis.control.filter(|span| span.has(self.control_transaction))?;
+        let adapted = match self.adapted {
+            Some((mapping, name)) => Some((mapping.get().shared(), protocol_of(&name).ok()?)),
+            None => None,
+        };
         let limited = self.limiter.map(|limiter| Limited {
             limiter: limiter.get().shared(),
             client: Client::of(&self.client),
@@ -93,6 +99,7 @@ impl Draft {
             files: self.files.map(|files| files.of_plane(Path::new(&self.folder))),
             plane: self.plane.get().downgraded(),
             limits: self.write_limits,
+            adapted,
             body_bytes_max: self.body_bytes_max,
             account: self.account_id.into(),
             limited,

@@ -7,7 +7,7 @@ use std::time::Instant;
 use pyo3::prelude::*;
 
 use fleetcast_core::model::error::catching;
-use fleetcast_core::plane::{Failure, Pending, Plane, WriteError};
+use fleetcast_core::plane::{AdaptedBody, Failure, Pending, Plane, WriteError};
 use fleetcast_core::storage::write_id;
 use fleetcast_core::wire::Format;
 use fleetcast_front::admission::{Deciding, Verdicts};
@@ -20,8 +20,6 @@ use super::verdict::{Basis, Verdict};
 use crate::arguments::clock_ns;
 use crate::open_plane::OpenPlane;
 use crate::results::answer;
-
-const STATUS: &str = "202 Accepted";
 
 /// Verdicts of one worker.
 #[pyclass(frozen, module = "fleetcast._core")]
@@ -101,10 +99,10 @@ impl Remembered {
         fields: Vec<(Vec<u8>, Vec<u8>)>,
     ) {
         let is_named = fields.iter().any(|(name, _)| is_request_id(name));
-        let Some(deciding) = self.deciding(request).filter(|_| is_named && status == STATUS) else {
-            return;
-        };
-        if let Some(verdict) = draft.complete(&self.bounds, basis, fields) {
+        let Some(deciding) = self.deciding(request).filter(|_| is_named) else { return };
+        if let Some(verdict) = draft.complete(&self.bounds, basis, fields)
+            && verdict.status().0 == status
+        {
             self.verdicts.remember(&deciding, basis.at, verdict);
         }
     }
@@ -176,7 +174,10 @@ impl Remembered {
             match outcome {
                 Ok(written) => {
                     let rejected = &written.rejected_indices;
-                    let body = answer(&write_id, written.accepted_count, rejected, 0);
+                    let body = match verdict.status() {
+                        (_, true) => Vec::new(),
+                        _ => answer(&write_id, written.accepted_count, rejected, 0),
+                    };
                     let id = new_request_id();
                     let bytes = (request.body().len() as u64, body.len());
                     counters.add(served, 1);
@@ -224,17 +225,23 @@ fn append(
     now_ns: i64,
 ) -> Result<Pending, WriteError> {
     let (limits, when) = (verdict.limits.of_batch(), verdict.limits.acknowledge(None));
-    catching(|| Ok(plane.append(Format::Json, body, &limits, now_ns, when)))?
+    let Some((mapping, protocol)) = &verdict.adapted else {
+        return catching(|| Ok(plane.append(Format::Json, body, &limits, now_ns, when)))?;
+    };
+    // One with a faulty record is handed on as all that is refused, and nothing of it stored.
+    let body = AdaptedBody { protocol: *protocol, mapping, is_partial: false, bytes: body };
+    catching(|| Ok(plane.append_adapted(body, &limits, now_ns, when)))?
 }
 
 fn accepted(verdict: &Verdict, id: &[u8], body: &[u8], keep: bool) -> Answer {
+    let (status, is_bodiless) = verdict.status();
+    let length = (!is_bodiless).then_some(body.len());
     let fields = verdict
         .fields
         .iter()
         .map(|(name, value)| (&**name, if is_request_id(name) { id } else { &**value }));
     // The same fields have been in a head before.
-    let mut head =
-        answer_head(STATUS.as_bytes(), keep, fields, Some(body.len())).unwrap_or_default();
+    let mut head = answer_head(status.as_bytes(), keep, fields, length).unwrap_or_default();
     head.extend_from_slice(body);
     Answer { head, pieces: Vec::new() }
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use fleetcast_core::plane::Plane;
+use fleetcast_core::wire::{Mapping, Protocol};
 use fleetcast_front::admission::files::PlaneFiles;
 use fleetcast_front::admission::lmdb::Span;
 use fleetcast_front::fair::Owner;
@@ -38,6 +39,8 @@ pub(super) struct Verdict {
     pub(super) files: Option<PlaneFiles>,
     pub(super) plane: Weak<OpenPlane>,
     pub(super) limits: BatchLimits,
+    /// Names and language of a body that is not JSON.
+    pub(super) adapted: Option<(Arc<Mapping>, Protocol)>,
     pub(super) body_bytes_max: u64,
     pub(super) account: Owner,
     /// `None` where nothing is limited.
@@ -48,6 +51,11 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
+    /// The status of an answer, and true where it has no body.
+    pub(super) fn status(&self) -> (&'static str, bool) {
+        if self.adapted.is_some() { ("204 No Content", true) } else { ("202 Accepted", false) }
+    }
+
     /// True where nothing that it rests on has changed.
     pub(super) fn stands(&self, control: Option<Span>, settings: u64) -> bool {
         control.is_some_and(|control| control.continues(&self.control))
