@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use fleetcast_core::model::error::{Error, Result};
 use rustls::pki_types::CertificateDer;
@@ -10,6 +11,9 @@ use rustls::{ClientConfig, RootCertStore};
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// Time without a sign of life after which a connection counts as lost.
+const SILENT_MAX: Duration = Duration::from_secs(3);
 
 /// Copies of a commit that an acknowledgement stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -132,6 +136,10 @@ fn host_of(whole: &Config, at: usize, tls: &TlsOptions) -> Config {
         one.options(options);
     }
     one.application_name("fleetcast");
+    // A host that vanished answers nothing, not even that it is gone.
+    one.tcp_user_timeout(SILENT_MAX)
+        .keepalives_idle(SILENT_MAX)
+        .keepalives_interval(SILENT_MAX / 3);
     one.ssl_mode(tls.mode.unwrap_or(if is_local { SslMode::Disable } else { SslMode::Require }));
     one
 }

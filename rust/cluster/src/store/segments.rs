@@ -85,15 +85,19 @@ impl ClusterStore {
         let corrupt = Error::Corrupt { what: "a segment" };
         let Some(end) = offset.checked_add(length as u64) else { return Err(corrupt) };
         let (objects, cache) = (self.cluster.objects()?, self.cluster.cache());
-        let bytes = self.cluster.wait(|_| async move {
+        let read = self.cluster.wait(|_| async move {
             match cache {
                 Some(cache) => cached(objects, cache, self.plane, id, offset..end).await,
                 // A range must have bytes; one more tells an absent object from an empty part.
                 None => objects.read(self.plane, id, offset, end.max(offset + 1)).await,
             }
-        })?;
-        let part = bytes.get(..length).ok_or(corrupt)?;
-        Ok(part.to_vec())
+        });
+        match read {
+            Ok(bytes) => bytes.get(..length).map(<[u8]>::to_vec).ok_or(corrupt),
+            // A server refuses a range behind the end in words of its own.
+            Err(_) if matches!(self.segment_length(id), Ok(stored) if stored < end) => Err(corrupt),
+            Err(error) => Err(error),
+        }
     }
 
     pub(super) fn segment_length(&self, id: Id) -> Result<u64> {

@@ -1,5 +1,6 @@
 //! A database of a test's own: a schema with a random name.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -37,6 +38,21 @@ impl Database {
         Arc::new(Cluster::new(self.settings()).expect("an address"))
     }
 
+    /// As [`Self::open`], with a proxy in place of the hosts.
+    pub(crate) fn open_behind(&self, proxy: SocketAddr) -> Arc<Cluster> {
+        let mut settings = self.settings();
+        let (user, rest) = settings.database.split_once('@').expect("a user");
+        let (_, path) = rest.split_once('/').expect("a database");
+        settings.database = format!("{user}@{proxy}/{path}");
+        Arc::new(Cluster::new(settings).expect("an address"))
+    }
+
+    /// Address of the first host, which is the primary as long as no test replaces it.
+    pub(crate) fn primary(&self) -> String {
+        let hosts = self.url.split('@').nth(1).expect("hosts");
+        hosts.split([',', '/']).next().expect("a host").to_owned()
+    }
+
     /// As [`Self::open`], with tables.
     pub(crate) fn installed(&self) -> Arc<Cluster> {
         let cluster = self.open();
@@ -60,6 +76,17 @@ impl Database {
     /// Folder of the objects.
     pub(crate) fn objects(&self) -> PathBuf {
         self.directory.path().join("objects")
+    }
+
+    /// Settings with the S3 server in place of the folder; `None`, and it says so, without one.
+    pub(crate) fn with_s3(&self) -> Option<Settings> {
+        let Ok(url) = std::env::var("OBJECTS") else {
+            eprintln!("skipped: no OBJECTS; run it by `make cluster`");
+            return None;
+        };
+        let (bucket, options) = url.split_once('?').expect("an endpoint");
+        let objects = Some(format!("{bucket}/{}?{options}", random_name()));
+        Some(Settings { objects, ..self.settings() })
     }
 
     pub(crate) fn settings(&self) -> Settings {

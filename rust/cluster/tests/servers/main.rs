@@ -3,9 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod database;
+mod proxy;
 
 mod records;
 
+mod cuts;
+mod forks;
+mod objects;
 mod planes;
 mod races;
 mod sweep;
