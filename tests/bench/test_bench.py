@@ -89,6 +89,7 @@ def test_the_command_writes_figures_and_a_page_that_fetches_nothing(tmp_path, ca
     assert capsys.readouterr().out.count("\nsqlite") == 2
     document = json.loads(output.read_text())
     assert list(document["databases"]) == ["sqlite", "sqlite 2"]
+    assert [each["kill"]["lost_rows"] for each in document["databases"].values()] == [0, 0]
     text = output.with_suffix(".html").read_text()
     assert json.dumps(document["workload"]) in text
     fetched = r"""(?:src|href)\s*=|url\(|@import|fetch\(|XMLHttpRequest|https?:"""

@@ -54,8 +54,8 @@ def measure(driver: Driver, workload: Workload, say: Callable[[str], object]) ->
     loaded, watched, killed = workload.batches()
     truth = Truth()
     say("starts")
-    driver.start()
     try:
+        driver.start()
         result: dict[str, Any] = {"about": driver.about}
         result["load"] = _load(driver, workload, loaded, truth, say)
         if driver.reads:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
+import tempfile
 import time
 from multiprocessing.connection import Client, Connection
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -61,12 +62,14 @@ class Hosted(Driver):
 
     def start(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._socket.unlink(missing_ok=True)
         log = self.folder.with_suffix(".log")
+        # In a folder of its own: only we get in, and a socket's path may have 107 bytes.
+        self._place = tempfile.TemporaryDirectory(prefix="fleetcast-")
+        self._socket = f"{self._place.name}/socket"
         command = [sys.executable, "-m", "fleetcast.bench.host", self.module, str(self.folder)]
         with log.open("wb") as output:
             self._program = subprocess.Popen(  # noqa: S603 - ourselves
-                [*command, str(self._socket)], stdin=subprocess.PIPE, stderr=output
+                [*command, self._socket], stdin=subprocess.PIPE, stderr=output
             )
         wait_until(self._answers, self._program, log)
         self._control = self.connect()
@@ -75,7 +78,7 @@ class Hosted(Driver):
         return self._program.pid if self._program else None
 
     def connect(self) -> HostedSession:
-        return HostedSession(Client(str(self._socket), "AF_UNIX"))
+        return HostedSession(Client(self._socket, "AF_UNIX"))
 
     def settle(self) -> None:
         self._control.call("settle")
@@ -99,6 +102,7 @@ class Hosted(Driver):
                 self._program.stdin.close()  # it ends with us
             self._program.wait(_STOP_SECONDS)
             self._program = None
+            self._place.cleanup()
 
     def _answers(self) -> bool:
         with contextlib.suppress(OSError):
@@ -106,7 +110,3 @@ class Hosted(Driver):
             return True
         time.sleep(0.01)
         return False
-
-    @property
-    def _socket(self) -> Any:  # noqa: ANN401 - a path
-        return self.folder.with_suffix(".socket")
