@@ -5,6 +5,8 @@ mod view;
 
 mod arrow_data;
 
+mod adapted;
+
 mod arrow;
 mod block;
 mod heads;
@@ -24,6 +26,9 @@ pub const TARGETS: &[Target] = &[
     json::TARGET,
     protobuf::TARGET,
     line::TARGET,
+    adapted::LINES,
+    adapted::REMOTE_WRITE,
+    adapted::OTLP,
     arrow::TARGET,
     texts::JSON,
     texts::CSV,
