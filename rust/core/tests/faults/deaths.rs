@@ -145,41 +145,6 @@ fn fail(times: u64) {
     }
 }
 
-/// A compactor that was stopped before it had the lock looks anew once it has it: what another one has
-/// made meanwhile is no orphan.
-#[test]
-pub(crate) fn a_compactor_that_is_late() {
-    let root = scratch();
-    let mut client = Client::create(&root.path().join(PLANE));
-    client.work(&[Step::Write]);
-    let mut late = dying("late_compactor", root.path(), 0);
-    assert!(stops(&late));
-    client.work(&[Step::Write, Step::Compact, Step::Write]);
-    // SAFETY: the child is ours, and nobody has waited for its end.
-    #[expect(unsafe_code, reason = "the standard library sends no such signal")]
-    unsafe {
-        libc::kill(libc::pid_t::try_from(late.id()).unwrap(), libc::SIGCONT);
-    }
-    assert!(late.wait().unwrap().success());
-    client.work(&[Step::Reopen]);
-    let mut tally = Tally::default();
-    tally.note(&client.judge(&client.expected(&Expected::default())));
-    flaws::count_image();
-    tally.assert_clean();
-}
-
-/// The compactor of [`a_compactor_that_is_late`], a process of its own.
-#[test]
-#[ignore = "it is started by another test"]
-fn late_compactor() {
-    let (root, call) = doom();
-    let mut client = Client::open(&root.join(PLANE), 0).unwrap();
-    calls::record(&root, Fault::Stop { call });
-    // It stops before the next call, which makes the file of the lock.
-    std::fs::File::create(root.join("begun")).unwrap();
-    client.work(&[Step::Compact]);
-}
-
 /// A delete, or the compaction after it, may end at any instruction. Its batch is deleted then, or
 /// is not, and once it was seen to be gone it never comes back.
 #[test]
