@@ -21,11 +21,17 @@ ENGINE = Path(__file__).with_name("start-engine.sh")
 ADMIN = ("--admin", "127.0.0.1:0")
 
 
-def engine(*command: str) -> None:
-    """Does something to a server of the run, such as `kill 1`."""
-    subprocess.run(
-        [ENGINE, os.environ["ENGINE_WORK"], *command], check=True, stdout=subprocess.DEVNULL
-    )
+def engine(*command: str) -> str:
+    """Does something to a server of the run, such as `kill 1`, or asks something."""
+    work = os.environ["ENGINE_WORK"]
+    run = subprocess.run([ENGINE, work, *command], check=True, stdout=subprocess.PIPE, text=True)
+    return run.stdout.strip()
+
+
+def servers() -> list[str]:
+    """Numbers of the servers of the run."""
+    count = int((Path(os.environ["ENGINE_WORK"]) / "nodes").read_text())
+    return [str(number) for number in range(1, count + 1)]
 
 
 def make_nodes(folder: Path, count: int) -> list[Path]:

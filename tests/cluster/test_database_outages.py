@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +14,7 @@ from tests.conformance.api import Tenant, at, record, refusal
 from tests.service.service import ALL_SCOPES, FLEETCAST, ask
 from tests.waiting import until
 
-from .nodes import engine, make_nodes, serving
+from .nodes import engine, make_nodes, servers, serving
 
 UNAVAILABLE = {
     "error": "telemetry_unavailable",
@@ -40,12 +39,6 @@ def tenant(database, tmp_path):
             served.write(record(at(number), n=number))
             assert len(served.rows(fields="n")) == number + 1
         yield served
-
-
-def servers():
-    """Numbers of the servers of the run."""
-    count = int((Path(os.environ["ENGINE_WORK"]) / "nodes").read_text())
-    return [str(number) for number in range(1, count + 1)]
 
 
 @pytest.fixture
@@ -95,6 +88,21 @@ def test_without_its_database_a_node_says_so_and_serves_again_when_it_is_back(te
     until(lambda: ask(tenant.service, "/readyz").status == 200)
     numbers = [fields["n"] for _, fields in tenant.rows(fields="n")]
     assert numbers == [*range(10), 100]
+    assert tenant.service.processes() == before
+
+
+def test_a_node_serves_on_when_a_standby_has_become_the_primary(tenant):
+    before = tenant.service.processes()
+    primary = engine("primary")
+    engine("kill", primary)
+    try:
+        for _ in range(4):  # some on each worker
+            assert refusal(timely(lambda: tenant.post([record(at(99))]))) == (503, UNAVAILABLE)
+    finally:
+        engine("promote")
+        engine("rejoin", primary)
+    until(lambda: tenant.post([record(at(100), n=100)]).status == 202)
+    assert [fields["n"] for _, fields in tenant.rows(fields="n")] == [*range(10), 100]
     assert tenant.service.processes() == before
 
 

@@ -1,0 +1,145 @@
+"""Writers on several nodes, of which each row is written once, and what became of each."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+import uuid
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from fleetcast.engine import encode_records
+from fleetcast.errors import StoreUnreachable
+from tests.waiting import until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from concurrent.futures import Future
+
+    from fleetcast.engine import Plane, Planes
+
+KEY = bytes(32)
+WRITERS = 2  # on each node
+ROWS = 4  # of a batch
+START = datetime(2026, 1, 1, tzinfo=UTC)
+EVER = (0, 2**63 - 1)
+PAUSE_SECONDS = 0.02  # of a client that was refused
+
+
+def _batch(number: int, writer: int) -> bytes:
+    return encode_records(
+        {
+            "measurement": "link",
+            "time": (START + timedelta(milliseconds=row)).isoformat(),
+            "tags": {"entity_id": f"e{writer}"},
+            "fields": {"n": float(row)},
+        }
+        for row in range(number * ROWS, (number + 1) * ROWS)
+    )
+
+
+class Load:
+    """Writers through all nodes but the last, which reads beside them."""
+
+    def __init__(self, nodes: list[Planes]) -> None:
+        name = str(uuid.uuid4())
+        nodes[0].create(name, KEY)
+        *self._planes, self._reader = [node.open(name, KEY, "acme") for node in nodes]
+        self._numbers = itertools.count()
+        self._ended = threading.Event()
+        self._running: list[Future[None]] = []
+        writers = WRITERS * len(self._planes)
+        self.refused = [0] * writers
+        self.refused_reads = 0
+        self._acknowledged: list[list[tuple[int, float]]] = [[] for _ in range(writers)]
+        self._unknown: list[int] = []
+        self._behind: list[tuple[int, int]] = []
+
+    def _write(self, writer: int, plane: Plane) -> None:
+        while not self._ended.is_set():
+            number = next(self._numbers)
+            try:
+                plane.write_json(_batch(number, writer))
+            except StoreUnreachable:  # any other error ends the writer, and the test
+                self._unknown.append(number)
+                self.refused[writer] += 1
+                self._ended.wait(PAUSE_SECONDS)
+            else:
+                self._acknowledged[writer].append((number, time.monotonic()))
+
+    def _read(self) -> None:
+        while not self._ended.is_set():
+            acknowledged = ROWS * sum(map(len, self._acknowledged))
+            try:
+                found = self._reader.stats().stored_rows
+            except StoreUnreachable:
+                self.refused_reads += 1
+                self._ended.wait(PAUSE_SECONDS)
+            else:
+                if found < acknowledged:
+                    self._behind.append((acknowledged, found))
+
+    @contextmanager
+    def running(self) -> Iterator[Load]:
+        """The same writers and the same handles from the first write to the last."""
+        with ThreadPoolExecutor(len(self.refused) + 1) as pool:
+            try:
+                self._running = [pool.submit(self._read)]
+                for writer in range(len(self.refused)):
+                    plane = self._planes[writer % len(self._planes)]
+                    self._running.append(pool.submit(self._write, writer, plane))
+                yield self
+            finally:
+                self._ended.set()
+        for each in self._running:
+            each.result()
+
+    def until(self, look: Callable[[], object]) -> None:
+        """Waits for something that the writers bring about."""
+
+        def seen() -> object:
+            for each in self._running:
+                if each.done():
+                    each.result()
+            return look()
+
+        until(seen)
+
+    def goes_on(self, batches: int) -> None:
+        """Waits until each writer has so many more batches acknowledged."""
+        before = [len(each) for each in self._acknowledged]
+        self.until(
+            lambda: all(
+                len(each) >= count + batches
+                for each, count in zip(self._acknowledged, before, strict=True)
+            )
+        )
+
+    def check(self) -> str:
+        """Counts what was lost or stored twice, which must be nothing; the figures in one line."""
+        acknowledged = {number for each in self._acknowledged for number, _ in each}
+        unknown = set(self._unknown)
+        stored = set()
+        for plane in (self._reader, *self._planes):
+            rows = Counter(map(int, pl.DataFrame(plane.scan(*EVER))["n"].to_list()))
+            assert [row for row, count in rows.items() if count > 1] == []  # stored twice
+            batches = Counter(row // ROWS for row in rows)
+            assert set(batches.values()) == {ROWS}  # whole or not at all
+            assert acknowledged - batches.keys() == set()  # lost
+            assert batches.keys() <= acknowledged | unknown
+            assert plane.stats().stored_rows == len(rows)  # nothing is counted twice either
+            stored = set(batches)
+        assert self._behind == []  # a read that lacks what was acknowledged before it
+        times = sorted(at for each in self._acknowledged for _, at in each)
+        gap = max(after - before for before, after in itertools.pairwise(times))
+        return (
+            f"{len(acknowledged)} acknowledged, 0 lost, 0 twice, {len(unknown)} refused of which "
+            f"{len(stored & unknown)} stored, {self.refused_reads} reads refused, "
+            f"longest gap {gap:.2f} s"
+        )
