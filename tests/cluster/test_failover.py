@@ -83,6 +83,7 @@ def test_a_primary_that_hangs_and_wakes_up_loses_nothing(nodes, undo, number):
         undo.close()
         load.goes_on(100)
     print(f"\nprimary frozen: {load.check()}")
+    assert load.refused_reads > 0
 
 
 @rounds
@@ -112,3 +113,4 @@ def test_all_servers_are_killed_and_come_back(nodes, undo, number):
         undo.close()
         load.goes_on(100)
     print(f"\nall killed: {load.check()}")
+    assert load.refused_reads > 0
