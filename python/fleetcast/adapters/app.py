@@ -22,8 +22,7 @@ from fleetcast.adapters.pipeline import AdapterPipeline
 from fleetcast.adapters.prometheus import RemoteWriteResource
 from fleetcast.adapters.routes import ROUTES, AdapterRoute
 from fleetcast.adapters.writing import Writing
-from fleetcast.errors import StoreError, refused
-from fleetcast.http.answers import encode, error_response
+from fleetcast.http.error_handling import handle_errors, put_json
 from fleetcast.http.headers import CONTENT_TYPE
 from fleetcast.http.middleware import Middleware
 from fleetcast.surface.stores import TenantStores
@@ -32,7 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fleetcast.engine import NameMapping
-    from fleetcast.http.request_state import RequestState
+    from fleetcast.http.answers import ErrorResponse
+    from fleetcast.http.routes import Route
     from fleetcast.http.services import HttpServices
 
     App = falcon.App[falcon.Request, falcon.Response]
@@ -48,7 +48,7 @@ def create_app(services: HttpServices, mapping: NameMapping) -> App:
     resources = _resources(services, stores, mapping)
     for path in ROUTES:
         app.add_route(path, resources[path])
-    _handle_errors(app, middleware, stores, services.settings.store.backend)
+    handle_errors(app, middleware, stores, services.settings.store.backend, _put_body)
     return app
 
 
@@ -68,38 +68,13 @@ def _resources(
     }
 
 
-def _handle_errors(app: App, middleware: Middleware, stores: TenantStores, backend: str) -> None:
-    """Has each exception become an answer in the words of its path."""
-
-    def handle(
-        request: falcon.Request, response: falcon.Response, error: Exception, _params: object
-    ) -> None:
-        state: RequestState = request.context.state
-        if isinstance(error, StoreError):
-            stores.release(state.identity, getattr(state, "plane", None), error)
-        route = state.route
-        answer = error_response(
-            error, backend=backend, request_id=state.request_id, ingest=route.ingest
-        )
-        state.code = answer.code
-        response.status = answer.status
-        if isinstance(route, AdapterRoute):
-            response.content_type, response.data = route.error(answer)
-            if answer.code == "schema_faults":  # no protocol but ours has 422 for it
-                response.status = 400
-        else:
-            response.data = encode(answer.content)
-        for name, value in answer.headers:
-            response.set_header(name, value)
-        if isinstance(route, AdapterRoute) and answer.code == "unsupported_content_encoding":
-            response.set_header("Accept-Encoding", ", ".join(route.codings))
-
-    def handle_falcon(
-        request: falcon.Request, response: falcon.Response, _error: falcon.HTTPError, params: object
-    ) -> None:
-        # Falcon refuses only method names that it keeps for itself, before the pipeline runs.
-        middleware.begin(request, response)
-        handle(request, response, refused("method_not_allowed", allow="GET, POST"), params)
-
-    app.add_error_handler(Exception, handle)
-    app.add_error_handler(falcon.HTTPError, handle_falcon)
+def _put_body(response: falcon.Response, route: Route, answer: ErrorResponse) -> None:
+    """The body of an error in the words of its path."""
+    if not isinstance(route, AdapterRoute):
+        put_json(response, route, answer)
+        return
+    response.content_type, response.data = route.error(answer)
+    if answer.code == "schema_faults":  # no protocol but ours has 422 for it
+        response.status = 400
+    if answer.code == "unsupported_content_encoding":
+        response.set_header("Accept-Encoding", ", ".join(route.codings))
