@@ -24,8 +24,8 @@ pub(super) struct Tickets {
 struct State {
     last: u64,
     waiting: VecDeque<(u64, Vec<NewBlock>)>,
-    /// Tickets of the commit under way.
-    committing: Vec<u64>,
+    /// Tickets of the commit under way, but those that were left meanwhile.
+    committing: Option<Vec<u64>>,
     /// Outcomes of those that failed, until they are left. A ticket that is nowhere is stored.
     failed: BTreeMap<u64, Error>,
 }
@@ -54,29 +54,29 @@ impl Tickets {
             if let Some(error) = state.failed.get(&ticket) {
                 return Err(error.for_each_waiter());
             }
-            let is_open = state.committing.contains(&ticket)
+            let is_open = state.committing.iter().flatten().any(|committing| *committing == ticket)
                 || state.waiting.iter().any(|(waiting, _)| *waiting == ticket);
             if !is_open {
                 return Ok(());
             }
-            if !state.committing.is_empty() {
+            if state.committing.is_some() {
                 state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
             let blocks = state.take_group();
             drop(state);
-            let ending = Ending { tickets: self, outcome: Err(Error::Poisoned) };
-            let mut ending = ending;
+            let mut ending = Ending { tickets: self, outcome: Err(Error::Poisoned) };
             ending.outcome = commit(&blocks);
             drop(ending);
             state = self.lock();
         }
     }
 
-    /// Forgets a ticket: where no commit has taken it, none will.
+    /// Forgets a ticket and its outcome: where no commit has taken it, none will.
     pub(super) fn leave(&self, ticket: u64) {
         let mut state = self.lock();
         state.waiting.retain(|(waiting, _)| *waiting != ticket);
+        state.committing.iter_mut().for_each(|tickets| tickets.retain(|other| *other != ticket));
         state.failed.remove(&ticket);
     }
 
@@ -88,18 +88,19 @@ impl Tickets {
 impl State {
     /// Blocks of the next commit.
     fn take_group(&mut self) -> Vec<NewBlock> {
-        let mut blocks = Vec::new();
+        let (mut tickets, mut blocks) = (Vec::new(), Vec::new());
         let mut bytes = 0;
-        while self.committing.len() < GROUP_MAX {
+        while tickets.len() < GROUP_MAX {
             let Some((_, next)) = self.waiting.front() else { break };
             bytes += next.iter().map(|block| block.sealed.len()).sum::<usize>();
-            if !self.committing.is_empty() && bytes > GROUP_BYTES_MAX {
+            if !tickets.is_empty() && bytes > GROUP_BYTES_MAX {
                 break;
             }
             let Some((ticket, next)) = self.waiting.pop_front() else { break };
-            self.committing.push(ticket);
+            tickets.push(ticket);
             blocks.extend(next);
         }
+        self.committing = Some(tickets);
         blocks
     }
 }
@@ -115,7 +116,7 @@ impl Drop for Ending<'_> {
         let mut state = self.tickets.lock();
         let committed = std::mem::take(&mut state.committing);
         if let Err(error) = &self.outcome {
-            for ticket in committed {
+            for ticket in committed.into_iter().flatten() {
                 state.failed.insert(ticket, error.for_each_waiter());
             }
         }
@@ -183,6 +184,18 @@ mod tests {
             Ok(())
         });
         outcome.unwrap();
+    }
+
+    #[test]
+    fn nothing_is_kept_of_a_ticket_that_is_left_while_its_commit_fails() {
+        let tickets = Tickets::default();
+        let [first, second] = [tickets.draw(block(1)), tickets.draw(block(2))];
+        let failed = tickets.wait(second, |_| {
+            tickets.leave(first);
+            Err(Error::DiskFull)
+        });
+        assert!(matches!(failed, Err(Error::DiskFull)));
+        assert_eq!(lock_failed(&tickets), [second]);
     }
 
     #[test]
