@@ -9,8 +9,8 @@ from falcon.testing import TestClient
 
 from fleetcast.accounts import Identity, InvalidKey
 from fleetcast.adapters.app import create_app
-from fleetcast.adapters.names import read_names
 from fleetcast.config import Settings
+from fleetcast.config.name_mapping import read_names
 from fleetcast.engine import NameMapping, Plane, format_time
 from fleetcast.errors import refused
 from fleetcast.http.services import HttpServices

@@ -143,6 +143,14 @@ def test_config_print_names_the_sources(call, monkeypatch):
     assert printed["http.threads"] == {"value": 2, "source": "--set"}
 
 
+def test_config_check_reads_the_names_of_other_protocols(call, data, fail):
+    (data / "adapters.toml").write_text('[[map]]\nfrom = "cpu"\nto = "telemetry"\n')
+    call("config", "check")
+    (data / "adapters.toml").write_text('[[map]]\nto = "telemetry"\n')
+    (problem,) = fail("config", "check")
+    assert "adapters.toml: table 1: from is missing" in problem
+
+
 def test_config_check_lists_every_fault(fail):
     assert len(fail("config", "check", "--set", "a.b=1", "--set", "http.workers=0")) == 2
 

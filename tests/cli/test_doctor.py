@@ -112,6 +112,21 @@ def test_a_key_that_is_not_the_certificates(doctor, call, data):
     assert failures(doctor()) == {"gRPC certificate"}
 
 
+def test_names_of_other_protocols(doctor, data, capsys):
+    names = data / "adapters.toml"
+    names.write_text('[[map]]\nfrom = "cpu"\nto = "telemetry"\n')
+    names.chmod(0o600)
+    assert doctor() == {}
+    capsys.readouterr()
+    run(["doctor"])
+    assert "ok    adapters.toml: its tables are well formed" in capsys.readouterr().out
+    names.write_text("[[map")
+    found = doctor()
+    assert failures(found) == {"adapters.toml"}
+    assert str(names) in found["adapters.toml"]["detail"]
+    assert "correct it" in found["adapters.toml"]["advice"]
+
+
 @pytest.mark.parametrize(
     ("free", "files", "ok"), [(1 << 27, 10**6, False), (1 << 32, 9, False), (1 << 32, 10**6, True)]
 )

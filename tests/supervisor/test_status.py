@@ -20,18 +20,19 @@ def test_a_directory_without_a_service(call, data, capsys):
 
 def test_a_service_that_runs_and_one_that_crashed(serve, call, capsys, wait_for_end):
     before = datetime.now(UTC) - timedelta(seconds=1)
-    service = serve("--grpc", "off")
+    service = serve("--grpc", "off", "--set", "adapters.address=127.0.0.1:0")
     shown = call("status")
     assert (shown["running"], shown["state"]) == (True, "running")
     assert shown["pid"] == service.process.pid
     assert before <= datetime.fromisoformat(shown["since"]) <= datetime.now(UTC)
-    listeners = {name: shown[name] for name in ("http", "grpc", "grpc_ca", "admin")}
+    listeners = {name: shown[name] for name in ("http", "grpc", "grpc_ca", "admin", "adapters")}
     assert listeners == {name: service.ready[name] for name in listeners}
     assert run(["status"]) == 0
     text = capsys.readouterr().out
     assert "running since" in text
     assert service.ready["http"] in text
-    assert "grpc   off" in text
+    assert service.ready["adapters"] in text
+    assert "grpc      off" in text
     children = service.children()
     os.kill(service.process.pid, signal.SIGKILL)
     service.process.wait()

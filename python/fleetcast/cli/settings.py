@@ -9,6 +9,7 @@ import click
 
 from fleetcast.cli.common import Run, table, with_run
 from fleetcast.config import Override
+from fleetcast.config.name_mapping import read_names
 from fleetcast.errors import SettingsError
 
 SET_OPTION = "--set"
@@ -44,6 +45,7 @@ def print_(run: Run, assignments: tuple[str, ...]) -> None:
 @click.option(SET_OPTION, "assignments", multiple=True, metavar="SECTION.NAME=VALUE")
 @with_run
 def check(run: Run, assignments: tuple[str, ...]) -> None:
-    """Check all settings and list every fault."""
+    """Check all settings, and adapters.toml where there is one, and list every fault."""
     run.data.settings(os.environ, read_assignments(assignments))
+    read_names(run.data.adapters)
     run.answer({"ok": True}, "All settings are good.")

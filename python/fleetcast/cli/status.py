@@ -7,8 +7,8 @@ import click
 from fleetcast.cli.common import Run, instant, with_run
 from fleetcast.installation.lock import seen
 
-_LISTENERS = ("http", "grpc", "admin")
-_NOTED = ("version", "http", "grpc", "grpc_ca", "admin")
+_LISTENERS = ("http", "grpc", "admin", "adapters")
+_NOTED = ("version", *_LISTENERS, "grpc_ca")
 
 
 @click.command()
@@ -43,5 +43,5 @@ def _text(run: Run, document: dict[str, object]) -> str:
     head = f"{run.data.root}: {document['state']} since {document['since']}"
     lines = [f"{head}, process {document['pid']}, version {document['version']}"]
     if document["http"] is not None:  # they are known from the moment that everything serves
-        lines += [f"  {name.ljust(5)}  {document[name] or 'off'}" for name in _LISTENERS]
+        lines += [f"  {name.ljust(8)}  {document[name] or 'off'}" for name in _LISTENERS]
     return "\n".join(lines)

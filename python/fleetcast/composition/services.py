@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from fleetcast.accounts import Authenticator, key_pepper
 from fleetcast.adapters.app import create_app as create_adapter_app
-from fleetcast.adapters.names import read_names
 from fleetcast.composition.closing import closing_unused
 from fleetcast.composition.flushing import Flusher
 from fleetcast.composition.forecasting import Forecasting
 from fleetcast.composition.probes import http_probes, telemetry_probes
 from fleetcast.composition.shared_settings import Live
 from fleetcast.composition.simulation import simulated
+from fleetcast.config.name_mapping import read_names
 from fleetcast.engine import KeyVerdicts
 from fleetcast.grpc.services import GrpcServices
 from fleetcast.http.app import create_app

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fleetcast.adapters.names import read_names
+from fleetcast.config.name_mapping import read_names
 from fleetcast.supervisor.listening import bound_address, listen, reserve
 
 if TYPE_CHECKING:

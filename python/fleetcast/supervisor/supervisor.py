@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fleetcast.installation.lock import HeldLock
 
 _STOP_SECONDS = 45.0  # longer than any child takes to finish its requests
+_ADDRESSES = ("http", "grpc", "grpc_ca", "admin", "adapters")
 _LOOK_SECONDS = 1.0  # how late a changed settings file may be noticed
 
 logger = structlog.get_logger(__name__)
@@ -97,7 +98,7 @@ class _State:
 
     def enter(self, state: str, ready: Mapping[str, str | None]) -> None:
         """Leaves a note; a service runs on without one."""
-        addresses = {name: ready.get(name) for name in ("http", "grpc", "grpc_ca", "admin")}
+        addresses = {name: ready.get(name) for name in _ADDRESSES}
         with suppress(OSError):
             self._lock.note({"state": state, **self._start, **addresses})
 

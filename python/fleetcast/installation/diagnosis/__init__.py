@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fleetcast.config.name_mapping import read_names
 from fleetcast.errors import OperatorError, SettingsError
 from fleetcast.installation.diagnosis.files import check_files
 from fleetcast.installation.diagnosis.finding import Finding
@@ -12,7 +13,7 @@ from fleetcast.installation.diagnosis.secrets import check_secrets
 from fleetcast.installation.diagnosis.stores import check_stores
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from fleetcast.installation.directory import DataDirectory
 
@@ -30,8 +31,22 @@ def diagnose(directory: DataDirectory, environ: Mapping[str, str]) -> list[Findi
         return [Finding.failure("data directory", str(error), "give the right one with --data")]
     return [
         Finding.good("settings", f"environment {settings.service.environment}"),
+        *_check_names(directory),
         *check_machine(directory),
         *check_files(directory.root),
         *check_secrets(directory, settings),
         *check_stores(directory, settings),
     ]
+
+
+def _check_names(directory: DataDirectory) -> Iterator[Finding]:
+    """Names of other protocols, where an operator has given some."""
+    if not directory.adapters.exists():
+        return
+    try:
+        read_names(directory.adapters)
+    except OperatorError as error:
+        advice = "correct it: a service with an adapter listener does not start with it"
+        yield Finding.failure("adapters.toml", str(error), advice)
+    else:
+        yield Finding.good("adapters.toml", "its tables are well formed")
