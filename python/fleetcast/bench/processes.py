@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
-_USER, _SYSTEM, _CHILDREN_USER, _CHILDREN_SYSTEM = 11, 12, 13, 14
+_CHILDREN_USER, _CHILDREN_SYSTEM = 13, 14
 _BLOCK_BYTES = 512
 _END_SECONDS = 60.0
 
@@ -34,22 +34,27 @@ def with_children(process: int) -> list[int]:
 
 
 def cpu_seconds_of(processes: Iterable[int]) -> float:
-    """CPU seconds, user and system, that living processes have used so far."""
-    return sum(sum(_times(process)[:2]) for process in processes)
+    """CPU seconds, user and system, that living processes have used so far, to the nanosecond."""
+    return sum(time.clock_gettime(_cpu_clock(process)) for process in processes)
+
+
+def _cpu_clock(process: int) -> int:
+    """The clock of a process's CPU, as `clock_getcpuclockid` of POSIX makes it on Linux."""
+    return ~process << 3 | 2
 
 
 def cpu_seconds_below(process: int) -> float:
     """CPU seconds of a process and all below it, those that it has seen end included."""
     living = with_children(process)
-    return cpu_seconds_of(living) + sum(_times(process)[2:])
+    return cpu_seconds_of(living) + _ended_seconds(process)
 
 
-def _times(process: int) -> list[float]:
-    """CPU of a process, user and system, then those of its children that have ended."""
+def _ended_seconds(process: int) -> float:
+    """CPU seconds of its children that have ended, in ticks of the system."""
     # The name in the second field may hold spaces; what follows its bracket does not.
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    wanted = (_USER, _SYSTEM, _CHILDREN_USER, _CHILDREN_SYSTEM)
-    return [int(fields[each]) / _TICKS_PER_SECOND for each in wanted]
+    wanted = (_CHILDREN_USER, _CHILDREN_SYSTEM)
+    return sum(int(fields[each]) for each in wanted) / _TICKS_PER_SECOND
 
 
 def kill_below(process: int) -> None:
