@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from fleetcast.bench import processes
@@ -33,7 +34,7 @@ class Session(Protocol):
         """Ends the connection."""
 
 
-class Driver:
+class Driver(ABC):
     """A database whose files lie in `folder`; what it does not say about itself is common."""
 
     about: ClassVar[str]
@@ -47,23 +48,24 @@ class Driver:
         self.helpers_cpu_seconds = 0.0
         """CPU of commands that did the database's work and have ended."""
 
+    @abstractmethod
     def start(self) -> None:
         """Starts it; the second time, with what the first one left behind."""
-        raise NotImplementedError
 
+    @abstractmethod
     def process(self) -> int | None:
         """The process that all others of it descend from; `None` where that is not known."""
-        raise NotImplementedError
 
+    @abstractmethod
     def connect(self) -> Session:
         """A new connection."""
-        raise NotImplementedError
 
     @staticmethod
+    @abstractmethod
     def encode(rows: Sequence[TruckRow]) -> object:
         """A batch as `Session.write` takes it; not part of what is measured."""
-        raise NotImplementedError
 
+    @abstractmethod
     def settle(self) -> None:
         """Has it do now what it would do later: compaction, checkpoint."""
 
@@ -84,6 +86,6 @@ class Driver:
         if process is not None:
             processes.kill_below(process)
 
+    @abstractmethod
     def stop(self) -> None:
         """Ends it as its operator would."""
-        raise NotImplementedError

