@@ -18,7 +18,7 @@ FUNCTION_LINES_MAX = 50
 
 # Library -> the only places below python/fleetcast that import it.
 IMPORTERS = {
-    "fleetcast._core": ("engine.py", "errors.py"),
+    "fleetcast._core": ("engine/", "errors.py"),
     "falcon": ("http/", "adapters/"),
     "gunicorn": ("http/",),
     "google.protobuf": (),

@@ -1,219 +1,37 @@
-"""The data planes of one data directory: opened on first use, one per tenant and process.
-
-This is the only module that reaches the compiled engine's stores. Open an `Engine` after a fork,
-never before: LMDB environments do not survive one.
-"""
+"""The data planes of one data directory: opened on first use, one per tenant and process."""
 
 from __future__ import annotations
 
 import contextlib
-import json
-import logging
 import os
 import resource
 import time
-from datetime import datetime
 from functools import partial
 from heapq import nsmallest
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING
 
 from fleetcast._core import (
-    AGGREGATIONS,
-    ANSWER_VALUES_MAX,
-    BATCH_RECORDS_MAX,
-    CALL_RECORDS_MAX,
-    FIELDS_MAX,
-    HISTORY_DAYS_MAX,
-    INTERVALS,
-    MEASUREMENTS,
-    POINTS_MAX,
-    RAW_SPAN_SECONDS_MAX,
-    TAGS_MAX,
-    TENANT_FIELDS_MAX,
-    TENANT_SERIES_MAX,
-    Admissions,
-    ArrowStream,
-    Cluster,
-    Compacted,
-    ControlVersion,
-    Deleted,
-    Front,
-    FrontRequest,
-    Jobs,
-    KeyBasis,
-    KeyOwners,
-    KeyVerdict,
-    KeyVerdicts,
-    Limiter,
-    NameMapping,
     Plane,
     Planes,
-    Records,
-    RecordsTransaction,
-    RequestBody,
-    RowBatch,
-    RowStream,
-    Share,
-    Stats,
     StoreDamaged,
     StoreError,
     StoreFull,
     StoreUnreachable,
-    TextFormat,
-    Upcoming,
     Verified,
-    WriteResult,
-    column_of_field,
-    encode_json,
-    encode_protobuf,
-    field_of_column,
-    format_time,
-    is_acceptable,
-    parse_time,
-    time_ns,
-    unpack_snappy,
 )
+from fleetcast.engine.glances import FolderGlance
+from fleetcast.engine.saved import SavedFile, SaveDone, SavedPlane
 from fleetcast.slots import Files, Opened, Slot
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
-__all__ = [
-    "AGGREGATIONS",
-    "ANSWER_VALUES_MAX",
-    "BATCH_RECORDS_MAX",
-    "CALL_RECORDS_MAX",
-    "FIELDS_MAX",
-    "HISTORY_DAYS_MAX",
-    "INTERVALS",
-    "MEASUREMENTS",
-    "POINTS_MAX",
-    "RAW_SPAN_SECONDS_MAX",
-    "TAGS_MAX",
-    "TENANT_FIELDS_MAX",
-    "TENANT_SERIES_MAX",
-    "Admissions",
-    "Aggregation",
-    "ArrowStream",
-    "Cluster",
-    "Compacted",
-    "ControlVersion",
-    "Deleted",
-    "Engine",
-    "Front",
-    "FrontRequest",
-    "Glance",
-    "Interval",
-    "Jobs",
-    "KeyBasis",
-    "KeyOwners",
-    "KeyVerdict",
-    "KeyVerdicts",
-    "Limiter",
-    "NameMapping",
-    "Plane",
-    "Planes",
-    "Records",
-    "RecordsTransaction",
-    "RequestBody",
-    "RowBatch",
-    "RowStream",
-    "SaveDone",
-    "SavedFile",
-    "SavedPlane",
-    "Share",
-    "State",
-    "Stats",
-    "TextFormat",
-    "Upcoming",
-    "Verified",
-    "WriteResult",
-    "column_of_field",
-    "encode_json",
-    "encode_protobuf",
-    "encode_records",
-    "field_of_column",
-    "format_time",
-    "is_acceptable",
-    "parse_time",
-    "peek",
-    "time_ns",
-    "unpack_snappy",
-]
+    from fleetcast._core import Verified
+    from fleetcast.engine.glances import Glance
 
-logger = logging.getLogger(__name__)
-
-Interval = Literal["15s", "30s", "1m", "5m", "15m", "1h"]
-"""One of `INTERVALS`."""
 _OPEN_MAX = 1_024
 _DESCRIPTORS_PER_PLANE = 5
-
-Aggregation = Literal["mean", "min", "max", "last"]
-"""One of `AGGREGATIONS`."""
-
-
-class SavedFile(NamedTuple):
-    """A file of a backup: its path in there, its length and the SHA-256 of its content."""
-
-    name: str
-    length: int
-    sha256: bytes
-
-
-class SavedPlane(NamedTuple):
-    """A plane in a backup: its files and what it holds.
-
-    `content` is a hash over everything that answers follow from: planes with the same one give the
-    same answers.
-    """
-
-    files: tuple[SavedFile, ...]
-    rows: int
-    values: int
-    content: bytes
-
-    @property
-    def length(self) -> int:
-        """Bytes of all files."""
-        return sum(file.length for file in self.files)
-
-
-class SaveDone(NamedTuple):
-    """A plane that was saved, and the bytes that were written and linked for it."""
-
-    plane: SavedPlane
-    bytes_written: int
-    bytes_linked: int
-
-
-State = tuple[int, int, int]
-"""Nanoseconds since 1970 of a change, and two numbers: another one after each change."""
-
-
-class Glance(Protocol):
-    """Looks at one plane that do not open it."""
-
-    def state(self) -> State:
-        """The state that it is in. Raises `OSError`."""
-
-    def counts(self) -> Stats:
-        """Counts of what it holds. Raises `StoreError`."""
-
-
-class FolderGlance:
-    """Looks at the plane in `folder`; `counts` reads its counts without its key."""
-
-    __slots__ = ("_folder", "counts")
-
-    def __init__(self, folder: str, counts: Callable[[], Stats]) -> None:
-        self._folder = folder
-        self.counts = counts
-
-    def state(self) -> State:
-        """Time of change, size and number of its file. Raises `OSError`."""
-        status = os.stat(f"{self._folder}/plane.mdb")  # noqa: PTH116 - of all tenants, again and again
-        return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 class Engine:
@@ -487,31 +305,3 @@ class Engine:
 def _open_max() -> int:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return min(max(soft // _DESCRIPTORS_PER_PLANE // 2, 1), _OPEN_MAX)
-
-
-def peek(directory: Path | str) -> Stats:
-    """Counters of the plane in `directory`, read without its key, its rows, a lock or a sync.
-
-    Any process may have the plane open. Raises `StoreError`.
-    """
-    folder = Path(directory)
-    return Planes.in_directory(folder.parent).counts(folder.name)
-
-
-def encode_records(records: Iterable[Mapping[str, object]]) -> bytes:
-    """Records as the JSON body of a write; `datetime` values become ISO 8601 text.
-
-    Raises `ValueError` for NaN and infinities, `TypeError` for values JSON has no word for.
-    """
-    rows = list(records)
-    body = encode_json(rows, datetimes=True)
-    if body is None:
-        body = json.dumps(rows, allow_nan=False, default=_encode_datetime).encode()
-    return body
-
-
-def _encode_datetime(value: object) -> str:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    message = f"a {type(value).__name__} cannot be written as telemetry"
-    raise TypeError(message)
