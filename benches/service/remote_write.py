@@ -178,7 +178,8 @@ def measure(program: str, folder: Path, seconds: float, count: int, series: int)
         print(f"{queue[f'samples_{name}']:>12,.0f}  samples, {name.removesuffix('_total')}")
     print(f"{stored:>12,}  values stored, and {stale:,.0f} marks that a series ended left out")
     lost = queue["samples_dropped_total"] + queue["samples_failed_total"]
-    return lost == 0 and stored + stale == queue["samples_total"]
+    arrived = queue["samples_total"] - queue["samples_retried_total"]
+    return lost == 0 and stored + stale == arrived
 
 
 def is_idle(port: int) -> bool:

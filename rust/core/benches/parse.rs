@@ -10,6 +10,7 @@ use fleetcast_core::model::batch::{Batch, NEW_SERIES_BASE};
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::model::raw_keys::RawKeyCache;
 use fleetcast_core::model::time::{SECOND_NS, YEAR_2000_NS, write_rfc3339};
+use fleetcast_core::wire::ParseContext;
 use fleetcast_core::wire::{parse_json, parse_protobuf};
 
 const RECORD_COUNT: u64 = 1_000;
@@ -89,7 +90,8 @@ impl Body {
 
 fn parse(body: &[u8], names: &RawKeyCache) -> Batch {
     let ingest_ns = START_NS + 3_600 * SECOND_NS;
-    parse_json(body, names, &WriteLimits::default(), "acme", ingest_ns).expect("a valid body")
+    parse_json(body, ParseContext::new(names, &WriteLimits::default(), "acme", ingest_ns))
+        .expect("a valid body")
 }
 
 /// A cache that knows every series of `body`.
@@ -151,7 +153,8 @@ fn delimited(number: u8, content: &[u8]) -> Vec<u8> {
 fn read(body: &[u8], names: &RawKeyCache) -> Batch {
     let ingest_ns = START_NS + 3_600 * SECOND_NS;
     let limits = WriteLimits { batch_records_max: 10_000, ..WriteLimits::default() };
-    parse_protobuf(body, names, &limits, "acme", ingest_ns).expect("a valid message")
+    parse_protobuf(body, ParseContext::new(names, &limits, "acme", ingest_ns))
+        .expect("a valid message")
 }
 
 fn protobuf(c: &mut Criterion) {

@@ -6,6 +6,7 @@ use std::io::Write;
 
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::model::raw_keys::RawKeyCache;
+use fleetcast_core::wire::ParseContext;
 use fleetcast_core::wire::parse_protobuf;
 use fleetcast_fuzz::messages::WriteRequest;
 use prost::Message;
@@ -18,7 +19,8 @@ fn main() -> std::io::Result<()> {
     let limits = WriteLimits { batch_records_max: 10_000, ..WriteLimits::default() };
     let mut names = RawKeyCache::default();
     let columns = |body: &[u8], names: &RawKeyCache| {
-        parse_protobuf(body, names, &limits, "bench", i64::MAX).expect("a valid message")
+        parse_protobuf(body, ParseContext::new(names, &limits, "bench", i64::MAX))
+            .expect("a valid message")
     };
     let decode = |body: &[u8]| WriteRequest::decode(body).expect("a valid message");
     for body in &bodies {

@@ -2,11 +2,11 @@
 
 use crate::model::batch::Batch;
 use crate::model::limits::{BLOCK_ROWS_MAX, WriteLimits};
-use crate::model::raw_keys::RawKeyCache;
 
 use super::columns::Columns;
 use super::series::SeriesFinder;
 use super::tag_template::TagsTemplates;
+use crate::wire::ParseContext;
 
 /// Rows and series of a batch while it is read, and the rules of its tenant.
 pub(super) struct BatchBuilder<'c> {
@@ -22,16 +22,11 @@ impl<'c> BatchBuilder<'c> {
     ///
     /// # Panics
     /// When `limits.batch_records_max` exceeds [`BLOCK_ROWS_MAX`].
-    pub(super) fn new(
-        format: u8,
-        raw_keys: &'c RawKeyCache,
-        limits: &'c WriteLimits,
-        tenant_key: &'c str,
-        ingest_ns: i64,
-    ) -> Self {
+    pub(super) fn new(format: u8, context: ParseContext<'c>) -> Self {
+        let ParseContext { raw_keys, limits, tenant_key, ingest_ns } = context;
         assert!(limits.batch_records_max <= BLOCK_ROWS_MAX, "a batch must fit one block");
-        let (columns, series) =
-            (Columns::new(ingest_ns, limits), SeriesFinder::new(format, raw_keys));
+        let columns = Columns::new(ingest_ns, limits);
+        let series = SeriesFinder::new(format, raw_keys);
         Self { limits, tenant_key, columns, series, tags: TagsTemplates::default() }
     }
 

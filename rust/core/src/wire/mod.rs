@@ -7,6 +7,7 @@
 //! its values only is read by a template, which is only speed: every doubt is left to the rules
 //! (`docs/decisions/0014-record-template.md`). Each module may use those listed above it.
 
+mod context;
 mod faults;
 mod key_set;
 mod precision;
@@ -40,6 +41,7 @@ mod encode;
 #[cfg(test)]
 mod tests;
 
+pub use context::ParseContext;
 pub use csv::{CsvColumn, CsvColumns, CsvField, csv_cells, csv_records, parse_csv};
 pub use encode::{FieldValue, RecordEncoder};
 pub use json::{json_records, parse_json, parse_json_lines};
@@ -50,8 +52,6 @@ pub use precision::Precision;
 pub use protobuf::{is_acceptable, parse_protobuf};
 
 use crate::model::batch::ParseResult;
-use crate::model::limits::WriteLimits;
-use crate::model::raw_keys::RawKeyCache;
 
 /// Encoding of the body of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,21 +75,12 @@ impl Format {
     ///
     /// # Panics
     /// As they do.
-    pub fn parse(
-        self,
-        body: &[u8],
-        raw_keys: &RawKeyCache,
-        limits: &WriteLimits,
-        tenant_key: &str,
-        ingest_ns: i64,
-    ) -> ParseResult {
+    pub fn parse(self, body: &[u8], context: ParseContext<'_>) -> ParseResult {
         match self {
-            Self::Json => parse_json(body, raw_keys, limits, tenant_key, ingest_ns),
-            Self::Protobuf => parse_protobuf(body, raw_keys, limits, tenant_key, ingest_ns),
-            Self::JsonLines => parse_json_lines(body, raw_keys, limits, tenant_key, ingest_ns),
-            Self::Lines(precision) => {
-                parse_lines(body, precision, raw_keys, limits, tenant_key, ingest_ns)
-            }
+            Self::Json => parse_json(body, context),
+            Self::Protobuf => parse_protobuf(body, context),
+            Self::JsonLines => parse_json_lines(body, context),
+            Self::Lines(precision) => parse_lines(body, precision, context),
         }
     }
 }
@@ -117,20 +108,12 @@ impl Protocol {
         self,
         body: &[u8],
         adapter: Adapter<'_>,
-        raw_keys: &RawKeyCache,
-        limits: &WriteLimits,
-        tenant_key: &str,
-        ingest_ns: i64,
+        context: ParseContext<'_>,
     ) -> ParseResult {
         match self {
-            Self::Lines(precision) => {
-                let how = (precision, adapter);
-                parse_adapted_lines(body, how, raw_keys, limits, tenant_key, ingest_ns)
-            }
-            Self::RemoteWrite => {
-                parse_remote_write(body, adapter, raw_keys, limits, tenant_key, ingest_ns)
-            }
-            Self::Otlp => parse_otlp(body, adapter, raw_keys, limits, tenant_key, ingest_ns),
+            Self::Lines(precision) => parse_adapted_lines(body, precision, adapter, context),
+            Self::RemoteWrite => parse_remote_write(body, adapter, context),
+            Self::Otlp => parse_otlp(body, adapter, context),
         }
     }
 }

@@ -9,6 +9,7 @@ use fleetcast_core::wire::{Adapter, Format, Mapping, Precision, Protocol, Rule, 
 
 use super::target::Target;
 use super::view::{LIMITS, NOW_NS, View, cache_of, parse, view};
+use fleetcast_core::wire::ParseContext;
 
 const MEMORY_BYTES_MAX: usize = 8 << 20;
 
@@ -142,7 +143,7 @@ fn parse_with(
     names: &RawKeyCache,
 ) -> ParseResult {
     let adapter = Adapter { mapping, known_type: &|_, _| None };
-    protocol.parse(body, adapter, names, &LIMITS, "acme", NOW_NS)
+    protocol.parse(body, adapter, ParseContext::new(names, &LIMITS, "acme", NOW_NS))
 }
 
 /// Reads `body` with a cold and with a warm cache; both views must be equal.

@@ -8,6 +8,7 @@ use fleetcast_core::wire::{
 
 use super::target::Target;
 use super::view::{LIMITS, NOW_NS, parse, view, view_of};
+use fleetcast_core::wire::ParseContext;
 
 pub(super) const JSON: Target = Target {
     name: "jsonl",
@@ -89,7 +90,11 @@ fn run_csv(body: &[u8]) {
     let (records, _) = csv_records(body);
     check(body, &records);
     let parse = |body: &[u8]| {
-        parse_csv(body, &mut columns(), &RawKeyCache::default(), &LIMITS, "acme", NOW_NS)
+        parse_csv(
+            body,
+            &mut columns(),
+            ParseContext::new(&RawKeyCache::default(), &LIMITS, "acme", NOW_NS),
+        )
     };
     let ours = parse(body);
     let Ok(batch) = &ours else { return };

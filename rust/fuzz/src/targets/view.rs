@@ -9,6 +9,7 @@ use fleetcast_core::model::names::SeriesName;
 use fleetcast_core::model::raw_keys::RawKeyCache;
 use fleetcast_core::model::time::SECOND_NS;
 use fleetcast_core::wire::Format;
+use fleetcast_core::wire::ParseContext;
 
 /// Small, so that inputs of some hundred bytes reach them.
 pub(super) const LIMITS: WriteLimits = WriteLimits {
@@ -56,7 +57,7 @@ pub(super) enum View {
 }
 
 pub(super) fn parse(format: Format, body: &[u8], names: &RawKeyCache) -> ParseResult {
-    format.parse(body, names, &LIMITS, "acme", NOW_NS)
+    format.parse(body, ParseContext::new(names, &LIMITS, "acme", NOW_NS))
 }
 
 /// A cache with one in `step` of the new series of a batch, and their names by id.

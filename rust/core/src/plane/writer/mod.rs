@@ -21,6 +21,7 @@ use crate::model::fault::Refusal;
 use crate::model::limits::WriteLimits;
 use crate::storage::seal::Kind;
 use crate::storage::store::{Counts, Cursor, NewBlock};
+use crate::wire::ParseContext;
 use crate::wire::columnar::{InputRows, parse_rows};
 use crate::wire::{Adapter, CsvColumns, Format, Mapping, Protocol, parse_csv};
 
@@ -172,14 +173,10 @@ impl Writer {
         // Names before raw keys, as when they are noted.
         let names = matches!(input, Input::Adapted(_)).then(|| self.registry.names());
         let raw_keys = self.sealed.caches.raw_keys();
-        let tenant_key = &self.sealed.tenant_key;
+        let context = ParseContext::new(&raw_keys, &limits, &self.sealed.tenant_key, ingest_ns);
         match input {
-            Input::Body(format, body) => {
-                format.parse(body, &raw_keys, &limits, tenant_key, ingest_ns)
-            }
-            Input::Csv(header, body) => {
-                parse_csv(body, header, &raw_keys, &limits, tenant_key, ingest_ns)
-            }
+            Input::Body(format, body) => format.parse(body, context),
+            Input::Csv(header, body) => parse_csv(body, header, context),
             Input::Adapted(body) => {
                 let known_type = |measurement: &str, field: &str| {
                     let catalog = &names.as_ref()?.catalog;
@@ -187,10 +184,9 @@ impl Writer {
                     Some(known.1)
                 };
                 let adapter = Adapter { mapping: body.mapping, known_type: &known_type };
-                let (protocol, bytes) = (body.protocol, body.bytes);
-                protocol.parse(bytes, adapter, &raw_keys, &limits, tenant_key, ingest_ns)
+                body.protocol.parse(body.bytes, adapter, context)
             }
-            Input::Rows(rows) => parse_rows(rows, &raw_keys, &limits, tenant_key, ingest_ns),
+            Input::Rows(rows) => parse_rows(rows, context),
         }
     }
 

@@ -2,9 +2,8 @@
 
 use super::input::InputRows;
 use super::tags::{RAW_KEY_FORMAT, TagFault, put_raw, tags_of};
-use crate::model::limits::WriteLimits;
 use crate::model::new_series::NewSeries;
-use crate::model::raw_keys::RawKeyCache;
+use crate::wire::ParseContext;
 use crate::wire::rules::series_name;
 use crate::wire::series::SeriesFinder;
 
@@ -27,10 +26,9 @@ impl KeySeries {
     pub(super) fn find(
         rows: &InputRows<'_>,
         is_wanted: impl Fn(usize) -> bool,
-        raw_keys: &RawKeyCache,
-        limits: &WriteLimits,
-        tenant_key: &str,
+        context: ParseContext<'_>,
     ) -> Self {
+        let ParseContext { raw_keys, limits, tenant_key, .. } = context;
         let mut finder = SeriesFinder::new(RAW_KEY_FORMAT, raw_keys);
         let mut found = Self { of_key: Vec::with_capacity(rows.keys.len()), ..Self::default() };
         let mut raw_tags = Vec::new();

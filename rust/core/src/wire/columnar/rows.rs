@@ -6,8 +6,8 @@ use super::input::{InputKey, InputRows};
 use super::keys::KeySeries;
 use crate::model::batch::{Batch, ParseResult, Table};
 use crate::model::fault::{Fault, FaultCode, Refusal};
-use crate::model::limits::{BLOCK_ROWS_MAX, WriteLimits};
-use crate::model::raw_keys::RawKeyCache;
+use crate::model::limits::BLOCK_ROWS_MAX;
+use crate::wire::ParseContext;
 use crate::wire::faults::Faults;
 
 /// Reads `rows` into a batch, by the rules of a JSON document of the same records.
@@ -19,19 +19,13 @@ use crate::wire::faults::Faults;
 /// # Panics
 /// When there are more than [`BLOCK_ROWS_MAX`] rows, a column has another number of them, or the
 /// ends of tags do not ascend to their number.
-pub fn parse_rows(
-    rows: &InputRows<'_>,
-    raw_keys: &RawKeyCache,
-    limits: &WriteLimits,
-    tenant_key: &str,
-    ingest_ns: i64,
-) -> ParseResult {
+pub fn parse_rows(rows: &InputRows<'_>, context: ParseContext<'_>) -> ParseResult {
     assert!(rows.row_count <= BLOCK_ROWS_MAX, "a batch must fit one block");
     assert_eq!(rows.times_ns.len(), rows.row_count, "a time for each row");
     let accepted = accepted(rows);
     let wanted = accepted.as_ref().map(|accepted| wanted_keys(rows, accepted));
     let is_wanted = |key: usize| wanted.as_ref().is_none_or(|wanted| wanted[key]);
-    let series = KeySeries::find(rows, is_wanted, raw_keys, limits, tenant_key);
+    let series = KeySeries::find(rows, is_wanted, context);
     let faults = faults(rows, &series);
     if !faults.is_empty() {
         return Err(Refusal::Faults(faults));
@@ -39,10 +33,10 @@ pub fn parse_rows(
     if series.is_refused {
         return Err(Refusal::InvalidInput { field: "tags" });
     }
-    if has_more_fields(rows, limits.fields_max) {
+    if has_more_fields(rows, context.limits.fields_max) {
         return Err(Refusal::InvalidInput { field: "fields" });
     }
-    let mut batch = Batch { ingest_ns, ..Batch::default() };
+    let mut batch = Batch { ingest_ns: context.ingest_ns, ..Batch::default() };
     let places = match accepted {
         None if has_one_measurement(&rows.keys) => {
             put_whole(&mut batch, rows, &series.of_key);
@@ -54,7 +48,7 @@ pub fn parse_rows(
         }
     };
     batch.new_series = series.new;
-    put_fields(&mut batch, rows, places.as_ref(), limits.tenant_fields_max);
+    put_fields(&mut batch, rows, places.as_ref(), context.limits.tenant_fields_max);
     Ok(batch)
 }
 

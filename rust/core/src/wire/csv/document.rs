@@ -4,16 +4,13 @@ use super::columns::CsvColumns;
 use super::parser::Parser;
 use super::split::{Unclosed, split, to_row};
 use crate::model::batch::ParseResult;
-use crate::model::limits::WriteLimits;
-use crate::model::raw_keys::RawKeyCache;
+use crate::wire::ParseContext;
 use crate::wire::tokens::line::line_ends;
 use crate::wire::tokens::utf8::replaced;
 
 /// Reads rows, less their header, into a batch, by the rules of a JSON document of the same records.
 /// A cell without text is no value, and so is `nan` among numbers; `""` is an empty text. The types of
 /// `header` that are not known become those of the first cells with a text.
-///
-/// The other arguments are those of [`crate::wire::parse_json`].
 ///
 /// # Errors
 /// As of such a document, the first fault of each row, of
@@ -25,18 +22,11 @@ use crate::wire::tokens::utf8::replaced;
 ///
 /// # Panics
 /// As [`crate::wire::parse_json`].
-pub fn parse_csv(
-    body: &[u8],
-    header: &mut CsvColumns,
-    raw_keys: &RawKeyCache,
-    limits: &WriteLimits,
-    tenant_key: &str,
-    ingest_ns: i64,
-) -> ParseResult {
+pub fn parse_csv(body: &[u8], header: &mut CsvColumns, context: ParseContext<'_>) -> ParseResult {
     let (text, wrong) = replaced(body);
-    let mut parser = Parser::new(&text, header, raw_keys, limits, tenant_key, ingest_ns);
+    let mut parser = Parser::new(&text, header, context);
     let (received, line_count) = parser.rows(&wrong);
-    parser.faults.check(received, limits.batch_records_max)?;
+    parser.faults.check(received, context.limits.batch_records_max)?;
     let mut batch = parser.batch.finish();
     batch.line_count = line_count;
     Ok(batch)

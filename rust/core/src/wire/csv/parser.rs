@@ -4,9 +4,8 @@ use super::columns::CsvColumns;
 use super::keys::Keys;
 use super::split::RawCell;
 use super::steps::{Step, steps};
-use crate::model::limits::WriteLimits;
-use crate::model::raw_keys::RawKeyCache;
 use crate::model::time::TimeReader;
+use crate::wire::ParseContext;
 use crate::wire::builder::BatchBuilder;
 use crate::wire::columnar::RAW_KEY_FORMAT;
 use crate::wire::columns::UNKNOWN_COLUMN;
@@ -57,15 +56,12 @@ impl<'a, 'c> Parser<'a, 'c> {
     pub(super) fn new(
         text: &'a str,
         header: &'c mut CsvColumns,
-        raw_keys: &'c RawKeyCache,
-        limits: &'c WriteLimits,
-        tenant_key: &'c str,
-        ingest_ns: i64,
+        context: ParseContext<'c>,
     ) -> Self {
         let mut parser = Self {
             text,
             times: TimeReader::default(),
-            batch: BatchBuilder::new(RAW_KEY_FORMAT, raw_keys, limits, tenant_key, ingest_ns),
+            batch: BatchBuilder::new(RAW_KEY_FORMAT, context),
             header,
             steps: None,
             key_count: 0,

@@ -3,16 +3,11 @@
 use super::parser::{Layout, Parser};
 use crate::model::batch::ParseResult;
 use crate::model::fault::{Fault, FaultCode, Refusal, Step};
-use crate::model::limits::WriteLimits;
-use crate::model::raw_keys::RawKeyCache;
+use crate::wire::ParseContext;
 use crate::wire::tokens::json::{Scan, Scanner, Syntax};
 use crate::wire::tokens::utf8::{BYTE_ORDER_MARK, utf8};
 
 /// Reads the JSON document `body` into a batch.
-///
-/// `raw_keys` holds the tenant's known series, under raw keys that earlier batches of this tenant
-/// returned; tags that name the tenant are stamped with `tenant_key`. Times after
-/// `ingest_ns`, nanoseconds since 1970, are clamped to it.
 ///
 /// # Errors
 /// [`Refusal::Faults`], [`Refusal::TooManyRecords`] or [`Refusal::InvalidInput`], in the order of
@@ -22,16 +17,10 @@ use crate::wire::tokens::utf8::{BYTE_ORDER_MARK, utf8};
 ///
 /// # Panics
 /// When `limits.batch_records_max` exceeds [`crate::model::limits::BLOCK_ROWS_MAX`].
-pub fn parse_json(
-    body: &[u8],
-    raw_keys: &RawKeyCache,
-    limits: &WriteLimits,
-    tenant_key: &str,
-    ingest_ns: i64,
-) -> ParseResult {
+pub fn parse_json(body: &[u8], context: ParseContext<'_>) -> ParseResult {
     let text = utf8(body).map_err(|error| not_json(error.valid_up_to()))?;
     let start = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
-    let mut parser = Parser::new((text, Layout::Array), raw_keys, limits, tenant_key, ingest_ns);
+    let mut parser = Parser::new((text, Layout::Array), context);
     let count = parser.document(start).map_err(|Syntax(at)| not_json(at))?;
     let Some(received) = count else {
         return Err(Refusal::Faults(vec![Fault { code: FaultCode::ListType, loc: Vec::new() }]));

@@ -5,8 +5,7 @@ use std::borrow::Cow;
 use super::parser::{Layout, Parser};
 use crate::model::batch::ParseResult;
 use crate::model::fault::FaultCode;
-use crate::model::limits::WriteLimits;
-use crate::model::raw_keys::RawKeyCache;
+use crate::wire::ParseContext;
 use crate::wire::tokens::json::{Scan, Scanner};
 use crate::wire::tokens::line::line_length;
 use crate::wire::tokens::utf8::{replaced, without_mark};
@@ -21,15 +20,9 @@ use crate::wire::tokens::utf8::{replaced, without_mark};
 ///
 /// # Panics
 /// As [`crate::wire::parse_json`].
-pub fn parse_json_lines(
-    body: &[u8],
-    raw_keys: &RawKeyCache,
-    limits: &WriteLimits,
-    tenant_key: &str,
-    ingest_ns: i64,
-) -> ParseResult {
+pub fn parse_json_lines(body: &[u8], context: ParseContext<'_>) -> ParseResult {
     let (text, wrong) = replaced(body);
-    let mut parser = Parser::new((&text, Layout::Lines), raw_keys, limits, tenant_key, ingest_ns);
+    let mut parser = Parser::new((&text, Layout::Lines), context);
     let (received, line_count) = parser.lines(&wrong);
     let mut batch = parser.finish(received)?;
     batch.line_count = line_count;

@@ -1,9 +1,8 @@
 //! State of one parse of a JSON document.
 
 use crate::model::batch::FieldType;
-use crate::model::limits::WriteLimits;
-use crate::model::raw_keys::RawKeyCache;
 use crate::model::time::TimeReader;
+use crate::wire::ParseContext;
 use crate::wire::builder::BatchBuilder;
 use crate::wire::faults::Faults;
 use crate::wire::key_set::KeySet;
@@ -47,13 +46,7 @@ pub(super) struct Parser<'a, 'c> {
 }
 
 impl<'a, 'c> Parser<'a, 'c> {
-    pub(super) fn new(
-        (text, layout): (&'a str, Layout),
-        raw_keys: &'c RawKeyCache,
-        limits: &'c WriteLimits,
-        tenant_key: &'c str,
-        ingest_ns: i64,
-    ) -> Self {
+    pub(super) fn new((text, layout): (&'a str, Layout), context: ParseContext<'c>) -> Self {
         let (format, faults) = match layout {
             Layout::Array => (RAW_KEY_FORMAT, Faults::default()),
             Layout::Lines => (LINES_RAW_KEY_FORMAT, Faults::of_import()),
@@ -62,7 +55,7 @@ impl<'a, 'c> Parser<'a, 'c> {
             text,
             layout,
             times: TimeReader::default(),
-            batch: BatchBuilder::new(format, raw_keys, limits, tenant_key, ingest_ns),
+            batch: BatchBuilder::new(format, context),
             cells: Vec::new(),
             cells_table: None,
             keys: KeySet::default(),

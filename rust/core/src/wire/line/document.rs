@@ -5,14 +5,14 @@ use crate::model::batch::ParseResult;
 use crate::model::fault::{Fault, FaultCode, Step};
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
+use crate::wire::ParseContext;
 use crate::wire::mapping::Adapter;
 use crate::wire::precision::Precision;
 use crate::wire::tokens::json::Scanner;
 use crate::wire::tokens::line::{line_ends, line_length};
 use crate::wire::tokens::utf8::{BYTE_ORDER_MARK, utf8, without_mark};
 
-/// Reads lines whose times are in units of `precision` into a batch. The other arguments are those
-/// of [`crate::wire::parse_json`].
+/// Reads lines whose times are in units of `precision` into a batch.
 ///
 /// # Errors
 /// [`crate::model::fault::Refusal`]: too many records, faults, the content of tags or the number of
@@ -21,16 +21,9 @@ use crate::wire::tokens::utf8::{BYTE_ORDER_MARK, utf8, without_mark};
 ///
 /// # Panics
 /// When `limits.batch_records_max` exceeds [`crate::model::limits::BLOCK_ROWS_MAX`].
-pub fn parse_lines(
-    body: &[u8],
-    precision: Precision,
-    raw_keys: &RawKeyCache,
-    limits: &WriteLimits,
-    tenant_key: &str,
-    ingest_ns: i64,
-) -> ParseResult {
+pub fn parse_lines(body: &[u8], precision: Precision, context: ParseContext<'_>) -> ParseResult {
     let (text, is_text) = text(body);
-    let mut parser = Parser::new(text, precision, raw_keys, limits, tenant_key, ingest_ns);
+    let mut parser = Parser::new(text, precision, context);
     parser.lines();
     if !is_text {
         parser.faults.push(text.len(), FaultCode::LineInvalid, parser.received, &[]);
@@ -39,7 +32,7 @@ pub fn parse_lines(
     }
     let is_ended = body.is_empty() || body.ends_with(b"\n");
     let line_count = parser.line_count + usize::from(!is_ended);
-    parser.faults.check(parser.received, limits.batch_records_max)?;
+    parser.faults.check(parser.received, context.limits.batch_records_max)?;
     let mut batch = parser.batch.finish();
     batch.line_count = line_count;
     Ok(batch)
@@ -55,14 +48,12 @@ pub fn parse_lines(
 /// As [`parse_lines`].
 pub fn parse_adapted_lines(
     body: &[u8],
-    (precision, adapter): (Precision, Adapter<'_>),
-    raw_keys: &RawKeyCache,
-    limits: &WriteLimits,
-    tenant_key: &str,
-    ingest_ns: i64,
+    precision: Precision,
+    adapter: Adapter<'_>,
+    context: ParseContext<'_>,
 ) -> ParseResult {
     let (first, mut is_text) = text(body);
-    let parser = Parser::new(first, precision, raw_keys, limits, tenant_key, ingest_ns);
+    let parser = Parser::new(first, precision, context);
     let mut parser = parser.adapted(adapter);
     let mut rest = body.get(mark_length(body) + first.len()..).unwrap_or_default();
     loop {
@@ -78,7 +69,7 @@ pub fn parse_adapted_lines(
         (parser.text, is_text) = text(rest);
         rest = rest.get(mark_length(rest) + parser.text.len()..).unwrap_or_default();
     }
-    parser.faults.check(parser.received, limits.batch_records_max)?;
+    parser.faults.check(parser.received, context.limits.batch_records_max)?;
     let line_count = parser.line_count;
     let mut batch = parser.batch.finish();
     batch.line_count = line_count;
@@ -102,7 +93,8 @@ pub fn line_records(body: &[u8]) -> (Vec<(usize, usize, usize)>, Option<usize>) 
         let (text, is_text) = text(rest);
         let mark = mark_length(rest);
         let names = RawKeyCache::default();
-        let mut parser = Parser::new(text, Precision::Nanoseconds, &names, &limits, "", 0);
+        let mut parser =
+            Parser::new(text, Precision::Nanoseconds, ParseContext::new(&names, &limits, "", 0));
         parser.lines_with(|(from, to), at| {
             records.push((start + mark + from, start + mark + to, line + at));
         });

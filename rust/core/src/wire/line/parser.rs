@@ -2,8 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::model::limits::WriteLimits;
-use crate::model::raw_keys::RawKeyCache;
+use crate::wire::ParseContext;
 use crate::wire::builder::BatchBuilder;
 use crate::wire::faults::Faults;
 use crate::wire::key_set::KeySet;
@@ -65,21 +64,14 @@ pub(super) struct Parser<'a, 'c> {
 }
 
 impl<'a, 'c> Parser<'a, 'c> {
-    pub(super) fn new(
-        text: &'a str,
-        precision: Precision,
-        raw_keys: &'c RawKeyCache,
-        limits: &'c WriteLimits,
-        tenant_key: &'c str,
-        ingest_ns: i64,
-    ) -> Self {
-        let unit_ns = precision.unit_ns();
+    pub(super) fn new(text: &'a str, precision: Precision, context: ParseContext<'c>) -> Self {
+        let (unit_ns, ingest_ns) = (precision.unit_ns(), context.ingest_ns);
         Self {
             text,
             precision,
             adapter: None,
             default_ns: ingest_ns.saturating_sub(ingest_ns.rem_euclid(unit_ns)),
-            batch: BatchBuilder::new(RAW_KEY_FORMAT, raw_keys, limits, tenant_key, ingest_ns),
+            batch: BatchBuilder::new(RAW_KEY_FORMAT, context),
             cells: Vec::new(),
             cells_table: None,
             keys: KeySet::default(),

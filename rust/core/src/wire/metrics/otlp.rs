@@ -11,8 +11,7 @@ use super::attributes::{begin_key, read};
 use super::points::{Kind, Names, Points};
 use crate::model::batch::ParseResult;
 use crate::model::fault::{FaultCode, Refusal};
-use crate::model::limits::WriteLimits;
-use crate::model::raw_keys::RawKeyCache;
+use crate::wire::ParseContext;
 use crate::wire::mapping::Adapter;
 use crate::wire::tokens::protobuf::{
     Malformed, Reader, Scan, delimited, fixed64, nearest, text, varint,
@@ -57,23 +56,15 @@ const NO_RECORDED_VALUE: u64 = 1;
 const KIND: Kind =
     Kind { raw_key_format: b'o', entities: &["service.instance.id", "host.name", "service.name"] };
 
-/// Reads an `ExportMetricsServiceRequest` into a batch. The other arguments are those of
-/// [`crate::wire::parse_adapted_lines`].
+/// Reads an `ExportMetricsServiceRequest` into a batch.
 ///
 /// # Errors
 /// As [`crate::wire::parse_remote_write`]; a fault rejects its data point alone, with its number.
 ///
 /// # Panics
 /// As [`crate::wire::parse_json`].
-pub fn parse_otlp(
-    body: &[u8],
-    adapter: Adapter<'_>,
-    raw_keys: &RawKeyCache,
-    limits: &WriteLimits,
-    tenant_key: &str,
-    ingest_ns: i64,
-) -> ParseResult {
-    let points = Points::new(&KIND, adapter, raw_keys, limits, tenant_key, ingest_ns);
+pub fn parse_otlp(body: &[u8], adapter: Adapter<'_>, context: ParseContext<'_>) -> ParseResult {
+    let points = Points::new(&KIND, adapter, context);
     let mut reading = Reading { points, key: Vec::new(), resource_bytes: 0 };
     let outcome = each(body, RESOURCE_METRICS, |bytes| reading.resource_metrics(bytes));
     if outcome.is_err() {

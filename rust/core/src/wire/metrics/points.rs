@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use crate::model::batch::{FieldType, ParseResult};
 use crate::model::fault::{Fault, FaultCode, Refusal, Step};
-use crate::model::limits::{FAULTS_MAX, WriteLimits};
-use crate::model::raw_keys::RawKeyCache;
+use crate::model::limits::FAULTS_MAX;
+use crate::wire::ParseContext;
 use crate::wire::builder::BatchBuilder;
 use crate::wire::columns::{Row, UNKNOWN_COLUMN};
 use crate::wire::mapping::{Adapter, Rule};
@@ -55,13 +55,10 @@ impl<'a, 'c> Points<'a, 'c> {
     pub(super) fn new(
         kind: &'static Kind,
         adapter: Adapter<'c>,
-        raw_keys: &'c RawKeyCache,
-        limits: &'c WriteLimits,
-        tenant_key: &'c str,
-        ingest_ns: i64,
+        context: ParseContext<'c>,
     ) -> Self {
         let format = kind.raw_key_format;
-        let batch = BatchBuilder::new(format, raw_keys, limits, tenant_key, ingest_ns);
+        let batch = BatchBuilder::new(format, context);
         Self { kind, adapter, batch, list: Vec::new(), received: 0 }
     }
 

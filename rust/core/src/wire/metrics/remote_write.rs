@@ -9,8 +9,7 @@ use std::ops::Range;
 use super::points::{Kind, Points};
 use crate::model::batch::ParseResult;
 use crate::model::fault::{FaultCode, Refusal};
-use crate::model::limits::WriteLimits;
-use crate::model::raw_keys::RawKeyCache;
+use crate::wire::ParseContext;
 use crate::wire::mapping::Adapter;
 use crate::wire::rules::Tags;
 use crate::wire::tokens::protobuf::{Reader, Scan, delimited, fixed64, text, varint};
@@ -33,8 +32,7 @@ const METRIC: &str = "__name__";
 const NS_PER_MS: i64 = 1_000_000;
 const KIND: Kind = Kind { raw_key_format: b'r', entities: &["instance"] };
 
-/// Reads a `WriteRequest`, unpacked, into a batch. The other arguments are those of
-/// [`crate::wire::parse_adapted_lines`].
+/// Reads a `WriteRequest`, unpacked, into a batch.
 ///
 /// # Errors
 /// [`Refusal::InvalidInput`] for `payload` where the bytes are no message, then
@@ -45,12 +43,9 @@ const KIND: Kind = Kind { raw_key_format: b'r', entities: &["instance"] };
 pub fn parse_remote_write(
     body: &[u8],
     adapter: Adapter<'_>,
-    raw_keys: &RawKeyCache,
-    limits: &WriteLimits,
-    tenant_key: &str,
-    ingest_ns: i64,
+    context: ParseContext<'_>,
 ) -> ParseResult {
-    let points = Points::new(&KIND, adapter, raw_keys, limits, tenant_key, ingest_ns);
+    let points = Points::new(&KIND, adapter, context);
     let mut reading = Reading { points, series_count: 0, samples: Vec::new() };
     if reading.request(body).is_err() {
         return Err(Refusal::InvalidInput { field: "payload" });

@@ -5,13 +5,13 @@ use crate::model::batch::ParseResult;
 use crate::model::fault::Refusal;
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
+use crate::wire::ParseContext;
 use crate::wire::tokens::protobuf::{Reader, Scan, delimited};
 
 /// `WriteRequest.records`
 const RECORDS: u32 = delimited(1);
 
-/// Reads a serialized `WriteRequest` into a batch. Arguments are those of
-/// [`crate::wire::parse_json`].
+/// Reads a serialized `WriteRequest` into a batch.
 ///
 /// # Errors
 /// In this order: [`Refusal::InvalidInput`] for `payload` where the bytes are no
@@ -20,14 +20,8 @@ const RECORDS: u32 = delimited(1);
 ///
 /// # Panics
 /// When `limits.batch_records_max` exceeds [`crate::model::limits::BLOCK_ROWS_MAX`].
-pub fn parse_protobuf(
-    body: &[u8],
-    raw_keys: &RawKeyCache,
-    limits: &WriteLimits,
-    tenant_key: &str,
-    ingest_ns: i64,
-) -> ParseResult {
-    let mut parser = Parser::new(raw_keys, limits, tenant_key, ingest_ns);
+pub fn parse_protobuf(body: &[u8], context: ParseContext<'_>) -> ParseResult {
+    let mut parser = Parser::new(context);
     parser.whole(body)?;
     Ok(parser.batch.finish())
 }
@@ -37,7 +31,7 @@ pub fn parse_protobuf(
 #[must_use]
 pub fn is_acceptable(body: &[u8], limits: &WriteLimits) -> bool {
     let raw_keys = RawKeyCache::default();
-    let mut parser = Parser::new(&raw_keys, limits, "", i64::MAX);
+    let mut parser = Parser::new(ParseContext::new(&raw_keys, limits, "", i64::MAX));
     parser.keeps = false;
     parser.whole(body).is_ok()
 }

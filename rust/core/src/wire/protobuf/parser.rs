@@ -1,7 +1,6 @@
 //! State of one parse of a message.
 
-use crate::model::limits::WriteLimits;
-use crate::model::raw_keys::RawKeyCache;
+use crate::wire::ParseContext;
 use crate::wire::builder::BatchBuilder;
 use crate::wire::key_set::KeySet;
 use crate::wire::template::Templates;
@@ -43,14 +42,9 @@ pub(super) struct FieldsState {
 }
 
 impl<'c> Parser<'_, 'c> {
-    pub(super) fn new(
-        raw_keys: &'c RawKeyCache,
-        limits: &'c WriteLimits,
-        tenant_key: &'c str,
-        ingest_ns: i64,
-    ) -> Self {
+    pub(super) fn new(context: ParseContext<'c>) -> Self {
         Self {
-            batch: BatchBuilder::new(RAW_KEY_FORMAT, raw_keys, limits, tenant_key, ingest_ns),
+            batch: BatchBuilder::new(RAW_KEY_FORMAT, context),
             cells: Vec::new(),
             cells_table: None,
             fields: FieldsState::default(),

@@ -3,6 +3,7 @@
 use crate::model::limits::WriteLimits;
 use crate::model::new_series::NewEntry;
 use crate::model::raw_keys::RawKeyCache;
+use crate::wire::ParseContext;
 use crate::wire::json::parse_json;
 
 /// Names of the series of these tags, written in one body.
@@ -14,7 +15,10 @@ fn names(tags: &[&str]) -> Vec<String> {
     };
     let body = format!("[{}]", tags.iter().map(record).collect::<Vec<_>>().join(","));
     let limits = WriteLimits::default();
-    let batch = parse_json(body.as_bytes(), &RawKeyCache::default(), &limits, "acme", i64::MAX);
+    let batch = parse_json(
+        body.as_bytes(),
+        ParseContext::new(&RawKeyCache::default(), &limits, "acme", i64::MAX),
+    );
     let batch = batch.unwrap();
     let check = |new: NewEntry<'_>| {
         assert_eq!(new.parts, new.name.parts(), "{:?}", new.name);

@@ -11,6 +11,7 @@ use crate::model::limits::WriteLimits;
 use crate::model::names::SeriesName;
 use crate::model::raw_keys::RawKeyCache;
 use crate::model::time::{SECOND_NS, YEAR_2000_NS, write_rfc3339};
+use crate::wire::ParseContext;
 use crate::wire::{Format, Precision};
 
 const NOW_NS: i64 = YEAR_2000_NS + 823_176_000 * SECOND_NS;
@@ -33,7 +34,7 @@ fn lines(records: &[&[u8]]) -> Vec<u8> {
 }
 
 fn parse(format: Format, body: &[u8], names: &RawKeyCache) -> ParseResult {
-    format.parse(body, names, &WriteLimits::default(), "acme", NOW_NS)
+    format.parse(body, ParseContext::new(names, &WriteLimits::default(), "acme", NOW_NS))
 }
 
 /// Content of an answer, less the positions in the batch; known series look like new ones.

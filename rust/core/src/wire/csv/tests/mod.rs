@@ -7,6 +7,7 @@ use super::{CsvColumn, CsvColumns, CsvField};
 use crate::model::batch::{FieldType, ParseResult};
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
+use crate::wire::ParseContext;
 use crate::wire::parse_csv;
 
 const NOW_NS: i64 = 1_790_000_000_000_000_000;
@@ -32,5 +33,5 @@ fn header(cells: Vec<CsvColumn>) -> CsvColumns {
 
 fn parse(header: &mut CsvColumns, body: &[u8]) -> ParseResult {
     let limits = WriteLimits::default();
-    parse_csv(body, header, &RawKeyCache::default(), &limits, "acme", NOW_NS)
+    parse_csv(body, header, ParseContext::new(&RawKeyCache::default(), &limits, "acme", NOW_NS))
 }

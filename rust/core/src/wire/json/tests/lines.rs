@@ -7,11 +7,12 @@ use crate::model::batch::{Batch, ParseResult};
 use crate::model::fault::Refusal;
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
+use crate::wire::ParseContext;
 use crate::wire::{json_records, parse_json, parse_json_lines};
 
 fn parse(body: &[u8]) -> ParseResult {
     let (names, limits) = (RawKeyCache::default(), WriteLimits::default());
-    parse_json_lines(body, &names, &limits, "acme", INGEST_NS)
+    parse_json_lines(body, ParseContext::new(&names, &limits, "acme", INGEST_NS))
 }
 
 fn record(fields: &str) -> String {
@@ -87,10 +88,12 @@ fn a_record_of_two_lines_is_none_whatever_is_known() {
     let sound = record(r#""x":1"#);
     let split = sound.replace(r#"{"entity_id""#, "{\n\"entity_id\"");
     let array = format!("[{split}]");
-    let batch = parse_json(array.as_bytes(), &names, &limits, "acme", INGEST_NS).unwrap();
+    let batch = parse_json(array.as_bytes(), ParseContext::new(&names, &limits, "acme", INGEST_NS))
+        .unwrap();
     names.insert(batch.new_series.get(0).unwrap().raw_key, 0);
     let body = format!("{sound}\n{split}");
-    let refused = parse_json_lines(body.as_bytes(), &names, &limits, "acme", INGEST_NS);
+    let refused =
+        parse_json_lines(body.as_bytes(), ParseContext::new(&names, &limits, "acme", INGEST_NS));
     assert!(matches!(refused, Err(Refusal::Faults(faults)) if faults.len() == 2));
 }
 
@@ -120,7 +123,8 @@ fn lines_are_counted_with_those_that_hold_nothing() {
 fn too_many_are_refused() {
     let limits = WriteLimits { batch_records_max: 2, ..WriteLimits::default() };
     let names = RawKeyCache::default();
-    let refused = parse_json_lines(b"{}\n{}\n{}", &names, &limits, "acme", INGEST_NS);
+    let refused =
+        parse_json_lines(b"{}\n{}\n{}", ParseContext::new(&names, &limits, "acme", INGEST_NS));
     assert_eq!(refused, Err(Refusal::TooManyRecords { received: 3, max: 2 }));
 }
 
@@ -144,7 +148,7 @@ proptest! {
         }).collect();
         let (names, limits) = (RawKeyCache::default(), WriteLimits::default());
         let array = format!("[{}]", records.join(","));
-        let expected = parse_json(array.as_bytes(), &names, &limits, "acme", INGEST_NS);
+        let expected = parse_json(array.as_bytes(), ParseContext::new(&names, &limits, "acme", INGEST_NS));
         let found = parse(records.join(ends).as_bytes());
         prop_assert_eq!(found.map(content), expected.map(content));
     }

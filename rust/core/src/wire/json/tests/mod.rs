@@ -11,6 +11,7 @@ use crate::model::fault::{Fault, FaultCode, Refusal, Step};
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
 use crate::model::time::{SECOND_NS, YEAR_2000_NS};
+use crate::wire::ParseContext;
 
 /// 2026-01-31T12:00:00Z.
 const INGEST_NS: i64 = YEAR_2000_NS + 823_176_000 * SECOND_NS;
@@ -18,7 +19,10 @@ const INGEST_NS: i64 = YEAR_2000_NS + 823_176_000 * SECOND_NS;
 const TIME: &str = r#""time":"2026-01-31T11:00:00Z""#;
 
 fn parse_with(names: &RawKeyCache, body: &[u8]) -> ParseResult {
-    let result = super::parse_json(body, names, &WriteLimits::default(), "acme", INGEST_NS);
+    let result = super::parse_json(
+        body,
+        ParseContext::new(names, &WriteLimits::default(), "acme", INGEST_NS),
+    );
     if let Ok(batch) = &result {
         check_batch(batch);
     }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::model::batch::FieldType;
+use crate::wire::ParseContext;
 use crate::wire::mapping::{Adapter, Mapping, Rule};
 
 fn mapping() -> Mapping {
@@ -18,8 +19,12 @@ fn read(body: &[u8], known: &[(&str, FieldType)]) -> ParseResult {
         known.iter().find(|(name, _)| *name == field).map(|(_, field_type)| *field_type)
     };
     let adapter = Adapter { mapping: &mapping(), known_type: &known_type };
-    let how = (Precision::Nanoseconds, adapter);
-    parse_adapted_lines(body, how, &RawKeyCache::default(), &LIMITS, "acme", NOW_NS)
+    parse_adapted_lines(
+        body,
+        Precision::Nanoseconds,
+        adapter,
+        ParseContext::new(&RawKeyCache::default(), &LIMITS, "acme", NOW_NS),
+    )
 }
 
 /// Lines that were left out, and why.
@@ -51,8 +56,12 @@ fn a_fault_rejects_its_line_alone_and_says_which() {
     let body = b"link x=1\n\nlink\n# c\nlink x=1 1\nlink x=\"a\nb\"\nlink x=y\nlink x=2";
     let limits = WriteLimits { batch_records_max: 50, ..LIMITS };
     let adapter = Adapter { mapping: &mapping(), known_type: &|_, _| None };
-    let how = (Precision::Nanoseconds, adapter);
-    let batch = parse_adapted_lines(body, how, &RawKeyCache::default(), &limits, "acme", NOW_NS);
+    let batch = parse_adapted_lines(
+        body,
+        Precision::Nanoseconds,
+        adapter,
+        ParseContext::new(&RawKeyCache::default(), &limits, "acme", NOW_NS),
+    );
     let batch = batch.unwrap();
     assert_eq!(columns(&batch), ["x=[1.0, 2.0]"]);
     assert_eq!(batch.rejected_indices, [1, 2, 3, 4]);

@@ -9,6 +9,7 @@ use crate::model::fault::{Refusal, Step};
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
 use crate::model::time::SECOND_NS;
+use crate::wire::ParseContext;
 use crate::wire::precision::Precision;
 
 const NOW_NS: i64 = 1_790_000_000 * SECOND_NS + 123_456_789;
@@ -21,7 +22,11 @@ const LIMITS: WriteLimits = WriteLimits {
 };
 
 fn parse_in(precision: Precision, body: &[u8]) -> ParseResult {
-    parse_lines(body, precision, &RawKeyCache::default(), &LIMITS, "acme", NOW_NS)
+    parse_lines(
+        body,
+        precision,
+        ParseContext::new(&RawKeyCache::default(), &LIMITS, "acme", NOW_NS),
+    )
 }
 
 fn parse(body: &str) -> ParseResult {

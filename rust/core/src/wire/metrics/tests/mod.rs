@@ -8,6 +8,7 @@ use crate::model::fault::{Refusal, Step};
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
 use crate::model::time::SECOND_NS;
+use crate::wire::ParseContext;
 use crate::wire::mapping::{Adapter, Mapping, Rule};
 use crate::wire::{Protocol, tokens::protobuf};
 
@@ -71,7 +72,9 @@ fn read(protocol: Protocol, body: &[u8]) -> ParseResult {
     let mapping = mapping();
     let adapter = Adapter { mapping: &mapping, known_type: &known_type };
     let mut names = RawKeyCache::default();
-    let parse = |names: &_| protocol.parse(body, adapter, names, &LIMITS, "acme", NOW_NS);
+    let parse = |names: &_| {
+        protocol.parse(body, adapter, ParseContext::new(names, &LIMITS, "acme", NOW_NS))
+    };
     let cold = parse(&names)?;
     for (id, new) in (0..).zip(cold.new_series.iter()) {
         names.insert(new.raw_key, id);

@@ -1,4 +1,5 @@
 use super::*;
+use crate::wire::ParseContext;
 
 /// Seconds before now of a sample, and its value.
 type Sample = (i64, f64);
@@ -132,7 +133,11 @@ fn more_fields_than_a_record_may_have_are_more_rows() {
     let limits = WriteLimits { fields_max: 4, ..LIMITS };
     let adapter = Adapter { mapping: &mapping(), known_type: &|_, _| None };
     let names = RawKeyCache::default();
-    let batch = Protocol::RemoteWrite.parse(&body, adapter, &names, &limits, "acme", NOW_NS);
+    let batch = Protocol::RemoteWrite.parse(
+        &body,
+        adapter,
+        ParseContext::new(&names, &limits, "acme", NOW_NS),
+    );
     let batch = batch.unwrap();
     assert_eq!(rows(&batch), ["telemetry, m0=1,m1=1,m2=1,m3=1 -1", "telemetry, m4=1,m5=1 -1"]);
 }

@@ -6,6 +6,7 @@ use crate::model::fault::Refusal;
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
 use crate::model::time::{SECOND_NS, write_rfc3339};
+use crate::wire::ParseContext;
 use crate::wire::parse_json;
 use crate::wire::tests::messages::{Record, Sent, delimited, encode};
 
@@ -22,7 +23,8 @@ const LIMITS: WriteLimits = WriteLimits {
 };
 
 fn parse(body: &[u8]) -> ParseResult {
-    let result = parse_protobuf(body, &RawKeyCache::default(), &LIMITS, "acme", NOW_NS);
+    let result =
+        parse_protobuf(body, ParseContext::new(&RawKeyCache::default(), &LIMITS, "acme", NOW_NS));
     assert_eq!(is_acceptable(body, &LIMITS), result.is_ok());
     result
 }

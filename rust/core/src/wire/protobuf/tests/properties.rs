@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::model::time::YEAR_2000_NS;
+use crate::wire::ParseContext;
 
 fn sent() -> impl Strategy<Value = Sent> {
     prop_oneof![
@@ -49,8 +50,8 @@ proptest! {
         let limits = WriteLimits { tags_max: 64, ..LIMITS };
         let names = RawKeyCache::default();
         let (message, document) = (encode(&records), json(&records));
-        let ours = parse_protobuf(&message, &names, &limits, "acme", NOW_NS).unwrap();
-        let theirs = parse_json(document.as_bytes(), &names, &limits, "acme", NOW_NS).unwrap();
+        let ours = parse_protobuf(&message, ParseContext::new(&names, &limits, "acme", NOW_NS)).unwrap();
+        let theirs = parse_json(document.as_bytes(), ParseContext::new(&names, &limits, "acme", NOW_NS)).unwrap();
         prop_assert_eq!(without_raw_keys(ours), without_raw_keys(theirs));
     }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::model::new_series::NewEntry;
+use crate::wire::ParseContext;
 use crate::wire::protobuf::parser::RAW_KEY_FORMAT;
 use crate::wire::tests::messages::{entry, integer, varint};
 
@@ -109,8 +110,10 @@ fn integers_become_doubles() {
     for value in [0, -1, (1 << 53) + 1, i64::MIN, i64::MAX] {
         let sent = [fields(&[("n", Sent::Int(value))])];
         let batch = parse(&encode(&sent)).unwrap();
-        let expected =
-            parse_json(json(&sent).as_bytes(), &RawKeyCache::default(), &LIMITS, "acme", NOW_NS);
+        let expected = parse_json(
+            json(&sent).as_bytes(),
+            ParseContext::new(&RawKeyCache::default(), &LIMITS, "acme", NOW_NS),
+        );
         assert_eq!(only_value(&batch), only_value(&expected.unwrap()), "L2, C6: {value}");
     }
 }
@@ -225,7 +228,7 @@ fn a_known_raw_key_finds_its_series_and_no_other_does() {
     names.insert(&RawKeyCache::key_of(b'j', b"satellite", &tags), 8);
     let other = Record { measurement: "satellite".to_owned(), ..record() };
     let body = encode(&[record(), other.clone(), other]);
-    let batch = parse_protobuf(&body, &names, &LIMITS, "acme", NOW_NS).unwrap();
+    let batch = parse_protobuf(&body, ParseContext::new(&names, &LIMITS, "acme", NOW_NS)).unwrap();
     assert_eq!(batch.tables[0].series, [7]);
     assert_eq!(batch.new_series.len(), 1);
     let NewEntry { name, raw_key, .. } = batch.new_series.get(0).unwrap();

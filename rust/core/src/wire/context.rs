@@ -1,0 +1,30 @@
+//! Knowledge that every format is read with, besides the bytes.
+
+use crate::model::limits::WriteLimits;
+use crate::model::raw_keys::RawKeyCache;
+
+/// A tenant's names and bounds, and the instant of a batch.
+#[derive(Clone, Copy)]
+pub struct ParseContext<'a> {
+    /// Series that are known by the raw bytes of their tags.
+    pub raw_keys: &'a RawKeyCache,
+    /// Bounds of the batch and of the tenant.
+    pub limits: &'a WriteLimits,
+    /// Name of the tenant, with which tags that name the tenant are stamped.
+    pub tenant_key: &'a str,
+    /// Nanoseconds since 1970: later times become this one, and records without a time have it.
+    pub ingest_ns: i64,
+}
+
+impl<'a> ParseContext<'a> {
+    /// All of them.
+    #[must_use]
+    pub const fn new(
+        raw_keys: &'a RawKeyCache,
+        limits: &'a WriteLimits,
+        tenant_key: &'a str,
+        ingest_ns: i64,
+    ) -> Self {
+        Self { raw_keys, limits, tenant_key, ingest_ns }
+    }
+}
