@@ -28,8 +28,9 @@ def test_what_ships_is_small_and_has_a_card(family, forecasters):
         assert fact in card
 
 
-def changed(metadata):
-    model = onnx.load_from_string(shipped(SNR))
+def changed_model(family, metadata):
+    """The model that ships with other metadata."""
+    model = onnx.load_from_string(shipped(family))
     props = {prop.key: prop.value for prop in model.metadata_props} | metadata
     onnx.helper.set_model_props(model, {k: v for k, v in props.items() if v})
     return model.SerializeToString()
@@ -47,7 +48,7 @@ def changed(metadata):
 )
 def test_a_model_for_other_input_is_refused(metadata, said):
     with pytest.raises(OperatorError, match=said) as refusal:
-        Model(changed(metadata), SNR, view(SNR))
+        Model(changed_model(SNR, metadata), SNR, view(SNR))
     assert "\n" not in str(refusal.value)
 
 

@@ -216,7 +216,7 @@ def test_a_deleted_tenant_leaves_nothing_and_others_everything(store, releases, 
         records.put("leases", b"gone/snr/x", bytes(24))
     store.forget("gone")
     assert kept(store) == {"values": 100, "pending": 4}
-    assert [used(store, table, "gone") for table in QUOTAS] == [0, 0, 0]
+    assert [used(store, table, "gone") for table in QUOTAS] == [0] * len(QUOTAS)
     assert used(store, "values", "stays") == length(store, "values")
 
 

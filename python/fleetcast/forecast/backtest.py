@@ -12,6 +12,7 @@ import polars as pl
 
 from fleetcast.errors import OperatorError
 from fleetcast.forecast.baselines import Baselines, baselines
+from fleetcast.forecast.families import DEMAND, MINUTE_NS
 from fleetcast.forecast.features import features, observed, without_error
 from fleetcast.forecast.model import Forecasts
 from fleetcast.forecast.scores import Score
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from fleetcast.forecast.model import Forecaster
     from fleetcast.forecast.rows import Floats, Instants, Rows
 
+_DAY_NS = 1440 * MINUTE_NS
 ORIGINS_MAX = 10_000_000
 _CHUNK = 1024
 """Issue times looked at together: bounds memory to some 100 MB a thread."""
@@ -100,7 +102,10 @@ def _entity(
     forecasts, truths, others = [], [], []
     for start in range(0, len(issued_ns), _CHUNK):
         chunk = issued_ns[start : start + _CHUNK]
-        forecasts.append(forecaster.predict(features(family, [rows], chunk, [track])))
+        states = None
+        if family is DEMAND:
+            states = forecaster.learned([rows], np.unique(chunk // _DAY_NS))
+        forecasts.append(forecaster.predict(features(family, [rows], chunk, [track]), states))
         truths.append(observed(family, rows, chunk))
         others.append(baselines(family, rows, chunk))
     return (

@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fleetcast.forecast.features import view, without_error
+from fleetcast.forecast import series
+from fleetcast.forecast.features import features, view, without_error
+from fleetcast.forecast.features.demand import DAY, windows_before
+from fleetcast.forecast.features.windows import STEP_NS, Intervals
 from fleetcast.forecast.onnx import Model, shipped
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from fleetcast.forecast.families import Family
     from fleetcast.forecast.features import Features
     from fleetcast.forecast.onnx import Metadata
-    from fleetcast.forecast.rows import Floats, Instants
+    from fleetcast.forecast.rows import Floats, Instants, Rows
 
 PREDICTION_UNAVAILABLE = "prediction_unavailable"
 
@@ -47,14 +52,37 @@ class Forecaster:
         """The metadata in the model file."""
         return self._model.metadata
 
-    def predict(self, features: Features) -> Forecasts:
-        """Forecasts of all entities at all issue times and horizons, in one batch."""
+    def learned(self, entities: Sequence[Rows], days: NDArray[np.int64]) -> series.States:
+        """States of pools on days since the epoch, ascending; only rows before each are looked at.
+
+        A pool's states do not depend on the others.
+        """
+        asked = series.origins(days)
+        issued, inverse = np.unique(asked, return_inverse=True)
+        answers = self.predict(features(self.family, entities, issued)).quantiles
+        starts, windows = days * (DAY * STEP_NS), series.DAYS * DAY
+        before = [windows_before(Intervals.of(rows), starts, windows) for rows in entities]
+        lines = series.Histories(
+            np.tile(days, len(entities)),
+            np.concatenate(before),
+            answers[:, inverse.ravel()].reshape(-1, asked.shape[1], *answers.shape[2:]),
+        )
+        return series.learned(lines).reshape(len(entities), len(days))
+
+    def predict(self, features: Features, states: series.States | None = None) -> Forecasts:
+        """Forecasts of all entities at all issue times and horizons, in one batch.
+
+        With `states` of all days that issue times are on they are mixed with those of the pools'
+        own models.
+        """
         family, codes = self.family, features.errors.copy()
         usable = without_error(codes)
         shape = (*codes.shape, len(family.horizons_minutes), len(family.quantiles))
         answers = np.full(shape, np.nan)
         if usable.any():
             answers[usable] = self._model.quantiles(features.matrix[usable])
+            if states is not None:
+                answers = series.mixed(answers, features.recent, features.issued_ns, states)
         lost = usable & ~np.isfinite(answers).all((-2, -1))  # numbers too large to reckon with
         answers[lost] = np.nan
         codes[lost] = PREDICTION_UNAVAILABLE

@@ -73,35 +73,54 @@ def rows_by_entity(frame: pl.DataFrame, fields: Sequence[str]) -> dict[str, Rows
     if frame.is_empty():
         return {}
     present = [name for name in fields if name in frame.columns]
-    time = pl.col("time").dt.replace_time_zone(None) if _zoned(frame) else pl.col("time")
-    tidy = frame.select(
-        pl.col("entity_id").cast(pl.String),
-        time.cast(pl.Datetime("ns")).cast(pl.Int64),
-        *(pl.col(name).cast(pl.Float64) for name in present),
-    )
-    if not _in_order(tidy):
-        tidy = tidy.sort("entity_id", "time", maintain_order=True)
-    times = tidy["time"].to_numpy()
-    columns = {name: tidy[name].fill_null(np.nan).to_numpy() for name in present}
-    runs = tidy["entity_id"].rle().struct.unnest()
-    result: dict[str, Rows] = {}
-    start = 0
-    for length, entity_id in runs.iter_rows():
-        end = start + length
-        result[entity_id] = Rows(
-            times[start:end], {name: column[start:end] for name, column in columns.items()}
+    if not _is_tidy(frame, present):
+        time = pl.col("time").dt.replace_time_zone(None) if _zoned(frame) else pl.col("time")
+        frame = frame.select(
+            pl.col("entity_id").cast(pl.String),
+            time.cast(pl.Datetime("ns")),
+            *(pl.col(name).cast(pl.Float64) for name in present),
         )
-        start = end
-    return result
+    starts = _starts(frame)
+    if not _in_order(frame, starts):
+        frame = frame.sort("entity_id", "time", maintain_order=True)
+        starts = _starts(frame)
+    times = frame["time"].to_physical().to_numpy()
+    columns = {name: _numbers(frame[name]) for name in present}
+    names = [frame["entity_id"][start] for start in starts.tolist()]
+    return {
+        name: Rows(times[start:end], {field: v[start:end] for field, v in columns.items()})
+        for name, start, end in zip(names, starts, [*starts[1:], len(times)], strict=True)
+    }
 
 
-def _in_order(tidy: pl.DataFrame) -> bool:
+def _is_tidy(frame: pl.DataFrame, fields: Sequence[str]) -> bool:
+    """True where nothing is to be cast: a store gives frames that are."""
+    kinds = frame.schema
+    return (
+        kinds["entity_id"] == pl.String
+        and kinds["time"] in {pl.Datetime("ns"), pl.Datetime("ns", "UTC")}
+        and all(kinds[name] == pl.Float64 for name in fields)
+    )
+
+
+def _numbers(column: pl.Series) -> Floats:
+    return (column.fill_null(np.nan) if column.null_count() else column).to_numpy()
+
+
+def _starts(frame: pl.DataFrame) -> NDArray[np.int64]:
+    """Index of each row that another entity's goes before, the first included."""
+    entities = frame["entity_id"]
+    return np.flatnonzero(np.append(True, (entities[1:] != entities[:-1]).to_numpy()))
+
+
+def _in_order(frame: pl.DataFrame, starts: NDArray[np.int64]) -> bool:
     """True where each entity's rows stand together, in order of time: a store gives them so."""
-    entities = tidy["entity_id"]
-    if entities.rle().struct.field("value").is_duplicated().any():
+    entities = frame["entity_id"]
+    if len({entities[start] for start in starts.tolist()}) < len(starts):
         return False
-    back = np.diff(tidy["time"].to_numpy()) < 0
-    return not (back & (entities[1:] == entities[:-1]).to_numpy()).any()
+    back = np.diff(frame["time"].to_physical().to_numpy()) < 0
+    back[starts[1:] - 1] = False
+    return not back.any()
 
 
 def _zoned(frame: pl.DataFrame) -> bool:

@@ -18,7 +18,7 @@ from fleetcast.forecast.features.view import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from fleetcast.forecast.families import Family
     from fleetcast.forecast.features.path import Track
@@ -45,19 +45,21 @@ def view(family: Family) -> FeatureView:
 
 def features(
     family: Family,
-    entities: Sequence[Rows],
+    entities: Iterable[Rows],
     issued_ns: Instants,
     tracks: Sequence[Track | None] | None = None,
 ) -> Features:
     """Features of entities at issue times, whole steps; only rows before each are looked at.
 
     `tracks` know where the satellites at the other ends of links will be. An entity's features at
-    an issue time do not depend on the others, nor on other issue times.
+    an issue time do not depend on the others, nor on other issue times. Rows of pools are looked at
+    one pool after the other, and let go.
     """
     # Numbers too large to reckon with come out as infinite or NaN, and get no forecast.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         if family is SNR:
-            return snr.features(entities, issued_ns, tracks or [None] * len(entities))
+            links = list(entities)
+            return snr.features(links, issued_ns, tracks or [None] * len(links))
         return demand.features(entities, issued_ns)
 
 

@@ -19,7 +19,7 @@ from fleetcast.forecast.features.view import (
 from fleetcast.forecast.features.windows import STEP_NS, Intervals
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     from numpy.typing import NDArray
 
@@ -35,6 +35,8 @@ _SPREADS = (16, 96, WEEK)
 _LEVELS = (0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
 _ERROR_LEVELS = (0.1, 0.5, 0.9, 0.99)
 _NEIGHBOURS = 2
+RECENT = 2 * DAY + 4
+"""Windows that models of one pool look at as they are."""
 _QUARTERS = 60 // DEMAND.step_minutes
 """Windows of an hour: much that servers do begins with one."""
 _FLOOR = 0.01
@@ -84,22 +86,25 @@ def _view() -> FeatureView:
 VIEW = _view()
 
 
-def features(entities: Sequence[Rows], issued_ns: Instants) -> Features:
-    """Features of pools at `issued_ns`, window boundaries. Only rows before each count."""
-    shape = (len(entities), len(issued_ns))
-    weeks = np.empty((*shape, WEEK))
-    codes = np.full(shape, INSUFFICIENT_TELEMETRY, object)
-    for entity, rows in enumerate(entities):
+def features(entities: Iterable[Rows], issued_ns: Instants) -> Features:
+    """Features of pools at `issued_ns`, window boundaries. Only rows before each count.
+
+    Rows of one pool are no longer needed when those of the next are asked for.
+    """
+    weeks_of, silent_of = [], []
+    for rows in entities:
         intervals = Intervals.of(rows)
-        weeks[entity] = _weeks(intervals, issued_ns)
+        weeks_of.append(windows_before(intervals, issued_ns))
         times_ns = intervals.times_ns
         starts, ends = (np.searchsorted(times_ns, issued_ns - ago) for ago in (WEEK * STEP_NS, 0))
-        codes[entity, starts == ends] = NO_TELEMETRY
+        silent_of.append(starts == ends)
+    weeks = np.stack(weeks_of)
+    codes = np.where(np.stack(silent_of), NO_TELEMETRY, INSUFFICIENT_TELEMETRY).astype(object)
     codes[(~np.isnan(weeks)).sum(-1) >= NEEDED] = None
     complete = without_error(codes)
-    matrix = np.full((*shape, len(VIEW.features)), np.nan)
+    matrix = np.full((*codes.shape, len(VIEW.features)), np.nan)
     matrix[complete] = _matrix(weeks[complete])
-    return Features(issued_ns, matrix, codes)
+    return Features(issued_ns, matrix, codes, weeks[..., -RECENT:].copy())
 
 
 def observed(rows: Rows, issued_ns: Instants) -> Floats:
@@ -126,7 +131,7 @@ def last_value_errors(rows: Rows, issued_ns: Instants) -> tuple[Floats, list[Flo
 
     Errors are per horizon [issue times, errors]: by how much each window would have been wrong.
     """
-    week = _weeks(Intervals.of(rows), issued_ns)
+    week = windows_before(Intervals.of(rows), issued_ns)
     filled, _ = _filled(week)
     steps = [horizon // DEMAND.step_minutes for horizon in DEMAND.horizons_minutes]
     return filled[:, -1], [week[:, k:] - filled[:, :-k] for k in steps]
@@ -134,19 +139,19 @@ def last_value_errors(rows: Rows, issued_ns: Instants) -> tuple[Floats, list[Flo
 
 def same_time(rows: Rows, issued_ns: Instants) -> Floats:
     """The target window's bytes on the seven days before [issue times, horizons, days]."""
-    week = _weeks(Intervals.of(rows), issued_ns)
+    week = windows_before(Intervals.of(rows), issued_ns)
     return np.stack([week[:, _same_time_indexes(h)] for h in DEMAND.horizons_minutes], axis=1)
 
 
-def _weeks(intervals: Intervals, issued_ns: Instants) -> Floats:
-    """The seven days of windows before each issue time [issue times, windows]."""
-    weeks = np.full((len(issued_ns), WEEK), np.nan)
+def windows_before(intervals: Intervals, issued_ns: Instants, count: int = WEEK) -> Floats:
+    """The last windows before each issue time [issue times, windows]: those of seven days."""
+    result = np.full((len(issued_ns), count), np.nan)
     for spacing, chosen in intervals.spacings(issued_ns):
         issues = issued_ns[chosen] // STEP_NS
-        first = int(issues.min()) - WEEK
+        first = int(issues.min()) - count
         windows = intervals.windows(spacing, first, int(issues.max()) - first)
-        weeks[chosen] = reduce.windows(windows.offered, issues - first, WEEK)
-    return weeks
+        result[chosen] = reduce.windows(windows.offered, issues - first, count)
+    return result
 
 
 def _matrix(week: Floats) -> Floats:

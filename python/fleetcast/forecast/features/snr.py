@@ -141,7 +141,8 @@ def features(
             20 * np.log10(there.range_km[..., index] / here.range_km),
         ]
     columns.append(here.elevation_deg)
-    return Features(issued_ns, np.stack(columns, axis=-1), _codes(hour))
+    matrix = np.stack(columns, axis=-1)
+    return Features(issued_ns, matrix, _codes(hour), matrix[..., :0])
 
 
 def observed(rows: Rows, issued_ns: Instants) -> Floats:

@@ -12,6 +12,7 @@
     failures    failures, counted and logged
     filling     one batch of forecasts for the entities that have none
     computing   turns of tenants to compute
+    series      states of pools for the day, kept or fitted
     scoring     scores of answers once their truth is known
     predictions an answer to a request, put together from the rest
 

@@ -28,6 +28,7 @@ from fleetcast.forecast.serving.records import (
 )
 from fleetcast.forecast.serving.rollouts import Role
 from fleetcast.forecast.serving.running import Running
+from fleetcast.forecast.serving.series import FITS_MAX, SeriesStates, is_fitted
 from fleetcast.metrics import sample
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class _Computed:
     values: dict[int, Value] = field(default_factory=dict)
     codes: dict[int, str] = field(default_factory=dict)
     sealed: dict[int, bytes] = field(default_factory=dict)
+    states: dict[bytes, bytes] = field(default_factory=dict)
     pending: list[tuple[bytes, bytes]] = field(default_factory=list)
 
 
@@ -114,7 +116,7 @@ class Filling:
         self._clock = resources.releases.clock
         self._failures = resources.failures
         self._counters = resources.counters
-        self._running = Running(resources.releases, resources.failures, family)
+        self._releases = resources.releases
         self._settings = settings
         self._plane = plane
         self._family = family
@@ -125,6 +127,7 @@ class Filling:
         issued_ns = self._family.issued(self._clock.now_ns())
         with self._store.read() as records:
             free = self._free(records, entities)
+            free = self._fitted(records, free, rollout, issued_ns)
         if not free:
             return self._filled
         try:
@@ -162,6 +165,21 @@ class Filling:
                 free.append(entity)
         return free
 
+    def _fitted(
+        self, records: Records, entities: Sequence[EntityKey], rollout: Rollout, issued_ns: int
+    ) -> list[EntityKey]:
+        """Those whose states are kept, and as many of the others as one request may have fitted."""
+        if self._family is not DEMAND or rollout.primary is None or len(entities) <= FITS_MAX:
+            return list(entities)
+        kept, fits = [], 0
+        for entity in entities:
+            fits += not is_fitted(records, entity, rollout.primary, issued_ns)
+            if fits <= FITS_MAX:
+                kept.append(entity)
+            else:
+                self._filled.unavailable(entity.entity_id, _OVER_BUDGET)
+        return kept
+
     def _with_telemetry(self, entities: Sequence[EntityKey], issued_ns: int) -> list[EntityKey]:
         """Those with anything in the model's input window; the others cost no more than this."""
         entity_ids = [entity.entity_id for entity in entities]
@@ -192,7 +210,10 @@ class Filling:
         try:
             batch = features_of(self._plane, self._family, entity_ids, issued_ns)
             tags = tags_of(self._plane, self._family, entity_ids) if self._family is DEMAND else {}
-            for run in self._running.runs(rollout, [c.assignment.role for c in claims], batch):
+            entities = [claim.entity for claim in claims]
+            series = SeriesStates(self._store, self._plane, self._family, entities, issued_ns)
+            running = Running(self._releases, self._failures, self._family, series)
+            for run in running.runs(rollout, [c.assignment.role for c in claims], batch):
                 computed.pending += self._pending(claims, run, issued_ns)
                 if run.role is not Role.SHADOW:
                     computed.codes |= run.codes
@@ -200,6 +221,7 @@ class Filling:
             computed.sealed = {
                 index: value.seal(self._plane) for index, value in computed.values.items()
             }
+            computed.states = series.sealed
         except BaseException as error:  # noqa: BLE001 - a panic is no Exception
             self._failures.of_batch(self._family.name, error)
             return _Computed()
@@ -275,8 +297,14 @@ class Filling:
             else:
                 self._filled.unavailable(entity_id, _FAILED)
                 records.keep("cooldowns", claim.entity.key, self._clock.stamped(b""))
+        for key, state in computed.states.items():  # whoever had the lease: they are all the same
+            if not records.keep("series", key, self._clock.stamped(state)):
+                self._count("fleetcast_forecast_unkept_total", 1)
+        self._keep_pending(records, computed, ours=all(ours))
+
+    def _keep_pending(self, records: Records, computed: _Computed, *, ours: bool) -> None:
         for key, value in computed.pending:
-            if not all(ours):  # what took too long was not answered, as a whole or in part
+            if not ours:  # what took too long was not answered, as a whole or in part
                 self._count(UNSCORED, Pending.count(value), reason="lease")
             elif not records.keep("pending", key, value):
                 self._count(UNSCORED, Pending.count(value), reason="room")

@@ -13,6 +13,7 @@ from fleetcast.forecast.features import Features, features, observed_at
 from fleetcast.forecast.features.path import LOOK_BACK_MINUTES as PATH_MINUTES
 from fleetcast.forecast.features.snr import minutes_from_ns
 from fleetcast.forecast.rows import NO_ROWS, joined, rows_by_entity
+from fleetcast.forecast.series import DAYS as HISTORY_DAYS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,6 +27,8 @@ _MARGIN_MINUTES = 60
 _LINKS_AT_ONCE = 32
 _POOLS_AT_ONCE = 8
 """Entities whose rows are in memory at once, as they came: an hour of a link, a week of a pool."""
+_WEEKS_AT_ONCE = 128
+"""Pools whose windows of a week are looked at together."""
 _PATH_FIELDS = ("elevation_deg", "azimuth_deg", "slant_range_km")
 
 
@@ -80,16 +83,36 @@ def features_of(
 
     Rows of a few entities are in memory at once: seven days of a pool can be any number of them.
     """
-    parts = []
-    for some in _chunks(family, entity_ids):
-        rows = rows_before(plane, family, some, issued_ns)
-        entities = [rows.get(entity_id, NO_ROWS) for entity_id in some]
-        parts.append(features(family, entities, np.array([issued_ns])))
+
+    def rows_of(some: Sequence[str]) -> Iterator[Rows]:
+        for few in _chunks(some, _LINKS_AT_ONCE if family is SNR else _POOLS_AT_ONCE):
+            rows = rows_before(plane, family, few, issued_ns)
+            yield from (rows.get(entity_id, NO_ROWS) for entity_id in few)
+
+    together = _LINKS_AT_ONCE if family is SNR else _WEEKS_AT_ONCE
+    issued = np.array([issued_ns])
+    parts = [features(family, rows_of(some), issued) for some in _chunks(entity_ids, together)]
     return Features(
         parts[0].issued_ns,
         np.concatenate([part.matrix for part in parts]),
         np.concatenate([part.errors for part in parts]),
+        np.concatenate([part.recent for part in parts]),
     )
+
+
+def history_of(
+    plane: Plane, family: Family, entity_ids: Sequence[str], day_ns: int
+) -> Iterator[tuple[int, list[Rows]]]:
+    """Rows that states of pools are fitted to: index of the first, and rows of a few at a time.
+
+    Raises `StoreError`.
+    """
+    start_ns = day_ns - HISTORY_DAYS * 1440 * MINUTE_NS
+    first = 0
+    for some in _chunks(entity_ids, _POOLS_AT_ONCE):
+        rows = _rows(plane, family, some, start_ns, day_ns, (family.target,))
+        yield first, [rows.get(entity_id, NO_ROWS) for entity_id in some]
+        first += len(some)
 
 
 def truths_of(
@@ -107,15 +130,14 @@ def truths_of(
     )
     start_ns = end_ns - back_minutes * MINUTE_NS
     truths: list[float] = []
-    for some in _chunks(family, entity_ids):
+    for some in _chunks(entity_ids, _LINKS_AT_ONCE if family is SNR else _POOLS_AT_ONCE):
         rows = _rows(plane, family, some, start_ns, end_ns, (family.target,))
         entities = [rows.get(entity_id, NO_ROWS) for entity_id in some]
         truths += observed_at(family, entities, issued_ns, horizon_minutes).tolist()
     return truths
 
 
-def _chunks(family: Family, entity_ids: Sequence[str]) -> Iterator[Sequence[str]]:
-    size = _LINKS_AT_ONCE if family is SNR else _POOLS_AT_ONCE
+def _chunks(entity_ids: Sequence[str], size: int) -> Iterator[Sequence[str]]:
     for first in range(0, len(entity_ids), size):
         yield entity_ids[first : first + size]
 

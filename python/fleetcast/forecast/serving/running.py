@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from fleetcast.forecast.features import without_error
 from fleetcast.forecast.serving.rollouts import Role
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from fleetcast.forecast.serving.failures import Failures
     from fleetcast.forecast.serving.releases import Releases
     from fleetcast.forecast.serving.rollouts import Release, Rollout
+    from fleetcast.forecast.serving.series import SeriesStates
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,15 @@ class ModelRun:
 
 
 class Running:
-    """Runs models of one family."""
+    """Runs models of one family on one batch."""
 
-    def __init__(self, releases: Releases, failures: Failures, family: Family) -> None:
+    def __init__(
+        self, releases: Releases, failures: Failures, family: Family, series: SeriesStates
+    ) -> None:
         self._releases = releases
         self._failures = failures
         self._family = family
+        self._series = series
 
     def runs(self, rollout: Rollout, roles: Sequence[Role], batch: Features) -> list[ModelRun]:
         """All runs that did not fail; `roles` says which role answers for each entity.
@@ -67,7 +72,9 @@ class Running:
             return []
         try:
             forecaster = self._releases.forecaster(self._family, release)
-            forecast = forecaster.predict(batch.of(mine))
+            features = batch.of(mine)
+            states = self._series.of(forecaster, mine, without_error(features.errors[:, 0]))
+            forecast = forecaster.predict(features, states)
         except BaseException as error:  # noqa: BLE001 - a panic is no Exception
             self._failures.of_release(self._family.name, role, release, error)
             return []

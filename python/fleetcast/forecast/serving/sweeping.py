@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from fleetcast.forecast.serving.clock import Clock
     from fleetcast.forecast.serving.store import PredictionStore
 
+_DAY_NS = 86_400 * NS_PER_SECOND
+"""States are of a day of the wall clock, and ended when they are older than one."""
 _SLICES_MAX = 32
 """Slices of a round: a million records are looked at in eight minutes."""
 
 
 class Sweeping:
-    """Goes round leases, cooldowns and values. Open scores end when they are due."""
+    """Goes round what ends. Open scores end when they are due."""
 
     def __init__(
         self, store: PredictionStore, clock: Clock, settings: Callable[[], Forecast]
@@ -27,7 +29,7 @@ class Sweeping:
         self._store = store
         self._clock = clock
         self._settings = settings
-        self._tables = ["leases", "cooldowns", "values"]
+        self._tables = ["leases", "cooldowns", "values", "series"]
         self._first = b""
         self._slices = 0
 
@@ -45,7 +47,7 @@ class Sweeping:
         at_end = False
         if not self._first:
             self._tables.append(self._tables.pop(0))
-            at_end = table == "values"
+            at_end = table == "series"
         if at_end or self._slices == _SLICES_MAX:
             self._slices = 0
             return False
@@ -54,6 +56,8 @@ class Sweeping:
     def _lasts_ns(self, table: str) -> int:
         if table == "leases":
             return LEASE_NS
+        if table == "series":
+            return _DAY_NS
         settings = self._settings()
         seconds = settings.cooldown_seconds if table == "cooldowns" else settings.fresh_seconds
         return seconds * NS_PER_SECOND

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from fleetcast.record_store import RecordView
 
-TABLES = ("rollouts", "leases", "cooldowns", "values", "pending", "shares")
-TENANT_TABLES = ("leases", "cooldowns", "values", "pending")
+TABLES = ("rollouts", "leases", "cooldowns", "values", "pending", "series", "shares")
+TENANT_TABLES = ("leases", "cooldowns", "values", "pending", "series")
 
 _FENCE = b"fence"
 _DUE_BYTES = 8
@@ -36,6 +36,7 @@ QUOTAS: Mapping[str, Quota] = {
     "cooldowns": Quota(16 << 20, 256 << 20),
     "values": Quota(256 << 20, 2 << 30),  # a forecast at all horizons takes 700 bytes
     "pending": Quota(384 << 20, 3 << 29),  # a forecast at one horizon takes 85 bytes
+    "series": Quota(256 << 20, 2 << 30),  # a state takes 2,400 bytes a day
 }
 """Leases have none: they last for a batch, and a request has one batch."""
 
