@@ -17,7 +17,7 @@ FUZZ ?=
 DATA ?=
 VENV := .venv
 # Of pyproject.toml, those that are pinned together and that an environment of `make` has.
-EXTRAS := client server frames forecast bench
+EXTRAS := client server frames forecast mqtt bench
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')

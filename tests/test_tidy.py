@@ -24,6 +24,7 @@ IMPORTERS = {
     "google.protobuf": (),
     "grpc": ("grpc/", "client/"),
     "onnxruntime": ("forecast/onnx.py",),
+    "paho": ("mqtt/session.py",),
 }
 
 # In parts, so that this file does not name what it looks for.
@@ -79,8 +80,9 @@ def test_the_toolchain_is_the_machines_own():
     assert [p for p in files() if p.name in ("rust-toolchain", "rust-toolchain.toml")] == []
 
 
-# Speakers to others: the clients, and the demo and the benchmark, which play some.
-SPEAKERS = ("bench/", "client/", "cli/demo/")
+# Speakers to others: the clients, the bridge, which is one, and the demo and the benchmark, which
+# play some.
+SPEAKERS = ("bench/", "client/", "cli/demo/", "mqtt/")
 CLIENT_LIBRARIES = ("http.client", "urllib.request", "ftplib", "smtplib", "xmlrpc", "socketserver")
 CLIENT_CALLS = {
     *("connect", "connect_ex", "create_connection", "open_connection"),

@@ -25,6 +25,7 @@ EXTRAS = {
     "numpy": "forecast",
     "onnx": "train",
     "onnxruntime": "forecast",
+    "paho": "mqtt",
     "pg8000": "bench",
     "polars": "frames",
     "sgp4": "forecast",

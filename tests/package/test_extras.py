@@ -15,7 +15,7 @@ from tests.tidy.python import imports
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # Packages that are imported by another name than their own.
-IMPORTED = {"backports.zstd": "backports", "grpcio": "grpc"}
+IMPORTED = {"backports.zstd": "backports", "grpcio": "grpc", "paho-mqtt": "paho"}
 EMBEDDED = """
 import datetime, pathlib, tempfile
 from fleetcast import Client, Engine, encode_records

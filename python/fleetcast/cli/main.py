@@ -32,6 +32,7 @@ _COMMANDS = {
     "import": ("importing", "import_"),
     "init": ("init", "init"),
     "key": ("key", "key"),
+    "mqtt": ("mqtt", "mqtt"),
     "provision": ("provision", "provision"),
     "restore": ("restore", "restore"),
     "serve": ("serve", "serve"),

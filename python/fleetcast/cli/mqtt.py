@@ -1,0 +1,73 @@
+"""`fleetcast mqtt`."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sqlite3
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from fleetcast.mqtt.bridge import Bridge
+    from fleetcast.mqtt.settings import Settings
+
+_STOPPING = (signal.SIGTERM, signal.SIGINT)
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
+
+
+class _Lines(logging.Handler):
+    """One JSON object a line on stderr, as the service writes them."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Called by the standard library."""
+        from fleetcast.log_lines import timestamp, write_line
+
+        own = {name: value for name, value in vars(record).items() if name not in _STANDARD}
+        common = {"level": record.levelname.lower(), "logger": record.name}
+        event = {"event": record.getMessage()}
+        write_line({**event, **own, **common, "timestamp": timestamp()})
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
+@click.option("--check", is_flag=True, help="Only look if the settings are sound.")
+def mqtt(file: Path, check: bool) -> None:
+    """Store what an MQTT broker has for this bridge, until SIGTERM.
+
+    FILE is TOML: integrations/mqtt/bridge.toml is one to begin with.
+    """
+    from fleetcast.mqtt.reading import SettingsFault, read_settings
+
+    try:
+        settings = read_settings(file)
+    except SettingsFault as fault:
+        lines = [f"{file}: {problem}" for problem in fault.problems]
+        raise click.ClickException("\nfleetcast: ".join(lines)) from None
+    if not check:
+        _run(settings)
+
+
+def _stop_at_signal(bridge: Bridge) -> None:
+    signal.sigwait(_STOPPING)
+    bridge.stop()
+
+
+def _run(settings: Settings) -> None:
+    from fleetcast.extras import naming_the_extra
+    from fleetcast.mqtt.spool import SpoolInUse
+
+    with naming_the_extra():
+        from fleetcast.mqtt.bridge import Bridge
+    logging.basicConfig(level=logging.INFO, handlers=[_Lines()])
+    try:
+        bridge = Bridge(settings)
+        # No handler: one may run where the main thread holds the lock that it would need.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+        threading.Thread(target=_stop_at_signal, args=(bridge,), daemon=True).start()
+        bridge.run()
+    except (SpoolInUse, sqlite3.Error, OSError) as error:
+        raise click.ClickException(str(error)) from None

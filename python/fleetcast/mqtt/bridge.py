@@ -1,0 +1,203 @@
+"""The bridge: collects messages into batches, spools and delivers them, acknowledges in order."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections import deque
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fleetcast.client import Client
+from fleetcast.mqtt.delivery import Delivery, Stopped
+from fleetcast.mqtt.messages import Parser
+from fleetcast.mqtt.session import Message, Session
+from fleetcast.mqtt.spool import Identity, Spool
+from fleetcast.mqtt.tally import Tally
+from fleetcast.mqtt.topics import Template
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fleetcast.mqtt.settings import Settings
+
+logger = logging.getLogger("fleetcast.mqtt")
+
+_TALLY_SECONDS = 60.0
+_LOOK_SECONDS = 0.2
+_BODY_BYTES_MAX = 900_000  # below limits.body_bytes_max, as messages are spelt
+_PACKETS_MAX = 65_535
+
+
+class Bridge:
+    """One broker, one service. `run` returns when `stop` was called; it raises what ended it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._stopping = threading.Event()
+        self._changed = threading.Condition()
+        self._arrived: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        # Messages of each batch that wait for its end, in order.
+        self._waiting: deque[tuple[int, list[Message]]] = deque()
+        self._failure: BaseException | None = None
+        self.tally = Tally()
+        self._parser = Parser(settings.topics)
+        self._spool = Spool(Path(settings.spool.folder))
+        self._session = Session(
+            settings.broker,
+            settings.password,
+            [Template(topic.template).filter for topic in settings.topics],
+            self._arrived.put,
+            unacknowledged_max=min(2 * settings.batch.records, _PACKETS_MAX),
+        )
+
+    def stop(self) -> None:
+        """Ends the bridge; what it has not stored is in the spool, or with the broker."""
+        self._stopping.set()
+
+    def run(self) -> None:
+        """Bridges until it is stopped."""
+        threads = [
+            threading.Thread(target=self._guarded, args=(work,), name=work.__name__)
+            for work in (self._collect, self._deliver)
+        ]
+        self._session.start()
+        for thread in threads:
+            thread.start()
+        while not self._stopping.wait(_TALLY_SECONDS):
+            logger.info("tally", extra=asdict(self.tally))
+        for thread in threads:
+            thread.join()
+        self._session.stop()
+        self._spool.close()
+        logger.info("tally", extra=asdict(self.tally))
+        if self._failure is not None:
+            raise self._failure
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        """A thread that fails ends the bridge."""
+        try:
+            work()
+        except Stopped:
+            pass
+        except BaseException as error:  # noqa: BLE001  raised again by `run`
+            self._failure = error
+        finally:
+            self._stopping.set()
+            with self._changed:
+                self._changed.notify_all()
+
+    def _collect(self) -> None:
+        while not self._stopping.is_set():
+            try:
+                first = self._arrived.get(timeout=_LOOK_SECONDS)
+            except queue.Empty:
+                continue
+            self._take(first)
+
+    def _take(self, first: Message) -> None:
+        """One batch, from its first message to the spool."""
+        batch = self._settings.batch
+        messages, size = [first], 0
+        records: list[dict[str, Any]] = []
+        identities: set[Identity] = set()
+        end = time.monotonic() + batch.seconds
+        message: Message | None = first
+        while message is not None:
+            found = self._read(message, identities)
+            records += found
+            size += len(message.payload)
+            if len(records) >= batch.records or len(messages) >= batch.records:
+                break
+            if size >= _BODY_BYTES_MAX:
+                break
+            message = self._next(end)
+            if message is not None:
+                messages.append(message)
+        self._keep(messages, records, identities)
+
+    def _next(self, end: float) -> Message | None:
+        try:
+            return self._arrived.get(timeout=max(0.0, end - time.monotonic()))
+        except queue.Empty:
+            return None
+
+    def _read(self, message: Message, identities: set[Identity]) -> list[dict[str, Any]]:
+        """Records of a message; none of one that is known already, or poison."""
+        self.tally.messages += 1
+        try:
+            parsed = self._parser.parse(message.topic, message.payload, time.time_ns())
+        except ValueError as error:
+            self.tally.poison += 1
+            extra = {"topic": message.topic, "bytes": len(message.payload), "reason": str(error)}
+            logger.error("a message is no telemetry", extra=extra)  # noqa: TRY400  no fault of ours
+            return []
+        packet = None if parsed.timed else message.packet
+        identity = Identity.of(message.topic, message.payload, packet)
+        is_again = parsed.timed or message.again
+        if is_again and (identity in identities or self._spool.is_known(identity)):
+            self.tally.repeated += 1
+            return []
+        if parsed.timed or message.packet:
+            identities.add(identity)
+        return parsed.records
+
+    def _keep(
+        self, messages: list[Message], records: list[dict[str, Any]], identities: set[Identity]
+    ) -> None:
+        """Spools a batch once there is room, and acknowledges it if the settings say so."""
+        spooled = self._settings.spool.acknowledge == "spooled"
+        if not records:
+            with self._changed:
+                last = self._spool.last() or (self._waiting[-1][0] if self._waiting else 0)
+                if spooled or not last:
+                    self._session.acknowledge(messages)
+                else:
+                    self._waiting.append((last, messages))
+            return
+        self._wait_for_room()
+        with self._changed:
+            number = self._spool.append(records, identities, acknowledged=spooled)
+            if spooled:
+                self._session.acknowledge(messages)
+            else:
+                self._waiting.append((number, messages))
+            self._changed.notify_all()
+
+    def _wait_for_room(self) -> None:
+        """While the spool is full nothing is taken, nothing acknowledged: the broker keeps it."""
+        bytes_max = self._settings.spool.bytes_max
+        if self._spool.size() + _BODY_BYTES_MAX <= bytes_max:
+            return
+        logger.error("the spool is full", extra={"bytes_max": bytes_max})
+        with self._changed:
+            while self._spool.size() + _BODY_BYTES_MAX > bytes_max:
+                if self._stopping.is_set():
+                    raise Stopped
+                self._changed.wait(_LOOK_SECONDS)
+        logger.info("the spool has room again")
+
+    def _deliver(self) -> None:
+        service = self._settings.service
+        with Client(service.url, self._settings.key) as client:
+            delivery = Delivery(
+                self._spool, client, service.settle_seconds, self.tally, self._stopping
+            )
+            while not self._stopping.is_set():
+                batch = self._spool.first()
+                if batch is None:
+                    with self._changed:
+                        self._changed.wait(_LOOK_SECONDS)
+                    continue
+                delivery.deliver(batch)
+                self._stored(batch.id)
+
+    def _stored(self, batch: int) -> None:
+        """Acknowledges what waited for a batch. One of an earlier run has nobody waiting."""
+        with self._changed:
+            while self._waiting and self._waiting[0][0] <= batch:
+                self._session.acknowledge(self._waiting.popleft()[1])
+            self._changed.notify_all()

@@ -1,0 +1,149 @@
+"""Delivery of batches to the service, oldest first.
+
+A part whose answer never came is looked up before it is sent again, so that it is stored once.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from fleetcast.client.connection import ApiError
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Sequence
+
+    from fleetcast.client import Client
+    from fleetcast.mqtt.spool import Spool, Spooled
+    from fleetcast.mqtt.tally import Tally
+
+logger = logging.getLogger("fleetcast.mqtt")
+
+_PAUSE_SECONDS = (0.5, 30.0)
+_NOT_ALLOWED_SECONDS = 60
+# Answers of the service about the records: nothing of them was stored.
+_REFUSALS = {HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, 422}
+
+
+class Stopped(Exception):
+    """The bridge ends; what is not stored stays in the spool."""
+
+
+class _StillUnknown(Exception):
+    """The service does not say if a part was stored."""
+
+    def __init__(self, error: ApiError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+class Delivery:
+    """Stores batches of the spool by `client`. `settle_seconds`: see `Service`."""
+
+    def __init__(
+        self,
+        spool: Spool,
+        client: Client,
+        settle_seconds: float,
+        tally: Tally,
+        stopping: threading.Event,
+    ) -> None:
+        self._spool = spool
+        self._client = client
+        self._settle_seconds = settle_seconds
+        self._tally = tally
+        self._stopping = stopping
+
+    def deliver(self, batch: Spooled) -> None:
+        """Returns when the service has all records of the batch that it takes. Raises `Stopped`."""
+        parts, sent_at = list(batch.parts), batch.sent_at
+        pause = _PAUSE_SECONDS[0]
+        while parts:
+            first, end = parts[-1]
+            try:
+                if sent_at is None or not self._was_stored(batch.records[first:end], sent_at):
+                    sent_at = time.time()
+                    self._spool.note_sent(batch.id, sent_at)
+                    self._write(batch.records[first:end])
+            except ApiError as error:
+                sent_at = None
+                if error.status in _REFUSALS:
+                    parts[-1:] = self._smaller(batch, (first, end), error)
+                    self._spool.replace_parts(batch.id, parts)
+                else:
+                    self._spool.note_sent(batch.id, None)
+                    self._wait(_seconds_of(error, pause), error)
+                    pause = min(2 * pause, _PAUSE_SECONDS[1])
+            except _StillUnknown as unknown:
+                self._wait(_seconds_of(unknown.error, pause), unknown)
+                pause = min(2 * pause, _PAUSE_SECONDS[1])
+            except OSError as error:
+                if isinstance(error, ConnectionRefusedError):  # nobody was there to store it
+                    sent_at = None
+                    self._spool.note_sent(batch.id, None)
+                self._wait(pause, error)
+                pause = min(2 * pause, _PAUSE_SECONDS[1])
+            else:
+                parts.pop()
+                sent_at, pause = None, _PAUSE_SECONDS[0]
+                self._spool.replace_parts(batch.id, parts)
+
+    def _write(self, records: Sequence[dict[str, object]]) -> None:
+        answer = self._client.write(records)
+        self._tally.stored += answer["accepted_count"]
+        for index in answer["rejected_indices"] or ():
+            self._refuse(records[index], "rejected")
+
+    def _was_stored(self, records: Sequence[dict[str, object]], sent_at: float) -> bool:
+        """True where a write whose answer never came was done; waits until nobody works on it."""
+        self._pause(min(sent_at + self._settle_seconds - time.time(), self._settle_seconds))
+        try:
+            found = self._client.was_stored(records)
+        except ValueError:
+            logger.warning("sent again, perhaps twice: no record of the batch can be looked up")
+            return False
+        except ApiError as error:
+            if error.status != HTTPStatus.FORBIDDEN:
+                raise _StillUnknown(error) from None
+            logger.warning("sent again, perhaps twice: the key needs topology:read to look it up")
+            return False
+        self._tally.looked_up += 1
+        self._tally.stored += len(records) if found else 0
+        return found
+
+    def _smaller(
+        self, batch: Spooled, span: tuple[int, int], error: ApiError
+    ) -> list[tuple[int, int]]:
+        """Halves of a part that was refused, the first one last; a single record goes."""
+        first, end = span
+        if end - first == 1:
+            self._refuse(batch.records[first], str(error))
+            return []
+        middle = (first + end) // 2
+        return [(middle, end), (first, middle)]
+
+    def _refuse(self, record: dict[str, object], reason: str) -> None:
+        self._tally.refused += 1
+        extra = {"measurement": record["measurement"], "tags": record["tags"], "reason": reason}
+        logger.error("a record is refused", extra=extra)
+
+    def _wait(self, seconds: float, error: Exception) -> None:
+        logger.warning(
+            "the service does not store", extra={"reason": str(error), "again_in_seconds": seconds}
+        )
+        self._tally.retries += 1
+        self._pause(seconds)
+
+    def _pause(self, seconds: float) -> None:
+        if self._stopping.wait(max(0.0, seconds)):
+            raise Stopped
+
+
+def _seconds_of(error: ApiError, pause: float) -> float:
+    """Seconds to wait after an answer: as it says; long where only an operator can mend it."""
+    if error.retry_after_seconds is not None:
+        return error.retry_after_seconds
+    return pause if error.status >= HTTPStatus.INTERNAL_SERVER_ERROR else _NOT_ALLOWED_SECONDS

@@ -1,0 +1,152 @@
+"""The file of settings, a TOML document, of which all faults are named at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import tomllib
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+from fleetcast.mqtt.settings import (
+    ACKNOWLEDGE,
+    TIME_UNITS,
+    Batch,
+    Broker,
+    Service,
+    Settings,
+    Spool,
+    Topic,
+)
+from fleetcast.mqtt.topics import Template
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+KEY_VARIABLE = "FLEETCAST_MQTT_KEY"
+PASSWORD_VARIABLE = "FLEETCAST_MQTT_PASSWORD"  # noqa: S105  the name of one
+_RECORDS_MAX = 1000  # limits.batch_records_max
+_SESSION_SECONDS_MAX = 0xFFFF_FFFE
+_SECTIONS = {"broker": Broker, "service": Service, "batch": Batch, "spool": Spool}
+_TYPES: Mapping[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float)}
+
+T = TypeVar("T")
+
+
+class SettingsFault(Exception):
+    """Everything that is wrong with a file, a line each."""
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("; ".join(problems))
+        self.problems = problems
+
+
+def read_settings(file: Path, environment: Mapping[str, str] = os.environ) -> Settings:
+    """Settings of a file; paths in it are relative to it. Raises `SettingsFault`, `OSError`."""
+    try:
+        document = tomllib.loads(file.read_text())
+    except ValueError as error:
+        raise SettingsFault([str(error)]) from None
+    problems = [
+        f"{name}: there is no such section"
+        for name in document
+        if name not in _SECTIONS and name != "topic"
+    ]
+    tables = document.get("topic", [])
+    parts: dict[str, Any] = {
+        name: _part(kind, name, document.get(name, {}), problems)
+        for name, kind in _SECTIONS.items()
+    }
+    topics = [_part(Topic, f"topic {at}", table, problems) for at, table in enumerate(tables, 1)]
+    if problems:
+        raise SettingsFault(problems)
+    folder = file.absolute().parent
+    broker, service = parts["broker"], parts["service"]
+    key = _secret(folder, service.key_file, environment.get(KEY_VARIABLE, ""))
+    password = _secret(folder, broker.password_file, environment.get(PASSWORD_VARIABLE, ""))
+    settings = Settings(
+        broker=_placed(broker, folder, "authority", "certificate", "private_key"),
+        topics=[topic for topic in topics if topic],
+        service=service,
+        batch=parts["batch"],
+        spool=_placed(parts["spool"], folder, "folder"),
+        key=key,
+        password=password,
+    )
+    if problems := _faults(settings):
+        raise SettingsFault(problems)
+    return settings
+
+
+def _part(kind: type[T], name: str, table: object, problems: list[str]) -> T | None:
+    """A section as its class; `None`, and a line for each fault, where it is none."""
+    if not isinstance(table, dict):
+        problems.append(f"{name}: should be a table")
+        return None
+    known = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    found = [f"{name}.{key}: there is no such setting" for key in table if key not in known]
+    for key, field in known.items():
+        if key in table:
+            found += _mistyped(f"{name}.{key}", table[key], str(field.type))
+        elif field.default is field.default_factory is dataclasses.MISSING:
+            found.append(f"{name}.{key}: is missing")
+    problems += found
+    return None if found else kind(**table)
+
+
+def _mistyped(name: str, value: object, kind: str) -> list[str]:
+    if kind not in _TYPES:
+        fits = isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+        return [] if fits else [f"{name}: should be a table of texts"]
+    fits = isinstance(value, _TYPES[kind]) and not isinstance(value, bool)
+    words = {"str": "a text", "int": "a whole number", "float": "a number"}
+    return [] if fits else [f"{name}: should be {words[kind]}"]
+
+
+def _faults(settings: Settings) -> list[str]:
+    """Values that a setting of that type cannot have."""
+    broker, batch, spool = settings.broker, settings.batch, settings.spool
+    checks = {
+        "broker.url: should be mqtt://HOST[:PORT] or mqtts://HOST[:PORT]": (
+            urlsplit(broker.url).scheme in {"mqtt", "mqtts"} and broker.host
+        ),
+        "broker.client_id: should not be empty, as it names the session": broker.client_id,
+        f"broker.session_seconds: should be 60 to {_SESSION_SECONDS_MAX}": (
+            60 <= broker.session_seconds <= _SESSION_SECONDS_MAX  # noqa: PLR2004  a minute
+        ),
+        "broker: authority, certificate and private_key need mqtts://": (
+            broker.tls or not (broker.authority or broker.certificate or broker.private_key)
+        ),
+        "service.url: should be http://HOST or https://HOST": (
+            urlsplit(settings.service.url).scheme in {"http", "https"}
+        ),
+        f"service.key_file or {KEY_VARIABLE}: a key is needed": settings.key,
+        "topic: at least one is needed": settings.topics,
+        f"batch.records: should be 1 to {_RECORDS_MAX}": 1 <= batch.records <= _RECORDS_MAX,
+        "batch.seconds: should be more than 0": batch.seconds > 0,
+        "spool.bytes_max: should be 2097152 or more": spool.bytes_max >= 2 << 20,
+        f"spool.acknowledge: should be {' or '.join(ACKNOWLEDGE)}": (
+            spool.acknowledge in ACKNOWLEDGE
+        ),
+    }
+    faults = [line for line, holds in checks.items() if not holds]
+    for at, topic in enumerate(settings.topics, 1):
+        if topic.time_unit not in TIME_UNITS:
+            faults.append(f"topic {at}.time_unit: should be one of {', '.join(TIME_UNITS)}")
+        try:
+            Template(topic.template)
+        except ValueError as error:
+            faults.append(f"topic {at}.template: {error}")
+    return faults
+
+
+def _secret(folder: Path, file: str, value: str) -> str:
+    """The text of a file, or that of the environment where no file is named."""
+    return (folder / file).read_text().strip() if file else value
+
+
+def _placed(part: T, folder: Path, *names: str) -> T:
+    """The same settings with paths that do not depend on where the program runs."""
+    paths = {name: str(folder / path) for name in names if (path := getattr(part, name))}
+    return dataclasses.replace(part, **paths)  # type: ignore[type-var]

@@ -1,0 +1,182 @@
+"""A persistent session with the broker, whose messages are acknowledged by hand and in order."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from paho.mqtt.client import Client, MQTTv5
+from paho.mqtt.enums import CallbackAPIVersion
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+from paho.mqtt.subscribeoptions import SubscribeOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from paho.mqtt.client import ConnectFlags, MQTTMessage
+    from paho.mqtt.reasoncodes import ReasonCode
+
+    from fleetcast.mqtt.settings import Broker
+
+logger = logging.getLogger("fleetcast.mqtt")
+
+_KEEPALIVE_SECONDS = 30
+_RECONNECT_SECONDS = (1, 30)
+
+
+@dataclass(frozen=True)
+class Message:
+    """One delivery. `packet` counts within its `session`; `again` is what the broker says of it."""
+
+    topic: str
+    payload: bytes
+    packet: int
+    again: bool
+    session: int
+
+
+class Session:
+    """Subscribes to `filters` with QoS 1 and hands each message to `receive`, in a thread.
+
+    The broker keeps the session while the bridge is away. At most `unacknowledged_max` messages
+    are on their way at once.
+    """
+
+    def __init__(
+        self,
+        broker: Broker,
+        password: str,
+        filters: Sequence[str],
+        receive: Callable[[Message], None],
+        *,
+        unacknowledged_max: int,
+    ) -> None:
+        self._filters = filters
+        self._receive = receive
+        self._lock = threading.Lock()
+        self._session = 0
+        self._is_connected = False
+        # Packets received and not acknowledged: True where only a connection was missing.
+        self._open: dict[int, bool] = {}
+        self._client = _client(broker, password)
+        self._client.on_connect = self._on_connect
+        self._client.on_disconnect = self._on_disconnect
+        self._client.on_subscribe = self._on_subscribe
+        self._client.on_message = self._on_message
+        wanted = Properties(PacketTypes.CONNECT)
+        wanted.SessionExpiryInterval = broker.session_seconds
+        wanted.ReceiveMaximum = unacknowledged_max
+        self._client.connect_async(
+            broker.host,
+            broker.port,
+            keepalive=_KEEPALIVE_SECONDS,
+            clean_start=False,
+            properties=wanted,
+        )
+
+    def start(self) -> None:
+        """Connects, and again whenever the connection is lost."""
+        self._client.loop_start()
+
+    def stop(self) -> None:
+        """Ends the connection; the broker keeps the session."""
+        self._client.disconnect()
+        self._client.loop_stop()
+
+    def acknowledge(self, messages: Iterable[Message]) -> None:
+        """Tells the broker that it need not keep these. The caller keeps the order."""
+        with self._lock:
+            for message in messages:
+                if message.session != self._session or message.packet not in self._open:
+                    continue
+                if self._is_connected:
+                    del self._open[message.packet]
+                    self._client.ack(message.packet, 1)
+                else:
+                    self._open[message.packet] = True  # when it comes once more
+
+    def _on_connect(
+        self,
+        client: Client,
+        _data: object,
+        flags: ConnectFlags,
+        reason: ReasonCode,
+        _properties: object,
+    ) -> None:
+        if reason.is_failure:
+            logger.error("the broker refuses", extra={"reason": str(reason)})
+            return
+        with self._lock:
+            if not flags.session_present:
+                self._session += 1
+                self._open.clear()
+            self._is_connected = True
+        logger.info("connected", extra={"session_present": flags.session_present})
+        # Retained messages come once, not at each connection.
+        options = SubscribeOptions(qos=1, retainHandling=1)
+        client.subscribe([(name, options) for name in self._filters])
+
+    def _on_disconnect(
+        self,
+        _client: Client,
+        _data: object,
+        _flags: object,
+        reason: ReasonCode,
+        _properties: object,
+    ) -> None:
+        with self._lock:
+            self._is_connected = False
+        logger.warning("disconnected", extra={"reason": str(reason)})
+
+    def _on_subscribe(
+        self,
+        _client: Client,
+        _data: object,
+        _mid: int,
+        reasons: list[ReasonCode],
+        _properties: object,
+    ) -> None:
+        for name, reason in zip(self._filters, reasons, strict=False):
+            if reason.is_failure or reason.value < 1:
+                extra = {"filter": name, "reason": str(reason)}
+                logger.error("no subscription with QoS 1", extra=extra)
+
+    def _on_message(self, client: Client, _data: object, message: MQTTMessage) -> None:
+        if message.qos != 1:  # published with QoS 0: no packet, nobody keeps it
+            self._receive(Message(message.topic, bytes(message.payload), 0, again=False, session=0))
+            return
+        with self._lock:
+            session = self._session
+            if message.dup and message.mid in self._open:
+                if self._open[message.mid]:
+                    del self._open[message.mid]
+                    client.ack(message.mid, 1)
+                return
+            self._open[message.mid] = False
+        self._receive(
+            Message(message.topic, bytes(message.payload), message.mid, message.dup, session)
+        )
+
+
+def _client(broker: Broker, password: str) -> Client:
+    client = Client(
+        CallbackAPIVersion.VERSION2,
+        client_id=broker.client_id,
+        protocol=MQTTv5,
+        manual_ack=True,
+    )
+    if broker.username:
+        client.username_pw_set(broker.username, password)
+    if broker.tls:
+        files: dict[str, Any] = {
+            "ca_certs": broker.authority or None,
+            "certfile": broker.certificate or None,
+            "keyfile": broker.private_key or None,
+        }
+        client.tls_set(**files)
+    low, high = _RECONNECT_SECONDS
+    client.reconnect_delay_set(low, high)
+    return client

@@ -1,0 +1,181 @@
+"""The spool: batches that are not stored yet, and which messages there have been.
+
+One SQLite file, synced at each change, so that a bridge killed at any moment knows afterwards which
+batches it has, which parts of them were sent and not answered, and which messages it has seen.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import sqlite3
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS batch (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  records BLOB NOT NULL,
+  parts TEXT NOT NULL,    -- spans of records still to be sent, the next one last
+  sent_at REAL,           -- when the last of them was sent, while nobody knows if it is stored
+  acknowledged INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS seen (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  identity BLOB NOT NULL UNIQUE,
+  batch INTEGER NOT NULL,
+  timed INTEGER NOT NULL
+);
+"""
+SEEN_MAX = 200_000
+"""Messages that are known again when they come once more."""
+
+
+class SpoolInUse(Exception):
+    """Another bridge has the folder."""
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What makes two deliveries one message.
+
+    A message whose records say their times is known by topic and payload for as long as it is
+    remembered. Another one is known by its packet, which counts only until it is acknowledged.
+    """
+
+    digest: bytes
+    timed: bool
+
+    @classmethod
+    def of(cls, topic: str, payload: bytes, packet: int | None) -> Identity:
+        """`packet` is `None` for messages whose records say their times."""
+        digest = hashlib.blake2b(digest_size=16)
+        for part in (topic.encode(), payload, str(packet).encode()):
+            digest.update(len(part).to_bytes(8) + part)
+        return cls(digest.digest(), packet is None)
+
+
+@dataclass(frozen=True)
+class Spooled:
+    """A batch, and the spans of its records that are still to be sent, the next one last."""
+
+    id: int
+    records: list[dict[str, Any]]
+    parts: list[tuple[int, int]]
+    sent_at: float | None
+
+
+class Spool:
+    """Batches of one folder, in order. Methods may be called by any thread.
+
+    Raises `SpoolInUse`, and `OSError` or `sqlite3.Error` where the folder cannot be used.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._lock_file = os.open(folder / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(self._lock_file)
+            message = f"{folder}: another bridge uses this spool"
+            raise SpoolInUse(message) from None
+        self._database = sqlite3.connect(folder / "spool.sqlite", check_same_thread=False)
+        self._lock = threading.Lock()
+        self._database.executescript(
+            f"PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; {_TABLES}"
+        )
+
+    def close(self) -> None:
+        """Lets another bridge have the folder."""
+        self._database.close()
+        os.close(self._lock_file)
+
+    def is_known(self, identity: Identity) -> bool:
+        """True where the message is in a batch, or was.
+
+        One without a time is known only by a batch that was not acknowledged: the broker may give
+        its packet's number to another message then.
+        """
+        query = "SELECT 1 FROM seen WHERE identity = ? AND timed"
+        if not identity.timed:
+            query = (
+                "SELECT 1 FROM seen JOIN batch ON batch.id = seen.batch "
+                "WHERE identity = ? AND NOT acknowledged"
+            )
+        with self._lock:
+            return self._database.execute(query, (identity.digest,)).fetchone() is not None
+
+    def append(
+        self,
+        records: Sequence[dict[str, Any]],
+        identities: Iterable[Identity],
+        *,
+        acknowledged: bool,
+    ) -> int:
+        """Stores a batch and syncs it; returns its id."""
+        body = json.dumps(records, separators=(",", ":")).encode()
+        parts = json.dumps([[0, len(records)]])
+        with self._lock, self._database as database:
+            found = database.execute(
+                "INSERT INTO batch (records, parts, acknowledged) VALUES (?, ?, ?)",
+                (body, parts, acknowledged),
+            )
+            batch = found.lastrowid or 0
+            database.executemany(
+                "INSERT OR REPLACE INTO seen (identity, batch, timed) VALUES (?, ?, ?)",
+                [(identity.digest, batch, identity.timed) for identity in identities],
+            )
+            database.execute(
+                "DELETE FROM seen WHERE id <= (SELECT max(id) FROM seen) - ?"
+                " AND batch NOT IN (SELECT id FROM batch)",
+                (SEEN_MAX,),
+            )
+        return batch
+
+    def first(self) -> Spooled | None:
+        """The oldest batch."""
+        with self._lock:
+            found = self._database.execute(
+                "SELECT id, records, parts, sent_at FROM batch ORDER BY id LIMIT 1"
+            ).fetchone()
+        if found is None:
+            return None
+        batch, records, parts, sent_at = found
+        spans = [(first, end) for first, end in json.loads(parts)]
+        return Spooled(batch, json.loads(records), spans, sent_at)
+
+    def last(self) -> int | None:
+        """The id of the newest batch."""
+        with self._lock:
+            found: int | None = self._database.execute("SELECT max(id) FROM batch").fetchone()[0]
+        return found
+
+    def note_sent(self, batch: int, sent_at: float | None) -> None:
+        """Notes when the next part was sent, or that it was not after all."""
+        self._change("UPDATE batch SET sent_at = ? WHERE id = ?", (sent_at, batch))
+
+    def replace_parts(self, batch: int, parts: Sequence[tuple[int, int]]) -> None:
+        """Notes what is still to be sent; a batch of which nothing is goes."""
+        if parts:
+            query = "UPDATE batch SET parts = ?, sent_at = NULL WHERE id = ?"
+            self._change(query, (json.dumps(parts), batch))
+        else:
+            self._change("DELETE FROM batch WHERE id = ?", (batch,))
+
+    def size(self) -> int:
+        """Bytes of all batches."""
+        with self._lock:
+            query = "SELECT coalesce(sum(length(records)), 0) FROM batch"
+            return int(self._database.execute(query).fetchone()[0])
+
+    def _change(self, query: str, values: tuple[object, ...]) -> None:
+        with self._lock, self._database as database:
+            database.execute(query, values)

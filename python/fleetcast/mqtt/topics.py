@@ -1,0 +1,59 @@
+"""Templates of topics, such as `fleet/{entity_id}/{measurement}`: levels that become tags."""
+
+from __future__ import annotations
+
+import re
+
+_LEVEL = re.compile(r"\{(\w+)\}")
+_MEASUREMENT = "measurement"
+
+
+class Template:
+    """A template; `filter` is what to subscribe to.
+
+    A level is a text, `{NAME}`, or `+` for one that says nothing; `#` may be the last.
+    Raises `ValueError` for another, and for names that come twice.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._levels = text.split("/")
+        self._names = [
+            named[1] if (named := _LEVEL.fullmatch(level)) else None for level in self._levels
+        ]
+        self._is_open = self._levels[-1] == "#"
+        used = [name for name in self._names if name]
+        if len(used) != len(set(used)):
+            message = "a name comes twice"
+            raise ValueError(message)
+        if not text or any(map(self._is_wrong, range(len(self._levels)))):
+            message = "a level should be a text, {NAME} or +, and # can only be the last"
+            raise ValueError(message)
+        self.filter = "/".join(
+            "+" if name else level for name, level in zip(self._names, self._levels, strict=True)
+        )
+
+    def _is_wrong(self, at: int) -> bool:
+        level = self._levels[at]
+        if level == "+" or self._names[at] or (level == "#" and at == len(self._levels) - 1):
+            return False
+        return any(sign in level for sign in "+#{}\0")
+
+    def match(self, topic: str) -> dict[str, str] | None:
+        """Values by name, `None` for a topic of another form."""
+        levels = topic.split("/")
+        own = len(self._levels) - self._is_open
+        if len(levels) < own or (len(levels) > own and not self._is_open):
+            return None
+        found: dict[str, str] = {}
+        for level, name, expected in zip(levels, self._names, self._levels, strict=False):
+            if name:
+                found[name] = level
+            elif expected not in {"+", "#", level}:
+                return None
+        return found
+
+
+def split_measurement(named: dict[str, str]) -> tuple[str | None, dict[str, str]]:
+    """The measurement that a topic names, if it does, and its tags."""
+    tags = dict(named)
+    return tags.pop(_MEASUREMENT, None), tags

@@ -1,0 +1,138 @@
+"""Debian's mosquitto, a bridge, a service, and a device that publishes; each may be killed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import sys
+import time
+from collections import Counter
+
+from fleetcast.engine import format_time
+from fleetcast.installation.directory import DataDirectory
+from fleetcast.installation.opening import opened
+from tests.integrations.programs import Program, found, free_port
+from tests.service.service import create_key, prepare, start
+from tests.waiting import until
+
+ROUNDS_BASE_S = int(time.time()) - 20_000
+_SENT = re.compile(r"Sending PUBLISH to bridge \(d\d, q1, r0, m(\d+), '([^']*)'")
+_ACKNOWLEDGED = re.compile(r"Received PUBACK from bridge \(Mid: (\d+)")
+DEADLINE_S = 2
+
+
+class Broker(Program):
+    """mosquitto; what the bridge acknowledged is in its log."""
+
+    def __init__(self, folder, lines=""):
+        port = free_port()
+        file = folder / "mosquitto.conf"
+        file.write_text(
+            f"listener {port} 127.0.0.1\nallow_anonymous true\nuser root\nlog_type all\n"
+            f"persistence true\npersistence_location {folder}/\nautosave_on_changes true\n"
+            f"autosave_interval 1\nmax_queued_messages 0\n{lines}"
+        )
+        log = folder / "mosquitto.log"
+        super().__init__([found("mosquitto"), "-c", str(file)], log, port=port)
+
+    def acknowledged(self) -> set[str]:
+        """Topics of messages for which the bridge has sent an acknowledgment."""
+        sent, done = {}, set()
+        for line in self.text().splitlines():
+            if at := _SENT.search(line):
+                sent[at[1]] = at[2]
+            elif at := _ACKNOWLEDGED.search(line):
+                done.add(sent[at[1]])
+        return done
+
+
+class Storing:
+    """The service on a fixed port, with deadlines that end soon."""
+
+    def __init__(self, folder):
+        self.data = folder / "data"
+        self.key = prepare(self.data) or create_key(self.data, "acme")
+        self.port = free_port()
+        self.running = None
+
+    def start(self):
+        deadline = ("--set", f"http.request_deadline_seconds={DEADLINE_S}")
+        self.running = start(self.data, self.key, "--http", f"127.0.0.1:{self.port}", *deadline)
+        return self
+
+    def count(self) -> int:
+        """Records stored by now."""
+        with contextlib.suppress(OSError):
+            return self.running.get("/account/state").json["usage"]["records_accepted_total"]
+        return 0
+
+    def rows(self):
+        """How often each entity and time is stored."""
+        rows = Counter()
+        with opened(DataDirectory(self.data), os.environ) as installation:
+            (tenant,) = installation.tenants.all()
+            plane = installation.engine.plane(tenant.account_id, tenant.name)
+            for batch in plane.scan(0, 2**63 - 1):
+                while lines := batch.json_lines():
+                    for row in map(json.loads, lines.splitlines()):
+                        rows[row["tags"]["entity_id"], row["time"]] += 1
+        return rows
+
+
+def bridge(folder, broker, service, **spool) -> Program:
+    settings = folder / "bridge.toml"
+    options = "".join(f"{name} = {json.dumps(value)}\n" for name, value in spool.items())
+    settings.write_text(
+        f'[broker]\nurl = "mqtt://127.0.0.1:{broker.port}"\nclient_id = "bridge"\n'
+        '[[topic]]\ntemplate = "fleet/{entity_id}/{measurement}"\n'
+        f'[service]\nurl = "http://127.0.0.1:{service.port}"\n'
+        f"settle_seconds = {DEADLINE_S + 1}\n[batch]\nrecords = 100\nseconds = 0.1\n"
+        f'[spool]\nfolder = "spool"\n{options}'
+    )
+    command = [sys.executable, "-m", "fleetcast", "mqtt", str(settings)]
+    environment = {**os.environ, "FLEETCAST_MQTT_KEY": service.key}
+    return Program(command, folder / "bridge.log", env=environment)
+
+
+def topic_of(number) -> str:
+    return f"fleet/e{number}/link"
+
+
+def payload_of(number) -> bytes:
+    time_text = format_time((ROUNDS_BASE_S + number) * 10**9)
+    return json.dumps({"time": time_text, "snr_db": number / 4}).encode()
+
+
+def row_of(number) -> tuple[str, str]:
+    return f"e{number}", format_time((ROUNDS_BASE_S + number) * 10**9)
+
+
+class Device:
+    """A publisher with QoS 1, which sends again what the broker has not answered."""
+
+    def __init__(self, broker):
+        from paho.mqtt.client import Client, MQTTv5  # noqa: PLC0415  only where it is installed
+        from paho.mqtt.enums import CallbackAPIVersion  # noqa: PLC0415
+
+        self._client = Client(CallbackAPIVersion.VERSION2, client_id="device", protocol=MQTTv5)
+        self._client.reconnect_delay_set(1, 1)
+        self._client.max_inflight_messages_set(200)
+        self._client.connect_async("127.0.0.1", broker.port, clean_start=False)
+        self._answered = set()
+        self._client.on_publish = lambda _client, _data, packet, *_: self._answered.add(packet)
+        self._client.loop_start()
+        until(self._client.is_connected)
+
+    def publish(self, numbers):
+        """Returns when the broker has answered for each."""
+        self.send([(topic_of(number), payload_of(number)) for number in numbers])
+
+    def send(self, messages):
+        packets = {self._client.publish(*message, qos=1).mid for message in messages}
+        until(lambda: packets <= self._answered)
+
+    def close(self):
+        self._client.disconnect()
+        self._client.loop_stop()

@@ -1,0 +1,240 @@
+"""Parts of the bridge without a broker: templates, messages, the spool, settings, delivery."""
+
+import json
+import threading
+
+import pytest
+
+from fleetcast.cli.main import run
+from fleetcast.client.connection import ApiError
+from fleetcast.mqtt.delivery import Delivery, Stopped
+from fleetcast.mqtt.messages import Parser
+from fleetcast.mqtt.reading import SettingsFault, read_settings
+from fleetcast.mqtt.settings import Topic
+from fleetcast.mqtt.spool import Identity, Spool, SpoolInUse
+from fleetcast.mqtt.tally import Tally
+from fleetcast.mqtt.topics import Template
+from tests.tidy.files import ROOT
+
+NOW_NS = 1_790_000_000_123_456_789
+
+
+@pytest.mark.parametrize(
+    ("template", "subscribed", "topic", "named"),
+    [
+        ("fleet/{entity_id}/{measurement}", "fleet/+/+", "fleet/u1/link",
+         {"entity_id": "u1", "measurement": "link"}),
+        ("fleet/{entity_id}", "fleet/+", "fleet/u1/link", None),
+        ("fleet/{entity_id}", "fleet/+", "fleets/u1", None),
+        ("+/{entity_id}/#", "+/+/#", "north/u1/a/b", {"entity_id": "u1"}),
+        ("+/{entity_id}/#", "+/+/#", "north/u1", {"entity_id": "u1"}),
+        ("fleet/all", "fleet/all", "fleet/all", {}),
+    ],
+)  # fmt: skip
+def test_levels_of_a_topic_become_names(template, subscribed, topic, named):
+    made = Template(template)
+    assert (made.filter, made.match(topic)) == (subscribed, named)
+
+
+@pytest.mark.parametrize("text", ["", "a/#/b", "a{x}", "a+", "{x}/{x}", "{}/b", "{a b}"])
+def test_templates_that_broker_or_bridge_would_not_understand(text):
+    with pytest.raises(ValueError, match=r"level|twice"):
+        Template(text)
+
+
+def parsed(payload, topic="fleet/u1/link", **options):
+    topics = [Topic("fleet/{entity_id}/{measurement}", **options)]
+    return Parser(topics).parse(topic, json.dumps(payload).encode(), NOW_NS)
+
+
+def test_an_object_is_fields_and_the_topic_says_the_rest():
+    found = parsed({"time": "2026-01-01T00:00:00Z", "snr_db": 1.5, "up": True}, tags={"site": "n"})
+    assert found.timed
+    assert found.records == [
+        {
+            "measurement": "link",
+            "time": "2026-01-01T00:00:00Z",
+            "tags": {"site": "n", "entity_id": "u1"},
+            "fields": {"snr_db": 1.5, "up": True},
+        }
+    ]
+
+
+def test_a_record_says_its_own_names_but_not_another_entity():
+    record = {"measurement": "weather", "tags": {"entity_id": "x", "a": "b"}, "fields": {"t": 1}}
+    (found,) = parsed(record).records
+    assert (found["measurement"], found["tags"]) == ("weather", {"entity_id": "u1", "a": "b"})
+
+
+@pytest.mark.parametrize(
+    ("time", "unit", "text"),
+    [
+        (1_790_000_000, "s", "2026-09-21T14:13:20.000000000Z"),
+        (1_790_000_000.123, "s", "2026-09-21T14:13:20.123000000Z"),
+        (1_790_000_000_123, "ms", "2026-09-21T14:13:20.123000000Z"),
+        (NOW_NS, "ns", "2026-09-21T14:13:20.123456789Z"),
+    ],
+)
+def test_times_that_are_numbers(time, unit, text):
+    (record,) = parsed({"time": time, "a": 1}, time_unit=unit).records
+    assert record["time"] == text
+
+
+def test_records_without_a_time_get_that_of_the_receipt_each_its_own():
+    found = parsed([{"a": 1}, {"a": 2}])
+    assert not found.timed
+    times = [record["time"] for record in found.records]
+    assert times == ["2026-09-21T14:13:20.123456789Z", "2026-09-21T14:13:20.123456790Z"]
+
+
+@pytest.mark.parametrize(
+    ("payload", "reason"),
+    [
+        (b"", "Expecting value"),
+        (b"\xff\xfe\xfd", "decode"),
+        (b"7", "object of fields"),
+        (b"[]", "0 records"),
+        (b"{}", "no"),
+        (b'{"time": "2026-01-01T00:00:00Z"}', "fields: there are none"),
+        (b'{"a": NaN}', "NaN"),
+        (b'{"a": [1]}', "fields.a"),
+        (b'{"a": 1, "time": "yesterday"}', "time"),
+        (b'{"a": 1, "time": 1e300}', "time"),
+        (b'{"a": 1, "time": 1e999}', "time"),
+        (b'{"a": 1, "time": "1999-01-01T00:00:00Z"}', "before 2000"),
+        (b'{"a": 1, "time": true}', "time"),
+        (b'{"fields": {"a": 1}, "tags": 7}', "tags"),
+        (b"[" * 100_000, "deep"),
+        (json.dumps([{"a": 1}] * 1001).encode(), "1001 records"),
+    ],
+)
+def test_poison_says_why(payload, reason):
+    parser = Parser([Topic("fleet/{entity_id}")])
+    with pytest.raises(ValueError, match=reason):
+        parser.parse("fleet/u1", payload, NOW_NS)
+
+
+def test_a_message_that_says_its_time_is_known_for_good_others_until_acknowledged(tmp_path):
+    timed = Identity.of("a", b"1", None)
+    untimed = Identity.of("a", b"1", 7)
+    spool = Spool(tmp_path)
+    first = spool.append([{"n": 1}], [timed, untimed], acknowledged=False)
+    assert spool.is_known(timed)
+    assert spool.is_known(untimed)
+    assert not spool.is_known(Identity.of("a", b"1", 8))
+    spool.replace_parts(first, [])
+    assert spool.is_known(timed)
+    assert not spool.is_known(untimed)
+    spool.append([{"n": 2}], [untimed], acknowledged=True)
+    assert not spool.is_known(untimed)
+    spool.close()
+    again = Spool(tmp_path)
+    assert again.is_known(timed)
+    with pytest.raises(SpoolInUse, match="another bridge"):
+        Spool(tmp_path)
+    again.close()
+
+
+class Answers:
+    """A service that refuses some records, and does not answer for some writes."""
+
+    def __init__(self, refused=(), lost=(), *, stored_though_lost=True):
+        self.refused, self.lost, self.keeps = set(refused), list(lost), stored_though_lost
+        self.stored, self.writes = [], 0
+
+    def write(self, records):
+        self.writes += 1
+        if any(record["n"] in self.refused for record in records):
+            raise ApiError(400, {"error": "field_type_conflict"}, None)
+        is_lost = self.writes in self.lost
+        if not is_lost or self.keeps:
+            self.stored += [record["n"] for record in records]
+        if is_lost:
+            raise TimeoutError
+        return {"accepted_count": len(records), "rejected_indices": None}
+
+    def was_stored(self, records):
+        return records[0]["n"] in self.stored
+
+
+def delivered(folder, service, count):
+    """What a delivery stores of a batch that it takes up again as often as it is interrupted."""
+    spool, stopping, tally = Spool(folder), threading.Event(), Tally()
+    records = [{"n": n, "measurement": "link", "tags": {}} for n in range(count)]
+    spool.append(records, [], acknowledged=False)
+    delivery = Delivery(spool, service, 0.0, tally, stopping)
+    while (batch := spool.first()) is not None:
+        try:
+            delivery.deliver(batch)
+        except Stopped:
+            stopping.clear()
+    spool.close()
+    return tally
+
+
+def test_a_record_at_fault_is_found_and_the_others_are_stored_once(tmp_path):
+    service = Answers(refused={3, 11})
+    tally = delivered(tmp_path, service, 16)
+    assert sorted(service.stored) == [n for n in range(16) if n not in {3, 11}]
+    assert (tally.refused, tally.stored) == (2, 14)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_write_without_an_answer_is_looked_up_before_it_is_sent_again(tmp_path, kept):
+    # The second write is of half a batch: the other half must be neither lost nor sent twice.
+    service = Answers(refused={5}, lost={2, 4}, stored_though_lost=kept)
+    tally = delivered(tmp_path, service, 8)
+    assert sorted(service.stored) == [0, 1, 2, 3, 4, 6, 7]
+    assert tally.looked_up >= 1
+
+
+def settings(tmp_path, text):
+    file = tmp_path / "bridge.toml"
+    file.write_text(text)
+    return file
+
+
+def test_all_faults_of_settings_are_named_at_once(tmp_path):
+    file = settings(
+        tmp_path,
+        '[broker]\nurl = 7\nhost = "a"\n[[topic]]\n[service]\nurl = "http://a"\n[more]\n[spool]\n',
+    )
+    with pytest.raises(SettingsFault) as fault:
+        read_settings(file, {})
+    assert fault.value.problems == [
+        "more: there is no such section",
+        "broker.host: there is no such setting",
+        "broker.url: should be a text",
+        "broker.client_id: is missing",
+        "spool.folder: is missing",
+        "topic 1.template: is missing",
+    ]
+
+
+def test_values_that_cannot_be(tmp_path):
+    file = settings(
+        tmp_path,
+        '[broker]\nurl = "tcp://a"\nclient_id = ""\n[[topic]]\ntemplate = "a+"\ntime_unit = "h"\n'
+        '[service]\nurl = "a"\n[batch]\nrecords = 0\nseconds = 0\n'
+        '[spool]\nfolder = "s"\nbytes_max = 1\nacknowledge = "never"\n',
+    )
+    with pytest.raises(SettingsFault) as fault:
+        read_settings(file, {})
+    named = [problem.split(":")[0] for problem in fault.value.problems]
+    assert named == [
+        *("broker.url", "broker.client_id", "service.url"),
+        *("service.key_file or FLEETCAST_MQTT_KEY", "batch.records", "batch.seconds"),
+        *("spool.bytes_max", "spool.acknowledge", "topic 1.time_unit", "topic 1.template"),
+    ]
+
+
+def test_the_settings_that_come_with_it_are_sound(tmp_path, capsys):
+    file = tmp_path / "bridge.toml"
+    file.write_text((ROOT / "integrations" / "mqtt" / "bridge.toml").read_text())
+    assert run(["mqtt", str(file), "--check"]) == 1
+    assert "fleetcast.key" in capsys.readouterr().err
+    (tmp_path / "fleetcast.key").write_text("key\n")
+    (tmp_path / "broker.password").write_text("password\n")
+    assert run(["mqtt", str(file), "--check"]) == 0
+    found = read_settings(file, {})
+    assert (found.key, found.password, found.broker.port) == ("key", "password", 8883)

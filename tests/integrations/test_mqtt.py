@@ -1,0 +1,155 @@
+"""The bridge beside Debian's mosquitto: kill -9 of each part under load, and what it refuses."""
+
+import json
+import random
+import threading
+import time
+
+import pytest
+
+from fleetcast.client.times import time_ns
+from tests.integrations.broker import Broker, Device, Storing, bridge, payload_of, row_of, topic_of
+from tests.integrations.programs import needs
+from tests.waiting import until
+
+pytestmark = needs("mosquitto")
+MESSAGES = 2_000
+ROUNDS = 3
+
+
+class World:
+    """All parts, running."""
+
+    def __init__(self, folder, **spool):
+        self.service = Storing(folder).start()
+        self.broker = Broker(folder).start()
+        self.bridge = bridge(folder, self.broker, self.service, **spool).start()
+        until(lambda: "SUBACK to bridge" in self.broker.text())
+        self.device = Device(self.broker)
+
+    def close(self):
+        self.device.close()
+        assert self.bridge.stop() == 0, self.bridge.text()[-3000:]
+        self.broker.stop()
+        self.service.running.stop()
+
+    def lines(self, event):
+        lines = [json.loads(line) for line in self.bridge.text().splitlines()]
+        return [line for line in lines if line["event"] == event]
+
+    def kill_and_start(self, part):
+        if part == "service":
+            self.service.running.kill()
+            self.service.start()
+        else:
+            killed = getattr(self, part)
+            killed.kill()
+            killed.start()
+
+
+@pytest.fixture
+def world(tmp_path, request):
+    made = World(tmp_path, **getattr(request, "param", {}))
+    yield made
+    made.close()
+
+
+def expected(numbers):
+    return {row_of(number): 1 for number in numbers}
+
+
+SPOOLED = {"acknowledge": "spooled"}
+
+
+@pytest.mark.parametrize("world", [{}, SPOOLED], indirect=True, ids=["stored", "spooled"])
+@pytest.mark.parametrize("part", ["bridge", "service", "broker"])
+def test_killed_under_load_nothing_acknowledged_is_lost_and_nothing_is_twice(world, part):
+    for round_number in range(ROUNDS):
+        numbers = range(round_number * MESSAGES, (round_number + 1) * MESSAGES)
+        loading = threading.Thread(target=world.device.publish, args=(numbers,))
+        loading.start()
+        some = random.Random(round_number).randrange(MESSAGES // 4)
+        before = round_number * MESSAGES
+        until(lambda least=before + some: world.service.count() > least)
+        world.kill_and_start(part)
+        loading.join()
+    numbers = range(ROUNDS * MESSAGES)
+    if part == "broker":
+        # It may forget at kill -9 what it has answered to the device, but nothing that the bridge
+        # has acknowledged is missing; what is missing is published once more.
+        until(lambda: world.service.rows().keys() >= stored_by_now(world))
+        world.device.publish(numbers)
+    until(lambda: world.service.count() >= len(numbers))
+    assert world.service.rows() == expected(numbers)
+
+
+def stored_by_now(world):
+    return {row_of(int(topic.split("/")[1][1:])) for topic in world.broker.acknowledged()}
+
+
+def test_nothing_is_acknowledged_before_it_is_stored(world):
+    world.service.running.kill()
+    world.device.publish(range(50))
+    until(lambda: world.lines("the service does not store"))
+    assert world.broker.acknowledged() == set()
+    world.service.start()
+    until(lambda: world.broker.acknowledged() == set(map(topic_of, range(50))))
+    assert world.service.rows() == expected(range(50))
+
+
+@pytest.mark.parametrize("world", [SPOOLED], indirect=True)
+def test_a_spool_takes_over_from_the_broker_while_the_service_is_away(world):
+    world.service.running.kill()
+    world.device.publish(range(500))
+    until(lambda: len(world.broker.acknowledged()) == 500)
+    world.service.start()
+    until(lambda: world.service.count() >= 500)
+    assert world.service.rows() == expected(range(500))
+
+
+@pytest.mark.parametrize("world", [{**SPOOLED, "bytes_max": 2 << 20}], indirect=True)
+def test_a_full_spool_stops_acknowledging_and_loses_nothing(world):
+    world.service.running.kill()
+    text = "x" * 40_000
+    for number in range(60):
+        document = {**json.loads(payload_of(number)), "note": text}
+        world.device.send([(topic_of(number), json.dumps(document).encode())])
+    until(lambda: world.lines("the spool is full"))
+    held = len(world.broker.acknowledged())
+    assert 0 < held < 60
+    world.service.start()
+    until(lambda: world.service.count() >= 60)
+    assert world.service.rows() == expected(range(60))
+    until(lambda: len(world.broker.acknowledged()) == 60)
+
+
+def test_poison_is_counted_logged_and_holds_nothing_up(world):
+    world.device.send([("fleet/e0/link", b"no json")])
+    world.device.send([("fleet//link", b'{"snr_db": 1}')])
+    world.device.send([("fleet/e0/link", b'{"snr_db": {"a": 1}}')])
+    world.device.send([("fleet/e1/link", payload_of(1))])
+    until(world.service.count)
+    # Another type than the service has: found in its batch, and refused alone.
+    world.device.send([("fleet/e2/link", b'{"time": "2026-01-01T00:00:00Z", "snr_db": "high"}')])
+    world.device.publish([3])
+    until(lambda: world.service.count() >= 2)
+    assert set(world.service.rows()) == {row_of(1), row_of(3)}
+    reasons = [line["reason"] for line in world.lines("a message is no telemetry")]
+    assert [reason.split(":")[0] for reason in reasons] == [
+        "Expecting value",
+        "tags.entity_id",
+        "fields.snr_db",
+    ]
+    assert "field_type_conflict" in world.lines("a record is refused")[0]["reason"]
+    until(lambda: len(world.broker.acknowledged()) == 4)  # topics; five of the messages share two
+    assert world.bridge.stop() == 0
+    tally = world.lines("tally")[-1]
+    assert (tally["messages"], tally["poison"], tally["refused"], tally["stored"]) == (6, 3, 1, 2)
+
+
+def test_a_message_without_a_time_has_that_of_its_receipt(world):
+    before_ns = time.time_ns()
+    world.device.send([("fleet/e0/link", b'[{"snr_db": 1}, {"snr_db": 2}]')])
+    until(lambda: world.service.count() >= 2)
+    for _, at in world.service.rows():
+        assert before_ns <= time_ns(at) <= time.time_ns()
