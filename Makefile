@@ -9,7 +9,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check coverage bench long faults cluster adapters forecasts fuzz sanitize wheels installs fmt lock clean tools
+.PHONY: help run test check coverage bench long faults cluster adapters integrations forecasts fuzz sanitize wheels installs fmt lock clean tools
 
 DEMO ?=
 GOALS ?=
@@ -75,6 +75,11 @@ faults: $(VENV)/engine $(VENV)/dev ## power cuts, failing calls, full disks and 
 # Debian has Prometheus (PROMETHEUS=/usr/bin/prometheus); Telegraf is a Go module (TELEGRAF=...). Without them theirs are left out.
 adapters: $(VENV)/engine $(VENV)/dev $(VENV)/adapters/made ## clients of other protocols, as published, against the adapter listener
 	ADAPTER_CLIENTS=$(abspath $(VENV))/adapters/bin/python $(BIN)/python -m pytest -q tests/adapters/test_clients.py
+
+# Programs of others; those that cannot be had are named, and their tests left out.
+integrations: $(VENV)/engine $(VENV)/dev ## the files of integrations/ with the programs that they are for; ten minutes
+	sh tools/integrations
+	INTEGRATIONS=1 $(BIN)/python -m pytest -q -rs tests/integrations
 
 # Leaves an engine behind that has the backend; without its stamp the next command builds the usual one again.
 cluster: $(VENV)/dev $(VENV)/cluster/made ## the tests of PostgreSQL and objects, on servers of their own; three minutes to build

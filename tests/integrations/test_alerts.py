@@ -22,7 +22,7 @@ def rules():
     return {rule["alert"]: rule for group in groups for rule in group["rules"]}
 
 
-def tests():
+def cases():
     return yaml.safe_load((FOLDER / "rules.test.yml").read_text())["tests"]
 
 
@@ -58,7 +58,7 @@ def test_rules_ask_for_codes_that_the_service_answers():
 def test_each_alert_is_seen_silent_and_seen_firing():
     shown = {
         (case["alertname"], bool(case["exp_alerts"]))
-        for test in tests()
+        for test in cases()
         for case in test["alert_rule_test"]
     }
     assert shown == {(alert, fires) for alert in rules() for fires in (False, True)}

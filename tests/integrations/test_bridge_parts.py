@@ -10,9 +10,9 @@ from fleetcast.client.connection import ApiError
 from fleetcast.mqtt.delivery import Delivery, Stopped
 from fleetcast.mqtt.messages import Parser
 from fleetcast.mqtt.reading import SettingsFault, read_settings
-from fleetcast.mqtt.settings import Topic
-from fleetcast.mqtt.spool import Identity, Spool, SpoolInUse
-from fleetcast.mqtt.tally import Tally
+from fleetcast.mqtt.settings import TopicSettings
+from fleetcast.mqtt.spool import MessageIdentity, MessageSpool, SpoolInUse
+from fleetcast.mqtt.tally import BridgeTally
 from fleetcast.mqtt.topics import Template
 from tests.tidy.files import ROOT
 
@@ -43,7 +43,7 @@ def test_templates_that_broker_or_bridge_would_not_understand(text):
 
 
 def parsed(payload, topic="fleet/u1/link", **options):
-    topics = [Topic("fleet/{entity_id}/{measurement}", **options)]
+    topics = [TopicSettings("fleet/{entity_id}/{measurement}", **options)]
     return Parser(topics).parse(topic, json.dumps(payload).encode(), NOW_NS)
 
 
@@ -109,29 +109,29 @@ def test_records_without_a_time_get_that_of_the_receipt_each_its_own():
     ],
 )
 def test_poison_says_why(payload, reason):
-    parser = Parser([Topic("fleet/{entity_id}")])
+    parser = Parser([TopicSettings("fleet/{entity_id}")])
     with pytest.raises(ValueError, match=reason):
         parser.parse("fleet/u1", payload, NOW_NS)
 
 
 def test_a_message_that_says_its_time_is_known_for_good_others_until_acknowledged(tmp_path):
-    timed = Identity.of("a", b"1", None)
-    untimed = Identity.of("a", b"1", 7)
-    spool = Spool(tmp_path)
+    timed = MessageIdentity.of("a", b"1", None)
+    untimed = MessageIdentity.of("a", b"1", 7)
+    spool = MessageSpool(tmp_path)
     first = spool.append([{"n": 1}], [timed, untimed], acknowledged=False)
     assert spool.is_known(timed)
     assert spool.is_known(untimed)
-    assert not spool.is_known(Identity.of("a", b"1", 8))
+    assert not spool.is_known(MessageIdentity.of("a", b"1", 8))
     spool.replace_parts(first, [])
     assert spool.is_known(timed)
     assert not spool.is_known(untimed)
     spool.append([{"n": 2}], [untimed], acknowledged=True)
     assert not spool.is_known(untimed)
     spool.close()
-    again = Spool(tmp_path)
+    again = MessageSpool(tmp_path)
     assert again.is_known(timed)
     with pytest.raises(SpoolInUse, match="another bridge"):
-        Spool(tmp_path)
+        MessageSpool(tmp_path)
     again.close()
 
 
@@ -158,8 +158,8 @@ class Answers:
 
 
 def delivered(folder, service, count):
-    """What a delivery stores of a batch that it takes up again as often as it is interrupted."""
-    spool, stopping, tally = Spool(folder), threading.Event(), Tally()
+    """Counts of a delivery of one batch that it takes up again as often as it is interrupted."""
+    spool, stopping, tally = MessageSpool(folder), threading.Event(), BridgeTally()
     records = [{"n": n, "measurement": "link", "tags": {}} for n in range(count)]
     spool.append(records, [], acknowledged=False)
     delivery = Delivery(spool, service, 0.0, tally, stopping)

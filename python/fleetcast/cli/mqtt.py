@@ -13,7 +13,7 @@ import click
 
 if TYPE_CHECKING:
     from fleetcast.mqtt.bridge import Bridge
-    from fleetcast.mqtt.settings import Settings
+    from fleetcast.mqtt.settings import BridgeSettings
 
 _STOPPING = (signal.SIGTERM, signal.SIGINT)
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime"}
@@ -56,7 +56,7 @@ def _stop_at_signal(bridge: Bridge) -> None:
     bridge.stop()
 
 
-def _run(settings: Settings) -> None:
+def _run(settings: BridgeSettings) -> None:
     from fleetcast.extras import naming_the_extra
     from fleetcast.mqtt.spool import SpoolInUse
 

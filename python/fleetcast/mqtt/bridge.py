@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 from fleetcast.client import Client
 from fleetcast.mqtt.delivery import Delivery, Stopped
 from fleetcast.mqtt.messages import Parser
-from fleetcast.mqtt.session import Message, Session
-from fleetcast.mqtt.spool import Identity, Spool
-from fleetcast.mqtt.tally import Tally
+from fleetcast.mqtt.session import BrokerSession, Message
+from fleetcast.mqtt.spool import MessageIdentity, MessageSpool
+from fleetcast.mqtt.tally import BridgeTally
 from fleetcast.mqtt.topics import Template
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fleetcast.mqtt.settings import Settings
+    from fleetcast.mqtt.settings import BridgeSettings
 
 logger = logging.getLogger("fleetcast.mqtt")
 
@@ -35,7 +35,7 @@ _PACKETS_MAX = 65_535
 class Bridge:
     """One broker, one service. `run` returns when `stop` was called; it raises what ended it."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: BridgeSettings) -> None:
         self._settings = settings
         self._stopping = threading.Event()
         self._changed = threading.Condition()
@@ -43,10 +43,10 @@ class Bridge:
         # Messages of each batch that wait for its end, in order.
         self._waiting: deque[tuple[int, list[Message]]] = deque()
         self._failure: BaseException | None = None
-        self.tally = Tally()
+        self.tally = BridgeTally()
         self._parser = Parser(settings.topics)
-        self._spool = Spool(Path(settings.spool.folder))
-        self._session = Session(
+        self._spool = MessageSpool(Path(settings.spool.folder))
+        self._session = BrokerSession(
             settings.broker,
             settings.password,
             [Template(topic.template).filter for topic in settings.topics],
@@ -103,7 +103,7 @@ class Bridge:
         batch = self._settings.batch
         messages, size = [first], 0
         records: list[dict[str, Any]] = []
-        identities: set[Identity] = set()
+        identities: set[MessageIdentity] = set()
         end = time.monotonic() + batch.seconds
         message: Message | None = first
         while message is not None:
@@ -125,7 +125,7 @@ class Bridge:
         except queue.Empty:
             return None
 
-    def _read(self, message: Message, identities: set[Identity]) -> list[dict[str, Any]]:
+    def _read(self, message: Message, identities: set[MessageIdentity]) -> list[dict[str, Any]]:
         """Records of a message; none of one that is known already, or poison."""
         self.tally.messages += 1
         try:
@@ -136,7 +136,7 @@ class Bridge:
             logger.error("a message is no telemetry", extra=extra)  # noqa: TRY400  no fault of ours
             return []
         packet = None if parsed.timed else message.packet
-        identity = Identity.of(message.topic, message.payload, packet)
+        identity = MessageIdentity.of(message.topic, message.payload, packet)
         is_again = parsed.timed or message.again
         if is_again and (identity in identities or self._spool.is_known(identity)):
             self.tally.repeated += 1
@@ -146,7 +146,10 @@ class Bridge:
         return parsed.records
 
     def _keep(
-        self, messages: list[Message], records: list[dict[str, Any]], identities: set[Identity]
+        self,
+        messages: list[Message],
+        records: list[dict[str, Any]],
+        identities: set[MessageIdentity],
     ) -> None:
         """Spools a batch once there is room, and acknowledges it if the settings say so."""
         spooled = self._settings.spool.acknowledge == "spooled"

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fleetcast.client import Client
-    from fleetcast.mqtt.spool import Spool, Spooled
-    from fleetcast.mqtt.tally import Tally
+    from fleetcast.mqtt.spool import MessageSpool, Spooled
+    from fleetcast.mqtt.tally import BridgeTally
 
 logger = logging.getLogger("fleetcast.mqtt")
 
@@ -45,10 +45,10 @@ class Delivery:
 
     def __init__(
         self,
-        spool: Spool,
+        spool: MessageSpool,
         client: Client,
         settle_seconds: float,
-        tally: Tally,
+        tally: BridgeTally,
         stopping: threading.Event,
     ) -> None:
         self._spool = spool

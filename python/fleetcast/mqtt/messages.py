@@ -14,7 +14,7 @@ from fleetcast.mqtt.topics import Template, split_measurement
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fleetcast.mqtt.settings import Topic
+    from fleetcast.mqtt.settings import TopicSettings
 
 RECORDS_MAX = 1000
 _TAGS_MAX = 64  # limits.tags_max
@@ -34,7 +34,7 @@ class Parsed:
 class Parser:
     """Reads messages by the first template that fits their topic."""
 
-    def __init__(self, topics: Sequence[Topic]) -> None:
+    def __init__(self, topics: Sequence[TopicSettings]) -> None:
         self._forms = [(Template(topic.template), topic) for topic in topics]
 
     def parse(self, name: str, payload: bytes, received_ns: int) -> Parsed:
@@ -62,7 +62,7 @@ class Parser:
             records.append(record)
         return Parsed(records, timed)
 
-    def _form(self, name: str) -> tuple[Topic, dict[str, str]]:
+    def _form(self, name: str) -> tuple[TopicSettings, dict[str, str]]:
         for template, topic in self._forms:
             named = template.match(name)
             if named is not None:
@@ -72,7 +72,7 @@ class Parser:
 
 
 def _record(
-    item: object, topic: Topic, named: dict[str, str], received_ns: int
+    item: object, topic: TopicSettings, named: dict[str, str], received_ns: int
 ) -> tuple[dict[str, Any], bool]:
     if not isinstance(item, dict):
         message = "should be an object of fields, or an array of such"

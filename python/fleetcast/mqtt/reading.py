@@ -11,12 +11,12 @@ from urllib.parse import urlsplit
 from fleetcast.mqtt.settings import (
     ACKNOWLEDGE,
     TIME_UNITS,
-    Batch,
-    Broker,
-    Service,
-    Settings,
-    Spool,
-    Topic,
+    BatchSettings,
+    BridgeSettings,
+    BrokerSettings,
+    ServiceSettings,
+    SpoolSettings,
+    TopicSettings,
 )
 from fleetcast.mqtt.topics import Template
 
@@ -28,7 +28,12 @@ KEY_VARIABLE = "FLEETCAST_MQTT_KEY"
 PASSWORD_VARIABLE = "FLEETCAST_MQTT_PASSWORD"  # noqa: S105  the name of one
 _RECORDS_MAX = 1000  # limits.batch_records_max
 _SESSION_SECONDS_MAX = 0xFFFF_FFFE
-_SECTIONS = {"broker": Broker, "service": Service, "batch": Batch, "spool": Spool}
+_SECTIONS = {
+    "broker": BrokerSettings,
+    "service": ServiceSettings,
+    "batch": BatchSettings,
+    "spool": SpoolSettings,
+}
 _TYPES: Mapping[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float)}
 
 T = TypeVar("T")
@@ -42,7 +47,7 @@ class SettingsFault(Exception):
         self.problems = problems
 
 
-def read_settings(file: Path, environment: Mapping[str, str] = os.environ) -> Settings:
+def read_settings(file: Path, environment: Mapping[str, str] = os.environ) -> BridgeSettings:
     """Settings of a file; paths in it are relative to it. Raises `SettingsFault`, `OSError`."""
     try:
         document = tomllib.loads(file.read_text())
@@ -58,14 +63,16 @@ def read_settings(file: Path, environment: Mapping[str, str] = os.environ) -> Se
         name: _part(kind, name, document.get(name, {}), problems)
         for name, kind in _SECTIONS.items()
     }
-    topics = [_part(Topic, f"topic {at}", table, problems) for at, table in enumerate(tables, 1)]
+    topics = [
+        _part(TopicSettings, f"topic {at}", table, problems) for at, table in enumerate(tables, 1)
+    ]
     if problems:
         raise SettingsFault(problems)
     folder = file.absolute().parent
     broker, service = parts["broker"], parts["service"]
     key = _secret(folder, service.key_file, environment.get(KEY_VARIABLE, ""))
     password = _secret(folder, broker.password_file, environment.get(PASSWORD_VARIABLE, ""))
-    settings = Settings(
+    settings = BridgeSettings(
         broker=_placed(broker, folder, "authority", "certificate", "private_key"),
         topics=[topic for topic in topics if topic],
         service=service,
@@ -104,7 +111,7 @@ def _mistyped(name: str, value: object, kind: str) -> list[str]:
     return [] if fits else [f"{name}: should be {words[kind]}"]
 
 
-def _faults(settings: Settings) -> list[str]:
+def _faults(settings: BridgeSettings) -> list[str]:
     """Values that a setting of that type cannot have."""
     broker, batch, spool = settings.broker, settings.batch, settings.spool
     checks = {

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from paho.mqtt.client import ConnectFlags, MQTTMessage
     from paho.mqtt.reasoncodes import ReasonCode
 
-    from fleetcast.mqtt.settings import Broker
+    from fleetcast.mqtt.settings import BrokerSettings
 
 logger = logging.getLogger("fleetcast.mqtt")
 
@@ -38,7 +38,7 @@ class Message:
     session: int
 
 
-class Session:
+class BrokerSession:
     """Subscribes to `filters` with QoS 1 and hands each message to `receive`, in a thread.
 
     The broker keeps the session while the bridge is away. At most `unacknowledged_max` messages
@@ -47,7 +47,7 @@ class Session:
 
     def __init__(
         self,
-        broker: Broker,
+        broker: BrokerSettings,
         password: str,
         filters: Sequence[str],
         receive: Callable[[Message], None],
@@ -161,7 +161,7 @@ class Session:
         )
 
 
-def _client(broker: Broker, password: str) -> Client:
+def _client(broker: BrokerSettings, password: str) -> Client:
     client = Client(
         CallbackAPIVersion.VERSION2,
         client_id=broker.client_id,

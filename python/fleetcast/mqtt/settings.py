@@ -11,7 +11,7 @@ _PORTS = {"mqtt": 1883, "mqtts": 8883}
 
 
 @dataclass(frozen=True)
-class Broker:
+class BrokerSettings:
     """Address and credentials of the broker. `client_id` names the session that it keeps."""
 
     url: str
@@ -41,7 +41,7 @@ class Broker:
 
 
 @dataclass(frozen=True)
-class Topic:
+class TopicSettings:
     """Topics that are subscribed to, and names of what their messages do not say."""
 
     template: str
@@ -51,7 +51,7 @@ class Topic:
 
 
 @dataclass(frozen=True)
-class Service:
+class ServiceSettings:
     """The service that stores. `settle_seconds`: after so long it has done with any request."""
 
     url: str
@@ -60,7 +60,7 @@ class Service:
 
 
 @dataclass(frozen=True)
-class Batch:
+class BatchSettings:
     """A batch goes out at so many records, or so long after its first message."""
 
     records: int = 500
@@ -68,7 +68,7 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Spool:
+class SpoolSettings:
     """Folder of what is not stored yet, its most bytes, and when messages are acknowledged."""
 
     folder: str
@@ -77,13 +77,13 @@ class Spool:
 
 
 @dataclass(frozen=True)
-class Settings:
+class BridgeSettings:
     """Everything a bridge is told, secrets read."""
 
-    broker: Broker
-    topics: list[Topic]
-    service: Service
-    batch: Batch
-    spool: Spool
+    broker: BrokerSettings
+    topics: list[TopicSettings]
+    service: ServiceSettings
+    batch: BatchSettings
+    spool: SpoolSettings
     key: str
     password: str

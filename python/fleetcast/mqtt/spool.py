@@ -43,8 +43,8 @@ class SpoolInUse(Exception):
 
 
 @dataclass(frozen=True)
-class Identity:
-    """What makes two deliveries one message.
+class MessageIdentity:
+    """Equality of two deliveries of one message.
 
     A message whose records say their times is known by topic and payload for as long as it is
     remembered. Another one is known by its packet, which counts only until it is acknowledged.
@@ -54,7 +54,7 @@ class Identity:
     timed: bool
 
     @classmethod
-    def of(cls, topic: str, payload: bytes, packet: int | None) -> Identity:
+    def of(cls, topic: str, payload: bytes, packet: int | None) -> MessageIdentity:
         """`packet` is `None` for messages whose records say their times."""
         digest = hashlib.blake2b(digest_size=16)
         for part in (topic.encode(), payload, str(packet).encode()):
@@ -72,7 +72,7 @@ class Spooled:
     sent_at: float | None
 
 
-class Spool:
+class MessageSpool:
     """Batches of one folder, in order. Methods may be called by any thread.
 
     Raises `SpoolInUse`, and `OSError` or `sqlite3.Error` where the folder cannot be used.
@@ -98,7 +98,7 @@ class Spool:
         self._database.close()
         os.close(self._lock_file)
 
-    def is_known(self, identity: Identity) -> bool:
+    def is_known(self, identity: MessageIdentity) -> bool:
         """True where the message is in a batch, or was.
 
         One without a time is known only by a batch that was not acknowledged: the broker may give
@@ -116,7 +116,7 @@ class Spool:
     def append(
         self,
         records: Sequence[dict[str, Any]],
-        identities: Iterable[Identity],
+        identities: Iterable[MessageIdentity],
         *,
         acknowledged: bool,
     ) -> int:

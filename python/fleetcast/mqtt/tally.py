@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass
-class Tally:
+class BridgeTally:
     """Counts since the start. Each is changed by one thread alone."""
 
     messages: int = 0
