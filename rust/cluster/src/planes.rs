@@ -69,8 +69,11 @@ impl Planes for ClusterPlanes {
     }
 
     fn open(&self, plane: &str) -> Result<Box<dyn Store>> {
-        self.wrapped_key(plane)?;
-        Ok(Box::new(self.store(Id::of_plane(plane)?)))
+        self.open_with_key(plane).map(|(_, store)| store)
+    }
+
+    fn open_with_key(&self, plane: &str) -> Result<(Vec<u8>, Box<dyn Store>)> {
+        Ok((self.wrapped_key(plane)?, Box::new(self.store(Id::of_plane(plane)?))))
     }
 
     fn destroy(&self, plane: &str) -> Result<()> {

@@ -72,8 +72,16 @@ impl Pool {
         }
     }
 
-    /// One to read with, used by others as well.
+    /// One to read with, used by others as well. A lone reader stays with the first: a session that
+    /// was just at work answers sooner than one that rested.
     pub(crate) async fn shared(&self) -> Result<Arc<Connection>> {
+        if let Ok(first) = self.shared[0].try_lock()
+            && let Some(connection) = first.as_ref()
+            && connection.is_alive()
+            && Arc::strong_count(connection) == 1
+        {
+            return Ok(Arc::clone(connection));
+        }
         let at = self.next_shared.fetch_add(1, Ordering::Relaxed) % SHARED;
         let mut slot = self.shared[at].lock().await;
         if let Some(connection) = slot.as_ref().filter(|connection| connection.is_alive()) {

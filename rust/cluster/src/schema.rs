@@ -6,7 +6,7 @@ use crate::cluster::Cluster;
 use crate::failure;
 use crate::partitions;
 
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 const WHAT: &str = "make the tables";
 
 /// Outcome of [`Cluster::install`].
@@ -18,7 +18,8 @@ pub enum Installed {
     Joined,
 }
 
-/// One at a time makes tables; the rest of the text can be repeated. A schema that the URL's options
+/// Ids of the last entry, page and manifest stand beside their numbers, so that a read that finds
+/// nothing new looks at two rows and at nothing else. One at a time makes tables; the rest of the text can be repeated. A schema that the URL's options
 /// name as `search_path` is made as well.
 const TABLES: &str = "
     SELECT pg_advisory_xact_lock(hashtextextended('fleetcast', 0));
@@ -34,12 +35,13 @@ const TABLES: &str = "
         plane uuid PRIMARY KEY, wrapped_key bytea, generation bigint NOT NULL DEFAULT 0, manifest bytea,
         compacted bigint NOT NULL DEFAULT 0, retention_seconds bigint NOT NULL DEFAULT 0,
         pages bigint NOT NULL DEFAULT 0, series bigint NOT NULL DEFAULT 0, fields bigint NOT NULL DEFAULT 0,
+        manifest_id uuid, page_id uuid,
         fence bigint NOT NULL DEFAULT 0, holder uuid, held_until timestamptz NOT NULL DEFAULT '-infinity')
         WITH (fillfactor = 50);
     CREATE TABLE IF NOT EXISTS head (
         plane uuid PRIMARY KEY, last bigint NOT NULL DEFAULT 0, rows bigint NOT NULL DEFAULT 0,
         vals bigint NOT NULL DEFAULT 0, rejected bigint NOT NULL DEFAULT 0, batches bigint NOT NULL DEFAULT 0,
-        log_bytes bigint NOT NULL DEFAULT 0) WITH (fillfactor = 20);
+        log_bytes bigint NOT NULL DEFAULT 0, last_id uuid) WITH (fillfactor = 20);
     CREATE TABLE IF NOT EXISTS import (
         plane uuid, key uuid, position bytea NOT NULL, moved bigint NOT NULL, PRIMARY KEY (plane, key));
     CREATE TABLE IF NOT EXISTS names (

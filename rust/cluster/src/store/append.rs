@@ -10,6 +10,7 @@ use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::storage::store::{CURSORS_MAX, Counts, Cursor, NewBlock};
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 use super::ClusterStore;
 use super::small::{lock, signed};
@@ -27,27 +28,44 @@ const WHAT: &str = "append to the log";
 const PAUSE: Duration = Duration::from_millis(20);
 
 macro_rules! append {
-    ($cursors:literal) => {
+    ($last_id:literal, $rows:literal, $cursors:literal) => {
         concat!(
             "WITH h AS (UPDATE head SET last = last + $2, rows = rows + $3, vals = vals + $4, \
-                rejected = rejected + $5, batches = batches + $6, log_bytes = log_bytes + $7 \
+                rejected = rejected + $5, batches = batches + $6, log_bytes = log_bytes + $7, \
+                last_id = ",
+            $last_id,
+            " \
                 WHERE plane = $1 AND ($8::bool OR current_setting('synchronous_standby_names') <> '') \
                 AND ($9::int8 = 0 OR EXISTS (SELECT FROM names WHERE plane = $1 AND page = $9 AND id = $10)) \
                 RETURNING last), \
-             l AS (INSERT INTO log (slot, plane, seq, id, sealed) \
-                SELECT $11, $1, h.last - $2 + u.n, u.id, u.sealed \
-                FROM h, unnest($12::uuid[], $13::bytea[]) WITH ORDINALITY AS u(id, sealed, n))",
+             l AS (INSERT INTO log (slot, plane, seq, id, sealed) ",
+            $rows,
+            ")",
             $cursors,
             " SELECT last FROM h"
         )
     };
 }
 
-const APPEND: &str = append!("");
+macro_rules! append_all {
+    ($cursors:literal) => {
+        append!(
+            "coalesce(($12::uuid[])[cardinality($12::uuid[])], last_id)",
+            "SELECT $11, $1, h.last - $2 + u.n, u.id, u.sealed \
+                FROM h, unnest($12::uuid[], $13::bytea[]) WITH ORDINALITY AS u(id, sealed, n)",
+            $cursors
+        )
+    };
+}
+
+const APPEND: &str = append_all!("");
+
+/// One block, for which arrays would cost the server a fifth of the statement.
+const APPEND_ONE: &str = append!("$12::uuid", "SELECT $11, $1, h.last, $12, $13::bytea FROM h", "");
 
 /// With positions of imports: those that moved, an empty one where an import is forgotten. The ones
 /// that moved longest ago make room.
-const APPEND_CURSORS: &str = append!(
+const APPEND_CURSORS: &str = append_all!(
     ", c AS (SELECT u.key, u.position, u.n FROM h, unnest($14::uuid[], $15::bytea[]) WITH ORDINALITY AS u(key, position, n)), \
      m AS (SELECT coalesce(max(moved), 0) AS moved FROM import WHERE plane = $1), \
      d AS (DELETE FROM import i USING h WHERE i.plane = $1 AND (i.key IN (SELECT key FROM c WHERE position = '') \
@@ -112,7 +130,7 @@ impl<'b> Group<'b> {
             self.cursors.iter().map(|cursor| &cursor.position[..]).collect();
         let kept = self.cursors.iter().filter(|cursor| !cursor.position.is_empty()).count();
         let room = signed(CURSORS_MAX.saturating_sub(kept) as u64);
-        let all: [&(dyn tokio_postgres::types::ToSql + Sync); 16] = [
+        let all: [&(dyn ToSql + Sync); 16] = [
             &plane,
             &entries,
             &rows,
@@ -130,6 +148,10 @@ impl<'b> Group<'b> {
             &positions,
             &room,
         ];
+        if let ([id], [sealed], true) = (&ids[..], &sealed[..], self.cursors.is_empty()) {
+            let own: [&(dyn ToSql + Sync); 2] = [id, sealed];
+            return connection.change(WHAT, APPEND_ONE, &[&all[..11], &own].concat()).await;
+        }
         if self.cursors.is_empty() {
             return connection.change(WHAT, APPEND, &all[..13]).await;
         }

@@ -36,12 +36,12 @@ const GIVE_BACK: &str =
 const REPLACE: &str = "\
     WITH p AS (SELECT plane, compacted AS before, least(greatest($5, compacted), last) AS upto \
             FROM plane JOIN head USING (plane) WHERE plane = $1), \
-        u AS (UPDATE plane SET generation = generation + 1, manifest = $4, compacted = p.upto FROM p \
+        u AS (UPDATE plane SET generation = generation + 1, manifest = $4, manifest_id = $6, compacted = p.upto FROM p \
             WHERE plane.plane = $1 AND generation = $2 AND ($3::int8 = 0 OR fence = $3) RETURNING plane.plane), \
         gone AS (SELECT coalesce(sum(octet_length(sealed)), 0)::int8 AS bytes FROM log, p \
             WHERE log.plane = $1 AND seq > p.before AND seq <= p.upto) \
     UPDATE head SET log_bytes = log_bytes - gone.bytes FROM u, gone WHERE head.plane = u.plane RETURNING last";
-const MANIFEST: &str = "SELECT generation, substr(manifest, 3, 16) FROM plane WHERE plane = $1";
+const MANIFEST: &str = "SELECT generation, manifest_id FROM plane WHERE plane = $1";
 const KEEP: &str = "UPDATE plane SET retention_seconds = $2 WHERE plane = $1 AND wrapped_key IS NOT NULL RETURNING 1";
 
 /// Gives the lease back when it is dropped.
@@ -104,7 +104,8 @@ impl ClusterStore {
         let id = Id::of_sealed(manifest, "the sealed manifest")?;
         let fence = self.fence();
         let (from, upto) = (signed(generation), signed(compacted));
-        let parameters: [&(dyn ToSql + Sync); 5] = [&self.plane, &from, &fence, &manifest, &upto];
+        let parameters: [&(dyn ToSql + Sync); 6] =
+            [&self.plane, &from, &fence, &manifest, &upto, &id];
         let replaced = self.cluster.change_surely(REPLACING, REPLACE, &parameters)?;
         let rows = replaced.map_err(|failure: Failure| failure.of_change(REPLACING))?;
         // Nothing was replaced now, or by an earlier attempt whose answer was lost.
@@ -118,8 +119,7 @@ impl ClusterStore {
     fn has_manifest(&self, generation: u64, id: Id) -> Result<bool> {
         let rows = self.cluster.read(REPLACING, MANIFEST, &[&self.plane])?;
         let row = rows.first().ok_or_else(|| self.missing())?;
-        let stored: Option<&[u8]> = row.get(1);
-        Ok(row.get::<_, i64>(0) == signed(generation) && stored == Some(&id.0[..]))
+        Ok(row.get::<_, i64>(0) == signed(generation) && row.get::<_, Option<Id>>(1) == Some(id))
     }
 
     pub(super) fn keep_rows(&self, seconds: u64) -> Result<()> {

@@ -31,10 +31,12 @@ const PUT_ENTRIES: &str = "\
     unnest($3::int8[], $4::uuid[], $5::bytea[]) AS u(seq, id, sealed) WHERE plane = $1 AND wrapped_key IS NULL";
 const PUT_WHOLE: &str = "\
     WITH p AS (UPDATE plane SET pages = $2, series = $3, fields = $4, generation = $5, compacted = $6, \
-            retention_seconds = $7, manifest = $8 WHERE plane = $1 AND wrapped_key IS NULL RETURNING plane), \
+            retention_seconds = $7, manifest = $8, manifest_id = $17, \
+            page_id = (SELECT id FROM names n WHERE n.plane = $1 AND n.page = $2) WHERE plane = $1 AND wrapped_key IS NULL RETURNING plane), \
         i AS (INSERT INTO import SELECT p.plane, u.key, u.position, u.n FROM p, \
             unnest($15::uuid[], $16::bytea[]) WITH ORDINALITY AS u(key, position, n)) \
-    UPDATE head SET last = $9, rows = $10, vals = $11, rejected = $12, batches = $13, log_bytes = $14 \
+    UPDATE head SET last = $9, rows = $10, vals = $11, rejected = $12, batches = $13, log_bytes = $14, \
+        last_id = (SELECT id FROM log l WHERE l.plane = $1 AND l.seq = $9) \
     FROM p WHERE head.plane = p.plane RETURNING 1";
 
 const LOOK: &str = "\
@@ -110,7 +112,10 @@ impl ClusterStore {
         let last = signed(snapshot.log_last);
         let [rows, values, rejected] = [counts.rows, counts.values, counts.rejected].map(signed);
         let [batches, log_bytes] = [counts.batches, counts.log_bytes].map(signed);
-        let parameters: [&(dyn ToSql + Sync); 16] = [
+        let manifest = snapshot.manifest.as_deref();
+        let manifest_id = manifest.map(|sealed| Id::of_sealed(sealed, "the sealed manifest"));
+        let manifest_id = manifest_id.transpose()?;
+        let parameters: [&(dyn ToSql + Sync); 17] = [
             &self.plane,
             &pages,
             &series,
@@ -127,6 +132,7 @@ impl ClusterStore {
             &log_bytes,
             &keys,
             &positions,
+            &manifest_id,
         ];
         let loaded = self.cluster.change(LOADING, PUT_WHOLE, &parameters)?;
         if loaded.is_empty() { Err(self.missing()) } else { Ok(()) }

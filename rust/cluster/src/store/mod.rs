@@ -34,6 +34,8 @@ pub(crate) struct ClusterStore {
     plane: Id,
     /// The last that this handle was shown.
     known: Mutex<Known>,
+    /// The last read found something new: the next one does not ask first if there is anything.
+    expects_news: AtomicBool,
     tickets: Tickets,
     /// That of the compaction under way here.
     lease: Mutex<Option<Arc<Lease>>>,
@@ -48,6 +50,7 @@ impl ClusterStore {
             cluster,
             plane,
             known: Mutex::default(),
+            expects_news: AtomicBool::new(true),
             tickets: Tickets::default(),
             lease: Mutex::default(),
             is_forked: AtomicBool::new(false),

@@ -15,7 +15,7 @@ const WRITING: &str = "append names";
 
 /// A page behind the last one, which must still be `$2` and give the ids of `$3` and `$4`.
 const APPEND: &str = "\
-    WITH p AS (UPDATE plane SET pages = pages + 1, series = series + $5, fields = fields + $6 \
+    WITH p AS (UPDATE plane SET pages = pages + 1, page_id = $7, series = series + $5, fields = fields + $6 \
         WHERE plane = $1 AND pages = $2 AND series = $3 AND fields = $4 \
         AND EXISTS (SELECT FROM head WHERE head.plane = $1) RETURNING pages) \
     INSERT INTO names SELECT $1, p.pages, $7, $8 FROM p RETURNING page";

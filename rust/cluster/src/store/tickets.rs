@@ -1,21 +1,28 @@
 //! Group commit by tickets: what arrives while one commit runs shares the next one.
 //!
 //! A batch draws a ticket and waits for nothing. Whoever asks for a ticket's outcome while nobody
-//! commits does it for all that wait, in the order in which they were drawn.
+//! commits does it for all that wait, in the order in which they were drawn. Before that it waits a
+//! moment for those whom the last commit acknowledged, as
+//! `docs/decisions/0035-appended-then-acknowledged.md` has it for syncs of one machine.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use fleetcast_core::model::error::{Error, Result};
-use fleetcast_core::storage::store::NewBlock;
+use fleetcast_core::storage::store::{NewBlock, first_group};
 
-/// Greatest number of tickets in one commit, and of sealed bytes unless a single one has more.
-const GROUP_MAX: usize = 256;
-const GROUP_BYTES_MAX: usize = 8 << 20;
+/// Greatest time that a commit waits for those who are likely to come, beside half of what the last
+/// one took.
+const PATIENCE_MAX: Duration = Duration::from_millis(5);
+/// Commits that wait for nobody once one waited in vain.
+const COMMITS_SKIPPED: u32 = 16;
 
 #[derive(Default)]
 pub(super) struct Tickets {
     state: Mutex<State>,
+    /// Called when as many wait as were wanted.
+    gathered: Condvar,
     /// Called when a commit has ended.
     ended: Condvar,
 }
@@ -24,8 +31,14 @@ pub(super) struct Tickets {
 struct State {
     last: u64,
     waiting: VecDeque<(u64, Vec<NewBlock>)>,
-    /// Tickets of the commit under way, but those that were left meanwhile.
+    /// Tickets of the commit under way, but those that were left meanwhile. None of them while it
+    /// gathers.
     committing: Option<Vec<u64>>,
+    /// Those who are likely to wait before long: whom the last commit acknowledged, and those it left.
+    wanted: usize,
+    /// For how long the next commit waits for them, and commits that wait for nobody.
+    patience: Duration,
+    skipped: u32,
     /// Outcomes of those that failed, until they are left. A ticket that is nowhere is stored.
     failed: BTreeMap<u64, Error>,
 }
@@ -37,6 +50,9 @@ impl Tickets {
         state.last += 1;
         let ticket = state.last;
         state.waiting.push_back((ticket, blocks));
+        if state.committing.is_some() && state.waiting.len() == state.wanted {
+            self.gathered.notify_one();
+        }
         ticket
     }
 
@@ -63,13 +79,42 @@ impl Tickets {
                 state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
+            state = self.gather(state);
+            if state.waiting.is_empty() {
+                // All were left meanwhile.
+                state.committing = None;
+                self.ended.notify_all();
+                continue;
+            }
             let blocks = state.take_group();
             drop(state);
-            let mut ending = Ending { tickets: self, outcome: Err(Error::Poisoned) };
+            let began = Instant::now();
+            let mut ending = Ending { tickets: self, began, outcome: Err(Error::Poisoned) };
             ending.outcome = commit(&blocks);
             drop(ending);
             state = self.lock();
         }
+    }
+
+    /// Waits for those who are likely to come, where that is likely to be worth it.
+    fn gather<'s>(&self, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+        let first = state.waiting.len();
+        if first >= state.wanted {
+            return state;
+        }
+        if state.skipped > 0 {
+            state.skipped -= 1;
+            return state;
+        }
+        state.committing = Some(Vec::new());
+        let is_early = |state: &mut State| (1..state.wanted).contains(&state.waiting.len());
+        let patience = state.patience;
+        let waited = self.gathered.wait_timeout_while(state, patience, is_early);
+        (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        if state.waiting.len() <= first {
+            state.skipped = COMMITS_SKIPPED;
+        }
+        state
     }
 
     /// Forgets a ticket and its outcome: where no commit has taken it, none will.
@@ -78,9 +123,12 @@ impl Tickets {
         state.waiting.retain(|(waiting, _)| *waiting != ticket);
         state.committing.iter_mut().for_each(|tickets| tickets.retain(|other| *other != ticket));
         state.failed.remove(&ticket);
+        if state.waiting.is_empty() {
+            self.gathered.notify_one();
+        }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         super::small::lock(&self.state)
     }
 }
@@ -88,26 +136,18 @@ impl Tickets {
 impl State {
     /// Blocks of the next commit.
     fn take_group(&mut self) -> Vec<NewBlock> {
-        let (mut tickets, mut blocks) = (Vec::new(), Vec::new());
-        let mut bytes = 0;
-        while tickets.len() < GROUP_MAX {
-            let Some((_, next)) = self.waiting.front() else { break };
-            bytes += next.iter().map(|block| block.sealed.len()).sum::<usize>();
-            if !tickets.is_empty() && bytes > GROUP_BYTES_MAX {
-                break;
-            }
-            let Some((ticket, next)) = self.waiting.pop_front() else { break };
-            tickets.push(ticket);
-            blocks.extend(next);
-        }
+        let bytes = |blocks: &Vec<NewBlock>| blocks.iter().map(|block| block.sealed.len()).sum();
+        let size = first_group(self.waiting.iter().map(|(_, blocks)| bytes(blocks)));
+        let (tickets, blocks): (Vec<u64>, Vec<_>) = self.waiting.drain(..size).unzip();
         self.committing = Some(tickets);
-        blocks
+        blocks.into_iter().flatten().collect()
     }
 }
 
 /// Ends a commit, also one that panics.
 struct Ending<'t> {
     tickets: &'t Tickets,
+    began: Instant,
     outcome: Result<()>,
 }
 
@@ -115,6 +155,8 @@ impl Drop for Ending<'_> {
     fn drop(&mut self) {
         let mut state = self.tickets.lock();
         let committed = std::mem::take(&mut state.committing);
+        state.wanted = state.waiting.len() + committed.as_ref().map_or(0, Vec::len);
+        state.patience = (self.began.elapsed() / 2).min(PATIENCE_MAX);
         if let Err(error) = &self.outcome {
             for ticket in committed.into_iter().flatten() {
                 state.failed.insert(ticket, error.for_each_waiter());
@@ -168,6 +210,63 @@ mod tests {
         assert!(tickets.wait(third, |_| Ok(())).is_ok());
         tickets.leave(first);
         assert_eq!(lock_failed(&tickets), [second]);
+    }
+
+    /// Longer than any test may take: a wait ends by who comes, or the test fails.
+    const LONG: Duration = Duration::from_secs(999);
+
+    /// Tickets after a commit of two batches, and the ticket of one more.
+    fn after_two(patience: Duration) -> (Tickets, u64) {
+        let tickets = Tickets::default();
+        let both = [tickets.draw(block(1)), tickets.draw(block(2))];
+        tickets.wait(both[0], |_| Ok(())).unwrap();
+        tickets.lock().patience = patience;
+        let third = tickets.draw(block(3));
+        (tickets, third)
+    }
+
+    #[test]
+    fn a_commit_waits_for_those_whom_the_last_one_acknowledged() {
+        let (tickets, third) = after_two(LONG);
+        let sizes = Mutex::default();
+        let commit = |blocks: &[NewBlock]| {
+            Vec::push(&mut sizes.lock().unwrap(), blocks.len());
+            Ok(())
+        };
+        thread::scope(|scope| {
+            let leading = scope.spawn(|| tickets.wait(third, commit));
+            while tickets.lock().committing.is_none() {
+                thread::yield_now();
+            }
+            let fourth = tickets.draw(block(4));
+            tickets.wait(fourth, commit).unwrap();
+            leading.join().unwrap().unwrap();
+        });
+        assert_eq!(*sizes.lock().unwrap(), [2]);
+    }
+
+    #[test]
+    fn nobody_waits_again_after_a_wait_in_vain() {
+        let (tickets, third) = after_two(Duration::ZERO);
+        tickets.wait(third, |_| Ok(())).unwrap();
+        let mut state = tickets.lock();
+        (state.wanted, state.patience) = (2, LONG);
+        drop(state);
+        let fourth = tickets.draw(block(4));
+        tickets.wait(fourth, |_| Ok(())).unwrap();
+    }
+
+    #[test]
+    fn a_commit_whose_batches_are_left_while_it_gathers_is_none() {
+        let (tickets, third) = after_two(LONG);
+        thread::scope(|scope| {
+            let leading = scope.spawn(|| tickets.wait(third, |_| panic!("nothing to commit")));
+            while tickets.lock().committing.is_none() {
+                thread::yield_now();
+            }
+            tickets.leave(third);
+            leading.join().unwrap().unwrap();
+        });
     }
 
     fn lock_failed(tickets: &Tickets) -> Vec<u64> {

@@ -1,4 +1,8 @@
-//! Reads: each is one statement, so one snapshot.
+//! Reads: each answer is that of one statement, so of one snapshot. Where the last read of a handle
+//! found nothing new, the next one asks first if there is anything, which is two rows to look at;
+//! only the whole question looks into the hours of the log.
+
+use std::sync::atomic::Ordering;
 
 use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::storage::store::{Counts, LogEntry, Space, View};
@@ -11,6 +15,10 @@ use crate::identity::Id;
 
 const WHAT: &str = "read the log";
 
+/// The numbers, and the ids of the last entry, page and manifest.
+const NEWS: &str = "SELECT generation, compacted, retention_seconds, pages, last, last_id, page_id, manifest_id \
+    FROM plane JOIN head USING (plane) WHERE plane = $1";
+
 /// First the numbers, with the manifest where it is news and the ids of what the reader was shown,
 /// then entries from the reader's own position on: that one for its id alone. Bytes are bounded by
 /// `READ_BYTES_MAX`, which the planner need not know.
@@ -18,9 +26,10 @@ const VIEW: &str = "\
     WITH p AS (SELECT generation, compacted, retention_seconds, pages, last, manifest, \
         (SELECT id FROM names n WHERE n.plane = $1 AND n.page = $4) AS page_id \
         FROM plane JOIN head USING (plane) WHERE plane = $1) \
-    SELECT 0::int8, page_id, CASE WHEN generation <> $3 THEN manifest ELSE substr(manifest, 1, 18) END, \
-        ARRAY[generation, compacted, retention_seconds, pages, last] FROM p \
-    UNION ALL SELECT seq, id, CASE WHEN seq > $2 THEN sealed END, NULL FROM ( \
+    SELECT 0::int8, page_id, CASE WHEN generation <> $3 THEN manifest END, \
+        ARRAY[generation, compacted, retention_seconds, pages, last], \
+        encode(substr(manifest, 3, 16), 'hex')::uuid FROM p \
+    UNION ALL SELECT seq, id, CASE WHEN seq > $2 THEN sealed END, NULL, NULL FROM ( \
         SELECT *, sum(octet_length(sealed)) OVER (ORDER BY seq) - octet_length(sealed) AS before FROM ( \
             SELECT seq, id, sealed FROM log WHERE plane = $1 \
             AND seq >= greatest($2, (SELECT CASE WHEN compacted > $2 THEN compacted + 1 ELSE 0 END FROM p)) \
@@ -51,6 +60,38 @@ pub(crate) struct Numbers {
 
 impl ClusterStore {
     pub(super) fn look(&self, after: u64, generation: u64) -> Result<View> {
+        if !self.expects_news.load(Ordering::Relaxed)
+            && let Some(view) = self.nothing_new(after, generation)?
+        {
+            return Ok(view);
+        }
+        let view = self.news(after, generation)?;
+        let is_news = view.manifest.is_some() || view.last > after;
+        self.expects_news.store(is_news, Ordering::Relaxed);
+        Ok(view)
+    }
+
+    /// The view of a reader that has seen everything, `None` for one that has not.
+    fn nothing_new(&self, after: u64, generation: u64) -> Result<Option<View>> {
+        let known = *lock(&self.known);
+        let rows = self.cluster.read(WHAT, NEWS, &[&self.plane])?;
+        let row = rows.first().ok_or_else(|| self.missing())?;
+        let number = |at: usize| unsigned(row.get(at));
+        let (found, compacted, pages, last) = (number(0), number(1), number(3), number(4));
+        let has_pages = known.page.is_none_or(|(page, _)| page == pages);
+        if (found, last) != (generation, after) || !has_pages {
+            return Ok(None);
+        }
+        let (entry, page, manifest) = (row.get(5), row.get(6), row.get(7));
+        let shown = Shown { generation, manifest, page, last, compacted, after, entry };
+        if !shown.continues(&known) {
+            return Err(self.forked());
+        }
+        let retention_seconds = number(2);
+        Ok(Some(View { generation, compacted, retention_seconds, last, ..View::default() }))
+    }
+
+    fn news(&self, after: u64, generation: u64) -> Result<View> {
         let known = *lock(&self.known);
         let page = known.page.map_or(0, |(page, _)| signed(page));
         let (at, of) = (signed(after), signed(generation));
@@ -64,12 +105,13 @@ impl ClusterStore {
         let manifest: Option<Vec<u8>> = first.get(2);
         let mut entries: Vec<(LogEntry, Id)> = rows[1..].iter().map(entry_of).collect();
         entries.sort_unstable_by_key(|(entry, _)| entry.sequence);
+        let at = entries.iter().find(|(entry, _)| entry.sequence == after);
+        let (entry, page, manifest_id) = (at.map(|(_, id)| *id), first.get(1), first.get(4));
         let shown =
-            Shown { generation: found, manifest: manifest.as_deref(), page: first.get(1), last };
-        if !shown.continues(&known, after, compacted, &entries) {
+            Shown { generation: found, manifest: manifest_id, page, last, compacted, after, entry };
+        if !shown.continues(&known) {
             return Err(self.forked());
         }
-        let manifest = manifest.filter(|_| found != generation);
         entries.retain(|(entry, _)| entry.sequence > after);
         let mut known = lock(&self.known);
         if let Some((entry, id)) = entries.last() {
@@ -138,34 +180,30 @@ impl ClusterStore {
 }
 
 /// State of the database where a handle was shown something before.
-struct Shown<'v> {
+struct Shown {
     generation: u64,
-    /// Its bytes or its first ones.
-    manifest: Option<&'v [u8]>,
+    manifest: Option<Id>,
+    /// That of the page that was shown last.
     page: Option<Id>,
     last: u64,
+    compacted: u64,
+    /// The reader's position, and the id of the entry there.
+    after: u64,
+    entry: Option<Id>,
 }
 
-impl Shown<'_> {
+impl Shown {
     /// True where nothing that was shown is undone or replaced.
-    fn continues(
-        &self,
-        known: &Known,
-        after: u64,
-        compacted: u64,
-        entries: &[(LogEntry, Id)],
-    ) -> bool {
-        let manifest = self.manifest.and_then(|sealed| Id::of_sealed(sealed, "").ok());
+    fn continues(&self, known: &Known) -> bool {
         let is_manifest = known.manifest.is_none_or(|(generation, id)| {
-            generation < self.generation || (generation == self.generation && manifest == Some(id))
+            generation < self.generation
+                || (generation == self.generation && self.manifest == Some(id))
         });
         let is_page = known.page.is_none_or(|(_, id)| self.page == Some(id));
         let is_entry = known.entry.is_none_or(|(sequence, id)| {
-            let stored = entries.iter().find(|(entry, _)| entry.sequence == sequence);
             // An entry before the reader's own position is not asked for, nor a compacted one.
-            sequence <= compacted
-                || (sequence <= self.last
-                    && (sequence != after || stored.is_some_and(|(_, stored)| *stored == id)))
+            sequence <= self.compacted
+                || (sequence <= self.last && (sequence != self.after || self.entry == Some(id)))
         });
         is_manifest && is_page && is_entry
     }

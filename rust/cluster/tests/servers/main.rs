@@ -9,6 +9,7 @@ mod records;
 
 mod cuts;
 mod forks;
+mod fresh;
 mod objects;
 mod planes;
 mod races;

@@ -42,8 +42,9 @@ pub(super) fn open(
     plane: &str,
     master_key: &[u8; 32],
 ) -> Result<(Box<dyn Store>, Sealer)> {
-    let (plane_id, data_key) = seal::unwrap(master_key, &planes.wrapped_key(plane)?)?;
-    Ok((planes.open(plane)?, Sealer::new(&data_key, plane_id)))
+    let (wrapped_key, store) = planes.open_with_key(plane)?;
+    let (plane_id, data_key) = seal::unwrap(master_key, &wrapped_key)?;
+    Ok((store, Sealer::new(&data_key, plane_id)))
 }
 
 impl SealedStore {

@@ -121,7 +121,7 @@ impl<T, R: Copy> GroupCommit<T, R> {
 }
 
 /// Number of items that are committed together, of all that wait with so many bytes each.
-fn first_group(bytes: impl Iterator<Item = usize>) -> usize {
+pub fn first_group(bytes: impl Iterator<Item = usize>) -> usize {
     let mut total = 0_usize;
     let fits = |(index, bytes): &(usize, usize)| {
         total = total.saturating_add(*bytes);

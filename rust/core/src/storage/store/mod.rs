@@ -27,7 +27,7 @@ pub mod testing;
 pub use cursor::{CURSOR_BYTES_MAX, CURSORS_MAX, Cursor, decode_cursors, encode_cursors};
 pub use directory::Directory;
 pub use entries::{Counts, LogEntry, NewBlock, READ_BYTES_MAX, View};
-pub use group_commit::GroupCommit;
+pub use group_commit::{GroupCommit, first_group};
 pub use interface::{CompactionLock, Link, NewSegment, SegmentId, SegmentsLock, Space, Store};
 pub use lmdb::LmdbStore;
 pub use lmdb::{decode_names, encode_names};

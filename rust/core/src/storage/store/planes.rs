@@ -37,6 +37,14 @@ pub trait Planes: Send + Sync {
     /// files allow that once.
     fn open(&self, plane: &str) -> Result<Box<dyn Store>>;
 
+    /// [`Self::wrapped_key`] and [`Self::open`], which are one question to a store far away.
+    ///
+    /// # Errors
+    /// Those of both.
+    fn open_with_key(&self, plane: &str) -> Result<(Vec<u8>, Box<dyn Store>)> {
+        Ok((self.wrapped_key(plane)?, self.open(plane)?))
+    }
+
     /// Destroys a plane, its key first: from then on nothing opens it, and what is left of its bytes
     /// says nothing to anybody. A plane that is gone is no error. What cannot be removed at once is
     /// left behind.
