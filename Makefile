@@ -9,7 +9,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check coverage bench long faults cluster adapters integrations forecasts fuzz sanitize wheels installs fmt lock clean tools
+.PHONY: help run test check coverage bench long faults cluster failover adapters integrations forecasts fuzz sanitize wheels installs fmt lock clean tools
 
 DEMO ?=
 GOALS ?=
@@ -25,6 +25,9 @@ HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 COVERAGE := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=3 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters
 # Less what takes a database to test.
 CARGO_TEST := cargo test --workspace --exclude fleetcast-cluster --locked
+# A package whose engine has the backend of many machines.
+CLUSTER := target/cluster/site
+ON_SERVERS = PYTHONPATH=$(abspath $(CLUSTER)) PYTHON=$(abspath $(VENV))/cluster/bin/python sh tests/cluster/with-engine.sh sh -c
 ENGINE := Cargo.toml Cargo.lock pyproject.toml $(shell find rust/arrow rust/core rust/front rust/limiter rust/py -name '*.rs' -o -name Cargo.toml)
 
 help: ## this list
@@ -81,15 +84,15 @@ integrations: $(VENV)/engine $(VENV)/dev ## the files of integrations/ with the 
 	sh tools/integrations
 	INTEGRATIONS=1 $(BIN)/python -m pytest -q -rs tests/integrations
 
-# Leaves an engine behind that has the backend; without its stamp the next command builds the usual one again.
-cluster: $(VENV)/dev $(VENV)/cluster/made ## the tests of PostgreSQL and objects, on servers of their own; three minutes to build
-	rm -f $(VENV)/engine
-	VIRTUAL_ENV=$(abspath $(VENV)) PATH="$(abspath $(BIN)):$$PATH" env -u CONDA_PREFIX \
-	  maturin develop --profile dev --locked --features cluster
-	$(BIN)/python -m mypy.stubtest fleetcast._core --allowlist tools/stubtest-allow
-	PYTHON=$(abspath $(VENV))/cluster/bin/python sh tests/cluster/with-engine.sh sh -c \
-	  'cargo test --locked -p fleetcast-cluster && $(BIN)/python -m pytest -q tests/cluster && \
+# Another engine than the usual one, which stays where it is. Its build scripts are those of the linters.
+cluster: $(VENV)/dev $(VENV)/cluster/made $(CLUSTER)/made ## the tests of PostgreSQL and objects, on servers of their own
+	PYTHONPATH=$(abspath $(CLUSTER)) $(BIN)/python -m mypy.stubtest fleetcast._core --allowlist tools/stubtest-allow
+	$(ON_SERVERS) 'cargo test --locked -p fleetcast-cluster && \
+  $(BIN)/python -m pytest -q tests/cluster && \
   $(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile --backend postgresql tests/conformance tests/client'
+
+failover: $(VENV)/dev $(VENV)/cluster/made $(CLUSTER)/made ## servers killed, frozen, replaced and cut off under load, 1,000 rounds; hours
+	FAULTS=full $(ON_SERVERS) '$(BIN)/python -m pytest -q -s tests/cluster'
 
 fuzz: ## hostile bytes for every reader; FUZZ="--seconds 600 json" takes longer, or one of them
 	RUSTFLAGS="$(COVERAGE)" cargo run --quiet --release --locked --target $(HOST) --target-dir target/coverage -p fleetcast-fuzz -- $(FUZZ)
@@ -161,6 +164,13 @@ $(VENV)/adapters/made: requirements/adapters.txt | $(VENV)/made
 $(VENV)/cluster/made: requirements/cluster.txt | $(VENV)/made
 	$(BIN)/python -m venv --without-pip $(VENV)/cluster
 	$(PIP) --python $(VENV)/cluster/bin/python install --quiet --require-hashes -r requirements/cluster.txt
+	@touch $@
+
+$(CLUSTER)/made: $(ENGINE) $(shell find rust/cluster -name '*.rs' -o -name Cargo.toml) $(shell find python -name '*.py*' -not -name '*.pyc') $(VENV)/run
+	rm -rf target/cluster
+	VIRTUAL_ENV=$(abspath $(VENV)) PATH="$(abspath $(BIN)):$$PATH" env -u CONDA_PREFIX \
+	  maturin build --profile dev --locked --features cluster --compatibility linux --out target/cluster
+	$(PIP) install --quiet --no-deps --target $(CLUSTER) target/cluster/*.whl
 	@touch $@
 
 # Half a gigabyte of compiler, which nothing else needs.

@@ -4,7 +4,10 @@
 # Binaries and ports: see start-engine.sh beside it.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
-work=$(mktemp -d "${TMPDIR:-/tmp}/fleetcast-cluster.XXXXXX")
+base=${TMPDIR:-/tmp}
+# Where we are root the servers run as nobody, who has to reach their files.
+[ "$(id -u)" != 0 ] || setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$base" || base=/tmp
+work=$(mktemp -d "$base/fleetcast-cluster.XXXXXX")
 trap '"$here/start-engine.sh" "$work" end; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 # Without the programs (exit 3, which says so) the tests are skipped.
