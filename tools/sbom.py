@@ -14,10 +14,13 @@ REGISTRY = "registry+"
 PIN = re.compile(r"^([\w.-]+)==(\S+)((?:.*\n)(?: +--hash=\S+.*\n?)+)", re.MULTILINE)
 
 
-def write(file: Path, seconds: int) -> None:
-    """Writes the list of this source tree, which was made at `seconds`; same in, same bytes out."""
+def write(file: Path, seconds: int, features: str) -> None:
+    """Writes the list of this source tree, which was made at `seconds`; same in, same bytes out.
+
+    Crates are those of an engine with `features`.
+    """
     version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
-    components = [*crates(), *packages()]
+    components = [*crates(features), *packages()]
     identity = uuid.uuid5(uuid.NAMESPACE_OID, json.dumps([version, components]))
     document = {
         "bomFormat": "CycloneDX",
@@ -40,11 +43,11 @@ def write(file: Path, seconds: int) -> None:
     file.write_text(json.dumps(document, indent=1) + "\n")
 
 
-def crates() -> Iterator[dict[str, object]]:
+def crates(features: str) -> Iterator[dict[str, object]]:
     """Crates of the compiled engine, those included that only build it: each with its hash."""
     tree = ["cargo", "tree", "--locked", "-p", "fleetcast-py", "-e", "normal,build"]
     lines = subprocess.check_output(
-        [*tree, "--prefix", "none", "--format", "{p}|{l}"], cwd=ROOT, text=True
+        [*tree, "--features", features, "--prefix", "none", "--format", "{p}|{l}"], cwd=ROOT, text=True
     ).splitlines()
     locked = tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]
     hashes = {(each["name"], each["version"]): each.get("checksum") for each in locked}
