@@ -63,7 +63,7 @@ def crates(features: str) -> Iterator[dict[str, object]]:
             "name": name,
             "version": version,
             "purl": f"pkg:cargo/{name}@{version}",
-            "licenses": [{"expression": licence.replace("/", " OR ")}],
+            "licenses": [{"expression": re.sub(" */ *", " OR ", licence)}],
             "hashes": [{"alg": "SHA-256", "content": checksum}],
         }
 

@@ -10,7 +10,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import polars as pl
 
@@ -19,7 +19,7 @@ from fleetcast.errors import StoreUnreachable
 from tests.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from concurrent.futures import Future
 
     from fleetcast.engine import Plane, Planes
@@ -44,28 +44,41 @@ def _batch(number: int, writer: int) -> bytes:
     )
 
 
-class Load:
-    """Writers through all nodes but the last, which reads beside them."""
+class Target(Protocol):
+    """A node that takes writes: a handle of its own, or its address."""
 
-    def __init__(self, nodes: list[Planes]) -> None:
-        name = str(uuid.uuid4())
-        nodes[0].create(name, KEY)
-        *self._planes, self._reader = [node.open(name, KEY, "acme") for node in nodes]
+    def write_json(self, body: bytes, /) -> object:
+        """Writes it, or raises `StoreUnreachable`."""
+
+
+class Load:
+    """Writers on some nodes, and one who reads beside them through a handle of its own."""
+
+    def __init__(self, targets: Sequence[Target], reader: Plane, others: Sequence[Plane]) -> None:
+        self._targets, self._reader, self._others = targets, reader, others
         self._numbers = itertools.count()
         self._ended = threading.Event()
         self._running: list[Future[None]] = []
-        writers = WRITERS * len(self._planes)
+        writers = WRITERS * len(targets)
         self.refused = [0] * writers
         self.refused_reads = 0
         self._acknowledged: list[list[tuple[int, float]]] = [[] for _ in range(writers)]
         self._unknown: list[int] = []
         self._behind: list[tuple[int, int]] = []
 
-    def _write(self, writer: int, plane: Plane) -> None:
+    @classmethod
+    def on(cls, nodes: list[Planes]) -> Load:
+        """Writers through handles of all nodes but the last, to a plane of their own."""
+        name = str(uuid.uuid4())
+        nodes[0].create(name, KEY)
+        *targets, reader = [node.open(name, KEY, "acme") for node in nodes]
+        return cls(targets, reader, targets)
+
+    def _write(self, writer: int, target: Target) -> None:
         while not self._ended.is_set():
             number = next(self._numbers)
             try:
-                plane.write_json(_batch(number, writer))
+                target.write_json(_batch(number, writer))
             except StoreUnreachable:  # any other error ends the writer, and the test
                 self._unknown.append(number)
                 self.refused[writer] += 1
@@ -92,8 +105,8 @@ class Load:
             try:
                 self._running = [pool.submit(self._read)]
                 for writer in range(len(self.refused)):
-                    plane = self._planes[writer % len(self._planes)]
-                    self._running.append(pool.submit(self._write, writer, plane))
+                    target = self._targets[writer % len(self._targets)]
+                    self._running.append(pool.submit(self._write, writer, target))
                 yield self
             finally:
                 self._ended.set()
@@ -126,7 +139,7 @@ class Load:
         acknowledged = {number for each in self._acknowledged for number, _ in each}
         unknown = set(self._unknown)
         stored = set()
-        for plane in (self._reader, *self._planes):
+        for plane in (self._reader, *self._others):
             rows = Counter(map(int, pl.DataFrame(plane.scan(*EVER))["n"].to_list()))
             assert [row for row, count in rows.items() if count > 1] == []  # stored twice
             batches = Counter(row // ROWS for row in rows)

@@ -1,6 +1,7 @@
 """Servers of the database end under load: none acknowledged is lost, none is stored twice.
 
-`FAULTS=full` makes 50 rounds of each fault (`make cluster`: 2), `pytest -s` prints their figures.
+`make failover` makes hundreds of short rounds of each fault (`make cluster`: 2 longer ones) and
+prints their figures.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from .load import Load
 from .nodes import engine, servers
 
 NODES = 3
-ROUNDS = int(os.environ.get("FAILOVERS", "50" if os.environ.get("FAULTS") == "full" else "2"))
+FULL = os.environ.get("FAULTS") == "full"
+ROUNDS = int(os.environ.get("FAILOVERS", "150" if FULL else "2"))
+BATCHES = 20 if FULL else 100  # of each writer before, amid and after a fault
+UNKNOWN_EACH = 10 if FULL else 2  # rounds, of which one lasts until writes end as unknown
 DICE = random.Random(os.environ.get("FAULTS_SEED", "7"))
 rounds = pytest.mark.parametrize("number", range(ROUNDS))
 
@@ -49,25 +53,25 @@ def all_follow():
 
 
 def load_of(nodes):
-    return Load(nodes).running()
+    return Load.on(nodes).running()
 
 
 def until_refused(load, number):
     """Until reads are refused, or so long that each writer is told of an unknown end."""
-    load.until(lambda: all(load.refused) if number % 2 else load.refused_reads)
+    load.until(lambda: all(load.refused) if number % UNKNOWN_EACH == 1 else load.refused_reads)
 
 
 @rounds
 def test_a_standby_that_is_killed_is_missed_by_nobody(nodes, undo, number):
     standbys = [each for each in servers() if each != engine("primary")]
     with load_of(nodes) as load:
-        load.goes_on(DICE.randrange(1, 100))
+        load.goes_on(DICE.randrange(1, BATCHES))
         gone = standbys[number % 2]
         undo.callback(engine, "resume", gone)
         engine("kill", gone)
-        load.goes_on(100)
+        load.goes_on(BATCHES)
         undo.close()
-        load.goes_on(100)
+        load.goes_on(BATCHES)
     print(f"\nstandby killed: {load.check()}")
     assert (sum(load.refused), load.refused_reads) == (0, 0)
 
@@ -76,12 +80,12 @@ def test_a_standby_that_is_killed_is_missed_by_nobody(nodes, undo, number):
 def test_a_primary_that_hangs_and_wakes_up_loses_nothing(nodes, undo, number):
     primary = engine("primary")
     with load_of(nodes) as load:
-        load.goes_on(DICE.randrange(1, 100))
+        load.goes_on(DICE.randrange(1, BATCHES))
         undo.callback(engine, "thaw", primary)
         engine("freeze", primary)
         until_refused(load, number)
         undo.close()
-        load.goes_on(100)
+        load.goes_on(BATCHES)
     print(f"\nprimary frozen: {load.check()}")
     assert load.refused_reads > 0
 
@@ -91,26 +95,26 @@ def test_a_standby_takes_over_from_a_primary_that_is_killed(nodes, undo, number)
     del number
     primary = engine("primary")
     with load_of(nodes) as load:
-        load.goes_on(DICE.randrange(1, 100))
+        load.goes_on(DICE.randrange(1, BATCHES))
         undo.callback(engine, "rejoin", primary)
         engine("kill", primary)
         engine("promote")
-        load.goes_on(100)
+        load.goes_on(BATCHES)
         assert engine("primary") != primary
         undo.close()  # from a backup of the new one, while writers write
-        load.goes_on(100)
+        load.goes_on(BATCHES)
     print(f"\nprimary killed: {load.check()}")
 
 
 @rounds
 def test_all_servers_are_killed_and_come_back(nodes, undo, number):
     with load_of(nodes) as load:
-        load.goes_on(DICE.randrange(1, 100))
+        load.goes_on(DICE.randrange(1, BATCHES))
         for each in servers():
             undo.callback(engine, "resume", each)
             engine("kill", each)
         until_refused(load, number)
         undo.close()
-        load.goes_on(100)
+        load.goes_on(BATCHES)
     print(f"\nall killed: {load.check()}")
     assert load.refused_reads > 0
