@@ -89,7 +89,7 @@ cluster: $(VENV)/dev $(VENV)/cluster/made $(CLUSTER)/made ## the tests of Postgr
 	PYTHONPATH=$(abspath $(CLUSTER)) $(BIN)/python -m mypy.stubtest fleetcast._core --allowlist tools/stubtest-allow
 	$(ON_SERVERS) 'cargo test --locked -p fleetcast-cluster && \
   $(BIN)/python -m pytest -q tests/cluster && \
-  $(BIN)/python -m pytest -q --numprocesses 2 --dist loadfile --backend postgresql tests/conformance tests/client'
+  $(BIN)/python -m pytest -q --numprocesses 3 --dist loadfile --backend postgresql tests/conformance tests/client'
 
 failover: $(VENV)/dev $(VENV)/cluster/made $(CLUSTER)/made ## servers killed, frozen, replaced and cut off under load, 1,000 rounds; hours
 	FAULTS=full $(ON_SERVERS) '$(BIN)/python -m pytest -q -s tests/cluster'

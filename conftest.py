@@ -43,6 +43,8 @@ LONG_FIRST = (
 )
 # Folders whose files share a service for the whole run: it is started once, not in each process.
 SHARED = frozenset({"predictions", "conformance", "http"})
+# Long ones in these that start their own.
+ALONE = frozenset({"tests/conformance/test_remembered_admission.py"})
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -80,7 +82,7 @@ class _LoadFolder(LoadFileScheduling):
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
         folder = _folder(TESTS.parent / file)
-        return folder if folder in SHARED else file
+        return folder if folder in SHARED and file not in ALONE else file
 
 
 def _folder(path: Path) -> str:

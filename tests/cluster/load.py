@@ -19,7 +19,7 @@ from fleetcast.errors import StoreUnreachable
 from tests.waiting import until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from concurrent.futures import Future
 
     from fleetcast.engine import Plane, Planes
@@ -124,14 +124,20 @@ class Load:
 
         until(seen)
 
-    def goes_on(self, batches: int) -> None:
-        """Waits until each writer has so many more batches acknowledged."""
-        before = [len(each) for each in self._acknowledged]
-        self.until(
-            lambda: all(
-                len(each) >= count + batches
-                for each, count in zip(self._acknowledged, before, strict=True)
-            )
+    def goes_on(self, batches: int, targets: Collection[int] | None = None) -> None:
+        """Waits until each writer, or each to these targets, has so many more acknowledged."""
+        before = [
+            (each, len(each))
+            for writer, each in enumerate(self._acknowledged)
+            if targets is None or writer % len(self._targets) in targets
+        ]
+        self.until(lambda: all(len(each) >= count + batches for each, count in before))
+
+    def refusals(self, targets: Collection[int]) -> int:
+        """Writes to these targets that were refused."""
+        count = len(self._targets)
+        return sum(
+            refused for writer, refused in enumerate(self.refused) if writer % count in targets
         )
 
     def check(self) -> str:

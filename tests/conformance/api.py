@@ -193,6 +193,10 @@ class Accounts:
         engine.plane(account_id, tenant.name).write_json(encode_records(records), now_ns=now_ns)
         engine.release(account_id)
 
+    def forget(self, tenant: Tenant) -> None:
+        """Deletes a tenant that nobody asks for again."""
+        self._installation.tenants.delete(tenant.name)
+
     def revoke(self, key: str) -> None:
         text = read_key_text(key)
         assert text is not None

@@ -154,7 +154,7 @@ class Way:
             if value != before.get(name, 0):
                 outcome.counters[self._masked(name)] = value - before.get(name, 0)
         outcome.remembered = outcome.counters.pop("fleetcast_http_remembered_total", 0)
-        self._accounts.tenants.delete(self._tenant.name)
+        self._accounts.forget(self._tenant)
         return outcome
 
     def revoke(self, key: str) -> None:

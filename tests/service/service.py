@@ -186,12 +186,16 @@ def ask(service: Service, path: str, method: str = "GET") -> Answer:
         return Answer(response.status, response.headers, response.read())
 
 
-def start(data: Path, key: str, *options: str) -> Service:
-    """Starts the service on free ports and waits for its ready line."""
+def start(data: Path, key: str, *options: str, within: Sequence[str] = ()) -> Service:
+    """Starts the service on free ports and waits for its ready line.
+
+    `within` is what the command begins with, of a network namespace say.
+    """
     arguments = ["serve", "--data", str(data), "--http", "127.0.0.1:0", "--grpc", "off"]
     arguments += ["--admin", "off", *UNLIMITED, *options]
     with (data / "serve.log").open("ab") as log:
-        process = subprocess.Popen([*FLEETCAST, *arguments], stdout=subprocess.PIPE, stderr=log)
+        command = [*within, *FLEETCAST, *arguments]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log)
     line = process.stdout.readline()
     assert line, (data / "serve.log").read_text()[-2000:]
     return Service(process, json.loads(line), key)
@@ -202,7 +206,7 @@ def shared_store() -> list[Override]:
     url, _, _ = os.environ["DATABASE"].partition("?")
     given = {
         "backend": POSTGRESQL,
-        "database": f"{url}?options=-csearch_path%3Dt{secrets.token_hex(8)}",
+        "database": f"{url}?sslmode=disable&options=-csearch_path%3Dt{secrets.token_hex(8)}",
         "objects": os.environ["OBJECTS"],
     }
     return [Override(f"store.{name}", text, "a test") for name, text in given.items()]

@@ -1,0 +1,246 @@
+"""Machines are cut off from each other while gateways write: what is refused, and what is kept.
+
+Each has a network namespace of its own; packets between two that are cut off are dropped without
+a word. `make failover` makes many short rounds (`make cluster`: one) and prints their figures.
+"""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import os
+import random
+import tempfile
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fleetcast.errors import StoreUnreachable
+from fleetcast.installation.directory import DataDirectory
+from fleetcast.installation.opening import opened
+from tests.service.service import ALL_SCOPES, command, start
+from tests.waiting import until
+
+from .load import Load
+from .network import HERE, NET, NO_NETWORK, Network
+from .nodes import engine, make_nodes, servers
+
+if TYPE_CHECKING:
+    from tests.service.service import Answer, Service
+
+SERVERS = ["1", "2", "3"]
+NODES = ["11", "12", "13"]
+OBJECTS = "21"
+FULL = os.environ.get("FAULTS") == "full"
+ROUNDS = int(os.environ.get("CUTS", "50" if FULL else "1"))
+BATCHES = 10
+DICE = random.Random(os.environ.get("FAULTS_SEED", "7"))
+ANSWERED_SECONDS = 2.0
+UNAVAILABLE = {
+    "error": "telemetry_unavailable",
+    "upstream": "postgresql",
+    "retry_after_seconds": 5,
+}
+DAY = {"start": "2026-01-01T00:00:00Z", "end": "2026-01-02T00:00:00Z"}
+rounds = pytest.mark.parametrize("number", range(ROUNDS))
+
+
+@dataclass
+class Gateway:
+    """A client of one node."""
+
+    service: Service
+    key: str
+
+    def write_json(self, body: bytes) -> None:
+        try:
+            answer = self.service.post(body, key=self.key)
+        except (OSError, http.client.HTTPException) as error:
+            raise StoreUnreachable(str(error)) from error
+        if answer.status == 503:
+            assert answer.json == UNAVAILABLE
+            raise StoreUnreachable(answer.body)
+        assert answer.status == 202, answer.body
+
+    def newest(self) -> Answer:
+        return self.service.get("/topology", key=self.key, as_of_utc=DAY["end"])
+
+    def rows(self) -> Answer:
+        chosen = {"entity_id": "e0", "measurement": "link", "interval": "1h", "agg": "count"}
+        return self.service.get("/topology/series", key=self.key, **DAY, **chosen)
+
+
+class Place:
+    """Three servers, three nodes and the objects, each a machine of its own."""
+
+    def __init__(self, network: Network, folder: Path, left: ExitStack) -> None:
+        self.network = network
+        for number in SERVERS:
+            network.add(number, number)
+        network.add(OBJECTS, "s3")
+        patch = left.enter_context(pytest.MonkeyPatch.context())
+        patch.setenv("ENGINE_WORK", str(folder / "engine"))
+        patch.setenv("ENGINE_NET", NET)
+        patch.setenv("ENGINE_NETNS", network.prefix)
+        patch.setenv("ENGINE_S3_HOST", f"{NET}.{OBJECTS}")
+        # The server's parts speak through sockets in /tmp that are named after its ports.
+        patch.setenv("ENGINE_S3_PORT", str(int(os.environ.get("ENGINE_S3_PORT", "28333")) + 50))
+        left.callback(engine, "end")
+        patch.setenv("DATABASE", engine("start", "3").partition("DATABASE=")[2])
+        patch.setenv("OBJECTS", engine("s3").partition("OBJECTS=")[2])
+        self.folders = make_nodes(folder, len(NODES))
+        installation = left.enter_context(opened(DataDirectory(self.folders[0]), os.environ))
+        self._installation, self._tenants = installation, itertools.count()
+        self._services = []
+        for number, home in zip(NODES, self.folders, strict=True):
+            addresses = ("--http", f"{NET}.{number}:0", "--admin", f"{NET}.{number}:0")
+            within = network.add(number, f"node{number}")
+            self._services.append(start(home, "", *addresses, within=within))
+            left.callback(self._services[-1].stop)
+
+    def tenant(self) -> tuple[Load, list[Gateway]]:
+        """A new one, its writers, and a client of each node."""
+        name = f"tenant-{next(self._tenants)}"
+        account = self._installation.tenants.create(name)
+        issued = self._installation.keys.create(name, scopes=ALL_SCOPES, environment="sandbox")
+        gateways = [Gateway(service, str(issued.text)) for service in self._services]
+        reader = self._installation.engine.plane(account.account_id, name)
+        return Load(gateways, reader, ()), gateways
+
+
+@pytest.fixture(scope="module")
+def whole(database):
+    del database
+    if not Network.is_allowed():
+        pytest.skip(NO_NETWORK)
+    folder = Path(os.environ["ENGINE_WORK"]).parent
+    with (
+        tempfile.TemporaryDirectory(dir=folder) as home,
+        Network() as network,
+        ExitStack() as left,
+    ):
+        Path(home).chmod(0o711)
+        yield Place(network, Path(home), left)
+
+
+@pytest.fixture
+def place(whole):
+    """The machines, all of which reach each other before and after a round."""
+    all_follow()
+    yield whole
+    whole.network.heal()
+    all_follow()
+
+
+def all_follow():
+    until(lambda: engine("standbys") == str(len(servers()) - 1))
+
+
+def refused_in_time(ask):
+    """The answer of a request must be that the database or the objects are away, and be quick."""
+    began = time.monotonic()
+    answer = ask()
+    seconds = time.monotonic() - began
+    assert (answer.status, answer.json) == (503, UNAVAILABLE)
+    assert seconds < ANSWERED_SECONDS
+
+
+@rounds
+def test_a_node_that_is_cut_off_from_the_database_refuses_and_the_others_go_on(place, number):
+    off = number % len(NODES)
+    others = {0, 1, 2} - {off}
+    load, gateways = place.tenant()
+    with load.running():
+        load.goes_on(DICE.randrange(1, BATCHES))
+        place.network.cut([NODES[off]], SERVERS)
+        for _ in range(3):
+            refused_in_time(gateways[off].newest)
+        load.goes_on(BATCHES, others)
+        place.network.heal()
+        load.goes_on(BATCHES)
+    print(f"\nnode and database: {load.check()}")
+    assert (load.refusals(others), load.refused_reads) == (0, 0)
+
+
+@rounds
+def test_while_the_objects_are_away_writes_and_warm_reads_go_on(place, number):
+    load, gateways = place.tenant()
+    off = number % len(NODES)
+    with load.running():
+        load.goes_on(BATCHES)
+        command(place.folders[0], "compact")
+        place.network.cut(NODES, [OBJECTS])
+        refused_in_time(gateways[off].rows)
+        assert gateways[off].newest().status == 200
+        load.goes_on(BATCHES)
+        refused_in_time(gateways[off].rows)
+        place.network.heal()
+        assert until(lambda: gateways[off].rows().status == 200)
+    print(f"\nnodes and objects: {load.check()}")
+    assert (sum(load.refused), load.refused_reads) == (0, 0)
+
+
+@rounds
+def test_a_standby_that_is_cut_off_from_the_primary_is_missed_by_nobody(place, number):
+    load, _ = place.tenant()
+    primary = engine("primary")
+    standbys = [each for each in SERVERS if each != primary]
+    with load.running():
+        load.goes_on(DICE.randrange(1, BATCHES))
+        place.network.cut([primary], [standbys[number % 2]])
+        load.goes_on(BATCHES)
+        place.network.heal()
+        load.goes_on(BATCHES)
+    print(f"\nprimary and a standby: {load.check()}")
+    assert (sum(load.refused), load.refused_reads) == (0, 0)
+
+
+@rounds
+def test_a_primary_that_is_cut_off_from_all_standbys_acknowledges_nothing(place, number):
+    del number
+    load, gateways = place.tenant()
+    primary = engine("primary")
+    with load.running():
+        load.goes_on(DICE.randrange(1, BATCHES))
+        place.network.cut([primary], [each for each in SERVERS if each != primary])
+        load.until(lambda: sum(load.refused))
+        assert [gateway.newest().status for gateway in gateways] == [200] * len(NODES)
+        place.network.heal()
+        load.goes_on(BATCHES)
+    print(f"\nprimary and all standbys: {load.check()}")
+    assert load.refused_reads == 0
+
+
+@rounds
+def test_a_primary_that_is_cut_off_from_all_is_replaced_and_not_believed_again(place, number):
+    del number
+    load, _ = place.tenant()
+    old = engine("primary")
+    with load.running():
+        load.goes_on(DICE.randrange(1, BATCHES))
+        others = [each for each in SERVERS if each != old]
+        place.network.cut([old], [*others, *NODES, HERE])
+        engine("promote")
+        load.goes_on(BATCHES)
+        place.network.heal()
+        load.goes_on(BATCHES)
+        engine("kill", old)
+        engine("rejoin", old)
+        load.goes_on(BATCHES)
+    print(f"\nprimary and all: {load.check()}")
+
+
+@rounds
+def test_nodes_do_not_need_each_other(place, number):
+    del number
+    load, _ = place.tenant()
+    with load.running():
+        for one, other in itertools.combinations(NODES, 2):
+            place.network.cut([one], [other])
+        load.goes_on(BATCHES)
+    print(f"\nnode and node: {load.check()}")
+    assert (sum(load.refused), load.refused_reads) == (0, 0)
