@@ -8,7 +8,7 @@ use std::time::Duration;
 use fleetcast_core::model::error::{Error, Result};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::AbortHandle;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -18,8 +18,9 @@ use crate::failure::{self, Failure};
 use crate::objects::Objects;
 use crate::pool::Pool;
 
-/// Reads answer within this or fail.
-pub(crate) const READ_TIMEOUT: Duration = Duration::from_secs(2);
+/// Reads answer within this or fail, connections included, so that a request is answered within two
+/// seconds. More than a connection is given, so that one that fails is known to have failed.
+pub(crate) const READ_TIMEOUT: Duration = Duration::from_millis(1_750);
 
 /// Changes are known within this or [`failure::unknown`].
 pub(crate) const CHANGE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -196,14 +197,15 @@ pub(crate) async fn read(
     sql: &'static str,
     parameters: &[&(dyn ToSql + Sync)],
 ) -> Result<Vec<Row>> {
-    let connected = timeout(READ_TIMEOUT, pool.shared()).await;
+    let deadline = Instant::now() + READ_TIMEOUT;
+    let connected = timeout_at(deadline, pool.shared()).await;
     let connection =
         connected.map_err(|_| failure::unavailable(what, "no connection in time"))??;
-    if let Ok(rows) = timeout(READ_TIMEOUT, connection.query(what, sql, parameters)).await {
+    if let Ok(rows) = timeout_at(deadline, connection.query(what, sql, parameters)).await {
         return rows.map_err(|failure| failure.of_read(what));
     }
-    pool.forget(&connection).await;
-    Err(failure::unavailable(what, "no answer within 2 seconds"))
+    connection.give_up();
+    Err(failure::unavailable(what, "no answer in time"))
 }
 
 /// Rows of a statement that changes something, within [`CHANGE_TIMEOUT`]; an error before it was sent

@@ -26,8 +26,8 @@ use tokio_postgres::{AsyncMessage, Client, Config, Row, Statement};
 use crate::address::{Address, Durability};
 use crate::failure::{self, Failure};
 
-/// For the whole handshake with a host.
-pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// For the whole handshake with a host. What waits for it is answered within two seconds.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_millis(1_500);
 
 /// For the hosts that have not answered when one did that takes writes: long enough for those on
 /// their feet.
@@ -67,6 +67,8 @@ pub(crate) struct Connection {
     driver: AbortHandle,
     /// The server warned of something since this was asked last.
     is_warned: Arc<AtomicBool>,
+    /// It did not answer in time.
+    is_silent: AtomicBool,
     statements: Mutex<HashMap<&'static str, Statement>>,
 }
 
@@ -163,7 +165,12 @@ impl Connection {
 
     /// True while nothing is known to have happened to it.
     pub(crate) fn is_alive(&self) -> bool {
-        !self.client.is_closed()
+        !self.client.is_closed() && !self.is_silent.load(Ordering::Acquire)
+    }
+
+    /// Leaves it to those who wait for an answer already.
+    pub(crate) fn give_up(&self) {
+        self.is_silent.store(true, Ordering::Release);
     }
 }
 
@@ -221,7 +228,7 @@ impl Facts {
 async fn primary(address: &Address) -> Result<(Connection, Facts)> {
     let asked = address.hosts.iter().map(|host| async move {
         let answer = timeout(CONNECT_TIMEOUT, answering(address, host)).await;
-        answer.unwrap_or_else(|_| Err(Failure::Lost("no answer within 2 seconds".to_owned())))
+        answer.unwrap_or_else(|_| Err(Failure::Lost("no answer in time".to_owned())))
     });
     let mut asked: FuturesUnordered<_> = asked.collect();
     let mut best: Option<(Connection, Facts)> = None;
@@ -248,7 +255,8 @@ async fn answering(address: &Address, host: &Config) -> Result<(Connection, Fact
     let (client, link) = connected.map_err(|error| failure::of(CONNECTING, &error))?;
     let is_warned = Arc::new(AtomicBool::new(false));
     let driver = tokio::spawn(drive(link, Arc::clone(&is_warned))).abort_handle();
-    let connection = Connection { client, driver, is_warned, statements: Mutex::default() };
+    let (is_silent, statements) = (AtomicBool::new(false), Mutex::default());
+    let connection = Connection { client, driver, is_warned, is_silent, statements };
     let facts = Facts::ask(&connection).await?;
     Ok((connection, facts))
 }

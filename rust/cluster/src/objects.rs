@@ -14,6 +14,7 @@ use object_store::path::Path;
 use object_store::{
     ClientOptions, MultipartUpload, ObjectStore, ObjectStoreExt, PutPayload, RetryConfig,
 };
+use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
 use crate::identity::Id;
@@ -21,7 +22,10 @@ use crate::identity::Id;
 /// For a connection to the object store, repeated attempts included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// For an answer with its body.
+/// For an answer that a request waits for, which is told within two seconds.
+const READ_TIMEOUT: Duration = Duration::from_millis(1_750);
+
+/// For any other answer with its body.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Bytes of an object from which on it is written in parts of so many.
@@ -90,8 +94,8 @@ impl Objects {
     /// Bytes of an object from `from` up to `to`, fewer where it ends before.
     pub(crate) async fn read(&self, plane: Id, segment: Id, from: u64, to: u64) -> Result<Vec<u8>> {
         let path = self.path(plane, segment);
-        let bytes = in_time("read a segment", self.store.get_range(&path, from..to)).await?;
-        Ok(bytes.into())
+        let bytes = timeout(READ_TIMEOUT, self.store.get_range(&path, from..to)).await;
+        Ok(answer_of("read a segment", bytes)?.into())
     }
 
     /// Length of an object.
@@ -237,12 +241,20 @@ async fn in_time<R>(
     what: &'static str,
     work: impl Future<Output = object_store::Result<R>>,
 ) -> Result<R> {
-    match timeout(ANSWER_TIMEOUT, work).await {
+    answer_of(what, timeout(ANSWER_TIMEOUT, work).await)
+}
+
+/// Where it did not come in time, or came as a fault, it says so.
+fn answer_of<R>(
+    what: &'static str,
+    answer: std::result::Result<object_store::Result<R>, Elapsed>,
+) -> Result<R> {
+    match answer {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(object_store::Error::NotFound { .. })) => Err(Error::Stale),
         // Its text may hold a URL, and this a signature.
         Ok(Err(error)) => Err(unavailable(what, kind_of(&error))),
-        Err(_) => Err(unavailable(what, "no answer within 10 seconds")),
+        Err(_) => Err(unavailable(what, "no answer in time")),
     }
 }
 

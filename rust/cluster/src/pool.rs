@@ -16,6 +16,9 @@ use crate::failure;
 /// Callers fail at once for so long after a failed connect, and then one tries again.
 const FAILING_FOR: Duration = Duration::from_millis(250);
 
+/// For a connection that is free; more than for one that is made, so that its failure is known.
+const FOUND_TIMEOUT: Duration = Duration::from_millis(1_750);
+
 /// Connections whose statements of many readers follow each other without waiting.
 const SHARED: usize = 2;
 
@@ -93,19 +96,14 @@ impl Pool {
         Ok(connection)
     }
 
-    /// Forgets a shared connection that did not answer in time.
-    pub(crate) async fn forget(&self, connection: &Arc<Connection>) {
-        for slot in &self.shared {
-            let mut slot = slot.lock().await;
-            slot.take_if(|other| Arc::ptr_eq(other, connection));
-        }
-    }
-
     /// One for a change or a transaction of its own.
     pub(crate) async fn own(&self) -> Result<Own> {
-        let permit = timeout(CONNECT_TIMEOUT, Arc::clone(&self.own).acquire_owned()).await;
-        let permit =
-            permit.map_err(|_| failure::unavailable("connect", "all connections are in use"))?;
+        let found = timeout(FOUND_TIMEOUT, self.found()).await;
+        found.unwrap_or_else(|_| Err(failure::unavailable("connect", "all connections are in use")))
+    }
+
+    async fn found(&self) -> Result<Own> {
+        let permit = Arc::clone(&self.own).acquire_owned().await;
         let permit = permit.expect("nobody closes the semaphore");
         let idle = Arc::clone(&self.idle);
         loop {
@@ -129,8 +127,8 @@ impl Pool {
         self.fail_at_once()?;
         let opening = Connection::open(&self.address, self.durability, &self.seen);
         let connected = timeout(CONNECT_TIMEOUT, opening).await;
-        let connected = connected
-            .unwrap_or_else(|_| Err(failure::unavailable("connect", "no answer within 2 seconds")));
+        let connected =
+            connected.unwrap_or_else(|_| Err(failure::unavailable("connect", "no answer in time")));
         let cause = connected.as_ref().err().map(|error| (Instant::now(), error.to_string()));
         *lock(&self.failed) = cause;
         connected
