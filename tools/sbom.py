@@ -47,7 +47,9 @@ def crates(features: str) -> Iterator[dict[str, object]]:
     """Crates of the compiled engine, those included that only build it: each with its hash."""
     tree = ["cargo", "tree", "--locked", "-p", "fleetcast-py", "-e", "normal,build"]
     lines = subprocess.check_output(
-        [*tree, "--features", features, "--prefix", "none", "--format", "{p}|{l}"], cwd=ROOT, text=True
+        [*tree, "--features", features, "--prefix", "none", "--format", "{p}|{l}"],
+        cwd=ROOT,
+        text=True,
     ).splitlines()
     locked = tomllib.loads((ROOT / "Cargo.lock").read_text())["package"]
     hashes = {(each["name"], each["version"]): each.get("checksum") for each in locked}

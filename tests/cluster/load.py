@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 KEY = bytes(32)
 WRITERS = 2  # on each node
 ROWS = 4  # of a batch
-START = datetime(2026, 1, 1, tzinfo=UTC)
+START = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
 EVER = (0, 2**63 - 1)
 PAUSE_SECONDS = 0.02  # of a client that was refused
 
