@@ -229,6 +229,7 @@ def test_a_primary_that_is_cut_off_from_all_is_replaced_and_not_believed_again(p
         place.network.cut([old], [*others, *NODES, HERE])
         engine("promote")
         load.goes_on(BATCHES)
+        assert engine("primary") in others
         place.network.heal()
         load.goes_on(BATCHES)
         engine("kill", old)

@@ -244,7 +244,7 @@ async fn in_time<R>(
     answer_of(what, timeout(ANSWER_TIMEOUT, work).await)
 }
 
-/// Where it did not come in time, or came as a fault, it says so.
+/// The value of an answer that came in time.
 fn answer_of<R>(
     what: &'static str,
     answer: std::result::Result<object_store::Result<R>, Elapsed>,
