@@ -14,7 +14,7 @@ from fleetcast.engine import format_time
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.opening import opened
 from tests.integrations.programs import Program, found, free_port
-from tests.service.service import create_key, prepare, start
+from tests.service.service import prepare, start
 from tests.waiting import until
 
 ROUNDS_BASE_S = int(time.time()) - 20_000
@@ -53,7 +53,7 @@ class Storing:
 
     def __init__(self, folder):
         self.data = folder / "data"
-        self.key = prepare(self.data) or create_key(self.data, "acme")
+        self.key = prepare(self.data)
         self.port = free_port()
         self.running = None
 

@@ -9,7 +9,7 @@ import ssl
 import time
 
 from tests.integrations.programs import Program, found, free_port
-from tests.service.service import Answer, create_key, prepare, start
+from tests.service.service import Answer, prepare, start
 from tests.tidy.files import ROOT
 from tests.waiting import PATIENCE_SECONDS
 
@@ -24,7 +24,7 @@ class Behind:
     def __init__(self, folder, *options):
         self.folder = folder
         self.data = folder / "data"
-        self.key = prepare(self.data) or create_key(self.data, "acme")
+        self.key = prepare(self.data)
         self.tls = self.data / "tls"
         self.port, self.grpc, self.admin = free_port(), free_port(), free_port()
         self.options = options

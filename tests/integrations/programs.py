@@ -11,11 +11,13 @@ import subprocess
 
 import pytest
 
+from tests.tidy.files import ROOT
 from tests.waiting import PATIENCE_SECONDS, until
 
+MADE = ROOT / "target" / "integrations"
 HERE = os.environ.get("INTEGRATIONS") == "1"
 # Debian's servers are where only root looks for programs.
-PATHS = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+PATHS = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin:{MADE}"
 
 
 def found(name: str) -> str | None:
