@@ -24,6 +24,9 @@ use fleetcast_core::wire::Format;
 
 use self::inputs::{BODY_RECORDS, Dice, Fleet, START_NS};
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const DUE: Due = Due::LargeOrAged { age_ns: 3_600 * SECOND_NS };
 const MASTER_KEY: [u8; 32] = [7; 32];
 /// Bodies between two looks of the maintenance process: it looks once a second.
@@ -31,6 +34,8 @@ const BODIES_PER_LOOK: u64 = 500;
 /// Bodies that are sent again and again.
 const REPEATED: u64 = 16;
 const TRUCKS: u32 = 500;
+/// Bodies of the large fleet at each instant.
+const LARGER: u32 = 16;
 
 /// Trucks that send two measurements in turn, in no order, some of them late.
 struct Trucks {
@@ -191,12 +196,23 @@ fn main() {
     let is_wanted = |name: &str| {
         let names = || arguments.iter().filter(|argument| name.starts_with(argument.as_str()));
         names().count() > 0
-            || !["fleet", "trucks", "repeated"].iter().any(|n| arguments.iter().any(|a| a == n))
+            || !["fleet", "large", "trucks", "repeated"]
+                .iter()
+                .any(|n| arguments.iter().any(|a| a == n))
     };
     let mut fleet = Fleet::new(0);
     if is_wanted("fleet") {
         run("fleet", rows, work, |number| {
             fleet.body(START_NS + i64::try_from(number).expect("small") * 10 * SECOND_NS)
+        });
+    }
+    if is_wanted("large fleet") {
+        let mut fleets: Vec<_> =
+            (0..LARGER).map(|number| Fleet::new(number * BODY_RECORDS)).collect();
+        run("large fleet", rows, work, |number| {
+            let step = i64::try_from(number / u64::from(LARGER)).expect("small");
+            let fleet = &mut fleets[(number % u64::from(LARGER)) as usize];
+            fleet.body(START_NS + step * 10 * SECOND_NS)
         });
     }
     if is_wanted("repeated bodies") {

@@ -22,5 +22,5 @@ pub use block::{
     encode_block,
 };
 pub use effort::{EFFORT_COUNT_MIN, Effort};
+pub(crate) use float::DecimalSums;
 pub use float::FloatBounds;
-pub(crate) use float::decimal_sum;

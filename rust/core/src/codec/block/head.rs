@@ -21,7 +21,8 @@ pub struct TimeBounds {
 
 impl TimeBounds {
     /// Bounds of some times, if there are any.
-    pub(super) fn of(times_ns: &[i64]) -> Option<Self> {
+    #[must_use]
+    pub fn of(times_ns: &[i64]) -> Option<Self> {
         (!times_ns.is_empty()).then(|| time_range(times_ns))
     }
 }

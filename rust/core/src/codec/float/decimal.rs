@@ -76,6 +76,15 @@ impl Power {
         let exact = self.divide::<FUSED>(rounded).to_bits() == value.to_bits();
         (integer, exact & (rounded.abs() < SCALED_END))
     }
+
+    /// As [`Self::scale`], of integers below 2^30.
+    #[inline]
+    fn scale_narrow<const FUSED: bool>(self, value: f64) -> (i32, bool) {
+        let shifted = value * self.of_ten + ROUNDER;
+        let rounded = shifted - ROUNDER;
+        let exact = self.divide::<FUSED>(rounded).to_bits() == value.to_bits();
+        (i32::of(shifted.to_bits().cast_signed()), exact & (rounded.abs() < NARROW_END))
+    }
 }
 
 /// [`Power::scale`] of one value.
@@ -99,17 +108,39 @@ multiversioned! {
 }
 
 multiversioned! {
+    /// The sum of all that [`scale_all`] would scale, and the number of exceptions: few hundred
+    /// values, whose sum fits.
+    pub(super) fn sum_scaled(values: &[f64], power: Power) -> (i64, u64) {
+        let (mut sum, mut exceptions) = (0_i64, 0_u64);
+        for &value in values {
+            let (scaled, exact) = power.scale::<FUSED>(value);
+            sum = sum.wrapping_add(scaled);
+            exceptions = exceptions.wrapping_add(u64::from(!exact));
+        }
+        (sum, exceptions)
+    }
+}
+
+multiversioned! {
+    /// The number of exceptions that [`scale_narrow`] would find.
+    pub(super) fn narrow_exceptions(values: &[f64], power: Power) -> u64 {
+        let mut exceptions = 0_u64;
+        for &value in values {
+            exceptions = exceptions.wrapping_add(u64::from(!power.scale_narrow::<FUSED>(value).1));
+        }
+        exceptions
+    }
+}
+
+multiversioned! {
     /// Scales all to integers below 2^30, whose differences fit 32 bits as well, or to [`EXCEPTION`];
     /// returns the number of exceptions, too.
     pub(super) fn scale_narrow(values: &[f64], power: Power) -> (Vec<i32>, u64) {
         let mut exceptions = 0_u64;
         let integers = mapped(values, |value| {
-            let shifted = value * power.of_ten + ROUNDER;
-            let rounded = shifted - ROUNDER;
-            let exact = power.divide::<FUSED>(rounded).to_bits() == value.to_bits();
-            let fits = exact & (rounded.abs() < NARROW_END);
+            let (integer, fits) = power.scale_narrow::<FUSED>(value);
             exceptions = exceptions.wrapping_add(u64::from(!fits));
-            if fits { i32::of(shifted.to_bits().cast_signed()) } else { EXCEPTION }
+            if fits { integer } else { EXCEPTION }
         });
         (integers, exceptions)
     }

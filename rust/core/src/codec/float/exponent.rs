@@ -1,6 +1,9 @@
 //! Choice of the exponent with which a column is scaled.
 
-use super::decimal::{POWERS_OF_TEN, Power, SCALED_END, scale, scale_narrow};
+use std::iter::StepBy;
+use std::slice::Iter;
+
+use super::decimal::{POWERS_OF_TEN, Power, SCALED_END, narrow_exceptions, scale};
 
 /// Values looked at to choose an exponent.
 const SAMPLE: usize = 32;
@@ -14,10 +17,9 @@ const SAMPLE_PER_EXCEPTION: usize = 24;
 
 /// The exponent that serves nearly all of a sample, if most of it are decimals.
 pub(super) fn choose_exponent(values: &[f64]) -> Option<usize> {
-    let stride = values.len().div_ceil(SAMPLE).max(1);
     let mut sample = [0.0; SAMPLE];
     let mut len = 0;
-    for value in values.iter().step_by(stride) {
+    for value in sample_of(values) {
         sample[len] = *value;
         len += 1;
     }
@@ -25,12 +27,26 @@ pub(super) fn choose_exponent(values: &[f64]) -> Option<usize> {
     quick_exponent(sample).or_else(|| any_exponent(sample))
 }
 
+/// Tells if the exponent that is chosen for `values`, which are decimals of some larger exponent, is
+/// at least `min`: more of the sample are decimals of no smaller one than are put up with.
+pub(super) fn is_chosen_at_least(values: &[f64], min: usize) -> bool {
+    let Some(smaller) = min.checked_sub(1) else { return true };
+    let exceptions_max = sample_of(values).len() / SAMPLE_PER_EXCEPTION;
+    let mut exceptions = sample_of(values).filter(|value| !scale(**value, smaller).1);
+    exceptions.nth(exceptions_max).is_some()
+}
+
+/// The values that are looked at.
+fn sample_of(values: &[f64]) -> StepBy<Iter<'_, f64>> {
+    values.iter().step_by(values.len().div_ceil(SAMPLE).max(1))
+}
+
 /// The same for decimals of few digits, each exponent tried on the whole sample at a time.
 fn quick_exponent(sample: &[f64]) -> Option<usize> {
     let exceptions_max = sample.len() / SAMPLE_PER_EXCEPTION;
     let mut chosen = None;
     for exponent in 0..QUICK_EXPONENTS {
-        let (_, exceptions) = scale_narrow(sample, Power::of(exponent));
+        let exceptions = narrow_exceptions(sample, Power::of(exponent));
         if exceptions <= exceptions_max as u64 {
             chosen = chosen.or(Some(exponent));
         }

@@ -25,4 +25,4 @@ mod tests;
 pub use bounds::FloatBounds;
 pub(super) use decode::decode;
 pub(super) use encode::encode;
-pub(crate) use sum::decimal_sum;
+pub(crate) use sum::DecimalSums;

@@ -14,6 +14,8 @@ mod span;
 mod gather;
 mod slices;
 
+mod seams;
+
 mod scatter;
 
 mod sort;

@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::gather::{self, Source};
 use super::representatives::Representatives;
+use super::seams::Search;
 use super::span::{Span, row_number};
 use crate::model::batch::{Column, Rows, Table, Values};
 use crate::model::error::Result;
@@ -90,24 +91,27 @@ impl Targets {
     fn order_by_time(&mut self, ends: &[u32]) {
         let mut moved: Vec<u32> = Vec::new();
         let mut rows: Vec<(i64, u32)> = Vec::new();
+        let (mut seams, mut search) = (Vec::new(), Search::default());
         let mut start = 0;
-        for end in ends {
-            let of_entity = start as usize..*end as usize;
-            let times_ns = &mut self.times_ns[of_entity.clone()];
-            if !times_ns.is_sorted() {
-                if moved.is_empty() {
-                    moved = (0..row_number(self.of_rows.len())).collect();
-                }
+        for end in ends.iter().map(|end| *end as usize) {
+            seams.clear();
+            search.each(&self.times_ns[start..end], |seam| seams.push(seam));
+            if !seams.is_empty() && moved.is_empty() {
+                moved = (0..row_number(self.of_rows.len())).collect();
+            }
+            for seam in seams.iter().map(|seam| start + seam.start..start + seam.end) {
+                let times_ns = &mut self.times_ns[seam.clone()];
                 rows.clear();
-                rows.extend(times_ns.iter().copied().zip(start..));
+                rows.extend(times_ns.iter().copied().zip(row_number(seam.start)..));
                 rows.sort_by_key(|(time_ns, _)| *time_ns);
-                for (time_ns, (sorted_ns, row)) in times_ns.iter_mut().zip(&rows) {
+                for ((time_ns, target), (sorted_ns, row)) in
+                    times_ns.iter_mut().zip(row_number(seam.start)..).zip(&rows)
+                {
                     *time_ns = *sorted_ns;
-                    moved[*row as usize] = start;
-                    start += 1;
+                    moved[*row as usize] = target;
                 }
             }
-            start = *end;
+            start = end;
         }
         if !moved.is_empty() {
             for target in &mut self.of_rows {

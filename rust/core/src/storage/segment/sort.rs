@@ -7,8 +7,10 @@ use super::days::day_of;
 use super::gather;
 use super::representatives::Representatives;
 use super::scatter;
+use super::seams::Seams;
 use super::slices::Slices;
 use super::span::{Run, Span, row_number};
+use crate::codec::TimeBounds;
 use crate::model::batch::Table;
 use crate::model::error::Result;
 use crate::model::names::SeriesId;
@@ -19,6 +21,10 @@ const SPANS_MAX: usize = 64;
 
 /// Rows of one series side by side, on average, from which on they are moved together.
 const ROWS_PER_RUN_MIN: usize = 8;
+
+/// Rows for each one at a seam from which on rows are moved in runs: one at a seam mostly is a run of
+/// its own.
+const ROWS_PER_SEAM_ROW_MIN: usize = 8;
 
 /// Bits of a representative series that one pass of the radix sort looks at.
 const DIGIT_BITS: u32 = 12;
@@ -59,25 +65,13 @@ pub fn sorted(spans: &[Span<'_>], representatives: &Representatives) -> Result<T
         return sorted(&parts.iter().map(Span::whole).collect::<Vec<_>>(), representatives);
     }
     let runs = by_representative(runs_of(spans, representatives)?);
-    if !are_in_time(spans, &runs)
+    let seams = Seams::of(spans, &runs);
+    if seams.row_count() * ROWS_PER_SEAM_ROW_MIN > seams.times_ns.len()
         && let Some(table) = scatter::sorted(spans, representatives)?
     {
         return Ok(table);
     }
-    Ok(by_runs(spans, runs))
-}
-
-/// Tells if the rows of each entity are in the order of their times, so that no run comes apart.
-fn are_in_time(spans: &[Span<'_>], runs: &[Run]) -> bool {
-    let mut before = None;
-    runs.iter().all(|run| {
-        let times_ns = &spans[run.span as usize].table.times_ns[run.rows()];
-        let (Some(first), Some(last)) = (times_ns.first(), times_ns.last()) else { return true };
-        let follows =
-            before.is_none_or(|(of, last_ns)| of != run.representative || last_ns <= *first);
-        before = Some((run.representative, *last));
-        follows && times_ns.is_sorted()
-    })
+    Ok(by_runs(spans, runs, &seams))
 }
 
 /// Tells if few rows of one series lie side by side.
@@ -91,21 +85,10 @@ fn are_runs_short(spans: &[Span<'_>]) -> bool {
     runs * ROWS_PER_RUN_MIN > rows
 }
 
-/// As [`sorted`], run by run.
-fn by_runs(spans: &[Span<'_>], runs: Vec<Run>) -> Table {
-    let mut runs = by_representative(runs);
-    let times_ns = gather::times_ns(spans, &runs);
-    let entities = || {
-        let mut times_ns = times_ns.as_slice();
-        runs.chunk_by(|a, b| a.representative == b.representative).map(move |runs| {
-            let rows = runs.iter().map(Run::len).sum();
-            let (of_entity, rest) = times_ns.split_at(rows);
-            times_ns = rest;
-            (runs, of_entity)
-        })
-    };
-    if entities().any(|(_, times_ns)| !times_ns.is_sorted()) {
-        runs = entities().flat_map(|(runs, times_ns)| by_time(runs, times_ns)).collect();
+/// As [`sorted`], run by run, of runs that are sorted by representative series.
+fn by_runs(spans: &[Span<'_>], mut runs: Vec<Run>, seams: &Seams) -> Table {
+    if !seams.rows.is_empty() {
+        runs = by_time(&runs, seams);
     }
     match spans {
         [span] if runs.is_sorted_by_key(|run| run.start) => gather::span_table(span),
@@ -144,22 +127,55 @@ fn by_representative(mut runs: Vec<Run>) -> Vec<Run> {
     runs
 }
 
-/// The rows of one entity by time, those of one time in the order in which they are; those that
-/// stay side by side as one run.
-fn by_time(runs: &[Run], times_ns: &[i64]) -> Vec<Run> {
-    let rows = runs
-        .iter()
-        .flat_map(|run| (run.start..run.end).map(|row| Run { start: row, end: row + 1, ..*run }));
-    let mut rows: Vec<(i64, Run)> = times_ns.iter().copied().zip(rows).collect();
-    rows.sort_by_key(|(time_ns, _)| *time_ns);
-    let mut runs: Vec<Run> = Vec::new();
-    for (_, row) in rows {
-        match runs.last_mut() {
-            Some(run) if (run.span, run.end) == (row.span, row.start) => run.end = row.end,
-            _ => runs.push(row),
+/// The rows of some runs by entity and time, those alike in both in the order in which they are; those
+/// that stay side by side as one run. Only rows at seams are looked at one by one.
+fn by_time(runs: &[Run], seams: &Seams) -> Vec<Run> {
+    let mut from = Rows { runs, taken: 0 };
+    let mut ordered = Vec::with_capacity(runs.len() + 2 * seams.row_count());
+    let mut push = |run: Run| match ordered.last_mut() {
+        Some(Run { span, end, .. }) if (*span, *end) == (run.span, run.start) => *end = run.end,
+        _ => ordered.push(run),
+    };
+    let mut row = 0;
+    let mut of_seam: Vec<(i64, Run)> = Vec::new();
+    for seam in &seams.rows {
+        from.take(seam.start - row, &mut push);
+        row = seam.end;
+        of_seam.clear();
+        let mut times_ns = seams.times_ns[seam.clone()].iter();
+        from.take(seam.len(), |run| {
+            let rows = (run.start..run.end).map(|row| Run { start: row, end: row + 1, ..run });
+            of_seam.extend(times_ns.by_ref().copied().zip(rows));
+        });
+        of_seam.sort_by_key(|(time_ns, _)| *time_ns);
+        for (_, run) in &of_seam {
+            push(*run);
         }
     }
-    runs
+    from.take(seams.times_ns.len() - row, &mut push);
+    ordered
+}
+
+/// Rows of runs, taken one after another.
+struct Rows<'r> {
+    runs: &'r [Run],
+    /// Rows of the first run that were taken.
+    taken: u32,
+}
+
+impl Rows<'_> {
+    /// Hands the next `count` rows to `put`, as runs.
+    fn take(&mut self, count: usize, mut put: impl FnMut(Run)) {
+        let mut count = row_number(count);
+        while let Some((run, rest)) = self.runs.split_first().filter(|_| count > 0) {
+            let start = run.start + self.taken;
+            let end = run.end.min(start + count);
+            put(Run { start, end, ..*run });
+            count -= end - start;
+            (self.runs, self.taken) =
+                if end == run.end { (rest, 0) } else { (self.runs, end - run.start) };
+        }
+    }
 }
 
 /// The rows of some tables of one measurement, in order of their entities, those of one side by side
@@ -188,10 +204,8 @@ pub fn grouped(
 /// The rows of `table` by the day they lie in, each day's in their order.
 #[must_use]
 pub fn split_by_day(table: &Table) -> Vec<(i64, Cow<'_, Table>)> {
-    let ends = table.times_ns.iter().min().zip(table.times_ns.iter().max());
-    let Some((first, last)) = ends.map(|(min, max)| (day_of(*min), day_of(*max))) else {
-        return Vec::new();
-    };
+    let Some(times) = TimeBounds::of(&table.times_ns) else { return Vec::new() };
+    let (first, last) = (day_of(times.min_ns), day_of(times.max_ns));
     if first == last {
         return vec![(first, Cow::Borrowed(table))];
     }
@@ -336,7 +350,8 @@ mod tests {
             };
             let spans: Vec<Span<'_>> = tables.iter().map(of).collect();
             let runs = runs_of(&spans, &representatives).unwrap();
-            let by_runs = by_runs(&spans, runs);
+            let runs = by_representative(runs);
+            let by_runs = by_runs(&spans, runs.clone(), &Seams::of(&spans, &runs));
             prop_assert_eq!(&sorted(&spans, &representatives).unwrap(), &by_runs);
             let scattered = scatter::sorted(&spans, &representatives).unwrap();
             prop_assert!(scattered.is_none_or(|scattered| scattered == by_runs));

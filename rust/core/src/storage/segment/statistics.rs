@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::days::{HOUR_NS, hour_of};
 use super::representatives::Representatives;
-use crate::codec::{FloatBounds, decimal_sum};
+use crate::codec::{DecimalSums, FloatBounds};
 use crate::model::aggregate::Statistic;
 use crate::model::batch::{Column, Rows, Table, Values};
 use crate::model::error::Result;
@@ -143,6 +143,7 @@ fn hours(table: &Table, representatives: &Representatives) -> Result<Vec<Hour>> 
 fn folds(times_ns: &[i64], column: &Column, values: &[f64], hours: &[Hour]) -> Vec<(u32, Fold)> {
     let mut folds = Vec::new();
     let (mut hour, mut start) = (0, 0);
+    let mut sums = DecimalSums::default();
     while start < values.len() {
         let row = column.rows.row_at(start);
         hour += hours[hour..].partition_point(|hour| hour.rows.end <= row);
@@ -150,7 +151,7 @@ fn folds(times_ns: &[i64], column: &Column, values: &[f64], hours: &[Hour]) -> V
         let last_row = column.rows.row_at(indices.end - 1);
         let of_hour = &values[indices.clone()];
         if let Some(bounds) = FloatBounds::of(of_hour) {
-            let sum = decimal_sum(of_hour);
+            let sum = sums.sum(of_hour);
             let fold = Fold::of(of_hour, (bounds.min, bounds.max), sum, times_ns[last_row]);
             folds.push((u32::try_from(hour).expect("a block has fewer hours"), fold));
         }

@@ -9,7 +9,7 @@ use super::slices::Slices;
 use super::sort::sorted;
 use super::span::Span;
 use super::statistics;
-use crate::codec::{EFFORT_COUNT_MIN, Effort, encode_block};
+use crate::codec::{EFFORT_COUNT_MIN, Effort, TimeBounds, encode_block};
 use crate::model::batch::{Block, Table};
 use crate::model::error::Result;
 use crate::storage::seal::{Sealer, SegmentSealer, fill_random};
@@ -195,8 +195,7 @@ impl<'a> SegmentWriter<'a> {
         let row = |row: usize| {
             Ok((self.representatives.representative(table.series[row])?, table.times_ns[row]))
         };
-        let times_ns = || table.times_ns.iter().copied();
-        let (Some(min_ns), Some(max_ns)) = (times_ns().min(), times_ns().max()) else {
+        let Some(TimeBounds { min_ns, max_ns }) = TimeBounds::of(&table.times_ns) else {
             return Ok(());
         };
         let mut entry = BlockEntry {

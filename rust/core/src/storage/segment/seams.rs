@@ -1,0 +1,112 @@
+//! Rows of an entity that are out of the order of their times: where the rows of two sources meet,
+//! and those that came late.
+
+use std::ops::Range;
+
+use super::gather;
+use super::span::{Run, Span};
+
+/// Times of some runs, and the rows among them that are out of order.
+pub(super) struct Seams {
+    /// Times of the rows, one run below the other.
+    pub(super) times_ns: Vec<i64>,
+    /// Rows of one entity each that trade places among each other alone, ascending.
+    pub(super) rows: Vec<Range<usize>>,
+}
+
+impl Seams {
+    /// Those of runs that are ordered by entity.
+    pub(super) fn of(spans: &[Span<'_>], runs: &[Run]) -> Self {
+        let times_ns = gather::times_ns(spans, runs);
+        let (mut rows, mut search) = (Vec::new(), Search::default());
+        let mut start = 0;
+        for of_entity in runs.chunk_by(|a, b| a.representative == b.representative) {
+            let end = start + of_entity.iter().map(Run::len).sum::<usize>();
+            search.each(&times_ns[start..end], |seam| {
+                rows.push(start + seam.start..start + seam.end);
+            });
+            start = end;
+        }
+        Self { times_ns, rows }
+    }
+
+    /// Number of rows at seams.
+    pub(super) fn row_count(&self) -> usize {
+        self.rows.iter().map(Range::len).sum()
+    }
+}
+
+/// Looks for seams. Holds its memory from one entity to the next.
+#[derive(Default)]
+pub(super) struct Search {
+    /// By row, the smallest time from it on.
+    min_from: Vec<i64>,
+}
+
+impl Search {
+    /// Hands the rows of one entity to `put` that are out of order, in groups as small as can be:
+    /// what comes before one is not later than any row of it, and what comes behind not earlier.
+    pub(super) fn each(&mut self, times_ns: &[i64], mut put: impl FnMut(Range<usize>)) {
+        // Rows before the first that is earlier than the one before it stay unless rows behind that
+        // are earlier than they are.
+        let Some(first) = times_ns.windows(2).position(|pair| pair[1] < pair[0]) else { return };
+        let least = times_ns[first + 1..].iter().copied().fold(i64::MAX, i64::min);
+        let mut start = times_ns[..=first].partition_point(|time_ns| *time_ns <= least);
+        self.min_from.clear();
+        self.min_from.resize(times_ns.len() - start, 0);
+        let mut least = i64::MAX;
+        for (min_from, time_ns) in self.min_from.iter_mut().zip(&times_ns[start..]).rev() {
+            least = least.min(*time_ns);
+            *min_from = least;
+        }
+        let offset = start;
+        let mut greatest = i64::MIN;
+        for (row, time_ns) in times_ns.iter().enumerate().skip(start) {
+            if greatest <= self.min_from[row - offset] {
+                if row - start > 1 {
+                    put(start..row);
+                }
+                start = row;
+            }
+            greatest = greatest.max(*time_ns);
+        }
+        if times_ns.len() - start > 1 {
+            put(start..times_ns.len());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The seams of some times, found from their definition: no row trades places across the ends of
+    /// one, and each row within can.
+    fn expected(times_ns: &[i64]) -> Vec<Range<usize>> {
+        let is_cut = |at: &usize| {
+            let before = times_ns[..*at].iter().max();
+            before.is_none_or(|before| times_ns[*at..].iter().all(|time_ns| before <= time_ns))
+        };
+        let cuts: Vec<usize> = (0..=times_ns.len()).filter(is_cut).collect();
+        let groups = cuts.windows(2).map(|ends| ends[0]..ends[1]);
+        groups.filter(|group| group.len() > 1).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn rows_out_of_order_are_found_in_groups_as_small_as_can_be(
+            parts in proptest::collection::vec((-20_i64..20, proptest::collection::vec(0_i64..9, 0..9)), 0..6),
+        ) {
+            let times_ns: Vec<i64> =
+                parts.iter().flat_map(|(start, of)| of.iter().map(move |at| start + at)).collect();
+            let mut found = Vec::new();
+            let mut search = Search::default();
+            // What the search before has left in memory does not matter.
+            search.each(&[3, 1, 2, 9, 8], |_| ());
+            search.each(&times_ns, |seam| found.push(seam));
+            prop_assert_eq!(found, expected(&times_ns));
+        }
+    }
+}
