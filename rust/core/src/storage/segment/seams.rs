@@ -103,7 +103,7 @@ mod tests {
                 parts.iter().flat_map(|(start, of)| of.iter().map(move |at| start + at)).collect();
             let mut found = Vec::new();
             let mut search = Search::default();
-            // What the search before has left in memory does not matter.
+            // Memory of the search before does not matter.
             search.each(&[3, 1, 2, 9, 8], |_| ());
             search.each(&times_ns, |seam| found.push(seam));
             prop_assert_eq!(found, expected(&times_ns));
