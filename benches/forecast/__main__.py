@@ -1,9 +1,10 @@
 """The figures and pictures of docs/forecasts.md.
 
-    python -m benches.forecast --data DIR [--docs DIR]
+    python -m benches.forecast --data DIR [--docs DIR] [--family snr]
 
 DIR holds the sets (links/, pools/). Everything between the markers of docs/forecasts.md is written
-anew; needs what requirements/train.txt pins. Some ten minutes on one core, a family a process.
+anew, a family at a time; needs what requirements/train.txt pins. Some ten minutes on one core, a
+family a process.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from benches.forecast import plots
+from benches.forecast.answers import DAY_NS, answered
 from benches.forecast.classical import classical, sample
 from benches.forecast.trees import BATCH, Trees
 from benches.harness.paths import ROOT
@@ -35,8 +37,10 @@ from fleetcast.forecast.training.material import Material, collected
 from fleetcast.forecast.training.scaling import scaled
 from fleetcast.forecast.training.sets import sets_of
 
-BEGIN, END = "<!-- figures: written by benches/forecast -->\n", "<!-- end of figures -->\n"
-DAY_NS = 86_400_000_000_000
+BEGIN, END = (
+    "<!-- figures of {}: written by benches/forecast -->\n",
+    "<!-- end of figures of {} -->\n",
+)
 RESAMPLED = 1000
 ACTIVE_DB = 1.0
 TIES = 0.005
@@ -66,10 +70,10 @@ class Judged:
 def seasonal_naive(family, samples, rows):
     """The same time yesterday, with its errors on the six days before."""
     answers = np.full((*samples.truth.shape, 3), np.nan)
-    of_day = snr.same_time if family is SNR else demand.same_time
+    of = snr if family is SNR else demand
     for place in np.unique(samples.entity):
         mine = samples.entity == place
-        days = of_day(rows[place], samples.issued_ns[mine])
+        days = of.same_time(of.past(rows[place], samples.issued_ns[mine]))
         errors = reduce.quantiles(days[..., :-1] - days[..., 1:], family.quantiles)
         answers[mine] = days[..., :1] + np.nan_to_num(errors)
     if family is DEMAND:
@@ -159,7 +163,7 @@ def without(family, material, name):
 
     lower = Material(kept(material.learn), kept(material.calibrate), material.test)
     trained = fitted(family, lower, RECIPES[family], 0, "-", say)
-    return Model(exported(trained), family, view(family))
+    return Forecaster(family, Model(exported(trained), family, view(family)))
 
 
 def compared(family, judged):
@@ -192,12 +196,12 @@ def family_lines(name, data, pictures):
     say("training trees")
     trees = Trees(family, material, lambda x: scaled(family, ArrayFunctions(), x))
     lines = [f"## {family.name}", "", f"Model `{forecaster.metadata.model_version}`.", ""]
-    by_set, sets = {}, {one.name: one for one in sets_of(family)}
+    by_set, shown, sets = {}, [], {one.name: one for one in sets_of(family)}
     for part in material.test:
         say(f"judging on {part.name}")
         samples, rows = part.samples, list(sets[part.name].rows(data).values())
         answers = {
-            "model": model.quantiles(samples.matrix),
+            "model": answered(forecaster, samples, rows),
             "trees": trees.quantiles(samples.matrix),
             "last_value": samples.last_value,
             "same_time": samples.same_time,
@@ -206,10 +210,9 @@ def family_lines(name, data, pictures):
         judged = Judged(part.name, samples, rows, answers)
         by_set[part.name] = {who: judged.score(family, who) for who in answers}
         lines += set_lines(family, judged, sets[part.name], material)
-        if part.name in ("satellite", "hosting"):
-            entity = np.bincount(samples.entity).argmax()
-            plots.bands(family, samples, answers["model"], entity, pictures / f"{part.name}.png")
-            lines += [f"![bands](forecasts/{part.name}.png)", ""]
+        shown.append((part.name, samples, answers["model"]))
+    plots.multiples(family, shown, pictures / f"{family.name}.png")
+    lines += [f"![forecasts of each set beside what came](forecasts/{family.name}.png)", ""]
     plots.calibration(family, by_set, pictures / f"{family.name}-calibration.png")
     plots.errors(family, by_set, pictures / f"{family.name}-errors.png")
     lines += [f"![error by horizon](forecasts/{family.name}-errors.png)", ""]
@@ -241,7 +244,7 @@ def set_lines(family, judged, one, material):
         ),
     ]
     if one.learned:
-        apart = without(family, material, judged.name).quantiles(samples.matrix)
+        apart = answered(without(family, material, judged.name), samples, judged.rows)
         score = Score(family.quantiles, 4)
         score.add(samples.truth, apart)
         worst = [
@@ -286,16 +289,19 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--docs", type=Path, default=ROOT / "docs")
+    parser.add_argument("--family", choices=list(FAMILIES), action="append")
     options = parser.parse_args()
+    names = options.family or list(FAMILIES)
     pictures = options.docs / "forecasts"
     pictures.mkdir(exist_ok=True)
-    with ProcessPoolExecutor(len(FAMILIES)) as processes:
-        families = processes.map(family_lines, FAMILIES, repeat(options.data), repeat(pictures))
-        lines = [line for lines in families for text in lines for line in wrapped(text)]
     page = options.docs / "forecasts.md"
-    before, _, rest = page.read_text().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    page.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + after)
+    with ProcessPoolExecutor(len(names)) as processes:
+        families = processes.map(family_lines, names, repeat(options.data), repeat(pictures))
+        for name, lines in zip(names, families, strict=True):
+            figures = "\n".join(line for text in lines for line in wrapped(text))
+            before, _, rest = page.read_text().partition(BEGIN.format(name))
+            _, _, after = rest.partition(END.format(name))
+            page.write_text(f"{before}{BEGIN.format(name)}\n{figures}\n{END.format(name)}{after}")
 
 
 if __name__ == "__main__":

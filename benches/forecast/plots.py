@@ -6,36 +6,97 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 
+import matplotlib.dates as mdates
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from fleetcast.forecast.families import MINUTE_NS
 
 COLOURS = {"model": "#1b6ca8", "last_value": "#c8553d", "same_time": "#7a9e3f"}
 NAMES = {"model": "model", "last_value": "last value", "same_time": "same time"}
 
 
-def saved(figure, path):
-    figure.tight_layout()
+def saved(figure, path, top=1.0):
+    figure.tight_layout(rect=(0, 0, 1, top))
     figure.savefig(path, dpi=80, metadata={"Software": None})
     plt.close(figure)
 
 
-def bands(family, samples, quantiles, entity, path):
-    """Truth and band of one entity at each horizon, over the time of the truth."""
-    figure, axes = plt.subplots(len(family.horizons_minutes), 1, figsize=(9, 8), sharex=True)
-    mine = np.flatnonzero(samples.entity == entity)[:400]
-    for h, (axis, horizon) in enumerate(zip(axes, family.horizons_minutes, strict=True)):
-        when = (samples.issued_ns[mine] + horizon * 60_000_000_000).astype("datetime64[ns]")
-        answer = quantiles[mine, h]
-        axis.fill_between(when, answer[:, 0], answer[:, 2], color=COLOURS["model"], alpha=0.25)
-        axis.plot(when, answer[:, 1], color=COLOURS["model"], lw=1)
-        axis.plot(when, samples.truth[mine, h], "k.", ms=2)
-        axis.set_ylabel(f"+{horizon} min")
-        if family.name == "demand":
-            axis.set_yscale("symlog", linthresh=max(float(np.nanmedian(samples.truth[mine])), 1))
-    names = family.quantile_names
-    axes[0].set_title(f"{family.target}: {names[0]} to {names[-1]}, median, truth")
-    figure.autofmt_xdate()
-    saved(figure, path)
+def multiples(family, shown, path):
+    """A row a set, a column a horizon: what was said of one entity, and what came.
+
+    `shown` are names of sets, their samples, and answers [samples, horizons, quantiles].
+    """
+    horizons = family.horizons_minutes
+    size = (3.2 * len(horizons), 2.4 * len(shown) + 0.6)
+    figure, axes = plt.subplots(len(shown), len(horizons), figsize=size, sharey="row")
+    for row, (name, samples, answers) in zip(np.atleast_2d(axes), shown, strict=True):
+        mine = episode(samples)
+        unit = unit_of(family, samples.truth[mine])
+        truth = samples.truth[mine] / unit
+        for h, (axis, horizon) in enumerate(zip(row, horizons, strict=True)):
+            when = samples.issued_ns[mine] + horizon * MINUTE_NS
+            times, low, middle, high = broken(when, answers[mine, h] / unit)
+            axis.fill_between(times, low, high, color=COLOURS["model"], alpha=0.25, lw=0)
+            axis.plot(times, middle, color=COLOURS["model"], lw=1)
+            axis.plot(when.astype("datetime64[ns]"), truth[:, h], "k.", ms=2)
+            axis.set_title(f"{name}, {ahead(horizon)} ahead", fontsize=9)
+            locator = mdates.AutoDateLocator(maxticks=4)
+            axis.xaxis.set_major_locator(locator)
+            axis.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator))
+            axis.tick_params(labelsize=7)
+        low, high = np.nanquantile(truth, (0.002, 0.998))
+        room = 0.3 * (high - low)
+        row[0].set_ylim(0 if family.name == "demand" else low - room, high + room)
+        row[0].set_ylabel(unit_name(family, unit), fontsize=8)
+    low, _, high = (round(100 * level) for level in family.quantiles)
+    marks = (
+        Patch(color=COLOURS["model"], alpha=0.25, label=f"{high - low} of 100 should lie in here"),
+        Line2D([], [], color=COLOURS["model"], lw=1, label="as many above as below"),
+        Line2D([], [], color="k", marker=".", lw=0, ms=4, label="what came"),
+    )
+    figure.legend(handles=marks, loc="upper center", ncols=3, fontsize=8, frameon=False)
+    saved(figure, path, top=1 - 0.35 / size[1])
+
+
+def episode(samples, count=220):
+    """Indexes of issue times of one entity around the largest change that it saw."""
+    busy = np.bincount(samples.entity)
+    usual = np.flatnonzero(busy >= np.median(busy[busy > 0]))
+    entity = usual[len(usual) // 2]
+    mine = np.flatnonzero(samples.entity == entity)
+    level = samples.truth[mine, 0]
+    middle = int(np.nanargmax(np.abs(level - np.nanmedian(level))))
+    start = min(max(middle - count // 2, 0), max(len(mine) - count, 0))
+    return mine[start : start + count]
+
+
+def broken(when_ns, answers):
+    """Times and quantiles with a hole wherever issue times are missing: no band lies across it."""
+    steps = np.diff(when_ns)
+    holes = np.flatnonzero(steps > 1.5 * np.median(steps)) + 1 if len(steps) else []
+    times = np.insert(when_ns, holes, when_ns[holes] - 1).astype("datetime64[ns]")
+    return times, *np.insert(answers, holes, np.nan, axis=0).T
+
+
+def unit_of(family, truth):
+    """How much of the target an axis counts as one."""
+    largest = np.nanmax(truth)
+    return 1000.0 ** (np.log10(largest) // 3) if family.name == "demand" and largest > 0 else 1.0
+
+
+def unit_name(family, unit):
+    """The name of an axis."""
+    if family.name == "snr":
+        return "dB"
+    return {1.0: "", 1e3: "k", 1e6: "M", 1e9: "G"}.get(unit, f"{unit:g} ") + "B in 15 minutes"
+
+
+def ahead(minutes):
+    """A horizon in words."""
+    return f"{minutes} minutes" if minutes < 60 else f"{minutes // 60} h"
 
 
 def calibration(family, by_set, path):

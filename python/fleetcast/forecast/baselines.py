@@ -31,11 +31,15 @@ class Baselines:
 
 def baselines(family: Family, rows: Rows, issued_ns: Instants) -> Baselines:
     """Both baselines of one entity at issue times."""
-    of = snr if family is SNR else demand
-    last, errors = of.last_value_errors(rows, issued_ns)
+    if family is SNR:
+        minutes = snr.past(rows, issued_ns)
+        (last, errors), days = snr.last_value_errors(minutes), snr.same_time(minutes)
+    else:
+        week = demand.past(rows, issued_ns)
+        (last, errors), days = demand.last_value_errors(week), demand.same_time(week)
     spread = np.stack([reduce.quantiles(each, family.quantiles) for each in errors], axis=1)
     last_value = last[:, None, None] + np.nan_to_num(spread)
     if family is not SNR:
         last_value = np.maximum(last_value, 0.0)
-    same_time = reduce.quantiles(of.same_time(rows, issued_ns), family.quantiles)
+    same_time = reduce.quantiles(days, family.quantiles)
     return Baselines(last_value, np.where(np.isnan(same_time), last_value, same_time))

@@ -126,20 +126,23 @@ def observed(rows: Rows, issued_ns: Instants) -> Floats:
     return truth[inverse].reshape(len(issued_ns), -1)
 
 
-def last_value_errors(rows: Rows, issued_ns: Instants) -> tuple[Floats, list[Floats]]:
+def past(rows: Rows, issued_ns: Instants) -> Floats:
+    """The week of windows before each issue time, which both baselines look at."""
+    return windows_before(Intervals.of(rows), issued_ns)
+
+
+def last_value_errors(week: Floats) -> tuple[Floats, list[Floats]]:
     """The newest window's bytes [issue times], and its errors in the week before, in bytes.
 
     Errors are per horizon [issue times, errors]: by how much each window would have been wrong.
     """
-    week = windows_before(Intervals.of(rows), issued_ns)
     filled, _ = _filled(week)
     steps = [horizon // DEMAND.step_minutes for horizon in DEMAND.horizons_minutes]
     return filled[:, -1], [week[:, k:] - filled[:, :-k] for k in steps]
 
 
-def same_time(rows: Rows, issued_ns: Instants) -> Floats:
+def same_time(week: Floats) -> Floats:
     """The target window's bytes on the seven days before [issue times, horizons, days]."""
-    week = windows_before(Intervals.of(rows), issued_ns)
     return np.stack([week[:, _same_time_indexes(h)] for h in DEMAND.horizons_minutes], axis=1)
 
 
@@ -201,6 +204,8 @@ def _same_time(week: Floats, logs: Floats, horizon: int) -> list[Floats]:
 
 def _filled(week: Floats) -> tuple[Floats, Floats]:
     """Each window or the newest present one before it; and how old the last one is."""
+    if not np.isnan(week).any():
+        return week, np.ones(len(week))
     steps = np.arange(week.shape[1])
     newest = np.maximum.accumulate(np.where(np.isnan(week), -1, steps), axis=1)
     filled = np.take_along_axis(week, np.maximum(newest, 0), 1)

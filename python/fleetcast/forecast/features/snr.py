@@ -6,7 +6,7 @@ would say little more and cost seven times as much to read.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from fleetcast.forecast.features.path import Track
     from fleetcast.forecast.rows import Floats, Instants, Rows
+
+    Past: TypeAlias = tuple[Floats, NDArray[np.int64]]
 
 _NEEDED_MINUTES = 10
 _NEWEST_MINUTES_MAX = 5
@@ -147,7 +149,7 @@ def features(
 
 def observed(rows: Rows, issued_ns: Instants) -> Floats:
     """Mean dB over the minute that ends each horizon later [issue times, horizons]."""
-    minutes, index = _around(rows, issued_ns)
+    minutes, index = past(rows, issued_ns)
     return reduce.at(minutes, index[:, None] + np.array(SNR.horizons_minutes) - 1)
 
 
@@ -157,19 +159,19 @@ def observed_at(entities: Sequence[Rows], issued_ns: int, horizon_minutes: int) 
     return averaged(entities, SNR.target, minute, 1)[:, 0]
 
 
-def same_time(rows: Rows, issued_ns: Instants) -> Floats:
+def same_time(past: Past) -> Floats:
     """The target minute's values on the seven days before [issue times, horizons, days]."""
-    minutes, index = _around(rows, issued_ns)
+    minutes, index = past
     target = index[:, None] + np.array(SNR.horizons_minutes) - 1
     return reduce.at(minutes, target[..., None] - _DAY * np.arange(1, _DAYS + 1))
 
 
-def last_value_errors(rows: Rows, issued_ns: Instants) -> tuple[Floats, list[Floats]]:
+def last_value_errors(past: Past) -> tuple[Floats, list[Floats]]:
     """The last value [issue times], and its errors in the week before, each 5 minutes, in dB.
 
     Errors are per horizon [issue times, errors], of those whose truth was known at the issue time.
     """
-    minutes, index = _around(rows, issued_ns)
+    minutes, index = past
     blocks = minutes.reshape(-1, BLOCK)
     return reduce.newest(reduce.windows(minutes, index, _NEWEST_MINUTES_MAX)), [
         reduce.windows(
@@ -181,7 +183,7 @@ def last_value_errors(rows: Rows, issued_ns: Instants) -> tuple[Floats, list[Flo
     ]
 
 
-def _around(rows: Rows, issued_ns: Instants) -> tuple[Floats, NDArray[np.int64]]:
+def past(rows: Rows, issued_ns: Instants) -> Past:
     """A week of minutes before issue times, and an hour after; and their indexes in it."""
     now = issued_ns // MINUTE_NS
     first = int(now.min()) - SNR.history_minutes - BLOCK

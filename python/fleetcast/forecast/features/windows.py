@@ -79,19 +79,21 @@ class Intervals:
         starts = np.searchsorted(self.times_ns, issued_ns - _LOOK_BACK_NS)
         gaps = np.diff(self.times_ns)
         changes = np.concatenate([[0, 0], np.cumsum(np.diff(gaps) != 0)])  # of gap g from gap 1
-        groups: dict[Spacing, list[int]] = {}
-        for index, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-            if end - start <= 1:
-                gap = STEP_NS
-            elif changes[end - 1] == changes[start + 1]:
-                gap = int(gaps[start])
-            else:
-                gap = int(np.median(gaps[start : end - 1]))
-            gap = min(gap, STEP_NS)
-            anchor = 0 if _divides(gap) or end == 0 else int(self.times_ns[end - 1]) % gap
-            groups.setdefault(Spacing(gap, anchor), []).append(index)
-        for spacing, indexes in groups.items():
-            yield spacing, np.array(indexes)
+        found = np.full(len(issued_ns), STEP_NS)
+        several = np.flatnonzero(ends - starts > 1)
+        found[several] = gaps[starts[several]]
+        for index in several[changes[ends[several] - 1] != changes[starts[several] + 1]]:
+            found[index] = int(np.median(gaps[starts[index] : ends[index] - 1]))
+        found = np.minimum(found, STEP_NS)
+        for gap in np.unique(found).tolist():
+            indexes = np.flatnonzero(found == gap)
+            if _divides(gap):
+                yield Spacing(gap, 0), indexes
+                continue
+            newest = np.maximum(ends[indexes] - 1, 0)
+            anchors = np.where(ends[indexes] > 0, self.times_ns[newest] % gap, 0)
+            for anchor in np.unique(anchors).tolist():
+                yield Spacing(gap, anchor), indexes[anchors == anchor]
 
 
 def _divides(gap_ns: int) -> bool:
