@@ -23,6 +23,7 @@ import numpy as np
 from benches.forecast import plots
 from benches.forecast.answers import DAY_NS, answered
 from benches.forecast.classical import classical, sample
+from benches.forecast.outages import outage_lines
 from benches.forecast.trees import BATCH, Trees
 from benches.harness.paths import ROOT
 from fleetcast.forecast.families import DEMAND, FAMILIES, SNR
@@ -210,6 +211,7 @@ def family_lines(name, data, pictures):
         judged = Judged(part.name, samples, rows, answers)
         by_set[part.name] = {who: judged.score(family, who) for who in answers}
         lines += set_lines(family, judged, sets[part.name], material)
+        lines += outage_lines(forecaster, sets[part.name], rows)
         shown.append((part.name, samples, answers["model"]))
     plots.multiples(family, shown, pictures / f"{family.name}.png")
     lines += [f"![forecasts of each set beside what came](forecasts/{family.name}.png)", ""]

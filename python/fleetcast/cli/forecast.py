@@ -4,19 +4,34 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import click
 
 from fleetcast.cli.common import Duration, Instant, Run, table, with_run
 from fleetcast.cli.release import release
 from fleetcast.errors import OperatorError
-from fleetcast.forecast.families import FAMILIES
+from fleetcast.forecast.families import FAMILIES, SNR
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from fleetcast.forecast.families import Family
+    from fleetcast.forecast.features.path import Track
+    from fleetcast.forecast.outages import OutageReport
+    from fleetcast.forecast.rows import Rows
     from fleetcast.forecast.scores import Score
+
+
+class _When(TypedDict):
+    """Origins: nanoseconds since 1970, and seconds from one to the next."""
+
+    start: int
+    end: int
+    every: int
+    calibrate_until: int | None
 
 
 @click.group()
@@ -47,43 +62,52 @@ forecast.add_command(release)
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Two-line elements of the satellites that links' entity_ids name.",
 )
+@click.option(
+    "--threshold",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="DB",
+    help="OutageReport outages: links so far below their median.",
+)
+@click.option(
+    "--calibrate-until",
+    type=Instant(),
+    help="Origins before it set the levels of alarm; the first half, if none is given.",
+)
 @with_run
 def backtest_(
     run: Run,
     name: str,
     source: Path,
-    start: int,
-    end: int,
-    every: int,
     output: Path,
     elements: Path | None,
+    threshold: float | None,
+    **when: Unpack[_When],
 ) -> None:
     """Answer at every origin as the service would have, from rows before it."""
     # Imported here: at the top of the file they would slow down all commands.
     from fleetcast.forecast.backtest import backtest, origins
     from fleetcast.forecast.history import read_history
     from fleetcast.forecast.model import Forecaster
+    from fleetcast.forecast.outages import report
 
     family = FAMILIES[name]
     if not output.parent.is_dir():  # now, not after all the work
         message = f"{output.parent}: no such directory"
         raise OperatorError(message)
-    asked = origins(start, end, every * 1_000_000_000)
+    asked = origins(when["start"], when["end"], when["every"] * 1_000_000_000)
+    if threshold is not None and family is not SNR:
+        message = "--threshold is of links: --family snr"
+        raise OperatorError(message)
     forecaster = Forecaster(family)
     entities = read_history(source, family)
-    tracks = None
-    if elements is not None:
-        from fleetcast.forecast.geometry import read_elements
-        from fleetcast.forecast.tracks import Tracks
-
-        tracks = Tracks(read_elements(elements)).of
+    tracks = None if elements is None else _tracks(elements)
     with click.progressbar(
         length=len(entities), label="forecasting", file=sys.stderr, hidden=not sys.stderr.isatty()
     ) as bar:
-        result = backtest(forecaster, entities, asked, bar.update, tracks)
+        result = backtest(forecaster, entities, asked, bar.update, tracks, threshold)
     result.answers.write_parquet(output)
     rows = _rows(family, result.scores)
-    document = {
+    document: dict[str, object] = {
         "family": family.name,
         "model_version": forecaster.metadata.model_version,
         "feature_view_id": forecaster.metadata.feature_view_id,
@@ -93,7 +117,13 @@ def backtest_(
         "output": str(output),
         "scores": rows,
     }
-    run.answer(document, _text(family, rows))
+    text = _text(family, rows)
+    if threshold is not None:
+        until_ns = when["calibrate_until"] or (when["start"] + when["end"]) // 2
+        found = report(result.watches, when["every"] / 60, until_ns)
+        document["outages"] = {"threshold_db": threshold, **asdict(found)}
+        text += "\n\n" + _outages_text(found)
+    run.answer(document, text)
 
 
 @forecast.command("train")
@@ -136,6 +166,13 @@ def train(name: str, data: Path, output: Path, seed: int, as_json: bool) -> None
     click.echo(json.dumps(document) if as_json else text)
 
 
+def _tracks(elements: Path) -> Callable[[str, Rows], Track | None]:
+    from fleetcast.forecast.geometry import read_elements
+    from fleetcast.forecast.tracks import Tracks
+
+    return Tracks(read_elements(elements)).of
+
+
 def _rows(family: Family, scores: dict[str, Score]) -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for index, horizon in enumerate(family.horizons_minutes):
@@ -166,6 +203,25 @@ def _text(family: Family, rows: list[dict[str, object]]) -> str:
         *(f"coverage {name}" for name in family.quantile_names),
     ]
     return table(header, [_cells(row) for row in rows])
+
+
+def _outages_text(found: OutageReport) -> str:
+    header = ["forecast", "outages", "missed", "false alarms a link-day", "minutes ahead"]
+    rows = [
+        [
+            who,
+            line.outages,
+            line.missed,
+            None if line.false_alarms is None else f"{line.false_alarms:.2f}",
+            None if line.lead_minutes is None else f"{line.lead_minutes:.0f}",
+        ]
+        for who, line in found.forecasts.items()
+    ]
+    fewer = found.fewer_missed
+    said = "nothing was missed by the last value"
+    if fewer is not None:
+        said = f"fewer missed by the model: {fewer.share:.0%} ({fewer.low:.0%} to {fewer.high:.0%})"
+    return table(header, rows) + "\n" + said
 
 
 def _cells(row: dict[str, object]) -> list[object]:

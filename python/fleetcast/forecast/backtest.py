@@ -15,6 +15,7 @@ from fleetcast.forecast.baselines import Baselines, baselines
 from fleetcast.forecast.families import DEMAND, MINUTE_NS
 from fleetcast.forecast.features import features, observed, without_error
 from fleetcast.forecast.model import Forecasts
+from fleetcast.forecast.outages import watch
 from fleetcast.forecast.scores import Score
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from fleetcast.forecast.families import Family
     from fleetcast.forecast.features.path import Track
     from fleetcast.forecast.model import Forecaster
+    from fleetcast.forecast.outages import Watch
     from fleetcast.forecast.rows import Floats, Instants, Rows
 
 _DAY_NS = 1440 * MINUTE_NS
@@ -35,10 +37,11 @@ _CHUNK = 1024
 
 @dataclass(frozen=True)
 class Result:
-    """`answers`: a row per entity, origin and horizon; scores by who answered."""
+    """`answers`: a row per entity, origin and horizon; scores by who answered; links watched."""
 
     answers: pl.DataFrame
     scores: dict[str, Score]
+    watches: list[Watch]
 
 
 def origins(start_ns: int, end_ns: int, step_ns: int) -> Instants:
@@ -62,10 +65,12 @@ def backtest(
     asked_ns: Instants,
     advance: Callable[[int], None],
     tracks: Callable[[str, Rows], Track | None] | None = None,
+    threshold_db: float | None = None,
 ) -> Result:
     """Answers of all entities at all origins; `advance` is called for each entity that is done.
 
-    `tracks` gives the orbit at the other end of an entity's link, if there is one.
+    `tracks` gives the orbit at the other end of an entity's link, if there is one. Links are
+    watched for outages with `threshold_db`.
     """
     family = forecaster.family
     issued = asked_ns - asked_ns % family.step_ns
@@ -80,7 +85,7 @@ def backtest(
         track = None if tracks is None else tracks(entity_id, rows)
         return _entity(forecaster, rows, distinct, track)
 
-    frames = []
+    frames, watches = [], []
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         for entity_id, (forecast, truth, others) in zip(
             entities, threads.map(one, entities.items()), strict=True
@@ -91,8 +96,11 @@ def backtest(
             scores["last_value"].add(scored, others.last_value[inverse])
             scores["same_time"].add(scored, others.same_time[inverse])
             frames.append(_answers(family, entity_id, forecast, truth, inverse))
+            if threshold_db is not None:
+                rows = entities[entity_id]
+                watches.append(watch(rows, distinct, forecast.quantiles[0], threshold_db))
             advance(1)
-    return Result(pl.concat(frames), scores)
+    return Result(pl.concat(frames), scores, watches)
 
 
 def _entity(
