@@ -1,7 +1,7 @@
 """Three nodes on servers of this machine, and one with the embedded store, in the same run.
 
     PYTHON=$PWD/.venv/cluster/bin/python sh tests/cluster/with-engine.sh \\
-      .venv/bin/python -m benches.cluster [--seconds 5] [--days 30]
+      .venv/bin/python -m benches.cluster [--parts units,writes,cold] [--seconds 5] [--days 30]
 
 The engine must have the backend: `maturin develop --release --features cluster`, or a package from
 `make wheels` on PYTHONPATH.
@@ -14,22 +14,34 @@ import os
 import shutil
 
 from benches.cluster.cold import cold_lines
+from benches.cluster.units import unit_lines
 from benches.cluster.writes import write_lines
-from benches.goals.table import as_markdown, as_text
+from benches.goals.table import Line, as_markdown, as_text
 from benches.harness.paths import DATA
+
+PARTS = {
+    "units": lambda folder, options: unit_lines(folder, hours=min(options.days, 24)),
+    "writes": lambda folder, options: write_lines(folder, options.seconds),
+    "cold": lambda folder, options: cold_lines(folder, options.days),
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--days", type=int, default=30)
+    parser.add_argument("--parts", default=",".join(PARTS), help="some of them")
     parser.add_argument("--markdown", action="store_true")
     options = parser.parse_args()
     print(f"load before the run {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores", flush=True)
     folder = DATA / "cluster"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    lines = [*write_lines(folder, options.seconds), *cold_lines(folder, options.days)]
+    lines: list[Line] = []
+    for part in options.parts.split(","):
+        home = folder / part
+        home.mkdir()
+        lines += PARTS[part](home, options)
     shutil.rmtree(folder)
     print(as_markdown(lines, "three nodes") if options.markdown else as_text(lines))
 
