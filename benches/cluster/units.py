@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import time
@@ -148,10 +149,11 @@ def _database_cpu() -> float:
 
 
 def _connection_bytes() -> float:
-    """Of those that a node holds, the mean of what is their own and their share of the rest."""
+    """The mean over connections of nodes: memory of their own, and their share of the rest."""
     sizes = []
     for process in database_processes():
-        if b"fleet fleet" in Path(f"/proc/{process}/cmdline").read_bytes():
-            lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-            sizes += [int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")]
+        with contextlib.suppress(FileNotFoundError):  # it has ended meanwhile
+            if b"fleet fleet" in Path(f"/proc/{process}/cmdline").read_bytes():
+                lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+                sizes += [int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")]
     return sum(sizes) / len(sizes)
