@@ -1,6 +1,9 @@
 """Models answer in order and in batches; those made for other input are refused."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +20,26 @@ from fleetcast.forecast.rows import NO_ROWS, Rows
 from .conftest import MINUTE, NOON, WINDOW, link, pool
 
 CARDS = Path(fleetcast.forecast.__file__).parent / "models"
+
+
+RUN = """
+from fleetcast.forecast.families import SNR
+from fleetcast.forecast.features import view
+from fleetcast.forecast.onnx import Model, shipped
+Model(shipped(SNR), SNR, view(SNR))
+"""
+
+
+def test_models_are_run_without_reports_to_anybody(tmp_path):
+    # ONNX Runtime keeps an identifier of the machine and a queue of reports in the user's home.
+    # Under CI it reports nothing of its own accord.
+    environment = {name: value for name, value in os.environ.items() if name in {"PATH", "LANG"}}
+    subprocess.run(
+        [sys.executable, "-c", RUN],
+        env={**environment, "HOME": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"},
+        check=True,
+    )
+    assert list(tmp_path.rglob("*")) == []
 
 
 @pytest.mark.parametrize("family", FAMILIES.values())

@@ -11,6 +11,7 @@ import subprocess
 
 import pytest
 
+from tests.service.service import children
 from tests.tidy.files import ROOT
 from tests.waiting import PATIENCE_SECONDS, until
 
@@ -70,4 +71,10 @@ class Program:
     def stop(self) -> int:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(PATIENCE_SECONDS)
+
+    def stop_child(self) -> int:
+        """Ends the process that this one watches; returns the status of both."""
+        (child,) = children(self.process.pid)
+        os.kill(child, signal.SIGTERM)
         return self.process.wait(PATIENCE_SECONDS)

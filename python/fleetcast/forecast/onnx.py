@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
-import onnxruntime
 
 from fleetcast.errors import OperatorError
+
+# Its packages send what they run to their makers, and keep an identifier of the machine in the
+# user's home, unless this is there before they are loaded.
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"
+import onnxruntime
 
 if TYPE_CHECKING:
     from fleetcast.forecast.families import Family
