@@ -994,6 +994,23 @@ class Plane:
         now_ns: int | None = None,
     ) -> list[bytes | memoryview]:
         """The pieces of `latest_json`, long ones where the engine wrote them: not copied."""
+    def latest_page(
+        self,
+        *,
+        measurement: str | None = None,
+        search: str = "",
+        first: int = 0,
+        entities_max: int = 200,
+        bytes_max: int = 4_194_304,
+        now_ns: int | None = None,
+    ) -> bytes:
+        """Some of the entities that have a sample, of any age and of any measurement, as JSON.
+
+        `entities` are as `latest_json` has them, by measurement and id, from the one at `first` on:
+        at most `entities_max`, and no further one after `bytes_max` bytes. `total` is the number of
+        those whose id holds `search` (ASCII letters of either case), `measurements` the number of
+        entities of each measurement. Raises `StoreError`.
+        """
     def series_json(
         self,
         *,
@@ -1008,9 +1025,11 @@ class Plane:
         answer_values_max: int = ...,
         history_horizon_days: int = ...,
         raw_span_seconds: int = ...,
+        any_measurement: bool = False,
         now_ns: int | None = None,
     ) -> bytes:
-        """The answer of `GET /topology/series`. `fields` of `None` or empty means all numeric ones.
+        """The answer of `GET /topology/series`. `fields` of `None` or empty means all numeric ones,
+        `any_measurement` lets a caller read those that the contract does not name.
 
         It holds at most `point_budget` rows and `answer_values_max` values, times and nulls
         included; where there are more it is cut at one time for all entities, `next_start`. The
@@ -1033,6 +1052,7 @@ class Plane:
         answer_values_max: int = ...,
         history_horizon_days: int = ...,
         raw_span_seconds: int = ...,
+        any_measurement: bool = False,
         now_ns: int | None = None,
     ) -> list[bytes | memoryview]:
         """The pieces of `series_json`, as `latest_json_chunks` gives them."""

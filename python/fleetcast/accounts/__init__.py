@@ -3,7 +3,8 @@
 from fleetcast.accounts.authenticator import Authenticator, Identity, InvalidKey
 from fleetcast.accounts.keys import SCOPES, IssuedKey, Keys, key_pepper
 from fleetcast.accounts.listing import TenantList
-from fleetcast.accounts.records import ApiKey, Tenant
+from fleetcast.accounts.operators import IssuedToken, Operators
+from fleetcast.accounts.records import ApiKey, OperatorToken, Tenant
 from fleetcast.accounts.store import ControlStore
 from fleetcast.accounts.tables import ControlStoreUnavailable
 from fleetcast.accounts.tenants import PLAN_DEFAULT, PLANS, Tenants
@@ -21,7 +22,10 @@ __all__ = [
     "Identity",
     "InvalidKey",
     "IssuedKey",
+    "IssuedToken",
     "Keys",
+    "OperatorToken",
+    "Operators",
     "Tenant",
     "TenantList",
     "Tenants",

@@ -26,7 +26,7 @@ class KeyText(NamedTuple):
 
     def __str__(self) -> str:
         checked = f"ftk_{self.environment}_{self.key_id}_{self.secret}"
-        return checked + _checksum(checked)
+        return checked + checksum(checked)
 
     def __repr__(self) -> str:
         return f"KeyText({self.environment!r}, {self.key_id!r}, '***')"
@@ -34,7 +34,7 @@ class KeyText(NamedTuple):
 
 def new_key_text(environment: str) -> KeyText:
     """A new id and a new secret."""
-    return KeyText(environment, _random(_ID_BYTES), _random(_SECRET_BYTES))
+    return KeyText(environment, random_id(), random_secret())
 
 
 def read_key_text(text: str) -> KeyText | None:
@@ -42,12 +42,23 @@ def read_key_text(text: str) -> KeyText | None:
     match = _GRAMMAR.fullmatch(text)
     if match is None:
         return None
-    checked, environment, key_id, secret, checksum = match.groups()
-    return KeyText(environment, key_id, secret) if _checksum(checked) == checksum else None
+    checked, environment, key_id, secret, check = match.groups()
+    return KeyText(environment, key_id, secret) if checksum(checked) == check else None
 
 
-def _checksum(text: str) -> str:
+def checksum(text: str) -> str:
+    """The CRC-32 in hexadecimal."""
     return f"{zlib.crc32(text.encode()):08x}"
+
+
+def random_id() -> str:
+    """A new id, of 16 characters."""
+    return _random(_ID_BYTES)
+
+
+def random_secret() -> str:
+    """A new secret, of 32 characters."""
+    return _random(_SECRET_BYTES)
 
 
 def _random(size: int) -> str:

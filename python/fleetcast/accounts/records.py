@@ -1,4 +1,4 @@
-"""Records of the control store: tenants, keys and usage.
+"""Records of the control store: tenants, keys, operator tokens and usage.
 
 Times are whole seconds since 1970 in UTC.
 """
@@ -57,9 +57,7 @@ class ApiKey:
 
     def ended(self, now: float) -> str | None:
         """`revoked` or `expired` where the key is no longer good."""
-        if self.revoked_at is not None:
-            return "revoked"
-        return "expired" if self.expires_at is not None and self.expires_at <= now else None
+        return _ended(self.revoked_at, self.expires_at, now)
 
     def encode(self) -> bytes:
         """The bytes of the record."""
@@ -70,6 +68,31 @@ class ApiKey:
         """Raises `ValueError`, `TypeError` or `KeyError` where the bytes are no key."""
         values = json.loads(data)
         return ApiKey(**(values | {"scopes": tuple(values["scopes"])}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorToken:
+    """A token that opens the console, as it is stored: of its secret only a keyed hash."""
+
+    token_id: str
+    name: str
+    created_at: int
+    expires_at: int
+    revoked_at: int | None
+    hash: str
+
+    def ended(self, now: float) -> str | None:
+        """`revoked` or `expired` where the token is no longer good."""
+        return _ended(self.revoked_at, self.expires_at, now)
+
+    def encode(self) -> bytes:
+        """The bytes of the record."""
+        return json.dumps(asdict(self)).encode()
+
+    @staticmethod
+    def decode(data: bytes) -> OperatorToken:
+        """Raises `ValueError` or `TypeError` where the bytes are no token."""
+        return OperatorToken(**json.loads(data))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,3 +111,9 @@ class UsageRecord:
     def decode(data: bytes) -> UsageRecord:
         """Raises `ValueError` or `TypeError` where the bytes are no usage."""
         return UsageRecord(**json.loads(data))
+
+
+def _ended(revoked_at: int | None, expires_at: int | None, now: float) -> str | None:
+    if revoked_at is not None:
+        return "revoked"
+    return "expired" if expires_at is not None and expires_at <= now else None

@@ -6,7 +6,7 @@ import functools
 import json
 from typing import TYPE_CHECKING, TypeVar
 
-from fleetcast.accounts.records import ApiKey, Tenant, UsageRecord
+from fleetcast.accounts.records import ApiKey, OperatorToken, Tenant, UsageRecord
 from fleetcast.record_store import OWN
 
 if TYPE_CHECKING:
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from fleetcast.record_store import RecordView
 
-TENANTS, KEYS, USAGE = SPACES = ("tenants", "keys", "usage")
+TENANTS, KEYS, USAGE, OPERATORS = SPACES = ("tenants", "keys", "usage", "operators")
 
-Record = TypeVar("Record", Tenant, ApiKey, UsageRecord)
+Record = TypeVar("Record", Tenant, ApiKey, OperatorToken, UsageRecord)
 
 
 class ControlStoreUnavailable(Exception):
@@ -81,6 +81,19 @@ class Tables:
     def delete_key(self, key_id: str) -> None:
         """Deletes a key's record."""
         self._view.delete(KEYS, key_id.encode())
+
+    def operator(self, token_id: str) -> OperatorToken | None:
+        """The operator token of an id."""
+        data = self._view.get(OPERATORS, token_id.encode())
+        return None if data is None else _decoded(OperatorToken, data)
+
+    def operators(self) -> list[OperatorToken]:
+        """All operator tokens."""
+        return [_decoded(OperatorToken, data) for _, data in self._view.under(OPERATORS, b"")]
+
+    def put_operator(self, token: OperatorToken) -> None:
+        """Adds or replaces an operator token."""
+        self._view.put(OPERATORS, token.token_id.encode(), token.encode())
 
     def usage(self, key: str) -> UsageRecord | None:
         """The usage of an account, or of an account on a node."""

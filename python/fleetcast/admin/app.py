@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.admin.openapi import document
 from fleetcast.admin.processes import process_values
-from fleetcast.admin.readiness import Readiness
-from fleetcast.metrics import Totals, exposition
+from fleetcast.metrics import exposition
 from fleetcast.metrics.exposition import CONTENT_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from wsgiref.types import StartResponse, WSGIEnvironment
 
+    from fleetcast.admin.readiness import Readiness
     from fleetcast.admin.tenant_gauges import TenantGauges
     from fleetcast.config.sections import Limits
-    from fleetcast.metrics import Shared
+    from fleetcast.metrics import Totals
 
 _JSON = "application/json"
 _METHODS = ("GET", "HEAD")
@@ -35,20 +35,19 @@ class _Response(NamedTuple):
 
 
 class AdminApp:
-    """`surfaces` are those that must serve for the service to be ready."""
+    """Answers all paths of the listener but those of the console."""
 
     def __init__(
         self,
         *,
-        shared: Shared,
-        surfaces: tuple[str, ...],
-        probes: Mapping[str, Callable[[], None]],
+        totals: Totals,
+        readiness: Readiness,
         gauges: TenantGauges,
         limits: Callable[[], Limits],
     ) -> None:
-        self._totals = Totals(shared, "fleetcast_")
+        self._totals = totals
         self._gauges = gauges
-        self._readiness = Readiness(self._totals, surfaces, probes)
+        self._readiness = readiness
         self._limits = limits
         self._paths: Mapping[str, Callable[[], _Response]] = {
             "/livez": lambda: _json(200, {"status": "ok"}),

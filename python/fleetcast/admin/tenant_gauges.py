@@ -39,11 +39,12 @@ class TenantFolder(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """Lines of one tenant, and the file they were read from."""
+    """Counts of one tenant, `None` where they cannot be read, and the file they were read from."""
 
     name: str
     file: Signature
     settled: bool
+    stats: Stats | None
     lines: dict[str, str]
 
 
@@ -75,19 +76,27 @@ class TenantGauges:
 
     def lines(self) -> dict[str, list[str]]:
         """Lines of the exposition by family; the last ones of stores that cannot be read now."""
+        found: dict[str, list[str]] = {}
+        for known in self._look():
+            for family, line in known.lines.items():
+                found.setdefault(family, []).append(line)
+        return found
+
+    def stats(self) -> dict[str, Stats | None]:
+        """Counts by tenant, in the same way; `None` of stores that cannot be read."""
+        return {known.name: known.stats for known in self._look()}
+
+    def _look(self) -> list[_Known]:
+        """All that is known after a moment's look."""
         if self._reading.done():
             self._reading = self._pool.submit(self._read)
         try:
             self._reading.result(_PATIENCE_SECONDS)
         except TimeoutError:
-            logger.warning("stores are still being read: metrics show some as they were")
+            logger.warning("stores are still being read: some are shown as they were")
         except ControlStoreUnavailable as error:
-            logger.warning("metrics show the tenants as they were: %s", error)
-        found: dict[str, list[str]] = {}
-        for known in list(self._known.values()):
-            for family, line in known.lines.items():
-                found.setdefault(family, []).append(line)
-        return found
+            logger.warning("tenants are shown as they were: %s", error)
+        return list(self._known.values())
 
     def _read(self) -> None:
         tenants = list(self._tenants())
@@ -107,16 +116,18 @@ class TenantGauges:
 
     def _ask(self, tenant: TenantFolder, file: Signature) -> _Known:
         settled = file is None or self._clock_ns() - file[0] >= _SETTLED_NS
+        stats = None
+        values: dict[str, float] = {"fleetcast_tenant_up": 0}
         try:
-            values = _values(self._peek(tenant.folder))
+            stats = self._peek(tenant.folder)
+            values = _values(stats)
         except StoreError as error:
             logger.warning("the store of %s cannot be read: %s", tenant.name, error)
-            values = {"fleetcast_tenant_up": 0}
         lines = {
             family: f"{sample(family, tenant=tenant.name)} {number(value)}"
             for family, value in values.items()
         }
-        return _Known(tenant.name, file, settled, lines)
+        return _Known(tenant.name, file, settled, stats, lines)
 
 
 def _values(stats: Stats) -> dict[str, float]:

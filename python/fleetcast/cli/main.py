@@ -33,6 +33,7 @@ _COMMANDS = {
     "init": ("init", "init"),
     "key": ("key", "key"),
     "mqtt": ("mqtt", "mqtt"),
+    "operator": ("operator", "operator"),
     "provision": ("provision", "provision"),
     "restore": ("restore", "restore"),
     "serve": ("serve", "serve"),

@@ -62,6 +62,11 @@ class DataDirectory:
         return self.root / "run" / "limiter"
 
     @property
+    def console_limiter(self) -> Path:
+        """Failed operator tokens by address; of no use after the service."""
+        return self.root / "run" / "console"
+
+    @property
     def upkeep(self) -> Path:
         """Notes of the accounts whose upkeep is under way."""
         return self.root / "run" / "upkeep"

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fleetcast.accounts import Keys, Tenants, key_pepper
+from fleetcast.accounts import Keys, Operators, Tenants, key_pepper
 from fleetcast.installation.backend import stores_of
 from fleetcast.security.master_key import load_master_key
 
@@ -29,6 +29,7 @@ class Installation:
     stores: Stores
     tenants: Tenants
     keys: Keys
+    operators: Operators
 
     @property
     def store(self) -> ControlStore:
@@ -55,6 +56,7 @@ def opened(directory: DataDirectory, environ: Mapping[str, str]) -> Iterator[Ins
         audit = stores.audit()
         tenants = Tenants(stores.control, stores.engine, audit=audit)
         keys = Keys(stores.control, key_pepper(master_key), audit=audit)
-        yield Installation(settings, master_key, stores, tenants, keys)
+        operators = Operators(stores.control, master_key, audit=audit)
+        yield Installation(settings, master_key, stores, tenants, keys, operators)
     finally:
         stores.close()

@@ -13,7 +13,7 @@ use fleetcast_core::model::limits::{
     RAW_SPAN_SECONDS_MAX,
 };
 use fleetcast_core::plane::{self, Acknowledge, Failure};
-use fleetcast_core::query::latest::LatestView;
+use fleetcast_core::query::latest::{LatestPage, LatestView};
 use fleetcast_core::query::scan::ScanRequest;
 use fleetcast_core::query::{AnswerBounds, Frame, SeriesLimits};
 use fleetcast_core::wire::Format;
@@ -234,12 +234,35 @@ impl Plane {
         .and_then(|pieces| views(py, pieces))
     }
 
+    #[pyo3(signature = (
+        *, measurement=None, search="", first=0, entities_max=200, bytes_max=4_194_304, now_ns=None,
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
+    fn latest_page<'py>(
+        &self,
+        py: Python<'py>,
+        measurement: Option<&str>,
+        search: &str,
+        first: usize,
+        entities_max: usize,
+        bytes_max: usize,
+        now_ns: Option<i64>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let page = LatestPage { measurement, search, first, entities_max, bytes_max };
+        self.detached(py, move |plane| {
+            // All times: what lies ahead of the clock is shown as well, and never looked behind.
+            let shown = |view: LatestView<'_>| view.page(&page);
+            plane.with_latest(i64::MAX, i64::MAX, None, clock_ns(now_ns), shown)
+        })
+        .map(|body| PyBytes::new(py, &body))
+    }
+
     #[pyo3(
         signature = (**query),
         text_signature = "($self, *, entity_ids, start_ns, end_ns=None, measurement='telemetry', \
                           fields=None, interval=None, agg=None, point_budget=..., \
                           answer_values_max=..., history_horizon_days=..., raw_span_seconds=..., \
-                          now_ns=None)",
+                          any_measurement=False, now_ns=None)",
     )]
     fn series_json<'py>(
         slf: &Bound<'py, Self>,
@@ -251,7 +274,8 @@ impl Plane {
     #[pyo3(signature = (
         *, entity_ids, start_ns, end_ns=None, measurement="telemetry", fields=None, interval=None,
         agg=None, point_budget=POINTS_MAX, answer_values_max=ANSWER_VALUES_MAX,
-        history_horizon_days=HISTORY_DAYS_MAX, raw_span_seconds=RAW_SPAN_SECONDS_MAX, now_ns=None,
+        history_horizon_days=HISTORY_DAYS_MAX, raw_span_seconds=RAW_SPAN_SECONDS_MAX,
+        any_measurement=false, now_ns=None,
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn series_json_chunks<'py>(
@@ -268,6 +292,7 @@ impl Plane {
         answer_values_max: u64,
         history_horizon_days: u32,
         raw_span_seconds: u32,
+        any_measurement: bool,
         now_ns: Option<i64>,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let request =
@@ -277,6 +302,7 @@ impl Plane {
             values_max: answer_values_max,
             horizon_days: history_horizon_days,
             raw_span_seconds,
+            any_measurement,
         };
         self.answered(py, |plane| {
             Ok(plane.answer_series(request, &limits, clock_ns(now_ns))?.to_json_chunks())

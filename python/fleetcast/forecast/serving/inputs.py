@@ -33,18 +33,24 @@ _PATH_FIELDS = ("elevation_deg", "azimuth_deg", "slant_range_km")
 
 
 def rows_before(
-    plane: Plane, family: Family, entity_ids: Sequence[str], issued_ns: int
+    plane: Plane,
+    family: Family,
+    entity_ids: Sequence[str],
+    issued_ns: int,
+    first_issued_ns: int | None = None,
 ) -> dict[str, Rows]:
-    """All that a forecast issued at `issued_ns` looks at, of the entities that have any.
+    """All that forecasts look at, issued at `first_issued_ns` or later, at `issued_ns` at last.
 
-    A link's signal comes as means of minutes, and of hours where no more is looked at; all other
-    fields as they were sent. Raises `StoreError`.
+    Of the entities that have any; without a first, of one issue time. A link's signal comes as
+    means of minutes, and of hours where no more is looked at; all other fields as they were sent.
+    Raises `StoreError`.
     """
-    start_ns = issued_ns - (family.history_minutes + _MARGIN_MINUTES) * MINUTE_NS
+    first_ns = issued_ns if first_issued_ns is None else first_issued_ns
+    start_ns = first_ns - (family.history_minutes + _MARGIN_MINUTES) * MINUTE_NS
     if family is not SNR:
         return _rows(plane, family, entity_ids, start_ns, issued_ns, family.fields)
-    signal, since_ns = (family.target,), minutes_from_ns(issued_ns)
-    path_ns = issued_ns - PATH_MINUTES * MINUTE_NS
+    signal, since_ns = (family.target,), minutes_from_ns(first_ns)
+    path_ns = first_ns - PATH_MINUTES * MINUTE_NS
     parts = (
         _rows(plane, family, entity_ids, start_ns, since_ns, signal, "1h"),
         _rows(plane, family, entity_ids, since_ns, issued_ns, signal, "1m"),

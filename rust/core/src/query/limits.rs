@@ -13,6 +13,8 @@ pub struct SeriesLimits {
     pub horizon_days: u32,
     /// Span of a raw read, seconds.
     pub raw_span_seconds: u32,
+    /// True for a reader who may ask for measurements that the contract does not name.
+    pub any_measurement: bool,
 }
 
 impl Default for SeriesLimits {
@@ -22,6 +24,7 @@ impl Default for SeriesLimits {
             values_max: ANSWER_VALUES_MAX,
             horizon_days: HISTORY_DAYS_MAX,
             raw_span_seconds: RAW_SPAN_SECONDS_MAX,
+            any_measurement: false,
         }
     }
 }

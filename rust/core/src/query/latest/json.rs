@@ -136,7 +136,7 @@ fn write_part(chunks: &mut Chunks, part: &Part<'_>, catalog: &Catalog) {
 impl LatestTable {
     /// Appends the JSON objects of some slots, with commas between them and, where it is said,
     /// before the first.
-    fn write_entities(
+    pub(super) fn write_entities(
         &self,
         chunks: &mut Chunks,
         (follows, slots): (bool, &[u32]),

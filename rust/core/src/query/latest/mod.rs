@@ -17,11 +17,13 @@ mod checkpoint_rows;
 mod view;
 
 mod json;
+mod page;
 
 #[cfg(test)]
 mod tests;
 
 pub use measurements::Latest;
+pub use page::LatestPage;
 pub use table::LatestTable;
 pub use value::ValueRef;
 pub use view::LatestView;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use proptest::prelude::*;
 
 use super::value::Value;
-use super::{Latest, LatestView};
+use super::{Latest, LatestPage, LatestView};
 use crate::model::batch::{Column, FieldType, Rows, Table, Values};
 use crate::model::catalog::{Catalog, EntityIndex};
 use crate::model::names::{FieldId, SeriesName};
@@ -134,6 +134,48 @@ proptest! {
         prop_assert_eq!(&samples(&latest), &expected);
         prop_assert_eq!(latest.newest_ns(None), expected.values().map(|of| of.0).max());
     }
+}
+
+#[test]
+fn a_page_has_the_entities_that_hold_the_text_from_the_first_on() {
+    let mut catalog = catalog();
+    let id =
+        |entity: u32| format!("{}-{entity}", if entity.is_multiple_of(2) { "UT" } else { "gs" });
+    for entity in 0..100 {
+        let name = SeriesName::new("station", &[("entity_id", &*id(entity))]);
+        catalog.insert_series(ENTITIES + entity, name.view());
+    }
+    let mut latest = Latest::default();
+    let rows: Vec<Row> = (0..100).map(|at| (ENTITIES + at, 7, vec![(0, 1)])).collect();
+    latest.apply(&table(&rows), &ALWAYS_NS, &catalog);
+    latest.apply(&table(&[(0, 5, vec![(0, 1)])]), &ALWAYS_NS, &catalog);
+    latest.sort(&catalog);
+    let view = LatestView { latest: &latest, catalog: &catalog, range_ns: ALWAYS_NS };
+    let page = |first, entities_max, bytes_max| {
+        let (measurement, search) = (Some("station"), "ut-");
+        let page = LatestPage { measurement, search, first, entities_max, bytes_max };
+        let text = String::from_utf8(view.page(&page)).unwrap();
+        assert!(text.starts_with("{\"measurements\":{\"link\":1,\"station\":100},"), "{text}");
+        assert!(text.ends_with("],\"total\":50}"), "{text}");
+        text
+    };
+    let mut expected: Vec<String> = (0..100).step_by(2).map(id).collect();
+    expected.sort_unstable();
+    let mut found = Vec::new();
+    for first in (0..60).step_by(15) {
+        let text = page(first, 15, usize::MAX);
+        found.extend(
+            expected
+                .iter()
+                .filter(|id| text.contains(&format!("\"entity_id\":\"{id}\",\"o")))
+                .cloned(),
+        );
+        assert_eq!(text.matches("observed_at").count(), 15.min(50 - first.min(50)));
+    }
+    assert_eq!(found, expected);
+    // The first is written in any case, and nothing after the bound.
+    assert_eq!(page(3, 15, 0).matches("observed_at").count(), 1);
+    assert_eq!(page(3, 0, usize::MAX).matches("observed_at").count(), 0);
 }
 
 #[test]

@@ -1,0 +1,73 @@
+"""`fleetcast operator …`."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import click
+
+from fleetcast.cli.common import Duration, Run, instant, table, with_run
+
+if TYPE_CHECKING:
+    from fleetcast.accounts import OperatorToken
+
+
+@click.group()
+def operator() -> None:
+    """Issue, list and end tokens that open the console."""
+
+
+@operator.command()
+@click.option("--name", default="", help="Who the token is for.")
+@click.option(
+    "--expires", type=Duration(), default="30d", show_default=True, help="Lifetime, such as 8h."
+)
+@with_run
+def token(run: Run, name: str, expires: int) -> None:
+    """Issue a token for the console; its text is shown this once."""
+    with run.opened() as installation:
+        issued = installation.operators.create(name=name, lifetime_seconds=expires)
+        address = installation.settings.admin.address
+    text = str(issued.text)
+    lines = [text, f"(token id {issued.record.token_id}, good until {_until(issued.record)})"]
+    if address == "off":
+        lines.append("The console is on the private listener, which admin.address has off.")
+    else:
+        lines.append(f"Open http://{address}/console/ and give it there.")
+    run.answer({"token": text, **_document(issued.record)}, "\n".join(lines))
+
+
+@operator.command("list")
+@with_run
+def list_(run: Run) -> None:
+    """List all tokens, the ended ones too."""
+    with run.opened() as installation:
+        rows = [_document(each) for each in installation.operators.all()]
+    header = ("token_id", "name", "status", "created_at", "expires_at")
+    run.answer({"tokens": rows}, table(header, [[row[name] for name in header] for row in rows]))
+
+
+@operator.command()
+@click.argument("token_id")
+@with_run
+def revoke(run: Run, token_id: str) -> None:
+    """End a token, and the sessions it has opened, at once."""
+    with run.opened() as installation:
+        ended = installation.operators.revoke(token_id)
+    run.answer(_document(ended), f"Revoked operator token {token_id}.")
+
+
+def _document(record: OperatorToken) -> dict[str, object]:
+    return {
+        "token_id": record.token_id,
+        "name": record.name,
+        "status": record.ended(time.time()) or "active",
+        "created_at": instant(record.created_at),
+        "expires_at": instant(record.expires_at),
+        "revoked_at": instant(record.revoked_at),
+    }
+
+
+def _until(record: OperatorToken) -> str:
+    return str(instant(record.expires_at))

@@ -1,0 +1,66 @@
+"""Answers of the console, and the fields that all of them carry."""
+
+from __future__ import annotations
+
+import json
+from http import HTTPStatus
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+JSON_TYPE = "application/json"
+
+# Everything comes from this listener, in files: no inline script or style has any effect, and
+# nothing that a tenant named can become markup.
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+)
+
+SECURITY_FIELDS = (
+    ("Content-Security-Policy", _POLICY),
+    ("X-Content-Type-Options", "nosniff"),
+    ("X-Frame-Options", "DENY"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cross-Origin-Opener-Policy", "same-origin"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+)
+
+
+class Answer(NamedTuple):
+    """Status, body in pieces, type, and header fields of its own."""
+
+    status: int
+    body: Sequence[bytes | memoryview] = ()
+    kind: str = JSON_TYPE
+    fields: tuple[tuple[str, str], ...] = (("Cache-Control", "no-store"),)
+
+    @property
+    def line(self) -> str:
+        """Status and phrase."""
+        return f"{self.status} {HTTPStatus(self.status).phrase}"
+
+    @property
+    def head(self) -> list[tuple[str, str]]:
+        """All header fields."""
+        typed = [("Content-Type", self.kind)] if self.body else []
+        length = ("Content-Length", str(sum(map(len, self.body))))
+        return [*typed, length, *SECURITY_FIELDS, *self.fields]
+
+
+def document(content: object, status: int = 200, *fields: tuple[str, str]) -> Answer:
+    """A JSON document, which nobody keeps."""
+    body = json.dumps(content, separators=(",", ":")).encode()
+    return Answer(status, (body,), fields=(("Cache-Control", "no-store"), *fields))
+
+
+class ConsoleRefused(Exception):
+    """A request that the console does not answer: status, code, and what to do about it."""
+
+    def __init__(
+        self, status: int, code: str, message: str, *fields: tuple[str, str], **context: object
+    ) -> None:
+        super().__init__(code)
+        self.answer = document({"error": code, "message": message, **context}, status, *fields)

@@ -1,0 +1,170 @@
+"""The WSGI application of the console, below `/console`."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, NamedTuple
+
+from fleetcast.accounts import ControlStoreUnavailable
+from fleetcast.console.answers import Answer, ConsoleRefused, document
+from fleetcast.console.pages import Pages
+from fleetcast.console.query import Query
+from fleetcast.console.sessions import ended_cookie
+from fleetcast.console.views.channels import channels
+from fleetcast.console.views.entities import entities
+from fleetcast.console.views.forecasts import forecasts
+from fleetcast.console.views.processes import processes
+from fleetcast.console.views.refusals import refusals
+from fleetcast.console.views.storage import storage, upcoming
+from fleetcast.console.views.tenants import tenants
+from fleetcast.errors import Refused
+from fleetcast.surface.error_codes import ERROR_CODES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from wsgiref.types import StartResponse, WSGIEnvironment
+
+    from fleetcast.console.services import ConsoleServices
+    from fleetcast.console.sessions import Session
+
+MOUNTED_AT = "/console"
+_API = f"{MOUNTED_AT}/api/"
+_STATIC = f"{MOUNTED_AT}/static/"
+_SESSION = "session"
+_TENANTS = "tenants/"
+_READ = ("GET", "HEAD")
+_OWN_SITES = ("", "same-origin", "none")  # of Sec-Fetch-Site, which old browsers do not send
+
+logger = logging.getLogger(__name__)
+
+
+class _Request(NamedTuple):
+    method: str
+    path: str
+    query: str
+    address: str
+    cookies: str
+    authorization: str
+    if_none_match: str
+    site: str
+
+    @staticmethod
+    def of(environ: WSGIEnvironment) -> _Request:
+        return _Request(
+            environ["REQUEST_METHOD"],
+            environ["PATH_INFO"],
+            environ.get("QUERY_STRING", ""),
+            environ.get("REMOTE_ADDR", ""),
+            environ.get("HTTP_COOKIE", ""),
+            environ.get("HTTP_AUTHORIZATION", ""),
+            environ.get("HTTP_IF_NONE_MATCH", ""),
+            environ.get("HTTP_SEC_FETCH_SITE", ""),
+        )
+
+
+class ConsoleApp:
+    """Serves the page to anybody, and what is on it to operators who have signed in."""
+
+    def __init__(self, services: ConsoleServices) -> None:
+        self._sessions = services.sessions
+        self._pages = Pages()
+        self._views: Mapping[str, Callable[[Query], Answer]] = {
+            "tenants": lambda query: tenants(services, query),
+            "storage": lambda query: storage(services, query),
+            "processes": lambda _query: processes(services),
+            "refusals": lambda _query: refusals(services),
+        }
+        self._tenant_views: Mapping[str, Callable[[Session, str, Query], Answer]] = {
+            "entities": lambda session, name, query: entities(services, session, name, query),
+            "channels": lambda session, name, query: channels(services, session, name, query),
+            "forecasts": lambda session, name, query: forecasts(services, session, name, query),
+            "upcoming": lambda session, name, _query: upcoming(services, session, name),
+        }
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """One request."""
+        request = _Request.of(environ)
+        try:
+            answer = self._answer(request)
+        except ConsoleRefused as refusal:
+            answer = refusal.answer
+        except Refused as refusal:
+            answer = _refused(refusal)
+        except ControlStoreUnavailable:
+            logger.exception("the console cannot read accounts")
+            message = "Accounts cannot be read now; the log says why."
+            answer = document({"error": "auth_unavailable", "message": message}, 503)
+        except Exception:
+            logger.exception("the console failed")
+            message = "This is a fault of the service; the log says more."
+            answer = document({"error": "internal_error", "message": message}, 500)
+        start_response(answer.line, answer.head)
+        return [bytes(piece) for piece in answer.body]
+
+    def _answer(self, request: _Request) -> Answer:
+        path = request.path
+        if path.startswith(_API):
+            return self._api(request, path.removeprefix(_API))
+        if request.method not in _READ:
+            raise _not_allowed(*_READ)
+        if path == MOUNTED_AT:
+            return Answer(308, fields=(("Location", f"{MOUNTED_AT}/"),))
+        if path == f"{MOUNTED_AT}/":
+            return self._pages.page(request.if_none_match)
+        if path.startswith(_STATIC):
+            return self._pages.file(path.removeprefix(_STATIC), request.if_none_match)
+        raise _not_found()
+
+    def _api(self, request: _Request, name: str) -> Answer:
+        if request.site not in _OWN_SITES:
+            message = "Only the console's own page may ask this."
+            raise ConsoleRefused(403, "cross_site", message)
+        if name == _SESSION:
+            return self._session(request)
+        if request.method not in _READ:
+            raise _not_allowed(*_READ)
+        session = self._signed_in(request)
+        query = Query(request.query)
+        if name in self._views:
+            return self._views[name](query)
+        tenant, _, view = name.removeprefix(_TENANTS).partition("/")
+        if name.startswith(_TENANTS) and view in self._tenant_views:
+            return self._tenant_views[view](session, tenant, query)
+        raise _not_found()
+
+    def _session(self, request: _Request) -> Answer:
+        if request.method in _READ:
+            return document(_described(self._signed_in(request)))
+        if request.method == "POST":
+            session, cookie = self._sessions.open(request.authorization, request.address)
+            return document(_described(session), 200, ("Set-Cookie", cookie))
+        if request.method == "DELETE":
+            return document({}, 200, ("Set-Cookie", ended_cookie()))
+        raise _not_allowed(*_READ, "POST", "DELETE")
+
+    def _signed_in(self, request: _Request) -> Session:
+        session = self._sessions.find(request.cookies)
+        if session is None:
+            message = "Sign in with a token of `fleetcast operator token`."
+            raise ConsoleRefused(401, "signed_out", message)
+        return session
+
+
+def _described(session: Session) -> dict[str, object]:
+    token = session.token
+    return {"token_id": token.token_id, "name": token.name, "expires_at": session.expires_at}
+
+
+def _refused(refusal: Refused) -> Answer:
+    code, context = refusal.args
+    status = ERROR_CODES[code].http
+    return document({"error": code, "message": f"The read is refused: {code}.", **context}, status)
+
+
+def _not_found() -> ConsoleRefused:
+    return ConsoleRefused(404, "not_found", "There is no such page.")
+
+
+def _not_allowed(*methods: str) -> ConsoleRefused:
+    message = f"This path takes {', '.join(methods)}."
+    return ConsoleRefused(405, "method_not_allowed", message, ("Allow", ", ".join(methods)))

@@ -1,0 +1,50 @@
+"""Counters of the service as the console names them: by tenant, and by code."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from fleetcast.metrics import Totals
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from fleetcast.metrics import Shared
+
+_RECORDS = re.compile(r'fleetcast_records_(accepted|rejected)_total\{tenant="([^"]*)"')
+_REFUSED = re.compile(r'fleetcast_([a-z]+)_refused_total\{code="([^"]*)"')
+_SURFACES = ("http", "grpc")
+_NAMES_KEPT = 100_000  # a series of each tenant, transport and outcome
+
+
+def record_counts(shared: Shared) -> Callable[[], Mapping[str, int]]:
+    """Records over all transports, as `accepted TENANT` and `rejected TENANT`."""
+    return _counts(_RECORDS, [Totals(shared, "fleetcast_records_")])
+
+
+def refusal_counts(shared: Shared) -> Callable[[], Mapping[str, int]]:
+    """Requests and calls, as `SURFACE CODE`."""
+    return _counts(
+        _REFUSED, [Totals(shared, f"fleetcast_{surface}_refused_total") for surface in _SURFACES]
+    )
+
+
+def _counts(pattern: re.Pattern[str], totals: list[Totals]) -> Callable[[], Mapping[str, int]]:
+    @lru_cache(_NAMES_KEPT)
+    def key_of(name: str) -> str | None:
+        found = pattern.match(name)
+        return None if found is None else f"{found[1]} {found[2]}"
+
+    def counts() -> Mapping[str, int]:
+        summed: Counter[str] = Counter()
+        for each in totals:
+            for name, count in each.all().items():
+                key = key_of(name)
+                if key is not None:
+                    summed[key] += count
+        return summed
+
+    return counts

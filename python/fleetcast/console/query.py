@@ -1,0 +1,77 @@
+"""Parameters of a request, each bounded before anything is done with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+from urllib.parse import parse_qsl
+
+from fleetcast.console.answers import ConsoleRefused
+from fleetcast.engine import parse_time
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+_PARAMETERS_MAX = 32
+_CHARACTERS_MAX = 4_096
+_DIGITS_MAX = 12
+
+
+class Query:
+    """The parameters of one request; of one that is given twice, the last counts."""
+
+    def __init__(self, query_string: str) -> None:
+        try:
+            pairs = parse_qsl(
+                query_string,
+                keep_blank_values=True,
+                errors="strict",
+                max_num_fields=_PARAMETERS_MAX,
+            )
+        except ValueError:
+            raise _bad("query", "The query cannot be read.") from None
+        self._values = dict(pairs)
+
+    def text(self, name: str, default: str = "") -> str:
+        """A text without control characters."""
+        text = self._values.get(name, default)
+        if len(text) > _CHARACTERS_MAX or any(character < " " for character in text):
+            raise _bad(name, f"{name} is too long, or has characters that no name has.")
+        return text
+
+    def needed(self, name: str) -> str:
+        """A text that must be there."""
+        return self.text(name) or self.refuse(name, f"{name} is missing.")
+
+    def choice(self, name: str, allowed: Collection[str], default: str) -> str:
+        """One of a few words."""
+        text = self.text(name, default)
+        if text not in allowed:
+            raise _bad(name, f"{name} must be one of {', '.join(sorted(allowed))}.")
+        return text
+
+    def whole(self, name: str, default: int, value_max: int) -> int:
+        """A number from 0 on."""
+        text = self.text(name, str(default))
+        if not (text.isascii() and text.isdigit() and len(text) <= _DIGITS_MAX):
+            raise _bad(name, f"{name} must be a whole number.")
+        if int(text) > value_max:
+            raise _bad(name, f"{name} must be at most {value_max}.")
+        return int(text)
+
+    def time_ns(self, name: str) -> int | None:
+        """Nanoseconds since 1970 of an ISO 8601 datetime."""
+        text = self.text(name)
+        if not text:
+            return None
+        try:
+            return parse_time(text)
+        except ValueError:
+            raise _bad(name, f"{name} must be a time such as 2026-01-31T12:00:00Z.") from None
+
+    def refuse(self, name: str, message: str) -> NoReturn:
+        """Raises `ConsoleRefused` about a parameter."""
+        raise _bad(name, message)
+
+
+def _bad(name: str, message: str) -> ConsoleRefused:
+    return ConsoleRefused(400, "invalid_input", message, field=name)

@@ -1,0 +1,43 @@
+"""Everything that the console looks at, none of which it opens or changes by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from fleetcast.accounts import ControlStore
+    from fleetcast.config import Settings
+    from fleetcast.console.history import History
+    from fleetcast.console.sessions import Sessions
+    from fleetcast.console.tenant_reads import TenantReads
+    from fleetcast.engine import Stats
+    from fleetcast.forecast.serving.hindsight import Hindsight
+    from fleetcast.metrics import Totals
+    from fleetcast.surface.stores import TenantStores
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsoleServices:
+    """Parts of one process that the views read from."""
+
+    control: ControlStore
+    sessions: Sessions
+    stores: TenantStores
+    reads: TenantReads
+    stats: Callable[[], Mapping[str, Stats | None]]
+    """Counts of each tenant's store, by name; `None` of one that cannot be read."""
+    records: History
+    """Records accepted and rejected, named `accepted TENANT` and `rejected TENANT`."""
+    refusals: History
+    """Requests refused, named `SURFACE CODE`."""
+    totals: Totals
+    """All counters of the service."""
+    readiness: Callable[[], tuple[bool, Mapping[str, object]]]
+    processes: Callable[[], Sequence[Mapping[str, object]]]
+    """Each process of the service."""
+    settings: Callable[[], Settings]
+    hindsight: Callable[[], Hindsight] | None
+    """`None` where the libraries of forecasts are not installed."""

@@ -1,0 +1,31 @@
+// Questions to the service, each with one answer in JSON or an error that says what to do.
+
+export class ApiError extends Error {
+  constructor(status, code, message, retryAfter) {
+    super(message);
+    Object.assign(this, { status, code, retryAfter });
+  }
+}
+
+/** The answer of a path below `api/`. Raises `ApiError`. */
+export async function ask(path, parameters = {}, options = {}) {
+  const given = Object.entries(parameters).filter(([, value]) => value !== "" && value !== null);
+  const query = new URLSearchParams(given).toString();
+  let response;
+  try {
+    response = await fetch(`api/${path}${query ? `?${query}` : ""}`, {
+      cache: "no-store", credentials: "same-origin", redirect: "error", ...options,
+    });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError(0, "unreachable", "The service does not answer: is it running?");
+  }
+  const body = await response.json().catch(() => ({}));
+  if (response.ok) return body;
+  const wait = Number(response.headers.get("Retry-After")) || null;
+  const message = body.message ?? `The service answered ${response.status}.`;
+  throw new ApiError(response.status, body.error ?? "", message, wait);
+}
+
+/** A path below `api/` about a tenant. */
+export const ofTenant = (tenant, view) => `tenants/${encodeURIComponent(tenant)}/${view}`;

@@ -1,0 +1,164 @@
+// The frame around the views: who is signed in, which view is open, and how old what it shows is.
+
+import { ask } from "./api.js";
+import { el, notice } from "./dom.js";
+import { moment, span } from "./format.js";
+import { poll } from "./poll.js";
+import { signIn } from "./signin.js";
+import { channels } from "./views/channels.js";
+import { entities } from "./views/entities.js";
+import { forecasts } from "./views/forecasts.js";
+import { processes } from "./views/processes.js";
+import { refusals } from "./views/refusals.js";
+import { storage } from "./views/storage.js";
+import { tenants } from "./views/tenants.js";
+
+/**
+ * A view has a `title`, `seconds` between two looks, and `begin(place)`, which answers its `node`,
+ * `refresh(signal)`, and `end()` if it has something to end.
+ */
+const VIEWS = { tenants, entities, channels, forecasts, storage, processes, refusals };
+const FIRST = "tenants";
+const KEPT = ["tenant", "measurement", "entity"];
+
+const main = document.getElementById("main");
+const bar = document.getElementById("bar");
+let open = null;
+let polled = null;
+let last = null;
+let kept = {};
+
+const status = el("output", { class: "status", role: "status" });
+
+/** The view and its parameters, as the address has them. */
+function place() {
+  const [name, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  return { name: name in VIEWS ? name : FIRST, parameters: Object.fromEntries(new URLSearchParams(query)) };
+}
+
+const address = (name, parameters) => {
+  const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value)).toString();
+  return `#/${name}${query ? `?${query}` : ""}`;
+};
+
+const go = {
+  /** Opens a view. */
+  to(name, parameters = {}) {
+    location.hash = address(name, { ...kept, ...parameters });
+  },
+  /** Notes in the address what a view shows now; the view stays as it is. */
+  note(parameters) {
+    const { name, parameters: before } = place();
+    const now = { ...before, ...parameters };
+    keep(now);
+    history.replaceState(null, "", address(name, now));
+    navigate(name);
+  },
+  /** Looks again at once. */
+  again: () => polled?.now(),
+  /** Says that something went wrong outside of a turn. */
+  failed: (error) => said({ ...(last ?? { at: null, seconds: 5 }), error }),
+};
+
+function keep(parameters) {
+  kept = { ...kept, ...Object.fromEntries(KEPT.filter((key) => key in parameters).map((key) => [key, parameters[key]])) };
+}
+
+let links = {};
+
+function navigate(name) {
+  for (const [key, link] of Object.entries(links)) {
+    link.href = address(key, key === "tenants" ? {} : kept);
+    if (key === name) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+function frame(session) {
+  links = Object.fromEntries(Object.entries(VIEWS).map(([name, view]) => [name, el("a", {}, view.title)]));
+  const leave = async () => {
+    await ask("session", {}, { method: "DELETE" }).catch(() => null);
+    location.reload();
+  };
+  bar.replaceChildren(
+    el("span", { class: "brand" }, "fleetcast"),
+    el("nav", { "aria-label": "Views" }, ...Object.values(links)),
+    status,
+    el("span", { class: "who", title: `Token ${session.token_id}, until ${moment(session.expires_at)}` },
+      session.name || "operator"),
+    el("button", { type: "button", class: "quiet", click: leave }, "Sign out"));
+}
+
+function show() {
+  const { name, parameters } = place();
+  polled?.stop();
+  open?.end?.();
+  keep(parameters);
+  navigate(name);
+  const view = VIEWS[name];
+  document.title = `${view.title} – fleetcast console`;
+  open = view.begin({ parameters: { ...kept, ...parameters }, go });
+  main.replaceChildren(el("h1", {}, view.title), open.node);
+  main.dataset.view = name;
+  main.dataset.state = "loading";
+  main.setAttribute("aria-busy", "true");
+  last = null;
+  status.textContent = "loading…";
+  polled = poll((signal) => open.refresh(signal), view.seconds, said);
+}
+
+/** Says how old the answers are that are shown, and what is wrong. */
+function said(state) {
+  last = state;
+  const { at, error, seconds } = state;
+  if (error?.status === 401) {
+    polled?.stop();
+    begin();
+    return;
+  }
+  main.setAttribute("aria-busy", "false");
+  const old = at !== null && Date.now() - at > 2500 * seconds;
+  main.dataset.state = error ? "failed" : old ? "old" : "fresh";
+  status.dataset.state = main.dataset.state;
+  const again = state.due > Date.now() ? ` Asked again in ${span((state.due - Date.now()) / 1000)}.` : "";
+  const text = error
+    ? `${at ? `Old: as of ${moment(at / 1000)}. ` : ""}${error.message}${again}`
+    : old ? `Old: as of ${moment(at / 1000)}.` : `Up to date at ${moment(at / 1000)}`;
+  if (status.textContent !== text) status.textContent = text;
+  if (error && !at) {
+    main.querySelector(".failure")?.remove();
+    const shown = notice("This cannot be shown now.", error.message, "error");
+    shown.classList.add("failure");
+    main.querySelector("h1").after(shown);
+  } else {
+    main.querySelector(".failure")?.remove();
+  }
+}
+
+setInterval(() => last && !document.hidden && !last.error && said(last), 1000);
+addEventListener("hashchange", () => links[FIRST] && show());
+
+async function begin() {
+  let session;
+  try {
+    session = await ask("session");
+  } catch (error) {
+    open?.end?.();
+    open = polled = last = null;
+    links = {};
+    bar.replaceChildren(el("span", { class: "brand" }, "fleetcast"));
+    delete main.dataset.view;
+    main.dataset.state = "signed-out";
+    main.replaceChildren(signIn(begin, error.status === 401 ? null : error));
+    main.querySelector("input").focus();
+    return;
+  }
+  frame(session);
+  show();
+}
+
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the address belongs to the views
+  main.focus();
+});
+begin();

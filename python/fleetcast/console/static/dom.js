@@ -1,0 +1,74 @@
+// Elements out of names, attributes and children. Text is only ever text: nothing here reads markup.
+
+/** An element; attributes that are functions listen, `null` and `false` ones are left out. */
+export function el(name, attributes = {}, ...children) {
+  return filled(document.createElement(name), attributes, children);
+}
+
+/** The same of SVG. */
+export function svg(name, attributes = {}, ...children) {
+  return filled(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+}
+
+function filled(element, attributes, children) {
+  for (const [key, value] of Object.entries(attributes)) {
+    if (typeof value === "function") element.addEventListener(key, value);
+    else if (value !== null && value !== undefined && value !== false) {
+      element.setAttribute(key, value === true ? "" : value);
+    }
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+let labels = 0;
+
+/** A control and its label, one above the other. */
+export function labelled(text, control, className = "field") {
+  control.id = `control-${(labels += 1)}`;
+  return el("div", { class: className }, el("label", { for: control.id }, text), control);
+}
+
+/** A list to choose from; `options` are values, or pairs of a value and its text. */
+export function select(options, chosen, change) {
+  const control = el("select", { change: () => change(control.value) });
+  fillSelect(control, options, chosen);
+  return control;
+}
+
+/** Puts other options into a list, keeping the choice if it is still there. */
+export function fillSelect(control, options, chosen = control.value) {
+  const pairs = options.map((option) => (Array.isArray(option) ? option : [option, option]));
+  control.replaceChildren(...pairs.map(([value, text]) => el("option", { value }, text)));
+  if (pairs.some(([value]) => value === chosen)) control.value = chosen;
+}
+
+/** A text that acts when nothing was typed for a moment. */
+export function searchBox(text, placeholder, change, list = null) {
+  let timer = 0;
+  const say = () => {
+    clearTimeout(timer);
+    change(control.value.trim());
+  };
+  const control = el("input", {
+    type: "search", value: text, placeholder, list, autocomplete: "off", spellcheck: "false",
+    input: () => {
+      clearTimeout(timer);
+      timer = setTimeout(say, 250);
+    },
+    change: say,
+  });
+  return control;
+}
+
+/** What is shown where there is nothing else: a title, and what to do about it. */
+export function notice(title, advice = "", kind = "empty") {
+  return el("div", { class: `notice ${kind}`, role: kind === "error" ? "alert" : null },
+    el("strong", {}, title), advice ? el("p", {}, advice) : null);
+}
+
+/** Figures of a whole, each with its name. */
+export function figures(pairs) {
+  return el("dl", { class: "figures" }, ...pairs.map(([name, value, kind]) =>
+    el("div", { class: kind ?? null }, el("dt", {}, name), el("dd", {}, value))));
+}

@@ -1,0 +1,60 @@
+// Fields to choose a tenant and an entity with, which suggest what there is.
+
+import { ask, ofTenant } from "./api.js";
+import { el, labelled, searchBox } from "./dom.js";
+
+const SUGGESTED = 20;
+let lists = 0;
+
+function picker(title, chosen, placeholder, suggest, change) {
+  const list = el("datalist", { id: `list-${(lists += 1)}` });
+  let asked = 0;
+  const look = async (text) => {
+    const mine = (asked += 1);
+    const found = await suggest(text).catch(() => []);
+    if (mine === asked) list.replaceChildren(...found.map((value) => el("option", { value })));
+  };
+  let last = chosen;
+  const control = searchBox(chosen, placeholder, (text) => {
+    look(text);
+    if (text && text !== last) change((last = text));
+  }, list.id);
+  control.addEventListener("focus", () => look(control.value === last ? "" : control.value), { once: true });
+  const node = labelled(title, control);
+  node.append(list);
+  return { node, set: (text) => { control.value = last = text; } };
+}
+
+/** A field for a tenant; where none is chosen, the first one there is becomes the choice. */
+export function tenantPicker(chosen, change) {
+  const suggest = async (search) =>
+    (await ask("tenants", { search, limit: SUGGESTED })).rows.map((row) => row.tenant);
+  const made = picker("Tenant", chosen, "name", suggest, change);
+  if (!chosen) {
+    suggest("").then(([first]) => {
+      if (first) {
+        made.set(first);
+        change(first);
+      }
+    }).catch(() => null);
+  }
+  return made.node;
+}
+
+/** A field for an entity of what `scope()` names, a tenant and a measurement. */
+export function entityPicker(chosen, scope, change) {
+  const suggest = async (search) => {
+    const { tenant, measurement } = scope();
+    if (!tenant) return [];
+    const page = await ask(ofTenant(tenant, "entities"), { measurement, search, limit: SUGGESTED });
+    return page.entities.map((entity) => entity.entity_id);
+  };
+  const made = picker("Entity", chosen, "id", suggest, change);
+  return { ...made, first: async () => (await suggest(""))[0] };
+}
+
+/** The entity with exactly this id, and its newest state; `undefined` where there is none. */
+export async function entityOf(tenant, measurement, id, signal) {
+  const page = await ask(ofTenant(tenant, "entities"), { measurement, search: id, limit: 500 }, { signal });
+  return page.entities.find((entity) => entity.entity_id === id);
+}

@@ -1,0 +1,53 @@
+// Asking again and again while somebody looks: only the view that is open, only while the page is
+// visible, ever more rarely while it fails; and it says when what is shown is old.
+
+const LONGEST_SECONDS = 60;
+
+/**
+ * Runs `refresh(signal)` every `seconds` until `stop`. `state` is told `{at, error, due}` after
+ * each turn: when the newest answer came, what went wrong since, when it is asked for again.
+ */
+export function poll(refresh, seconds, state) {
+  let timer = 0;
+  let failures = 0;
+  let at = null;
+  let stopped = false;
+  let asking = null;
+
+  async function turn() {
+    clearTimeout(timer);
+    asking?.abort();
+    const mine = (asking = new AbortController());
+    let error = null;
+    try {
+      await refresh(mine.signal);
+      at = Date.now();
+      failures = 0;
+    } catch (raised) {
+      if (raised.name === "AbortError") return;
+      error = raised;
+      failures += 1;
+    }
+    if (stopped || mine !== asking) return;
+    const wait = Math.min(seconds * 2 ** failures, LONGEST_SECONDS);
+    const delay = Math.max(error?.retryAfter ?? 0, error ? wait : seconds);
+    state({ at, error, due: Date.now() + delay * 1000, seconds });
+    if (!document.hidden) timer = setTimeout(turn, delay * 1000);
+  }
+
+  const looked = () => {
+    clearTimeout(timer);
+    if (!document.hidden) turn();
+  };
+  document.addEventListener("visibilitychange", looked);
+  turn();
+  return {
+    now: turn,
+    stop() {
+      stopped = true;
+      clearTimeout(timer);
+      asking?.abort();
+      document.removeEventListener("visibilitychange", looked);
+    },
+  };
+}

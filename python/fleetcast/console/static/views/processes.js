@@ -1,0 +1,72 @@
+// Processes of the service and whether it is ready.
+
+import { ask } from "../api.js";
+import { el, figures } from "../dom.js";
+import { age, bytes, count, span } from "../format.js";
+
+const GAUGES = {
+  http_requests_in_flight: "HTTP requests under way",
+  http_connections: "HTTP connections",
+  http_queue_length: "Requests waiting",
+  grpc_requests_in_flight: "gRPC calls under way",
+};
+
+function line(of, depth) {
+  const cells = [count(of.pid), bytes(of.memory_bytes), count(of.descriptors), count(of.threads),
+    span(of.cpu_seconds), age(of.started_at)];
+  const name = el("th", { scope: "row", class: "name" }, of.name);
+  name.style.paddingInlineStart = `${0.6 + 1.1 * depth}rem`;
+  return el("tr", {}, name, ...cells.map((shown, at) =>
+    el("td", { class: at === 2 || at === 3 ? "number wide" : "number" }, shown)));
+}
+
+/** Each process after its parent. */
+function tree(processes) {
+  const found = [];
+  const add = (parent, depth) => {
+    for (const of of processes) {
+      if (of.parent !== parent) continue;
+      found.push(line(of, depth));
+      add(of.pid, depth + 1);
+    }
+  };
+  add(null, 0);
+  return found;
+}
+
+function check([name, of]) {
+  const kind = of.ok ? "good" : "bad";
+  const failing = of.failing?.length ? `: fails for ${of.failing.map((each) => each.tenant).join(", ")}` : "";
+  return el("li", { class: failing && of.ok ? "warn" : kind },
+    el("span", { class: "mark", "aria-hidden": "true" }, of.ok ? "✓" : "✕"),
+    `${name.replaceAll("_", " ")} ${of.ok ? "well" : "not well"}${failing}`);
+}
+
+export const processes = {
+  title: "Processes",
+  seconds: 5,
+  begin() {
+    const sums = el("div");
+    const checks = el("ul", { class: "checks" });
+    const body = el("tbody");
+    const heads = ["Process", "PID", "Memory", "Descriptors", "Threads", "CPU time", "Started"];
+    const table = el("table", { class: "plain" }, el("caption", {}, "Processes of the service"),
+      el("thead", {}, el("tr", {}, ...heads.map((title, at) =>
+        el("th", { scope: "col", class: [at && "number", (at === 3 || at === 4) && "wide"].filter(Boolean).join(" ") || null }, title)))), body);
+    async function refresh(signal) {
+      const answer = await ask("processes", {}, { signal });
+      const memory = answer.processes.reduce((sum, of) => sum + of.memory_bytes, 0);
+      sums.replaceChildren(figures([
+        ["Service", answer.ready ? "ready" : "not ready", answer.ready ? "good" : "bad"],
+        ["Memory", bytes(memory)],
+        ...Object.entries(GAUGES).map(([name, text]) => [text, count(answer.gauges[name])]),
+        ["Waiting for a flush", bytes(answer.gauges.ingest_buffer_bytes)],
+      ]));
+      checks.replaceChildren(...Object.entries(answer.checks).map(check));
+      body.replaceChildren(...tree(answer.processes));
+    }
+    const scroller = el("div", { class: "scroller free", tabindex: "0", role: "region", "aria-label": "Processes" }, table);
+    const node = el("div", { class: "view" }, sums, el("h2", {}, "Checks of /readyz"), checks, scroller);
+    return { node, refresh };
+  },
+};

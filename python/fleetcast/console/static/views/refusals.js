@@ -1,0 +1,48 @@
+// Requests that were refused, by code, with the course of the last quarter of an hour.
+
+import { ask } from "../api.js";
+import { el, notice, svg } from "../dom.js";
+import { count, span } from "../format.js";
+
+const WIDTH = 180;
+const HEIGHT = 22;
+
+/** A line of how many came in each step; the same is said in numbers beside it. */
+function course(steps) {
+  const top = Math.max(...steps, 1);
+  const points = steps.map((of, at) =>
+    `${(steps.length > 1 ? (at * WIDTH) / (steps.length - 1) : 0).toFixed(1)},${(HEIGHT - 1 - (of / top) * (HEIGHT - 3)).toFixed(1)}`);
+  return svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "course", "aria-hidden": "true", preserveAspectRatio: "none" },
+    svg("polyline", { points: points.join(" ") }));
+}
+
+export const refusals = {
+  title: "Refusals",
+  seconds: 10,
+  begin() {
+    const body = el("tbody");
+    const quarter = el("th", { scope: "col", class: "number" }, "15 min");
+    const titles = [["Code"], ["Surface", "wide"], ["Status", "wide"], ["1 min", "number"]];
+    const table = el("table", { class: "plain" }, el("caption", {}, "Requests refused, by code"),
+      el("thead", {}, el("tr", {}, ...titles.map(([title, kind]) => el("th", { scope: "col", class: kind ?? null }, title)),
+        quarter, el("th", { scope: "col", class: "number" }, "Since the start"), el("th", { scope: "col", class: "wide" }, "Course"))), body);
+    const scroller = el("div", { class: "scroller free", tabindex: "0", role: "region", "aria-label": "Refusals" }, table);
+    const place = el("div", {}, scroller);
+    async function refresh(signal) {
+      const answer = await ask("refusals", {}, { signal });
+      if (!answer.codes.length) {
+        place.replaceChildren(notice("Nothing was refused since the service started."));
+        return;
+      }
+      place.replaceChildren(scroller);
+      quarter.textContent = answer.quarter_seconds < 890 ? span(answer.quarter_seconds) : "15 min";
+      const rows = answer.codes.sort((a, b) => b.quarter - a.quarter || b.total - a.total);
+      body.replaceChildren(...rows.map((of) => el("tr", {},
+        el("th", { scope: "row", class: "name" }, of.code), el("td", { class: "wide" }, of.surface),
+        el("td", { class: "wide" }, String(of.status ?? "–")),
+        ...[of.minute, of.quarter, of.total].map((shown) => el("td", { class: "number" }, count(shown))),
+        el("td", { class: "wide" }, course(of.steps)))));
+    }
+    return { node: el("div", { class: "view" }, place), refresh };
+  },
+};

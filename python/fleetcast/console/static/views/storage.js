@@ -1,0 +1,82 @@
+// Storage: the log and the segments of each tenant, and what compaction has done and has to do.
+
+import { ask, ofTenant } from "../api.js";
+import { el, figures, labelled, notice, searchBox } from "../dom.js";
+import { age, bytes, count, moment, span } from "../format.js";
+import { Table } from "../table.js";
+
+const COLUMNS = [
+  { title: "Tenant", sort: "tenant", width: "name", cell: (row) => row.tenant },
+  { title: "Log", sort: "log", number: true, cell: (row) => bytes(row.log) },
+  { title: "Segments", sort: "segments", number: true, cell: (row) => bytes(row.segments) },
+  { title: "Files", number: true, wide: true, cell: (row) => count(row.segment_count) },
+  { title: "Names", sort: "names", number: true, wide: true, cell: (row) => bytes(row.names) },
+  { title: "Free", sort: "free", number: true, wide: true, cell: (row) => bytes(row.free) },
+  { title: "On disk", sort: "bytes", number: true, cell: (row) => bytes(row.bytes) },
+  { title: "Bytes a value", number: true, wide: true, cell: (row) => (row.values ? (row.bytes / row.values).toFixed(2) : "–") },
+  { title: "Upkeep", cell: (row) => upkeep(row) },
+];
+
+const upkeep = (row) => (row.failing_since
+  ? el("span", { class: "tag bad" }, `fails, ${age(row.failing_since)}`) : "well");
+
+function detail(row, due) {
+  const lines = {
+    "Rows stored": count(row.rows),
+    "Log": `${bytes(row.log)} in files of ${bytes(row.log_file_bytes)}`,
+    "Compacted at": `${bytes(due.log_bytes_due)} of log${due.log_due ? `, or ${moment(due.log_due)}` : ""}`,
+    "Oldest in the log": due.log_since ? age(due.log_since) : "the log is empty",
+    "Days to merge": due.days_due ? moment(due.days_due) : "none",
+    "List of segments": `replaced ${count(row.generation)} times`,
+    "Retention": due.retention_seconds ? span(due.retention_seconds) : "for ever",
+  };
+  return el("section", { class: "detail", "aria-label": `Store of ${row.tenant}` }, el("h2", {}, row.tenant),
+    el("table", { class: "pairs" }, el("tbody", {}, ...Object.entries(lines).map(([name, shown]) =>
+      el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, shown))))));
+}
+
+export const storage = {
+  title: "Storage",
+  seconds: 10,
+  begin({ parameters, go }) {
+    let search = parameters.search ?? "";
+    const sums = el("div");
+    const side = el("div", { class: "side" });
+    const table = new Table({
+      label: "Stores of tenants",
+      columns: COLUMNS,
+      sort: "-bytes",
+      empty: () => notice(search ? "No tenant has this in its name." : "There is no store yet."),
+      load: async (first, limit, sort, signal) => {
+        const page = await ask("storage", { search, sort, first, limit }, { signal });
+        const { compaction } = page;
+        sums.replaceChildren(figures([
+          ["Log", bytes(page.sums.log)],
+          ["Segments", bytes(page.sums.segments)],
+          ["On disk", bytes(page.sums.bytes)],
+          ["Written by compaction", bytes(compaction.written_bytes)],
+          ["Compactions failed", count(compaction.failed), compaction.failed ? "bad" : null],
+          ["Stores whose upkeep fails", count(compaction.failing), compaction.failing ? "bad" : null],
+          ["Upkeep got on", compaction.progress_at ? age(compaction.progress_at) : "–"],
+        ]));
+        return page;
+      },
+      open: async (row) => {
+        try {
+          side.replaceChildren(detail(row, await ask(ofTenant(row.tenant, "upcoming"))));
+        } catch (error) {
+          side.replaceChildren(notice("This store cannot be looked at.", error.message, "error"));
+        }
+      },
+    });
+    table.failed = go.failed;
+    const box = searchBox(search, "part of a name", (text) => {
+      search = text;
+      go.note({ search });
+      table.reset();
+    });
+    const node = el("div", { class: "view" }, sums, el("div", { class: "filters" }, labelled("Search", box)),
+      el("div", { class: "split" }, table.node, side));
+    return { node, refresh: (signal) => table.refresh(signal), end: () => table.end() };
+  },
+};

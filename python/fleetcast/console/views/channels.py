@@ -1,0 +1,70 @@
+"""Channels of an entity over a window: the mean of each step, its minimum and its maximum.
+
+The steps are those of `GET /topology/series`, under the same limits.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, cast
+
+from fleetcast.console.answers import Answer
+from fleetcast.console.tenant_planes import read_plane
+from fleetcast.durations import parse_duration
+from fleetcast.engine import INTERVALS
+
+if TYPE_CHECKING:
+    from fleetcast.console.query import Query
+    from fleetcast.console.services import ConsoleServices
+    from fleetcast.console.sessions import Session
+    from fleetcast.engine import Aggregation, Interval, Plane
+
+_WINDOWS_MAX = 800
+_CHANNELS_MAX = 16
+_SECONDS_MAX = 366 * 86_400
+_HOUR_SECONDS = 3_600
+_NS_PER_SECOND = 1_000_000_000
+_AGGREGATIONS: tuple[Aggregation, ...] = ("mean", "min", "max")
+
+
+def channels(services: ConsoleServices, session: Session, tenant: str, query: Query) -> Answer:
+    """Three answers of the engine, by aggregation.
+
+    Raises `ConsoleRefused`, `Refused`, `ControlStoreUnavailable`.
+    """
+    entity_id, measurement = query.needed("entity_id"), query.needed("measurement")
+    fields = [name for name in query.needed("fields").split(",") if name]
+    if len(fields) > _CHANNELS_MAX:
+        query.refuse("fields", f"At most {_CHANNELS_MAX} channels are shown at a time.")
+    seconds = max(query.whole("seconds", _HOUR_SECONDS, _SECONDS_MAX), 1)
+    end_ns = query.time_ns("end") or time.time_ns()
+    limits = services.settings().limits
+
+    def read(plane: Plane, aggregation: Aggregation) -> bytes:
+        return plane.series_json(
+            entity_ids=[entity_id],
+            start_ns=end_ns - seconds * _NS_PER_SECOND,
+            end_ns=end_ns,
+            measurement=measurement,
+            fields=fields,
+            interval=_interval(seconds),
+            agg=aggregation,
+            point_budget=limits.point_budget,
+            answer_values_max=limits.answer_values_max,
+            history_horizon_days=limits.history_horizon_days,
+            any_measurement=True,
+        )
+
+    bodies = read_plane(
+        services, session, tenant, lambda plane: [read(plane, each) for each in _AGGREGATIONS]
+    )
+    pieces: list[bytes] = []
+    for aggregation, body in zip(_AGGREGATIONS, bodies, strict=True):
+        pieces += [b"," if pieces else b"{", b'"%s":' % aggregation.encode(), body]
+    return Answer(200, (*pieces, b"}"))
+
+
+def _interval(seconds: int) -> Interval:
+    """The shortest step with few enough windows, else the longest."""
+    fitting = (each for each in INTERVALS if seconds <= _WINDOWS_MAX * parse_duration(each))
+    return cast("Interval", next(fitting, INTERVALS[-1]))

@@ -1,0 +1,39 @@
+"""Entities of a tenant and the newest state of each. The engine cuts the page and writes it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fleetcast.console.answers import Answer
+from fleetcast.console.tenant_planes import read_plane
+
+if TYPE_CHECKING:
+    from fleetcast.console.query import Query
+    from fleetcast.console.services import ConsoleServices
+    from fleetcast.console.sessions import Session
+
+ENTITIES_MAX = 500
+_ENTITIES = 100
+_FIRST_MAX = 100_000_000
+_BYTES_MAX = 2 << 20
+
+
+def entities(services: ConsoleServices, session: Session, tenant: str, query: Query) -> Answer:
+    """A page of them, by measurement and id. Raises `ConsoleRefused`, `ControlStoreUnavailable`."""
+    measurement = query.text("measurement") or None
+    search = query.text("search")
+    first = query.whole("first", 0, _FIRST_MAX)
+    entities_max = query.whole("limit", _ENTITIES, ENTITIES_MAX)
+    body = read_plane(
+        services,
+        session,
+        tenant,
+        lambda plane: plane.latest_page(
+            measurement=measurement,
+            search=search,
+            first=first,
+            entities_max=entities_max,
+            bytes_max=_BYTES_MAX,
+        ),
+    )
+    return Answer(200, (body,))

@@ -1,0 +1,61 @@
+"""Forecasts of an entity at one horizon beside what was measured then."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fleetcast.console.answers import Answer, ConsoleRefused, document
+from fleetcast.console.tenant_planes import read_plane
+from fleetcast.errors import OperatorError
+from fleetcast.forecast.families import FAMILIES
+from fleetcast.forecast.serving.store import PredictionStoreUnavailable
+
+if TYPE_CHECKING:
+    from fleetcast.console.query import Query
+    from fleetcast.console.services import ConsoleServices
+    from fleetcast.console.sessions import Session
+
+_SPAN_MINUTES = {"snr": 180, "demand": 3 * 1_440}
+_NS_PER_SECOND = 1_000_000_000
+
+
+def forecasts(services: ConsoleServices, session: Session, tenant: str, query: Query) -> Answer:
+    """What the release in force would have said. Raises `ConsoleRefused`."""
+    family = FAMILIES[query.choice("family", FAMILIES, "snr")]
+    horizons = [str(minutes) for minutes in family.horizons_minutes]
+    horizon = int(query.choice("horizon", horizons, horizons[1]))
+    entity_id = query.needed("entity_id")
+    if services.hindsight is None:
+        message = "Forecasts are not installed here: pip install 'fleetcast[forecast]'."
+        raise ConsoleRefused(404, "predictions_not_enabled", message)
+    look_back = services.hindsight()
+    span_minutes = _SPAN_MINUTES[family.name]
+    try:
+        band = read_plane(
+            services,
+            session,
+            tenant,
+            lambda plane: look_back.band(plane, family, entity_id, horizon, span_minutes),
+        )
+    except (OperatorError, PredictionStoreUnavailable) as error:
+        message = f"The release in force cannot be used: {error}"
+        raise ConsoleRefused(503, "prediction_store_unavailable", message) from error
+    if band is None:
+        message = "No model is released: `fleetcast forecast release promote` puts one in place."
+        raise ConsoleRefused(404, "predictions_not_enabled", message)
+    return document(
+        {
+            "family": family.name,
+            "measurement": family.measurement,
+            "target": family.target,
+            "step_seconds": family.step_minutes * 60,
+            "horizons_minutes": family.horizons_minutes,
+            "horizon_minutes": horizon,
+            "model_version": band.model_version,
+            "quantile_names": family.quantile_names,
+            "times": [time_ns // _NS_PER_SECOND for time_ns in band.times_ns],
+            "quantiles": band.quantiles,
+            "observed": band.observed,
+            "error": band.error,
+        }
+    )

@@ -1,0 +1,47 @@
+"""Requests that were refused, by code: now, in the last quarter of an hour, since the start."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from fleetcast.console.answers import Answer, document
+from fleetcast.console.history import STEP_SECONDS
+from fleetcast.surface.error_codes import ERROR_CODES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fleetcast.console.services import ConsoleServices
+
+_MINUTE = 60.0
+_QUARTER = 900.0
+
+
+def refusals(services: ConsoleServices) -> Answer:
+    """All codes that were ever sent: there are no more than the table of codes has."""
+    history = services.refusals
+    _, minute, now = history.since(_MINUTE)
+    seconds, quarter, _ = history.since(_QUARTER)
+    return document(
+        {
+            "step_seconds": STEP_SECONDS,
+            "quarter_seconds": round(seconds),
+            "codes": [
+                {
+                    **_code(name),
+                    "minute": count - minute.get(name, 0),
+                    "quarter": count - quarter.get(name, 0),
+                    "total": count,
+                    "steps": history.steps(name),
+                }
+                for name, count in sorted(now.items())
+            ],
+        }
+    )
+
+
+def _code(name: str) -> Mapping[str, object]:
+    surface, _, code = name.partition(" ")
+    known = ERROR_CODES.get(code)
+    status = None if known is None else known.http if surface == "http" else known.grpc
+    return {"surface": surface, "code": code, "status": status or None}

@@ -1,0 +1,108 @@
+"""Tenants: how fast records come, what is stored of each, and what was rejected."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from fleetcast.console.answers import Answer, document
+from fleetcast.console.views.tables import TablePage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from fleetcast.accounts import Tenant
+    from fleetcast.console.query import Query
+    from fleetcast.console.services import ConsoleServices
+    from fleetcast.engine import Stats
+
+_ORDERS = ("tenant", "rate", "rows", "bytes", "series", "rejected")
+_RATE_SECONDS = 30.0
+_RATE_SECONDS_MIN = 1.0  # less says nothing
+
+
+class _Rates(NamedTuple):
+    """Records a second of each tenant; all are 0 where `seconds` is too short to tell."""
+
+    seconds: float
+    before: Mapping[str, int]
+    now: Mapping[str, int]
+
+    @property
+    def known(self) -> bool:
+        return self.seconds >= _RATE_SECONDS_MIN
+
+    def of(self, kind: str, tenant: str) -> float:
+        name = f"{kind} {tenant}"
+        grown = self.now.get(name, 0) - self.before.get(name, 0)
+        return grown / self.seconds if self.known else 0.0
+
+
+class _Row(NamedTuple):
+    tenant: Tenant
+    stats: Stats | None
+    rate: float
+
+
+def tenants(services: ConsoleServices, query: Query) -> Answer:
+    """A page of them. Raises `ConsoleRefused`, `ControlStoreUnavailable`."""
+    page = TablePage.of(query, _ORDERS)
+    rates = _Rates(*services.records.since(_RATE_SECONDS))
+    stats = services.stats()
+    with services.control.read() as tables:
+        known = tables.tenants()
+    rows = [
+        _Row(tenant, stats.get(tenant.name), rates.of("accepted", tenant.name))
+        for tenant in known
+        if page.search in tenant.name
+    ]
+    return document(
+        {
+            "total": len(rows),
+            "rate_seconds": round(rates.seconds, 1) if rates.known else None,
+            "sums": {
+                "rate": sum(row.rate for row in rows),
+                "rows": sum(row.stats.rows for row in rows if row.stats),
+                "bytes": sum(row.stats.stored_bytes for row in rows if row.stats),
+            },
+            "rows": [
+                _shown(row, rates) for row in page.cut(rows, lambda row: _key(row, page.order))
+            ],
+        }
+    )
+
+
+def _key(row: _Row, order: str) -> tuple[float | str, str]:
+    name, stats = row.tenant.name, row.stats
+    if order == "tenant":
+        return name, name
+    if order == "rate":
+        return row.rate, name
+    if stats is None:
+        return -1, name
+    values = {
+        "rows": stats.rows,
+        "bytes": stats.stored_bytes,
+        "series": stats.series,
+        "rejected": stats.rejected,
+    }
+    return values[order], name
+
+
+def _shown(row: _Row, rates: _Rates) -> dict[str, object]:
+    tenant, stats = row.tenant, row.stats
+    return {
+        "tenant": tenant.name,
+        "status": tenant.status,
+        "plan": tenant.plan,
+        "live_ingest": tenant.live_ingest,
+        "retention_seconds": tenant.retention_seconds,
+        "created_at": tenant.created_at,
+        "readable": stats is not None,
+        "rate": row.rate if rates.known else None,
+        "rejected_rate": rates.of("rejected", tenant.name) if rates.known else None,
+        "rows": stats.rows if stats else None,
+        "values": stats.values if stats else None,
+        "series": stats.series if stats else None,
+        "bytes": stats.stored_bytes if stats else None,
+        "rejected": stats.rejected if stats else None,
+    }

@@ -1,0 +1,84 @@
+"""Forecasts at instants of the past beside what was measured then, for somebody who looks.
+
+They are computed anew by the primary release in force, from rows before each instant only, as a
+backtest does it; nothing is looked up, kept or counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fleetcast.forecast.families import MINUTE_NS
+from fleetcast.forecast.features import features, observed
+from fleetcast.forecast.rows import NO_ROWS
+from fleetcast.forecast.serving.inputs import rows_before
+
+if TYPE_CHECKING:
+    from fleetcast.engine import Plane
+    from fleetcast.forecast.families import Family
+    from fleetcast.forecast.rows import Floats
+    from fleetcast.forecast.serving.releases import Releases
+    from fleetcast.forecast.serving.store import PredictionStore
+
+ORIGINS_MAX = 720
+
+
+@dataclass(frozen=True, kw_only=True)
+class HindsightBand:
+    """A row for each target instant, the last ones of which are yet to come."""
+
+    model_version: str
+    times_ns: list[int]
+    quantiles: list[list[float | None]]
+    """Of each quantile of the family, a value for each instant; `None` without a forecast."""
+    observed: list[float | None]
+    """What was measured, as the family defines its target; `None` where it was not."""
+    error: str | None
+    """Code of the entity error at the newest instant, if there is one."""
+
+
+class Hindsight:
+    """Looks back over one entity at a time. Safe to share between threads."""
+
+    def __init__(self, store: PredictionStore, releases: Releases) -> None:
+        self._store = store
+        self._releases = releases
+
+    def band(
+        self, plane: Plane, family: Family, entity_id: str, horizon_minutes: int, span_minutes: int
+    ) -> HindsightBand | None:
+        """The last `span_minutes`, and the horizon from now on; `None` without a release.
+
+        Raises `ValueError` for more than `ORIGINS_MAX` instants, `OperatorError` for a release
+        that does not load, `StoreError`, `PredictionStoreUnavailable`.
+        """
+        count = (span_minutes + horizon_minutes) // family.step_minutes + 1
+        if count > ORIGINS_MAX:
+            message = f"{count} instants are more than {ORIGINS_MAX}"
+            raise ValueError(message)
+        with self._store.read() as records:
+            release = self._releases.current(records, family.name).primary
+        if release is None:
+            return None
+        forecaster = self._releases.forecaster(family, release)
+        last_ns = family.issued(self._releases.clock.now_ns())
+        issued_ns = last_ns - family.step_ns * np.arange(count - 1, -1, -1, dtype=np.int64)
+        first_ns = int(issued_ns[0])
+        rows = rows_before(plane, family, [entity_id], last_ns, first_ns).get(entity_id, NO_ROWS)
+        forecast = forecaster.predict(features(family, [rows], issued_ns))
+        at = family.horizons_minutes.index(horizon_minutes)
+        levels = np.sort(forecast.quantiles[0, :, at], axis=-1)  # never crossing
+        return HindsightBand(
+            model_version=release.model_version,
+            times_ns=(issued_ns + horizon_minutes * MINUTE_NS).tolist(),
+            quantiles=[_listed(levels[:, index]) for index in range(len(family.quantiles))],
+            observed=_listed(observed(family, rows, issued_ns)[:, at]),
+            error=forecast.errors[0, -1],
+        )
+
+
+def _listed(values: Floats) -> list[float | None]:
+    return [float(value) if np.isfinite(value) else None for value in values]

@@ -1,0 +1,84 @@
+//! A page of the newest samples as JSON, for somebody who looks at a few of many entities.
+
+use super::table::LatestTable;
+use super::view::LatestView;
+use crate::model::catalog::Catalog;
+use crate::model::chunks::Chunks;
+use crate::model::json;
+use crate::model::time::TimeWriter;
+
+/// The entities of a page: those of `measurement`, or of all, whose ids hold `search`, from the one
+/// at `first` on.
+pub struct LatestPage<'a> {
+    /// Measurement; all where absent.
+    pub measurement: Option<&'a str>,
+    /// Part of the ids, ASCII letters of either case; empty for all.
+    pub search: &'a str,
+    /// Entities before the page.
+    pub first: usize,
+    /// Entities on the page.
+    pub entities_max: usize,
+    /// Bytes from which on no further entity is written; the first one is in any case.
+    pub bytes_max: usize,
+}
+
+impl LatestView<'_> {
+    /// The page, with the number of entities of each measurement and of all that were asked for.
+    #[must_use]
+    pub fn page(&self, page: &LatestPage<'_>) -> Vec<u8> {
+        let mut out = b"{\"measurements\":{".to_vec();
+        for (index, measurement) in self.measurements(None).into_iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            json::write_string(&mut out, self.catalog.measurement_name(measurement));
+            out.push(b':');
+            let count = |table: &LatestTable| table.slots_in(self.range_ns.clone()).count();
+            write_count(&mut out, self.latest.table(measurement).map_or(0, count));
+        }
+        out.extend_from_slice(b"},\"entities\":[");
+        let total = self.write_page(page, &mut out);
+        out.extend_from_slice(b"],\"total\":");
+        write_count(&mut out, total);
+        out.push(b'}');
+        out
+    }
+
+    /// Appends the entities of the page; returns the number of all that were asked for.
+    fn write_page(&self, page: &LatestPage<'_>, out: &mut Vec<u8>) -> usize {
+        let (mut total, mut written, mut bytes) = (0, 0, 0);
+        let mut times = TimeWriter::default();
+        for measurement in self.measurements(page.measurement) {
+            let Some(table) = self.latest.table(measurement) else { continue };
+            for slot in table.slots_in(self.range_ns.clone()) {
+                if !is_found(table, slot, page.search, self.catalog) {
+                    continue;
+                }
+                total += 1;
+                let has_room =
+                    written < page.entities_max && (written == 0 || bytes < page.bytes_max);
+                // One that finds no room ends the page: those after it are on the next one.
+                if total != page.first + written + 1 || !has_room {
+                    continue;
+                }
+                let mut chunks = Chunks::with_capacity(0);
+                table.write_entities(&mut chunks, (written > 0, &[slot]), &mut times, self.catalog);
+                for piece in chunks.finish() {
+                    bytes += piece.len();
+                    out.extend_from_slice(&piece);
+                }
+                written += 1;
+            }
+        }
+        total
+    }
+}
+
+fn write_count(out: &mut Vec<u8>, count: usize) {
+    json::write_i64(out, i64::try_from(count).unwrap_or(i64::MAX));
+}
+
+fn is_found(table: &LatestTable, slot: u32, search: &str, catalog: &Catalog) -> bool {
+    let (id, search) = (catalog.entity_id_bytes(table.entity(slot)), search.as_bytes());
+    search.is_empty() || id.windows(search.len()).any(|part| part.eq_ignore_ascii_case(search))
+}
