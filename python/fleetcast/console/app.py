@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fleetcast.accounts import ControlStoreUnavailable
 from fleetcast.console.answers import Answer, ConsoleRefused, document
 from fleetcast.console.pages import Pages
-from fleetcast.console.query import Query
+from fleetcast.console.query import ConsoleQuery
 from fleetcast.console.sessions import ended_cookie
 from fleetcast.console.views.channels import channels
 from fleetcast.console.views.entities import entities
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from wsgiref.types import StartResponse, WSGIEnvironment
 
     from fleetcast.console.services import ConsoleServices
-    from fleetcast.console.sessions import Session
+    from fleetcast.console.sessions import OperatorSession
 
 MOUNTED_AT = "/console"
 _API = f"{MOUNTED_AT}/api/"
@@ -68,13 +68,13 @@ class ConsoleApp:
     def __init__(self, services: ConsoleServices) -> None:
         self._sessions = services.sessions
         self._pages = Pages()
-        self._views: Mapping[str, Callable[[Query], Answer]] = {
+        self._views: Mapping[str, Callable[[ConsoleQuery], Answer]] = {
             "tenants": lambda query: tenants(services, query),
             "storage": lambda query: storage(services, query),
             "processes": lambda _query: processes(services),
             "refusals": lambda _query: refusals(services),
         }
-        self._tenant_views: Mapping[str, Callable[[Session, str, Query], Answer]] = {
+        self._tenant_views: Mapping[str, Callable[[OperatorSession, str, ConsoleQuery], Answer]] = {
             "entities": lambda session, name, query: entities(services, session, name, query),
             "channels": lambda session, name, query: channels(services, session, name, query),
             "forecasts": lambda session, name, query: forecasts(services, session, name, query),
@@ -124,7 +124,7 @@ class ConsoleApp:
         if request.method not in _READ:
             raise _not_allowed(*_READ)
         session = self._signed_in(request)
-        query = Query(request.query)
+        query = ConsoleQuery(request.query)
         if name in self._views:
             return self._views[name](query)
         tenant, _, view = name.removeprefix(_TENANTS).partition("/")
@@ -142,7 +142,7 @@ class ConsoleApp:
             return document({}, 200, ("Set-Cookie", ended_cookie()))
         raise _not_allowed(*_READ, "POST", "DELETE")
 
-    def _signed_in(self, request: _Request) -> Session:
+    def _signed_in(self, request: _Request) -> OperatorSession:
         session = self._sessions.find(request.cookies)
         if session is None:
             message = "Sign in with a token of `fleetcast operator token`."
@@ -150,7 +150,7 @@ class ConsoleApp:
         return session
 
 
-def _described(session: Session) -> dict[str, object]:
+def _described(session: OperatorSession) -> dict[str, object]:
     token = session.token
     return {"token_id": token.token_id, "name": token.name, "expires_at": session.expires_at}
 

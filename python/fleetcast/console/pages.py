@@ -28,7 +28,7 @@ _FOR_EVER = ("Cache-Control", "public, max-age=31536000, immutable")
 _ASK_AGAIN = ("Cache-Control", "no-cache")
 
 
-class _File(NamedTuple):
+class _PageFile(NamedTuple):
     body: bytes
     kind: str
     etag: str
@@ -44,8 +44,8 @@ class Pages:
             whole.update(f"{name}\0{len(body)}\0".encode() + body)
         self.version = whole.hexdigest()[:16]
         found[_PAGE] = found[_PAGE].replace(b"STATIC", f"static/{self.version}".encode())
-        self._files: Mapping[str, _File] = {
-            name: _File(body, _TYPES[name.rpartition(".")[2]], _etag(body))
+        self._files: Mapping[str, _PageFile] = {
+            name: _PageFile(body, _TYPES[name.rpartition(".")[2]], _etag(body))
             for name, body in found.items()
         }
 
@@ -74,7 +74,7 @@ def _etag(body: bytes) -> str:
     return f'"{hashlib.sha256(body).hexdigest()[:16]}"'
 
 
-def _answer(file: _File, if_none_match: str, caching: tuple[str, str]) -> Answer:
+def _answer(file: _PageFile, if_none_match: str, caching: tuple[str, str]) -> Answer:
     fields = (caching, ("ETag", file.etag))
     known = {text.strip().removeprefix("W/") for text in if_none_match.split(",")}
     if file.etag in known or "*" in known:

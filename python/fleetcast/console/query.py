@@ -16,7 +16,7 @@ _CHARACTERS_MAX = 4_096
 _DIGITS_MAX = 12
 
 
-class Query:
+class ConsoleQuery:
     """The parameters of one request; of one that is given twice, the last counts."""
 
     def __init__(self, query_string: str) -> None:

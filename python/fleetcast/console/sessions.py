@@ -30,7 +30,7 @@ _COOKIE = re.compile(r"([a-z2-7]{16})\.([0-9]{1,12})\.([0-9a-f]{64})")
 _FLAGS = "Path=/console/; HttpOnly; SameSite=Strict"
 
 
-class Session(NamedTuple):
+class OperatorSession(NamedTuple):
     """An operator who has signed in, until `expires_at`, seconds since 1970."""
 
     token: OperatorToken
@@ -52,7 +52,7 @@ class Sessions:
         self._guesses = guesses
         self._clock = clock
 
-    def open(self, authorization: str, address: str) -> tuple[Session, str]:
+    def open(self, authorization: str, address: str) -> tuple[OperatorSession, str]:
         """A session for the token in an `Authorization` field, and the cookie to set.
 
         Raises `ConsoleRefused`, `ControlStoreUnavailable`.
@@ -66,13 +66,13 @@ class Sessions:
             message = "This token is not good: make one with `fleetcast operator token`."
             raise ConsoleRefused(401, "auth_failed", message)
         now = int(self._clock())
-        session = Session(token, min(now + SESSION_SECONDS, token.expires_at))
+        session = OperatorSession(token, min(now + SESSION_SECONDS, token.expires_at))
         audit("console opened", client=address, token_id=token.token_id, name=token.name)
         value = f"{token.token_id}.{session.expires_at}"
         cookie = f"{COOKIE}={value}.{self._hash(value, token)}; {_FLAGS}"
         return session, f"{cookie}; Max-Age={session.expires_at - now}"
 
-    def find(self, cookies: str) -> Session | None:
+    def find(self, cookies: str) -> OperatorSession | None:
         """The session of a `Cookie` field. Raises `ControlStoreUnavailable`."""
         match = _COOKIE.fullmatch(_cookie(cookies))
         if match is None or int(match[2]) <= self._clock():
@@ -81,10 +81,10 @@ class Sessions:
         if token is None:
             return None
         genuine = hmac.compare_digest(self._hash(f"{match[1]}.{match[2]}", token), match[3])
-        return Session(token, int(match[2])) if genuine else None
+        return OperatorSession(token, int(match[2])) if genuine else None
 
     def _hash(self, value: str, token: OperatorToken) -> str:
-        """Of the token's own hash as well: what stands for one token never stands for another."""
+        """Takes the token's own hash in: a cookie of one token never stands for another."""
         return hmac.digest(self._key, f"{value}.{token.hash}".encode(), "sha256").hex()
 
 

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from fleetcast.accounts import Identity
+from fleetcast.accounts.tenants import check_name
 from fleetcast.console.answers import ConsoleRefused
-from fleetcast.errors import Refused, StoreError
+from fleetcast.errors import OperatorError, Refused, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fleetcast.accounts import Tenant
     from fleetcast.console.services import ConsoleServices
-    from fleetcast.console.sessions import Session
+    from fleetcast.console.sessions import OperatorSession
     from fleetcast.engine import Plane
 
 T = TypeVar("T")
-
-_NAME_CHARACTERS_MAX = 63
 
 
 def known_tenant(services: ConsoleServices, name: str) -> Tenant:
     """The tenant of a name. Raises `ConsoleRefused`, `ControlStoreUnavailable`."""
     tenant = None
-    if len(name) <= _NAME_CHARACTERS_MAX:
+    with suppress(OperatorError):
+        check_name(name)
         tenant = services.control.ask(lambda tables: tables.tenant(name))
     if tenant is None:
         raise ConsoleRefused(404, "tenant_unknown", "There is no such tenant: it may be deleted.")
@@ -32,7 +33,7 @@ def known_tenant(services: ConsoleServices, name: str) -> Tenant:
 
 
 def read_plane(
-    services: ConsoleServices, session: Session, name: str, read: Callable[[Plane], T]
+    services: ConsoleServices, session: OperatorSession, name: str, read: Callable[[Plane], T]
 ) -> T:
     """Result of a read of a tenant's store.
 

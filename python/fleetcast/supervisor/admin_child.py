@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from fleetcast.supervisor.child_configuration import ChildConfiguration
 
-# Of which one address gets half, and a store that hangs keeps some for seconds.
+# One address gets half of them, and a store that hangs keeps some for seconds.
 _THREADS = 8
 
 

@@ -69,8 +69,10 @@ let links = {};
 function navigate(name) {
   for (const [key, link] of Object.entries(links)) {
     link.href = address(key, key === "tenants" ? {} : kept);
-    if (key === name) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
+    if (key === name) {
+      link.setAttribute("aria-current", "page");
+      link.scrollIntoView({ block: "nearest", inline: "nearest" });
+    } else link.removeAttribute("aria-current");
   }
 }
 

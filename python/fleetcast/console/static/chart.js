@@ -1,10 +1,10 @@
 // A chart of lines and one band between two of them. Nothing is drawn across a hole.
 
 import { el, svg } from "./dom.js";
-import { moment, value } from "./format.js";
+import { compact, moment } from "./format.js";
 import { rangeOf, timeTicks, valueTicks } from "./scale.js";
 
-const HEIGHT = 190;
+const HEIGHT = 210;
 const LEFT = 50;
 const RIGHT = 10;
 const TOP = 8;
@@ -109,7 +109,7 @@ export class Chart {
     this.row = row;
     let at = row ?? times.length - 1;
     while (row === null && at > 0 && lines[0].values[at] === null) at -= 1;
-    const text = (of) => (of === null ? "none" : value(of));
+    const text = (of) => (of === null ? "none" : compact(of));
     const parts = [...lines.map((line) => `${line.label} ${text(line.values[at])}`),
       `${text(low[at])} to ${text(high[at])}`];
     this.reading.textContent = `${parts.join(" · ")} · ${moment(times[at])}`;

@@ -26,6 +26,13 @@ export function value(of) {
   return size >= 1e9 || size < 1e-3 ? of.toExponential(3) : Number(of.toPrecision(6)).toString();
 }
 
+/** A number in four digits or so, for words beside a chart. */
+export function compact(of) {
+  const size = Math.abs(of);
+  const [unit, sign] = size >= 1e9 ? [1e9, "G"] : size >= 1e6 ? [1e6, "M"] : [1, ""];
+  return `${value(Number((of / unit).toPrecision(4)))}${sign}`;
+}
+
 export function bytes(of) {
   if (of === null || of === undefined) return NOTHING;
   let unit = 0;

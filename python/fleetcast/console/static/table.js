@@ -19,8 +19,8 @@ export class Table {
     this.total = null;
     this.active = 0;
     this.chosen = null;
-    this.above = spacer(columns.length);
-    this.below = spacer(columns.length);
+    this.above = spacer();
+    this.below = spacer();
     this.body = el("tbody", { keydown: (event) => this.key(event) }, this.above, this.below);
     this.heads = columns.map((column) => this.head(column));
     this.table = el("table", { role: "grid", "aria-label": label },
@@ -204,5 +204,4 @@ export class Table {
 const classes = (column) =>
   [column.number && "number", column.wide && "wide", column.width].filter(Boolean).join(" ") || null;
 
-const spacer = (columns) =>
-  el("tr", { class: "spacer", "aria-hidden": "true" }, el("td", { colspan: columns }));
+const spacer = () => el("tr", { class: "spacer", "aria-hidden": "true" }, el("td"));

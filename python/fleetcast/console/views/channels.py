@@ -5,6 +5,7 @@ The steps are those of `GET /topology/series`, under the same limits.
 
 from __future__ import annotations
 
+import json
 import time
 from typing import TYPE_CHECKING, cast
 
@@ -14,54 +15,70 @@ from fleetcast.durations import parse_duration
 from fleetcast.engine import INTERVALS
 
 if TYPE_CHECKING:
-    from fleetcast.console.query import Query
+    from collections.abc import Sequence
+
+    from fleetcast.console.query import ConsoleQuery
     from fleetcast.console.services import ConsoleServices
-    from fleetcast.console.sessions import Session
+    from fleetcast.console.sessions import OperatorSession
     from fleetcast.engine import Aggregation, Interval, Plane
 
 _WINDOWS_MAX = 800
 _CHANNELS_MAX = 16
 _SECONDS_MAX = 366 * 86_400
+_VALUES_MAX = 100_000
 _HOUR_SECONDS = 3_600
 _NS_PER_SECOND = 1_000_000_000
 _AGGREGATIONS: tuple[Aggregation, ...] = ("mean", "min", "max")
 
 
-def channels(services: ConsoleServices, session: Session, tenant: str, query: Query) -> Answer:
-    """Three answers of the engine, by aggregation.
+def channels(
+    services: ConsoleServices, session: OperatorSession, tenant: str, query: ConsoleQuery
+) -> Answer:
+    """Three answers of the engine, by aggregation, of the `fields` asked for or of the first ones.
 
     Raises `ConsoleRefused`, `Refused`, `ControlStoreUnavailable`.
     """
     entity_id, measurement = query.needed("entity_id"), query.needed("measurement")
-    fields = [name for name in query.needed("fields").split(",") if name]
+    fields = [name for name in query.text("fields").split(",") if name]
     if len(fields) > _CHANNELS_MAX:
         query.refuse("fields", f"At most {_CHANNELS_MAX} channels are shown at a time.")
     seconds = max(query.whole("seconds", _HOUR_SECONDS, _SECONDS_MAX), 1)
     end_ns = query.time_ns("end") or time.time_ns()
     limits = services.settings().limits
 
-    def read(plane: Plane, aggregation: Aggregation) -> bytes:
+    def answer(
+        plane: Plane, names: Sequence[str], interval: Interval, aggregation: Aggregation
+    ) -> bytes:
         return plane.series_json(
             entity_ids=[entity_id],
             start_ns=end_ns - seconds * _NS_PER_SECOND,
             end_ns=end_ns,
             measurement=measurement,
-            fields=fields,
-            interval=_interval(seconds),
+            fields=names,
+            interval=interval,
             agg=aggregation,
             point_budget=limits.point_budget,
-            answer_values_max=limits.answer_values_max,
+            answer_values_max=min(limits.answer_values_max, _VALUES_MAX),
             history_horizon_days=limits.history_horizon_days,
             any_measurement=True,
         )
 
-    bodies = read_plane(
-        services, session, tenant, lambda plane: [read(plane, each) for each in _AGGREGATIONS]
-    )
+    def read(plane: Plane) -> list[bytes]:
+        # Hours come out of the statistics of blocks: they say cheaply which channels there are.
+        names = fields or _channels(answer(plane, (), "1h", "last"))
+        return [answer(plane, names, _interval(seconds), each) for each in _AGGREGATIONS]
+
+    bodies = read_plane(services, session, tenant, read)
     pieces: list[bytes] = []
     for aggregation, body in zip(_AGGREGATIONS, bodies, strict=True):
         pieces += [b"," if pieces else b"{", b'"%s":' % aggregation.encode(), body]
     return Answer(200, (*pieces, b"}"))
+
+
+def _channels(body: bytes) -> list[str]:
+    """The first channels of an answer. One that no entity has, where it has none: not all."""
+    (series,) = json.loads(body)["series"]
+    return list(series["channels"])[:_CHANNELS_MAX] or [""]
 
 
 def _interval(seconds: int) -> Interval:

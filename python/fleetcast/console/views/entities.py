@@ -8,9 +8,9 @@ from fleetcast.console.answers import Answer
 from fleetcast.console.tenant_planes import read_plane
 
 if TYPE_CHECKING:
-    from fleetcast.console.query import Query
+    from fleetcast.console.query import ConsoleQuery
     from fleetcast.console.services import ConsoleServices
-    from fleetcast.console.sessions import Session
+    from fleetcast.console.sessions import OperatorSession
 
 ENTITIES_MAX = 500
 _ENTITIES = 100
@@ -18,7 +18,9 @@ _FIRST_MAX = 100_000_000
 _BYTES_MAX = 2 << 20
 
 
-def entities(services: ConsoleServices, session: Session, tenant: str, query: Query) -> Answer:
+def entities(
+    services: ConsoleServices, session: OperatorSession, tenant: str, query: ConsoleQuery
+) -> Answer:
     """A page of them, by measurement and id. Raises `ConsoleRefused`, `ControlStoreUnavailable`."""
     measurement = query.text("measurement") or None
     search = query.text("search")

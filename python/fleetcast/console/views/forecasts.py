@@ -11,16 +11,18 @@ from fleetcast.forecast.families import FAMILIES
 from fleetcast.forecast.serving.store import PredictionStoreUnavailable
 
 if TYPE_CHECKING:
-    from fleetcast.console.query import Query
+    from fleetcast.console.query import ConsoleQuery
     from fleetcast.console.services import ConsoleServices
-    from fleetcast.console.sessions import Session
+    from fleetcast.console.sessions import OperatorSession
 
 _SPAN_MINUTES = {"snr": 180, "demand": 3 * 1_440}
 _NS_PER_SECOND = 1_000_000_000
 
 
-def forecasts(services: ConsoleServices, session: Session, tenant: str, query: Query) -> Answer:
-    """What the release in force would have said. Raises `ConsoleRefused`."""
+def forecasts(
+    services: ConsoleServices, session: OperatorSession, tenant: str, query: ConsoleQuery
+) -> Answer:
+    """Answers that the release in force would have given. Raises `ConsoleRefused`."""
     family = FAMILIES[query.choice("family", FAMILIES, "snr")]
     horizons = [str(minutes) for minutes in family.horizons_minutes]
     horizon = int(query.choice("horizon", horizons, horizons[1]))

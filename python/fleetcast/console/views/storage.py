@@ -10,9 +10,9 @@ from fleetcast.console.views.tables import TablePage
 from fleetcast.metrics import sample
 
 if TYPE_CHECKING:
-    from fleetcast.console.query import Query
+    from fleetcast.console.query import ConsoleQuery
     from fleetcast.console.services import ConsoleServices
-    from fleetcast.console.sessions import Session
+    from fleetcast.console.sessions import OperatorSession
     from fleetcast.engine import Stats
 
 _COLUMNS = {
@@ -27,25 +27,25 @@ _FAILING_SINCE = "fleetcast_upkeep_failing_since_time_seconds"
 _NS_PER_SECOND = 1_000_000_000
 
 
-class _Row(NamedTuple):
+class _StoreRow(NamedTuple):
     tenant: str
     stats: Stats
     failing_since: int
 
 
-def storage(services: ConsoleServices, query: Query) -> Answer:
+def storage(services: ConsoleServices, query: ConsoleQuery) -> Answer:
     """A page of stores, and compaction as a whole. Raises `ConsoleRefused`."""
     page = TablePage.of(query, _ORDERS)
     totals = services.totals.all()
     rows = [
-        _Row(name, stats, totals[sample(_FAILING_SINCE, tenant=name)])
-        for name, stats in services.stats().items()
+        _StoreRow(name, stats, totals[sample(_FAILING_SINCE, tenant=name)])
+        for name, stats in sorted(services.stats().items())
         if stats is not None and page.search in name
     ]
 
-    def key(row: _Row) -> tuple[float | str, str]:
+    def key(row: _StoreRow) -> float | str:
         order = _COLUMNS.get(page.order)
-        return (row.tenant if order is None else getattr(row.stats, order)), row.tenant
+        return row.tenant if order is None else float(getattr(row.stats, order))
 
     return document(
         {
@@ -65,7 +65,7 @@ def storage(services: ConsoleServices, query: Query) -> Answer:
     )
 
 
-def _shown(row: _Row) -> dict[str, object]:
+def _shown(row: _StoreRow) -> dict[str, object]:
     stats = row.stats
     return {
         "tenant": row.tenant,
@@ -79,7 +79,7 @@ def _shown(row: _Row) -> dict[str, object]:
     }
 
 
-def upcoming(services: ConsoleServices, session: Session, tenant: str) -> Answer:
+def upcoming(services: ConsoleServices, session: OperatorSession, tenant: str) -> Answer:
     """Work that is due of one store. Raises `ConsoleRefused`, `ControlStoreUnavailable`."""
     after_seconds = services.settings().store.compact_after_seconds
     due = read_plane(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fleetcast.console.query import Query
+    from fleetcast.console.query import ConsoleQuery
 
 ROWS_MAX = 500
 _ROWS = 100
@@ -27,7 +27,7 @@ class TablePage(NamedTuple):
     descending: bool
 
     @staticmethod
-    def of(query: Query, orders: Sequence[str]) -> TablePage:
+    def of(query: ConsoleQuery, orders: Sequence[str]) -> TablePage:
         """Raises `ConsoleRefused`. `sort` is a column, with a minus sign for the greatest first."""
         words = {*orders, *(_DESCENDING + order for order in orders)}
         sort = query.choice("sort", words, orders[0])
@@ -39,7 +39,7 @@ class TablePage(NamedTuple):
             sort.startswith(_DESCENDING),
         )
 
-    def cut(self, rows: list[Row], key: Callable[[Row], tuple[float | str, str]]) -> list[Row]:
-        """The rows of the page, of all in the order of `key`."""
+    def cut(self, rows: list[Row], key: Callable[[Row], float | str]) -> list[Row]:
+        """The rows of the page, of all in the order of `key`; equal ones stay as they are."""
         rows.sort(key=key, reverse=self.descending)
         return rows[self.first : self.first + self.rows_max]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fleetcast.accounts import Tenant
-    from fleetcast.console.query import Query
+    from fleetcast.console.query import ConsoleQuery
     from fleetcast.console.services import ConsoleServices
     from fleetcast.engine import Stats
 
@@ -37,13 +37,13 @@ class _Rates(NamedTuple):
         return grown / self.seconds if self.known else 0.0
 
 
-class _Row(NamedTuple):
+class _TenantRow(NamedTuple):
     tenant: Tenant
     stats: Stats | None
     rate: float
 
 
-def tenants(services: ConsoleServices, query: Query) -> Answer:
+def tenants(services: ConsoleServices, query: ConsoleQuery) -> Answer:
     """A page of them. Raises `ConsoleRefused`, `ControlStoreUnavailable`."""
     page = TablePage.of(query, _ORDERS)
     rates = _Rates(*services.records.since(_RATE_SECONDS))
@@ -51,7 +51,7 @@ def tenants(services: ConsoleServices, query: Query) -> Answer:
     with services.control.read() as tables:
         known = tables.tenants()
     rows = [
-        _Row(tenant, stats.get(tenant.name), rates.of("accepted", tenant.name))
+        _TenantRow(tenant, stats.get(tenant.name), rates.of("accepted", tenant.name))
         for tenant in known
         if page.search in tenant.name
     ]
@@ -71,24 +71,24 @@ def tenants(services: ConsoleServices, query: Query) -> Answer:
     )
 
 
-def _key(row: _Row, order: str) -> tuple[float | str, str]:
-    name, stats = row.tenant.name, row.stats
+def _key(row: _TenantRow, order: str) -> float | str:
+    stats = row.stats
     if order == "tenant":
-        return name, name
+        return row.tenant.name
     if order == "rate":
-        return row.rate, name
+        return row.rate
     if stats is None:
-        return -1, name
+        return -1
     values = {
         "rows": stats.rows,
         "bytes": stats.stored_bytes,
         "series": stats.series,
         "rejected": stats.rejected,
     }
-    return values[order], name
+    return values[order]
 
 
-def _shown(row: _Row, rates: _Rates) -> dict[str, object]:
+def _shown(row: _TenantRow, rates: _Rates) -> dict[str, object]:
     tenant, stats = row.tenant, row.stats
     return {
         "tenant": tenant.name,

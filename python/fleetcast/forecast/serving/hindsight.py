@@ -33,9 +33,9 @@ class HindsightBand:
     model_version: str
     times_ns: list[int]
     quantiles: list[list[float | None]]
-    """Of each quantile of the family, a value for each instant; `None` without a forecast."""
+    """A column for each quantile of the family; `None` without a forecast."""
     observed: list[float | None]
-    """What was measured, as the family defines its target; `None` where it was not."""
+    """The target as the family defines it; `None` where it was not measured."""
     error: str | None
     """Code of the entity error at the newest instant, if there is one."""
 

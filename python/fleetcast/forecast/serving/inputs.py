@@ -41,7 +41,7 @@ def rows_before(
 ) -> dict[str, Rows]:
     """All that forecasts look at, issued at `first_issued_ns` or later, at `issued_ns` at last.
 
-    Of the entities that have any; without a first, of one issue time. A link's signal comes as
+    Entities without any are left out; without a first there is one issue time. A link's signal is
     means of minutes, and of hours where no more is looked at; all other fields as they were sent.
     Raises `StoreError`.
     """

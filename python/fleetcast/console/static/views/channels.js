@@ -9,7 +9,6 @@ import { entityOf, entityPicker, tenantPicker } from "../pickers.js";
 const WINDOWS = [["900", "15 minutes"], ["3600", "1 hour"], ["21600", "6 hours"], ["86400", "1 day"],
   ["604800", "7 days"], ["2592000", "30 days"]];
 const STEPS = { "15s": 15, "30s": 30, "1m": 60, "5m": 300, "15m": 900, "1h": 3600 };
-const SHOWN_MAX = 8;
 
 /** Times and the three columns of each channel, without holes being bridged. */
 export function columnsOf(answer) {
@@ -64,16 +63,12 @@ export const channels = {
       if (!asked.tenant) return empty("Choose a tenant.");
       await settle(signal);
       if (!asked.entity) return empty("Nothing was written yet.", "Channels are here as soon as records come.");
-      const state = await entityOf(asked.tenant, asked.measurement, asked.entity, signal);
-      const fields = Object.keys(state.fields).filter((name) =>
-        typeof state.fields[name] === "number" && !name.includes(",")).slice(0, SHOWN_MAX);
-      if (!fields.length) return empty("This entity has no numbers.", "Its newest state is among the entities.");
       const { measurement, seconds } = asked;
       const answer = await ask(ofTenant(asked.tenant, "channels"), {
-        entity_id: asked.entity, measurement, seconds, fields: fields.join(","),
+        entity_id: asked.entity, measurement, seconds,
       }, { signal });
       const found = columnsOf(answer).filter((channel) => channel.times.length);
-      if (!found.length) return empty("Nothing was measured in this window.", "Choose a longer one.");
+      if (!found.length) return empty("No number was measured in this window.", "Choose a longer one, or another entity.");
       draw(found);
     }
 
@@ -86,7 +81,7 @@ export const channels = {
       }
       for (const { name, step, times, columns: [mean, low, high] } of found) {
         const lines = [{ label: "mean", values: mean, kind: "first" }];
-        charts.get(name).show({ times, low, high, lines }, name, `mean of ${step} between minimum and maximum`);
+        charts.get(name).show({ times, low, high, lines }, name, `mean of ${step}, minimum to maximum`);
       }
     }
 

@@ -2,7 +2,7 @@
 
 import { ask, ofTenant } from "../api.js";
 import { el, fillSelect, labelled, notice, searchBox, select } from "../dom.js";
-import { age, count, moment, value } from "../format.js";
+import { count, moment, span, value } from "../format.js";
 import { tenantPicker } from "../pickers.js";
 import { Table } from "../table.js";
 
@@ -12,7 +12,7 @@ const seconds = (row) => Date.parse(row.observed_at) / 1000;
 const COLUMNS = [
   { title: "Entity", width: "name", cell: (row) => row.entity_id },
   { title: "Measurement", wide: true, cell: (row) => row.measurement },
-  { title: "Newest", number: true, cell: (row) => age(seconds(row)) },
+  { title: "Age", number: true, width: "age", cell: (row) => span(Date.now() / 1000 - seconds(row)) },
   { title: "State", width: "state", cell: (row) => state(row) },
 ];
 

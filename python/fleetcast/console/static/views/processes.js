@@ -2,7 +2,7 @@
 
 import { ask } from "../api.js";
 import { el, figures } from "../dom.js";
-import { age, bytes, count, span } from "../format.js";
+import { age, bytes, count, figure } from "../format.js";
 
 const GAUGES = {
   http_requests_in_flight: "HTTP requests under way",
@@ -12,8 +12,8 @@ const GAUGES = {
 };
 
 function line(of, depth) {
-  const cells = [count(of.pid), bytes(of.memory_bytes), count(of.descriptors), count(of.threads),
-    span(of.cpu_seconds), age(of.started_at)];
+  const cells = [String(of.pid), bytes(of.memory_bytes), count(of.descriptors), count(of.threads),
+    `${figure(of.cpu_seconds)} s`, age(of.started_at)];
   const name = el("th", { scope: "row", class: "name" }, of.name);
   name.style.paddingInlineStart = `${0.6 + 1.1 * depth}rem`;
   return el("tr", {}, name, ...cells.map((shown, at) =>

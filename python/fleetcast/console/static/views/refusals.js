@@ -6,12 +6,15 @@ import { count, span } from "../format.js";
 
 const WIDTH = 180;
 const HEIGHT = 22;
+const STEPS = 90; // of ten seconds
 
 /** A line of how many came in each step; the same is said in numbers beside it. */
 function course(steps) {
   const top = Math.max(...steps, 1);
-  const points = steps.map((of, at) =>
-    `${(steps.length > 1 ? (at * WIDTH) / (steps.length - 1) : 0).toFixed(1)},${(HEIGHT - 1 - (of / top) * (HEIGHT - 3)).toFixed(1)}`);
+  const points = steps.map((of, at) => {
+    const x = WIDTH - ((steps.length - 1 - at) * WIDTH) / (STEPS - 1);
+    return `${x.toFixed(1)},${(HEIGHT - 1 - (of / top) * (HEIGHT - 3)).toFixed(1)}`;
+  });
   return svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, class: "course", "aria-hidden": "true", preserveAspectRatio: "none" },
     svg("polyline", { points: points.join(" ") }));
 }
@@ -21,11 +24,12 @@ export const refusals = {
   seconds: 10,
   begin() {
     const body = el("tbody");
-    const quarter = el("th", { scope: "col", class: "number" }, "15 min");
-    const titles = [["Code"], ["Surface", "wide"], ["Status", "wide"], ["1 min", "number"]];
+    const short = el("p", { class: "help" });
+    const titles = [["Code"], ["Surface", "wide"], ["Status", "wide"], ["1 min", "number"],
+      ["15 min", "number"], ["Since the start", "number"]];
     const table = el("table", { class: "plain" }, el("caption", {}, "Requests refused, by code"),
       el("thead", {}, el("tr", {}, ...titles.map(([title, kind]) => el("th", { scope: "col", class: kind ?? null }, title)),
-        quarter, el("th", { scope: "col", class: "number" }, "Since the start"), el("th", { scope: "col", class: "wide" }, "Course"))), body);
+        el("th", { scope: "col", class: "wide" }, "Course of 15 min"))), body);
     const scroller = el("div", { class: "scroller free", tabindex: "0", role: "region", "aria-label": "Refusals" }, table);
     const place = el("div", {}, scroller);
     async function refresh(signal) {
@@ -34,8 +38,9 @@ export const refusals = {
         place.replaceChildren(notice("Nothing was refused since the service started."));
         return;
       }
-      place.replaceChildren(scroller);
-      quarter.textContent = answer.quarter_seconds < 890 ? span(answer.quarter_seconds) : "15 min";
+      place.replaceChildren(scroller, short);
+      const { quarter_seconds: seconds } = answer;
+      short.textContent = seconds < 890 ? `The service counts since ${span(seconds)}.` : "";
       const rows = answer.codes.sort((a, b) => b.quarter - a.quarter || b.total - a.total);
       body.replaceChildren(...rows.map((of) => el("tr", {},
         el("th", { scope: "row", class: "name" }, of.code), el("td", { class: "wide" }, of.surface),

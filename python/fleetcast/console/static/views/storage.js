@@ -13,7 +13,7 @@ const COLUMNS = [
   { title: "Names", sort: "names", number: true, wide: true, cell: (row) => bytes(row.names) },
   { title: "Free", sort: "free", number: true, wide: true, cell: (row) => bytes(row.free) },
   { title: "On disk", sort: "bytes", number: true, cell: (row) => bytes(row.bytes) },
-  { title: "Bytes a value", number: true, wide: true, cell: (row) => (row.values ? (row.bytes / row.values).toFixed(2) : "–") },
+  { title: "B/value", number: true, wide: true, cell: (row) => (row.values ? (row.bytes / row.values).toFixed(2) : "–") },
   { title: "Upkeep", cell: (row) => upkeep(row) },
 ];
 
@@ -23,7 +23,7 @@ const upkeep = (row) => (row.failing_since
 function detail(row, due) {
   const lines = {
     "Rows stored": count(row.rows),
-    "Log": `${bytes(row.log)} in files of ${bytes(row.log_file_bytes)}`,
+    "Log": `${bytes(row.log)} of ${bytes(row.log_file_bytes)}`,
     "Compacted at": `${bytes(due.log_bytes_due)} of log${due.log_due ? `, or ${moment(due.log_due)}` : ""}`,
     "Oldest in the log": due.log_since ? age(due.log_since) : "the log is empty",
     "Days to merge": due.days_due ? moment(due.days_due) : "none",
@@ -57,7 +57,7 @@ export const storage = {
           ["Written by compaction", bytes(compaction.written_bytes)],
           ["Compactions failed", count(compaction.failed), compaction.failed ? "bad" : null],
           ["Stores whose upkeep fails", count(compaction.failing), compaction.failing ? "bad" : null],
-          ["Upkeep got on", compaction.progress_at ? age(compaction.progress_at) : "–"],
+          ["Last upkeep", compaction.progress_at ? age(compaction.progress_at) : "–"],
         ]));
         return page;
       },

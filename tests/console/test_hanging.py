@@ -1,0 +1,106 @@
+"""A store that hangs: no other view waits for it, and no thread is lost to it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from fleetcast.console.answers import ConsoleRefused
+from fleetcast.console.tenant_reads import THREADS_MAX, THREADS_PER_TENANT_MAX, TenantReads
+from fleetcast.installation.directory import DataDirectory
+from tests.service.service import ask, command
+from tests.waiting import PATIENCE_SECONDS, until
+
+
+@pytest.fixture
+def stuck(place):
+    """A tenant whose store waits at its key file, until `free` is called."""
+    data = place[1]
+    account = command(data, "tenant", "create", "stuck")["account_id"]
+    key = DataDirectory(data).planes / account / "key"
+    content = key.read_bytes()
+    aside = key.with_name("aside")
+    key.rename(aside)
+    os.mkfifo(key)
+
+    def free():
+        """Gives everybody who waits the key."""
+        aside.rename(key.with_name("again"))
+        waiting = os.open(key, os.O_RDWR | os.O_NONBLOCK)
+        os.write(waiting, content)
+        key.with_name("again").rename(key)
+        os.close(waiting)
+
+    yield free
+    command(data, "tenant", "delete", "stuck", "--yes")
+
+
+def test_a_store_that_hangs_delays_no_other_view(operator, stuck):
+    path = "api/tenants/stuck/entities"
+    with ThreadPoolExecutor(1) as beside:
+        waiting = beside.submit(operator.ask, path)
+        for other in ("tenants", "storage", "processes", "refusals", "tenants/acme/entities"):
+            operator.read(other)
+        assert ask(operator.service, "/livez").status == 200
+        assert not waiting.done()  # all of them were answered meanwhile
+        answer = waiting.result(PATIENCE_SECONDS)
+    assert (answer.status, answer.json["error"]) == (503, "store_hangs")
+    # From now on nobody waits for it.
+    assert operator.ask(path).json["error"] == "store_hangs"
+    stuck()
+    until(lambda: operator.ask(path).status != 503)
+
+
+@pytest.fixture
+def gate():
+    made = threading.Event()
+    yield made
+    made.set()
+
+
+def test_reads_that_hang_take_no_more_than_their_tenants_share(gate):
+    reads = TenantReads(patience_seconds=0.01)
+    for number in range(THREADS_MAX // THREADS_PER_TENANT_MAX):
+        tenant = f"t{number}"
+        with pytest.raises(ConsoleRefused, match="store_hangs"):
+            reads.run(tenant, gate.wait)
+        with pytest.raises(ConsoleRefused, match="store_hangs"):
+            reads.run(tenant, lambda: pytest.fail("it was read all the same"))
+    assert reads.run("well", lambda: 7) == 7
+    gate.set()
+    until(lambda: answers(reads, "t0"))
+
+
+def answers(reads, tenant):
+    try:
+        return reads.run(tenant, lambda: True)
+    except ConsoleRefused:
+        return False
+
+
+def test_a_tenant_has_so_many_threads_and_no_more(gate):
+    reads = TenantReads(patience_seconds=PATIENCE_SECONDS)
+    with ThreadPoolExecutor(THREADS_PER_TENANT_MAX) as beside:
+        begun = [threading.Event() for _ in range(THREADS_PER_TENANT_MAX)]
+
+        def wait(mine):
+            mine.set()
+            return gate.wait()
+
+        asked = [beside.submit(reads.run, "busy", lambda mine=mine: wait(mine)) for mine in begun]
+        assert all(event.wait(PATIENCE_SECONDS) for event in begun)
+        with pytest.raises(ConsoleRefused, match="busy"):
+            reads.run("busy", lambda: 7)
+        assert reads.run("other", lambda: 7) == 7
+        gate.set()
+        assert all(each.result() for each in asked)
+
+
+def test_an_error_of_a_read_is_its_own():
+    reads = TenantReads()
+    with pytest.raises(TimeoutError):
+        reads.run("t", lambda: (_ for _ in ()).throw(TimeoutError))
+    assert reads.run("t", lambda: 7) == 7
