@@ -9,10 +9,11 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check coverage bench long faults cluster failover adapters integrations forecasts fuzz sanitize wheels installs fmt lock clean tools
+.PHONY: help run test check coverage bench long faults cluster failover adapters console integrations forecasts fuzz sanitize wheels installs fmt lock clean tools
 
 DEMO ?=
 GOALS ?=
+PICTURES ?=
 FUZZ ?=
 DATA ?=
 VENV := .venv
@@ -79,6 +80,10 @@ faults: $(VENV)/engine $(VENV)/dev ## power cuts, failing calls, full disks and 
 adapters: $(VENV)/engine $(VENV)/dev $(VENV)/adapters/made ## clients of other protocols, as published, against the adapter listener
 	ADAPTER_CLIENTS=$(abspath $(VENV))/adapters/bin/python $(BIN)/python -m pytest -q tests/adapters/test_clients.py
 
+# Debian has the browser and its driver, and npm for the rules of accessibility; it says what is missing and leaves that out.
+console: $(VENV)/engine $(VENV)/dev $(VENV)/console/made ## the console in a real browser; PICTURES=DIR takes pictures of it instead
+	sh tests/console/browser/with-browser.sh $(BIN)/python $(PICTURES)
+
 # Programs of others; those that cannot be had are named, and their tests left out.
 integrations: $(VENV)/engine $(VENV)/dev ## the files of integrations/ with the programs that they are for; ten minutes
 	sh tools/integrations
@@ -122,7 +127,7 @@ fmt: $(VENV)/dev ## format, and mend what the linters can mend
 lock: tools ## pin the Python packages anew; UPGRADE=--upgrade takes the newest
 	python3 -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet pip-tools
 	tools/extras $(EXTRAS) > $(VENV)-lock/run.in
-	for set in "run $(VENV)-lock/run.in" $(foreach set,build dev train cluster adapters wheels,"$(set) requirements/$(set).in"); do set -- $$set; \
+	for set in "run $(VENV)-lock/run.in" $(foreach set,build dev train cluster adapters console wheels,"$(set) requirements/$(set).in"); do set -- $$set; \
 	  $(VENV)-lock/bin/pip-compile --quiet --no-config --generate-hashes --strip-extras --no-header --no-emit-index-url \
 	    --no-emit-find-links --no-emit-trusted-host --no-emit-options $(UPGRADE) --output-file requirements/$$1.txt $$2 || exit 1; done
 	rm -rf $(VENV)-lock
@@ -171,6 +176,14 @@ $(CLUSTER)/made: $(ENGINE) $(shell find rust/cluster -name '*.rs' -o -name Cargo
 	VIRTUAL_ENV=$(abspath $(VENV)) PATH="$(abspath $(BIN)):$$PATH" env -u CONDA_PREFIX \
 	  maturin build --profile dev --locked --features cluster --compatibility linux --out target/cluster
 	$(PIP) install --quiet --no-deps --target $(CLUSTER) target/cluster/*.whl
+	@touch $@
+
+$(VENV)/console/made: requirements/console.txt requirements/console/package-lock.json | $(VENV)/made
+	$(BIN)/python -m venv --without-pip $(VENV)/console
+	$(PIP) --python $(VENV)/console/bin/python install --quiet --require-hashes -r requirements/console.txt
+	@cp requirements/console/package*.json $(VENV)/console/
+	@if command -v npm >/dev/null; then cd $(VENV)/console && npm ci --silent --no-audit --no-fund; \
+	  else echo "no npm: accessibility is not looked at (apt-get install npm)" >&2; fi
 	@touch $@
 
 # Half a gigabyte of compiler, which nothing else needs.

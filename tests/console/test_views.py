@@ -22,10 +22,10 @@ NOW = datetime.now(UTC).replace(microsecond=0)
 COUNT = 1_200
 
 
-def record(entity, minutes, **fields):
+def record(entity, minutes, now=NOW, **fields):
     return {
         "measurement": "link",
-        "time": (NOW - timedelta(minutes=minutes)).isoformat(),
+        "time": (now - timedelta(minutes=minutes)).isoformat(),
         "tags": {"entity_id": entity, "site": f"<b>{entity}</b>"},
         "fields": fields,
     }
@@ -214,8 +214,9 @@ def test_a_wide_record_does_not_make_a_page_long(operator, place):
 
 def test_forecasts_are_beside_what_was_measured(operator):
     pytest.importorskip("onnxruntime")
+    now = datetime.now(UTC)  # the newest row must be of the last minutes
     signal = [
-        record("pass", minute, snr_db=10.0, elevation_deg=45.0, slant_range_km=750.0)
+        record("pass", minute, now, snr_db=10.0, elevation_deg=45.0, slant_range_km=750.0)
         for minute in range(400, 0, -1)
         if not 60 <= minute < 90
     ]

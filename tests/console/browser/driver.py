@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from contextlib import contextmanager
@@ -18,9 +17,11 @@ if TYPE_CHECKING:
 
     from tests.service.service import Service
 
-PACKAGES = os.environ.get("CONSOLE_PACKAGES", "")
+MADE = Path(sys.prefix) / "console"
+"""Environment that `make console` makes, beside ours."""
+PACKAGES = next(iter(map(str, MADE.glob("lib/python3*/site-packages"))), "")
 """Packages of `requirements/console.txt`, which the tests' own environment does not have."""
-AXE = os.environ.get("CONSOLE_AXE", "")
+AXE = MADE / "node_modules/axe-core/axe.min.js"
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
 
@@ -28,7 +29,7 @@ DRIVER = shutil.which("chromedriver")
 def missing() -> str:
     """Reason that no browser can be had; empty where one can."""
     if not PACKAGES:
-        return "no CONSOLE_PACKAGES: run make console"
+        return "no .venv/console: run make console"
     if CHROMIUM is None or DRIVER is None:
         return "no chromium or no chromedriver: apt-get install chromium chromium-driver"
     return ""
@@ -59,6 +60,7 @@ class Console:
 
     def __init__(self, driver: Chrome, service: Service) -> None:
         self.driver = driver
+        self.service = service
         self.base = f"{service.ready['admin']}/console/"
         self.token = service.token
 
@@ -118,7 +120,7 @@ class Console:
     def violations(self) -> list[str]:
         """Rules of axe that the page breaks, with the elements that do."""
         if not self.script("return typeof axe !== 'undefined'"):
-            self.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": Path(AXE).read_text()})
+            self.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": AXE.read_text()})
         found = self.driver.execute_async_script(
             "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']})"
             ".then((found) => done(found.violations), (error) => done([{id: String(error),"

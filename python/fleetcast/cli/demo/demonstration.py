@@ -44,7 +44,7 @@ def demonstrate(run: Run, *, once: bool, sample: Path | None) -> None:
         signal.signal(number, signal.default_int_handler)
     with tempfile.TemporaryDirectory(prefix="fleetcast-demo-") as folder:
         directory = DataDirectory(Path(folder) / "data")
-        key = _provisioned(directory)
+        key, token = _provisioned(directory)
         now = datetime.now(UTC)
         fleet = generated_fleet(now) if sample is None else sampled_fleet(sample, now)
         try:
@@ -53,6 +53,7 @@ def demonstrate(run: Run, *, once: bool, sample: Path | None) -> None:
                 tour = _tour(HttpSession(base, key), Gateway(ready, key), fleet, now)
                 _print_tour(run, base, key, list(tour))
                 if not once:
+                    click.echo(f"Console: {ready['admin']}/console/ opens with {token}", err=True)
                     click.echo("The service stays up until Ctrl-C.", err=True)
                     message = f"the service ended with status {process.wait()}"
                     raise OperatorError(message)
@@ -60,14 +61,16 @@ def demonstrate(run: Run, *, once: bool, sample: Path | None) -> None:
             click.echo("Stopped.", err=True)
 
 
-def _provisioned(directory: DataDirectory) -> str:
+def _provisioned(directory: DataDirectory) -> tuple[str, str]:
+    """A new data directory; a key of its tenant, and a token that opens its console."""
     make_data_directory(directory, "sandbox", {})
     with opened(directory, {}) as installation:
         installation.tenants.create(_TENANT)
         issued = installation.keys.create(
             _TENANT, scopes=SCOPES, environment="sandbox", name="demo"
         )
-    return str(issued.text)
+        token = installation.operators.create(name="demo")
+    return str(issued.text), str(token.text)
 
 
 def _tour(

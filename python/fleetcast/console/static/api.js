@@ -1,5 +1,7 @@
 // Questions to the service, each with one answer in JSON or an error that says what to do.
 
+const PATIENCE_MS = 15_000;
+
 export class ApiError extends Error {
   constructor(status, code, message, retryAfter) {
     super(message);
@@ -15,6 +17,7 @@ export async function ask(path, parameters = {}, options = {}) {
   try {
     response = await fetch(`api/${path}${query ? `?${query}` : ""}`, {
       cache: "no-store", credentials: "same-origin", redirect: "error", ...options,
+      signal: AbortSignal.any([AbortSignal.timeout(PATIENCE_MS), ...(options.signal ? [options.signal] : [])]),
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;

@@ -10,7 +10,7 @@ const RIGHT = 10;
 const TOP = 8;
 const BOTTOM = 22;
 const PX_PER_TIME = 90;
-const VALUES = 4;
+const VALUES = 5;
 
 /** Stretches of rows in which no column has a hole, as pairs of the first row and the one after. */
 export function stretches(columns) {

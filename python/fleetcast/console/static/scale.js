@@ -11,7 +11,7 @@ function multiples(low, high, step) {
   return found;
 }
 
-/** About `wanted` round values over a range, and the text of each. */
+/** At most `wanted` round values over a range, and the text of each. */
 export function valueTicks(low, high, wanted) {
   const rough = (high - low) / wanted;
   const power = 10 ** Math.floor(Math.log10(rough));

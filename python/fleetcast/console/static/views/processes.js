@@ -2,7 +2,7 @@
 
 import { ask } from "../api.js";
 import { el, figures } from "../dom.js";
-import { age, bytes, count, figure } from "../format.js";
+import { bytes, count, figure, span } from "../format.js";
 
 const GAUGES = {
   http_requests_in_flight: "HTTP requests under way",
@@ -13,11 +13,11 @@ const GAUGES = {
 
 function line(of, depth) {
   const cells = [String(of.pid), bytes(of.memory_bytes), count(of.descriptors), count(of.threads),
-    `${figure(of.cpu_seconds)} s`, age(of.started_at)];
+    `${figure(of.cpu_seconds)} s`, span(Date.now() / 1000 - of.started_at)];
   const name = el("th", { scope: "row", class: "name" }, of.name);
   name.style.paddingInlineStart = `${0.6 + 1.1 * depth}rem`;
   return el("tr", {}, name, ...cells.map((shown, at) =>
-    el("td", { class: at === 2 || at === 3 ? "number wide" : "number" }, shown)));
+    el("td", { class: [0, 2, 3].includes(at) ? "number wide" : "number" }, shown)));
 }
 
 /** Each process after its parent. */
@@ -49,10 +49,10 @@ export const processes = {
     const sums = el("div");
     const checks = el("ul", { class: "checks" });
     const body = el("tbody");
-    const heads = ["Process", "PID", "Memory", "Descriptors", "Threads", "CPU time", "Started"];
+    const heads = ["Process", "PID", "Memory", "Descriptors", "Threads", "CPU time", "Age"];
     const table = el("table", { class: "plain" }, el("caption", {}, "Processes of the service"),
       el("thead", {}, el("tr", {}, ...heads.map((title, at) =>
-        el("th", { scope: "col", class: [at && "number", (at === 3 || at === 4) && "wide"].filter(Boolean).join(" ") || null }, title)))), body);
+        el("th", { scope: "col", class: [at && "number", [1, 3, 4].includes(at) && "wide"].filter(Boolean).join(" ") || null }, title)))), body);
     async function refresh(signal) {
       const answer = await ask("processes", {}, { signal });
       const memory = answer.processes.reduce((sum, of) => sum + of.memory_bytes, 0);

@@ -6,7 +6,7 @@ import { age, bytes, count, moment, span } from "../format.js";
 import { Table } from "../table.js";
 
 const COLUMNS = [
-  { title: "Tenant", sort: "tenant", width: "name", cell: (row) => row.tenant },
+  { title: "Tenant", sort: "tenant", width: "name", cell: (row) => named(row) },
   { title: "Log", sort: "log", number: true, cell: (row) => bytes(row.log) },
   { title: "Segments", sort: "segments", number: true, cell: (row) => bytes(row.segments) },
   { title: "Files", number: true, wide: true, cell: (row) => count(row.segment_count) },
@@ -14,11 +14,16 @@ const COLUMNS = [
   { title: "Free", sort: "free", number: true, wide: true, cell: (row) => bytes(row.free) },
   { title: "On disk", sort: "bytes", number: true, cell: (row) => bytes(row.bytes) },
   { title: "B/value", number: true, wide: true, cell: (row) => (row.values ? (row.bytes / row.values).toFixed(2) : "–") },
-  { title: "Upkeep", cell: (row) => upkeep(row) },
+  { title: "Upkeep", wide: true, cell: (row) => failing(row) ?? "well" },
 ];
 
-const upkeep = (row) => (row.failing_since
-  ? el("span", { class: "tag bad" }, `fails, ${age(row.failing_since)}`) : "well");
+const failing = (row) =>
+  (row.failing_since ? el("span", { class: "tag bad" }, `fails, ${age(row.failing_since)}`) : null);
+
+function named(row) {
+  const mark = failing(row);
+  return mark ? el("span", {}, row.tenant, el("span", { class: "narrow" }, " ", mark)) : row.tenant;
+}
 
 function detail(row, due) {
   const lines = {

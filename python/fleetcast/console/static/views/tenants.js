@@ -6,21 +6,26 @@ import { bytes, count, figure } from "../format.js";
 import { Table } from "../table.js";
 
 const COLUMNS = [
-  { title: "Tenant", sort: "tenant", width: "name", cell: (row) => row.tenant },
-  { title: "Status", cell: (row) => state(row) },
+  { title: "Tenant", sort: "tenant", width: "name", cell: (row) => named(row) },
+  { title: "Status", wide: true, cell: (row) => state(row) ?? (row.live_ingest ? "active" : "read only") },
   { title: "Plan", wide: true, cell: (row) => row.plan },
   { title: "Records/s", sort: "rate", number: true, cell: (row) => figure(row.rate) },
   { title: "Rows", sort: "rows", number: true, cell: (row) => count(row.rows) },
   { title: "Series", sort: "series", number: true, wide: true, cell: (row) => count(row.series) },
   { title: "Stored", sort: "bytes", number: true, cell: (row) => bytes(row.bytes) },
-  { title: "Rejected", sort: "rejected", number: true, cell: (row) => count(row.rejected) },
+  { title: "Rejected", sort: "rejected", number: true, wide: true, cell: (row) => count(row.rejected) },
   { title: "Rejected/s", number: true, wide: true, cell: (row) => figure(row.rejected_rate) },
 ];
 
 function state(row) {
   if (!row.readable) return el("span", { class: "tag bad" }, "unreadable");
-  if (row.status !== "active") return el("span", { class: "tag warn" }, row.status);
-  return row.live_ingest ? "active" : "read only";
+  return row.status === "active" ? null : el("span", { class: "tag warn" }, row.status);
+}
+
+/** The name; where there is no room for a column of states, with what is not as it should be. */
+function named(row) {
+  const unusual = state(row);
+  return unusual ? el("span", {}, row.tenant, el("span", { class: "narrow" }, " ", unusual)) : row.tenant;
 }
 
 export const tenants = {

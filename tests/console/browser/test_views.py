@@ -1,0 +1,206 @@
+"""Each view in a browser, with a fleet of ten thousand terminals."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.console.fleet import TERMINALS
+from tests.waiting import until
+
+from .driver import AXE
+
+LINK = {"tenant": "harbour", "measurement": "link", "entity": "link-1"}
+FORECAST = {**LINK, "family": "snr", "horizon": "15"}
+POOL = {"tenant": "lighthouse", "measurement": "pool_interval", "entity": "pool-1"}
+DEMAND = {**POOL, "family": "demand", "horizon": "60"}
+VIEWS = [
+    ("tenants", {}),
+    ("entities", {"tenant": "harbour"}),
+    ("channels", LINK),
+    ("forecasts", FORECAST),
+    ("forecasts", DEMAND),
+    ("storage", {}),
+    ("processes", {}),
+    ("refusals", {}),
+]
+ROWS = "tbody tr[aria-rowindex]"
+
+
+def stretches(console, selector):
+    """Parts of a path, each from its first point to its last."""
+    path = console.find(selector).get_attribute("d")
+    return [
+        [float(x) for x in re.findall(r"([\d.]+) [\d.]+", part)] for part in path.split("M")[1:]
+    ]
+
+
+@pytest.mark.parametrize(("view", "parameters"), VIEWS)
+@pytest.mark.parametrize("width", [1600, 1280, 760, 400])
+def test_a_view_fits_its_window_and_breaks_no_rule_of_axe(console, view, parameters, width):
+    console.resize(width)
+    console.view(view, **parameters)
+    assert console.state() == "fresh"
+    assert console.script("return document.documentElement.scrollWidth") <= width
+    assert console.texts("main .failure") == []
+    if not AXE.exists():
+        pytest.skip("no axe-core, which make console installs where there is an npm")
+    assert console.violations() == []
+
+
+def test_no_script_failed_and_no_policy_was_broken(console):
+    for view, parameters in VIEWS:
+        console.view(view, **parameters)
+    assert [line["message"] for line in console.driver.get_log("browser")] == []
+
+
+def test_tenants_are_ordered_searched_and_opened(console):
+    console.resize(1280)
+    console.view("tenants")
+    assert (
+        console.script("return document.querySelector('table').getAttribute('aria-rowcount')")
+        == "8"
+    )
+    assert console.texts(".figures dd")[0] == "7"
+    console.find("th[data-sort=tenant] button").click()
+    until(lambda: console.texts(f"{ROWS} td:first-child")[:2] == ["buoys", "harbour"])
+    console.find("th[data-sort=tenant] button").click()
+    until(lambda: console.texts(f"{ROWS} td:first-child")[0] == "tugs-west")
+    assert console.find("th[data-sort=tenant]").get_attribute("aria-sort") == "descending"
+    console.find(".filters input").send_keys("tug")
+    until(lambda: console.texts(f"{ROWS} td:first-child") == ["tugs-west", "tugs-east"])
+    console.all(ROWS)[1].click()
+    until(lambda: console.shown() == "entities" and console.texts(".total") == ["120 entities"])
+
+
+def test_ten_thousand_entities_are_a_few_rows_until_somebody_scrolls(console):
+    console.resize(1280)
+    console.view("entities", tenant="harbour", measurement="telemetry")
+    until(lambda: console.texts(".total") == [f"{TERMINALS:,} entities"])
+    assert len(console.all(ROWS)) < 60
+    console.script("document.querySelector('.scroller').scrollTop = 5000 * 30")
+    until(lambda: "ut-05000" in console.texts(f"{ROWS} td:first-child"))
+    assert len(console.all(ROWS)) < 60
+    line = next(line for line in console.texts(ROWS) if line.startswith("ut-05000"))
+    assert "downlink_mbps" in line
+
+
+def test_a_table_is_walked_with_keys(console):
+    console.resize(1280)
+    console.view("entities", tenant="harbour", measurement="telemetry")
+    until(lambda: console.texts(f"{ROWS} td:first-child")[:1] == ["ut-00000"])
+
+    def focused():
+        return console.script("return document.activeElement.cells?.[0].textContent")
+
+    console.script("document.querySelector('tbody tr[tabindex=\"0\"]').focus()")
+    for key, expected in (
+        ("\ue015", "ut-00001"),
+        ("\ue015", "ut-00002"),
+        ("\ue013", "ut-00001"),
+        ("\ue010", "ut-09999"),
+        ("\ue013", "ut-09998"),
+        ("\ue011", "ut-00000"),
+    ):
+        console.press(key)
+        until(lambda expected=expected: focused() == expected)
+    console.press("\ue00f")
+    assert focused() > "ut-00005"
+    console.press("\ue007")
+    chosen = focused()
+    until(lambda: console.texts(".detail h2") == [chosen])
+    console.find(".detail button.quiet").click()
+    until(lambda: focused() == chosen)
+
+
+def test_the_first_stop_of_the_keyboard_skips_to_the_content(console):
+    console.view("tenants")
+    console.script("document.activeElement.blur(); window.scrollTo(0, 0)")
+    console.driver.execute_cdp_cmd("Page.bringToFront", {})
+    console.script("document.querySelector('.skip').focus()")
+    assert console.script("return document.querySelector('.skip').offsetLeft") >= 0
+    console.press("\ue007")
+    assert console.script("return document.activeElement.id") == "main"
+    assert console.shown() == "tenants"
+
+
+def test_the_search_finds_an_entity_and_shows_all_of_its_state(console):
+    console.resize(1280)
+    console.view("entities", tenant="harbour")
+    console.all(".filters input")[1].send_keys("UT-07777")
+    until(lambda: console.texts(f"{ROWS} td:first-child") == ["ut-07777"])
+    console.all(ROWS)[0].click()
+    until(lambda: console.texts(".detail h2") == ["ut-07777"])
+    assert "region" in console.texts(".detail th")
+    assert "temperature_c" in console.texts(".detail th")
+    console.all(".filters input")[1].clear()
+    console.all(".filters input")[1].send_keys("nobody\n")
+    assert until(lambda: console.texts(".notice strong")) == ["No entity is like this."]
+
+
+def test_channels_are_a_mean_within_a_band_that_ends_at_a_hole(console):
+    console.view("channels", **LINK, seconds="21600")
+    names = until(lambda: console.texts(".chart strong"))
+    assert names == ["modem_temperature_c", "received_dbm", "snr_db", "throughput_mbps"]
+    for kind in (".band", ".line.first"):
+        before, after = stretches(console, f".chart:nth-child(3) {kind}")
+        assert max(before) < min(after) - 20
+    assert "mean of 30s" in console.texts(".unit")[0]
+
+
+def test_a_chart_is_read_with_keys(console):
+    console.view("channels", **LINK, seconds="3600")
+    console.wait(".plot svg")
+    console.script("document.querySelector('.plot').focus()")
+    console.press("\ue011")
+    first = console.texts(".reading")[0]
+    console.press("\ue014")
+    assert console.texts(".reading")[0] != first
+    assert console.texts(".reading")[0] in console.find(".plot").get_attribute("aria-label")
+
+
+def test_forecasts_are_a_band_over_what_was_measured(console):
+    pytest.importorskip("onnxruntime")
+    console.view("forecasts", **FORECAST)
+    before, after = stretches(console, ".band")
+    assert max(before) < min(after) - 20
+    now = float(console.find(".now").get_attribute("x1"))
+    assert max(after) > now + 20
+    assert max(max(part) for part in stretches(console, ".line.first")) <= now + 2
+    assert "Nothing of it is kept." in console.texts(".charts .help")[0]
+
+
+def test_storage_says_what_is_due(console):
+    console.resize(1280)
+    console.view("storage")
+    console.wait(ROWS)[0].click()
+    until(lambda: console.texts(".detail h2") == ["harbour"])
+    assert "Oldest in the log" in console.texts(".detail th")
+
+
+def test_processes_are_a_tree(console):
+    console.view("processes")
+    assert console.texts(".figures dd")[0] == "ready"
+    assert console.texts(".plain tbody th")[0] == "supervisor"
+    assert {"http", "maintenance", "admin"} < set(console.texts(".plain tbody th"))
+
+
+def test_refusals_are_counted_by_code(console):
+    console.service.get("/topology", key="ftk_sandbox_no")
+    console.view("refusals")
+    assert "auth_failed" in until(lambda: console.texts(".plain tbody th"))
+
+
+def test_what_a_tenant_named_is_never_markup(console):
+    name = "<img src=x onerror=alert(1)>"
+    tags = {"entity_id": name, "<b>tag</b>": "<script>1</script>"}
+    record = {"measurement": "weather", "time": "2026-01-01", "tags": tags, "fields": {name: 1.5}}
+    assert console.service.post([record]).status == 202
+    console.view("entities", tenant="harbour", measurement="weather")
+    until(lambda: name in console.texts(f"{ROWS} td:first-child"))
+    console.all(ROWS)[0].click()
+    until(lambda: console.texts(".detail h2") == [name])
+    assert console.all("main img, main script, main b") == []
+    console.view("channels", tenant="harbour", measurement="weather", seconds="2592000")
+    assert console.all("main img") == []
