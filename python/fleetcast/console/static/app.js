@@ -60,8 +60,10 @@ const go = {
   failed: (error) => said({ ...(last ?? { at: null, seconds: 5 }), error }),
 };
 
+/** Remembers the tenant that is looked at, and what of it, for links to the other views. */
 function keep(parameters) {
-  kept = { ...kept, ...Object.fromEntries(KEPT.filter((key) => key in parameters).map((key) => [key, parameters[key]])) };
+  if (!parameters.tenant) return;
+  kept = Object.fromEntries(KEPT.map((key) => [key, parameters[key] ?? ""]));
 }
 
 let links = {};
@@ -99,7 +101,7 @@ function show() {
   navigate(name);
   const view = VIEWS[name];
   document.title = `${view.title} – fleetcast console`;
-  open = view.begin({ parameters: { ...kept, ...parameters }, go });
+  open = view.begin({ parameters, go });
   main.replaceChildren(el("h1", {}, view.title), open.node);
   main.dataset.view = name;
   main.dataset.state = "loading";

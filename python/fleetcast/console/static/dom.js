@@ -46,9 +46,12 @@ export function fillSelect(control, options, chosen = control.value) {
 /** A text that acts when nothing was typed for a moment. */
 export function searchBox(text, placeholder, change, list = null) {
   let timer = 0;
+  let said = text;
   const say = () => {
     clearTimeout(timer);
-    change(control.value.trim());
+    if (control.value.trim() === said) return; // a field that is left says it once more
+    said = control.value.trim();
+    change(said);
   };
   const control = el("input", {
     type: "search", value: text, placeholder, list, autocomplete: "off", spellcheck: "false",
