@@ -11,19 +11,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fleetcast.forecast.families import MINUTE_NS
+from fleetcast.forecast.families import DEMAND, MINUTE_NS
 from fleetcast.forecast.features import features, observed
 from fleetcast.forecast.rows import NO_ROWS
-from fleetcast.forecast.serving.inputs import rows_before
+from fleetcast.forecast.serving.inputs import history_of, rows_before
 
 if TYPE_CHECKING:
     from fleetcast.engine import Plane
     from fleetcast.forecast.families import Family
-    from fleetcast.forecast.rows import Floats
+    from fleetcast.forecast.model import Forecaster
+    from fleetcast.forecast.rows import Floats, Instants
+    from fleetcast.forecast.series import States
     from fleetcast.forecast.serving.releases import Releases
     from fleetcast.forecast.serving.store import PredictionStore
 
 ORIGINS_MAX = 720
+_DAY_NS = 1440 * MINUTE_NS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +71,8 @@ class Hindsight:
         issued_ns = last_ns - family.step_ns * np.arange(count - 1, -1, -1, dtype=np.int64)
         first_ns = int(issued_ns[0])
         rows = rows_before(plane, family, [entity_id], last_ns, first_ns).get(entity_id, NO_ROWS)
-        forecast = forecaster.predict(features(family, [rows], issued_ns))
+        states = _states(forecaster, plane, entity_id, issued_ns) if family is DEMAND else None
+        forecast = forecaster.predict(features(family, [rows], issued_ns), states)
         at = family.horizons_minutes.index(horizon_minutes)
         levels = np.sort(forecast.quantiles[0, :, at], axis=-1)  # never crossing
         return HindsightBand(
@@ -78,6 +82,16 @@ class Hindsight:
             observed=_listed(observed(family, rows, issued_ns)[:, at]),
             error=forecast.errors[0, -1],
         )
+
+
+def _states(forecaster: Forecaster, plane: Plane, entity_id: str, issued_ns: Instants) -> States:
+    """States of a pool on each day, fitted as the service fits them [1, days]."""
+    fitted = [
+        forecaster.learned(rows, np.array([day]))
+        for day in np.unique(issued_ns // _DAY_NS).tolist()
+        for _, rows in history_of(plane, DEMAND, [entity_id], day * _DAY_NS)
+    ]
+    return np.concatenate(fitted, axis=1)
 
 
 def _listed(values: Floats) -> list[float | None]:

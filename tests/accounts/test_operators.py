@@ -1,0 +1,113 @@
+"""Operator tokens: their text, their ends, and what is kept of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from fleetcast.accounts import ControlStore, Operators
+from fleetcast.accounts.operators import TOKEN_SECONDS
+from fleetcast.accounts.token_text import new_token_text, read_token_text
+from fleetcast.errors import OperatorError
+
+MASTER_KEY = bytes(range(32))
+NOW = 1_790_000_000
+
+
+class Clock:
+    now = NOW
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def notes():
+    return []
+
+
+@pytest.fixture
+def operators(tmp_path, clock, notes):
+    store = ControlStore.create(tmp_path / "control", MASTER_KEY)
+    yield Operators(store, MASTER_KEY, clock, lambda event, **of: notes.append((event, of)))
+    store.close()
+
+
+def test_a_text_is_read_as_it_was_written():
+    text = new_token_text()
+    assert read_token_text(str(text)) == text
+    assert str(text).startswith("fto_")
+    assert text.secret not in repr(text)
+
+
+@pytest.mark.parametrize("change", ["", "x", "fto_", "ftk"])
+def test_other_texts_are_none(change):
+    text = str(new_token_text())
+    assert read_token_text(change) is None
+    assert read_token_text(text + change + " ") is None
+    assert read_token_text(text.replace("fto_", "ftk_sandbox_")) is None
+    mistyped = text[:30] + ("a" if text[30] != "a" else "b") + text[31:]
+    assert read_token_text(mistyped) is None
+
+
+def test_a_token_is_good_until_its_end(operators, clock):
+    issued = operators.create(name="Ada")
+    assert operators.holder(str(issued.text)) == issued.record
+    clock.now += TOKEN_SECONDS - 1
+    assert operators.active(issued.record.token_id) == issued.record
+    clock.now += 1
+    assert operators.holder(str(issued.text)) is None
+    assert operators.active(issued.record.token_id) is None
+    assert issued.record.ended(clock.now) == "expired"
+
+
+def test_the_id_alone_and_another_secret_are_no_token(operators):
+    issued = operators.create()
+    other = new_token_text()._replace(token_id=issued.record.token_id)
+    assert operators.holder(str(other)) is None
+    assert operators.holder(str(new_token_text())) is None
+
+
+def test_a_revoked_token_stays_listed_and_is_good_no_more(operators, clock):
+    first = operators.create(name="first")
+    clock.now += 1
+    second = operators.create(name="second")
+    assert [token.name for token in operators.all()] == ["first", "second"]
+    ended = operators.revoke(first.record.token_id)
+    assert ended.ended(clock.now) == "revoked"
+    clock.now += 1
+    assert operators.revoke(first.record.token_id).revoked_at == ended.revoked_at
+    assert operators.holder(str(first.text)) is None
+    assert operators.holder(str(second.text)) == second.record
+    assert [token.revoked_at is None for token in operators.all()] == [False, True]
+
+
+def test_another_master_key_knows_no_token(operators):
+    text = str(operators.create().text)
+    other = Operators(operators._store, bytes(32))
+    assert other.holder(text) is None
+
+
+def test_changes_are_noted_without_the_secret(operators, notes):
+    issued = operators.create(name="Ada")
+    operators.revoke(issued.record.token_id)
+    assert [event for event, _ in notes] == ["operator token created", "operator token revoked"]
+    assert issued.text.secret not in str(notes)
+    assert notes[0][1]["name"] == "Ada"
+
+
+@pytest.mark.parametrize("given", [{"name": "x" * 101}, {"name": "a\nb"}, {"lifetime_seconds": 0}])
+def test_a_token_that_makes_no_sense_is_refused(operators, given):
+    with pytest.raises(OperatorError):
+        operators.create(**given)
+    assert operators.all() == []
+
+
+def test_an_unknown_token_cannot_be_revoked(operators):
+    for token_id in ("", "nobody", "ü"):
+        with pytest.raises(OperatorError, match="there is no operator token"):
+            operators.revoke(token_id)
