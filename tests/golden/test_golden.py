@@ -91,4 +91,10 @@ def test_its_names_keep_their_ids_and_types(store) -> None:
 
 
 def test_there_is_one_of_each_version() -> None:
-    assert {"0.1.0", "0.2.0", "0.2.0-deletes", "0.3.0-manifest-3"} <= set(STORES)
+    assert {
+        "0.1.0",
+        "0.2.0",
+        "0.2.0-deletes",
+        "0.3.0-manifest-3",
+        "0.3.0-manifest-4",
+    } <= set(STORES)

@@ -157,6 +157,18 @@ impl Table {
     pub fn row_count(&self) -> usize {
         self.times_ns.len()
     }
+
+    /// Number of values, with as many more for the bytes of texts as these are doubles.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        let of_column = |column: &Column| match &column.values {
+            Values::Text(texts) => {
+                texts.len() + texts.iter().map(|text| text.len()).sum::<usize>() / 8
+            }
+            values => values.len(),
+        };
+        self.columns.iter().map(of_column).sum()
+    }
 }
 
 /// Content of one stored block: the accepted rows of one batch.

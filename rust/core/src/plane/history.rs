@@ -58,8 +58,7 @@ impl History<'_> {
     ) -> Result<Latest> {
         let mut latest = Latest::default();
         // Days are disjoint in time, so the newest that has a row of an entity decides on it.
-        let mut days: Vec<&[SegmentEntry]> =
-            self.snapshot.manifest.segments.chunk_by(|a, b| a.day == b.day).collect();
+        let mut days: Vec<&[SegmentEntry]> = self.snapshot.manifest.by_days().collect();
         while let Some(day) = days.pop().filter(|_| !wanted.is_empty()) {
             for entry in day {
                 if entry.overlaps(self.range_ns) {

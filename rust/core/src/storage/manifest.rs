@@ -7,13 +7,13 @@ use crate::codec::Effort;
 use crate::codec::bytes::{Cursor, put_len, put_varint, put_zigzag};
 use crate::model::error::Result;
 use crate::model::time::SECOND_NS;
-use crate::storage::segment::SegmentSummary;
+use crate::storage::segment::{SegmentSummary, day_of};
 use crate::storage::store::SegmentId;
 use crate::storage::tombstone::{Origin, Tombstone};
 
 /// Version that is written; version 1 ends behind its entries, up to version 2 these have no flags,
-/// up to version 3 no ingest instant.
-const VERSION: u8 = 4;
+/// up to version 3 no ingest instant, up to version 4 a segment has rows of one day.
+const VERSION: u8 = 5;
 /// Flag of an entry whose segment is provisional.
 const PROVISIONAL: u8 = 1;
 /// Smallest number of bytes of an entry, and of a tombstone.
@@ -25,7 +25,7 @@ const TOMBSTONE_LEN_MIN: usize = 6;
 pub struct SegmentEntry {
     /// Its id.
     pub id: SegmentId,
-    /// The day of its rows, since 1970-01-01.
+    /// The day of its first row, since 1970-01-01; 0 for the checkpoint.
     pub day: i64,
     /// Length of its file.
     pub bytes: u64,
@@ -44,12 +44,32 @@ pub struct SegmentEntry {
 }
 
 impl SegmentEntry {
-    /// The entry of a segment that was written for a day, of rows that came until `ingest_s`.
+    /// The entry of a segment that was written, of rows that came until `ingest_s`.
     #[must_use]
-    pub fn new(day: i64, written: &SegmentSummary, ingest_s: i64) -> Self {
+    pub fn new(written: &SegmentSummary, ingest_s: i64) -> Self {
         let SegmentSummary { id, bytes, rows, values, times_ns, is_provisional } = *written;
         let (min_ns, max_ns) = times_ns.unwrap_or_default();
+        let day = day_of(min_ns);
         Self { id, day, bytes, rows, values, min_ns, max_ns, is_provisional, ingest_s }
+    }
+
+    /// The entry of a checkpoint that was written.
+    #[must_use]
+    pub fn of_checkpoint(written: &SegmentSummary) -> Self {
+        Self { day: 0, ..Self::new(written, 0) }
+    }
+
+    /// The day of its last row.
+    #[must_use]
+    pub const fn last_day(&self) -> i64 {
+        let last_day = day_of(self.max_ns);
+        if last_day > self.day { last_day } else { self.day }
+    }
+
+    /// True where its days share it: then no other segment has rows of them.
+    #[must_use]
+    pub const fn is_shared(&self) -> bool {
+        self.last_day() > self.day
     }
 
     /// Effort that it was written with.
@@ -136,7 +156,7 @@ impl Manifest {
                 (0..count).map(|_| Tombstone::decode(&mut input)).collect::<Result<_>>()?;
         }
         input.end()?;
-        input.check(segments.is_sorted_by_key(|entry| entry.day))?;
+        input.check(segments.is_sorted_by(is_followed_by))?;
         Ok(Self {
             generation,
             compacted,
@@ -148,6 +168,18 @@ impl Manifest {
             deleted,
             tombstones,
         })
+    }
+
+    /// The segments of each day in write order, or the one that several days share.
+    pub fn by_days(&self) -> impl Iterator<Item = &[SegmentEntry]> {
+        self.segments.chunk_by(|a, b| a.day == b.day)
+    }
+
+    /// True where segments may have rows of a day.
+    #[must_use]
+    pub fn has_day(&self, day: i64) -> bool {
+        let until = self.segments.partition_point(|entry| entry.day <= day);
+        self.segments[..until].last().is_some_and(|entry| entry.last_day() >= day)
     }
 
     /// Ids of all segments, the checkpoint included.
@@ -192,6 +224,12 @@ impl Manifest {
         let at = self.segments.partition_point(|other| other.day <= entry.day);
         self.segments.insert(at, entry);
     }
+}
+
+/// True where one segment may stand before another: it is of the same one day, or of earlier ones.
+fn is_followed_by(entry: &SegmentEntry, next: &SegmentEntry) -> bool {
+    let is_of_same = entry.day == next.day && !entry.is_shared() && !next.is_shared();
+    is_of_same || entry.last_day() < next.day
 }
 
 fn encode_entry(entry: &SegmentEntry, out: &mut Vec<u8>) {
@@ -245,25 +283,31 @@ fn decode_entry(version: u8, last_ingest_s: i64, input: &mut Cursor<'_>) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::storage::segment::DAY_NS;
     use crate::storage::tombstone::Extent;
 
-    fn manifest() -> Manifest {
-        let entry = |day: i64, id| SegmentEntry {
+    /// The entry of a segment of some days.
+    fn entry(days: Range<i64>, id: u8) -> SegmentEntry {
+        SegmentEntry {
             id: [id; 16],
-            day,
+            day: days.start,
             bytes: 300,
             rows: 7,
             values: 21,
-            min_ns: -1,
-            max_ns: i64::MAX,
+            min_ns: days.start * DAY_NS,
+            max_ns: days.end * DAY_NS - 1,
             is_provisional: id == 2,
             ingest_s: [1, i64::MIN, -1, 70][usize::from(id)],
-        };
+        }
+    }
+
+    /// Of two segments of day 5, and one that days -2 and -1 share.
+    fn manifest() -> Manifest {
         let last_ingest_ns = 71 * SECOND_NS + 5;
         let mut manifest =
             Manifest { generation: 3, compacted: 4, last_ingest_ns, ..Manifest::default() };
-        for (day, id) in [(5, 1), (-2, 2), (5, 3)] {
-            manifest.insert(entry(day, id));
+        for (days, id) in [(5..6, 1), (-2..0, 2), (5..6, 3)] {
+            manifest.insert(entry(days, id));
         }
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         for (position, entities) in [(9, names(&["e", "é"])), (0, names(&[]))] {
@@ -299,6 +343,8 @@ mod tests {
     #[test]
     fn one_of_an_earlier_version_has_no_ingest_no_flags_and_at_first_no_tombstones() {
         let mut manifest = manifest();
+        let bytes = [&[4], &manifest.encode()[1..]].concat();
+        assert_eq!(Manifest::decode(&bytes).unwrap(), manifest);
         manifest.segments.iter_mut().for_each(|entry| entry.ingest_s = 0);
         assert_eq!(Manifest::decode(&encoded_by(3, &manifest)).unwrap(), manifest);
         let is_provisional = |entry: &SegmentEntry| entry.is_provisional;
@@ -332,6 +378,27 @@ mod tests {
         assert_eq!(back, manifest());
         let ids: Vec<u8> = back.segments.iter().map(|entry| entry.id[0]).collect();
         assert_eq!(ids, [2, 1, 3]);
+    }
+
+    #[test]
+    fn a_day_has_segments_of_its_own_or_a_part_of_one() {
+        let manifest = manifest();
+        let days: Vec<i64> = (-9..9).filter(|day| manifest.has_day(*day)).collect();
+        assert_eq!(days, [-2, -1, 5]);
+        let all: Vec<usize> = manifest.by_days().map(<[_]>::len).collect();
+        assert_eq!(all, [1, 2]);
+        for (segments, is_sound) in [
+            ([1..2, 1..2], true),
+            ([1..3, 3..4], true),
+            ([1..3, 2..4], false),
+            ([1..3, 1..2], false),
+            ([1..2, 1..3], false),
+            ([2..3, 1..2], false),
+        ] {
+            let segments = segments.map(|days| entry(days, 1)).to_vec();
+            let bytes = Manifest { segments, ..Manifest::default() }.encode();
+            assert_eq!(Manifest::decode(&bytes).is_ok(), is_sound);
+        }
     }
 
     #[test]

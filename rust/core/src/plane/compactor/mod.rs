@@ -4,8 +4,10 @@
 //! for that at most. Files that a compactor leaves and no manifest names are removed by the next.
 
 mod deletes;
+mod layout;
 pub(super) mod plan;
 mod round;
+mod sharing;
 
 #[cfg(test)]
 mod tests;
@@ -15,6 +17,7 @@ use std::sync::Arc;
 
 pub use self::deletes::Deleted;
 use self::plan::{Due, Rest, Upcoming, expired_days, mergeable};
+use self::sharing::partly_expired;
 use super::follower::Follower;
 use super::registry::Registry;
 use super::sealed::SealedStore;
@@ -22,10 +25,10 @@ use crate::codec::Effort;
 use crate::model::error::{Error, Result};
 use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::seal::Kind;
-use crate::storage::segment::{Representatives, merge};
+use crate::storage::segment::{DAY_NS, Representatives, day_of, merge};
 use crate::storage::store::SegmentId;
 use crate::storage::store::flaw;
-use crate::storage::tombstone::{Origin, into_visible};
+use crate::storage::tombstone::{Extent, Origin, Tombstone, into_visible};
 
 /// Counts of the work that a compaction did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -118,7 +121,8 @@ impl Compactor {
     fn is_due(&self, due: Due, now_ns: i64) -> Result<bool> {
         let manifest = self.follower.manifest();
         let kept_from_ns = self.follower.kept_from_ns(now_ns);
-        let has_expired = !expired_days(&manifest, kept_from_ns).is_empty();
+        let has_expired = !expired_days(&manifest, kept_from_ns).is_empty()
+            || partly_expired(&manifest, kept_from_ns).next().is_some();
         let is_mergeable = mergeable(&manifest, &Rest::new(due, now_ns)).is_some();
         let has_deleted = !manifest.tombstones.is_empty();
         Ok(has_expired || is_mergeable || has_deleted || self.is_log_due(due, now_ns)?)
@@ -138,16 +142,23 @@ impl Compactor {
         self.remove(segments.filter(|id| !named.contains(id)))
     }
 
-    /// Removes the days whose newest row is no longer kept, from the checkpoint as well.
+    /// Removes the days whose newest row is no longer kept, from the checkpoint as well; of days
+    /// that share a segment those that are over by then.
     fn expire(&self, now_ns: i64, done: &mut Compacted) -> Result<()> {
         let manifest = self.follower.manifest();
-        let expired = expired_days(&manifest, self.follower.kept_from_ns(now_ns));
-        if expired.is_empty() {
-            return Ok(());
-        }
+        let kept_from_ns = self.follower.kept_from_ns(now_ns);
+        let expired = expired_days(&manifest, kept_from_ns);
         let mut next = (*manifest).clone();
         next.segments.retain(|entry| !expired.contains(&entry.day));
         done.expired += (manifest.segments.len() - next.segments.len()) as u64;
+        for entry in partly_expired(&manifest, kept_from_ns) {
+            let left = self.kept_rows(entry, day_of(kept_from_ns), &manifest)?;
+            done.bytes_written += left.map_or(0, |left| left.bytes);
+            next.replace(&[*entry], left);
+        }
+        if next == *manifest {
+            return Ok(());
+        }
         self.registry.follow()?;
         let representatives = Representatives::new(&self.registry.names().catalog);
         let latest = self.follower.checkpoint(&manifest)?;
@@ -155,7 +166,22 @@ impl Compactor {
         self.replace(&manifest, next)
     }
 
-    /// Merges segments of a day that follow each other.
+    /// The rows of a segment from a day on, as one that is written for them.
+    fn kept_rows(
+        &self,
+        entry: &SegmentEntry,
+        from_day: i64,
+        manifest: &Manifest,
+    ) -> Result<Option<SegmentEntry>> {
+        let times_ns = i64::MIN..from_day.saturating_mul(DAY_NS);
+        let extent = Extent::new(times_ns, Vec::new(), Vec::new())?;
+        let expired = Tombstone { extent, position: 0, segments: [entry.id].into() };
+        let mut manifest = manifest.clone();
+        manifest.tombstones.push(expired);
+        self.rewritten(&[*entry], &manifest, entry.effort())
+    }
+
+    /// Merges segments that follow each other, of a day or of several.
     fn merge_segments(
         &self,
         entries: &[SegmentEntry],
@@ -171,8 +197,8 @@ impl Compactor {
         self.replace(&manifest, next)
     }
 
-    /// The rows of some segments of a day that are not deleted, as one segment; `None` where there
-    /// are none.
+    /// The rows of some segments that follow each other and are not deleted, as one segment; `None`
+    /// where there are none.
     fn rewritten(
         &self,
         entries: &[SegmentEntry],
@@ -200,7 +226,7 @@ impl Compactor {
             return Ok(None);
         }
         let ingest_s = entries.iter().map(|entry| entry.ingest_s).max().unwrap_or(0);
-        Ok(Some(SegmentEntry::new(entries[0].day, &written, ingest_s)))
+        Ok(Some(SegmentEntry::new(&written, ingest_s)))
     }
 
     /// Replaces `manifest` by `next`, and removes the segments that it no longer names.

@@ -2,12 +2,13 @@
 
 use std::collections::HashSet;
 
+use super::sharing;
 use crate::codec::Effort;
 use crate::model::limits::LOG_BYTES_DUE;
 use crate::model::time::SECOND_NS;
 use crate::plane::follower::Backlog;
 use crate::storage::manifest::{Manifest, SegmentEntry};
-use crate::storage::segment::DAY_NS;
+use crate::storage::segment::{DAY_NS, day_of};
 
 /// Segments, and rows for each of a checkpoint, up to which there is no checkpoint.
 const CHECKPOINT_SEGMENTS: usize = 16;
@@ -74,8 +75,8 @@ fn log_bytes_due(manifest: &Manifest) -> u64 {
 }
 
 pub(super) fn expired_days(manifest: &Manifest, kept_from_ns: i64) -> HashSet<i64> {
-    let days = manifest.segments.chunk_by(|a, b| a.day == b.day);
-    let expired = days.filter(|day| day.iter().all(|entry| entry.max_ns < kept_from_ns));
+    let expired =
+        manifest.by_days().filter(|day| day.iter().all(|entry| entry.max_ns < kept_from_ns));
     expired.map(|day| day[0].day).collect()
 }
 
@@ -104,6 +105,16 @@ impl Rest {
         if self.is_due(day, ingest_s) { Effort::High } else { Effort::Low }
     }
 
+    /// Tells if a segment is at rest.
+    pub(super) fn rests(&self, entry: &SegmentEntry) -> bool {
+        self.is_due(entry.last_day(), entry.ingest_s)
+    }
+
+    /// Tells if a day has ended, whatever still comes of it.
+    pub(super) const fn is_past(&self, day: i64) -> bool {
+        over_ns(day, 0) <= self.now_ns
+    }
+
     fn is_due(&self, day: i64, ingest_s: i64) -> bool {
         self.begin_ns(day, ingest_s) <= self.now_ns
     }
@@ -127,8 +138,7 @@ impl Rest {
     /// rest beside which all behind it are small is finished with those before it, so that what
     /// comes late for ever keeps no day from being finished.
     fn split<'e>(&self, day: &'e [SegmentEntry]) -> (&'e [SegmentEntry], &'e [SegmentEntry]) {
-        let rests = |entry: &&SegmentEntry| self.is_due(entry.day, entry.ingest_s);
-        let mut at = day.iter().take_while(rests).count();
+        let mut at = day.iter().take_while(|entry| self.rests(entry)).count();
         let mut behind: u64 = day[at..].iter().map(|entry| entry.bytes).sum();
         while at > 0 && behind * GROWING_SHARE > day[at - 1].bytes {
             behind += day[at - 1].bytes;
@@ -155,16 +165,17 @@ pub(super) fn is_checkpoint_due(segments: &[SegmentEntry], rows: u64) -> bool {
 /// day is over, which is read less and filled fast; or of those at rest a quarter larger, and then
 /// any that is provisional with those behind it. So while a day grows a row is rewritten about as
 /// often at most as its day can become four times as large, then once, and the number of a day's
-/// segments grows with the logarithm of its size.
+/// segments grows with the logarithm of its size. Then those of days that may share one.
 pub(super) fn mergeable(manifest: &Manifest, rest: &Rest) -> Option<(Vec<SegmentEntry>, Effort)> {
-    manifest.segments.chunk_by(|a, b| a.day == b.day).find_map(|day| {
+    let of_a_day = manifest.by_days().find_map(|day| {
         let (resting, growing) = rest.split(day);
         let finished = worth_merging(resting, 20, |first| first.is_provisional);
         let finished = finished.map(|entries| (entries, Effort::High));
         // Nearly: a merge saves a little, and equals must not miss each other for that.
-        let sixteenths = if rest.is_over(day[0].day) { 126 } else { 62 };
+        let sixteenths = if rest.is_over(day[0].last_day()) { 126 } else { 62 };
         finished.or_else(|| Some((worth_merging(growing, sixteenths, |_| false)?, Effort::Low)))
-    })
+    });
+    of_a_day.or_else(|| Some((sharing::joinable(manifest, rest)?, Effort::High)))
 }
 
 /// The most of the last of some segments that together have so many sixteenths of the bytes of the
@@ -189,20 +200,24 @@ fn next_merge(manifest: &Manifest, rest: &Rest) -> Option<i64> {
     if mergeable(manifest, rest).is_some() {
         return Some(rest.now_ns);
     }
-    let days = manifest.segments.chunk_by(|a, b| a.day == b.day);
+    let days = manifest.by_days();
     let unfinished = days.filter(|day| day.len() > 1 || day[0].is_provisional).flatten();
-    let begins = unfinished.map(|entry| rest.begin_ns(entry.day, entry.ingest_s));
+    let begins = unfinished.map(|entry| rest.begin_ns(entry.last_day(), entry.ingest_s));
     begins.filter(|begin_ns| *begin_ns > rest.now_ns).min()
 }
 
-/// The first instant at which a whole day's rows are no longer kept.
+/// The first instant at which a whole day's rows are no longer kept; of days that share a segment,
+/// whose newest rows the manifest does not tell, when its first day's end is not.
 fn next_expiry(manifest: &Manifest, retention_seconds: u64) -> Option<i64> {
     if retention_seconds == 0 {
         return None;
     }
     let kept_ns = i64::try_from(retention_seconds).unwrap_or(i64::MAX).saturating_mul(SECOND_NS);
-    let days = manifest.segments.chunk_by(|a, b| a.day == b.day);
-    let newest = days.filter_map(|day| day.iter().map(|entry| entry.max_ns).max());
+    let newest_of = |day: &[SegmentEntry]| match day {
+        [shared] if shared.is_shared() => Some(over_ns(day_of(shared.min_ns), 0).saturating_sub(1)),
+        of_day => of_day.iter().map(|entry| entry.max_ns).max(),
+    };
+    let newest = manifest.by_days().filter_map(newest_of);
     newest.map(|newest_ns| newest_ns.saturating_add(kept_ns).saturating_add(1)).min()
 }
 

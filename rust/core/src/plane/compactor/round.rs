@@ -1,12 +1,13 @@
 //! One round: blocks of the log become segments of their days and a new checkpoint.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
+use super::layout::{ByRank, Layout};
 use super::plan::{self, Rest};
 use super::{Compacted, Compactor};
 use crate::codec::Effort;
-use crate::model::batch::{Table, Values};
+use crate::model::batch::Table;
 use crate::model::catalog::Catalog;
 use crate::model::error::Result;
 use crate::model::limits::ROUND_VALUES_MAX;
@@ -18,7 +19,7 @@ use crate::storage::manifest::{Manifest, SegmentEntry, seconds_of};
 use crate::storage::segment::{
     Representatives, SegmentSummary, SegmentWriter, Span, day_of, newest, sorted, split_by_day,
 };
-use crate::storage::tombstone::{Origin, visible};
+use crate::storage::tombstone::{Origin, into_visible, visible};
 
 /// Blocks of the log that become segments together.
 struct Round {
@@ -29,20 +30,10 @@ struct Round {
     last: u64,
 }
 
-/// Rows by the day they lie in, then by the rank of their measurement.
-type Days<'t> = BTreeMap<i64, BTreeMap<u32, Vec<Cow<'t, Table>>>>;
-
 impl Round {
     /// Adds the next block; the number of its values, of which 8 bytes of text count as one.
     fn push(&mut self, block: DecodedBlock) -> usize {
-        let columns = block.tables.iter().flat_map(|table| &table.columns);
-        let values = columns.map(|column| match &column.values {
-            Values::Text(texts) => {
-                texts.len() + texts.iter().map(|text| text.len()).sum::<usize>() / 8
-            }
-            values => values.len(),
-        });
-        let values = values.sum();
+        let values = block.tables.iter().map(Table::weight).sum();
         self.blocks.push(block);
         self.last += 1;
         values
@@ -51,8 +42,8 @@ impl Round {
     fn by_day<'t>(
         tables: &'t [Cow<'_, Table>],
         representatives: &Representatives,
-    ) -> Result<Days<'t>> {
-        let mut days = Days::default();
+    ) -> Result<BTreeMap<i64, ByRank<'t>>> {
+        let mut days: BTreeMap<i64, ByRank<'t>> = BTreeMap::new();
         for table in tables {
             let rank = representatives.rank(table)?;
             for (day, table) in split_by_day(table) {
@@ -101,20 +92,25 @@ impl Compactor {
         // A later round of the same days would only be merged with this one.
         let is_last = round.last == self.follower.position();
         let mut latest = self.follower.checkpoint(&manifest)?;
-        for (day, measurements) in days {
-            let tables = measurements.into_values().map(|tables| {
+        let mut layout = Layout::new(days, ingest_s, rest, &mut next);
+        done.merged += (manifest.segments.len() - next.segments.len()) as u64;
+        let stored = |entries: &[SegmentEntry]| self.stored(entries, &manifest, &representatives);
+        while let Some(days) = layout.next_days(stored)? {
+            let tables = days.measurements.into_values().map(|tables| {
                 let spans: Vec<_> = tables.iter().map(|table| Span::whole(table)).collect();
                 sorted(&spans, &representatives)
             });
             let tables = tables.collect::<Result<Vec<_>>>()?;
             for table in &tables {
-                // Rows older than an entity's newest one change nothing.
+                // Rows older than an entity's newest one change nothing, nor do its own once more.
                 let newest = newest(table, &representatives)?;
                 latest.apply(&newest, &ALWAYS_NS, &self.registry.names().catalog);
             }
-            let effort = if is_last { rest.effort(day, ingest_s) } else { Effort::Low };
+            let ingest_s = days.ingest_s;
+            let effort = if is_last { rest.effort(days.last, ingest_s) } else { Effort::Low };
             let writer = self.begin_segment(&representatives, next.last_ingest_ns, effort)?;
-            let entry = SegmentEntry::new(day, &written(writer, &tables)?, ingest_s);
+            let written = written(writer, &tables)?;
+            let entry = SegmentEntry::new(&written, ingest_s);
             done.bytes_written += entry.bytes;
             next.insert(entry);
         }
@@ -149,6 +145,28 @@ impl Compactor {
         Ok(round)
     }
 
+    /// The rows of some segments that are not deleted, by the rank of their measurement.
+    fn stored(
+        &self,
+        entries: &[SegmentEntry],
+        manifest: &Manifest,
+        representatives: &Representatives,
+    ) -> Result<Vec<(u32, Table)>> {
+        let mut tables = Vec::new();
+        for entry in entries {
+            let hiding = manifest.hiding(&Origin::Segment(entry.id));
+            let segment = self.sealed.open_segment(entry)?;
+            for index in 0..segment.blocks().len() {
+                for table in segment.block(&*self.sealed.store, index)?.tables {
+                    let rank = representatives.rank(&table)?;
+                    let names = self.registry.names();
+                    tables.push((rank, into_visible(table, &hiding, &names.catalog)));
+                }
+            }
+        }
+        Ok(tables)
+    }
+
     /// Writes the newest rows that lie in the days of `next`, and names them there.
     pub(super) fn write_checkpoint(
         &self,
@@ -157,12 +175,11 @@ impl Compactor {
         representatives: &Representatives,
         done: &mut Compacted,
     ) -> Result<()> {
-        let days: HashSet<i64> = next.segments.iter().map(|entry| entry.day).collect();
         let mut measurements = BTreeMap::new();
         let mut row_count = 0;
         for (_, table) in latest.tables() {
             if let Some(series) = table.any_series() {
-                let rows = table.rows(|time_ns| days.contains(&day_of(time_ns)));
+                let rows = table.rows(|time_ns| next.has_day(day_of(time_ns)));
                 row_count += rows.row_count() as u64;
                 measurements.insert(representatives.rank_of(series)?, rows);
             }
@@ -186,7 +203,7 @@ impl Compactor {
             }
         }
         if let Some(writer) = writer {
-            next.checkpoint = SegmentEntry::new(0, &writer.finish()?, 0);
+            next.checkpoint = SegmentEntry::of_checkpoint(&writer.finish()?);
         }
         done.bytes_written += next.checkpoint.bytes;
         Ok(())

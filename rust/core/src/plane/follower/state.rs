@@ -1,6 +1,5 @@
 //! Contents of a plane as of a position in its log. Nothing here locks or reads the store.
 
-use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -125,13 +124,12 @@ impl State {
     /// Forgets the newest samples of days that retention removed, as a process that opens the store
     /// now does not see them either. Those that may be in the log stay.
     fn forget_dropped(&mut self, manifest: &Manifest) {
-        let days: HashSet<i64> = manifest.segments.iter().map(|entry| entry.day).collect();
         let first_ns = self.log.iter().map(|block| block.min_time_ns).min();
         let last_ns = self.log.iter().map(|block| block.max_time_ns).max();
         let logged = first_ns.zip(last_ns).map(|(first_ns, last_ns)| first_ns..=last_ns);
         let is_logged = |time_ns| logged.as_ref().is_some_and(|times| times.contains(&time_ns));
         let Some(latest) = &mut self.latest else { return };
-        latest.retain(|time_ns| days.contains(&day_of(time_ns)) || is_logged(time_ns));
+        latest.retain(|time_ns| manifest.has_day(day_of(time_ns)) || is_logged(time_ns));
     }
 
     /// The instant at `now_ns` before which rows are no longer kept.

@@ -19,7 +19,7 @@ use crate::query::{
 };
 use crate::storage::tombstone::Origin;
 
-/// Entities times segments, of a day each at most, from which on a read is shared among threads.
+/// Entities times segments, from which on a read is shared among threads.
 /// Starting a thread takes as long as decoding one entity's day, or the statistics of some more.
 const SHARED_FROM: usize = 8;
 const SHARED_FROM_OF_HOURS: usize = 128;

@@ -142,10 +142,10 @@ impl Verification {
         (rows, values): (u64, u64),
         (min_ns, max_ns): (i64, i64),
     ) {
-        let lies_in_day =
-            entry.day == 0 || (day_of(min_ns), day_of(max_ns)) == (entry.day, entry.day);
+        // That of the checkpoint has none.
+        let begins_there = entry.day == 0 || day_of(min_ns) == entry.day;
         let listed = (entry.rows, entry.values, entry.min_ns, entry.max_ns);
-        if !lies_in_day || listed != (rows, values, min_ns, max_ns) {
+        if !begins_there || listed != (rows, values, min_ns, max_ns) {
             self.damaged(format!("{part}: the manifest says otherwise"));
         }
     }

@@ -8,8 +8,9 @@ use super::tail::Tail;
 /// Space that is reserved at a time: as much as the file has, within these bounds.
 const RESERVE_BYTES: std::ops::RangeInclusive<u64> = 16 << 10..=1 << 20;
 /// Space that is always left: compaction gives it back, so that a store does not get larger by the
-/// pages that LMDB takes for its first manifests.
-const SPARE_BYTES: u64 = 12 << 10;
+/// pages that LMDB takes for its first manifests, nor by the blocks of the disk that its first files
+/// leave empty: a checkpoint, rows of today, and those of the days before.
+const SPARE_BYTES: u64 = 24 << 10;
 /// Files grow by whole pages.
 const PAGE_BYTES: u64 = 4_096;
 

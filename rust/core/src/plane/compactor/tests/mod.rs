@@ -1,5 +1,7 @@
 //! Compaction of whole stores: their size, and when a day is finished.
 
+mod sharing;
+
 use std::fmt::Write;
 use std::path::Path;
 

@@ -1,0 +1,121 @@
+//! Rows of a round, and of stored segments that are written again with them, by the segments that
+//! they go into.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::iter::Peekable;
+use std::vec::IntoIter;
+
+use super::plan::Rest;
+use super::sharing::{self, SHARED_VALUES_MAX};
+use crate::model::batch::Table;
+use crate::model::error::Result;
+use crate::storage::manifest::{Manifest, SegmentEntry};
+use crate::storage::segment::split_by_day;
+
+/// Tables by the rank of their measurement, those of each in write order.
+pub(super) type ByRank<'t> = BTreeMap<u32, Vec<Cow<'t, Table>>>;
+
+/// Days whose rows go into one segment.
+pub(super) struct Days<'t> {
+    first: i64,
+    pub(super) last: i64,
+    /// Instant at which the newest of the rows came, seconds since 1970-01-01.
+    pub(super) ingest_s: i64,
+    /// Their rows, those of each day in write order.
+    pub(super) measurements: ByRank<'t>,
+    weight: usize,
+}
+
+/// Days of a round in their order. Of stored rows it holds those of one segment's days, which are
+/// little.
+pub(super) struct Layout<'t> {
+    days: BTreeMap<i64, ByRank<'t>>,
+    ingest_s: i64,
+    rest: Rest,
+    /// Segments that are written again, those of each day or days together.
+    stored: Peekable<IntoIter<Vec<SegmentEntry>>>,
+    /// First days of the other segments.
+    fixed: BTreeSet<i64>,
+}
+
+impl<'t> Layout<'t> {
+    /// The layout of `days`, whose newest row came at `ingest_s`. It takes the segments out of
+    /// `manifest` that are written again.
+    pub(super) fn new(
+        days: BTreeMap<i64, ByRank<'t>>,
+        ingest_s: i64,
+        rest: &Rest,
+        manifest: &mut Manifest,
+    ) -> Self {
+        let mut stored = Vec::new();
+        let mut fixed: Vec<SegmentEntry> = Vec::new();
+        for of_days in manifest.by_days() {
+            let mut touched = days.range(of_days[0].day..=of_days[0].last_day());
+            if touched.next().is_some() && sharing::is_written_again(of_days, rest) {
+                stored.push(of_days.to_vec());
+            } else {
+                fixed.extend(of_days);
+            }
+        }
+        let first_days = fixed.iter().map(|entry| entry.day).collect();
+        manifest.segments = fixed;
+        let stored = stored.into_iter().peekable();
+        Self { days, ingest_s, rest: *rest, stored, fixed: first_days }
+    }
+
+    /// The next rows, and those that `read` finds in segments among them.
+    pub(super) fn next_days(
+        &mut self,
+        read: impl Fn(&[SegmentEntry]) -> Result<Vec<(u32, Table)>>,
+    ) -> Result<Option<Days<'t>>> {
+        let mut found: Option<Days<'t>> = None;
+        loop {
+            self.take_stored(&read)?;
+            let Some(next) = self.days.first_entry() else { return Ok(found) };
+            let day = *next.key();
+            let weight = next.get().values().flatten().map(|table| table.weight()).sum();
+            match &mut found {
+                None => {
+                    let measurements = next.remove();
+                    let ingest_s = self.ingest_s;
+                    found = Some(Days { first: day, last: day, ingest_s, measurements, weight });
+                }
+                Some(days) => {
+                    let total = days.weight + weight;
+                    if total as u64 > SHARED_VALUES_MAX
+                        || !self.rest.is_past(day)
+                        || self.fixed.range(days.first..=day).next().is_some()
+                    {
+                        return Ok(found);
+                    }
+                    for (rank, tables) in next.remove() {
+                        days.measurements.entry(rank).or_default().extend(tables);
+                    }
+                    (days.last, days.weight) = (day, total);
+                }
+            }
+        }
+    }
+
+    /// Puts the rows of the segments that come next before those of the round.
+    fn take_stored(
+        &mut self,
+        read: impl Fn(&[SegmentEntry]) -> Result<Vec<(u32, Table)>>,
+    ) -> Result<()> {
+        while let Some((next, _)) = self.days.first_key_value() {
+            let Some(entries) = self.stored.next_if(|of_days| of_days[0].day <= *next) else {
+                break;
+            };
+            let newest_s = entries.iter().map(|entry| entry.ingest_s).max();
+            self.ingest_s = self.ingest_s.max(newest_s.unwrap_or(i64::MIN));
+            for (rank, table) in read(&entries)?.into_iter().rev() {
+                for (day, rows) in split_by_day(&table) {
+                    let tables = self.days.entry(day).or_default().entry(rank).or_default();
+                    tables.insert(0, Cow::Owned(rows.into_owned()));
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,178 @@
+//! Days with few rows share a segment: which do, decided from the manifest and the clock alone.
+//!
+//! A file takes a block of the disk, its seals some hundred bytes, and short columns are packed
+//! badly; a gateway that sends a row a day would take 4 KiB for each. So days that are over share a
+//! segment with their neighbours as long as together they are little. The price of a row that comes
+//! late is that its whole segment is written again, so little is what that may cost.
+
+use super::plan::Rest;
+use crate::storage::manifest::{Manifest, SegmentEntry};
+use crate::storage::segment::day_of;
+
+/// Values that a segment of several days may have, and its bytes, with which texts count.
+pub(super) const SHARED_VALUES_MAX: u64 = 1 << 16;
+const SHARED_BYTES_MAX: u64 = 8 * SHARED_VALUES_MAX;
+
+/// A file takes whole blocks of the disk.
+const DISK_BLOCK_BYTES: u64 = 4_096;
+
+/// True where segments have so little together that several days may share it.
+fn is_little(entries: &[SegmentEntry]) -> bool {
+    let sum = |of: fn(&SegmentEntry) -> u64| entries.iter().map(of).sum::<u64>();
+    sum(|entry| entry.values) <= SHARED_VALUES_MAX && sum(|entry| entry.bytes) <= SHARED_BYTES_MAX
+}
+
+/// Tells if a round that has rows of these segments' days, one or several, writes their rows again
+/// together with its own, so that what is little does not come to lie in many files. What days
+/// share always is, as no other segment has rows of them.
+pub(super) fn is_written_again(of_days: &[SegmentEntry], rest: &Rest) -> bool {
+    let [first, ..] = of_days else { return false };
+    first.is_shared() || rest.is_past(first.day) && is_little(of_days)
+}
+
+/// Segments of neighbouring days that are worth to become one: finished, little, and together
+/// nearly four times what the largest of them takes on the disk. So a row is written again about
+/// once for each time that its segment becomes four times as large.
+pub(super) fn joinable(manifest: &Manifest, rest: &Rest) -> Option<Vec<SegmentEntry>> {
+    let finished: Vec<Option<&SegmentEntry>> =
+        manifest.by_days().map(|of_days| finished(of_days, rest)).collect();
+    (0..finished.len()).find_map(|start| {
+        let mut run: Vec<SegmentEntry> = Vec::new();
+        let (mut total, mut largest, mut worth) = (0, 0, 0);
+        for entry in finished[start..].iter().map_while(|finished| *finished) {
+            run.push(*entry);
+            if !is_little(&run) {
+                break;
+            }
+            let taken = entry.bytes.next_multiple_of(DISK_BLOCK_BYTES);
+            total += taken;
+            largest = taken.max(largest);
+            if 16 * total >= 62 * largest {
+                worth = run.len();
+            }
+        }
+        run.truncate(worth);
+        (worth > 0).then_some(run)
+    })
+}
+
+/// The one segment of days that are over, where nothing is left to be done with it.
+fn finished<'e>(of_days: &'e [SegmentEntry], rest: &Rest) -> Option<&'e SegmentEntry> {
+    let [only] = of_days else { return None };
+    let is_finished = !only.is_provisional && rest.is_past(only.last_day()) && rest.rests(only);
+    is_finished.then_some(only)
+}
+
+/// Segments that several days share of which some, but not all, are no longer kept.
+pub(super) fn partly_expired(
+    manifest: &Manifest,
+    kept_from_ns: i64,
+) -> impl Iterator<Item = &SegmentEntry> {
+    let is_partly = move |entry: &&SegmentEntry| {
+        entry.max_ns >= kept_from_ns && day_of(entry.min_ns) < day_of(kept_from_ns)
+    };
+    manifest.segments.iter().filter(|entry| entry.is_shared()).filter(is_partly)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::{Due, mergeable};
+    use super::*;
+    use crate::codec::Effort;
+    use crate::model::time::SECOND_NS;
+    use crate::storage::segment::DAY_NS;
+
+    const AGE_NS: i64 = 10 * SECOND_NS;
+
+    /// The end of a day, when all that came until then is at rest.
+    fn after(day: i64) -> Rest {
+        Rest::new(Due::LargeOrAged { age_ns: AGE_NS }, (day + 1) * DAY_NS + 2 * AGE_NS)
+    }
+
+    fn entry(days: std::ops::RangeInclusive<i64>, bytes: u64, values: u64) -> SegmentEntry {
+        SegmentEntry {
+            day: *days.start(),
+            min_ns: days.start() * DAY_NS,
+            max_ns: days.end() * DAY_NS,
+            bytes,
+            values,
+            ..SegmentEntry::default()
+        }
+    }
+
+    fn manifest(segments: &[SegmentEntry]) -> Manifest {
+        Manifest { segments: segments.to_vec(), ..Manifest::default() }
+    }
+
+    /// The first and the last day of what is joined.
+    fn joined(segments: &[SegmentEntry], rest: &Rest) -> Option<(i64, i64)> {
+        let run = joinable(&manifest(segments), rest)?;
+        Some((run[0].day, run[run.len() - 1].last_day()))
+    }
+
+    #[test]
+    fn neighbours_are_joined_that_are_four_times_the_largest_and_little() {
+        let days = |days: std::ops::Range<i64>| days.map(|day| entry(day..=day, 300, 4));
+        let four: Vec<_> = days(0..4).collect();
+        assert_eq!(joined(&four, &after(3)), Some((0, 3)));
+        assert_eq!(joined(&four, &after(2)), None, "the last day is not over");
+        assert_eq!(joined(&four[..3], &after(3)), None);
+        let large = entry(4..=4, 300, SHARED_VALUES_MAX);
+        let some: Vec<_> = days(2..4).chain([large]).chain(days(5..10)).collect();
+        assert_eq!(joined(&some, &after(9)), Some((5, 9)));
+        // What others take of the disk counts, not their bytes.
+        let unlike = [entry(0..=8, 16 << 10, 4), entry(9..=9, 1, 1), entry(10..=10, 1, 1)];
+        assert_eq!(joined(&unlike, &after(10)), None);
+        let provisional = four.iter().map(|entry| SegmentEntry { is_provisional: true, ..*entry });
+        assert_eq!(joined(&provisional.collect::<Vec<_>>(), &after(3)), None);
+        // A day of two segments is merged before.
+        let two: Vec<_> = days(0..3).chain(days(2..6)).collect();
+        assert_eq!(joined(&two, &after(5)), None);
+    }
+
+    #[test]
+    fn days_of_a_row_each_lie_in_few_segments_and_are_rewritten_seldom() {
+        let (days, blocks_of) = (4_000, |bytes: u64| bytes.div_ceil(DISK_BLOCK_BYTES));
+        let mut manifest = Manifest::default();
+        let mut rewritten = 0;
+        for day in 0..days {
+            manifest.insert(entry(day..=day, 200, 8));
+            while let Some((run, effort)) = mergeable(&manifest, &after(day)) {
+                assert_eq!(effort, Effort::High);
+                let values = run.iter().map(|entry| entry.values).sum();
+                let bytes = 100 + 10 * values;
+                rewritten += blocks_of(bytes);
+                let (first, last) = (run[0].day, run[run.len() - 1].last_day());
+                manifest.replace(&run, Some(entry(first..=last, bytes, values)));
+            }
+            assert!(manifest.segments.len() <= 15, "{:?}", manifest.segments);
+        }
+        assert_eq!(manifest.segments.iter().map(|entry| entry.values).sum::<u64>(), 32_000);
+        // A block a day, once for each of four times that it becomes four times as large.
+        assert!(rewritten <= 4 * days.cast_unsigned(), "{rewritten}");
+    }
+
+    #[test]
+    fn a_round_writes_again_what_days_share_and_days_of_the_past_that_are_little() {
+        let rest = after(9);
+        assert!(is_written_again(&[entry(3..=3, 300, 4); 3], &rest));
+        assert!(!is_written_again(&[entry(3..=3, 300, 1 + SHARED_VALUES_MAX / 2); 2], &rest));
+        assert!(!is_written_again(&[entry(3..=3, SHARED_BYTES_MAX + 1, 4)], &rest));
+        assert!(!is_written_again(&[entry(10..=10, 300, 4)], &rest), "today");
+        assert!(is_written_again(&[entry(9..=10, 300, 4)], &rest), "whatever the clock says");
+    }
+
+    #[test]
+    fn a_part_of_what_days_share_expires_once_a_day_is_over() {
+        let segments = manifest(&[entry(1..=1, 1, 1), entry(2..=4, 1, 1), entry(5..=7, 1, 1)]);
+        let first_days = |kept_from_ns: i64| -> Vec<i64> {
+            partly_expired(&segments, kept_from_ns).map(|entry| entry.day).collect()
+        };
+        assert!(first_days(i64::MIN).is_empty());
+        assert!(first_days(3 * DAY_NS - 1).is_empty());
+        assert_eq!(first_days(3 * DAY_NS), [2]);
+        assert_eq!(first_days(4 * DAY_NS), [2]);
+        assert!(first_days(4 * DAY_NS + 1).is_empty(), "all of it has");
+        assert_eq!(first_days(6 * DAY_NS), [5]);
+    }
+}

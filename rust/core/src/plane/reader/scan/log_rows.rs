@@ -1,0 +1,132 @@
+//! The log of a snapshot, sorted, by the days of a stream.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Day, Reader};
+use crate::codec::decode_block;
+use crate::model::batch::Table;
+use crate::model::error::Result;
+use crate::model::limits::SCAN_ROUND_VALUES_MAX;
+use crate::plane::follower::Snapshot;
+use crate::plane::sealed::SealedStore;
+use crate::query::scan::ScanSelection;
+use crate::storage::manifest::SegmentEntry;
+use crate::storage::segment::{Representatives, SegmentWriter, Span, sorted, split_by_day};
+use crate::storage::store::SegmentId;
+use crate::storage::tombstone::{Origin, into_visible};
+
+/// Tables by the rank of their measurement.
+type ByRank<'t> = BTreeMap<u32, Vec<Cow<'t, Table>>>;
+
+/// Segments that a stream made for itself.
+pub(super) struct OwnSegments {
+    sealed: Arc<SealedStore>,
+    ids: Vec<SegmentId>,
+}
+
+impl Drop for OwnSegments {
+    fn drop(&mut self) {
+        for id in &self.ids {
+            // The next compaction does it where this fails.
+            drop(self.sealed.store.remove_segment(id));
+        }
+    }
+}
+
+/// The log of a snapshot on its way into the days of a stream.
+pub(super) struct LogRows<'r> {
+    reader: &'r Reader,
+    representatives: &'r Representatives,
+    pub(super) days: BTreeMap<i64, Day>,
+    pub(super) own: OwnSegments,
+}
+
+impl<'r> LogRows<'r> {
+    pub(super) fn new(
+        reader: &'r Reader,
+        representatives: &'r Representatives,
+        days: BTreeMap<i64, Day>,
+    ) -> Self {
+        let own = OwnSegments { sealed: Arc::clone(&reader.sealed), ids: Vec::new() };
+        Self { reader, representatives, days, own }
+    }
+
+    /// Takes the rows of the log of `snapshot`.
+    ///
+    /// # Errors
+    /// [`Error::Stale`] where compaction took blocks away, [`Error::DiskFull`], the store's.
+    pub(super) fn take(&mut self, snapshot: &Snapshot, selection: &ScanSelection) -> Result<()> {
+        let mut round: Vec<Table> = Vec::new();
+        let mut weight = 0;
+        let reader = self.reader;
+        let is_wanted = |table: &Table| {
+            let names = reader.registry.names();
+            let series = table.series.first().and_then(|series| names.catalog.series(*series));
+            series.is_some_and(|series| selection.wants_measurement(series.measurement))
+        };
+        let mut add = |table: Table| {
+            if weight >= SCAN_ROUND_VALUES_MAX {
+                weight = 0;
+                self.write(&std::mem::take(&mut round))?;
+            }
+            weight += table.row_count() + table.weight();
+            round.push(table);
+            Ok(())
+        };
+        reader.sealed.visit_log(&snapshot.stored, |sequence, plain| {
+            let hiding = snapshot.manifest.hiding(&Origin::Log(sequence));
+            for table in decode_block(plain)?.tables.into_iter().filter(is_wanted) {
+                let table = into_visible(table, &hiding, &reader.registry.names().catalog);
+                add(table)?;
+            }
+            Ok(())
+        })?;
+        for table in snapshot.recent_tables() {
+            if is_wanted(table) {
+                add(table.clone())?;
+            }
+        }
+        for (day, tables) in self.by_day(&round)? {
+            self.days.entry(day).or_default().tables = self.sorted(tables)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a round to a segment of each day.
+    fn write(&mut self, round: &[Table]) -> Result<()> {
+        let SealedStore { store, sealer, .. } = &*self.reader.sealed;
+        for (day, tables) in self.by_day(round)? {
+            let mut writer = SegmentWriter::begin_scratch(&**store, sealer, self.representatives)?;
+            for table in self.sorted(tables)? {
+                writer.write_measurement(&table)?;
+            }
+            let entry = SegmentEntry::new(&writer.finish()?, 0);
+            self.own.ids.push(entry.id);
+            self.days.entry(day).or_default().segments.push(entry);
+        }
+        Ok(())
+    }
+
+    /// The rows of a round by day, then by rank of their measurement.
+    fn by_day<'t>(&self, round: &'t [Table]) -> Result<BTreeMap<i64, ByRank<'t>>> {
+        let mut days: BTreeMap<i64, ByRank<'t>> = BTreeMap::new();
+        for table in round {
+            let rank = self.representatives.rank(table)?;
+            for (day, table) in split_by_day(table) {
+                days.entry(day).or_default().entry(rank).or_default().push(table);
+            }
+        }
+        Ok(days)
+    }
+
+    /// The rows of a day, a sorted table for each measurement.
+    fn sorted(&self, of_day: ByRank<'_>) -> Result<Vec<Table>> {
+        let of_measurement = |tables: Vec<Cow<'_, Table>>| {
+            let spans: Vec<_> = tables.iter().map(|table| Span::whole(table)).collect();
+            sorted(&spans, self.representatives)
+        };
+        of_day.into_values().map(of_measurement).collect()
+    }
+}

@@ -1,0 +1,226 @@
+//! Scans: all rows that a request wants, as a stream of batches out of one snapshot.
+//!
+//! A read that compaction overtakes starts anew; a stream that has given rows cannot. So it pins the
+//! segments before it looks at the manifest, and no process removes a segment while a pin lives.
+//! Nothing pins the log: its rows are copied before the stream begins, sorted as compaction sorts
+//! them. Those of one round stay in memory; earlier ones go to segments of the stream's own, which
+//! no manifest names and which end with it. A segment that several days share is little: its rows
+//! come into memory with the first of them.
+
+mod log_rows;
+mod source;
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use self::log_rows::{LogRows, OwnSegments};
+use self::source::{Source, wanted_blocks};
+use super::Reader;
+use crate::codec::BlockReader;
+use crate::model::batch::Table;
+use crate::model::error::{Error, Result};
+use crate::model::names::FieldId;
+use crate::plane::registry::Registry;
+use crate::plane::sealed::SealedStore;
+use crate::query::scan::{PendingRows, ScanBatch, ScanRequest, ScanSchema, ScanSelection};
+use crate::storage::manifest::{Manifest, SegmentEntry};
+use crate::storage::segment::{Merge, Part, Representatives, SortedTables, sorted, split_by_day};
+use crate::storage::store::SegmentsLock;
+use crate::storage::tombstone::Origin;
+
+/// Rows of one snapshot, batch by batch: by day, then by measurement, entity and time. Rows of one
+/// entity and instant come in the order in which they were written.
+///
+/// It keeps the store open and its segments on disk for as long as it lives.
+pub struct RowStream {
+    sealed: Arc<SealedStore>,
+    registry: Arc<Registry>,
+    representatives: Representatives,
+    selection: ScanSelection,
+    schema: Arc<ScanSchema>,
+    /// Says which rows of the segments are deleted.
+    manifest: Arc<Manifest>,
+    days: BTreeMap<i64, Day>,
+    current: Option<DayRows>,
+    pending: Option<PendingRows>,
+    // Dropped in this order: what is removed here needs no other right.
+    _own: OwnSegments,
+    _pin: Box<dyn SegmentsLock>,
+}
+
+/// Wanted rows of one day, in write order.
+#[derive(Default)]
+struct Day {
+    /// Rows of a segment that it shares with other days, sorted.
+    shared: Vec<Table>,
+    segments: Vec<SegmentEntry>,
+    /// Rows of the log, sorted, by rank of their measurement.
+    tables: Vec<Table>,
+}
+
+impl Reader {
+    pub(in crate::plane) fn scan(&self, request: &ScanRequest, now_ns: i64) -> Result<RowStream> {
+        let mut pin = Some(self.sealed.store.pin_segments()?);
+        self.follower.follow()?;
+        self.retrying(|| {
+            let kept_from_ns = self.follower.kept_from_ns(now_ns);
+            let (selection, representatives) = {
+                let catalog = &self.registry.names().catalog;
+                let selection = ScanSelection::new(request.clone(), kept_from_ns, catalog);
+                (selection, Representatives::new(catalog))
+            };
+            let snapshot = self.follower.snapshot(selection.times_ns());
+            let mut days: BTreeMap<i64, Day> = BTreeMap::new();
+            for entry in snapshot.segments_in(selection.times_ns()) {
+                days.entry(entry.day).or_default().segments.push(*entry);
+            }
+            let mut log = LogRows::new(self, &representatives, days);
+            log.take(&snapshot, &selection)?;
+            let LogRows { days, own, .. } = log;
+            let schema = Arc::new(self.schema(&days, &selection)?);
+            let pin = pin.take().ok_or(Error::Stale)?;
+            Ok(RowStream {
+                sealed: Arc::clone(&self.sealed),
+                registry: Arc::clone(&self.registry),
+                representatives,
+                selection,
+                schema,
+                manifest: snapshot.manifest,
+                days,
+                current: None,
+                pending: None,
+                _own: own,
+                _pin: pin,
+            })
+        })
+    }
+
+    /// The columns for those wanted fields that occur in blocks with wanted rows. It looks at the
+    /// heads of blocks until each wanted field was seen, which is soon where records are alike.
+    fn schema(&self, days: &BTreeMap<i64, Day>, selection: &ScanSelection) -> Result<ScanSchema> {
+        let mut unseen: HashSet<FieldId> = {
+            let catalog = &self.registry.names().catalog;
+            let fields = catalog.all_fields().filter(|(_, field)| selection.wants_field(field));
+            fields.map(|(id, _)| id).collect()
+        };
+        let mut seen: Vec<FieldId> = Vec::new();
+        let mut see = |field: FieldId, unseen: &mut HashSet<FieldId>| {
+            if unseen.remove(&field) {
+                seen.push(field);
+            }
+        };
+        for table in days.values().flat_map(|day| &day.tables) {
+            table.columns.iter().for_each(|column| see(column.field, &mut unseen));
+        }
+        for entry in days.values().flat_map(|day| &day.segments) {
+            if unseen.is_empty() {
+                break;
+            }
+            let segment = self.sealed.open_segment(entry)?;
+            let blocks = wanted_blocks(&segment, selection, &self.registry.names().catalog)?;
+            for index in blocks {
+                if unseen.is_empty() {
+                    break;
+                }
+                self.sealed.store.check_open()?;
+                let plain = segment.read(&*self.sealed.store, Part::Block(index))?;
+                let block = BlockReader::open(&plain)?;
+                let columns = block.tables().iter().flat_map(|table| &table.columns);
+                columns.for_each(|column| see(column.field, &mut unseen));
+            }
+        }
+        ScanSchema::new(seen.into_iter(), &self.registry.names().catalog)
+    }
+}
+
+/// Rows of the day that is being read.
+enum DayRows {
+    /// They have one origin and are in order already.
+    One(Source),
+    Many(Merge<Source>),
+}
+
+impl RowStream {
+    /// The columns of all batches.
+    #[must_use]
+    pub fn schema(&self) -> &Arc<ScanSchema> {
+        &self.schema
+    }
+
+    /// The next rows, `None` where there is none left.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] once the plane is closed, [`Error::Corrupt`], [`Error::Io`].
+    pub fn next_batch(&mut self) -> Result<Option<ScanBatch>> {
+        loop {
+            self.sealed.store.check_open()?;
+            if let Some(pending) = &mut self.pending {
+                let batch = pending.next_batch(&self.schema, &self.registry.names().catalog)?;
+                if pending.is_empty() {
+                    self.pending = None;
+                }
+                return Ok(Some(batch));
+            }
+            let table = match &mut self.current {
+                None => {
+                    let Some(day) = self.next_day()? else { return Ok(None) };
+                    self.current = Some(self.open_day(day)?);
+                    continue;
+                }
+                Some(DayRows::One(source)) => source.next_table()?,
+                Some(DayRows::Many(merge)) => merge
+                    .step(&self.representatives, |_, spans| sorted(spans, &self.representatives))?,
+            };
+            match table {
+                None => self.current = None,
+                Some(table) => {
+                    let catalog = &self.registry.names().catalog;
+                    self.pending = PendingRows::new(table, &self.selection, &self.schema, catalog)?;
+                }
+            }
+        }
+    }
+
+    /// The next day, after a segment that it shares with later ones has given each of them its rows.
+    fn next_day(&mut self) -> Result<Option<Day>> {
+        while let Some((first, mut day)) = self.days.pop_first() {
+            if !day.segments.first().is_some_and(SegmentEntry::is_shared) {
+                return Ok(Some(day));
+            }
+            let shared = day.segments.remove(0);
+            self.days.insert(first, day);
+            let mut rows = self.open_segment(&shared)?;
+            while let Some(table) = rows.next_table()? {
+                for (day, table) in split_by_day(&table) {
+                    self.days.entry(day).or_default().shared.push(table.into_owned());
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn open_day(&self, day: Day) -> Result<DayRows> {
+        let in_memory = |tables: Vec<Table>| {
+            (!tables.is_empty()).then(|| Ok(Source::Tables(tables.into_iter())))
+        };
+        let segments = day.segments.iter().map(|entry| self.open_segment(entry));
+        let sources =
+            in_memory(day.shared).into_iter().chain(segments).chain(in_memory(day.tables));
+        let mut sources = sources.collect::<Result<Vec<Source>>>()?;
+        Ok(match sources.pop() {
+            Some(only) if sources.is_empty() => DayRows::One(only),
+            last => DayRows::Many(Merge::new(sources.into_iter().chain(last))),
+        })
+    }
+
+    fn open_segment(&self, entry: &SegmentEntry) -> Result<Source> {
+        let segment = self.sealed.open_segment(entry)?;
+        let catalog = &self.registry.names().catalog;
+        let blocks = wanted_blocks(&segment, &self.selection, catalog)?.into_iter();
+        let (sealed, schema) = (Arc::clone(&self.sealed), Arc::clone(&self.schema));
+        let registry = Arc::clone(&self.registry);
+        let hiding = self.manifest.hiding(&Origin::Segment(entry.id));
+        let hiding = hiding.into_iter().cloned().collect();
+        Ok(Source::Segment { sealed, schema, registry, segment, blocks, hiding })
+    }
+}
