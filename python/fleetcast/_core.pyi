@@ -316,7 +316,7 @@ class Compacted:
         """Segments that were merged into others."""
     @property
     def expired(self) -> int:
-        """Segments that retention removed."""
+        """Segments that retention removed, or days of."""
     @property
     def purged(self) -> int:
         """Segments that deleted rows were removed from."""

@@ -37,7 +37,7 @@ pub struct Compacted {
     pub blocks: u64,
     /// Segments that were merged into others.
     pub merged: u64,
-    /// Segments that retention removed.
+    /// Segments that retention removed, or days of.
     pub expired: u64,
     /// Segments that deleted rows were removed from.
     pub purged: u64,
@@ -154,6 +154,8 @@ impl Compactor {
         for entry in partly_expired(&manifest, kept_from_ns) {
             let left = self.kept_rows(entry, day_of(kept_from_ns), &manifest)?;
             done.bytes_written += left.map_or(0, |left| left.bytes);
+            done.expired += 1;
+            done.purged += u64::from(!manifest.hiding(&Origin::Segment(entry.id)).is_empty());
             next.replace(&[*entry], left);
         }
         if next == *manifest {
