@@ -25,8 +25,12 @@ impl Dice {
 
     /// Below one of some bounds.
     fn below_any(&mut self, bounds: [u64; 3]) -> u64 {
-        let bound = bounds[self.below(3) as usize];
+        let bound = bounds[self.index(3)];
         self.below(bound)
+    }
+
+    fn index(&mut self, length: usize) -> usize {
+        usize::try_from(self.below(length as u64)).unwrap()
     }
 
     fn day(&mut self, days: u64) -> i64 {
@@ -100,15 +104,14 @@ fn a_small_store_takes_no_more_of_the_disk_once_it_was_compacted() {
         let directory = tempfile::tempdir().unwrap();
         let plane = new_plane(directory.path());
         let days = 1 + dice.below_any([3, 40, 400]);
-        let (rows_a_day, batch) = (1 + dice.below(200.min(4_000 / days)), 1 + dice.below(1_000));
+        let (rows_a_day, batch) = (1 + dice.below(200.min(4_000 / days)), 1 + dice.index(1_000));
         let now_ns = START_NS + days.cast_signed() * DAY_NS;
         let mut times_ns: Vec<i64> =
             (0..days.cast_signed()).flat_map(|day| of_day(day, rows_a_day, dice)).collect();
         if dice.below(2) == 0 {
-            (1..times_ns.len())
-                .for_each(|at| times_ns.swap(at, dice.below(at as u64 + 1) as usize));
+            (1..times_ns.len()).for_each(|at| times_ns.swap(at, dice.index(at + 1)));
         }
-        for (number, times_ns) in times_ns.chunks(batch as usize).enumerate() {
+        for (number, times_ns) in times_ns.chunks(batch).enumerate() {
             write_at(&plane, &body(times_ns.iter().copied(), dice), now_ns);
             if dice.below(4) == 0 {
                 let due = if dice.below(2) == 0 { Due::Now } else { DUE };
