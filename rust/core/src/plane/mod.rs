@@ -49,7 +49,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use self::backup::{Saved, SavedFile};
-pub use self::compactor::plan::{Due, Upcoming};
+pub use self::compactor::plan::Upcoming;
+pub use self::compactor::rest::Due;
 pub use self::compactor::{Compacted, Deleted};
 pub use self::failure::{Failure, ReadError, WriteError};
 pub use self::reader::describe::{Bounded, MeasurementContents};

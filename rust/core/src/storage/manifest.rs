@@ -301,7 +301,7 @@ mod tests {
         }
     }
 
-    /// Of two segments of day 5, and one that days -2 and -1 share.
+    /// Two segments of day 5, and one that days -2 and -1 share.
     fn manifest() -> Manifest {
         let last_ingest_ns = 71 * SECOND_NS + 5;
         let mut manifest =

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
-use super::plan::Rest;
+use super::rest::Rest;
 use super::sharing::{self, SHARED_VALUES_MAX};
 use crate::model::batch::Table;
 use crate::model::error::Result;

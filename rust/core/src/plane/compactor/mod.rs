@@ -3,11 +3,16 @@
 //! All work is done before the one short transaction that replaces the manifest, so writers wait
 //! for that at most. Files that a compactor leaves and no manifest names are removed by the next.
 
-mod deletes;
-mod layout;
-pub(super) mod plan;
-mod round;
+pub(super) mod rest;
+
 mod sharing;
+
+pub(super) mod plan;
+
+mod layout;
+
+mod deletes;
+mod round;
 
 #[cfg(test)]
 mod tests;
@@ -16,7 +21,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 pub use self::deletes::Deleted;
-use self::plan::{Due, Rest, Upcoming, expired_days, mergeable};
+use self::plan::{Upcoming, expired_days, mergeable};
+use self::rest::{Due, Rest};
 use self::sharing::partly_expired;
 use super::follower::Follower;
 use super::registry::Registry;

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::layout::{ByRank, Layout};
-use super::plan::{self, Rest};
+use super::plan;
+use super::rest::Rest;
 use super::{Compacted, Compactor};
 use crate::codec::Effort;
 use crate::model::batch::Table;

@@ -5,7 +5,7 @@
 //! segment with their neighbours as long as together they are little. The price of a row that comes
 //! late is that its whole segment is written again, so little is what that may cost.
 
-use super::plan::Rest;
+use super::rest::Rest;
 use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::segment::day_of;
 
@@ -76,9 +76,8 @@ pub(super) fn partly_expired(
 
 #[cfg(test)]
 mod tests {
-    use super::super::plan::{Due, mergeable};
+    use super::super::rest::Due;
     use super::*;
-    use crate::codec::Effort;
     use crate::model::time::SECOND_NS;
     use crate::storage::segment::DAY_NS;
 
@@ -120,7 +119,7 @@ mod tests {
         let large = entry(4..=4, 300, SHARED_VALUES_MAX);
         let some: Vec<_> = days(2..4).chain([large]).chain(days(5..10)).collect();
         assert_eq!(joined(&some, &after(9)), Some((5, 9)));
-        // What others take of the disk counts, not their bytes.
+        // Blocks of the disk count, not bytes.
         let unlike = [entry(0..=8, 16 << 10, 4), entry(9..=9, 1, 1), entry(10..=10, 1, 1)];
         assert_eq!(joined(&unlike, &after(10)), None);
         let provisional = four.iter().map(|entry| SegmentEntry { is_provisional: true, ..*entry });
@@ -137,8 +136,7 @@ mod tests {
         let mut rewritten = 0;
         for day in 0..days {
             manifest.insert(entry(day..=day, 200, 8));
-            while let Some((run, effort)) = mergeable(&manifest, &after(day)) {
-                assert_eq!(effort, Effort::High);
+            while let Some(run) = joinable(&manifest, &after(day)) {
                 let values = run.iter().map(|entry| entry.values).sum();
                 let bytes = 100 + 10 * values;
                 rewritten += blocks_of(bytes);

@@ -200,7 +200,7 @@ fn days_that_share_segments_are_read_deleted_and_forgotten_as_rows_of_the_log_ar
                 let of = if dice.below(2) == 0 { vec!["e1".to_owned()] } else { Vec::new() };
                 let extent = Extent::new(times_ns, Vec::new(), of).unwrap();
                 let deleted = [&plane, &twin].map(|plane| plane.delete(&extent, false).unwrap());
-                // What retention hides is counted as long as it is there.
+                // Rows that retention hides are counted as long as they are there.
                 assert!(deleted[0] == deleted[1] || step > 30, "{deleted:?}");
             }
             if step == 30 {

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Day, Reader};
+use super::super::Reader;
+use super::day::Day;
 use crate::codec::decode_block;
 use crate::model::batch::Table;
 use crate::model::error::Result;

@@ -7,12 +7,15 @@
 //! no manifest names and which end with it. A segment that several days share is little: its rows
 //! come into memory with the first of them.
 
-mod log_rows;
+mod day;
 mod source;
+
+mod log_rows;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use self::day::Day;
 use self::log_rows::{LogRows, OwnSegments};
 use self::source::{Source, wanted_blocks};
 use super::Reader;
@@ -46,16 +49,6 @@ pub struct RowStream {
     // Dropped in this order: what is removed here needs no other right.
     _own: OwnSegments,
     _pin: Box<dyn SegmentsLock>,
-}
-
-/// Wanted rows of one day, in write order.
-#[derive(Default)]
-struct Day {
-    /// Rows of a segment that it shares with other days, sorted.
-    shared: Vec<Table>,
-    segments: Vec<SegmentEntry>,
-    /// Rows of the log, sorted, by rank of their measurement.
-    tables: Vec<Table>,
 }
 
 impl Reader {
