@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fleetcast.forecast.families import DEMAND, MINUTE_NS
+from fleetcast.forecast.families import MINUTE_NS
 from fleetcast.forecast.features import features
 
 DAY_NS = 1440 * MINUTE_NS
@@ -18,7 +18,7 @@ def answered(forecaster, samples, rows):
         mine = np.flatnonzero(samples.entity == entity)
         issued, pool = samples.issued_ns[mine], [rows[entity]]
         states = None
-        if family is DEMAND:
+        if forecaster.is_mixed:
             states = forecaster.learned(pool, np.unique(issued // DAY_NS))
         answers[mine] = forecaster.predict(features(family, pool, issued), states).quantiles[0]
     return answers

@@ -27,8 +27,9 @@ def outage_lines(forecaster, one, rows):
     found = report(watches, STEP_MINUTES, one.test.start_ns)
     lines = [
         (
-            f"Outages of {len(links)} links ({THRESHOLD_DB:g} dB below the median), an issue time"
-            f" each {STEP_MINUTES} minutes, calibrated on the {days} days before:"
+            f"Outages of {len(links)} link{'s' * (len(links) > 1)} ({THRESHOLD_DB:g} dB below the"
+            f" median), an issue time each {STEP_MINUTES} minutes, calibrated on the {days} days"
+            " before:"
         ),
         "",
         "| forecast | outages | missed | false alarms a link-day | median minutes ahead |",

@@ -12,7 +12,7 @@ import polars as pl
 
 from fleetcast.errors import OperatorError
 from fleetcast.forecast.baselines import Baselines, baselines
-from fleetcast.forecast.families import DEMAND, MINUTE_NS
+from fleetcast.forecast.families import MINUTE_NS
 from fleetcast.forecast.features import features, observed, without_error
 from fleetcast.forecast.model import Forecasts
 from fleetcast.forecast.outages import watch
@@ -111,7 +111,7 @@ def _entity(
     for start in range(0, len(issued_ns), _CHUNK):
         chunk = issued_ns[start : start + _CHUNK]
         states = None
-        if family is DEMAND:
+        if forecaster.is_mixed:
             states = forecaster.learned([rows], np.unique(chunk // _DAY_NS))
         forecasts.append(forecaster.predict(features(family, [rows], chunk, [track]), states))
         truths.append(observed(family, rows, chunk))

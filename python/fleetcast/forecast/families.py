@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 MINUTE_NS = 60_000_000_000
@@ -12,7 +13,8 @@ class Family:
     """Constants of a family.
 
     `step_minutes` is the grid of issue times and targets, `window_minutes` how far the input window
-    of the entity errors goes. Features look at most `history_minutes` back from an issue time.
+    of the entity errors goes. Features look at most `history_minutes` back from an issue time,
+    models of raw values at the `context_steps` before it. No target is below `floor`.
     """
 
     name: str
@@ -24,6 +26,8 @@ class Family:
     quantiles: tuple[float, ...]
     window_minutes: int
     history_minutes: int
+    context_steps: int
+    floor: float
 
     @property
     def step_ns(self) -> int:
@@ -50,6 +54,8 @@ SNR = Family(
     quantiles=(0.1, 0.5, 0.9),
     window_minutes=15,
     history_minutes=7 * 1440,
+    context_steps=1440,
+    floor=-math.inf,
 )
 DEMAND = Family(
     name="demand",
@@ -61,5 +67,7 @@ DEMAND = Family(
     quantiles=(0.1, 0.5, 0.99),
     window_minutes=7 * 1440,
     history_minutes=7 * 1440,
+    context_steps=7 * 96,
+    floor=0.0,
 )
 FAMILIES = {family.name: family for family in (SNR, DEMAND)}

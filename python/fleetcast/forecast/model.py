@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fleetcast.forecast import series
+from fleetcast.forecast.families import DEMAND
 from fleetcast.forecast.features import features, view, without_error
-from fleetcast.forecast.features.demand import DAY, windows_before
+from fleetcast.forecast.features.demand import DAY, RECENT, windows_before
 from fleetcast.forecast.features.windows import STEP_NS, Intervals
 from fleetcast.forecast.onnx import Model, shipped
 
@@ -52,6 +53,21 @@ class Forecaster:
         """The metadata in the model file."""
         return self._model.metadata
 
+    @property
+    def is_mixed(self) -> bool:
+        """True where answers are mixed with those of pools' own models.
+
+        A model of raw values is not: to weigh it would take it at a hundred issue times more.
+        """
+        return self.family is DEMAND and self.metadata.context is None
+
+    def _quantiles(self, features: Features, usable: NDArray[np.bool_]) -> Floats:
+        if self.metadata.context is None:
+            return self._model.quantiles(features.matrix[usable])
+        return self._model.quantiles_of_context(
+            features.context[usable][..., -self.metadata.context :]
+        )
+
     def learned(self, entities: Sequence[Rows], days: NDArray[np.int64]) -> series.States:
         """States of pools on days since the epoch, ascending; only rows before each are looked at.
 
@@ -80,9 +96,10 @@ class Forecaster:
         shape = (*codes.shape, len(family.horizons_minutes), len(family.quantiles))
         answers = np.full(shape, np.nan)
         if usable.any():
-            answers[usable] = self._model.quantiles(features.matrix[usable])
+            answers[usable] = self._quantiles(features, usable)
             if states is not None:
-                answers = series.mixed(answers, features.recent, features.issued_ns, states)
+                recent = features.context[..., -RECENT:]
+                answers = series.mixed(answers, recent, features.issued_ns, states)
         lost = usable & ~np.isfinite(answers).all((-2, -1))  # numbers too large to reckon with
         answers[lost] = np.nan
         codes[lost] = PREDICTION_UNAVAILABLE

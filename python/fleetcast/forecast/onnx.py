@@ -1,4 +1,7 @@
-"""Models: ONNX files, checked against the features that this version feeds them."""
+"""Models: ONNX files, checked against the features that this version feeds them.
+
+A model of raw values has in its metadata how many of them it looks at, its `context`.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +27,20 @@ if TYPE_CHECKING:
     from fleetcast.forecast.rows import Floats
 
 INPUT = "features"
+CONTEXT = "context"
 OUTPUT = "quantiles"
+_CONTEXT_ROWS = 64
+"""Rows that a model of raw values gets at once: such models may be large."""
 _ROWS_MULTIPLE = 16
 """Batches are filled up to this: kernels for a few rows add up in another order."""
 
 
 @dataclass(frozen=True)
 class Metadata:
-    """Metadata in a model file. `sha256` is of the file, `training_data` of its data."""
+    """Metadata in a model file. `sha256` is of the file, `training_data` of its data.
+
+    `context` is the number of values that a model of raw values looks at, `None` for features.
+    """
 
     family: str
     model_version: str
@@ -40,6 +49,7 @@ class Metadata:
     quantiles: tuple[float, ...]
     training_data: str
     sha256: str
+    context: int | None = None
 
 
 class Model:
@@ -59,11 +69,14 @@ class Model:
             self.metadata = Metadata(
                 family=written["family"],
                 model_version=written["model_version"],
-                feature_view_id=written["feature_view_id"],
+                feature_view_id=written["feature_view_id"]
+                if CONTEXT not in written
+                else context_view_id(family, int(written[CONTEXT])),
                 horizons_minutes=tuple(json.loads(written["horizons_minutes"])),
                 quantiles=tuple(json.loads(written["quantiles"])),
                 training_data=written["training_data"],
                 sha256=hashlib.sha256(content).hexdigest(),
+                context=int(written[CONTEXT]) if CONTEXT in written else None,
             )
         except KeyError as error:
             message = f"not a model of fleetcast: its metadata lack {error}"
@@ -73,21 +86,48 @@ class Model:
             reason = str(error).splitlines()[0]
             message = f"not a model that can be loaded: {reason}"
             raise OperatorError(message) from error
+        self._floor = family.floor
         self._check(family, view)
 
     def _check(self, family: Family, view: FeatureView) -> None:
         meta = self.metadata
+        view_id, name = view.id, INPUT
+        if meta.context is not None:
+            view_id, name = meta.feature_view_id, CONTEXT
+            if not 0 < meta.context <= family.context_steps:
+                message = (
+                    f"model {meta.model_version} is refused: its context of {meta.context} values,"
+                    f" at most {family.context_steps}"
+                )
+                raise OperatorError(message)
         for part, found, wanted in (
             ("family", meta.family, family.name),
-            ("feature view", meta.feature_view_id, view.id),
+            ("feature view", meta.feature_view_id, view_id),
             ("horizons", meta.horizons_minutes, family.horizons_minutes),
             ("quantiles", meta.quantiles, family.quantiles),
-            ("inputs", [i.name for i in self._session.get_inputs()], [INPUT]),
+            ("inputs", [i.name for i in self._session.get_inputs()], [name]),
             ("outputs", [o.name for o in self._session.get_outputs()], [OUTPUT]),
         ):
             if found != wanted:
                 message = f"model {meta.model_version} is refused: its {part} {found}, not {wanted}"
                 raise OperatorError(message)
+
+    def quantiles_of_context(self, values: Floats) -> Floats:
+        """The same of raw values [rows, `context`], NaN where missing; sorted, none below `floor`.
+
+        Such a model is somebody else's: what it says is put in order.
+        """
+        kind = np.float64 if "double" in self._session.get_inputs()[0].type else np.float32
+        parts = [
+            self._session.run(
+                [OUTPUT], {CONTEXT: values[first : first + _CONTEXT_ROWS].astype(kind)}
+            )
+            for first in range(0, len(values), _CONTEXT_ROWS)
+        ]
+        answer = np.concatenate([part[0] for part in parts]).astype(np.float64)
+        shape = (len(values), len(self.metadata.horizons_minutes), len(self.metadata.quantiles))
+        result: Floats = np.maximum(np.sort(answer.reshape(shape), axis=-1), self._floor)
+        return result
 
     def quantiles(self, matrix: Floats) -> Floats:
         """Quantiles [rows, horizons, quantiles], ascending, of a feature matrix [rows, features].
@@ -100,6 +140,11 @@ class Model:
         (answer,) = self._session.run([OUTPUT], {INPUT: batch})
         result: Floats = answer[:rows]
         return result
+
+
+def context_view_id(family: Family, steps: int) -> str:
+    """The id of raw values, so many of them, in the place of a feature view's."""
+    return f"{family.name}-context-{steps}"
 
 
 def shipped(family: Family) -> bytes:

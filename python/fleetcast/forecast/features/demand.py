@@ -104,7 +104,7 @@ def features(entities: Iterable[Rows], issued_ns: Instants) -> Features:
     complete = without_error(codes)
     matrix = np.full((*codes.shape, len(VIEW.features)), np.nan)
     matrix[complete] = _matrix(weeks[complete])
-    return Features(issued_ns, matrix, codes, weeks[..., -RECENT:].copy())
+    return Features(issued_ns, matrix, codes, weeks)
 
 
 def observed(rows: Rows, issued_ns: Instants) -> Floats:

@@ -144,7 +144,8 @@ def features(
         ]
     columns.append(here.elevation_deg)
     matrix = np.stack(columns, axis=-1)
-    return Features(issued_ns, matrix, _codes(hour), matrix[..., :0])
+    context = reduce.windows(minutes, now - first, SNR.context_steps)
+    return Features(issued_ns, matrix, _codes(hour), context)
 
 
 def observed(rows: Rows, issued_ns: Instants) -> Floats:

@@ -64,18 +64,18 @@ class Features:
     """Features of entities at the same issue times; NaN where no row gives one.
 
     `matrix` is [entities, issue times, features]; `errors` [entities, issue times] holds None or
-    the code of the entity error, in which case nothing may be predicted from that line. `recent`
-    [entities, issue times, windows] are a pool's windows before the issue time.
+    the code of the entity error, in which case nothing may be predicted from that line. `context`
+    [entities, issue times, steps] are the means of minutes, or the windows, before the issue time.
     """
 
     issued_ns: Instants
     matrix: Floats
     errors: NDArray[np.object_]
-    recent: Floats
+    context: Floats
 
     def of(self, entities: Sequence[int]) -> Features:
         """Those of some of the entities, by index."""
         chosen = np.asarray(entities, np.intp)
         return Features(
-            self.issued_ns, self.matrix[chosen], self.errors[chosen], self.recent[chosen]
+            self.issued_ns, self.matrix[chosen], self.errors[chosen], self.context[chosen]
         )

@@ -102,7 +102,7 @@ def features_of(
         parts[0].issued_ns,
         np.concatenate([part.matrix for part in parts]),
         np.concatenate([part.errors for part in parts]),
-        np.concatenate([part.recent for part in parts]),
+        np.concatenate([part.context for part in parts]),
     )
 
 

@@ -63,11 +63,15 @@ class Releases:
     ) -> Rollout:
         """Releases an artefact, that of this version where `path` is `None`, in a role.
 
-        A new primary ends canary and shadow. Raises `OperatorError` for a file that is no model of
-        the family, `OSError`, `PredictionStoreUnavailable`.
+        A new primary ends canary and shadow; a model of raw values cannot be one, since nobody
+        vouches for its cost. Raises `OperatorError` for a file that is no model of the family,
+        `OSError`, `PredictionStoreUnavailable`.
         """
         content = shipped(FAMILIES[family]) if path is None else path.read_bytes()
         model = _model(content, FAMILIES[family])
+        if role is Role.PRIMARY and model.metadata.context is not None:
+            message = f"{model.metadata.model_version} is a model of raw values: canary or shadow"
+            raise OperatorError(message)
         self._store.models.keep(content)
         with self._store.write() as records:
             before = self.current(records, family)

@@ -60,9 +60,9 @@ class SeriesStates:
     def of(self, forecaster: Forecaster, mine: Sequence[int], usable: np.ndarray) -> States | None:
         """States of some entities, by index; of those that are not `usable` one of nothing.
 
-        `None` for a family without. Raises `StoreError`, `PredictionStoreUnavailable`.
+        `None` for a model that is not mixed. Raises `StoreError`, `PredictionStoreUnavailable`.
         """
-        if self._family is not DEMAND:
+        if not forecaster.is_mixed:
             return None
         day = self._issued_ns // _DAY_NS
         states = np.zeros((len(mine), 1), STATE)
