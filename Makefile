@@ -9,13 +9,14 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check coverage bench long faults cluster failover adapters console integrations forecasts fuzz sanitize wheels installs fmt lock clean tools
+.PHONY: help run test check coverage bench long faults cluster failover adapters console integrations image forecasts fuzz sanitize wheels installs fmt lock clean tools
 
 DEMO ?=
 GOALS ?=
 PICTURES ?=
 FUZZ ?=
 DATA ?=
+TARGET ?=
 VENV := .venv
 # Of pyproject.toml, those that are pinned together and that an environment of `make` has.
 EXTRAS := client server frames forecast mqtt bench
@@ -88,6 +89,9 @@ console: $(VENV)/engine $(VENV)/dev $(VENV)/console/made ## the console in a rea
 integrations: $(VENV)/engine $(VENV)/dev ## the files of integrations/ with the programs that they are for; ten minutes
 	sh tools/integrations
 	INTEGRATIONS=1 $(BIN)/python -m pytest -q -rs tests/integrations
+
+image: ## the steps of integrations/docker/Dockerfile in chroots, as root; TARGET=DIR is what cargo goes on with
+	python3 tools/image $(TARGET)
 
 # Another engine than the usual one, which stays where it is. Its build scripts are those of the linters.
 cluster: $(VENV)/dev $(VENV)/cluster/made $(CLUSTER)/made ## the tests of PostgreSQL and objects, on servers of their own
