@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from benches.forecast.answers import DAY_NS
 from fleetcast.forecast.backtest import backtest
 from fleetcast.forecast.families import MINUTE_NS
 from fleetcast.forecast.outages import report
 
-DAY_NS = 1440 * MINUTE_NS
 THRESHOLD_DB = 3.0
 STEP_MINUTES = 5
 # Days before the judged period that calibrate, and one link in so many that is watched.

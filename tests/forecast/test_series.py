@@ -114,6 +114,15 @@ def test_rows_of_the_day_itself_change_no_state(forecasters):
     assert whole.tobytes() == cut.tobytes()
 
 
+def test_states_of_many_days_are_those_of_each_day(forecasters):
+    days = NOON // DAY - np.arange(70)[::-1]
+    rows = [network(60)]
+    many = forecasters["demand"].learned(rows, days)
+    for place in (0, 63, 64, 69):
+        one = forecasters["demand"].learned(rows, days[place : place + 1])
+        assert one[0, 0].tobytes() == many[0, place].tobytes()
+
+
 def test_a_pool_is_answered_alone_as_among_others_and_at_other_issue_times(forecasters):
     pools = [network(40), bursty(40), network(22, seed=5), since(network(40), NOON - 7 * DAY)]
     issued = MIDNIGHT + np.arange(-2 * A_DAY, A_DAY, 7) * WINDOW

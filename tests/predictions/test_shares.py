@@ -213,6 +213,7 @@ def test_a_deleted_tenant_leaves_nothing_and_others_everything(store, releases, 
         answer(predictions, plane, *LINKS, account=account)
     with store.write() as records:
         records.keep("cooldowns", b"gone/snr/x", bytes(24))
+        records.keep("series", b"gone/demand/x", bytes(24))
         records.put("leases", b"gone/snr/x", bytes(24))
     store.forget("gone")
     assert kept(store) == {"values": 100, "pending": 4}

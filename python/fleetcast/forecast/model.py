@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from fleetcast.forecast.rows import Floats, Instants, Rows
 
 PREDICTION_UNAVAILABLE = "prediction_unavailable"
+_DAYS_AT_ONCE = 64
+"""Days whose states are fitted together: some 100 MB for one pool."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,9 @@ class Forecaster:
 
         A pool's states do not depend on the others.
         """
+        if len(days) > _DAYS_AT_ONCE:
+            parts = np.split(days, range(_DAYS_AT_ONCE, len(days), _DAYS_AT_ONCE))
+            return np.concatenate([self.learned(entities, part) for part in parts], axis=1)
         asked = series.origins(days)
         issued, inverse = np.unique(asked, return_inverse=True)
         answers = self.predict(features(self.family, entities, issued)).quantiles
