@@ -13,6 +13,7 @@ import pytest
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.opening import opened
 from tests.conformance.api import Tenant, at, record
+from tests.console.conftest import Operator
 from tests.service.service import ALL_SCOPES, FLEETCAST, command, shared_store
 from tests.waiting import until
 
@@ -187,3 +188,18 @@ def test_forecasts_of_one_node_are_answered_by_another(nodes):
     assert (first.status, second.status) == (200, 200)
     assert first.json["items"]
     assert first.json["items"] == second.json["items"]
+
+
+def test_an_operators_token_opens_the_console_of_each_node_until_it_is_revoked(nodes):
+    folders, services, installation = nodes
+    token = str(installation.operators.create(name="Ada").text)
+    operators = [Operator(*node) for node in zip(services, folders, strict=True)]
+    for operator in operators:
+        operator.sign_in(token)
+        assert operator.read("tenants")["total"] >= 0
+    operators[1].cookie = operators[0].cookie  # a session of one node is one of all
+    assert operators[1].read("session") == operators[0].read("session")
+    (listed,) = command(folders[1], "operator", "list")["tokens"]
+    command(folders[1], "operator", "revoke", listed["token_id"])
+    for operator in operators:
+        until(lambda operator=operator: operator.ask("api/tenants").status == 401)
