@@ -188,6 +188,22 @@ def test_a_write_without_an_answer_is_looked_up_before_it_is_sent_again(tmp_path
     assert tally.looked_up >= 1
 
 
+class Fronted(Answers):
+    """A service behind a front that loses it while the first write is under way."""
+
+    def write(self, records):
+        answer = super().write(records)
+        if self.writes == 1:
+            raise ApiError(503, {"error": "unavailable"}, 0)
+        return answer
+
+
+def test_an_answer_of_a_front_that_lost_the_service_says_nothing(tmp_path):
+    service = Fronted()
+    delivered(tmp_path, service, 4)
+    assert service.stored == [0, 1, 2, 3]
+
+
 def settings(tmp_path, text):
     file = tmp_path / "bridge.toml"
     file.write_text(text)

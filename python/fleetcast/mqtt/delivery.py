@@ -24,8 +24,13 @@ logger = logging.getLogger("fleetcast.mqtt")
 
 _PAUSE_SECONDS = (0.5, 30.0)
 _NOT_ALLOWED_SECONDS = 60
-# Answers of the service about the records: nothing of them was stored.
+# Answers about the records: nothing of them was stored.
 _REFUSALS = {HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, 422}
+# Answers from before anything is stored. A front that lost the service, or a store that failed,
+# cannot tell.
+_BEFORE = {
+    *("ingest_buffer_full", "auth_unavailable", "entitlement_unavailable", "tenant_unavailable"),
+}
 
 
 class Stopped(Exception):
@@ -69,12 +74,13 @@ class Delivery:
                     self._spool.note_sent(batch.id, sent_at)
                     self._write(batch.records[first:end])
             except ApiError as error:
-                sent_at = None
+                if _is_before(error):
+                    sent_at = None
+                    self._spool.note_sent(batch.id, None)
                 if error.status in _REFUSALS:
                     parts[-1:] = self._smaller(batch, (first, end), error)
                     self._spool.replace_parts(batch.id, parts)
                 else:
-                    self._spool.note_sent(batch.id, None)
                     self._wait(_seconds_of(error, pause), error)
                     pause = min(2 * pause, _PAUSE_SECONDS[1])
             except _StillUnknown as unknown:
@@ -140,6 +146,11 @@ class Delivery:
     def _pause(self, seconds: float) -> None:
         if self._stopping.wait(max(0.0, seconds)):
             raise Stopped
+
+
+def _is_before(error: ApiError) -> bool:
+    """True where nothing of a write with this answer was stored."""
+    return error.status < HTTPStatus.INTERNAL_SERVER_ERROR or error.code in _BEFORE
 
 
 def _seconds_of(error: ApiError, pause: float) -> float:
