@@ -42,6 +42,9 @@ class Behind:
         self.service = start(self.data, self.key, *given)
         return self
 
+    def stop(self):
+        self.service.stop()
+
 
 def at(port) -> str:
     return f"127.0.0.1:{port}"

@@ -20,14 +20,13 @@ BODY_BYTES_MAX = 1 << 20
 
 @contextlib.contextmanager
 def fronted(folder, program, *options):
-    behind = Behind(folder, *options).start()
     port = free_port()
-    running = program(behind, port).start()
-    try:
+    with contextlib.ExitStack() as ends:
+        behind = Behind(folder, *options).start()
+        ends.callback(behind.stop)
+        running = program(behind, port).start()
+        ends.callback(running.stop)
         yield Front(behind, port)
-    finally:
-        running.stop()
-        behind.service.stop()
 
 
 @pytest.fixture(scope="module", params=KINDS)
