@@ -7,8 +7,7 @@ import shutil
 
 import pytest
 
-from fleetcast import engine as module
-from fleetcast.engine import Engine, encode_records
+from fleetcast.engine import Engine, Planes, encode_records
 from fleetcast.errors import StoreDamaged, StoreMissing, StoreUnavailable
 
 MASTER_KEY = bytes(32)
@@ -83,7 +82,7 @@ def test_a_file_cut_short_is_damage_until_it_is_whole(engine, folder, size):
     assert rows(engine) == 20
 
 
-def test_damage_is_looked_for_again_only_when_the_files_change(engine, folder, monkeypatch):
+def test_damage_is_looked_for_again_only_when_the_files_change(engine, folder):
     write(engine)
     engine.release("a1")
     path = folder / "plane.mdb"
@@ -92,17 +91,12 @@ def test_damage_is_looked_for_again_only_when_the_files_change(engine, folder, m
     tried = []
 
     class Counting:
-        @staticmethod
-        def in_directory(_directory):
-            return Counting()
-
         def open(self, *arguments):
             tried.append(arguments)
             return planes.open(*arguments)
 
-    planes = module.Planes.in_directory(folder.parent)
-    monkeypatch.setattr(module, "Planes", Counting)
-    engine = Engine(folder.parent, MASTER_KEY)
+    planes = Planes.in_directory(folder.parent)
+    engine = Engine(folder.parent, MASTER_KEY, planes=Counting())
     for _ in range(3):
         with pytest.raises(StoreDamaged):
             engine.plane("a1", "acme")
