@@ -1259,12 +1259,31 @@ class Cluster:
         """Raises `ValueError` where the installation is another one or of another version,
         `StoreError` where there is none or the database cannot be used.
         """
-    def beat(self, node: str, name: str, version: str) -> None:
-        """Notes that the node whose id is the UUID `node` serves. Raises `StoreError`."""
-    def nodes(self) -> list[tuple[str, str, float]]:
-        """Nodes that served within the last day: name, version, seconds since they were heard of.
+    def beat(self, node: str, place: str, name: str, version: str) -> bool:
+        """Notes that the node whose id is the UUID `node` serves at `place`.
+
+        False, and nothing is noted, while it serves at another one, or did until ten seconds ago.
+        Raises `StoreError`.
+        """
+    def look(self, node: str) -> tuple[int, str | None]:
+        """Microseconds since 1970 by the database's clock, and the place where a node serves.
 
         Raises `StoreError`.
+        """
+    def nodes(self) -> list[tuple[str, str, str, float]]:
+        """Nodes that served within the last day: id, name, version, seconds of silence.
+
+        Raises `StoreError`.
+        """
+    def permissions(self) -> tuple[bool, bool, bool]:
+        """True for each right of the role: to make tables, to change and drop those that there are,
+        to see the state of replication. Raises `StoreError`.
+        """
+    def probe_objects(self) -> bool:
+        """Writes an object, reads it, looks for it in a list, and deletes it.
+
+        False where the list is refused, which nothing but people needs. Raises `StoreError`, which
+        says what else cannot be done, and `ValueError` without objects.
         """
     def facts(self) -> tuple[str, str, int, int, int] | None:
         """Version of PostgreSQL, its `synchronous_standby_names`, the standbys that stream of them,

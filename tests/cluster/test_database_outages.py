@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -22,6 +23,8 @@ UNAVAILABLE = {
     "retry_after_seconds": 5,
 }
 ANSWERED_SECONDS = 2.0
+WORKERS = 2
+WRITERS = 8
 SERIES = f"/topology/series?entity_id=e&start={at(0)}&end={at(3600)}&measurement=link"
 
 
@@ -30,7 +33,7 @@ def tenant(database, tmp_path):
     """A tenant of a node of its own, whose workers have it open."""
     del database
     nodes = make_nodes(tmp_path, 1)
-    with serving(nodes) as (service,):
+    with serving(nodes, "--workers", str(WORKERS)) as (service,):
         with opened(DataDirectory(nodes[0]), os.environ) as installation:
             installation.tenants.create("acme")
             issued = installation.keys.create("acme", scopes=ALL_SCOPES, environment="sandbox")
@@ -76,6 +79,10 @@ def test_without_its_database_a_node_says_so_and_serves_again_when_it_is_back(te
             answer = timely(request)
             assert refusal(answer) == (503, UNAVAILABLE)
             assert answer.headers["Retry-After"] == "5"
+    asked = {"model_family": "snr", "link_ids": "link-1"}
+    for _ in range(4):
+        status, forecasts = refusal(timely(lambda: tenant.get("/predictions", **asked)))
+        assert (status, forecasts["error"]) == (503, "prediction_store_unavailable")
     health = timely(lambda: tenant.service.request("GET", "/health/telemetry", key=None))
     assert health.status == 503
     assert health.json["checks"]["timeseries_store"]["ok"] is False
@@ -89,6 +96,35 @@ def test_without_its_database_a_node_says_so_and_serves_again_when_it_is_back(te
     numbers = [fields["n"] for _, fields in tenant.rows(fields="n")]
     assert numbers == [*range(10), 100]
     assert tenant.service.processes() == before
+
+
+@pytest.fixture
+def no_answer(tenant):
+    """The primary hangs with all its connections, until the end of the test at the latest."""
+    del tenant
+    primary = engine("primary")
+    engine("freeze", primary)
+    yield
+    engine("thaw", primary)
+
+
+@pytest.mark.usefixtures("no_answer")
+def test_behind_a_database_that_hangs_nobody_waits_but_who_was_on_the_way(tenant):
+    def post(number):
+        began = time.monotonic()
+        answer = tenant.post([record(at(100), n=number)])
+        assert refusal(answer) == (503, UNAVAILABLE)
+        return time.monotonic() - began
+
+    # One batch of each worker is sent before anybody knows; its outcome is asked for until it is
+    # known, or nearly so.
+    with ThreadPoolExecutor(WRITERS) as pool:
+        late = [seconds for seconds in pool.map(post, range(WRITERS)) if seconds > ANSWERED_SECONDS]
+    assert len(late) <= WORKERS
+    for _ in range(4):  # some on each worker
+        assert refusal(timely(lambda: tenant.get("/topology"))) == (503, UNAVAILABLE)
+        assert post(99) < ANSWERED_SECONDS
+    assert ask(tenant.service, "/readyz").status == 503
 
 
 def test_a_node_serves_on_when_a_standby_has_become_the_primary(tenant):

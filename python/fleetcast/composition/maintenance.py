@@ -40,6 +40,8 @@ logger = structlog.get_logger(__name__)
 class Maintenance:
     """Upkeep of the stores of all tenants. `after_seconds` gives how old a log may get.
 
+    `prefers` tells for an account if this node comes first. Others wait a minute for the one that
+    does, so that a plane is in the memory of one node; the store's lock allows one at a time.
     Close it to wait for upkeep that is under way.
     """
 
@@ -51,8 +53,10 @@ class Maintenance:
         after_seconds: Callable[[], int],
         crash_notes: CrashNotes,
         clock: Callable[[], float] = time.time,
+        prefers: Callable[[str], bool] = lambda _: True,
     ) -> None:
         self._store = store
+        self._prefers = prefers
         self._tenants = TenantList(store)
         self._engine = engine
         self._counters = counters
@@ -87,7 +91,8 @@ class Maintenance:
                 upkeep = self._known[tenant.account_id] = self._first_look(tenant, now)
             if tenant.account_id in self._running:
                 continue
-            if upkeep.is_due(tenant, now, after_seconds):
+            prefers = self._prefers(tenant.account_id)
+            if upkeep.is_due(tenant, now, after_seconds, prefers=prefers):
                 due.append(tenant)
             elif upkeep.is_unread and unread < _UNREAD_PER_ROUND_MAX:
                 unread += 1

@@ -20,6 +20,7 @@ _RETRY_MAX_SECONDS = 300.0
 _LEAD_LOG_SECONDS = 60.0
 _LEAD_SECONDS = 5.0  # the file's own time tells of a clock that is ahead
 _DOUBLINGS_MAX = 16  # more than it takes to get there; a power without a bound would overflow
+_NEGLECTED_SECONDS = 60.0
 _LOG_BYTES_DUE = 4 << 20  # until the store has said how much it is
 _NS_PER_SECOND = 1e9
 
@@ -32,11 +33,13 @@ class Upkeep:
         "_failures",
         "_generation",
         "_glance",
+        "_is_preferred",
         "_lead_logged_at",
         "_lead_noted_at",
         "_log_bytes",
         "_log_bytes_due",
         "_log_since",
+        "_neglected_since",
         "_retention_seconds",
         "_retry_at",
         "_state",
@@ -52,6 +55,8 @@ class Upkeep:
         self.lead_seconds = 0
         self._glance = glance
         self._retention_seconds = retention_seconds
+        self._is_preferred = True
+        self._neglected_since: float | None = None
         self._failures = 0
         self._retry_at = 0.0
         self._state: State | None = None
@@ -63,8 +68,26 @@ class Upkeep:
         self._lead_logged_at: float | None = None
         self._lead_noted_at: float | None = 0.0
 
-    def is_due(self, tenant: Tenant, now: float, after_seconds: float) -> bool:
-        """True where it is to be done now, with a log that may become `after_seconds` old."""
+    def is_due(
+        self, tenant: Tenant, now: float, after_seconds: float, *, prefers: bool = True
+    ) -> bool:
+        """True where it is to be done now, with a log that may become `after_seconds` old.
+
+        A node that does not come first does it once the one that does has left it undone.
+        """
+        if prefers and not self._is_preferred:
+            self.is_unread = True  # what is due by itself was known to another node
+        self._is_preferred = prefers
+        is_due = self._is_to_be_done(tenant, now, after_seconds)
+        if prefers or not is_due:
+            self._neglected_since = None
+            self.is_unread &= prefers
+            return is_due
+        if self._neglected_since is None:
+            self._neglected_since = now
+        return now - self._neglected_since >= _NEGLECTED_SECONDS
+
+    def _is_to_be_done(self, tenant: Tenant, now: float, after_seconds: float) -> bool:
         if self.failing_since is not None:
             return self._retry_at <= now
         if tenant.retention_seconds != self._retention_seconds:
@@ -124,7 +147,9 @@ class Upkeep:
         if self._state is None:
             self.is_unread = bool(stats.rows or stats.segments)
         elif stats.generation != self._generation:  # somebody else compacted or deleted
-            self._due_at = now
+            self._due_at = now if self._is_preferred else None
+            if not self._is_preferred:
+                self._log_since = self._neglected_since = None
         self._generation = stats.generation
         if stats.log_bytes and self._log_since is None:
             self._log_since = now

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import socket
 from functools import cached_property
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import structlog
@@ -24,6 +22,7 @@ from fleetcast.forecast.serving.clock import SharedClock
 from fleetcast.forecast.serving.models import ModelFiles, RecordModels
 from fleetcast.forecast.serving.store import PredictionStore
 from fleetcast.installation.cluster_audit import ClusterAudit
+from fleetcast.installation.cluster_node import ClusterNode
 
 if TYPE_CHECKING:
     from fleetcast.accounts.tenants import Audit
@@ -47,6 +46,7 @@ class ClusterStores:
         self._settings = settings
         self._master_key = master_key
         self.cluster = open_cluster(settings.store, directory.cache / "objects")
+        self._node = ClusterNode(self.cluster, directory)
         self.control_version = ControlVersion()
         accounts = RecordReplica(
             self.cluster, "accounts", follow=follow, news=self.control_version.put
@@ -104,12 +104,21 @@ class ClusterStores:
         self.cluster.database_now_us()
 
     def probe_writes(self) -> None:
-        """Raises `RecordsUnavailable`."""
+        """Raises `RecordsUnavailable`, and `StoreError` where this node must not serve."""
         self._probe.ping()
+        self._node.check()
+
+    def claim(self) -> None:
+        """Raises `OperatorError` where another process serves as this node, `StoreError`."""
+        self._node.claim()
 
     def beat(self) -> None:
         """Notes that this node serves. Raises `StoreError`, `OperatorError`."""
-        self.cluster.beat(self._directory.node_id(), socket.gethostname(), version("fleetcast"))
+        self._node.beat()
+
+    def prefers(self, account_id: str) -> bool:
+        """True where this node comes first at the upkeep of an account's plane."""
+        return self._node.prefers(account_id)
 
     def sweep(self) -> None:
         """Removes log, objects and names that are over. Raises `StoreError`."""

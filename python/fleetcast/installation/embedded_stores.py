@@ -74,8 +74,16 @@ class EmbeddedStores:
         with tempfile.TemporaryFile(dir=self._directory.planes) as file:
             os.posix_fallocate(file.fileno(), 0, _PROBE_BYTES)
 
+    def claim(self) -> None:
+        """Nothing: the lock of the data directory does it."""
+
     def beat(self) -> None:
         """Nothing: nobody listens."""
+
+    def prefers(self, account_id: str) -> bool:
+        """True: there is no other node."""
+        del account_id
+        return True
 
     def sweep(self) -> None:
         """Nothing: upkeep of each plane does it."""

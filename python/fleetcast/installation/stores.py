@@ -66,8 +66,14 @@ class Stores(Protocol):
     def probe_writes(self) -> None:
         """Fails where no plane can be written to."""
 
+    def claim(self) -> None:
+        """Raises `OperatorError` where another process serves as this node, `StoreError`."""
+
     def beat(self) -> None:
         """Notes that this node serves. Raises `StoreError`, `OperatorError`."""
+
+    def prefers(self, account_id: str) -> bool:
+        """True where this node comes first at the upkeep of an account's plane."""
 
     def sweep(self) -> None:
         """Removes what no node needs any more. Raises `StoreError`."""

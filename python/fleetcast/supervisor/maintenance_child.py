@@ -35,7 +35,10 @@ def main() -> None:
     stores.control.open_ahead()
     store, engine = stores.control, stores.engine
     live = Live(shared_settings, lambda settings: settings.store.compact_after_seconds)
-    maintenance = Maintenance(store, engine, counters, live.current, CrashNotes(directory.upkeep))
+    crash_notes = CrashNotes(directory.upkeep)
+    maintenance = Maintenance(
+        store, engine, counters, live.current, crash_notes, prefers=stores.prefers
+    )
     forecast = Live(shared_settings, lambda settings: settings.forecast)
     housekeeping = Housekeeping(stores.predictions, forecast.current, store, engine, counters)
     serving = counters.gauge(sample("fleetcast_processes_ready", surface="maintenance"))

@@ -61,6 +61,7 @@ def serve(
         stores.verify_master_key()
         provide_models(stores.predictions)
         lock = stack.enter_context(exclusive(directory.lock))
+        stores.claim()
         state = _State(lock)
         signals = stack.enter_context(Signals.caught())
         _raise_descriptor_limit()

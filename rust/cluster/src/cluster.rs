@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use tokio_postgres::types::ToSql;
 
 use crate::address::{Address, Durability};
 use crate::cache::Cache;
+use crate::connection::CONNECT_TIMEOUT;
 use crate::failure::{self, Failure};
 use crate::objects::Objects;
 use crate::pool::Pool;
@@ -152,6 +154,17 @@ impl Cluster {
         Ok(runtime.spawn(work(Arc::clone(&open.pool))).abort_handle())
     }
 
+    /// Writes an object, reads it, looks for it in a list, and deletes it. False where the list is
+    /// refused, which nothing but people needs.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`], which says what cannot be done, [`Error::Invalid`] where the settings
+    /// name no objects.
+    pub fn probe_objects(&self) -> Result<bool> {
+        let objects = self.objects()?;
+        self.wait(|_| objects.probe())
+    }
+
     /// # Errors
     /// [`Error::Invalid`] where the settings name none.
     pub(crate) fn objects(&self) -> Result<&Objects> {
@@ -208,6 +221,17 @@ pub(crate) async fn read(
     Err(failure::unavailable(what, "no answer in time"))
 }
 
+/// The outcome of `work`, however late it comes. Where an answer is overdue, whoever comes next
+/// connects anew, which shows within a moment if there is a primary.
+pub(crate) async fn answered<R>(pool: &Pool, work: impl Future<Output = R>) -> R {
+    let mut work = pin!(work);
+    if let Ok(outcome) = timeout(CONNECT_TIMEOUT, &mut work).await {
+        return outcome;
+    }
+    pool.doubt();
+    work.await
+}
+
 /// Rows of a statement that changes something, within [`CHANGE_TIMEOUT`]; an error before it was sent
 /// stands outside.
 pub(crate) async fn change(
@@ -217,7 +241,8 @@ pub(crate) async fn change(
     parameters: &[&(dyn ToSql + Sync)],
 ) -> Result<Result<Vec<Row>, Failure>> {
     let connection = pool.own().await?;
-    let changing = timeout(CHANGE_TIMEOUT, connection.change(what, sql, parameters)).await;
+    let changing = answered(pool, connection.change(what, sql, parameters));
+    let changing = timeout(CHANGE_TIMEOUT, changing).await;
     let outcome = changing.unwrap_or_else(|_| Err(Failure::Lost(LATE.to_owned())));
     if !matches!(outcome, Err(Failure::Lost(_))) {
         connection.keep();

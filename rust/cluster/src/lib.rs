@@ -32,7 +32,7 @@ mod sweep;
 
 pub use address::Durability;
 pub use cluster::{Cluster, Settings};
-pub use nodes::{Facts, Node};
+pub use nodes::{Facts, Node, Permissions};
 pub use planes::ClusterPlanes;
 pub use records::{Record, Records, Transaction};
 pub use schema::Installed;

@@ -4,22 +4,45 @@ use fleetcast_core::model::error::Result;
 
 use crate::cluster::Cluster;
 
-const BEAT: &str = "INSERT INTO node VALUES ($1::text::uuid, $2, $3, clock_timestamp()) \
-    ON CONFLICT (node) DO UPDATE SET name = excluded.name, version = excluded.version, beat = excluded.beat";
-const NODES: &str = "SELECT name, version, extract(epoch FROM clock_timestamp() - beat)::float8 FROM node \
+/// A node is in one place at a time. Another one takes it over once nobody has been heard of there.
+const BEAT: &str = "\
+    INSERT INTO node (node, name, version, place, beat) VALUES ($1::text::uuid, $2, $3, $4, clock_timestamp()) \
+    ON CONFLICT (node) DO UPDATE SET name = excluded.name, version = excluded.version, place = excluded.place, \
+        beat = excluded.beat WHERE node.place = excluded.place OR node.beat < clock_timestamp() - interval '10 s' \
+    RETURNING 1";
+const NODES: &str = "\
+    SELECT node::text, name, version, extract(epoch FROM clock_timestamp() - beat)::float8 FROM node \
     WHERE beat > clock_timestamp() - interval '1 day' ORDER BY name, node";
+const LOOK: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8, \
+    (SELECT place FROM node WHERE node = $1::text::uuid)";
+const PERMISSIONS: &str = "\
+    SELECT has_database_privilege(current_database(), 'CREATE') OR has_schema_privilege(current_schema(), 'CREATE'), \
+    (SELECT coalesce(bool_and(pg_has_role(tableowner, 'USAGE')), true) FROM pg_tables WHERE schemaname = current_schema()), \
+    pg_has_role('pg_monitor', 'USAGE')";
 const FACTS: &str = "SELECT current_setting('server_version'), current_setting('synchronous_standby_names'), \
     (SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND sync_state IN ('quorum', 'sync')), \
     pg_database_size(current_database()), (extract(epoch FROM clock_timestamp()) * 1000000)::int8";
 
 /// A node that served within the last day.
 pub struct Node {
+    /// A UUID.
+    pub id: String,
     /// Name of its machine.
     pub name: String,
     /// Version of fleetcast that it runs.
     pub version: String,
     /// Seconds since it was last heard of.
     pub silent_seconds: f64,
+}
+
+/// Rights of the role that the program has in the database.
+pub struct Permissions {
+    /// It may make tables.
+    pub makes_tables: bool,
+    /// It may change those that there are, and drop them.
+    pub owns_tables: bool,
+    /// It sees the state of replication.
+    pub sees_replication: bool,
 }
 
 /// Answers of the primary about itself.
@@ -37,12 +60,38 @@ pub struct Facts {
 }
 
 impl Cluster {
-    /// Notes that a node, whose id is a UUID in text, serves.
+    /// Notes that a node, whose id is a UUID in text, serves at `place`. False, and nothing is noted,
+    /// while it serves at another one.
     ///
     /// # Errors
     /// Those of a database that cannot be used.
-    pub fn beat(&self, node: &str, name: &str, version: &str) -> Result<()> {
-        self.change("note that a node serves", BEAT, &[&node, &name, &version]).map(drop)
+    pub fn beat(&self, node: &str, place: &str, name: &str, version: &str) -> Result<bool> {
+        let beat =
+            self.change("note that a node serves", BEAT, &[&node, &name, &version, &place])?;
+        Ok(!beat.is_empty())
+    }
+
+    /// Microseconds since 1970 by the clock of the database, and the place where a node serves.
+    ///
+    /// # Errors
+    /// As [`Self::beat`].
+    pub fn look(&self, node: &str) -> Result<(i64, Option<String>)> {
+        let rows = self.read("look at a node", LOOK, &[&node])?;
+        Ok(rows.first().map_or((0, None), |row| (row.get(0), row.get(1))))
+    }
+
+    /// Rights of this role.
+    ///
+    /// # Errors
+    /// As [`Self::beat`].
+    pub fn permissions(&self) -> Result<Permissions> {
+        let rows = self.read("ask for permissions", PERMISSIONS, &[])?;
+        let right = |at: usize| rows.first().and_then(|row| row.get(at)).unwrap_or(false);
+        Ok(Permissions {
+            makes_tables: right(0),
+            owns_tables: right(1),
+            sees_replication: right(2),
+        })
     }
 
     /// Nodes that served within the last day.
@@ -52,9 +101,10 @@ impl Cluster {
     pub fn nodes(&self) -> Result<Vec<Node>> {
         let rows = self.read("find nodes", NODES, &[])?;
         let node = |row: &tokio_postgres::Row| Node {
-            name: row.get(0),
-            version: row.get(1),
-            silent_seconds: row.get(2),
+            id: row.get(0),
+            name: row.get(1),
+            version: row.get(2),
+            silent_seconds: row.get(3),
         };
         Ok(rows.iter().map(node).collect())
     }

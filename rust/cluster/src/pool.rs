@@ -96,6 +96,11 @@ impl Pool {
         Ok(connection)
     }
 
+    /// Forgets connections that rest: whoever needs one asks who the primary is.
+    pub(crate) fn doubt(&self) {
+        lock(&self.idle).clear();
+    }
+
     /// One for a change or a transaction of its own.
     pub(crate) async fn own(&self) -> Result<Own> {
         let found = timeout(FOUND_TIMEOUT, self.found()).await;

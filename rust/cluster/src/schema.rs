@@ -30,7 +30,8 @@ const TABLES: &str = "
         one bool PRIMARY KEY CHECK (one), schema_version int NOT NULL, environment text NOT NULL,
         master_key_check bytea NOT NULL);
     CREATE TABLE IF NOT EXISTS node (
-        node uuid PRIMARY KEY, name text NOT NULL, version text NOT NULL, beat timestamptz NOT NULL);
+        node uuid PRIMARY KEY, name text NOT NULL, version text NOT NULL, place text NOT NULL,
+        beat timestamptz NOT NULL);
     CREATE TABLE IF NOT EXISTS plane (
         plane uuid PRIMARY KEY, wrapped_key bytea, generation bigint NOT NULL DEFAULT 0, manifest bytea,
         compacted bigint NOT NULL DEFAULT 0, retention_seconds bigint NOT NULL DEFAULT 0,
@@ -54,6 +55,8 @@ const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS segment (
         plane uuid, id uuid, fence bigint NOT NULL, bytes bigint, made_of bytea, made_at timestamptz NOT NULL,
         removed_at timestamptz, PRIMARY KEY (plane, id));
+    CREATE TABLE IF NOT EXISTS pin (
+        pin uuid PRIMARY KEY, plane uuid NOT NULL, since timestamptz NOT NULL, until timestamptz NOT NULL);
     CREATE TABLE IF NOT EXISTS records (name text PRIMARY KEY, version bigint NOT NULL) WITH (fillfactor = 20);
     CREATE TABLE IF NOT EXISTS record (
         store text, space text, key bytea, value bytea NOT NULL, PRIMARY KEY (store, space, key));

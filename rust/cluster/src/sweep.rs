@@ -27,7 +27,10 @@ const UNLOCK: &str =
     "SELECT pg_advisory_unlock(hashtextextended('fleetcast sweep ' || current_schema(), 0))";
 
 const RETIRED: &str = "SELECT plane, id FROM segment \
-    WHERE removed_at < clock_timestamp() - make_interval(secs => $1) LIMIT 1000";
+    WHERE removed_at < clock_timestamp() - make_interval(secs => $1) AND NOT EXISTS ( \
+        SELECT FROM pin WHERE pin.plane = segment.plane AND since <= removed_at AND until > clock_timestamp()) \
+    LIMIT 1000";
+const UNPIN: &str = "DELETE FROM pin WHERE until < clock_timestamp()";
 const FORGET: &str = "DELETE FROM segment s USING unnest($1::uuid[], $2::uuid[]) AS u(plane, id) \
     WHERE s.plane = u.plane AND s.id = u.id";
 const DESTROYED: &str = "DELETE FROM names n USING plane p WHERE n.plane = p.plane AND p.wrapped_key IS NULL \
@@ -46,7 +49,8 @@ pub struct Swept {
 
 impl Cluster {
     /// Makes the hours of the log that come next, and removes those that are over for an hour and
-    /// whose entries are all compacted, and objects that no manifest has named for `keep`. Nothing,
+    /// whose entries are all compacted, and objects that no manifest has named for `keep`, unless a
+    /// reader has pinned them. Nothing,
     /// where another process is at it.
     ///
     /// Before entries go, the object store is asked for the segments that hold them.
@@ -85,6 +89,7 @@ async fn sweep(
     }
     let removed = delete_retired(connection, objects, keep).await?;
     change(connection, DESTROYED, &[]).await?;
+    change(connection, UNPIN, &[]).await?;
     let mut swept = Swept { hours: 0, objects: removed };
     for hour in partitions::all(connection).await? {
         // Attempts at an append end within seconds of their hour.

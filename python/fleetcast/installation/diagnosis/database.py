@@ -1,4 +1,4 @@
-"""Checks of the database that nodes share: replication, clock, nodes."""
+"""Checks of what nodes share: the database, its replication and clock, objects, other nodes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from fleetcast.errors import StoreError
+from fleetcast.installation.cluster_node import ALIVE_SECONDS, CLOCK_SECONDS_MAX
 from fleetcast.installation.diagnosis.finding import Finding
 
 if TYPE_CHECKING:
@@ -15,16 +16,16 @@ if TYPE_CHECKING:
     from fleetcast.engine import Cluster
 
 _CLOCK_WARNING_SECONDS = 0.5
-_CLOCK_FAILURE_SECONDS = 5.0
-_SILENT_SECONDS = 10.0
+_VERSION_MIN = 15
 
 
 def check_database(cluster: Cluster, settings: Store) -> Iterator[Finding]:
-    """The primary's replication and clock, and nodes heard of within a day."""
+    """The primary's version, replication and clock, rights, and nodes heard of within a day."""
     try:
         before = time.time()
         facts, nodes = cluster.facts(), cluster.nodes()
         now = (before + time.time()) / 2
+        rights = cluster.permissions()
     except StoreError as error:
         yield Finding.failure("database", str(error), "see that PostgreSQL can be reached")
         return
@@ -32,7 +33,10 @@ def check_database(cluster: Cluster, settings: Store) -> Iterator[Finding]:
         return
     version, wanted, standbys, size, now_us = facts
     detail = f"PostgreSQL {version}, {size / (1 << 20):.1f} MiB, {standbys} standbys stream"
-    if settings.durability == "quorum" and not standbys:
+    if int(version.partition(".")[0]) < _VERSION_MIN:
+        advice = f"upgrade it: fleetcast needs {_VERSION_MIN} or newer"
+        yield Finding.failure("database", detail, advice)
+    elif settings.durability == "quorum" and not standbys:
         advice = "start a standby, and set synchronous_standby_names: nothing is acknowledged"
         yield Finding.failure("database", f"{detail} of {wanted!r}", advice)
     elif settings.durability == "quorum" and standbys == 1:
@@ -40,20 +44,50 @@ def check_database(cluster: Cluster, settings: Store) -> Iterator[Finding]:
         yield Finding.warning("database", detail, advice)
     else:
         yield Finding.good("database", detail)
+    yield _rights(*rights)
     yield _clock(now_us / 1e6 - now)
-    for name, running, silent in nodes:
+    for _, name, running, silent in nodes:
         detail = f"version {running}, heard of {silent:.0f} s ago"
-        if silent > _SILENT_SECONDS:
+        if silent > ALIVE_SECONDS:
             advice = "start it, or forget it: it is not shown a day after it was last heard of"
             yield Finding.warning(f"node {name}", detail, advice)
         else:
             yield Finding.good(f"node {name}", detail)
 
 
+def check_objects(cluster: Cluster) -> Iterator[Finding]:
+    """Writes an object, reads it, and deletes it."""
+    advice = (
+        "see that store.objects names a bucket that is there, and that its key may put, get and"
+        " delete objects in it"
+    )
+    try:
+        is_listed = cluster.probe_objects()
+    except (StoreError, ValueError) as error:
+        yield Finding.failure("objects", str(error), advice)
+        return
+    listed = "and listed" if is_listed else "but not listed, which nothing needs"
+    yield Finding.good("objects", f"a probe was written, read and deleted, {listed}")
+
+
+def _rights(makes_tables: bool, owns_tables: bool, sees_replication: bool) -> Finding:  # noqa: FBT001 - as the engine gives them
+    check = "rights in the database"
+    if not makes_tables:
+        advice = "GRANT CREATE ON SCHEMA to the role of store.database, or make it the owner"
+        return Finding.failure(check, "the role may not make tables: each hour is one", advice)
+    if not owns_tables:
+        advice = "ALTER TABLE ... OWNER TO the role of store.database, for all of fleetcast's"
+        return Finding.failure(check, "the role does not own all tables", advice)
+    if not sees_replication:
+        advice = "GRANT pg_monitor to the role of store.database"
+        return Finding.warning(check, "the role does not see which standbys stream", advice)
+    return Finding.good(check, "the role makes and owns its tables, and sees replication")
+
+
 def _clock(ahead: float) -> Finding:
     detail = f"{abs(ahead):.2f} s {'ahead of' if ahead >= 0 else 'behind'} this node's"
-    advice = "set both by a time service: times of records are compared on all nodes"
-    if abs(ahead) > _CLOCK_FAILURE_SECONDS:
+    advice = "set both by a time service: a node that is 5 s off is not ready"
+    if abs(ahead) > CLOCK_SECONDS_MAX:
         return Finding.failure("clock of the database", detail, advice)
     if abs(ahead) > _CLOCK_WARNING_SECONDS:
         return Finding.warning("clock of the database", detail, advice)

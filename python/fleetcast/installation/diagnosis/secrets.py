@@ -1,11 +1,15 @@
-"""Checks of the master key's file and of the certificate of gRPC."""
+"""Checks of files with secrets, and of the certificate of gRPC."""
 
 from __future__ import annotations
 
 import ssl
+import stat
+import tomllib
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from fleetcast.config import SETTINGS_FILE
+from fleetcast.config.sections import POSTGRESQL
 from fleetcast.errors import OperatorError
 from fleetcast.installation.diagnosis.finding import Finding
 from fleetcast.security.certificate import certificate_end, read_hosts
@@ -18,14 +22,17 @@ if TYPE_CHECKING:
     from fleetcast.config import Settings
     from fleetcast.installation.directory import DataDirectory
 
+_OTHERS_MAY = 0o077
 _SOON = timedelta(days=30)
 _CHECK = "gRPC certificate"
 
 
 def check_secrets(directory: DataDirectory, settings: Settings) -> Iterator[Finding]:
-    """File of the master key, certificate."""
+    """Files of the master key and of the database's password, certificate."""
     if not settings.security.master_key_command:
         yield _key_file(directory.root / settings.security.master_key_file)
+    if settings.store.backend == POSTGRESQL:
+        yield _settings_file(directory.root / SETTINGS_FILE)
     if settings.grpc.address != "off":
         yield _certificate(directory, settings)
 
@@ -41,6 +48,17 @@ def _key_file(path: Path) -> Finding:
         detail, _, advice = problem.rpartition(": ")
         return Finding.failure("master key file", detail, advice)
     return Finding.good("master key file", f"{path} is its owner's alone")
+
+
+def _settings_file(path: Path) -> Finding:
+    """The URL of the database holds a password, unless the environment has it."""
+    check = "settings file"
+    mode = stat.S_IMODE(path.stat().st_mode)
+    names_database = "database" in tomllib.loads(path.read_text()).get("store", {})
+    if names_database and mode & _OTHERS_MAY:
+        detail = f"{path} has mode {mode:04o}, so others can read the password of the database"
+        return Finding.failure(check, detail, f"chmod 600 {path}, and give it another password")
+    return Finding.good(check, f"{path} has mode {mode:04o}")
 
 
 def _certificate(directory: DataDirectory, settings: Settings) -> Finding:

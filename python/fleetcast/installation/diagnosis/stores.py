@@ -11,7 +11,7 @@ from fleetcast.config.sections import POSTGRESQL
 from fleetcast.errors import OperatorError, StoreError
 from fleetcast.installation.backend import stores_of
 from fleetcast.installation.cluster_stores import ClusterStores
-from fleetcast.installation.diagnosis.database import check_database
+from fleetcast.installation.diagnosis.database import check_database, check_objects
 from fleetcast.installation.diagnosis.finding import Finding
 from fleetcast.security.master_key import load_master_key
 
@@ -56,6 +56,7 @@ def check_stores(directory: DataDirectory, settings: Settings) -> Iterator[Findi
         yield Finding.good("control store", f"{len(tenants)} tenants")
         if isinstance(stores, ClusterStores):
             yield from check_database(stores.cluster, settings.store)
+            yield from check_objects(stores.cluster)
         yield from _order_of_time(tenants)
         for tenant in tenants:
             yield _plane(stores.engine, tenant)

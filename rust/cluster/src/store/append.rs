@@ -14,15 +14,14 @@ use tokio_postgres::types::ToSql;
 
 use super::ClusterStore;
 use super::small::{lock, signed};
+use super::tickets::WHAT;
 use crate::address::Durability;
-use crate::cluster::{CHANGE_TIMEOUT, LATE};
+use crate::cluster::{CHANGE_TIMEOUT, LATE, answered};
 use crate::connection::Connection;
 use crate::failure::{self, Failure};
 use crate::identity::Id;
 use crate::partitions;
 use crate::pool::Pool;
-
-const WHAT: &str = "append to the log";
 
 /// Between attempts while the outcome of one is not known.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -180,7 +179,7 @@ impl ClusterStore {
         let deadline = Instant::now() + CHANGE_TIMEOUT;
         let mut lost: Option<String> = None;
         loop {
-            let attempt = timeout_at(deadline, self.attempt(pool, group)).await;
+            let attempt = timeout_at(deadline, answered(pool, self.attempt(pool, group))).await;
             match attempt.unwrap_or_else(|_| Ok(Attempt::Lost(LATE.to_owned()))) {
                 Ok(Attempt::Stored) => return Ok(()),
                 Ok(Attempt::Again) => continue,

@@ -2,14 +2,15 @@
 
 mod lease;
 mod small;
+mod tickets;
 
 mod append;
 mod compaction;
 mod copies;
 mod known;
 mod names;
+mod pin;
 mod segments;
-mod tickets;
 mod view;
 
 use std::path::{Path, PathBuf};
@@ -79,7 +80,7 @@ impl ClusterStore {
     }
 }
 
-/// Segments stay for a day after the last manifest that named them.
+/// Segments that a compactor removes stay for a day, or as long as somebody has pinned them.
 struct Kept;
 
 impl SegmentsLock for Kept {}
@@ -181,8 +182,8 @@ impl Store for ClusterStore {
     }
 
     fn pin_segments(&self) -> Result<Box<dyn SegmentsLock>> {
-        self.check_open()?;
-        Ok(Box::new(Kept))
+        self.check()?;
+        self.pin()
     }
 
     fn lock_removal(&self) -> Result<Option<Box<dyn SegmentsLock>>> {

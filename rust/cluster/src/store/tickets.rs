@@ -12,6 +12,12 @@ use std::time::{Duration, Instant};
 use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::storage::store::{NewBlock, first_group};
 
+use crate::failure;
+
+pub(super) const WHAT: &str = "append to the log";
+
+/// A batch that has waited for so long while another commit is under way goes into none.
+const WAIT_MAX: Duration = Duration::from_millis(1_500);
 /// Greatest time that a commit waits for those who are likely to come, beside half of what the last
 /// one took.
 const PATIENCE_MAX: Duration = Duration::from_millis(5);
@@ -30,7 +36,7 @@ pub(super) struct Tickets {
 #[derive(Default)]
 struct State {
     last: u64,
-    waiting: VecDeque<(u64, Vec<NewBlock>)>,
+    waiting: VecDeque<Waiting>,
     /// Tickets of the commit under way, but those that were left meanwhile. None of them while it
     /// gathers.
     committing: Option<Vec<u64>>,
@@ -43,13 +49,19 @@ struct State {
     failed: BTreeMap<u64, Error>,
 }
 
+struct Waiting {
+    ticket: u64,
+    since: Instant,
+    blocks: Vec<NewBlock>,
+}
+
 impl Tickets {
     /// A ticket for these blocks, which no commit takes before somebody waits.
     pub(super) fn draw(&self, blocks: Vec<NewBlock>) -> u64 {
         let mut state = self.lock();
         state.last += 1;
         let ticket = state.last;
-        state.waiting.push_back((ticket, blocks));
+        state.waiting.push_back(Waiting { ticket, since: Instant::now(), blocks });
         if state.committing.is_some() && state.waiting.len() == state.wanted {
             self.gathered.notify_one();
         }
@@ -59,7 +71,8 @@ impl Tickets {
     /// The outcome of a ticket.
     ///
     /// # Errors
-    /// Those of `commit`, which is called by this thread where nobody else does it.
+    /// Those of `commit`, which is called by this thread where nobody else does it;
+    /// [`Error::Unavailable`] for one that no commit took in time, nor will.
     pub(super) fn wait(
         &self,
         ticket: u64,
@@ -70,14 +83,29 @@ impl Tickets {
             if let Some(error) = state.failed.get(&ticket) {
                 return Err(error.for_each_waiter());
             }
-            let is_open = state.committing.iter().flatten().any(|committing| *committing == ticket)
-                || state.waiting.iter().any(|(waiting, _)| *waiting == ticket);
-            if !is_open {
-                return Ok(());
-            }
+            let since = state.waiting.iter().find(|waiting| waiting.ticket == ticket);
+            let since = since.map(|waiting| waiting.since);
             if state.committing.is_some() {
-                state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+                let Some(since) = since else {
+                    if !state.is_committing(ticket) {
+                        return Ok(());
+                    }
+                    state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    continue;
+                };
+                let left = WAIT_MAX.saturating_sub(since.elapsed());
+                if left.is_zero() {
+                    state.waiting.retain(|waiting| waiting.ticket != ticket);
+                    let late = failure::unavailable(WHAT, "no answer to the batches before");
+                    state.failed.insert(ticket, late);
+                    continue;
+                }
+                let waited = self.ended.wait_timeout(state, left);
+                (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
                 continue;
+            }
+            if since.is_none() {
+                return Ok(());
             }
             state = self.gather(state);
             if state.waiting.is_empty() {
@@ -120,7 +148,7 @@ impl Tickets {
     /// Forgets a ticket and its outcome: where no commit has taken it, none will.
     pub(super) fn leave(&self, ticket: u64) {
         let mut state = self.lock();
-        state.waiting.retain(|(waiting, _)| *waiting != ticket);
+        state.waiting.retain(|waiting| waiting.ticket != ticket);
         state.committing.iter_mut().for_each(|tickets| tickets.retain(|other| *other != ticket));
         state.failed.remove(&ticket);
         if state.waiting.is_empty() {
@@ -134,11 +162,16 @@ impl Tickets {
 }
 
 impl State {
+    fn is_committing(&self, ticket: u64) -> bool {
+        self.committing.iter().flatten().any(|committing| *committing == ticket)
+    }
+
     /// Blocks of the next commit.
     fn take_group(&mut self) -> Vec<NewBlock> {
-        let bytes = |blocks: &Vec<NewBlock>| blocks.iter().map(|block| block.sealed.len()).sum();
-        let size = first_group(self.waiting.iter().map(|(_, blocks)| bytes(blocks)));
-        let (tickets, blocks): (Vec<u64>, Vec<_>) = self.waiting.drain(..size).unzip();
+        let bytes = |blocks: &[NewBlock]| blocks.iter().map(|block| block.sealed.len()).sum();
+        let size = first_group(self.waiting.iter().map(|waiting| bytes(&waiting.blocks)));
+        let group = self.waiting.drain(..size).map(|waiting| (waiting.ticket, waiting.blocks));
+        let (tickets, blocks): (Vec<u64>, Vec<_>) = group.unzip();
         self.committing = Some(tickets);
         blocks.into_iter().flatten().collect()
     }
@@ -243,6 +276,34 @@ mod tests {
             leading.join().unwrap().unwrap();
         });
         assert_eq!(*sizes.lock().unwrap(), [2]);
+    }
+
+    #[test]
+    fn a_batch_behind_a_commit_without_an_answer_is_refused_and_never_stored() {
+        let tickets = Tickets::default();
+        let first = tickets.draw(block(1));
+        thread::scope(|scope| {
+            let (answer, answered) = std::sync::mpsc::channel::<()>();
+            let tickets = &tickets;
+            let leading = scope.spawn(move || {
+                tickets.wait(first, |blocks| {
+                    assert_eq!(blocks.len(), 1);
+                    answered.recv().unwrap();
+                    Ok(())
+                })
+            });
+            while tickets.lock().committing.is_none() {
+                thread::yield_now();
+            }
+            let second = tickets.draw(block(2));
+            for _ in 0..2 {
+                let refused = tickets.wait(second, |_| panic!("another commit is under way"));
+                assert!(matches!(refused, Err(Error::Unavailable { .. })), "{refused:?}");
+            }
+            answer.send(()).unwrap();
+            leading.join().unwrap().unwrap();
+            assert!(tickets.lock().waiting.is_empty());
+        });
     }
 
     #[test]

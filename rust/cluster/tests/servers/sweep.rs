@@ -5,6 +5,7 @@ use std::time::Duration;
 use fleetcast_cluster::{Cluster, ClusterPlanes, Swept};
 use fleetcast_core::model::error::Error;
 use fleetcast_core::plane::{Due, Plane};
+use fleetcast_core::query::scan::ScanRequest;
 use fleetcast_core::storage::store::Planes;
 
 use crate::database::{Database, random_name};
@@ -60,4 +61,25 @@ fn objects_go_when_no_manifest_has_named_them_for_long_enough() {
     assert_eq!(objects(cluster.sweep(DAY).unwrap()), 0);
     assert_eq!(u64::from(objects(cluster.sweep(Duration::ZERO).unwrap())), before);
     assert_eq!(objects(cluster.sweep(Duration::ZERO).unwrap()), 0);
+}
+
+#[test]
+fn a_slow_reader_keeps_what_it_began_to_read() {
+    let Some(database) = Database::new() else { return };
+    let cluster = database.installed();
+    let (planes, name, plane) = plane_with_a_row(&cluster);
+    plane.compact(Due::Now, NOW_NS).unwrap().unwrap();
+    let slow = Plane::open(&ClusterPlanes::new(database.open()), &name, &KEY, "acme").unwrap();
+    let everything = ScanRequest { end_ns: i64::MAX, ..ScanRequest::default() };
+    let mut stream = slow.scan(&everything, NOW_NS).unwrap();
+    // Days later, when no manifest names what it has not read yet.
+    database.run("UPDATE segment SET removed_at = clock_timestamp()");
+    assert_eq!(cluster.sweep(Duration::ZERO).unwrap().objects, 0);
+    assert_eq!(stream.next_batch().unwrap().unwrap().row_count, 1);
+    // One who comes later needs newer ones alone, and one who died is waited for no longer.
+    let late = planes.open(&name).unwrap().pin_segments().unwrap();
+    database
+        .run("UPDATE pin SET until = clock_timestamp() WHERE since < (SELECT max(since) FROM pin)");
+    assert!(cluster.sweep(Duration::ZERO).unwrap().objects > 0);
+    drop(late);
 }

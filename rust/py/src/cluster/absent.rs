@@ -29,9 +29,16 @@ pub(super) struct Settings {
 }
 
 pub(super) struct Node {
+    pub(super) id: String,
     pub(super) name: String,
     pub(super) version: String,
     pub(super) silent_seconds: f64,
+}
+
+pub(super) struct Permissions {
+    pub(super) makes_tables: bool,
+    pub(super) owns_tables: bool,
+    pub(super) sees_replication: bool,
 }
 
 pub(super) struct Facts {
@@ -67,7 +74,19 @@ impl Cluster {
         match *self {}
     }
 
-    pub(super) fn beat(&self, _: &str, _: &str, _: &str) -> Result<()> {
+    pub(super) fn beat(&self, _: &str, _: &str, _: &str, _: &str) -> Result<bool> {
+        match *self {}
+    }
+
+    pub(super) fn look(&self, _: &str) -> Result<(i64, Option<String>)> {
+        match *self {}
+    }
+
+    pub(super) fn permissions(&self) -> Result<Permissions> {
+        match *self {}
+    }
+
+    pub(super) fn probe_objects(&self) -> Result<bool> {
         match *self {}
     }
 

@@ -83,13 +83,34 @@ impl Cluster {
         leave(py, || self.inner.database_now_us())
     }
 
-    fn beat(&self, py: Python<'_>, node: &str, name: &str, version: &str) -> PyResult<()> {
-        leave(py, || self.inner.beat(node, name, version))
+    fn beat(
+        &self,
+        py: Python<'_>,
+        node: &str,
+        place: &str,
+        name: &str,
+        version: &str,
+    ) -> PyResult<bool> {
+        leave(py, || self.inner.beat(node, place, name, version))
     }
 
-    fn nodes(&self, py: Python<'_>) -> PyResult<Vec<(String, String, f64)>> {
+    fn look(&self, py: Python<'_>, node: &str) -> PyResult<(i64, Option<String>)> {
+        leave(py, || self.inner.look(node))
+    }
+
+    fn nodes(&self, py: Python<'_>) -> PyResult<Vec<(String, String, String, f64)>> {
         let nodes = leave(py, || self.inner.nodes())?;
-        Ok(nodes.into_iter().map(|node| (node.name, node.version, node.silent_seconds)).collect())
+        let answers = |node: backend::Node| (node.id, node.name, node.version, node.silent_seconds);
+        Ok(nodes.into_iter().map(answers).collect())
+    }
+
+    fn permissions(&self, py: Python<'_>) -> PyResult<(bool, bool, bool)> {
+        let found = leave(py, || self.inner.permissions())?;
+        Ok((found.makes_tables, found.owns_tables, found.sees_replication))
+    }
+
+    fn probe_objects(&self, py: Python<'_>) -> PyResult<bool> {
+        leave(py, || self.inner.probe_objects())
     }
 
     fn facts(&self, py: Python<'_>) -> PyResult<Option<Answers>> {
