@@ -16,7 +16,7 @@ use crate::failure;
 
 pub(super) const WHAT: &str = "append to the log";
 
-/// A batch that has waited for so long while another commit is under way goes into none.
+/// No batch waits behind a commit that has had no answer for so long: it goes into none.
 const WAIT_MAX: Duration = Duration::from_millis(1_500);
 /// Greatest time that a commit waits for those who are likely to come, beside half of what the last
 /// one took.
@@ -40,6 +40,8 @@ struct State {
     /// Tickets of the commit under way, but those that were left meanwhile. None of them while it
     /// gathers.
     committing: Option<Vec<u64>>,
+    /// Instant at which it was sent.
+    began: Option<Instant>,
     /// Those who are likely to wait before long: whom the last commit acknowledged, and those it left.
     wanted: usize,
     /// For how long the next commit waits for them, and commits that wait for nobody.
@@ -51,7 +53,6 @@ struct State {
 
 struct Waiting {
     ticket: u64,
-    since: Instant,
     blocks: Vec<NewBlock>,
 }
 
@@ -61,7 +62,7 @@ impl Tickets {
         let mut state = self.lock();
         state.last += 1;
         let ticket = state.last;
-        state.waiting.push_back(Waiting { ticket, since: Instant::now(), blocks });
+        state.waiting.push_back(Waiting { ticket, blocks });
         if state.committing.is_some() && state.waiting.len() == state.wanted {
             self.gathered.notify_one();
         }
@@ -83,17 +84,17 @@ impl Tickets {
             if let Some(error) = state.failed.get(&ticket) {
                 return Err(error.for_each_waiter());
             }
-            let since = state.waiting.iter().find(|waiting| waiting.ticket == ticket);
-            let since = since.map(|waiting| waiting.since);
+            let is_waiting = state.waiting.iter().any(|waiting| waiting.ticket == ticket);
             if state.committing.is_some() {
-                let Some(since) = since else {
+                if !is_waiting {
                     if !state.is_committing(ticket) {
                         return Ok(());
                     }
                     state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
                     continue;
-                };
-                let left = WAIT_MAX.saturating_sub(since.elapsed());
+                }
+                let waited = state.began.map_or(Duration::ZERO, |began| began.elapsed());
+                let left = WAIT_MAX.saturating_sub(waited);
                 if left.is_zero() {
                     state.waiting.retain(|waiting| waiting.ticket != ticket);
                     let late = failure::unavailable(WHAT, "no answer to the batches before");
@@ -104,7 +105,7 @@ impl Tickets {
                 (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
-            if since.is_none() {
+            if !is_waiting {
                 return Ok(());
             }
             state = self.gather(state);
@@ -115,8 +116,9 @@ impl Tickets {
                 continue;
             }
             let blocks = state.take_group();
-            drop(state);
             let began = Instant::now();
+            state.began = Some(began);
+            drop(state);
             let mut ending = Ending { tickets: self, began, outcome: Err(Error::Poisoned) };
             ending.outcome = commit(&blocks);
             drop(ending);
@@ -188,6 +190,7 @@ impl Drop for Ending<'_> {
     fn drop(&mut self) {
         let mut state = self.tickets.lock();
         let committed = std::mem::take(&mut state.committing);
+        state.began = None;
         state.wanted = state.waiting.len() + committed.as_ref().map_or(0, Vec::len);
         state.patience = (self.began.elapsed() / 2).min(PATIENCE_MAX);
         if let Err(error) = &self.outcome {
