@@ -101,8 +101,8 @@ impl Tickets {
                     state.failed.insert(ticket, late);
                     continue;
                 }
-                let waited = self.ended.wait_timeout(state, left);
-                (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+                (state, _) =
+                    self.ended.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
             if !is_waiting {
@@ -116,8 +116,7 @@ impl Tickets {
                 continue;
             }
             let blocks = state.take_group();
-            let began = Instant::now();
-            state.began = Some(began);
+            let began = *state.began.insert(Instant::now());
             drop(state);
             let mut ending = Ending { tickets: self, began, outcome: Err(Error::Poisoned) };
             ending.outcome = commit(&blocks);
