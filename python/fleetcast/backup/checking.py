@@ -7,17 +7,17 @@ it has copies of names and log, and links to the segments.
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fleetcast.backup.scratch import scratch_folder
 from fleetcast.engine import Engine
 from fleetcast.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
+    from pathlib import Path
 
     from fleetcast.backup.listing import Listing, SavedTenant
     from fleetcast.engine import SavedFile, Verified
@@ -102,7 +102,7 @@ def _checked(folder: Path, tenant: SavedTenant, master_key: bytes) -> Checked:
 def _opened(folder: Path, tenant: SavedTenant, master_key: bytes) -> Iterator[Engine]:
     """An engine with the plane of a saved tenant, compared. Raises `StoreError`."""
     account_id = tenant.record.account_id
-    with tempfile.TemporaryDirectory(prefix="fleetcast-verify-") as scratch:
-        engine = Engine(Path(scratch), master_key)
+    with scratch_folder() as scratch:
+        engine = Engine(scratch, master_key)
         engine.restore_plane(account_id, folder / tenant.folder, tenant.plane, borrow=True)
         yield engine
