@@ -78,12 +78,14 @@ class House:
             lambda: self.now,
         )
 
-    def write(self, record=RECORD, now_ns=None):
+    def write(self, *records, now_ns=None):
         """As another process does it, at the real time unless told another."""
         self.engine.close()
         engine = Engine(self.engine.folder("x").parent, MASTER_KEY)
         for name, account_id in self.accounts.items():
-            engine.plane(account_id, name).write_json(encode_records([record]), now_ns=now_ns)
+            engine.plane(account_id, name).write_json(
+                encode_records(records or [RECORD]), now_ns=now_ns
+            )
         engine.close()
 
     def look(self):
@@ -298,9 +300,12 @@ def test_a_restored_store_gets_its_tenants_retention(house):
 def test_days_of_the_past_are_finished_when_nothing_of_them_comes_any_more(house):
     """A store at rest is opened at the instant that it named, finished, and left alone again."""
     house.after_seconds = 60
-    for second in range(2):
-        record = {**RECORD, "time": f"2026-01-01T00:00:0{second}Z"}  # of a day long over
-        house.write(record, now_ns=int(house.now) * 10**9)
+    # More than a round writes again with its own rows.
+    fields = {f"f{number}": 1.0 for number in range(2_000)}
+    for hour in range(2):
+        times = (f"2026-01-01T0{hour}:00:{second}Z" for second in range(10, 43))  # long over
+        records = [{**RECORD, "time": time, "fields": fields} for time in times]
+        house.write(*records, now_ns=int(house.now) * 10**9)
         house.look()
         house.now += 60
         assert house.look() == 3
