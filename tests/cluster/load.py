@@ -56,6 +56,8 @@ class Load:
 
     def __init__(self, targets: Sequence[Target], reader: Plane, others: Sequence[Plane]) -> None:
         self._targets, self._reader, self._others = targets, reader, others
+        self.name = ""
+        """Name of the plane, where it is one of its own."""
         self._numbers = itertools.count()
         self._ended = threading.Event()
         self._running: list[Future[None]] = []
@@ -72,7 +74,9 @@ class Load:
         name = str(uuid.uuid4())
         nodes[0].create(name, KEY)
         *targets, reader = [node.open(name, KEY, "acme") for node in nodes]
-        return cls(targets, reader, targets)
+        load = cls(targets, reader, targets)
+        load.name = name
+        return load
 
     def _write(self, writer: int, target: Target) -> None:
         while not self._ended.is_set():
