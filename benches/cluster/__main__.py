@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
+import tempfile
+from pathlib import Path
 
 from benches.cluster.cold import cold_lines
 from benches.cluster.units import unit_lines
@@ -34,15 +35,13 @@ def main() -> None:
     parser.add_argument("--markdown", action="store_true")
     options = parser.parse_args()
     print(f"load before the run {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores", flush=True)
-    folder = DATA / "cluster"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    DATA.mkdir(parents=True, exist_ok=True)
     lines: list[Line] = []
-    for part in options.parts.split(","):
-        home = folder / part
-        home.mkdir()
-        lines += PARTS[part](home, options)
-    shutil.rmtree(folder)
+    with tempfile.TemporaryDirectory(dir=DATA) as folder:
+        for part in options.parts.split(","):
+            home = Path(folder) / part
+            home.mkdir()
+            lines += PARTS[part](home, options)
     print(as_markdown(lines, "three nodes") if options.markdown else as_text(lines))
 
 

@@ -94,7 +94,8 @@ def reads(data: Path, key: str, history: month.Month) -> tuple[float, float]:
         getter.get("/topology", freshness_seconds=60)
         start, end = (
             time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(instant_ns // month.SECOND_NS))
-            for instant_ns in (history.start_ns, history.end_ns)
+            # All but its first hour: the service answers 30 days back from now.
+            for instant_ns in (history.start_ns + month.HOUR_NS, history.end_ns)
         )
         asked = {"entity_id": history.ids, "start": start, "end": end}
         asked |= {"interval": "1h", "measurement": "link"}

@@ -10,9 +10,9 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benches.cluster.writes import database_processes
+from benches.cluster.writes import database_cpu_seconds, databases
 from benches.goals.table import Line
-from benches.harness.measure import cpu_seconds_of
+from benches.harness.measure import with_children
 from benches.inputs import fleet, month
 from fleetcast.engine import Cluster, Planes, encode_records
 from tests.cluster.nodes import engine
@@ -73,17 +73,17 @@ def _commits(database: Database) -> list[Line]:
     for body in bodies:
         plane.write_json(body)
     engine("sql", "CHECKPOINT")
-    before = database.wal(), database.number("sum(log_bytes) FROM head"), _database_cpu()
+    before = database.wal(), database.number("sum(log_bytes) FROM head"), database_cpu_seconds()
     for number in range(COMMITS):
         plane.write_json(bodies[number % 16])
-    cpu = _database_cpu() - before[2]
+    cpu = database_cpu_seconds() - before[2]
     wal = database.wal() - before[0]
     blocks = database.number("sum(log_bytes) FROM head") - before[1]
     plane.scan(0, 1)
-    used, began = _database_cpu(), time.perf_counter()
+    used, began = database_cpu_seconds(), time.perf_counter()
     for _ in range(VIEWS):
         plane.scan(0, 1)
-    views = _database_cpu() - used
+    views = database_cpu_seconds() - used
     each = (time.perf_counter() - began) / VIEWS
     values = COMMITS * fleet.BODY_RECORDS * 5
     return [
@@ -144,14 +144,10 @@ def _segments(database: Database, hours: int) -> list[Line]:
     ]
 
 
-def _database_cpu() -> float:
-    return cpu_seconds_of(database_processes())
-
-
 def _connection_bytes() -> float:
     """The mean over connections of nodes: memory of their own, and their share of the rest."""
     sizes = []
-    for process in database_processes():
+    for process in (process for main in databases() for process in with_children(main)):
         with contextlib.suppress(FileNotFoundError):  # it has ended meanwhile
             if b"fleet fleet" in Path(f"/proc/{process}/cmdline").read_bytes():
                 lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()

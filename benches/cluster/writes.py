@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import statistics
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,7 @@ from benches.goals.table import Line, rate
 from benches.harness.measure import cpu_seconds_of, with_children
 from benches.harness.servers import Driven, http_driven
 from benches.inputs import fleet
+from fleetcast.bench.processes import cpu_seconds_below
 from tests.cluster.nodes import make_nodes, servers
 from tests.service import service
 
@@ -34,18 +36,26 @@ def keys_of(data: Path) -> dict[str, str]:
     return {tenant: service.create_key(data, tenant) for tenant in TENANTS}
 
 
-def database_processes() -> list[int]:
-    """Primary and standbys with all their processes."""
+def databases() -> list[int]:
+    """The first process of the primary and of each standby."""
     work = Path(os.environ["ENGINE_WORK"])
-    mains = [int((work / f"n{k}" / "postmaster.pid").read_text().split()[0]) for k in servers()]
-    return [process for main in mains for process in with_children(main)]
+    return [int((work / f"n{k}" / "postmaster.pid").read_text().split()[0]) for k in servers()]
+
+
+def database_cpu_seconds() -> float:
+    """CPU of primary and standbys, of sessions that have ended as well."""
+    while True:
+        with contextlib.suppress(OSError):  # one ended meanwhile
+            return sum(map(cpu_seconds_below, databases()))
 
 
 class Measured:
     """Services that are driven together, and the figures of each round."""
 
-    def __init__(self, driven: Sequence[Driven], nodes: Sequence[int]) -> None:
-        self._driven, self._nodes = driven, nodes
+    def __init__(
+        self, driven: Sequence[Driven], nodes: Sequence[int], *, is_shared: bool = True
+    ) -> None:
+        self._driven, self._nodes, self._is_shared = driven, nodes, is_shared
         self.begin()
 
     def begin(self) -> None:
@@ -59,12 +69,12 @@ class Measured:
     def drive(self, connections: int, seconds: float) -> None:
         """All of them at once."""
         ours = [process for node in self._nodes for process in with_children(node)]
-        databases = database_processes()
-        before = cpu_seconds_of(ours), cpu_seconds_of(databases)
+        before = cpu_seconds_of(ours), database_cpu_seconds()
         with ThreadPoolExecutor(len(self._driven)) as pool:
             done = list(pool.map(lambda each: each.drive(connections, seconds), self._driven))
         self.cpu["nodes"] += cpu_seconds_of(ours) - before[0]
-        self.cpu["PostgreSQL"] += cpu_seconds_of(databases) - before[1]
+        if self._is_shared:
+            self.cpu["PostgreSQL"] += database_cpu_seconds() - before[1]
         self.cpu["client"] += sum(each["client_cpu_seconds"] for each in done)
         rows = fleet.BODY_RECORDS * sum(each["requests"] for each in done)
         self.stored += rows
@@ -113,7 +123,7 @@ def write_lines(folder: Path, seconds: float) -> list[Line]:
         apart = Measured(
             [driven(node, keys[f"own-{number}"]) for number, node in enumerate(nodes)], pids
         )
-        embedded = Measured([driven(one, own["shared"])], [one.process.pid])
+        embedded = Measured([driven(one, own["shared"])], [one.process.pid], is_shared=False)
         for turn in range(ROUNDS + 1):
             if turn == 1:  # what came before was to warm up
                 for each in (shared, apart, embedded):

@@ -13,13 +13,15 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 
 from fleetcast.engine import Cluster, Planes
 from tests.waiting import until
 
-from .load import Load
+from .load import KEY, Load
 from .nodes import engine
 
 FULL = os.environ.get("FAULTS") == "full"
@@ -44,10 +46,21 @@ class Place:
     def _cluster(self, cache):
         return Cluster(self._url, objects=self._objects, cache=self._folder / cache)
 
+    @contextmanager
     def compactor(self, plane):
+        """The process, and the lines it has printed so far."""
         arguments = (self._url, self._objects, str(self._folder / "compactor"), plane)
         command = [sys.executable, "-m", "tests.cluster.compactor", *arguments]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        lines = []
+        with (
+            ThreadPoolExecutor(1) as pool,
+            subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process,
+        ):
+            try:
+                pool.submit(read_into, lines, process.stdout)
+                yield process, lines
+            finally:
+                process.kill()
 
     def sql(self, statement):
         return engine("sql", f"SET search_path = {self._schema}; {statement}").split()
@@ -61,13 +74,18 @@ class Place:
         return self.sql(held)[-1] == "t"
 
 
+def read_into(lines, pipe):
+    for line in pipe:
+        lines.append(line)  # noqa: PERF402 - seen while more come
+
+
 @pytest.fixture(scope="module")
 def place(database, tmp_path_factory):
     return Place(database, tmp_path_factory.mktemp("compactors"))
 
 
 def paused(place, process, plane):
-    """Stops a compactor while it holds the lease."""
+    """Stops a compactor that holds the lease."""
 
     def look():
         time.sleep(DICE.uniform(0, 0.05))
@@ -83,23 +101,20 @@ def paused(place, process, plane):
 @pytest.mark.parametrize("number", range(ROUNDS))
 def test_a_compactor_that_is_paused_beyond_its_lease_changes_nothing(place, number):
     load = Load.on(place.nodes)
-    with load.running(), place.compactor(load.name) as process:
-        try:
-            load.goes_on(BATCHES)
-            assert "Compacted" in process.stdout.readline()
-            paused(place, process, load.name)
-            if number % WAITED_EACH == WAITED_EACH - 1:
-                time.sleep(LEASE_SECONDS)
-            else:
-                place.run_out(load.name)
-            load.goes_on(BATCHES)
-            other = place.nodes[0].open(load.name, bytes(32), "acme")
-            assert until(lambda: other.compact(whole=True))
-            process.send_signal(signal.SIGCONT)
-            for _ in range(3):  # it ends what it was at, and compacts again
-                assert process.stdout.readline()
-            load.goes_on(BATCHES)
-            assert process.poll() is None
-        finally:
-            process.kill()
+    with load.running(), place.compactor(load.name) as (process, lines):
+        load.goes_on(BATCHES)
+        until(lambda: any("Compacted" in line for line in lines))
+        paused(place, process, load.name)
+        if number % WAITED_EACH == WAITED_EACH - 1:
+            time.sleep(LEASE_SECONDS)
+        else:
+            place.run_out(load.name)
+        load.goes_on(BATCHES)
+        other = place.nodes[0].open(load.name, KEY, "acme")
+        assert until(lambda: other.compact(whole=True))
+        before = len(lines)
+        process.send_signal(signal.SIGCONT)
+        until(lambda: len(lines) > before + 2)  # it ends what it was at, and compacts again
+        load.goes_on(BATCHES)
+        assert process.poll() is None
     print(f"\ncompactor paused: {load.check()}")

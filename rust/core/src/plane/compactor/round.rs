@@ -10,7 +10,7 @@ use super::{Compacted, Compactor};
 use crate::codec::Effort;
 use crate::model::batch::Table;
 use crate::model::catalog::Catalog;
-use crate::model::error::Result;
+use crate::model::error::{Error, Result};
 use crate::model::limits::ROUND_VALUES_MAX;
 use crate::plane::caches::recent::DecodedBlock;
 use crate::plane::follower::ALWAYS_NS;
@@ -120,6 +120,9 @@ impl Compactor {
     }
 
     /// Blocks behind position `after` that were followed, [`ROUND_VALUES_MAX`] values.
+    ///
+    /// # Errors
+    /// [`Error::Overtaken`] where another compactor has taken some of them.
     fn take_round(&self, after: u64) -> Result<Round> {
         let followed = self.follower.position();
         let mut round = Round { blocks: Vec::new(), first: after + 1, last: after };
@@ -135,6 +138,10 @@ impl Compactor {
                 break;
             }
             for entry in entries {
+                // The one that comes next is in a segment already: somebody else has put it there.
+                if entry.sequence != round.last + 1 {
+                    return Err(Error::Overtaken);
+                }
                 if entry.sequence > followed || values >= ROUND_VALUES_MAX {
                     break;
                 }
