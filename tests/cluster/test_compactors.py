@@ -76,7 +76,7 @@ class Place:
 
 def read_into(lines, pipe):
     for line in pipe:
-        lines.append(line)  # noqa: PERF402 - seen while more come
+        lines.append(line)
 
 
 @pytest.fixture(scope="module")
