@@ -211,8 +211,8 @@ fn main() {
             (0..LARGER).map(|number| Fleet::new(number * BODY_RECORDS)).collect();
         run("large fleet", rows, work, |number| {
             let step = i64::try_from(number / u64::from(LARGER)).expect("small");
-            let fleet = &mut fleets[(number % u64::from(LARGER)) as usize];
-            fleet.body(START_NS + step * 10 * SECOND_NS)
+            let fleet = usize::try_from(number % u64::from(LARGER)).expect("below 16");
+            fleets[fleet].body(START_NS + step * 10 * SECOND_NS)
         });
     }
     if is_wanted("repeated bodies") {

@@ -18,6 +18,8 @@ pub(super) struct SeriesFinder<'c> {
     /// Index in `raw_keys` and in `new` of the series that the next record probably has.
     next: usize,
     next_new: usize,
+    /// Length of the tags that were looked for last.
+    tags_length: usize,
 }
 
 /// Hash of a raw key under which no series is known.
@@ -27,7 +29,7 @@ pub(super) struct Unknown(u64);
 impl<'c> SeriesFinder<'c> {
     pub(super) fn new(format: u8, raw_keys: &'c RawKeyCache) -> Self {
         let (new, new_index) = (NewSeries::default(), HashTable::new());
-        Self { format, raw_keys, new, new_index, next: 0, next_new: 0 }
+        Self { format, raw_keys, new, new_index, next: 0, next_new: 0, tags_length: 0 }
     }
 
     /// Has series found under raw keys of another format. Call it before any is looked for.
@@ -37,6 +39,7 @@ impl<'c> SeriesFinder<'c> {
 
     /// The series of `measurement` whose tags are these bytes.
     pub(super) fn find(&mut self, measurement: &str, tags: &[u8]) -> Result<u32, Unknown> {
+        self.tags_length = tags.len();
         let hash = self.raw_keys.hash(self.format, measurement.as_bytes(), tags);
         let known = self.raw_keys.find(hash, self.format, measurement.as_bytes(), tags);
         if let Some((at, series)) = known {
@@ -53,6 +56,11 @@ impl<'c> SeriesFinder<'c> {
         let &at = self.new_index.find(hash, is_same).ok_or(Unknown(hash))?;
         self.next_new = at as usize + 1;
         Ok(NEW_SERIES_BASE + at)
+    }
+
+    /// Length that the tags of a fleet often share: that of those looked for last.
+    pub(super) const fn tags_length(&self) -> usize {
+        self.tags_length
     }
 
     /// Beginning of every raw key of `measurement`, for [`Self::find_next`].

@@ -278,6 +278,31 @@ fn a_read_with_news_takes_one_round_trip() {
     assert_eq!(calls(), (1, 0), "an answer as of an instant that the log decides");
 }
 
+/// Names of others are asked for by who reads, and by who brings a name of its own, whose id and
+/// bounds depend on all of them: never by who writes what it knows, or looks if compaction is due.
+#[test]
+fn a_process_that_writes_what_it_knows_follows_no_names() {
+    let mut fleet = Fleet::new(1, 0);
+    let world = Arc::clone(&fleet.network.0);
+    let asked = || world.pages.swap(0, Ordering::Relaxed) > 0;
+    fleet.write(0);
+    write(&fleet.planes[1], 77).unwrap();
+    assert!(asked(), "for the first row of its own");
+    // As the process does that looks after the stores: it keeps no rows, so it follows none.
+    let rested = Due::LargeOrAged { age_ns: SECOND_NS };
+    fleet.planes[1].compact(rested, NOW_NS).unwrap().unwrap();
+    // Each of another entity and another field.
+    (0..5).for_each(|_| fleet.write(0));
+    asked();
+    write(&fleet.planes[1], 77).unwrap();
+    fleet.planes[1].upcoming(SECOND_NS, NOW_NS).unwrap();
+    assert!(!asked());
+    write(&fleet.planes[1], 6).unwrap();
+    assert!(asked(), "for a name that it brings");
+    assert_eq!(numbers(&fleet.planes[2]).unwrap().len(), 9);
+    assert!(asked(), "by a read");
+}
+
 /// A store is told of all segments that a read is about to open, and of none that are open.
 #[test]
 fn segments_that_a_series_needs_are_fetched_together() {

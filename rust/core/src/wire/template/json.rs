@@ -257,8 +257,17 @@ fn find_tags(
     measurement: &str,
     series: &mut SeriesFinder<'_>,
 ) -> Option<(Result<u32, Unknown>, usize)> {
+    // Tags that are known and as long as those before are complete, whatever is in them.
+    let guessed = series.tags_length();
+    let tags = scan.rest().get(..guessed).filter(|tags| tags.ends_with(b"}"));
+    let guess = tags.map(|tags| series.find(measurement, tags));
+    if let Some(Ok(known)) = guess {
+        return Some((Ok(known), guessed));
+    }
     let length = scan.first_brace_length()?;
-    Some((series.find(measurement, scan.rest().get(..length)?), length))
+    let found = guess.filter(|_| length == guessed);
+    let tags = scan.rest().get(..length)?;
+    Some((found.unwrap_or_else(|| series.find(measurement, tags)), length))
 }
 
 /// Keys and values of the object that `text` is, if all values are strings and the syntax is right.
