@@ -218,6 +218,7 @@ pub(crate) async fn read(
         return rows.map_err(|failure| failure.of_read(what));
     }
     connection.give_up();
+    pool.doubt();
     Err(failure::unavailable(what, "no answer in time"))
 }
 
