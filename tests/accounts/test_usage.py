@@ -81,6 +81,7 @@ def test_a_span_of_usage_ends_with_any_other_change(control, tmp_path):
     before = last()
     assert said() == (before, before + 1)
     assert said() == (before, before + 2)
+    assert (folder / "usage.span").stat().st_mode & 0o777 == 0o600
     with control.write() as tables:
         tables.delete_tenant("other")
         tables.put_usage("b", UsageRecord(requests=1, run="", counted=0))

@@ -43,6 +43,7 @@ class UsageSpan:
             last = self._state(self._transaction)
             words = " ".join(map(str, (*(self._first or ()), *last)))
             new = self._said.with_name("usage.span-new")
+            new.touch(mode=0o600)
             new.write_text(words)
             new.replace(self._said)
             self._last = last
