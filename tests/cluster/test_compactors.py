@@ -1,7 +1,7 @@
 """A compactor is paused beyond its lease while another goes on: nothing is lost or there twice.
 
 Time is not waited for: the database is told that the lease has run out, but in each hundredth round
-of `make failover` (`make cluster`: 2 rounds).
+of `make failover FAULTS=full` (`make failover`: 2 rounds).
 """
 
 from __future__ import annotations

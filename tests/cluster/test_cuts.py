@@ -1,7 +1,8 @@
 """Machines are cut off from each other while gateways write: what is refused, and what is kept.
 
 Each has a network namespace of its own; packets between two that are cut off are dropped without
-a word. `make failover` makes many short rounds (`make cluster`: one) and prints their figures.
+a word. `make failover FAULTS=full` makes many short rounds (`make failover`: one) and prints their
+figures.
 """
 
 from __future__ import annotations

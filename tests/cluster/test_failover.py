@@ -1,7 +1,7 @@
 """Servers of the database end under load: none acknowledged is lost, none is stored twice.
 
-`make failover` makes hundreds of short rounds of each fault (`make cluster`: 2 longer ones) and
-prints their figures.
+`make failover FAULTS=full` makes hundreds of short rounds of each fault (`make failover`: 2 longer
+ones) and prints their figures.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Three nodes on one database: each acknowledged write is in the next read of each other node.
 
-`make failover` does it 10,000 times, `make cluster` 200 times.
+`make failover FAULTS=full` does it 10,000 times, `make cluster` 200 times.
 """
 
 from __future__ import annotations
