@@ -12,13 +12,15 @@ const DAY_NS: i64 = 86_400 * SECOND_NS;
 const HOUR_NS: i64 = 3_600 * SECOND_NS;
 /// The start of a day.
 const START_NS: i64 = 1_789_948_800 * SECOND_NS;
-pub(crate) const NOW_NS: i64 = START_NS + 5 * DAY_NS;
+/// The end of the last of the days that have rows: it has segments of its own, which are merged, and
+/// the others, which are over, share one, of which retention keeps a part.
+pub(crate) const NOW_NS: i64 = START_NS + 3 * DAY_NS - SECOND_NS;
 const ENTITIES: usize = 5;
 const DAYS: u32 = 3;
 /// One batch of so many is large.
 const LARGE_EACH: u32 = 11;
 /// Keeps everything but the first day.
-pub(crate) const RETENTION_SECONDS: u64 = 4 * 86_400;
+pub(crate) const RETENTION_SECONDS: u64 = 2 * 86_400 - 1;
 
 /// Fate of a batch or of the retention, as far as a client may rely on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,8 +201,9 @@ pub(crate) fn extent(batch: u32) -> Extent {
     Extent::new(first_ns..first_ns + 60 * SECOND_NS, Vec::new(), vec![entity_of(batch)]).unwrap()
 }
 
+/// The first instant of a batch, a minute of its day that no other has. A day has enough for all.
 fn first_ns(batch: u32) -> i64 {
-    START_NS + i64::from(day_of(batch)) * DAY_NS + i64::from(batch) * 60 * SECOND_NS
+    START_NS + i64::from(day_of(batch)) * DAY_NS + i64::from(batch / DAYS) * 60 * SECOND_NS
 }
 
 /// Every third batch brings a series that nobody knows.

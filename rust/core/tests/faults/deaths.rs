@@ -40,10 +40,14 @@ pub(crate) fn a_compactor_that_dies() {
     let root = scratch();
     let mut client = Client::create(&root.path().join(PLANE));
     let mut died = 0;
-    // Each call twice: the next write is read by the same handle, or by a new one.
+    // Each call in four ways: the next write is read by the same handle, or by a new one, and the
+    // days are in another turn.
     for number in 0.. {
-        let call = number / 2;
+        let call = number / 4;
         client.work(&[Step::Write]);
+        if number % 4 == 2 {
+            client.work(&[Step::Write]);
+        }
         let status = dying("compactor", root.path(), call).wait().unwrap();
         let expected = client.expected(&Expected::default());
         let mut tally = Tally::default();
