@@ -91,9 +91,10 @@ def test_other_threads_run_during_a_long_engine_call() -> None:
         for _ in range(3):
             plane.series_json(**query, point_budget=10_000_000, raw_span_seconds=1_000_000)
 
+    # A busy machine may give the other thread no turn in one call; a GIL that is kept, in none.
     for work in (write, read):
-        seconds, silence = longest_silence(work)
-        assert silence < seconds / 2, f"silent for {silence:.3f} s of {seconds:.3f} s"
+        calls = [longest_silence(work) for _ in range(5)]
+        assert any(silence < seconds / 2 for seconds, silence in calls), calls
     plane.close()
 
 
