@@ -30,8 +30,8 @@ COVERAGE := -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=3 -Cllv
 CARGO_TEST := cargo test --workspace --exclude fleetcast-cluster --locked
 # A package whose engine has the backend of many machines.
 CLUSTER := target/cluster/site
-# Servers that end under load: minutes, and their time limits want a machine that does nothing else.
-FAILOVER := $(foreach fault,failover cuts compactors,tests/cluster/test_$(fault).py)
+# Servers and nodes that end under load: minutes, and their time limits want a machine that does nothing else.
+FAILOVER := $(foreach fault,failover cuts compactors preference,tests/cluster/test_$(fault).py)
 ON_SERVERS = PYTHONPATH=$(abspath $(CLUSTER)) PYTHON=$(abspath $(VENV))/cluster/bin/python sh tests/cluster/with-engine.sh sh -c
 ENGINE := Cargo.toml Cargo.lock pyproject.toml $(shell find rust/arrow rust/core rust/front rust/limiter rust/py -name '*.rs' -o -name Cargo.toml)
 

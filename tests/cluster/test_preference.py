@@ -35,12 +35,12 @@ class Fleet:
         self.rounds = 0
 
     def write(self, nodes):
-        """A batch to each plane, by any of these nodes."""
+        """A batch to each plane, by any of these nodes; the hour that is read has room for all."""
         self.rounds += 1
         for tenants in self.tenants.values():
             self._number += 1
             tenant = tenants[nodes[self._number % len(nodes)]]
-            assert tenant.post([record(at(self._number), n=self._number)]).status == 202
+            assert tenant.post([record(at(self._number / 10), n=self._number)]).status == 202
 
     def compacted(self):
         """Nodes by plane, one for each compaction that their logs tell of, in order."""
