@@ -17,6 +17,9 @@ _ACCEPTED_COUNT, _REJECTED_COUNT = 2, 3
 # Fields of google.rpc.Status, google.protobuf.Any and RetryInfo.
 _STATUS_DETAILS, _ANY_TYPE_URL, _ANY_VALUE, _RETRY_DELAY = 3, 1, 2, 1
 _MESSAGE_BYTES_MAX = -1  # the server has the say
+# Half of a call's time: a connection that cannot be made has failed before the call's time is over,
+# which would leave open if it was sent. The name is older than the meaning.
+_CONNECT_TIMEOUT = "grpc.min_reconnect_backoff_ms"
 _OPTIONS = (
     ("grpc.max_send_message_length", _MESSAGE_BYTES_MAX),
     ("grpc.keepalive_time_ms", 30_000),
@@ -63,27 +66,22 @@ class Transport(Protocol):
 
 
 class Channel:
-    """One warm TLS channel."""
+    """One TLS channel; the first call connects it."""
 
     def __init__(self, target: str, key: str, authority: bytes | None, timeout: float) -> None:
         credentials = grpc.ssl_channel_credentials(authority)
-        self._channel = grpc.secure_channel(target, credentials, _OPTIONS)
+        options = (*_OPTIONS, (_CONNECT_TIMEOUT, round(timeout * 1000 / 2)))
+        self._channel = grpc.secure_channel(target, credentials, options)
         self._write: grpc.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(_METHOD)
         self._metadata = (("x-api-key", key),)
         self._timeout = timeout
-        self._ready = False
-        self._channel.subscribe(self._note, try_to_connect=True)
 
     def send(self, request: bytes) -> Outcome:
-        """Sends one batch. Where there was no connection to begin with, nothing was stored."""
-        connected = self._ready
+        """Sends one batch and waits for its outcome."""
         try:
             response = self._write(request, timeout=self._timeout, metadata=self._metadata)
         except grpc.RpcError as error:
-            outcome = _failure(error)
-            if outcome.verdict is Verdict.UNCERTAIN and not connected and not self._ready:
-                return Outcome(Verdict.AGAIN, outcome.status, outcome.details)
-            return outcome
+            return _failure(error)
         except ValueError as error:  # the channel was closed before the call was made
             return Outcome(Verdict.AGAIN, grpc.StatusCode.CANCELLED.name, str(error))
         counts = integers(response)
@@ -94,15 +92,12 @@ class Channel:
         """Ends the connection; a call under way is cancelled."""
         self._channel.close()
 
-    def _note(self, state: grpc.ChannelConnectivity) -> None:
-        self._ready = state is grpc.ChannelConnectivity.READY
-
 
 def _failure(error: grpc.RpcError) -> Outcome:
     status, details = error.code(), error.details() or ""
     trailers = {each.key: each.value for each in error.trailing_metadata() or ()}
     retry_seconds = _retry_seconds(trailers.get("grpc-status-details-bin"))
-    if retry_seconds is not None:
+    if retry_seconds is not None or details.startswith(_NEVER_SENT):
         return Outcome(Verdict.AGAIN, status.name, details, retry_seconds=retry_seconds)
     if status in _OF_A_PART or details.startswith(_CONFLICT):
         return Outcome(Verdict.SPLIT, status.name, details)
@@ -115,6 +110,9 @@ def _failure(error: grpc.RpcError) -> Outcome:
 # what is beside a value of another type than its field has, which is the one INTERNAL with a name.
 _OF_A_PART = (grpc.StatusCode.RESOURCE_EXHAUSTED, grpc.StatusCode.INVALID_ARGUMENT)
 _CONFLICT = "field_type_conflict:"
+# The words of gRPC's C core for a call that got no connection. The state of the channel cannot tell
+# that: it is reported late, so a connection may have come and gone with the call.
+_NEVER_SENT = ("failed to connect to all addresses", "errors resolving ")
 _UNCERTAIN = (
     grpc.StatusCode.UNAVAILABLE,
     grpc.StatusCode.DEADLINE_EXCEEDED,

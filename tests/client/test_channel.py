@@ -1,0 +1,102 @@
+"""F7: a batch goes out again by itself only where no server can have seen it."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import closing, contextmanager
+
+import pytest
+
+from fleetcast.client.transport import Channel, Verdict
+from fleetcast.security.certificate import create_certificate
+
+CALL_SECONDS = 6.0
+DYING = [sys.executable, "-m", "tests.client.dying_server"]
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("certificates")
+    create_certificate(folder, bytes(32), ["127.0.0.1"])
+    return folder
+
+
+@pytest.fixture
+def send(certificates):
+    """Sends one batch on a channel of its own."""
+    authority = (certificates / "ca.pem").read_bytes()
+
+    def send(target, seconds=CALL_SECONDS):
+        with closing(Channel(target, "key", authority, seconds)) as channel:
+            return channel.send(b"batch")
+
+    return send
+
+
+@pytest.mark.parametrize("_try", range(5))
+def test_a_server_that_ends_with_the_first_call_of_a_channel_may_have_stored_it(
+    certificates, send, _try
+):
+    """The channel hears of its connection late, often only when that is gone again."""
+    with subprocess.Popen([*DYING, certificates], stdout=subprocess.PIPE, text=True) as server:
+        port = int(server.stdout.readline())
+        outcome = send(f"127.0.0.1:{port}", seconds=60)
+        assert server.stdout.read() == "taken\n"
+    assert (outcome.verdict, outcome.status) == (Verdict.UNCERTAIN, "UNAVAILABLE")
+
+
+@contextmanager
+def listener(take):
+    """The address of one who does `take` with each connection."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def run():
+            while True:
+                try:
+                    take(listening.accept()[0])
+                except OSError:  # it is closed
+                    return
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        try:
+            yield "127.0.0.1:{}".format(*listening.getsockname()[1:])
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+
+@contextmanager
+def nobody():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = "127.0.0.1:{}".format(*free.getsockname()[1:])
+    yield address
+
+
+@contextmanager
+def closed():
+    with listener(socket.socket.close) as address:
+        yield address
+
+
+@contextmanager
+def silent():
+    held = []
+    with listener(held.append) as address:
+        yield address
+    for wire in held:
+        wire.close()
+
+
+@contextmanager
+def unknown():
+    yield "nowhere.invalid:443"
+
+
+@pytest.mark.parametrize("peer", [nobody, closed, silent, unknown])
+def test_without_a_connection_nothing_was_sent(send, peer):
+    with peer() as target:
+        assert send(target).verdict is Verdict.AGAIN
