@@ -52,7 +52,7 @@ def cold_lines(folder: Path, days: int) -> list[Line]:
         first, second = reads(node, node_key, history)
         ours["objects"].append(first)
         ours["again"].append(second)
-        pieces = [path.name.split(".") for path in (node / "cache").glob("*.*")]
+        pieces = [path.name.split(".") for path in (node / "cache" / "objects").glob("*.*")]
         whole, one, size = bare(node, pieces)
         ours["GETs"].append(whole)
         ours["GET"].append(one)
