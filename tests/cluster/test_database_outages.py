@@ -6,6 +6,7 @@ import os
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 
@@ -24,7 +25,8 @@ UNAVAILABLE = {
 }
 ANSWERED_SECONDS = 2.0
 WORKERS = 2
-WRITERS = 8
+WRITERS = 6  # fewer than threads of one worker, which may get them all
+READERS = 48  # more than threads of both
 SERIES = f"/topology/series?entity_id=e&start={at(0)}&end={at(3600)}&measurement=link"
 
 
@@ -38,9 +40,16 @@ def tenant(database, tmp_path):
             installation.tenants.create("acme")
             issued = installation.keys.create("acme", scopes=ALL_SCOPES, environment="sandbox")
         served = Tenant(service, "acme", None, str(issued.text))
-        for number in range(10):
-            served.write(record(at(number), n=number))
-            assert len(served.rows(fields="n")) == number + 1
+        served.write(*(record(at(number), n=number) for number in range(10)))
+        reading = set()
+
+        def everyone_reads():
+            with closing(service.connect()) as wire:
+                assert service.request("GET", SERIES, key=served.key, connection=wire).status == 200
+                reading.add(service.worker_of(wire))
+            return reading == set(service.workers("http"))
+
+        until(everyone_reads)
         yield served
 
 
@@ -125,6 +134,11 @@ def test_behind_a_database_that_hangs_nobody_waits_but_who_was_on_the_way(tenant
             assert post(99) < ANSWERED_SECONDS
         for each in on_the_way:
             each.result()
+    # One of them tries the database; the others do not wait for its answer, or for a thread.
+    with ThreadPoolExecutor(READERS) as pool:
+        reading = [pool.submit(timely, lambda: tenant.get("/topology")) for _ in range(READERS)]
+        for each in reading:
+            assert refusal(each.result()) == (503, UNAVAILABLE)
     assert ask(tenant.service, "/readyz").status == 503
 
 

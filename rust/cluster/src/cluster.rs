@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use fleetcast_core::model::error::{Error, Result};
-use tokio::runtime::{Builder, Runtime};
+use tokio::runtime::Builder;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_postgres::Row;
@@ -17,8 +17,10 @@ use crate::address::{Address, Durability};
 use crate::cache::Cache;
 use crate::connection::CONNECT_TIMEOUT;
 use crate::failure::{self, Failure};
+use crate::lone::Lone;
 use crate::objects::Objects;
 use crate::pool::Pool;
+use crate::process::OwnRuntime;
 
 /// Reads answer within this or fail, connections included, so that a request is answered within two
 /// seconds. More than a connection is given, so that one that fails is known to have failed.
@@ -56,24 +58,11 @@ pub struct Cluster {
 
 /// Parts that do not survive a fork.
 struct Open {
-    process: u32,
-    /// `None` only while it is dropped.
-    runtime: Option<Runtime>,
+    runtime: OwnRuntime,
+    lone: Lone,
     pool: Arc<Pool>,
     objects: Option<Objects>,
     cache: Option<Arc<Cache>>,
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        let Some(runtime) = self.runtime.take() else { return };
-        if self.process == std::process::id() {
-            runtime.shutdown_background();
-        } else {
-            // Its threads are those of another process.
-            std::mem::forget(runtime);
-        }
-    }
 }
 
 impl Cluster {
@@ -94,7 +83,7 @@ impl Cluster {
             let opened = self.opened()?;
             self.open.get_or_init(|| opened)
         };
-        if open.process == std::process::id() { Ok(open) } else { Err(Error::Forked) }
+        if open.runtime.is_ours() { Ok(open) } else { Err(Error::Forked) }
     }
 
     fn opened(&self) -> Result<Open> {
@@ -103,14 +92,10 @@ impl Cluster {
         let cache = cache.as_ref().map(|(directory, bytes)| Cache::new(directory, *bytes));
         let cache = cache.transpose()?.map(Arc::new);
         let pool = Arc::new(Pool::new(Address::parse(database)?, *durability, *connections));
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("cluster")
-            .enable_all()
-            .build();
-        let runtime =
-            runtime.map_err(|source| Error::Io { what: "start a thread".to_owned(), source })?;
-        Ok(Open { process: std::process::id(), runtime: Some(runtime), pool, objects, cache })
+        let mut threads = Builder::new_multi_thread();
+        threads.worker_threads(1).thread_name("cluster");
+        let (runtime, lone) = (OwnRuntime::of(threads)?, Lone::new()?);
+        Ok(Open { runtime, lone, pool, objects, cache })
     }
 
     /// Runs `work` on this thread.
@@ -119,8 +104,7 @@ impl Cluster {
         F: Future<Output = Result<R>>,
     {
         let open = self.open()?;
-        let runtime = open.runtime.as_ref().ok_or(Error::Closed)?;
-        runtime.block_on(work(Arc::clone(&open.pool)))
+        open.runtime.block_on(work(Arc::clone(&open.pool)))
     }
 
     /// Microseconds since 1970 by the clock of the database.
@@ -150,8 +134,7 @@ impl Cluster {
         F: Future<Output = ()> + Send + 'static,
     {
         let open = self.open()?;
-        let runtime = open.runtime.as_ref().ok_or(Error::Closed)?;
-        Ok(runtime.spawn(work(Arc::clone(&open.pool))).abort_handle())
+        Ok(open.runtime.spawn(work(Arc::clone(&open.pool))).abort_handle())
     }
 
     /// Writes an object, reads it, looks for it in a list, and deletes it. False where the list is
@@ -180,14 +163,18 @@ impl Cluster {
         self.open().ok()?.cache.clone()
     }
 
-    /// Rows of a statement that changes nothing.
+    /// Rows of a statement that changes nothing, within [`READ_TIMEOUT`].
     pub(crate) fn read(
         &self,
         what: &'static str,
         sql: &'static str,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>> {
-        self.wait(|pool| async move { read(&pool, what, sql, parameters).await })
+        let (open, deadline) = (self.open()?, Instant::now() + READ_TIMEOUT);
+        if let Some(rows) = open.lone.read(&open.pool, deadline, what, sql, parameters) {
+            return rows;
+        }
+        self.wait(|pool| async move { read(&pool, deadline, what, sql, parameters).await })
     }
 
     /// Rows of a statement that changes something and is not repeated where its answer is lost.
@@ -203,14 +190,14 @@ impl Cluster {
     }
 }
 
-/// Rows of a statement that changes nothing, within [`READ_TIMEOUT`].
-pub(crate) async fn read(
+/// Rows of a statement that changes nothing, by the shared connection.
+async fn read(
     pool: &Pool,
+    deadline: Instant,
     what: &'static str,
     sql: &'static str,
     parameters: &[&(dyn ToSql + Sync)],
 ) -> Result<Vec<Row>> {
-    let deadline = Instant::now() + READ_TIMEOUT;
     let connected = timeout_at(deadline, pool.shared()).await;
     let connection =
         connected.map_err(|_| failure::unavailable(what, "no connection in time"))??;

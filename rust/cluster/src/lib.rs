@@ -14,7 +14,9 @@ mod cache;
 mod objects;
 
 mod connection;
+mod lone;
 mod pool;
+mod process;
 
 mod partitions;
 

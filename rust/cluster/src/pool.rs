@@ -1,7 +1,7 @@
-//! Connections of a process: a few that many readers share, and some for one change at a time each.
+//! Connections of a process: one that many readers share, one for a lone reader, and some for one
+//! change at a time each.
 
 use std::ops::Deref;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,21 +13,25 @@ use crate::address::{Address, Durability};
 use crate::connection::{CONNECT_TIMEOUT, Connection, Seen};
 use crate::failure;
 
-/// Callers fail at once for so long after a failed connect, and then one tries again.
+/// All callers fail at once for so long after a failed connect, and then one tries again.
 const FAILING_FOR: Duration = Duration::from_millis(250);
+
+/// A connect that failed counts as news for so long: more than until the next one has failed, as each
+/// process asks for news all the time.
+const FAILED_FOR: Duration = Duration::from_millis(2_500);
 
 /// For a connection that is free; more than for one that is made, so that its failure is known.
 const FOUND_TIMEOUT: Duration = Duration::from_millis(1_750);
 
-/// Connections whose statements of many readers follow each other without waiting.
-const SHARED: usize = 2;
+/// Connections of readers: the shared one, whose statements follow each other without waiting, and
+/// the lone reader's.
+const OF_READERS: usize = 2;
 
 pub(crate) struct Pool {
     address: Address,
     pub(crate) durability: Durability,
     pub(crate) seen: Seen,
-    shared: [AsyncMutex<Option<Arc<Connection>>>; SHARED],
-    next_shared: AtomicUsize,
+    shared: AsyncMutex<Option<Arc<Connection>>>,
     idle: Arc<Mutex<Vec<Connection>>>,
     own: Arc<Semaphore>,
     /// Held while one connects; the instant and cause of the last one that failed.
@@ -66,27 +70,17 @@ impl Pool {
             address,
             durability,
             seen: Seen::default(),
-            shared: Default::default(),
-            next_shared: AtomicUsize::new(0),
+            shared: AsyncMutex::default(),
             idle: Arc::default(),
-            own: Arc::new(Semaphore::new(size.saturating_sub(SHARED).max(2))),
+            own: Arc::new(Semaphore::new(size.saturating_sub(OF_READERS).max(2))),
             connecting: AsyncMutex::default(),
             failed: Mutex::default(),
         }
     }
 
-    /// One to read with, used by others as well. A lone reader stays with the first: a session that
-    /// was just at work answers sooner than one that rested.
+    /// The one to read with that is used by others as well.
     pub(crate) async fn shared(&self) -> Result<Arc<Connection>> {
-        if let Ok(first) = self.shared[0].try_lock()
-            && let Some(connection) = first.as_ref()
-            && connection.is_alive()
-            && Arc::strong_count(connection) == 1
-        {
-            return Ok(Arc::clone(connection));
-        }
-        let at = self.next_shared.fetch_add(1, Ordering::Relaxed) % SHARED;
-        let mut slot = self.shared[at].lock().await;
+        let mut slot = self.shared.lock().await;
         if let Some(connection) = slot.as_ref().filter(|connection| connection.is_alive()) {
             return Ok(Arc::clone(connection));
         }
@@ -108,8 +102,13 @@ impl Pool {
     }
 
     async fn found(&self) -> Result<Own> {
-        let permit = Arc::clone(&self.own).acquire_owned().await;
-        let permit = permit.expect("nobody closes the semaphore");
+        let permit = if let Ok(permit) = Arc::clone(&self.own).try_acquire_owned() {
+            permit
+        } else {
+            self.fail_within(FAILED_FOR)?;
+            let permit = Arc::clone(&self.own).acquire_owned().await;
+            permit.expect("nobody closes the semaphore")
+        };
         let idle = Arc::clone(&self.idle);
         loop {
             let found = lock(&self.idle).pop();
@@ -126,10 +125,17 @@ impl Pool {
         }
     }
 
-    async fn connect(&self) -> Result<Connection> {
-        self.fail_at_once()?;
-        let _connecting = self.connecting.lock().await;
-        self.fail_at_once()?;
+    /// A connection of the caller's. One caller at a time tries; while the last try failed, the
+    /// others do not wait for the next one, or requests would gather behind a database that hangs.
+    pub(crate) async fn connect(&self) -> Result<Connection> {
+        self.fail_within(FAILING_FOR)?;
+        let _connecting = if let Ok(connecting) = self.connecting.try_lock() {
+            connecting
+        } else {
+            self.fail_within(FAILED_FOR)?;
+            self.connecting.lock().await
+        };
+        self.fail_within(FAILING_FOR)?;
         let opening = Connection::open(&self.address, self.durability, &self.seen);
         let connected = timeout(CONNECT_TIMEOUT, opening).await;
         let connected =
@@ -139,14 +145,11 @@ impl Pool {
         connected
     }
 
-    fn fail_at_once(&self) -> Result<()> {
+    /// The failure of the last connect, where that is so recent.
+    fn fail_within(&self, recent: Duration) -> Result<()> {
         let failed = lock(&self.failed);
         let Some((at, cause)) = &*failed else { return Ok(()) };
-        if at.elapsed() < FAILING_FOR {
-            Err(failure::unavailable("connect", cause))
-        } else {
-            Ok(())
-        }
+        if at.elapsed() < recent { Err(failure::unavailable("connect", cause)) } else { Ok(()) }
     }
 }
 

@@ -1,6 +1,11 @@
-//! Connections that end at any byte of a commit.
+//! Connections that end at any byte of a commit or a read.
+
+use std::net::TcpListener;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
 
 use fleetcast_cluster::ClusterPlanes;
+use fleetcast_core::model::error::Error;
 use fleetcast_core::storage::store::testing::{all_names, whole_log};
 use fleetcast_core::storage::store::{Counts, NewBlock, NewNames, Planes, Store};
 
@@ -16,17 +21,17 @@ fn block(number: u64) -> NewBlock {
     NewBlock { sealed: sealed(number), counts, cursor: None }
 }
 
-/// Calls `commit` with numbers from 1 on, each with the connection cut one byte later than before,
-/// in both ways, until it ends before the cut. The number of calls.
-fn cut_everywhere(proxy: &Proxy, store: &dyn Store, mut commit: impl FnMut(u64)) -> u64 {
+/// Calls `call` with numbers from 1 on, each with the connection cut one byte later than before, in
+/// both ways, until it ends before the cut. The number of calls. On a connection that stands: `stands`
+/// tells if there is one, as one that cannot be made is told as that.
+fn cut_everywhere(proxy: &Proxy, stands: impl Fn() -> bool, mut call: impl FnMut(u64)) -> u64 {
     let mut number = 0;
     for way in [Way::ToServer, Way::FromServer] {
         for left in 0.. {
             number += 1;
-            // On a connection that stands: one that cannot be made is told as that.
-            while store.set_retention(0).is_err() {}
+            while !stands() {}
             proxy.cut_after(way, left);
-            commit(number);
+            call(number);
             if proxy.disarm() {
                 break;
             }
@@ -48,8 +53,8 @@ fn a_batch_is_stored_once_wherever_its_connection_ends() {
     let proxy = Proxy::new(&database.primary());
     let store = opened(&database, &proxy);
     store.append(vec![block(0)]).unwrap();
-    let count =
-        cut_everywhere(&proxy, &*store, |number| store.append(vec![block(number)]).unwrap());
+    let append = |number| store.append(vec![block(number)]).unwrap();
+    let count = cut_everywhere(&proxy, || store.set_retention(0).is_ok(), append);
     assert!(count > 100, "a commit has more bytes");
     let stored: Vec<_> = whole_log(&*store).into_iter().map(|entry| entry.sealed).collect();
     assert_eq!(stored, (0..=count).map(sealed).collect::<Vec<_>>());
@@ -68,7 +73,43 @@ fn a_page_of_names_is_stored_once_wherever_its_connection_ends() {
         assert_eq!(u64::from(first.series), number);
     };
     append(0);
-    let count = cut_everywhere(&proxy, &*store, append);
+    let count = cut_everywhere(&proxy, || store.set_retention(0).is_ok(), append);
     let pages: Vec<_> = all_names(&*store).into_iter().map(|page| page.sealed_names).collect();
     assert_eq!(pages, (0..=count).map(sealed).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_read_is_answered_wherever_its_connection_ends() {
+    let Some(database) = Database::new() else { return };
+    let proxy = Proxy::new(&database.primary());
+    let cluster = database.open_behind(proxy.address);
+    let stands = || cluster.database_now_us().is_ok();
+    let read = |_| assert!(cluster.database_now_us().unwrap() > 0);
+    assert!(cut_everywhere(&proxy, stands, read) > 50, "a read has more bytes");
+}
+
+#[test]
+fn while_one_tries_a_database_that_hangs_nobody_else_waits() {
+    let Some(database) = Database::new() else { return };
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let cluster = database.open_behind(silent.local_addr().unwrap());
+    let is_refused = || matches!(cluster.database_now_us(), Err(Error::Unavailable { .. }));
+    assert!(is_refused());
+    let _first = silent.accept().unwrap();
+    let (ended, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    thread::scope(|scope| {
+        // At first it is refused at once, as all are for a moment; then it connects.
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Acquire) {
+                assert!(is_refused());
+                ended.fetch_add(1, Ordering::AcqRel);
+            }
+        });
+        let _second = silent.accept().unwrap();
+        let before = ended.load(Ordering::Acquire);
+        let (refused, after) = (is_refused(), ended.load(Ordering::Acquire));
+        is_over.store(true, Ordering::Release);
+        assert!(refused);
+        assert_eq!(after, before, "the other one waits still");
+    });
 }

@@ -1,0 +1,79 @@
+//! A connection of one reader at a time, whose own thread moves its bytes.
+//!
+//! On the others a thread of the process does: waking that one, and being woken by it, takes longer
+//! than the look at two rows that most reads are.
+
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+use fleetcast_core::model::error::{Error, Result};
+use tokio::runtime::Builder;
+use tokio::time::{Instant, timeout_at};
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use crate::connection::Connection;
+use crate::failure::{self, Failure};
+use crate::pool::Pool;
+use crate::process::OwnRuntime;
+
+pub(crate) struct Lone {
+    runtime: OwnRuntime,
+    connection: Mutex<Option<Connection>>,
+}
+
+impl Lone {
+    pub(crate) fn new() -> Result<Self> {
+        let runtime = OwnRuntime::of(Builder::new_current_thread())?;
+        Ok(Self { runtime, connection: Mutex::default() })
+    }
+
+    /// Rows of a statement that changes nothing, until `deadline`. `None` while somebody else reads,
+    /// and where the session turns out to have ended: nobody listened to it since the last read.
+    pub(crate) fn read(
+        &self,
+        pool: &Pool,
+        deadline: Instant,
+        what: &'static str,
+        sql: &'static str,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Option<Result<Vec<Row>>> {
+        let mut connection = self.claim()?;
+        let reading = async {
+            if !connection.as_ref().is_some_and(Connection::is_alive) {
+                *connection = None;
+                let connected = timeout_at(deadline, pool.connect()).await;
+                *connection = Some(connected.map_err(|_| late(what))??);
+            }
+            let session = connection.as_ref().ok_or_else(|| late(what))?;
+            let answer = timeout_at(deadline, session.query(what, sql, parameters)).await;
+            answer.map_err(|_| late(what))
+        };
+        match self.runtime.block_on(reading) {
+            Ok(Ok(rows)) => Some(Ok(rows)),
+            Ok(Err(Failure::Lost(_))) => {
+                *connection = None;
+                None
+            }
+            Ok(Err(failure)) => Some(Err(failure.of_read(what))),
+            Err(error) => {
+                *connection = None;
+                pool.doubt();
+                Some(Err(error))
+            }
+        }
+    }
+
+    /// The connection, for the only reader.
+    fn claim(&self) -> Option<MutexGuard<'_, Option<Connection>>> {
+        match self.connection.try_lock() {
+            Ok(connection) => Some(connection),
+            Err(TryLockError::WouldBlock) => None,
+            // One who panicked left a whole connection, or none.
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        }
+    }
+}
+
+fn late(what: &'static str) -> Error {
+    failure::unavailable(what, "no answer in time")
+}
