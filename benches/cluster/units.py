@@ -79,10 +79,10 @@ def _commits(database: Database) -> list[Line]:
     cpu = database_cpu_seconds() - before[2]
     wal = database.wal() - before[0]
     blocks = database.number("sum(log_bytes) FROM head") - before[1]
-    plane.scan(0, 1)
+    plane.latest_page(entities_max=1)
     used, began = database_cpu_seconds(), time.perf_counter()
     for _ in range(VIEWS):
-        plane.scan(0, 1)
+        plane.latest_page(entities_max=1)
     views = database_cpu_seconds() - used
     each = (time.perf_counter() - began) / VIEWS
     values = COMMITS * fleet.BODY_RECORDS * 5

@@ -165,7 +165,7 @@ class Service:
         for pid in self.workers("http"):
             for descriptor in Path(f"/proc/{pid}/fd").iterdir():
                 with contextlib.suppress(OSError):  # it is closed meanwhile
-                    if os.readlink(descriptor) == sockets:
+                    if str(descriptor.readlink()) == sockets:
                         return pid
         return None
 

@@ -14,9 +14,10 @@ mod cache;
 mod objects;
 
 mod connection;
-mod lone;
 mod pool;
 mod process;
+
+mod lone;
 
 mod partitions;
 
