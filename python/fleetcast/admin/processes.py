@@ -75,7 +75,8 @@ def _memory(pid: int) -> int:
 
 
 def _descriptors(pid: int) -> int:
-    return len(os.listdir(f"/proc/{pid}/fd"))  # noqa: PTH208 - counted only
+    with os.scandir(f"/proc/{pid}/fd") as entries:
+        return sum(1 for _ in entries)
 
 
 def _tree(pid: int) -> list[int]:

@@ -211,7 +211,7 @@ def _emptied(directory: DataDirectory, settings: Settings) -> Iterator[None]:
     root.chmod(0o700)
     with held(mark, f"another restore into {root} is under way"):
         if not mark.stat().st_size:
-            own = [name for name in os.listdir(root) if name != mark.name]  # noqa: PTH208
+            own = [path.name for path in root.iterdir() if path.name != mark.name]
             mark.write_text(json.dumps(own))
             with mark.open("rb") as file:
                 os.fsync(file.fileno())

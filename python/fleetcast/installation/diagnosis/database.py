@@ -44,7 +44,7 @@ def check_database(cluster: Cluster, settings: Store) -> Iterator[Finding]:
         yield Finding.warning("database", detail, advice)
     else:
         yield Finding.good("database", detail)
-    yield _rights(*rights)
+    yield _rights(rights)
     yield _clock(now_us / 1e6 - now)
     for _, name, running, silent in nodes:
         detail = f"version {running}, heard of {silent:.0f} s ago"
@@ -70,7 +70,9 @@ def check_objects(cluster: Cluster) -> Iterator[Finding]:
     yield Finding.good("objects", f"a probe was written, read and deleted, {listed}")
 
 
-def _rights(makes_tables: bool, owns_tables: bool, sees_replication: bool) -> Finding:  # noqa: FBT001 - as the engine gives them
+def _rights(rights: tuple[bool, bool, bool]) -> Finding:
+    """Rights as `Cluster.permissions` gives them."""
+    makes_tables, owns_tables, sees_replication = rights
     check = "rights in the database"
     if not makes_tables:
         advice = "GRANT CREATE ON SCHEMA to the role of store.database, or make it the owner"
