@@ -83,7 +83,7 @@ class Bridge:
             work()
         except Stopped:
             pass
-        except BaseException as error:  # noqa: BLE001  raised again by `run`
+        except BaseException as error:  # noqa: BLE001 - raised again by `run`
             self._failure = error
         finally:
             self._stopping.set()
@@ -101,22 +101,18 @@ class Bridge:
     def _take(self, first: Message) -> None:
         """One batch, from its first message to the spool."""
         batch = self._settings.batch
-        messages, size = [first], 0
+        messages: list[Message] = []
+        size = 0
         records: list[dict[str, Any]] = []
         identities: set[MessageIdentity] = set()
         end = time.monotonic() + batch.seconds
         message: Message | None = first
         while message is not None:
-            found = self._read(message, identities)
-            records += found
+            messages.append(message)
+            records += self._read(message, identities)
             size += len(message.payload)
-            if len(records) >= batch.records or len(messages) >= batch.records:
-                break
-            if size >= _BODY_BYTES_MAX:
-                break
-            message = self._next(end)
-            if message is not None:
-                messages.append(message)
+            is_full = max(len(records), len(messages)) >= batch.records or size >= _BODY_BYTES_MAX
+            message = None if is_full else self._next(end)
         self._keep(messages, records, identities)
 
     def _next(self, end: float) -> Message | None:
@@ -133,7 +129,7 @@ class Bridge:
         except ValueError as error:
             self.tally.poison += 1
             extra = {"topic": message.topic, "bytes": len(message.payload), "reason": str(error)}
-            logger.error("a message is no telemetry", extra=extra)  # noqa: TRY400  no fault of ours
+            logger.error("a message is no telemetry", extra=extra)  # noqa: TRY400 - no fault of ours
             return []
         packet = None if parsed.timed else message.packet
         identity = MessageIdentity.of(message.topic, message.payload, packet)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("fleetcast.mqtt")
 
-_PAUSE_SECONDS = (0.5, 30.0)
+_PAUSE_FIRST_SECONDS = 0.5
+_PAUSE_MAX_SECONDS = 30.0
 _NOT_ALLOWED_SECONDS = 60
 # Answers about the records: nothing of them was stored.
 _REFUSALS = {HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, 422}
@@ -46,7 +47,7 @@ class _StillUnknown(Exception):
 
 
 class Delivery:
-    """Stores batches of the spool by `client`. `settle_seconds`: see `Service`."""
+    """Stores batches of the spool by `client`. `settle_seconds`: see `ServiceSettings`."""
 
     def __init__(
         self,
@@ -65,7 +66,7 @@ class Delivery:
     def deliver(self, batch: Spooled) -> None:
         """Returns when the service has all records of the batch that it takes. Raises `Stopped`."""
         parts, sent_at = list(batch.parts), batch.sent_at
-        pause = _PAUSE_SECONDS[0]
+        pause = _PAUSE_FIRST_SECONDS
         while parts:
             first, end = parts[-1]
             try:
@@ -82,19 +83,19 @@ class Delivery:
                     self._spool.replace_parts(batch.id, parts)
                 else:
                     self._wait(_seconds_of(error, pause), error)
-                    pause = min(2 * pause, _PAUSE_SECONDS[1])
+                    pause = min(2 * pause, _PAUSE_MAX_SECONDS)
             except _StillUnknown as unknown:
                 self._wait(_seconds_of(unknown.error, pause), unknown)
-                pause = min(2 * pause, _PAUSE_SECONDS[1])
+                pause = min(2 * pause, _PAUSE_MAX_SECONDS)
             except OSError as error:
                 if isinstance(error, ConnectionRefusedError):  # nobody was there to store it
                     sent_at = None
                     self._spool.note_sent(batch.id, None)
                 self._wait(pause, error)
-                pause = min(2 * pause, _PAUSE_SECONDS[1])
+                pause = min(2 * pause, _PAUSE_MAX_SECONDS)
             else:
                 parts.pop()
-                sent_at, pause = None, _PAUSE_SECONDS[0]
+                sent_at, pause = None, _PAUSE_FIRST_SECONDS
                 self._spool.replace_parts(batch.id, parts)
 
     def _write(self, records: Sequence[dict[str, object]]) -> None:

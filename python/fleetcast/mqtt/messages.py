@@ -23,6 +23,10 @@ _YEAR_2000_NS = 946_684_800_000_000_000
 _UNITS_NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
+class MessageFault(ValueError):
+    """A message that holds no records, and never will."""
+
+
 @dataclass(frozen=True)
 class Parsed:
     """Records of one message. `timed`: each says its time itself, so a repetition is the same."""
@@ -40,18 +44,18 @@ class Parser:
     def parse(self, name: str, payload: bytes, received_ns: int) -> Parsed:
         """The records of a message; those without a time get that at which it was received.
 
-        Raises `ValueError` that says why it holds none, and never will.
+        Raises `ValueError`, which says why it holds none: `MessageFault`, or that of a check.
         """
         topic, named = self._form(name)
         try:
             document = json.loads(payload, parse_constant=_no_number)
         except RecursionError:
             message = "brackets are too deep"
-            raise ValueError(message) from None
+            raise MessageFault(message) from None
         items = document if isinstance(document, list) else [document]
         if not 0 < len(items) <= RECORDS_MAX:
             message = f"{len(items)} records, and not 1 to {RECORDS_MAX}"
-            raise ValueError(message)
+            raise MessageFault(message)
         untimed_ns = received_ns
         timed = True
         records = []
@@ -68,26 +72,27 @@ class Parser:
             if named is not None:
                 return topic, named
         message = "no template has this form"
-        raise ValueError(message)
+        raise MessageFault(message)
 
 
 def _record(
     item: object, topic: TopicSettings, named: dict[str, str], received_ns: int
 ) -> tuple[dict[str, Any], bool]:
+    """A record, and true where it says its own time. Raises `ValueError`."""
     if not isinstance(item, dict):
         message = "should be an object of fields, or an array of such"
-        raise ValueError(message)  # noqa: TRY004  a fault of the message
+        raise MessageFault(message)
     # A record has its fields in an object of their own; no field can be one.
     given = item if isinstance(item.get("fields"), dict) else {"fields": dict(item)}
     time = given.get("time", given["fields"].pop("time", None) if given is not item else None)
     if not given["fields"]:
         message = "fields: there are none"
-        raise ValueError(message)
+        raise MessageFault(message)
     measurement, tags = split_measurement(named)
     own = given.get("tags", {})
     if not isinstance(own, dict):
         message = "tags: should be an object"
-        raise ValueError(message)  # noqa: TRY004  a fault of the message
+        raise MessageFault(message)
     record = {
         "measurement": given.get("measurement") or measurement or topic.measurement,
         "time": received_ns if time is None else _time(time, topic.time_unit),
@@ -97,7 +102,7 @@ def _record(
     check_record(record, tags_max=_TAGS_MAX, fields_max=_FIELDS_MAX)
     if time_ns(record["time"]) < _YEAR_2000_NS:
         message = "time: is before 2000"
-        raise ValueError(message)
+        raise MessageFault(message)
     return {**record, "time": time_text(record["time"])}, time is not None
 
 
@@ -107,14 +112,14 @@ def _time(value: object, unit: str) -> str | int:
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         message = "time: should be a text or a number"
-        raise ValueError(message)  # noqa: TRY004  a fault of the message
+        raise MessageFault(message)
     try:
         return int(Decimal(str(value)) * _UNITS_NS[unit])
     except ArithmeticError:
         message = "time: is too far away"
-        raise ValueError(message) from None
+        raise MessageFault(message) from None
 
 
 def _no_number(text: str) -> None:
     message = f"{text} is no JSON"
-    raise ValueError(message)
+    raise MessageFault(message)

@@ -24,10 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from _typeshed import DataclassInstance
+
 KEY_VARIABLE = "FLEETCAST_MQTT_KEY"
-PASSWORD_VARIABLE = "FLEETCAST_MQTT_PASSWORD"  # noqa: S105  the name of one
+PASSWORD_VARIABLE = "FLEETCAST_MQTT_PASSWORD"  # noqa: S105 - the name of one
 _RECORDS_MAX = 1000  # limits.batch_records_max
-_SESSION_SECONDS_MAX = 0xFFFF_FFFE
+_SESSION_SECONDS_MIN = 60
+_SESSION_SECONDS_MAX = 0xFFFF_FFFE  # one more stands for ever
 _SECTIONS = {
     "broker": BrokerSettings,
     "service": ServiceSettings,
@@ -36,7 +39,7 @@ _SECTIONS = {
 }
 _TYPES: Mapping[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float)}
 
-T = TypeVar("T")
+S = TypeVar("S", bound="DataclassInstance")
 
 
 class SettingsFault(Exception):
@@ -86,12 +89,12 @@ def read_settings(file: Path, environment: Mapping[str, str] = os.environ) -> Br
     return settings
 
 
-def _part(kind: type[T], name: str, table: object, problems: list[str]) -> T | None:
+def _part(kind: type[S], name: str, table: object, problems: list[str]) -> S | None:
     """A section as its class; `None`, and a line for each fault, where it is none."""
     if not isinstance(table, dict):
         problems.append(f"{name}: should be a table")
         return None
-    known = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    known = {field.name: field for field in dataclasses.fields(kind)}
     found = [f"{name}.{key}: there is no such setting" for key in table if key not in known]
     for key, field in known.items():
         if key in table:
@@ -119,8 +122,8 @@ def _faults(settings: BridgeSettings) -> list[str]:
             urlsplit(broker.url).scheme in {"mqtt", "mqtts"} and broker.host
         ),
         "broker.client_id: should not be empty, as it names the session": broker.client_id,
-        f"broker.session_seconds: should be 60 to {_SESSION_SECONDS_MAX}": (
-            60 <= broker.session_seconds <= _SESSION_SECONDS_MAX  # noqa: PLR2004  a minute
+        f"broker.session_seconds: should be {_SESSION_SECONDS_MIN} to {_SESSION_SECONDS_MAX}": (
+            _SESSION_SECONDS_MIN <= broker.session_seconds <= _SESSION_SECONDS_MAX
         ),
         "broker: authority, certificate and private_key need mqtts://": (
             broker.tls or not (broker.authority or broker.certificate or broker.private_key)
@@ -153,7 +156,7 @@ def _secret(folder: Path, file: str, value: str) -> str:
     return (folder / file).read_text().strip() if file else value
 
 
-def _placed(part: T, folder: Path, *names: str) -> T:
+def _placed(part: S, folder: Path, *names: str) -> S:
     """The same settings with paths that do not depend on where the program runs."""
     paths = {name: str(folder / path) for name in names if (path := getattr(part, name))}
-    return dataclasses.replace(part, **paths)  # type: ignore[type-var]
+    return dataclasses.replace(part, **paths)
