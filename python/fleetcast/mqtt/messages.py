@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fleetcast.client.checks import check_record
 from fleetcast.client.times import time_ns, time_text
+from fleetcast.engine import BATCH_RECORDS_MAX, FIELDS_MAX, TAGS_MAX
 from fleetcast.mqtt.topics import Template, split_measurement
 
 if TYPE_CHECKING:
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
 
     from fleetcast.mqtt.settings import TopicSettings
 
-RECORDS_MAX = 1000
-_TAGS_MAX = 64  # limits.tags_max
-_FIELDS_MAX = 4096  # limits.fields_max
 _YEAR_2000_NS = 946_684_800_000_000_000
 _UNITS_NS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
@@ -53,8 +51,8 @@ class Parser:
             message = "brackets are too deep"
             raise MessageFault(message) from None
         items = document if isinstance(document, list) else [document]
-        if not 0 < len(items) <= RECORDS_MAX:
-            message = f"{len(items)} records, and not 1 to {RECORDS_MAX}"
+        if not 0 < len(items) <= BATCH_RECORDS_MAX:
+            message = f"{len(items)} records, and not 1 to {BATCH_RECORDS_MAX}"
             raise MessageFault(message)
         untimed_ns = received_ns
         timed = True
@@ -99,7 +97,7 @@ def _record(
         "tags": {**topic.tags, **own, **tags},
         "fields": given["fields"],
     }
-    check_record(record, tags_max=_TAGS_MAX, fields_max=_FIELDS_MAX)
+    check_record(record, tags_max=TAGS_MAX, fields_max=FIELDS_MAX)
     if time_ns(record["time"]) < _YEAR_2000_NS:
         message = "time: is before 2000"
         raise MessageFault(message)

@@ -8,6 +8,7 @@ import tomllib
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
+from fleetcast.engine import BATCH_RECORDS_MAX
 from fleetcast.mqtt.settings import (
     ACKNOWLEDGE,
     TIME_UNITS,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 KEY_VARIABLE = "FLEETCAST_MQTT_KEY"
 PASSWORD_VARIABLE = "FLEETCAST_MQTT_PASSWORD"  # noqa: S105 - the name of one
-_RECORDS_MAX = 1000  # limits.batch_records_max
 _SESSION_SECONDS_MIN = 60
 _SESSION_SECONDS_MAX = 0xFFFF_FFFE  # one more stands for ever
 _SECTIONS = {
@@ -133,7 +133,9 @@ def _faults(settings: BridgeSettings) -> list[str]:
         ),
         f"service.key_file or {KEY_VARIABLE}: a key is needed": settings.key,
         "topic: at least one is needed": settings.topics,
-        f"batch.records: should be 1 to {_RECORDS_MAX}": 1 <= batch.records <= _RECORDS_MAX,
+        f"batch.records: should be 1 to {BATCH_RECORDS_MAX}": (
+            1 <= batch.records <= BATCH_RECORDS_MAX
+        ),
         "batch.seconds: should be more than 0": batch.seconds > 0,
         "spool.bytes_max: should be 2097152 or more": spool.bytes_max >= 2 << 20,
         f"spool.acknowledge: should be {' or '.join(ACKNOWLEDGE)}": (
