@@ -112,7 +112,7 @@ class Parser:
             for name, value in fields.items():
                 kind = type(value)
                 if kind is not float:
-                    kind, value = check_field(index, name, value)  # noqa: PLW2901
+                    kind, value = check_field(index, name, value)  # noqa: PLW2901 - as it is stored
                 column = columns.get(name)
                 if column is None:
                     if not name:

@@ -114,7 +114,7 @@ def wide_records() -> list[dict]:
     return [
         {
             "measurement": "satellite",
-            "time": f"{datetime(2026, 3, 1).isoformat()}.{at:03}Z",  # noqa: DTZ001  zone is below
+            "time": f"{datetime(2026, 3, 1).isoformat()}.{at:03}Z",  # noqa: DTZ001 - zone is below
             "tags": {"entity_id": f"satellite-{at % SNR_ENTITIES:04}", "operator": "northern-sky"},
             "fields": {
                 f"channel_{number:02}": f"state {dice.randrange(9)}"

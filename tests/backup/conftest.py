@@ -1,7 +1,7 @@
 import pytest
 
 from fleetcast.backup.listing import Listing
-from tests.cli.conftest import call, data, fail  # noqa: F401  fixtures
+from tests.cli.conftest import call, data, fail  # noqa: F401 - fixtures
 
 from .plane import write
 
@@ -13,7 +13,7 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def saved(data, call, folder):  # noqa: F811  the fixtures above
+def saved(data, call, folder):  # noqa: F811 - the fixtures above
     """A backup of two tenants, one of them with log, segments and keys, and its list."""
     call("tenant", "create", "acme", "--plan", "free", "--retention", "30000d")
     call("tenant", "create", "idle", "--no-live-ingest")

@@ -15,7 +15,7 @@ from fleetcast.engine import format_time
 from fleetcast.errors import StoreFull
 
 from .plane import ROWS, SECOND_NS, START_NS, content, write
-from .test_faults import ROUNDS, killed_after, seconds_of, small_disk  # noqa: F401  a fixture
+from .test_faults import ROUNDS, killed_after, seconds_of, small_disk  # noqa: F401 - a fixture
 
 BATCH_NS = ROWS * 300 * SECOND_NS
 START, END = (START_NS + number * BATCH_NS for number in (1, 3))
@@ -69,7 +69,7 @@ def write_until_full(data, first):
         return number
 
 
-def test_a_full_disk_keeps_a_delete_from_being_there_in_part(data, call, capsys, small_disk):  # noqa: F811
+def test_a_full_disk_keeps_a_delete_from_being_there_in_part(data, call, capsys, small_disk):  # noqa: F811 - the fixture
     call("tenant", "create", "acme")
     write(data, "acme", range(4))
     call("compact")

@@ -17,7 +17,7 @@ def data(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def call(data, capsys):  # noqa: ARG001  commands find it in the environment
+def call(data, capsys):  # noqa: ARG001 - commands find it in the environment
     """Runs a command and gives its JSON answer."""
 
     def call(*arguments, status=0):
@@ -29,7 +29,7 @@ def call(data, capsys):  # noqa: ARG001  commands find it in the environment
 
 
 @pytest.fixture
-def fail(data, capsys):  # noqa: ARG001  see call
+def fail(data, capsys):  # noqa: ARG001 - see call
     """Runs a command that fails and gives its lines on stderr."""
 
     def fail(*arguments, status=1):

@@ -32,7 +32,7 @@ def test_f1_every_name_that_init_makes_is_durable(tmp_path, monkeypatch):
         sync(descriptor)
         meta = os.fstat(descriptor)
         is_folder = stat.S_ISDIR(meta.st_mode)
-        durable[meta.st_ino] = os.listdir(descriptor) if is_folder else []  # noqa: PTH208  no path
+        durable[meta.st_ino] = os.listdir(descriptor) if is_folder else []  # noqa: PTH208 - no path
 
     monkeypatch.setattr(os, "fsync", fsync)
     root = tmp_path / "new" / "data"

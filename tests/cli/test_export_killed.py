@@ -20,7 +20,7 @@ from fleetcast.cli.main import run
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.opening import opened
 
-from .test_full_disk import small  # noqa: F401  a fixture
+from .test_full_disk import small  # noqa: F401 - a fixture
 
 ROUNDS = 60 if os.environ.get("FAULTS") == "full" else 2
 PIECES, ROWS, FIELDS = 4, 40_000, 8
@@ -185,7 +185,7 @@ def test_an_export_that_is_interrupted_leaves_what_was_there(stored, call, tmp_p
 
 
 def test_a_scan_whose_own_segments_do_not_fit_says_so_and_leaves_nothing(
-    small,  # noqa: F811  the fixture
+    small,  # noqa: F811 - the fixture
     tmp_path,
     monkeypatch,
     capsys,

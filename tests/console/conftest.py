@@ -27,11 +27,15 @@ class Operator:
         self.cookie = ""
 
     def ask(self, path: str, method: str = "GET", **fields: str) -> Answer:
+        """A request below the console's own path."""
+        return self.request(f"/console/{path}", method, **fields)
+
+    def request(self, target: str, method: str = "GET", **fields: str) -> Answer:
         address = urlsplit(self.service.ready["admin"]).netloc
         wire = http.client.HTTPConnection(address, timeout=PATIENCE_SECONDS)
         sent = {"Cookie": self.cookie, **{k.replace("_", "-"): v for k, v in fields.items()}}
         with closing(wire):
-            wire.request(method, f"/console/{path}", headers=sent)
+            wire.request(method, target, headers=sent)
             response = wire.getresponse()
             return Answer(response.status, response.headers, response.read())
 

@@ -111,13 +111,6 @@ def test_other_methods_are_refused(operator):
         assert (answer.status, answer.headers["Allow"]) == (405, allowed)
 
 
-def test_without_a_slash_the_address_is_mended(place, stranger):
-    stranger.ask("")  # the listener serves
-    import http.client  # noqa: PLC0415
-    from urllib.parse import urlsplit  # noqa: PLC0415
-
-    wire = http.client.HTTPConnection(urlsplit(place[0].ready["admin"]).netloc)
-    wire.request("GET", "/console")
-    answer = wire.getresponse()
+def test_without_a_slash_the_address_is_mended(stranger):
+    answer = stranger.request("/console")
     assert (answer.status, answer.headers["Location"]) == (308, "/console/")
-    wire.close()

@@ -9,7 +9,7 @@ import pytest
 
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.opening import opened
-from tests.cli.conftest import call, data  # noqa: F401  fixtures
+from tests.cli.conftest import call, data  # noqa: F401 - fixtures
 
 from .make import MASTER_KEY, TENANT
 from .make_backup import BACKUPS
@@ -36,14 +36,14 @@ def key_file(tmp_path):
     return path
 
 
-def test_it_is_sound(call, golden, expected, key_file):  # noqa: F811  fixtures above
+def test_it_is_sound(call, golden, expected, key_file):  # noqa: F811 - fixtures above
     found = call("verify", "--backup", golden / "backup", "--master-key", key_file)
     assert (found["ok"], found["opened"], found["damages"]) == (True, True, [])
     rows = {tenant["tenant"]: tenant["rows"] for tenant in found["tenants"]}
     assert rows == {TENANT: expected["rows"] + hidden_rows(expected), "idle": 0}
 
 
-def test_it_is_restored_and_answers_as_it_did(call, golden, expected, key_file, tmp_path):  # noqa: F811
+def test_it_is_restored_and_answers_as_it_did(call, golden, expected, key_file, tmp_path):  # noqa: F811 - fixtures above
     new = tmp_path / "new"
     restored = call("restore", golden / "backup", "--data", new, "--master-key", key_file)
     keys = {tenant["tenant"]: tenant["keys"] for tenant in restored["tenants"]}
@@ -58,7 +58,7 @@ def files_of_planes(folder):
     return {path for path in folder.glob("planes/*/**/*") if path.is_file()}
 
 
-def test_the_next_backup_goes_on_from_it(call, golden, key_file, tmp_path):  # noqa: F811
+def test_the_next_backup_goes_on_from_it(call, golden, key_file, tmp_path):  # noqa: F811 - fixtures above
     folder, new = tmp_path / "folder", tmp_path / "new"
     shutil.copytree(golden / "backup", folder)
     call("restore", folder, "--data", new, "--master-key", key_file)

@@ -10,6 +10,9 @@ import sys
 import time
 from collections import Counter
 
+from paho.mqtt.client import Client, MQTTv5
+from paho.mqtt.enums import CallbackAPIVersion
+
 from fleetcast.engine import format_time
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.opening import opened
@@ -113,9 +116,6 @@ class Device:
     """A publisher with QoS 1, which sends again what the broker has not answered."""
 
     def __init__(self, broker):
-        from paho.mqtt.client import Client, MQTTv5  # noqa: PLC0415  only where it is installed
-        from paho.mqtt.enums import CallbackAPIVersion  # noqa: PLC0415
-
         self._client = Client(CallbackAPIVersion.VERSION2, client_id="device", protocol=MQTTv5)
         self._client.reconnect_delay_set(1, 1)
         self._client.max_inflight_messages_set(200)

@@ -154,8 +154,8 @@ def test_only_a_crash_makes_the_next_start_wait_for_its_ports(tmp_path):
         raise OperatorError("a port that is taken")
     with exclusive(lock) as held:
         assert not held.crashed
-    with pytest.raises(OSError), exclusive(lock):  # noqa: PT011
-        raise OSError  # a supervisor that dies leaves its children behind
+    with pytest.raises(OSError, match="dies"), exclusive(lock):
+        raise OSError("a supervisor that dies leaves its children behind")
     with exclusive(lock) as held:
         assert held.crashed
 

@@ -121,7 +121,7 @@ class _Reader:
         message = "scopes must be a list of strings"
         raise OperatorError(message)
 
-    def _value(self, table: dict[str, Any], name: str, kind: type, where: str) -> Any:  # noqa: ANN401  of `kind`
+    def _value(self, table: dict[str, Any], name: str, kind: type, where: str) -> Any:  # noqa: ANN401 - of `kind`
         value = table.get(name)
         if value is None or isinstance(value, kind):
             return value

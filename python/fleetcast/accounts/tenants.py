@@ -111,7 +111,7 @@ class Tenants:
         with self._store.read() as tables:
             return known_tenant(tables, name)
 
-    def change(self, name: str, **attributes: Any) -> Tenant:  # noqa: ANN401  as of the record
+    def change(self, name: str, **attributes: Any) -> Tenant:  # noqa: ANN401 - as of the record
         """Replaces `plan`, `live_ingest`, `retention_seconds` or `disabled`.
 
         A retention is in force at once, for every process. Raises `OperatorError`, `StoreError`,

@@ -6,6 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import falcon
 
     from fleetcast.config import Settings
@@ -53,5 +55,7 @@ class Writing:
         is_partial: bool,
         **limits: int | None,
     ) -> WriteResult:
-        write = partial(self._mapping.write, state.plane, protocol, body, is_partial=is_partial)
-        return write(**limits)  # type: ignore[arg-type]
+        write: Callable[..., WriteResult] = partial(
+            self._mapping.write, state.plane, protocol, body, is_partial=is_partial
+        )
+        return write(**limits)

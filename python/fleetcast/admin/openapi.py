@@ -90,7 +90,7 @@ def _values(limits: Limits) -> Object:
     }
 
 
-def _filled(part: Any, values: Object) -> Any:  # noqa: ANN401  any JSON
+def _filled(part: Any, values: Object) -> Any:  # noqa: ANN401 - any JSON
     """The same with values instead of their names, and the bodies of errors."""
     if isinstance(part, str) and part.startswith("$"):
         return values[part[1:]]

@@ -40,7 +40,7 @@ class _Host:
                 answer = f"{type(error).__name__}: {error}", None
             connection.send(answer)
 
-    def _call(self, session: Any, method: str, arguments: tuple[Any, ...]) -> object:  # noqa: ANN401
+    def _call(self, session: Any, method: str, arguments: tuple[Any, ...]) -> object:  # noqa: ANN401 - of any engine
         if method == "cpu_seconds":
             return time.process_time() - self._received
         if method == "settle":

@@ -49,11 +49,11 @@ _INTERRUPTED = 130
 class _Commands(click.Group):
     """Commands by name, each loaded when somebody asks for it."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's
         """Called by click."""
         return list(_COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's
         """Called by click."""
         if cmd_name not in _COMMANDS:
             return None
@@ -93,7 +93,7 @@ def run(arguments: Sequence[str]) -> int:
         # Whoever read our output has gone; without this the interpreter complains at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except Exception as error:  # noqa: BLE001  the last resort: one line, never a traceback
+    except Exception as error:  # noqa: BLE001 - the last resort: one line, never a traceback
         for line in _problems(error):
             _say(line)
     return 1

@@ -59,7 +59,7 @@ def _started(work: Callable[[], R]) -> Future[R]:
     def run() -> None:
         try:
             future.set_result(work())
-        except BaseException as error:  # noqa: BLE001  it is raised where the result is asked for
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is asked for
             future.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()

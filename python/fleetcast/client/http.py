@@ -102,7 +102,7 @@ class Client:
         freshness_seconds: int | None = None,
     ) -> pl.DataFrame:
         """As `topology`: `entity_id`, `observed_at`, `tags` (JSON), then a column per field."""
-        from fleetcast.client import frames  # noqa: PLC0415  polars is slow to load
+        from fleetcast.client import frames  # noqa: PLC0415 - polars is slow to load
 
         answer = self.topology(measurement, as_of=as_of, freshness_seconds=freshness_seconds)
         return frames.topology(answer)
@@ -135,10 +135,10 @@ class Client:
         entity_ids: Sequence[str],
         *,
         start: Time,
-        **chosen: Any,  # noqa: ANN401  as `series`
+        **chosen: Any,  # noqa: ANN401 - as `series`
     ) -> pl.DataFrame:
         """As `series`, all pages: `entity_id`, `time`, then a column per channel."""
-        from fleetcast.client import frames  # noqa: PLC0415  polars is slow to load
+        from fleetcast.client import frames  # noqa: PLC0415 - polars is slow to load
 
         pages = []
         page_start: Time | None = start
@@ -166,7 +166,7 @@ class Client:
         self, entity_ids: Sequence[str], *, family: str = "snr", horizon_minutes: int | None = None
     ) -> pl.DataFrame:
         """The `items` of `predictions`: `link_id`, `horizon_minutes`, `predicted_at`, quantiles."""
-        from fleetcast.client import frames  # noqa: PLC0415  polars is slow to load
+        from fleetcast.client import frames  # noqa: PLC0415 - polars is slow to load
 
         answer = self.predictions(entity_ids, family=family, horizon_minutes=horizon_minutes)
         return frames.predictions(answer)

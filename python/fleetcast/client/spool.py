@@ -149,7 +149,7 @@ class Spool:
         staged.replace(path)
 
     def _path(self, number: int) -> Path:
-        assert self._folder is not None  # noqa: S101  only batches on disk have a path
+        assert self._folder is not None  # noqa: S101 - only batches on disk have a path
         return self._folder / f"{number:020}{_SUFFIX}"
 
 

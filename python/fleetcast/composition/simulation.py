@@ -38,7 +38,7 @@ def simulated(directory: Path) -> Simulate:
             try:
                 loaded = simulation.load(directory)
             except OperatorError as error:
-                logger.error("topology is not simulated: %s", error)  # noqa: TRY400
+                logger.error("topology is not simulated: %s", error)  # noqa: TRY400 - the message says all
                 return None
         return loaded.answer(as_of_ns, measurement)
 

@@ -7,7 +7,7 @@ Paths are relative to the data directory unless absolute.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from fleetcast import engine
 from fleetcast.config import checks
@@ -31,8 +31,7 @@ def setting(default: T, *tests: Check, secret: bool = False, cold: bool = False)
     `config print` masks secret ones; cold ones take effect with the next start only.
     """
     metadata = {"checks": tests, "secret": secret, "cold": cold}
-    item: Any = field(default=default, metadata=metadata)
-    return item  # type: ignore[no-any-return]
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -27,7 +27,7 @@ def read_word(text: str) -> object:
 def fit(value: object, kind: object) -> object:
     """The value as the type of its setting. Raises `Unfit`."""
     reader = _READERS.get(kind)
-    assert reader is not None, f"no reader for settings of type {kind}"  # noqa: S101
+    assert reader is not None, f"no reader for settings of type {kind}"  # noqa: S101 - a mistake of ours
     return reader(value)
 
 

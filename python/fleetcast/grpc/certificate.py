@@ -29,7 +29,7 @@ class CertificateFiles:
         self._seen = self._signature()
         return grpc.dynamic_ssl_server_credentials(
             self._read(),
-            self._renewed,  # type: ignore[arg-type]  # the stub forgot None
+            self._renewed,  # type: ignore[arg-type] # the stub forgot None
         )
 
     def _renewed(self) -> grpc.ServerCertificateConfiguration | None:

@@ -98,8 +98,7 @@ class ClientLimiter:
             now = self._clock()
             if self._logged_at is None or now - self._logged_at >= _LOG_SECONDS:
                 self._logged_at = now
-                # The message says all, and a traceback nothing more.
-                logger.error("rate limit and lockout are off: %s", error)  # noqa: TRY400
+                logger.error("rate limit and lockout are off: %s", error)  # noqa: TRY400 - the message says all
             return None
 
     def _open(self) -> Limiter:

@@ -124,7 +124,7 @@ def _decoded(line: str, source: str) -> bytes:
 
 def _printed(command: str) -> str:
     try:
-        done = subprocess.run(  # noqa: S603  the operator's own command, without a shell
+        done = subprocess.run(  # noqa: S603 - the operator's own command, without a shell
             shlex.split(command),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

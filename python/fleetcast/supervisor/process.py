@@ -104,7 +104,7 @@ class Process:
         self._started = time.monotonic()
         # A group of its own, so that Ctrl-C in a terminal reaches the supervisor alone, and that
         # a child which outlives it can end all its processes at once.
-        self._popen = subprocess.Popen(  # noqa: S603  our own module
+        self._popen = subprocess.Popen(  # noqa: S603 - our own module
             [sys.executable, "-m", self.spec.module],
             stdin=subprocess.PIPE,
             pass_fds=configuration.descriptors,
@@ -112,14 +112,14 @@ class Process:
             process_group=0,
         )
         os.close(ready_fd)
-        assert self._popen.stdin is not None  # noqa: S101  it is a pipe
+        assert self._popen.stdin is not None  # noqa: S101 - it is a pipe
         with contextlib.suppress(BrokenPipeError):
             self._popen.stdin.write(configuration.encode())
             self._popen.stdin.flush()
 
     def _let_go(self) -> None:
         os.close(self._ready_fd)
-        assert self._popen.stdin is not None  # noqa: S101  it is a pipe
+        assert self._popen.stdin is not None  # noqa: S101 - it is a pipe
         with contextlib.suppress(BrokenPipeError):
             self._popen.stdin.close()
 

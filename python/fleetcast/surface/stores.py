@@ -37,8 +37,8 @@ class TenantStores:
         except StoreUnreachable:
             raise
         except StoreError as error:
-            # The client learns nothing of this; the message says all.
-            logger.error(  # noqa: TRY400
+            # The client learns nothing of this.
+            logger.error(  # noqa: TRY400 - the message says all
                 "store cannot be opened: %s", error, extra={"request_id": request_id}
             )
             raise refused("tenant_unavailable") from error

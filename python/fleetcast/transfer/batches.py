@@ -134,14 +134,14 @@ class Lines(ABC):
         """See `RecordBatch`."""
         self._single()
         part = self._with(range(start, min(stop, len(self))))
-        part._last = self.last if stop >= len(self) else self._numbers[stop] - 1  # noqa: SLF001
+        part._last = self.last if stop >= len(self) else self._numbers[stop] - 1  # noqa: SLF001 - its own kind
         return part
 
     def without(self, indices: Collection[int]) -> Self:
         """See `RecordBatch`."""
         return self._with([index for index in range(len(self)) if index not in indices])
 
-    def reason(self, index: int, fault: Mapping[str, Any]) -> str:  # noqa: ARG002  see `CsvRows`
+    def reason(self, index: int, fault: Mapping[str, Any]) -> str:  # noqa: ARG002 - see `CsvRows`
         """See `RecordBatch`."""
         path = ".".join(str(part) for part in fault["loc"][2:])
         return f"{path}: {fault['msg']}" if path else fault["msg"]
@@ -166,8 +166,8 @@ class Lines(ABC):
 
     def _with(self, indices: Sequence[int]) -> Self:
         part, records = copy(self), self._single()
-        part._records = [records[index] for index in indices]  # noqa: SLF001  its own kind
-        part._numbers = [self._numbers[index] for index in indices]  # noqa: SLF001
+        part._records = [records[index] for index in indices]  # noqa: SLF001 - its own kind
+        part._numbers = [self._numbers[index] for index in indices]  # noqa: SLF001 - its own kind
         return part
 
 

@@ -55,7 +55,7 @@ class CsvReader:
 
     def batch(self, span: Piece) -> CsvRows:
         """See `Reader`."""
-        assert self._header is not None  # noqa: S101  `spans` came before
+        assert self._header is not None  # noqa: S101 - `spans` came before
         return CsvRows(span, self._header)
 
     def _read_header(self, piece: Piece) -> int:

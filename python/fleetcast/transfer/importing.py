@@ -89,7 +89,7 @@ class Import:
                     if time.monotonic() - self._noted_at > _NOTED_EVERY_SECONDS:
                         self._note()
 
-    def _parts(self, span: Any, noted: int) -> Iterator[tuple[Plane, Any]]:  # noqa: ANN401  its own
+    def _parts(self, span: Any, noted: int) -> Iterator[tuple[Plane, Any]]:  # noqa: ANN401 - its own
         """The part that was stored before a crash, for a trial that counts it, and the rest."""
         file, stored = self._resume.stored
         if file < self.position[0]:
@@ -107,7 +107,7 @@ class Import:
         if after.last >= after.first:
             yield self._plane, after
 
-    def _span(self, plane: Plane, reader: Reader, part: Any) -> None:  # noqa: ANN401
+    def _span(self, plane: Plane, reader: Reader, part: Any) -> None:  # noqa: ANN401 - its own
         """Writes a part of a file. An error leaves position and report as of its last batch."""
         done = part.first - 1
         self._importer.begin()

@@ -82,7 +82,7 @@ class _Writer:
 
     def finish(self) -> int:
         """Writes the footer and gives the number of rows."""
-        assert self._footer is not None, "a file has a schema"  # noqa: S101
+        assert self._footer is not None, "a file has a schema"  # noqa: S101 - it was read before
         groups = list_head(self._group_count) + bytes(self._groups)
         changed = {_FILE_ROWS: Field(LONG, self._rows), _FILE_GROUPS: Field(LIST, groups)}
         footer = encoded(self._footer | changed)

@@ -40,7 +40,7 @@ class Piece:
     def lines(self) -> int:
         """Number of its lines."""
         if self.counted is None:
-            open_line = self.end > 0 and self.text[self.end - 1] != 10  # noqa: PLR2004  its end
+            open_line = self.end > 0 and self.text[self.end - 1] != 10  # noqa: PLR2004 - its end
             self.counted = self.text.count(b"\n", 0, self.end) + open_line
         return self.counted
 

@@ -28,7 +28,7 @@ class Reader(Protocol):
     def spans(self) -> Iterator[Any]:
         """All of it, in order. Raises `OSError`, `OperatorError`."""
 
-    def batch(self, span: Any) -> RecordBatch:  # noqa: ANN401  one of its own
+    def batch(self, span: Any) -> RecordBatch:  # noqa: ANN401 - one of its own
         """The records of a span."""
 
 

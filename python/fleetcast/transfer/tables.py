@@ -104,7 +104,7 @@ class TableRows:
         rest.last = self.last
         return rest
 
-    def reason(self, index: int, fault: Mapping[str, Any]) -> str:  # noqa: ARG002  as of a line
+    def reason(self, index: int, fault: Mapping[str, Any]) -> str:  # noqa: ARG002 - as of a line
         """See `RecordBatch`."""
         path = ".".join(str(part) for part in fault["loc"][2:])
         return f"{path}: {fault['msg']}" if path else str(fault["msg"])

@@ -55,7 +55,7 @@ class _StructReader:
             fields[number] = Field(kind, self._value(kind))
         return fields
 
-    def _value(self, kind: int) -> Any:  # noqa: ANN401  as many types as there are kinds
+    def _value(self, kind: int) -> Any:  # noqa: ANN401 - as many types as there are kinds
         if kind in {SHORT, INT, LONG}:
             return _signed(self._unsigned())
         if kind == BINARY:
@@ -93,7 +93,7 @@ class _StructReader:
         while True:
             byte = self._byte()
             value |= (byte & 127) << shift
-            if byte < 128:  # noqa: PLR2004  no further byte follows
+            if byte < 128:  # noqa: PLR2004 - no further byte follows
                 return value
             shift += 7
 
@@ -101,7 +101,7 @@ class _StructReader:
 def _write_struct(out: bytearray, fields: Struct) -> None:
     before = 0
     for number, (kind, value) in fields.items():
-        if 0 < number - before <= 15:  # noqa: PLR2004  four bits
+        if 0 < number - before <= 15:  # noqa: PLR2004 - four bits
             out.append((number - before) << 4 | kind)
         else:
             out.append(kind)
@@ -112,7 +112,7 @@ def _write_struct(out: bytearray, fields: Struct) -> None:
     out.append(0)
 
 
-def _write(out: bytearray, kind: int, value: Any) -> None:  # noqa: ANN401  as many as kinds
+def _write(out: bytearray, kind: int, value: Any) -> None:  # noqa: ANN401 - as many as kinds
     if kind in {SHORT, INT, LONG}:
         out += _varint(_zigzag(value))
     elif kind == BINARY:
@@ -133,7 +133,7 @@ def _write(out: bytearray, kind: int, value: Any) -> None:  # noqa: ANN401  as m
 
 def _varint(value: int) -> bytes:
     out = bytearray()
-    while value > 127:  # noqa: PLR2004  seven bits a byte
+    while value > 127:  # noqa: PLR2004 - seven bits a byte
         out.append(value & 127 | 128)
         value >>= 7
     out.append(value)

@@ -38,7 +38,7 @@ def missing() -> str:
 @contextmanager
 def browser(*, dark: bool = False) -> Iterator[Chrome]:
     sys.path.append(PACKAGES)  # behind ours: it only adds what is missing
-    from selenium.webdriver import Chrome, ChromeOptions, ChromeService  # noqa: PLC0415
+    from selenium.webdriver import Chrome, ChromeOptions, ChromeService  # noqa: PLC0415 - where it is installed
 
     options = ChromeOptions()
     options.binary_location = CHROMIUM

@@ -119,7 +119,7 @@ class RunningService(Driver):
         settings = [part for item in _SETTINGS.items() for part in ("--set", "{}={}".format(*item))]
         addresses = ("--http", "127.0.0.1:0", "--admin", "off", *self.listeners)
         with self.folder.with_suffix(".log").open("ab") as log:
-            self._program = subprocess.Popen(  # noqa: S603 - ourselves
+            self._program = subprocess.Popen(
                 [*self._fleetcast("serve"), *addresses, *settings],
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -165,7 +165,7 @@ class RunningService(Driver):
         return [sys.executable, "-m", "fleetcast", *arguments, "--data", str(self.folder)]
 
     def _command(self, *arguments: str) -> Any:  # noqa: ANN401 - JSON
-        done = subprocess.run(  # noqa: S603 - ourselves
+        done = subprocess.run(
             [*self._fleetcast(*arguments), "--json"],
             env={name: value for name, value in os.environ.items() if "FLEETCAST_" not in name},
             capture_output=True,

@@ -68,7 +68,7 @@ class Hosted(Driver):
         self._socket = f"{self._place.name}/socket"
         command = [sys.executable, "-m", "fleetcast.bench.host", self.module, str(self.folder)]
         with log.open("wb") as output:
-            self._program = subprocess.Popen(  # noqa: S603 - ourselves
+            self._program = subprocess.Popen(
                 [*command, self._socket], stdin=subprocess.PIPE, stderr=output
             )
         wait_until(self._answers, self._program, log)

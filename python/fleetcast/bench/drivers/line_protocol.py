@@ -49,7 +49,7 @@ class LineProtocol(Driver):
         if "command" in self.options:
             log = self.folder.with_suffix(".log")
             with log.open("ab") as output:
-                self._program = subprocess.Popen(  # noqa: S603 - as the options name it
+                self._program = subprocess.Popen(
                     shlex.split(self.options["command"]),
                     cwd=self.folder,
                     stdout=output,

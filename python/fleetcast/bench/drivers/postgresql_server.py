@@ -39,7 +39,7 @@ class PostgreSqlServer:
             if self._user:
                 shutil.chown(folder, _NOBODY, _NOBODY)
             making = [f"{programs}/initdb", "-D", str(folder), "-U", "bench", "-A", "trust"]
-            subprocess.run(  # noqa: S603 - as the options name it
+            subprocess.run(
                 [*making, "-E", "UTF8", "--locale", "C"],
                 check=True,
                 capture_output=True,
@@ -52,7 +52,7 @@ class PostgreSqlServer:
         command = [f"{self._programs}/postgres", "-D", str(self._folder), "-p", str(port)]
         options = ("-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=")
         with log.open("ab") as output:
-            self.program = subprocess.Popen(  # noqa: S603 - as the options name it
+            self.program = subprocess.Popen(
                 [*command, *options], stdout=output, stderr=output, **self._user
             )
         address = {"user": "bench", "host": "127.0.0.1", "port": port, "database": "postgres"}

@@ -39,7 +39,7 @@ def indexes() -> list[str]:
 def insert(measurement: str) -> str:
     """Statement that stores a row."""
     marks = ", ".join("?" * len(COLUMNS[measurement]))
-    return f"INSERT INTO {measurement} VALUES ({marks})"  # noqa: S608 - names of ours
+    return f"INSERT INTO {measurement} VALUES ({marks})"
 
 
 def cells(rows: Iterable[TruckRow]) -> dict[str, list[list[Any]]]:
@@ -66,15 +66,15 @@ def newest(measurement: str) -> str:
     """Statement for the newest row of every entity; its rows go through `fields_of`."""
     named = ", ".join(FIELDS[measurement])
     numbered = "row_number() OVER (PARTITION BY entity_id ORDER BY time DESC) AS nth"
-    inner = f"SELECT entity_id, time, {named}, {numbered} FROM {measurement}"  # noqa: S608 - see above
-    return f"SELECT entity_id, time, {named} FROM ({inner}) AS numbered WHERE nth = 1"  # noqa: S608
+    inner = f"SELECT entity_id, time, {named}, {numbered} FROM {measurement}"
+    return f"SELECT entity_id, time, {named} FROM ({inner}) AS numbered WHERE nth = 1"
 
 
 def window(measurement: str, entities: int) -> str:
     """Statement for rows of a number of entities; values are the entities, start and end."""
     named, marks = ", ".join(FIELDS[measurement]), ", ".join("?" * entities)
     return (
-        f"SELECT entity_id, time, {named} FROM {measurement} "  # noqa: S608 - see above
+        f"SELECT entity_id, time, {named} FROM {measurement} "
         f"WHERE entity_id IN ({marks}) AND time >= ? AND time < ?"
     )
 

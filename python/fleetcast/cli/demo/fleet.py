@@ -28,7 +28,7 @@ _ORBIT_KM = 550.0
 
 def generated_fleet(now: datetime) -> Iterator[Record]:
     """Three hours of links, satellites, stations and weather, eight days of pools."""
-    noise = random.Random(_SEED)  # noqa: S311  repeatable, not secret
+    noise = random.Random(_SEED)  # noqa: S311 - repeatable, not secret
     newest = now.replace(second=0, microsecond=0)
     window = newest - timedelta(minutes=newest.minute % 15)
     for step in range(_POOL_STEPS):
@@ -96,7 +96,7 @@ def _stations(time: datetime, minute: int, noise: random.Random) -> Iterator[Rec
 
 def _pool(time: datetime, step: int, rank: int, noise: random.Random) -> Record:
     day = 1 + 0.6 * math.sin(2 * math.pi * step / 96 + rank)
-    week = 0.8 if (step // 96) % 7 >= 5 else 1.0  # noqa: PLR2004  the two days of a weekend
+    week = 0.8 if (step // 96) % 7 >= 5 else 1.0  # noqa: PLR2004 - the two days of a weekend
     offered = 4e9 * (rank + 1) * day * week * math.exp(noise.gauss(0, 0.15))
     tags = {"entity_id": POOLS[rank], "entity_type": "pool", "region": POOLS[rank][5:]}
     return _record("pool_interval", time, tags, {"offered_bytes": round(offered)})

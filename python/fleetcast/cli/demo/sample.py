@@ -102,7 +102,7 @@ def _pools(table: pl.DataFrame, newest: datetime) -> Iterator[Record]:
     for name in names:
         tags = {"entity_id": name, "entity_type": "pool"}
         for index, offered in enumerate(table[name].tail(count)):
-            if offered is not None and offered == offered:  # noqa: PLR0124  NaN is an outage
+            if offered is not None and offered == offered:  # noqa: PLR0124 - NaN is an outage
                 time = window - (count - index) * step
                 yield _record("pool_interval", time, tags, {"offered_bytes": offered})
 

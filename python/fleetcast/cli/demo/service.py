@@ -27,7 +27,7 @@ def running_service(data: Path) -> Iterator[tuple[subprocess.Popen[str], dict[st
     Raises `OperatorError` where it does not get ready.
     """
     # A group of its own: Ctrl-C is for the demo, which then stops the service in order.
-    process = subprocess.Popen(  # noqa: S603  our own program
+    process = subprocess.Popen(  # noqa: S603 - our own program
         [sys.executable, "-m", "fleetcast", "serve", "--data", data, *_OPTIONS, *_UNLIMITED],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -36,7 +36,7 @@ def running_service(data: Path) -> Iterator[tuple[subprocess.Popen[str], dict[st
         text=True,
     )
     try:
-        assert process.stdout is not None  # noqa: S101  it is a pipe
+        assert process.stdout is not None  # noqa: S101 - it is a pipe
         line = process.stdout.readline()
         if not line:
             message = "the service did not start: see above"

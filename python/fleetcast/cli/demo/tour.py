@@ -113,7 +113,7 @@ def load(client: HttpSession, records: Iterable[Record]) -> tuple[int, Reply]:
     for body in _bodies(records):
         answer = client.write(body).expect(202)
         acknowledgment = answer.body
-        assert isinstance(acknowledgment, dict)  # noqa: S101  the contract of a 202
+        assert isinstance(acknowledgment, dict)  # noqa: S101 - the contract of a 202
         accepted += acknowledgment["accepted_count"]
     if answer is None:
         message = "there is nothing to load"

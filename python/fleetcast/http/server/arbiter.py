@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gunicorn.app.base import BaseApplication  # type: ignore[import-untyped]
+from gunicorn.app.base import BaseApplication
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -12,7 +12,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
-from gunicorn.workers.base import Worker  # type: ignore[import-untyped]
+from gunicorn.workers.base import Worker
 
 from fleetcast.engine import Front
 from fleetcast.http.server.exchange import Exchange
@@ -20,7 +20,7 @@ from fleetcast.http.server.whole_answer import failed, malformed
 from fleetcast.malloc import keep_large_buffers
 
 if TYPE_CHECKING:
-    from gunicorn.config import Config  # type: ignore[import-untyped]
+    from gunicorn.config import Config
 
     from fleetcast.engine import FrontRequest
 
