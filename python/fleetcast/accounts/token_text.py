@@ -1,16 +1,21 @@
-"""The text of an operator token: `fto_<token id>_<secret><checksum>`, made as that of a key is.
+"""The text of an operator token: `fto_<token id>_<secret><checksum>`.
 
 It opens the console and nothing of the public listeners, which know no such prefix.
 """
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
-from fleetcast.accounts.key_text import checksum, random_id, random_secret
+from fleetcast.accounts.secret_text import (
+    checked_parts,
+    grammar,
+    random_id,
+    random_secret,
+    with_checksum,
+)
 
-_GRAMMAR = re.compile(r"(fto_([a-z2-7]{16})_([a-z2-7]{32}))([0-9a-f]{8})")
+_GRAMMAR = grammar("fto")
 
 
 class TokenText(NamedTuple):
@@ -20,8 +25,7 @@ class TokenText(NamedTuple):
     secret: str
 
     def __str__(self) -> str:
-        checked = f"fto_{self.token_id}_{self.secret}"
-        return checked + checksum(checked)
+        return with_checksum(f"fto_{self.token_id}_{self.secret}")
 
     def __repr__(self) -> str:
         return f"TokenText({self.token_id!r}, '***')"
@@ -34,8 +38,5 @@ def new_token_text() -> TokenText:
 
 def read_token_text(text: str) -> TokenText | None:
     """The parts of a token, or `None` where the text is not one."""
-    match = _GRAMMAR.fullmatch(text)
-    if match is None:
-        return None
-    checked, token_id, secret, check = match.groups()
-    return TokenText(token_id, secret) if checksum(checked) == check else None
+    parts = checked_parts(_GRAMMAR, text)
+    return None if parts is None else TokenText(*parts)
