@@ -1,7 +1,7 @@
 import pytest
 
 from fleetcast.accounts import InvalidKey
-from fleetcast.accounts.keys import secret_hasher
+from fleetcast.accounts.secret_hash import SecretHasher
 from fleetcast.errors import OperatorError
 
 
@@ -71,6 +71,6 @@ def test_unknown_keys_are_refused(keys, key_id):
 
 def test_secrets_are_kept_as_hmac_sha256():
     """The second test case of RFC 4231."""
-    assert secret_hasher(b"Jefe")("what do ya want for nothing?") == (
+    assert SecretHasher(b"Jefe").hash("what do ya want for nothing?") == (
         "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
     )

@@ -4,25 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fleetcast.accounts import ControlStore, Operators
+from fleetcast.accounts import Operators
 from fleetcast.accounts.operators import TOKEN_SECONDS
 from fleetcast.accounts.token_text import new_token_text, read_token_text
 from fleetcast.errors import OperatorError
-
-MASTER_KEY = bytes(range(32))
-NOW = 1_790_000_000
-
-
-class Clock:
-    now = NOW
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock():
-    return Clock()
 
 
 @pytest.fixture
@@ -31,10 +16,8 @@ def notes():
 
 
 @pytest.fixture
-def operators(tmp_path, clock, notes):
-    store = ControlStore.create(tmp_path / "control", MASTER_KEY)
-    yield Operators(store, MASTER_KEY, clock, lambda event, **of: notes.append((event, of)))
-    store.close()
+def operators(store, master_key, clock, notes):
+    return Operators(store, master_key, clock, lambda event, **of: notes.append((event, of)))
 
 
 def test_a_text_is_read_as_it_was_written():
@@ -86,9 +69,9 @@ def test_a_revoked_token_stays_listed_and_is_good_no_more(operators, clock):
     assert [token.revoked_at is None for token in operators.all()] == [False, True]
 
 
-def test_another_master_key_knows_no_token(operators):
+def test_another_master_key_knows_no_token(store, operators):
     text = str(operators.create().text)
-    other = Operators(operators._store, bytes(32))
+    other = Operators(store, bytes(32))
     assert other.holder(text) is None
 
 

@@ -6,13 +6,12 @@ decided once more.
 
 from __future__ import annotations
 
-import hmac
 import time
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.accounts.key_text import read_key_text
-from fleetcast.accounts.keys import secret_hasher
+from fleetcast.accounts.secret_hash import SecretHasher
 from fleetcast.errors import Refused, refused
 
 if TYPE_CHECKING:
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from fleetcast.accounts.records import ApiKey, Tenant
     from fleetcast.accounts.store import ControlStore
     from fleetcast.accounts.tables import Tables
-
-_NOBODYS_HASH = "0" * 64
 
 
 class Identity(NamedTuple):
@@ -62,7 +59,7 @@ class Authenticator:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
-        self._secret_hash = secret_hasher(pepper)
+        self._hasher = SecretHasher(pepper)
         self._environment = environment
         self._clock = clock
 
@@ -88,10 +85,8 @@ class Authenticator:
         """The identity behind a key, as far as changes of the store are known here."""
         found = self._store.ask(partial(_key_and_tenant, text.key_id))
         key, tenant, control_transaction = found
-        # An unknown id costs the same hash and comparison as a known one.
-        expected = _NOBODYS_HASH if key is None else key.hash
-        genuine = hmac.compare_digest(self._secret_hash(text.secret), expected)
-        if key is None or not genuine or key.ended(self._clock()):
+        is_genuine = self._hasher.proves(text.secret, None if key is None else key.hash)
+        if key is None or not is_genuine or key.ended(self._clock()):
             raise InvalidKey
         if key.environment != self._environment or text.environment != self._environment:
             raise InvalidKey

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hmac
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.accounts.key_text import KeyText, new_key_text
 from fleetcast.accounts.records import ApiKey
+from fleetcast.accounts.secret_hash import SecretHasher
 from fleetcast.accounts.tenants import known_tenant, unaudited
 from fleetcast.config.checks import environment as environment_problem
 from fleetcast.errors import OperatorError
@@ -44,7 +44,7 @@ class Keys:
     ) -> None:
         self._audit = audit
         self._store = store
-        self._secret_hash = secret_hasher(pepper)
+        self._hasher = SecretHasher(pepper)
         self._clock = clock
 
     def now(self) -> float:
@@ -96,7 +96,7 @@ class Keys:
             created_at=now,
             expires_at=None if lifetime_seconds is None else now + lifetime_seconds,
             revoked_at=None,
-            hash=self._secret_hash(text.secret),
+            hash=self._hasher.hash(text.secret),
         )
         return IssuedKey(record, text)
 
@@ -179,18 +179,6 @@ class Keys:
 def key_pepper(master_key: bytes) -> bytes:
     """Key of the hashes of secrets."""
     return derive(master_key, _PEPPER_LABEL)
-
-
-def secret_hasher(pepper: bytes) -> Callable[[str], str]:
-    """The keyed hash of a secret, HMAC-SHA-256 in hexadecimal. Safe to share between threads."""
-    keyed = hmac.new(pepper, digestmod="sha256")
-
-    def secret_hash(secret: str) -> str:
-        one = keyed.copy()  # quicker than to begin with the key each time
-        one.update(secret.encode())
-        return one.hexdigest()
-
-    return secret_hash
 
 
 def checked_scopes(scopes: Sequence[str]) -> tuple[str, ...]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hmac
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from fleetcast.accounts.keys import secret_hasher
 from fleetcast.accounts.records import OperatorToken
+from fleetcast.accounts.secret_hash import SecretHasher
 from fleetcast.accounts.tenants import unaudited
 from fleetcast.accounts.token_text import TokenText, new_token_text, read_token_text
 from fleetcast.errors import OperatorError
@@ -24,7 +23,6 @@ TOKEN_SECONDS = 30 * 86_400
 """Lifetime of a token for which nobody asks for another one."""
 _PEPPER_LABEL = "fleetcast operator token pepper 1"
 _NAME_CHARACTERS_MAX = 100
-_NOBODYS_HASH = "0" * 64
 
 
 class IssuedToken(NamedTuple):
@@ -45,7 +43,7 @@ class Operators:
         audit: Audit = unaudited,
     ) -> None:
         self._store = store
-        self._secret_hash = secret_hasher(derive(master_key, _PEPPER_LABEL))
+        self._hasher = SecretHasher(derive(master_key, _PEPPER_LABEL))
         self._clock = clock
         self._audit = audit
 
@@ -65,7 +63,7 @@ class Operators:
             created_at=now,
             expires_at=now + lifetime_seconds,
             revoked_at=None,
-            hash=self._secret_hash(text.secret),
+            hash=self._hasher.hash(text.secret),
         )
         with self._store.write() as tables:
             tables.put_operator(record)
@@ -112,10 +110,8 @@ class Operators:
 
     def _good(self, parts: TokenText) -> OperatorToken | None:
         token = self._store.ask(lambda tables: tables.operator(parts.token_id))
-        # An unknown id costs the same hash and comparison as a known one.
-        expected = _NOBODYS_HASH if token is None else token.hash
-        genuine = hmac.compare_digest(self._secret_hash(parts.secret), expected)
-        return token if token is not None and genuine and not token.ended(self._clock()) else None
+        is_genuine = self._hasher.proves(parts.secret, None if token is None else token.hash)
+        return token if token and is_genuine and not token.ended(self._clock()) else None
 
     def _note(self, event: str, token: OperatorToken) -> None:
         self._audit(event, token_id=token.token_id, name=token.name, expires_at=token.expires_at)
