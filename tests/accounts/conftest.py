@@ -2,16 +2,7 @@ import pytest
 
 from fleetcast.accounts import Authenticator, ControlStore, Keys, Tenants, key_pepper
 from fleetcast.engine import Engine
-
-
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self):
-        self.now = 1_800_000_000.0
-
-    def __call__(self):
-        return self.now
+from tests.clock import Clock
 
 
 @pytest.fixture

@@ -9,23 +9,16 @@ import pytest
 
 from fleetcast.engine import Engine, encode_records
 from fleetcast.errors import StoreError, StoreMissing, StoreUnavailable
+from tests.clock import Clock
 
 MASTER_KEY = bytes(32)
 BODY = encode_records([{"measurement": "link", "time": "2026-01-01", "fields": {"a": 1.0}}])
 IDLE_SECONDS = 60.0
 
 
-class Clock:
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return Clock(0.0)
 
 
 @pytest.fixture
