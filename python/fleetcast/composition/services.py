@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts import Authenticator, key_pepper
@@ -34,29 +35,35 @@ if TYPE_CHECKING:
     from fleetcast.metrics import Counters
 
 
-@contextmanager
-def http_application(
-    directory: DataDirectory,
-    stores: Stores,
-    master_key: bytes,
-    shared: SharedSettings,
-    counters: Counters,
-    front_counters: Counters,
-    run: str,
-) -> Iterator[WSGIApplication]:
-    """The WSGI application of one worker, and the stores it stands on; `run` names the service's.
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """All that a worker of an HTTP listener opens its application with, after the fork."""
 
-    The front counts what it serves by itself in `front_counters`, where nobody else counts.
+    directory: DataDirectory
+    stores: Stores
+    master_key: bytes = field(repr=False)
+    settings: SharedSettings
+    counters: Counters
+    front_counters: Counters
+    """A row of its own for what the front serves by itself, which adds without our lock."""
+    run: str
+    """Names this run of the service."""
+
+
+@contextmanager
+def http_application(opening: Opening) -> Iterator[WSGIApplication]:
+    """The WSGI application of one worker, and the stores it stands on.
 
     Enter it in every worker after the fork, never before: no store survives one.
     Changed settings make a new application on the same stores; each request is served by the one
     that was current when it began.
     """
-    with _opened(stores, master_key, shared, counters) as authenticator:
-        usage = stores.usage(AccountRequests(counters.shared), run)
+    directory, stores, counters = opening.directory, opening.stores, opening.counters
+    with _opened(stores, opening.master_key, opening.settings, counters) as authenticator:
+        usage = stores.usage(AccountRequests(counters.shared), opening.run)
         predictions = stores.predictions
         predictions.open_ahead()
-        forecast = Live(shared, lambda settings: settings.forecast)
+        forecast = Live(opening.settings, lambda settings: settings.forecast)
         forecasting = Forecasting(predictions, forecast.current, counters)
         simulate = simulated(directory.simulation)
 
@@ -69,7 +76,7 @@ def http_application(
                     limiter=ClientLimiter(directory.limiter, settings.limits, counters),
                     probes=http_probes(stores),
                     counters=counters,
-                    front_counters=front_counters,
+                    front_counters=opening.front_counters,
                     predictor=forecasting,
                     simulate=simulate if settings.topology.simulate else None,
                     requests_total=usage.requests_total,
@@ -77,21 +84,15 @@ def http_application(
                 )
             )
 
-        yield _current(Live(shared, build))
+        yield _current(Live(opening.settings, build))
 
 
 @contextmanager
-def adapter_application(
-    directory: DataDirectory,
-    stores: Stores,
-    master_key: bytes,
-    shared: SharedSettings,
-    counters: Counters,
-    front_counters: Counters,
-) -> Iterator[WSGIApplication]:
+def adapter_application(opening: Opening) -> Iterator[WSGIApplication]:
     """As `http_application`, of the listener for other protocols. Raises `OperatorError`."""
+    directory, stores, counters = opening.directory, opening.stores, opening.counters
     mapping = read_names(directory.adapters)
-    with _opened(stores, master_key, shared, counters) as authenticator:
+    with _opened(stores, opening.master_key, opening.settings, counters) as authenticator:
 
         def build(settings: Settings) -> WSGIApplication:
             services = HttpServices(
@@ -101,12 +102,12 @@ def adapter_application(
                 limiter=ClientLimiter(directory.limiter, settings.limits, counters),
                 probes={"telemetry": telemetry_probes(stores)},
                 counters=counters,
-                front_counters=front_counters,
+                front_counters=opening.front_counters,
                 access_log=write_served,
             )
             return create_adapter_app(services, mapping)
 
-        yield _current(Live(shared, build))
+        yield _current(Live(opening.settings, build))
 
 
 def _current(live: Live[WSGIApplication]) -> WSGIApplication:

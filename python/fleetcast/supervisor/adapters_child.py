@@ -8,12 +8,9 @@ from fleetcast.adapters.app import PROCESS
 from fleetcast.adapters.pipeline import DECIDING_FIELDS
 from fleetcast.composition.services import adapter_application
 from fleetcast.http.server.limits import ConnectionLimits
-from fleetcast.supervisor.http_serving import HttpListener, Opening, serve_http
+from fleetcast.supervisor.http_serving import HttpListener, serve_http
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-    from wsgiref.types import WSGIApplication
-
     from fleetcast.config import Settings
 
 
@@ -22,23 +19,11 @@ def main() -> None:
     serve_http(
         HttpListener(
             PROCESS,
-            _opened,
+            adapter_application,
             _limits,
             lambda settings: (settings.adapters.workers, settings.adapters.threads),
             DECIDING_FIELDS,
         )
-    )
-
-
-def _opened(opening: Opening) -> AbstractContextManager[WSGIApplication]:
-    configuration = opening.configuration
-    return adapter_application(
-        configuration.directory,
-        opening.stores,
-        configuration.master_key,
-        opening.settings,
-        opening.counters,
-        opening.front_counters,
     )
 
 

@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING
 from fleetcast.composition.services import http_application
 from fleetcast.http.pipeline import DECIDING_FIELDS
 from fleetcast.http.server.limits import ConnectionLimits
-from fleetcast.supervisor.http_serving import HttpListener, Opening, serve_http
+from fleetcast.supervisor.http_serving import HttpListener, serve_http
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-    from wsgiref.types import WSGIApplication
-
     from fleetcast.config import Settings
 
 
@@ -21,24 +18,11 @@ def main() -> None:
     serve_http(
         HttpListener(
             "http",
-            _opened,
+            http_application,
             _limits,
             lambda settings: (settings.http.workers, settings.http.threads),
             DECIDING_FIELDS,
         )
-    )
-
-
-def _opened(opening: Opening) -> AbstractContextManager[WSGIApplication]:
-    configuration = opening.configuration
-    return http_application(
-        configuration.directory,
-        opening.stores,
-        configuration.master_key,
-        opening.settings,
-        opening.counters,
-        opening.front_counters,
-        configuration.run,
     )
 
 

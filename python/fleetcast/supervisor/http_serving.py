@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+from fleetcast.composition.services import Opening
 from fleetcast.composition.shared_settings import Live, SharedSettings
 from fleetcast.engine import Admissions
 from fleetcast.http.malformed import MalformedRequests
@@ -22,19 +23,6 @@ if TYPE_CHECKING:
 
     from fleetcast.config import Settings
     from fleetcast.http.server.limits import ConnectionLimits
-    from fleetcast.installation.stores import Stores
-    from fleetcast.supervisor.child_configuration import ChildConfiguration
-
-
-class Opening(NamedTuple):
-    """All that a worker opens its application with, after the fork."""
-
-    configuration: ChildConfiguration
-    stores: Stores
-    settings: SharedSettings
-    counters: Counters
-    front_counters: Counters
-    """A row of its own: the front adds without our lock."""
 
 
 class HttpListener(NamedTuple):
@@ -62,6 +50,15 @@ def serve_http(listener: HttpListener) -> None:
         server.observe = _observer(counters)
         directory, master_key = configuration.directory, configuration.master_key
         stores = stores_of(directory, shared_settings.read(), master_key, follow=True)
+        opening = Opening(
+            directory=directory,
+            stores=stores,
+            master_key=master_key,
+            settings=shared_settings,
+            counters=counters,
+            front_counters=front_counters,
+            run=configuration.run,
+        )
         server.admissions = Admissions(
             list(listener.deciding_fields),
             control_store=stores.control_version,
@@ -71,7 +68,6 @@ def serve_http(listener: HttpListener) -> None:
             remembered=front_counters.counter("fleetcast_http_remembered_total"),
         )
         server.malformed = MalformedRequests(counters, write_served, listener.process).note
-        opening = Opening(configuration, stores, shared_settings, counters, front_counters)
         with listener.opened(opening) as application:
             counters.put(ready, 1)
             yield application
