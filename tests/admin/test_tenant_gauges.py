@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from fleetcast.admin.tenant_gauges import TenantFolder, TenantGauges
+from fleetcast.admin.tenant_gauges import GaugedTenant, TenantGauges
 from fleetcast.engine import Engine, encode_records, peek
+from fleetcast.engine.glances import FolderGlance
 from tests.composition.stopped_writer import stopped_writer
 from tests.waiting import PATIENCE_SECONDS, until
 
@@ -34,7 +36,11 @@ def patient(monkeypatch):
 
 @pytest.fixture
 def tenants(engine):
-    return [TenantFolder(name, str(engine.folder(name))) for name in NAMES]
+    return [GaugedTenant(name, str(engine.folder(name))) for name in NAMES]
+
+
+def glance(folder, counts=peek):
+    return FolderGlance(folder, partial(counts, folder))
 
 
 def rows(gauges):
@@ -47,7 +53,7 @@ def line(tenant, count):
 
 @pytest.mark.usefixtures("patient")
 def test_they_follow_the_stores(engine, tenants):
-    gauges = TenantGauges(lambda: tenants, peek)
+    gauges = TenantGauges(lambda: tenants, glance)
     assert rows(gauges) == [line(name, 0) for name in NAMES]
     engine.plane("beta", "beta").write_json(BODY)
     assert rows(gauges) == [line("alpha", 0), line("beta", 1), line("gamma", 0)]
@@ -59,8 +65,8 @@ def test_they_follow_the_stores(engine, tenants):
 def test_a_process_that_was_stopped_while_it_wrote_holds_up_no_scrape(engine, tenants):
     """Every scrape waited for the writer's lock of each store."""
     engine.plane("beta", "beta").write_json(BODY)
-    with stopped_writer(Path(tenants[0].folder), MASTER_KEY):
-        found = TenantGauges(lambda: tenants, peek).lines()
+    with stopped_writer(Path(tenants[0].store), MASTER_KEY):
+        found = TenantGauges(lambda: tenants, glance).lines()
     assert found["fleetcast_tenant_up"] == [f'fleetcast_tenant_up{{tenant="{n}"}} 1' for n in NAMES]
     assert found["fleetcast_tenant_rows"][1:] == [line("beta", 1), line("gamma", 0)]
 
@@ -74,7 +80,7 @@ def test_a_disk_that_hangs_holds_up_no_scrape(tenants):
             answers.wait()
         return peek(folder)
 
-    gauges = TenantGauges(lambda: tenants, slow)
+    gauges = TenantGauges(lambda: tenants, partial(glance, counts=slow))
     try:
         until(lambda: asked == list(NAMES))
         assert rows(gauges) == [line("alpha", 0), line("beta", 0)]
@@ -92,7 +98,9 @@ def test_stores_that_have_not_changed_are_not_read_again(tenants, engine):
         asked.append(Path(folder).name)
         return peek(folder)
 
-    gauges = TenantGauges(lambda: tenants, counting, clock_ns=lambda: 1 << 62)
+    gauges = TenantGauges(
+        lambda: tenants, partial(glance, counts=counting), clock_ns=lambda: 1 << 62
+    )
     rows(gauges)
     engine.plane("beta", "beta").write_json(BODY)
     rows(gauges)

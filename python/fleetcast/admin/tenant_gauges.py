@@ -8,7 +8,6 @@ thousand tenants at rest cost a look at each file, and a store that does not ans
 from __future__ import annotations
 
 import logging
-import os
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,7 +20,7 @@ from fleetcast.metrics.exposition import number
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fleetcast.engine import State, Stats
+    from fleetcast.engine import Glance, State, Stats
 
     Signature = State | None
 
@@ -31,11 +30,11 @@ _SETTLED_NS = 10_000_000_000  # a compaction removes files shortly after it has 
 logger = logging.getLogger(__name__)
 
 
-class TenantFolder(NamedTuple):
-    """Slug of a tenant, and the folder of its store, or what else names it."""
+class GaugedTenant(NamedTuple):
+    """Slug of a tenant, and the name of its store."""
 
     name: str
-    folder: str
+    store: str
 
 
 class _Known(NamedTuple):
@@ -48,28 +47,18 @@ class _Known(NamedTuple):
     lines: dict[str, str]
 
 
-def _state_of_file(folder: str) -> State:
-    status = os.stat(f"{folder}/plane.mdb")  # noqa: PTH116 - of every tenant at each scrape
-    return status.st_mtime_ns, status.st_size, status.st_ino
-
-
 class TenantGauges:
-    """`tenants` gives every tenant, `peek` reads the counters of the store in a folder.
-
-    `state` tells whether it has changed, and raises `OSError` where nobody knows.
-    """
+    """`tenants` gives every tenant, `glance` looks at the store of a name."""
 
     def __init__(
         self,
-        tenants: Callable[[], Iterable[TenantFolder]],
-        peek: Callable[[str], Stats],
+        tenants: Callable[[], Iterable[GaugedTenant]],
+        glance: Callable[[str], Glance],
         clock_ns: Callable[[], int] = time.time_ns,
-        state: Callable[[str], State] = _state_of_file,
     ) -> None:
-        self._state = state
-        self._clock_ns = clock_ns
         self._tenants = tenants
-        self._peek = peek
+        self._glance = glance
+        self._clock_ns = clock_ns
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="tenants")
         self._known: dict[str, _Known] = {}
         self._reading: Future[None] = self._pool.submit(self._read)
@@ -100,26 +89,21 @@ class TenantGauges:
 
     def _read(self) -> None:
         tenants = list(self._tenants())
-        for gone in self._known.keys() - {tenant.folder for tenant in tenants}:
+        for gone in self._known.keys() - {tenant.store for tenant in tenants}:
             del self._known[gone]
         for tenant in tenants:
-            file = self._signature(tenant.folder)
-            known = self._known.get(tenant.folder)
+            glance = self._glance(tenant.store)
+            file = _signature(glance)
+            known = self._known.get(tenant.store)
             if known is None or known[:3] != (tenant.name, file, True):
-                self._known[tenant.folder] = self._ask(tenant, file)
+                self._known[tenant.store] = self._ask(tenant, glance, file)
 
-    def _signature(self, folder: str) -> Signature:
-        try:
-            return self._state(folder)
-        except OSError:
-            return None
-
-    def _ask(self, tenant: TenantFolder, file: Signature) -> _Known:
+    def _ask(self, tenant: GaugedTenant, glance: Glance, file: Signature) -> _Known:
         settled = file is None or self._clock_ns() - file[0] >= _SETTLED_NS
         stats = None
         values: dict[str, float] = {"fleetcast_tenant_up": 0}
         try:
-            stats = self._peek(tenant.folder)
+            stats = glance.counts()
             values = _values(stats)
         except StoreError as error:
             logger.warning("the store of %s cannot be read: %s", tenant.name, error)
@@ -128,6 +112,14 @@ class TenantGauges:
             for family, value in values.items()
         }
         return _Known(tenant.name, file, settled, stats, lines)
+
+
+def _signature(glance: Glance) -> Signature:
+    """The state of a store, `None` where nobody knows it."""
+    try:
+        return glance.state()
+    except OSError:
+        return None
 
 
 def _values(stats: Stats) -> dict[str, float]:

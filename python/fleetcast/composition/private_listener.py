@@ -11,7 +11,7 @@ from fleetcast.accounts import Authenticator, Operators, TenantList, key_pepper
 from fleetcast.admin.app import AdminApp
 from fleetcast.admin.processes import process_list
 from fleetcast.admin.readiness import Readiness
-from fleetcast.admin.tenant_gauges import TenantFolder, TenantGauges
+from fleetcast.admin.tenant_gauges import GaugedTenant, TenantGauges
 from fleetcast.composition.background import background
 from fleetcast.composition.closing import closing_unused
 from fleetcast.composition.probes import readiness_probes
@@ -58,11 +58,7 @@ def private_application(
     totals = Totals(shared, "fleetcast_")
     limits = Live(settings, lambda settings: settings.limits)
     families = Live(settings, lambda settings: settings.forecast.families)
-    gauges = TenantGauges(
-        partial(_tenants, TenantList(stores.control)),
-        lambda account_id: engine.glance(account_id).counts(),
-        state=lambda account_id: engine.glance(account_id).state(),
-    )
+    gauges = TenantGauges(partial(_tenants, TenantList(stores.control)), engine.glance)
     probes = readiness_probes(stores, families.current)
     readiness = Readiness(totals, _surfaces(settings.read()), probes)
     admin = AdminApp(totals=totals, readiness=readiness, gauges=gauges, limits=limits.current)
@@ -140,6 +136,6 @@ def _surfaces(settings: Settings) -> tuple[str, ...]:
     return ("http", *(name for name, address in addresses.items() if address != "off"))
 
 
-def _tenants(tenants: TenantList) -> list[TenantFolder]:
+def _tenants(tenants: TenantList) -> list[GaugedTenant]:
     """Raises `ControlStoreUnavailable`."""
-    return [TenantFolder(tenant.name, tenant.account_id) for tenant in tenants.read()]
+    return [GaugedTenant(tenant.name, tenant.account_id) for tenant in tenants.read()]
