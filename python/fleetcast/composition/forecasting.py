@@ -6,8 +6,9 @@ request that needs them, and by nobody where nothing is predicted.
 
 from __future__ import annotations
 
-import threading
 from typing import TYPE_CHECKING
+
+from fleetcast.composition.loading import loaded_once
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,11 +29,13 @@ class Forecasting:
         settings: Callable[[], Forecast],
         counters: Counters,
     ) -> None:
-        self._store = store
-        self._settings = settings
-        self._counters = counters
-        self._lock = threading.Lock()
-        self._loaded: Predictions | None = None
+        def load() -> Predictions:
+            from fleetcast.forecast.serving.predictions import Predictions  # noqa: PLC0415 - slow to load
+            from fleetcast.forecast.serving.releases import Releases  # noqa: PLC0415 - slow to load
+
+            return Predictions(store, Releases(store), settings, counters)
+
+        self._predictions = loaded_once(load)
 
     def answer(
         self,
@@ -45,13 +48,3 @@ class Forecasting:
         """The body of an answer. Raises `PredictionStoreUnavailable`, `StoreError`."""
         predictions = self._predictions()
         return predictions.answer(plane, account_id, family_name, entity_ids, horizon_minutes)
-
-    def _predictions(self) -> Predictions:
-        with self._lock:
-            if self._loaded is None:
-                from fleetcast.forecast.serving.predictions import Predictions  # noqa: PLC0415 - slow to load
-                from fleetcast.forecast.serving.releases import Releases  # noqa: PLC0415 - slow to load
-
-                releases = Releases(self._store)
-                self._loaded = Predictions(self._store, releases, self._settings, self._counters)
-            return self._loaded

@@ -1,0 +1,104 @@
+"""The console on the stores of one process."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from fleetcast.accounts import Authenticator, Operators, key_pepper
+from fleetcast.admin.processes import process_list
+from fleetcast.composition.background import background
+from fleetcast.composition.loading import loaded_once
+from fleetcast.composition.shared_settings import Live
+from fleetcast.console.app import ConsoleApp
+from fleetcast.console.counts import record_counts, refusal_counts
+from fleetcast.console.guesses import Guesses
+from fleetcast.console.history import STEP_SECONDS, History
+from fleetcast.console.services import ConsoleServices
+from fleetcast.console.sessions import Sessions
+from fleetcast.console.tenant_reads import TenantReads
+from fleetcast.extras import is_installed
+from fleetcast.metrics import Counters
+from fleetcast.surface.services import SurfaceServices
+from fleetcast.surface.stores import TenantStores
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+    from fleetcast.admin.readiness import Readiness
+    from fleetcast.admin.tenant_gauges import TenantGauges
+    from fleetcast.composition.shared_settings import SharedSettings
+    from fleetcast.forecast.serving.hindsight import Hindsight
+    from fleetcast.forecast.serving.store import PredictionStore
+    from fleetcast.installation.directory import DataDirectory
+    from fleetcast.installation.stores import Stores
+    from fleetcast.metrics import Shared, Totals
+
+_MOMENTS_OF_RECORDS = 4
+_MOMENTS_OF_REFUSALS = 91
+
+
+@contextmanager
+def console_application(
+    directory: DataDirectory,
+    stores: Stores,
+    master_key: bytes,
+    settings: SharedSettings,
+    shared: Shared,
+    *,
+    totals: Totals,
+    readiness: Readiness,
+    gauges: TenantGauges,
+) -> Iterator[ConsoleApp]:
+    """The console, which looks at the counters until the end of the block."""
+    records = History(record_counts(shared), _MOMENTS_OF_RECORDS)
+    refusals = History(refusal_counts(shared), _MOMENTS_OF_REFUSALS)
+    surface = SurfaceServices(
+        authenticator=Authenticator(
+            stores.control, key_pepper(master_key), settings.read().service.environment
+        ),
+        engine=stores.engine,
+        counters=Counters(shared),
+    )
+    operators = Operators(stores.control, master_key)
+    services = ConsoleServices(
+        control=stores.control,
+        sessions=Sessions(operators, master_key, Guesses(directory.console_limiter)),
+        stores=TenantStores(surface, "console"),
+        reads=TenantReads(),
+        stats=gauges.stats,
+        records=records,
+        refusals=refusals,
+        totals=totals,
+        readiness=readiness.look,
+        processes=process_list,
+        settings=Live(settings, lambda settings: settings).current,
+        hindsight=_hindsight(stores.predictions) if is_installed("forecast") else None,
+    )
+    with _looking(records, refusals):
+        yield ConsoleApp(services)
+
+
+def _looking(*histories: History) -> AbstractContextManager[None]:
+    """Adds to histories of counters until the end of the block."""
+
+    def run(stopped: threading.Event) -> None:
+        while not stopped.wait(STEP_SECONDS):
+            for history in histories:
+                history.look()
+
+    return background("history", run)
+
+
+def _hindsight(store: PredictionStore) -> Callable[[], Hindsight]:
+    """Loaded by the first request that needs it: its libraries take the better part of a second."""
+
+    def load() -> Hindsight:
+        from fleetcast.forecast.serving.hindsight import Hindsight  # noqa: PLC0415 - slow to load
+        from fleetcast.forecast.serving.releases import Releases  # noqa: PLC0415 - slow to load
+
+        return Hindsight(store, Releases(store))
+
+    return loaded_once(load)
