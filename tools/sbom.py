@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-REGISTRY = "registry+"
 PIN = re.compile(r"^([\w.-]+)==(\S+)((?:.*\n)(?: +--hash=\S+.*\n?)+)", re.MULTILINE)
 
 

@@ -15,10 +15,3 @@ def service(tmp_path_factory: pytest.TempPathFactory):
     options = [option for deadline in deadlines for option in ("--set", deadline)]
     with running(tmp_path_factory.mktemp("service") / "data", *options) as started:
         yield started
-
-
-@pytest.fixture
-def own_service(tmp_path):
-    """A service that a test may break."""
-    with running(tmp_path / "data") as started:
-        yield started

@@ -66,7 +66,7 @@ forecast.add_command(release)
     "--threshold",
     type=click.FloatRange(min=0, min_open=True),
     metavar="DB",
-    help="OutageReport outages: links so far below their median.",
+    help="Report outages: links so far below their median.",
 )
 @click.option(
     "--calibrate-until",

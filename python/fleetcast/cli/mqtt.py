@@ -23,7 +23,7 @@ class _Lines(logging.Handler):
     """One JSON object a line on stderr, as the service writes them."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Called by the standard library."""
+        """Writes a record, with the names that its `extra` has."""
         from fleetcast.log_lines import timestamp, write_line
 
         own = {name: value for name, value in vars(record).items() if name not in _STANDARD}

@@ -1,6 +1,6 @@
 """The compiled engine, and what this package puts around it.
 
-This is the only package that reaches the compiled engine. Open an `Engine` after a fork, never
+Only this package and `errors` reach the compiled engine. Open an `Engine` after a fork, never
 before: LMDB environments do not survive one.
 """
 

@@ -17,7 +17,6 @@ from fleetcast._core import (
     StoreError,
     StoreFull,
     StoreUnreachable,
-    Verified,
 )
 from fleetcast.engine.glances import FolderGlance
 from fleetcast.engine.saved import SavedFile, SaveDone, SavedPlane
@@ -139,9 +138,7 @@ class Engine:
     def files(self, account_id: str, plane: Plane) -> tuple[str, Files | None] | None:
         """Folder of an account's store, and its files as they were when it was last used.
 
-        A store in a database has no files.
-
-        `None` where `plane` is no longer its store.
+        `None` where `plane` is no longer its store. A store in a database has no files.
         """
         slot = self._slots.get(account_id)
         opened = None if slot is None else slot.opened
@@ -223,8 +220,7 @@ class Engine:
         """Makes durable what waits in a plane that `waiting` gave.
 
         A store that fails is released; one without room, or whose engine is away, keeps what waits
-        for the next flush.
-        Raises `StoreError`.
+        for the next flush. Raises `StoreError`.
         """
         try:
             plane.flush()

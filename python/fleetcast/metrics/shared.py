@@ -35,7 +35,6 @@ GAUGE = 1
 LOST = "fleetcast_series_lost_total"
 """Counts the names for which there was no room in any row."""
 
-_WORDS = SLOT_BYTES // 8
 _HEAD_BYTES = 16
 _HEAD = struct.Struct("=QII")
 _TAIL_BYTES = mmap.PAGESIZE
