@@ -46,16 +46,18 @@ def rows(place):
 
 def test_tenants_have_what_the_stores_and_the_counters_say(operator):
     def acme():
+        """The tenant, once a rate is known and its store was read after all was written."""
         answer = operator.read("tenants?search=acme")
-        return answer["rate_seconds"] and answer["rows"][0]["rows"] and answer["rows"][0]
+        (row,) = answer["rows"]
+        return answer["rate_seconds"] and row["rows"] == COUNT + 3 and row
 
     row = until(acme)
     assert (row["tenant"], row["status"], row["readable"]) == ("acme", "active", True)
-    assert (row["rows"], row["rejected"], row["series"]) == (COUNT + 3, 1, COUNT + 1)
+    assert (row["rejected"], row["series"]) == (1, COUNT + 1)
     assert row["bytes"] > 0
     assert row["rate"] >= 0
     # The rate is of the last moments: what comes now is in it.
-    operator.service.post([record("a", 1, x=3.0)] * 500)
+    assert operator.service.post([record("a", 1, x=3.0)] * 500).status == 202
     until(lambda: operator.read("tenants?sort=-rate")["rows"][0]["rate"] > 1)
 
 
@@ -172,8 +174,9 @@ def test_refusals_are_counted_by_code(operator):
     assert before["status"] == 422
     assert operator.service.post(b"[").status == 422
     after = count()["http", "schema_faults"]
-    grown = {name: after[name] - before[name] for name in ("total", "minute", "quarter")}
-    assert grown == {"total": 1, "minute": 1, "quarter": 1}
+    assert after["total"] == before["total"] + 1
+    # Those of before may have left the minute meanwhile, this one has not.
+    assert 1 <= after["minute"] <= after["quarter"] <= after["total"]
 
 
 def test_the_console_changes_nothing_of_a_tenant(operator):
