@@ -7,7 +7,7 @@ import itertools
 import os
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.message import Message
 from typing import TYPE_CHECKING
 
@@ -78,6 +78,10 @@ class Tenant:
     name: str
     plane: Path
     key: str
+
+    def at_each_worker(self) -> Iterator[Tenant]:
+        """The tenant as a client of one worker after the other."""
+        yield from (replace(self, service=one) for one in self.service.each_worker())
 
     def post(self, records: object, **options: object) -> Answer:
         return self.service.post(records, **{"key": self.key, **options})

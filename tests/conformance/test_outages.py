@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import itertools
 import os
 import random
 import resource
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -28,15 +30,21 @@ TELEMETRY_UNAVAILABLE = (
     {"error": "telemetry_unavailable", "upstream": "embedded", "retry_after_seconds": 5},
 )
 SERIES = f"/topology/series?entity_id=e&start={at(0)}&end={at(3600)}&measurement=link"
-ENOUGH = 8  # requests on fresh connections, so that every worker takes some
+AGAIN = 2  # times that each worker is asked the same
+
+
+def workers(tenant):
+    """The tenant at each worker, again and again."""
+    for one in tenant.at_each_worker():
+        yield from itertools.repeat(one, AGAIN)
 
 
 def everywhere(tenant):
-    for _ in range(ENOUGH // 2):
-        yield tenant.post([record(at(100))])
-        yield tenant.get("/topology")
-        yield tenant.service.request("GET", SERIES, key=tenant.key)
-        yield tenant.get("/account/state")
+    for one in workers(tenant):
+        yield one.post([record(at(100))])
+        yield one.get("/topology")
+        yield one.service.request("GET", SERIES, key=one.key)
+        yield one.get("/account/state")
 
 
 def is_down(tenant, *expected):
@@ -47,7 +55,7 @@ def is_down(tenant, *expected):
 
 def numbers(tenant):
     """Answers of all workers for the series of `e`."""
-    found = [[f["n"] for _, f in tenant.rows(fields="n")] for _ in range(ENOUGH)]
+    found = [[f["n"] for _, f in one.rows(fields="n")] for one in workers(tenant)]
     assert all(one == found[0] for one in found)
     return found[0]
 
@@ -170,7 +178,7 @@ def test_f12_a_plane_overwritten(service, accounts, filled, first, last, fill):
     before = set(service.processes())
     with changed(filled.plane / "plane.mdb", overwritten(first, last, fill)):
         lost = 0
-        for _ in range(ENOUGH):
+        for _ in range(8):
             try:
                 is_down(filled, TENANT_UNAVAILABLE, TELEMETRY_UNAVAILABLE)
             except (ConnectionError, http.client.HTTPException):
@@ -214,8 +222,8 @@ def test_f12_a_damaged_block(filled):
 
     with changed(path, flip):
         # Blocks that a process still has decoded are right; nothing else may come back.
-        for _ in range(ENOUGH):
-            answer = filled.service.request("GET", SERIES, key=filled.key)
+        for one in workers(filled):
+            answer = one.service.request("GET", SERIES, key=one.key)
             if answer.status == 200:
                 assert answer.json["series"][0]["channels"]["n"] == list(range(1000))
             else:
@@ -236,18 +244,18 @@ def test_f12_a_damaged_block(filled):
 def control_is_down(tenant):
     reads = (503, {"error": "auth_unavailable", "retry_after_seconds": 5})
     writes = (503, {"error": "entitlement_unavailable", "retry_after_seconds": 5})
-    for _ in range(ENOUGH // 2):
-        assert refusal(tenant.post([record(at(1))])) == writes
+    for one in workers(tenant):
+        assert refusal(one.post([record(at(1))])) == writes
         for path in ("/topology", SERIES, "/predictions", "/account/state"):
-            answer = tenant.service.request("GET", path, key=tenant.key)
+            answer = one.service.request("GET", path, key=one.key)
             assert refusal(answer) == reads
             assert answer.headers["Retry-After"] == "5"
-        health = tenant.service.request("GET", "/health/telemetry", key=None)
+        health = one.service.request("GET", "/health/telemetry", key=None)
         assert (health.status, health.json["status"]) == (503, "degraded")
         assert health.json["checks"]["auth_store"]["ok"] is False
         assert health.json["checks"]["timeseries_store"]["ok"] is True
         for name in ("", "/topology", "/predictions"):
-            assert tenant.service.request("GET", f"/health{name}", key=None).status == 200
+            assert one.service.request("GET", f"/health{name}", key=None).status == 200
 
 
 def test_b23_the_control_store_is_gone(neighbour, data):
@@ -293,31 +301,33 @@ def health(service, name):
     return service.request("GET", f"/health/{name}", key=None)
 
 
-def is_full(service, tenant, other, acknowledged):
+def is_full(tenant, other, acknowledged):
     """Nothing can be written, and everything can be read."""
-    for _ in range(ENOUGH):
+    for one in workers(tenant):
         batch = [record(at(3000), noise=random.random()) for _ in range(1000)]
-        assert refusal(tenant.post(batch)) == TELEMETRY_UNAVAILABLE
-        degraded = health(service, "telemetry")
+        assert refusal(one.post(batch)) == TELEMETRY_UNAVAILABLE
+        degraded = health(one.service, "telemetry")
         assert (degraded.status, degraded.json["status"]) == (503, "degraded")
         assert degraded.json["checks"]["timeseries_store"]["ok"] is False
-        assert health(service, "topology").status == 200
-        assert other.entities()[0]["fields"] == {"n": 5.0}
-        (entity,) = tenant.entities()
+        assert health(one.service, "topology").status == 200
+        assert replace(other, service=one.service).entities()[0]["fields"] == {"n": 5.0}
+        (entity,) = one.entities()
         assert entity["fields"]["n"] == acknowledged - 1
-        assert tenant.get("/account/state").status == 200
+        assert one.get("/account/state").status == 200
 
 
-def resumes(service, tenant, acknowledged):
+def resumes(tenant, acknowledged):
     tenant.write(record(at(3000), n=-1))
-    for _ in range(ENOUGH):
-        assert tenant.post([record(at(3001), n=-2)]).status == 202
-        assert health(service, "telemetry").status == 200
+    written = 1
+    for one in workers(tenant):
+        assert one.post([record(at(3001), n=-2)]).status == 202
+        assert health(one.service, "telemetry").status == 200
+        written += 1
     usage = tenant.get("/account/state").json["usage"]
-    assert usage["records_accepted_total"] == acknowledged + 1 + ENOUGH
+    assert usage["records_accepted_total"] == acknowledged + written
 
 
-def test_f11_a_full_disk(service, accounts, disk):
+def test_f11_a_full_disk(accounts, disk):
     folder, ours = disk
     if not ours:
         pytest.skip("no file system can be mounted here")
@@ -332,10 +342,10 @@ def test_f11_a_full_disk(service, accounts, disk):
         with ballast.open("ab", buffering=0) as file, contextlib.suppress(OSError):
             while file.write(bytes(4096)):
                 pass
-        is_full(service, tenant, other, acknowledged)
+        is_full(tenant, other, acknowledged)
     finally:
         ballast.unlink()
-    resumes(service, tenant, acknowledged)
+    resumes(tenant, acknowledged)
     assert acknowledged > 0
 
 
@@ -352,8 +362,8 @@ def test_f11_a_quota(service, accounts):
     tenant.write(*(record(at(n / 1000), n=n) for n in range(1000)))
     limit_files(service, 8192)
     try:
-        is_full(service, tenant, other, 1000)
+        is_full(tenant, other, 1000)
     finally:
         limit_files(service, resource.RLIM_INFINITY)
-    resumes(service, tenant, 1000)
+    resumes(tenant, 1000)
     assert other.entities()[0]["fields"] == {"n": 5.0}

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from contextlib import closing, contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,10 +23,13 @@ from fleetcast.config.sections import POSTGRESQL
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.making import make_data_directory
 from fleetcast.installation.opening import opened
+from tests.service.wires import wires_to
 from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from tests.service.wires import Wire
 
 FLEETCAST = [sys.executable, "-m", "fleetcast"]
 # Tests send many requests, and bad keys, from one address.
@@ -89,6 +93,7 @@ class Service:
     ready: dict
     key: str
     address: str = field(init=False)
+    _wire: Wire | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.address = urlsplit(self.ready["http"]).netloc
@@ -106,17 +111,28 @@ class Service:
         key: str | None = "",
         connection: http.client.HTTPConnection | None = None,
     ) -> Answer:
-        """One request; `key=None` sends none, the default is the service's own."""
+        """One request; `key=None` sends none, the default is the service's own.
+
+        It has a connection of its own, unless it is to one of `each_worker`.
+        """
         fields = dict(headers or {})
         if key is not None:
             fields["x-api-key"] = key or self.key
-        wire = connection or self.connect()
+        wire = connection or self._wire or self.connect()
         wire.request(method, path, body=body, headers=fields)
         response = wire.getresponse()
         answer = Answer(response.status, response.headers, response.read())
-        if connection is None:
+        if wire not in {connection, self._wire}:
             wire.close()
         return answer
+
+    def each_worker(self) -> Iterator[Service]:
+        """The service as each worker of HTTP is it: the same one answers all requests."""
+        with wires_to(lambda: self.workers("http"), self.address) as wires:
+            for wire in wires:
+                one = copy(self)
+                one._wire = wire
+                yield one
 
     def get(self, path: str, *, key: str | None = "", **parameters: object) -> Answer:
         query = urlencode(parameters, doseq=True)
