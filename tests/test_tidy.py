@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import pytest
 
-from tests.tidy import prose, python, rust, words
+from tests.tidy import prose, python, rust, silenced, words
 from tests.tidy.assertions import without_assertion
 from tests.tidy.files import ROOT, files
 from tests.tidy.graph import circles
@@ -173,6 +173,10 @@ def test_the_glossary_is_sorted():
 
 def test_every_test_asserts_something():
     assert without_assertion() == []
+
+
+def test_a_checker_is_silenced_for_a_reason():
+    assert silenced.without_reason() == []
 
 
 def test_replaced_words_do_not_come_back():

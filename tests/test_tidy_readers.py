@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from tests.tidy import prose, rust
+from tests.tidy import prose, rust, silenced
 from tests.tidy.graph import circles
 
 SOURCES = {
@@ -59,3 +59,19 @@ def test_openings(tmp_path, name, text, lines):
     path = tmp_path / name
     path.write_text(text)
     assert sorted(line for line, _ in prose.clauses_of(path)) == lines
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("a()  # noqa: S101\n", [1]),
+        ("a()  # noqa: S101 - ours\n", []),
+        ("a()  # noqa: S101, S603 - ours\nb()  # noqa: S603\nc()  # noqa: S607\n", [3]),
+        ("a()  # type: ignore[misc]\nb()  # type: ignore[misc] # it has no types\n", [1]),
+        ('"""As in `# noqa: S101`."""\n', []),
+    ],
+)
+def test_a_silenced_checker_without_a_reason_is_found(tmp_path, text, lines):
+    path = tmp_path / "a.py"
+    path.write_text(text)
+    assert [line for line, _ in silenced.without_reason_of(path)] == lines

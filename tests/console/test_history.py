@@ -39,7 +39,7 @@ def test_growth_is_that_since_the_oldest_moment_within_the_time_asked_for(histor
     totals["refused"] += 10
     assert history.since(60) == (21.0, {"refused": 5}, {"refused": 17})
     assert history.since(20) == (11.0, {"refused": 6}, {"refused": 17})
-    # Where no moment is as young as that, the newest one counts.
+    # The newest moment counts, if none is as young as that.
     assert history.since(0.5) == (1.0, {"refused": 7}, {"refused": 17})
 
 

@@ -16,7 +16,7 @@ from fleetcast.forecast.onnx import Model
 from fleetcast.forecast.rows import Rows
 from fleetcast.forecast.serving.releases import Releases
 from fleetcast.forecast.serving.rollouts import Role
-from tests.predictions.conftest import clock, store  # noqa: F401  fixtures of serving
+from tests.predictions.conftest import clock, store  # noqa: F401 - fixtures of serving
 
 from .conftest import MINUTE, NOON, link, pool
 
@@ -109,7 +109,7 @@ def test_a_context_that_nobody_has_is_refused(family, steps):
         Model(exported(family, 3, context=str(steps)), family, view(family))
 
 
-def test_it_is_canary_or_shadow_and_never_primary(store, clock, tmp_path):  # noqa: F811
+def test_it_is_canary_or_shadow_and_never_primary(store, clock, tmp_path):  # noqa: F811 - fixtures of serving
     releases = Releases(store, clock)
     path = tmp_path / "oldest.onnx"
     path.write_bytes(exported(SNR, 20))

@@ -14,7 +14,7 @@ T = TypeVar("T")
 def loaded_once(load: Callable[[], T]) -> Callable[[], T]:
     """A function with the result of `load`, which its first call makes while others wait for it.
 
-    Where `load` raises, the next call tries again.
+    The next call tries again if `load` raises.
     """
     lock = threading.Lock()
     loaded: list[T] = []
