@@ -10,7 +10,7 @@ from fleetcast.composition.crash_notes import CrashNotes
 from fleetcast.composition.maintenance import Maintenance
 from fleetcast.metrics import Counters
 
-from .test_maintenance import House
+from .house import House
 
 AFTER_SECONDS = 300
 NEGLECTED_SECONDS = 60
