@@ -10,7 +10,7 @@ import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benches.cluster.writes import database_cpu_seconds, databases
+from benches.cluster.databases import database_cpu_seconds, databases
 from benches.goals.table import Line
 from benches.harness.measure import with_children
 from benches.inputs import fleet, month

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import statistics
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benches.cluster.databases import database_cpu_seconds
 from benches.goals.table import Line, rate
 from benches.harness.measure import cpu_seconds_of, with_children
 from benches.harness.servers import Driven, http_driven
 from benches.inputs import fleet
-from fleetcast.bench.processes import cpu_seconds_below
-from tests.cluster.nodes import make_nodes, servers
+from tests.cluster.nodes import make_nodes
 from tests.service import service
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 NODES = 3
 CONNECTIONS = 4  # to each node
@@ -34,19 +32,6 @@ def keys_of(data: Path) -> dict[str, str]:
     for tenant in TENANTS:
         service.command(data, "tenant", "create", tenant)
     return {tenant: service.create_key(data, tenant) for tenant in TENANTS}
-
-
-def databases() -> list[int]:
-    """The first process of the primary and of each standby."""
-    work = Path(os.environ["ENGINE_WORK"])
-    return [int((work / f"n{k}" / "postmaster.pid").read_text().split()[0]) for k in servers()]
-
-
-def database_cpu_seconds() -> float:
-    """CPU of primary and standbys, of sessions that have ended as well."""
-    while True:
-        with contextlib.suppress(OSError):  # one ended meanwhile
-            return sum(map(cpu_seconds_below, databases()))
 
 
 class Measured:
