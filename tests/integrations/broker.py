@@ -20,7 +20,7 @@ from tests.integrations.programs import Program, found, free_port
 from tests.service.service import prepare, start
 from tests.waiting import until
 
-ROUNDS_BASE_S = int(time.time()) - 20_000
+BASE_S = int(time.time()) - 20_000
 _SENT = re.compile(r"Sending PUBLISH to bridge \(d\d, q1, r0, m(\d+), '([^']*)'")
 _ACKNOWLEDGED = re.compile(r"Received PUBACK from bridge \(Mid: (\d+)")
 DEADLINE_S = 2
@@ -104,12 +104,12 @@ def topic_of(number) -> str:
 
 
 def payload_of(number) -> bytes:
-    time_text = format_time((ROUNDS_BASE_S + number) * 10**9)
+    time_text = format_time((BASE_S + number) * 10**9)
     return json.dumps({"time": time_text, "snr_db": number / 4}).encode()
 
 
 def row_of(number) -> tuple[str, str]:
-    return f"e{number}", format_time((ROUNDS_BASE_S + number) * 10**9)
+    return f"e{number}", format_time((BASE_S + number) * 10**9)
 
 
 class Device:

@@ -28,7 +28,8 @@ class Behind:
         self.tls = self.data / "tls"
         self.port, self.grpc, self.admin = free_port(), free_port(), free_port()
         self.options = options
-        self.buffers = False  # bodies are complete before the service sees them
+        self.buffers = False
+        """True of a front that passes on complete bodies alone."""
 
     def start(self):
         addresses = {"http": self.port, "grpc": self.grpc, "admin": self.admin}

@@ -94,7 +94,7 @@ def test_records_without_a_time_get_that_of_the_receipt_each_its_own():
         (b"\xff\xfe\xfd", "decode"),
         (b"7", "object of fields"),
         (b"[]", "0 records"),
-        (b"{}", "no"),
+        (b"{}", "fields: there are none"),
         (b'{"time": "2026-01-01T00:00:00Z"}', "fields: there are none"),
         (b'{"a": NaN}', "NaN"),
         (b'{"a": [1]}', "fields.a"),

@@ -29,9 +29,10 @@ class World:
 
     def close(self):
         self.device.close()
-        assert self.bridge.stop() == 0, self.bridge.text()[-3000:]
+        status = self.bridge.stop()
         self.broker.stop()
         self.service.running.stop()
+        assert status == 0, self.bridge.text()[-3000:]
 
     def lines(self, event):
         lines = [json.loads(line) for line in self.bridge.text().splitlines()]
