@@ -61,7 +61,7 @@ def test_a_tenants_key_opens_nothing(stranger):
     assert stranger.ask("api/tenants", X_API_Key=stranger.service.key).status == 401
 
 
-def test_a_token_opens_nothing_of_the_public_listener(stranger):
+def test_a_token_opens_nothing_of_the_public_listener(stranger):  # J11
     token = operator_token(stranger.data)
     assert stranger.service.get("/topology", key=token).json == {"error": "auth_failed"}
     assert stranger.service.get("/console/", key=None).status == 404

@@ -132,7 +132,7 @@ def test_channels_have_the_mean_between_minimum_and_maximum(operator):
     assert nobody["mean"]["series"][0]["times"] == []
 
 
-def test_a_window_beyond_the_horizon_is_refused_as_the_series_endpoint_does_it(operator):
+def test_h20_a_window_beyond_the_horizon_is_refused_as_the_series_endpoint_does_it(operator):
     path = "tenants/acme/channels?measurement=link&entity_id=a&seconds=31536000"
     answer = operator.ask(f"api/{path}")
     assert (answer.status, answer.json["error"]) == (422, "history_horizon_exceeded")

@@ -180,7 +180,7 @@ def test_a_record_at_fault_is_found_and_the_others_are_stored_once(tmp_path):
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_a_write_without_an_answer_is_looked_up_before_it_is_sent_again(tmp_path, kept):
+def test_f7_a_write_without_an_answer_is_looked_up_before_it_is_sent_again(tmp_path, kept):
     # The second write is of half a batch: the other half must be neither lost nor sent twice.
     service = Answers(refused={5}, lost={2, 4}, stored_though_lost=kept)
     tally = delivered(tmp_path, service, 8)

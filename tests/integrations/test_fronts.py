@@ -55,12 +55,13 @@ def test_writes_and_reads_on_one_kept_connection(front):
     wire.close()
 
 
-def test_nothing_private_is_public(front):
+def test_nothing_private_is_public(front):  # J11
     for path in ("/metrics", "/readyz", "/livez"):
         assert front.ask("GET", path).status == 404
 
 
 def test_a_body_of_the_most_bytes_is_taken_and_one_more_is_413_in_json(front):
+    """Stage 8, by the front itself."""
     text = b'[{"measurement":"m","time":"2026-01-01T00:00:00Z","fields":{"a":1}}]'
     assert front.write(text.ljust(BODY_BYTES_MAX)).status == 202
     # The head decides: not a byte of the body is sent.
@@ -122,6 +123,7 @@ def test_a_large_message_over_grpc_is_stored(front):
 
 @pytest.mark.parametrize("program", KINDS)
 def test_a_rate_limit_is_of_the_client_and_a_claimed_address_changes_nothing(program, tmp_path):
+    """B5, B8 and B9 behind a trusted proxy."""
     with fronted(tmp_path, program, f"limits.requests_per_minute={RATE}") as front:
         answers = [
             front.ask(
