@@ -242,3 +242,32 @@ class RawClient(Client):
 
 def raw(service: Service) -> RawClient:
     return RawClient(int(service.address.rsplit(":", 1)[1]))
+
+
+GETS = [
+    *("/health", "/health/telemetry", "/health/topology", "/health/predictions"),
+    *("/topology", "/account/state", f"/topology/series?entity_id=e&start={at(0)}&end={at(60)}"),
+]
+"""Each path with a good answer to GET."""
+
+
+def head(method: str, path: str, key: str | None, *fields: str) -> bytes:
+    """A request head of exactly these words; `key=None` sends none."""
+    lines = [f"{method} {path} HTTP/1.1", "Host: a", *fields]
+    if key is not None:
+        lines.append(f"x-api-key: {key}")
+    return "\r\n".join([*lines, "", ""]).encode()
+
+
+def ask(
+    tenant: Tenant,
+    method: str,
+    path: str,
+    *fields: str,
+    body: bytes = b"",
+    key: str | None = "",
+) -> Response:
+    """One request of exactly these bytes; the key is the tenant's own unless another is given."""
+    with raw(tenant.service) as client:
+        text = head(method, path, tenant.key if key == "" else key, *fields)
+        return client.send(text + body).response(head_only=method == "HEAD")
