@@ -8,13 +8,7 @@ Starts `fleetcast serve` with two workers on a fresh data directory, posts each 
 and compares bit for bit. `GET /topology` is compared for a sample of instants. Prints a table;
 ends with 1 where anything differs.
 
-Sets, as the folder's README describes them:
-
-- satellite: Es/N0 of one downlink, `link` with `snr_db`; values that mean loss of lock are data.
-- microwave: received and transmitted level of terrestrial links, `link` with `rsl_dbm` and
-  `tsl_dbm`; -32768 means missing and is left out. 50 links of 500 unless told otherwise.
-- pools: bytes offered to pools of servers, `pool_interval` with `offered_bytes`, not a number
-  means missing. The series endpoint does not serve this measurement (G16).
+`real_sets.py` says which sets there are.
 """
 
 from __future__ import annotations
@@ -22,188 +16,51 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
-import math
+import os
 import struct
-import subprocess
 import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import polars as pl
 
-from fleetcast.engine import Engine, Plane, format_time, parse_time
+from benches.service.real_sets import read_microwave, read_pools, read_satellite
+from fleetcast.engine import format_time, parse_time
+from fleetcast.installation.directory import DataDirectory
+from fleetcast.installation.opening import opened
+from tests.service.service import prepare, start
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from benches.service.real_sets import Row, Series, Set
+    from fleetcast.engine import Plane
+    from tests.service.service import Service
 
+TENANT = "acme"
 BATCH_RECORDS = 1_000
 CONNECTIONS = 4
 TOPOLOGY_INSTANTS = 40
 SECOND_NS = 1_000_000_000
-MINUTE_NS = 60 * SECOND_NS
-MISSING_LEVEL = -32_768
-# The files of links and pools carry no clock; these are the first instants given to them.
-MICROWAVE_START_NS = parse_time("2026-01-01T00:00:00Z")
-POOLS_START_NS = parse_time("2025-10-01T00:00:00Z")
 HORIZON_DAYS = 36_500
-FLEETCAST = [sys.executable, "-m", "fleetcast"]
-
-Row = tuple[int, dict[str, float]]
 
 
-@dataclass
-class Series:
-    """Everything one entity sent, by time."""
-
-    tags: dict[str, str]
-    rows: list[Row]
-
-    @property
-    def entity_id(self) -> str:
-        return self.tags["entity_id"]
+def started(data: Path) -> Service:
+    """`fleetcast serve` with one tenant, which may be asked for all of time at once."""
+    settings = {
+        "limits.history_horizon_days": HORIZON_DAYS,
+        "limits.raw_span_seconds": HORIZON_DAYS * 86_400,
+    }
+    options = [f"--set={name}={value}" for name, value in settings.items()]
+    return start(data, prepare(data, TENANT), "--workers", "2", *options)
 
 
-@dataclass
-class Set:
-    """One set of the input."""
-
-    name: str
-    measurement: str
-    series: list[Series]
-
-    def records(self) -> Iterator[str]:
-        """JSON records in the order a fleet sends them: by time, then by entity."""
-        heads = [(json.dumps(series.tags), series.rows) for series in self.series]
-        merged = sorted(
-            (time_ns, at, row)
-            for at, (_, rows) in enumerate(heads)
-            for row, (time_ns, _) in enumerate(rows)
-        )
-        for time_ns, at, row in merged:
-            tags, rows = heads[at]
-            yield (
-                f'{{"measurement":"{self.measurement}","time":"{format_time(time_ns)}",'
-                f'"tags":{tags},"fields":{json.dumps(rows[row][1])}}}'
-            )
-
-    @property
-    def row_count(self) -> int:
-        return sum(len(series.rows) for series in self.series)
-
-    @property
-    def value_count(self) -> int:
-        return sum(len(fields) for series in self.series for _, fields in series.rows)
-
-
-def read_satellite(data: Path, rows_max: int) -> Set:
-    frame = pl.read_csv(data / "links" / "satellite_esno_30s.csv.gz", n_rows=rows_max)
-    rows: list[Row] = [
-        (parse_time(moment.strip().replace(" ", "T") + "Z"), {"snr_db": float(value)})
-        for value, moment in zip(frame["esno"], frame["timestamp"], strict=True)
-    ]
-    return Set("satellite", "link", [Series({"entity_id": "satellite-1"}, sorted_by_time(rows))])
-
-
-def read_microwave(data: Path, links_max: int, rows_max: int) -> Set:
-    sources = {}
-    for name in ("rsl", "tsl"):
-        path = data / "links" / f"microwave_{name}_decidbm_1min.parquet"
-        columns = [c for c in pl.read_parquet_schema(path) if is_link(c)]
-        wanted = [column for column in columns if link_number(column) < links_max]
-        sources[f"{name}_dbm"] = pl.read_parquet(path, columns=wanted, n_rows=rows_max)
-    series = []
-    for column in sources["rsl_dbm"].columns:
-        levels = {name: frame[column].to_list() for name, frame in sources.items()}
-        rows = []
-        for row in range(len(levels["rsl_dbm"])):
-            fields = {
-                name: values[row] / 10
-                for name, values in levels.items()
-                if values[row] not in (None, MISSING_LEVEL)
-            }
-            if fields:
-                rows.append((MICROWAVE_START_NS + row * MINUTE_NS, fields))
-        if rows:  # some links never reported
-            link, channel = column.split("_")
-            series.append(Series({"entity_id": column, "link": link, "channel": channel}, rows))
-    return Set("microwave", "link", series)
-
-
-def is_link(column: str) -> bool:
-    return column.replace("_", "").isdigit()
-
-
-def link_number(column: str) -> int:
-    return int(column.partition("_")[0])
-
-
-def read_pools(data: Path, rows_max: int) -> Set:
-    path = data / "pools" / "hosting_pools_offered_bytes_15min.parquet"
-    frame = pl.read_parquet(path, n_rows=rows_max)
-    series = []
-    for column in frame.columns:
-        if not frame[column].dtype.is_float():
-            continue
-        rows = [
-            (POOLS_START_NS + row * 15 * MINUTE_NS, {"offered_bytes": value})
-            for row, value in enumerate(frame[column].to_list())
-            if value is not None and math.isfinite(value)
-        ]
-        series.append(Series({"entity_id": column}, rows))
-    return Set("pools", "pool_interval", series)
-
-
-def sorted_by_time(rows: list[Row]) -> list[Row]:
-    return sorted(rows, key=lambda row: row[0])
-
-
-class Service:
-    """`fleetcast serve` with one tenant, on a data directory of its own."""
-
-    def __init__(self, data: Path) -> None:
-        self.data = data
-        self.command("init")
-        self.account = self.command("tenant", "create", "acme")["account_id"]
-        scopes = ("--scope", "telemetry:write", "--scope", "topology:read")
-        self.key = self.command("key", "create", "acme", *scopes)["key"]
-        settings = {
-            "limits.requests_per_minute": 0,
-            "limits.history_horizon_days": HORIZON_DAYS,
-            "limits.raw_span_seconds": HORIZON_DAYS * 86_400,
-        }
-        options = [f"--set={name}={value}" for name, value in settings.items()]
-        options += ["--workers", "2", "--http", "127.0.0.1:0", "--grpc", "off", "--admin", "off"]
-        with (data / "serve.log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [*FLEETCAST, "serve", "--data", str(data), *options],
-                stdout=subprocess.PIPE,
-                stderr=log,
-            )
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line:
-            raise SystemExit((data / "serve.log").read_text()[-2000:])
-        self.address = urlsplit(json.loads(line)["http"]).netloc
-
-    def command(self, *arguments: str) -> dict:
-        command = [*FLEETCAST, *arguments, "--data", str(self.data), "--json"]
-        run = subprocess.run(command, capture_output=True, check=True)
-        return json.loads(run.stdout or b"null")
-
-    def stop(self) -> None:
-        self.process.terminate()
-        self.process.wait(timeout=60)
-        self.process.stdout.close()
-
-    def stored_bytes(self) -> int:
-        return sum(p.stat().st_size for p in (self.data / "planes").rglob("plane.mdb"))
+def stored_bytes(data: Path) -> int:
+    return sum(path.stat().st_size for path in (data / "planes").rglob("plane.mdb"))
 
 
 class Client:
@@ -352,14 +209,14 @@ def bodies(loaded: Set) -> list[bytes]:
     return [f"[{batch}]".encode() for batch in batches]
 
 
-def measure(service: Service, loaded: Set) -> tuple[str, int]:
+def measure(service: Service, data: Path, loaded: Set) -> tuple[str, int]:
     """Loads and compares one set; returns its line of the table and its differences."""
     batches = bodies(loaded)
-    before = service.stored_bytes()
+    before = stored_bytes(data)
     start = time.perf_counter()
     accepted = load(service, batches)
     seconds = time.perf_counter() - start
-    stored = service.stored_bytes() - before
+    stored = stored_bytes(data) - before
     found = loaded.row_count - accepted
     if loaded.measurement != "pool_interval":
         found += compare_over_http(service, loaded)
@@ -392,7 +249,8 @@ def main() -> int:
     )
     found = {}
     with tempfile.TemporaryDirectory() as folder:
-        service = Service(Path(folder) / "data")
+        data = Path(folder) / "data"
+        service = started(data)
         sets = []
         try:
             for read, options in (
@@ -401,15 +259,15 @@ def main() -> int:
                 (read_pools, (arguments.rows,)),
             ):
                 sets.append(read(arguments.data, *options))
-                line, found[sets[-1].name] = measure(service, sets[-1])
+                line, found[sets[-1].name] = measure(service, data, sets[-1])
                 print(line, flush=True)
         finally:
             service.stop()
-        master_key = bytes.fromhex((service.data / "master.key").read_text())
-        engine = Engine(service.data / "planes", master_key)
-        for loaded in sets:
-            found[loaded.name] += compare_frames(engine.plane(service.account, "acme"), loaded)
-        engine.close()
+        with opened(DataDirectory(data), os.environ) as installation:
+            account_id = installation.tenants.get(TENANT).account_id
+            plane = installation.engine.plane(account_id, TENANT)
+            for loaded in sets:
+                found[loaded.name] += compare_frames(plane, loaded)
     for name, count in found.items():
         print(f"{name}: {count or 'no'} differences")
     return 1 if any(found.values()) else 0
