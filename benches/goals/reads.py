@@ -83,7 +83,7 @@ def topology_lines(effort: Effort, address: str, key: str) -> list[Line]:
 
 
 def series_lines(effort: Effort, address: str, key: str) -> list[Line]:
-    """`GET /topology/series` of some entities of an hour."""
+    """`GET /topology/series` of some entities: an hour, and what dashboards ask of a long log."""
     now = int(time.time()) // fleet.STEP_SECONDS * fleet.STEP_SECONDS
     start = datetime.fromtimestamp(now, UTC) - timedelta(seconds=3_600 + 60)
     bodies = list(fleet.bodies(HOUR_BODIES, start))
@@ -92,14 +92,24 @@ def series_lines(effort: Effort, address: str, key: str) -> list[Line]:
     for body in bodies:
         plane.write_json(body)
     getters = [Getter(address, key) for _ in range(4)]
-    ids = [fleet.entity_id(number * 61) for number in range(SERIES_ENTITIES)]
-    end = start + timedelta(seconds=3_600)
     asked = {
-        "entity_id": ids,
+        "entity_id": [fleet.entity_id(number * 61) for number in range(SERIES_ENTITIES)],
         "measurement": fleet.MEASUREMENT,
         "start": f"{start:%Y-%m-%dT%H:%M:%SZ}",
-        "end": f"{end:%Y-%m-%dT%H:%M:%SZ}",
+        "end": f"{start + timedelta(seconds=3_600):%Y-%m-%dT%H:%M:%SZ}",
     }
+    lines = hour_lines(effort, getters, plane, asked, start)
+    load(address, key, fleet.bodies(2 * HOUR_BODIES, start - timedelta(hours=2)))
+    lines += dashboard_lines(effort, getters, asked, start)
+    for getter in getters:
+        getter.close()
+    return lines
+
+
+def hour_lines(
+    effort: Effort, getters: list[Getter], plane: Plane, asked: dict, start: datetime
+) -> list[Line]:
+    """A raw hour and means of it, over HTTP and of the engine in `plane`, which has the same."""
     start_ns = int(start.timestamp()) * 1_000_000_000
     end_ns = start_ns + 3_600 * 1_000_000_000
 
@@ -109,8 +119,8 @@ def series_lines(effort: Effort, address: str, key: str) -> list[Line]:
     def engine(**more: object) -> float:
         return wall_seconds(
             lambda: plane.series_json(
-                entity_ids=ids,
-                measurement=fleet.MEASUREMENT,
+                entity_ids=asked["entity_id"],
+                measurement=asked["measurement"],
                 start_ns=start_ns,
                 end_ns=end_ns,
                 **more,
@@ -135,17 +145,12 @@ def series_lines(effort: Effort, address: str, key: str) -> list[Line]:
     reference = f"orjson.dumps, {len(orjson.dumps(objects)) / 1e3:.0f} kB"
     http = seconds["http"]
     figure = f"GET /topology/series, {SERIES_ENTITIES} entities, 1 h raw"
-    load(address, key, fleet.bodies(2 * HOUR_BODIES, start - timedelta(hours=2)))
-    dashboards = dashboard_lines(effort, getters, asked, start)
-    for getter in getters:
-        getter.close()
     return [
         Line.at_most(f"{figure}, whole answer", http, reference, seconds["orjson"], 2),
         Line(f"{figure}, p50", ms(http), "", None, "<= 5 ms", http <= 0.005),
         Line.at_most("the same, engine call", seconds["engine"], reference, seconds["orjson"], 2),
         Line("1-minute means instead, whole answer", ms(seconds["minutes"])),
         Line("1-minute means instead, engine call", ms(seconds["minutes, engine"])),
-        *dashboards,
     ]
 
 
@@ -164,17 +169,13 @@ def dashboard_lines(
         "hours": lambda getter: getter.get("/topology/series", **hours),
         "newest": lambda getter: getter.get("/topology", freshness_seconds=86_400),
     }
-    answers = {}
-    for name, query in queries.items():
-        for getter in getters * 3:  # each worker follows the log, and prepares for the next ones
-            query(getter)
-        answers[name] = orjson.loads(getters[0].body)
+    answers = prepared_answers(getters, queries)
+    newest = answers["newest"]
     assert len(answers["hours"]["series"]) == SERIES_ENTITIES
-    assert len(answers["newest"]["entities"]) == fleet.BODY_RECORDS
+    assert len(newest["entities"]) == fleet.BODY_RECORDS
     with running_body_only() as (_, constant_address):
         constant = Getter(constant_address, "none")
         works = {name: lambda query=query: query(getters[0]) for name, query in queries.items()}
-        newest = answers["newest"]
         seconds = alternate(
             effort.series_rounds,
             works
@@ -203,6 +204,18 @@ def dashboard_lines(
             2,
         ),
     ]
+
+
+def prepared_answers(
+    getters: list[Getter], queries: dict[str, Callable[[Getter], float]]
+) -> dict[str, dict]:
+    """An answer to each query, by when those who answer are prepared for more of its kind."""
+    answers = {}
+    for name, query in queries.items():
+        for getter in getters * 3:  # each worker follows the log, and prepares for the next ones
+            query(getter)
+        answers[name] = orjson.loads(getters[0].body)
+    return answers
 
 
 def prepared_lines(effort: Effort) -> list[Line]:
