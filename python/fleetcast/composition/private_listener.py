@@ -70,11 +70,11 @@ def _by_path(admin: WSGIApplication, console: WSGIApplication) -> WSGIApplicatio
 
 
 def _surfaces(settings: Settings) -> tuple[str, ...]:
-    """Those that must serve."""
+    """Surfaces that must serve for the service to be ready."""
     addresses = {"grpc": settings.grpc.address, "adapters": settings.adapters.address}
     return ("http", *(name for name, address in addresses.items() if address != "off"))
 
 
 def _tenants(tenants: TenantList) -> list[GaugedTenant]:
-    """Raises `ControlStoreUnavailable`."""
+    """All tenants, by the accounts that name their stores. Raises `ControlStoreUnavailable`."""
     return [GaugedTenant(tenant.name, tenant.account_id) for tenant in tenants.read()]

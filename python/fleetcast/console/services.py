@@ -36,6 +36,7 @@ class ConsoleServices:
     totals: Totals
     """All counters of the service."""
     readiness: Callable[[], tuple[bool, Mapping[str, object]]]
+    """True where the service is ready, and the checks that say so."""
     processes: Callable[[], Sequence[Mapping[str, object]]]
     """Each process of the service."""
     settings: Callable[[], Settings]

@@ -43,7 +43,7 @@ class TenantReads:
         self._under_way: dict[str, list[_Read]] = {}
 
     def run(self, tenant: str, read: Callable[[], T]) -> T:
-        """Result of a read of a tenant's store. Raises `ConsoleRefused`, and what it raises."""
+        """Result of a read of a tenant's store. Raises `ConsoleRefused`, and what `read` raises."""
         future = self._begin(tenant, read)
         try:
             return future.result(self._patience_seconds)

@@ -109,7 +109,10 @@ class ClusterStores:
         self._node.check()
 
     def claim(self) -> None:
-        """Raises `OperatorError` where another process serves as this node, `StoreError`."""
+        """Takes this node's id, as it begins to serve.
+
+        Raises `OperatorError` where another process serves by it, `StoreError`.
+        """
         self._node.claim()
 
     def beat(self) -> None:

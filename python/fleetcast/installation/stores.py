@@ -67,7 +67,10 @@ class Stores(Protocol):
         """Fails where no plane can be written to."""
 
     def claim(self) -> None:
-        """Raises `OperatorError` where another process serves as this node, `StoreError`."""
+        """Takes this node's id, as it begins to serve.
+
+        Raises `OperatorError` where another process serves by it, `StoreError`.
+        """
 
     def beat(self) -> None:
         """Notes that this node serves. Raises `StoreError`, `OperatorError`."""

@@ -141,7 +141,7 @@ class MessageSpool:
         return batch
 
     def first(self) -> Spooled | None:
-        """The oldest batch."""
+        """The oldest batch, `None` where none waits."""
         with self._lock:
             found = self._database.execute(
                 "SELECT id, records, parts, sent_at FROM batch ORDER BY id LIMIT 1"
@@ -153,7 +153,7 @@ class MessageSpool:
         return Spooled(batch, json.loads(records), spans, sent_at)
 
     def last(self) -> int | None:
-        """The id of the newest batch."""
+        """The id of the newest batch, `None` where none waits."""
         with self._lock:
             found: int | None = self._database.execute("SELECT max(id) FROM batch").fetchone()[0]
         return found

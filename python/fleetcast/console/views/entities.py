@@ -21,7 +21,10 @@ _BYTES_MAX = 2 << 20
 def entities(
     services: ConsoleServices, session: OperatorSession, tenant: str, query: ConsoleQuery
 ) -> Answer:
-    """A page of them, by measurement and id. Raises `ConsoleRefused`, `ControlStoreUnavailable`."""
+    """A page of entities, by measurement and id.
+
+    Raises `ConsoleRefused`, `Refused`, `ControlStoreUnavailable`.
+    """
     measurement = query.text("measurement") or None
     search = query.text("search")
     first = query.whole("first", 0, _FIRST_MAX)

@@ -20,7 +20,7 @@ _SHOWN = (
 
 
 def processes(services: ConsoleServices) -> Answer:
-    """All of them: there are as many as workers are set."""
+    """All processes, of which there are as many as workers are set."""
     ready, checks = services.readiness()
     totals = services.totals.all()
     return document(

@@ -44,7 +44,7 @@ class _TenantRow(NamedTuple):
 
 
 def tenants(services: ConsoleServices, query: ConsoleQuery) -> Answer:
-    """A page of them. Raises `ConsoleRefused`, `ControlStoreUnavailable`."""
+    """A page of tenants. Raises `ConsoleRefused`, `ControlStoreUnavailable`."""
     page = TablePage.of(query, _ORDERS)
     rates = _Rates(*services.records.since(_RATE_SECONDS))
     stats = services.stats()
