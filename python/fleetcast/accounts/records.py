@@ -10,7 +10,14 @@ from dataclasses import asdict, dataclass
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tenant:
+class _Record:
+    def encode(self) -> bytes:
+        """The bytes of the record, JSON."""
+        return json.dumps(asdict(self)).encode()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tenant(_Record):
     """A customer: `name` is its slug and its `tenant_key`, `account_id` names its data plane."""
 
     name: str
@@ -26,10 +33,6 @@ class Tenant:
         """`active` or `disabled`."""
         return "disabled" if self.disabled else "active"
 
-    def encode(self) -> bytes:
-        """The bytes of the record."""
-        return json.dumps(asdict(self)).encode()
-
     @staticmethod
     def decode(data: bytes) -> Tenant:
         """Raises `ValueError` or `TypeError` where the bytes are no tenant."""
@@ -37,7 +40,7 @@ class Tenant:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApiKey:
+class ApiKey(_Record):
     """A key as it is stored: of its secret only a keyed hash, in hexadecimal.
 
     `replaced_by` is the id of the key that it was last rotated to. Times do not say which of two
@@ -59,10 +62,6 @@ class ApiKey:
         """`revoked` or `expired` where the key is no longer good."""
         return _ended(self.revoked_at, self.expires_at, now)
 
-    def encode(self) -> bytes:
-        """The bytes of the record."""
-        return json.dumps(asdict(self)).encode()
-
     @staticmethod
     def decode(data: bytes) -> ApiKey:
         """Raises `ValueError`, `TypeError` or `KeyError` where the bytes are no key."""
@@ -71,7 +70,7 @@ class ApiKey:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OperatorToken:
+class OperatorToken(_Record):
     """A token that opens the console, as it is stored: of its secret only a keyed hash."""
 
     token_id: str
@@ -85,10 +84,6 @@ class OperatorToken:
         """`revoked` or `expired` where the token is no longer good."""
         return _ended(self.revoked_at, self.expires_at, now)
 
-    def encode(self) -> bytes:
-        """The bytes of the record."""
-        return json.dumps(asdict(self)).encode()
-
     @staticmethod
     def decode(data: bytes) -> OperatorToken:
         """Raises `ValueError` or `TypeError` where the bytes are no token."""
@@ -96,16 +91,12 @@ class OperatorToken:
 
 
 @dataclass(frozen=True, kw_only=True)
-class UsageRecord:
+class UsageRecord(_Record):
     """Requests of an account, `counted` of them in the run named `run`."""
 
     requests: int
     run: str
     counted: int
-
-    def encode(self) -> bytes:
-        """The bytes of the record."""
-        return json.dumps(asdict(self)).encode()
 
     @staticmethod
     def decode(data: bytes) -> UsageRecord:
