@@ -70,6 +70,18 @@ export function notice(title, advice = "", kind = "empty") {
     el("strong", {}, title), advice ? el("p", {}, advice) : null);
 }
 
+/** Names beside what they stand for, a line each. */
+export function pairs(entries, title = null) {
+  return el("table", { class: "pairs" }, title && el("caption", {}, title),
+    el("tbody", {}, ...entries.map(([name, shown]) =>
+      el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, shown)))));
+}
+
+/** A table that is wider than its window on a small one: it is moved, not the page. */
+export function movable(label, table) {
+  return el("div", { class: "scroller free", tabindex: "0", role: "region", "aria-label": label }, table);
+}
+
 /** Figures of a whole, each with its name. */
 export function figures(pairs) {
   return el("dl", { class: "figures" }, ...pairs.map(([name, value, kind]) =>

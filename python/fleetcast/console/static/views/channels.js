@@ -89,13 +89,8 @@ export const channels = {
       el("div", { class: "filters" },
         tenantPicker(asked.tenant, (tenant) => change({ tenant, measurement: "", entity: "" })),
         labelled("Measurement", measurements), entity.node,
-        labelled("Window", windows())),
+        labelled("Window", select(WINDOWS, asked.seconds, (seconds) => change({ seconds })))),
       place);
-
-    function windows() {
-      const control = select(WINDOWS, asked.seconds, (seconds) => change({ seconds }));
-      return control;
-    }
     return { node, refresh, end: () => charts.forEach((chart) => chart.end()) };
   },
 };

@@ -1,7 +1,7 @@
 // Entities of a tenant, the newest state of each in a line, and all of one beside it.
 
 import { ask, ofTenant } from "../api.js";
-import { el, fillSelect, labelled, notice, searchBox, select } from "../dom.js";
+import { el, fillSelect, labelled, notice, pairs, searchBox, select } from "../dom.js";
 import { count, moment, span, value } from "../format.js";
 import { tenantPicker } from "../pickers.js";
 import { Table } from "../table.js";
@@ -23,12 +23,9 @@ function state(row) {
   return shown.join("  ·  ");
 }
 
-function pairs(title, of) {
-  const entries = Object.entries(of);
-  if (!entries.length) return el("p", { class: "help" }, `No ${title.toLowerCase()}.`);
-  return el("table", { class: "pairs" }, el("caption", {}, title),
-    el("tbody", {}, ...entries.map(([name, shown]) =>
-      el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, value(shown))))));
+function values(title, of) {
+  const entries = Object.entries(of).map(([name, shown]) => [name, value(shown)]);
+  return entries.length ? pairs(entries, title) : el("p", { class: "help" }, `No ${title.toLowerCase()}.`);
 }
 
 function detail(row, go, close) {
@@ -42,7 +39,7 @@ function detail(row, go, close) {
     el("p", { class: "help" }, `${row.measurement}, ${moment(seconds(row))}`),
     el("div", { class: "actions" }, ...links,
       el("button", { type: "button", class: "quiet", click: close }, "Close")),
-    pairs("Fields", row.fields), pairs("Tags", row.tags));
+    values("Fields", row.fields), values("Tags", row.tags));
 }
 
 export const entities = {

@@ -1,7 +1,7 @@
 // Processes of the service and whether it is ready.
 
 import { ask } from "../api.js";
-import { el, figures } from "../dom.js";
+import { el, figures, movable } from "../dom.js";
 import { bytes, count, figure, span } from "../format.js";
 
 const GAUGES = {
@@ -65,8 +65,8 @@ export const processes = {
       checks.replaceChildren(...Object.entries(answer.checks).map(check));
       body.replaceChildren(...tree(answer.processes));
     }
-    const scroller = el("div", { class: "scroller free", tabindex: "0", role: "region", "aria-label": "Processes" }, table);
-    const node = el("div", { class: "view" }, sums, el("h2", {}, "Checks of /readyz"), checks, scroller);
+    const node = el("div", { class: "view" }, sums, el("h2", {}, "Checks of /readyz"), checks,
+      movable("Processes", table));
     return { node, refresh };
   },
 };

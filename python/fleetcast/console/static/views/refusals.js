@@ -1,7 +1,7 @@
 // Requests that were refused, by code, with the course of the last quarter of an hour.
 
 import { ask } from "../api.js";
-import { el, notice, svg } from "../dom.js";
+import { el, movable, notice, svg } from "../dom.js";
 import { count, span } from "../format.js";
 
 const WIDTH = 180;
@@ -30,7 +30,7 @@ export const refusals = {
     const table = el("table", { class: "plain" }, el("caption", {}, "Requests refused, by code"),
       el("thead", {}, el("tr", {}, ...titles.map(([title, kind]) => el("th", { scope: "col", class: kind ?? null }, title)),
         el("th", { scope: "col", class: "wide" }, "Course of 15 min"))), body);
-    const scroller = el("div", { class: "scroller free", tabindex: "0", role: "region", "aria-label": "Refusals" }, table);
+    const scroller = movable("Refusals", table);
     const place = el("div", {}, scroller);
     async function refresh(signal) {
       const answer = await ask("refusals", {}, { signal });

@@ -1,7 +1,7 @@
 // Storage: the log and the segments of each tenant, and what compaction has done and has to do.
 
 import { ask, ofTenant } from "../api.js";
-import { el, figures, labelled, notice, searchBox } from "../dom.js";
+import { el, figures, labelled, notice, pairs, searchBox } from "../dom.js";
 import { age, bytes, count, moment, span } from "../format.js";
 import { Table } from "../table.js";
 
@@ -35,9 +35,8 @@ function detail(row, due) {
     "List of segments": `replaced ${count(row.generation)} times`,
     "Retention": due.retention_seconds ? span(due.retention_seconds) : "for ever",
   };
-  return el("section", { class: "detail", "aria-label": `Store of ${row.tenant}` }, el("h2", {}, row.tenant),
-    el("table", { class: "pairs" }, el("tbody", {}, ...Object.entries(lines).map(([name, shown]) =>
-      el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, shown))))));
+  return el("section", { class: "detail", "aria-label": `Store of ${row.tenant}` },
+    el("h2", {}, row.tenant), pairs(Object.entries(lines)));
 }
 
 export const storage = {
