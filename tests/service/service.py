@@ -23,7 +23,7 @@ from fleetcast.config.sections import POSTGRESQL
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.making import make_data_directory
 from fleetcast.installation.opening import opened
-from tests.service.wires import wires_to
+from tests.service.wires import holders, wires_to
 from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
@@ -168,22 +168,8 @@ class Service:
         return until(lambda: children(self.arbiter(child)))
 
     def worker_of(self, connection: http.client.HTTPConnection) -> int | None:
-        """The worker that took a connection, `None` before one has.
-
-        The socket is looked for in proc_net_tcp(5) and proc_pid_fd(5).
-        """
-        ends = (connection.sock.getpeername()[1], connection.sock.getsockname()[1])
-        sockets = None
-        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
-            columns = line.split()
-            if ends == tuple(int(columns[end].rpartition(":")[2], 16) for end in (1, 2)):
-                sockets = f"socket:[{columns[9]}]"
-        for pid in self.workers("http"):
-            for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-                with contextlib.suppress(OSError):  # it is closed meanwhile
-                    if str(descriptor.readlink()) == sockets:
-                        return pid
-        return None
+        """The worker that took a connection, `None` before one has."""
+        return next(iter(holders(self.workers("http"), [connection])), None)
 
     def kill_child(self, child: str) -> None:
         """kill -9 of a child; returns when it has ended, so that the next one found is another."""

@@ -39,16 +39,19 @@ def wires_to(workers: Callable[[], list[int]], address: str) -> Iterator[list[Wi
             wires = [Wire(address) for _ in range(_AT_ONCE)]
             for wire in wires:
                 opened.callback(wire.close)
-            until(lambda: _holders(living, wires) or workers() != living)
-            found.update(zip(_holders(living, wires), wires, strict=False))
+            until(lambda: holders(living, wires) or workers() != living)
+            found.update(zip(holders(living, wires), wires, strict=False))
             are_all = found.keys() >= set(living) and workers() == living
             return [found[pid] for pid in living] if are_all else []
 
         yield until(look)
 
 
-def _holders(workers: Sequence[int], wires: Sequence[Wire]) -> list[int]:
-    """The worker that has accepted each connection; none while one has not been accepted."""
+def holders(workers: Sequence[int], wires: Sequence[http.client.HTTPConnection]) -> list[int]:
+    """The worker that has accepted each connection; none while one has not been accepted.
+
+    Sockets are looked for in proc_net_tcp(5) and proc_pid_fd(5).
+    """
     theirs = f":{wires[0].sock.getpeername()[1]:04X}"
     rows = (row.split() for row in Path("/proc/net/tcp").read_text().splitlines() if theirs in row)
     sockets = {row[2][-4:]: f"socket:[{row[9]}]" for row in rows if row[1].endswith(theirs)}
