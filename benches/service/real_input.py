@@ -31,6 +31,7 @@ from urllib.parse import urlencode
 import polars as pl
 
 from benches.service.real_sets import read_microwave, read_pools, read_satellite
+from fleetcast.bench.processes import bytes_below
 from fleetcast.engine import format_time, parse_time
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.opening import opened
@@ -57,10 +58,6 @@ def started(data: Path) -> Service:
     }
     options = [f"--set={name}={value}" for name, value in settings.items()]
     return start(data, prepare(data, TENANT), "--workers", "2", *options)
-
-
-def stored_bytes(data: Path) -> int:
-    return sum(path.stat().st_size for path in (data / "planes").rglob("plane.mdb"))
 
 
 class Client:
@@ -212,11 +209,11 @@ def bodies(loaded: Set) -> list[bytes]:
 def measure(service: Service, data: Path, loaded: Set) -> tuple[str, int]:
     """Loads and compares one set; returns its line of the table and its differences."""
     batches = bodies(loaded)
-    before = stored_bytes(data)
+    before = bytes_below(data / "planes")
     start = time.perf_counter()
     accepted = load(service, batches)
     seconds = time.perf_counter() - start
-    stored = stored_bytes(data) - before
+    stored = bytes_below(data / "planes") - before
     found = loaded.row_count - accepted
     if loaded.measurement != "pool_interval":
         found += compare_over_http(service, loaded)
