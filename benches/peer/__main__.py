@@ -37,6 +37,7 @@ from benches.harness.paths import DATA, TARGET
 from benches.harness.servers import CONNECTIONS, service
 from benches.inputs import fleet
 from benches.peer import postgres, victoria
+from fleetcast.bench.processes import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -152,11 +153,6 @@ def fetched() -> Path:
         subprocess.run(copy, cwd=HERE, check=True)
     (jar,) = JARS.glob("questdb-*.jar")
     return jar
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
 
 
 @contextmanager

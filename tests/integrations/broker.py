@@ -13,10 +13,11 @@ from collections import Counter
 from paho.mqtt.client import Client, MQTTv5
 from paho.mqtt.enums import CallbackAPIVersion
 
+from fleetcast.bench.processes import free_port
 from fleetcast.engine import format_time
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.opening import opened
-from tests.integrations.programs import Program, found, free_port
+from tests.integrations.programs import Program, found
 from tests.service.service import prepare, start
 from tests.waiting import until
 

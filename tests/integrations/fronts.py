@@ -8,7 +8,8 @@ import socket
 import ssl
 import time
 
-from tests.integrations.programs import Program, found, free_port
+from fleetcast.bench.processes import free_port
+from tests.integrations.programs import Program, found
 from tests.service.service import Answer, prepare, start
 from tests.tidy.files import ROOT
 from tests.waiting import PATIENCE_SECONDS

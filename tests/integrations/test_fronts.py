@@ -5,9 +5,10 @@ import threading
 
 import pytest
 
+from fleetcast.bench.processes import free_port
 from fleetcast.client import GatewayWriter
 from tests.integrations.fronts import RATE, Behind, Front, haproxy, nginx, record
-from tests.integrations.programs import free_port, needs
+from tests.integrations.programs import needs
 from tests.service.service import ask
 from tests.waiting import until
 

@@ -8,9 +8,10 @@ import sys
 
 import pytest
 
+from fleetcast.bench.processes import free_port
 from fleetcast.cli.main import fleetcast
 from tests.integrations.fronts import record
-from tests.integrations.programs import Program, found, free_port, needs
+from tests.integrations.programs import Program, found, needs
 from tests.service.service import UNLIMITED, prepare
 from tests.service.service import command as run_command
 from tests.tidy.files import ROOT
