@@ -9,12 +9,13 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help run test check coverage bench long faults cluster failover adapters console integrations image forecasts fuzz sanitize wheels installs fmt lock clean tools
+.PHONY: help run test check coverage bench long faults cluster failover adapters console integrations image forecasts fuzz sanitize peers wheels installs fmt lock clean tools
 
 DEMO ?=
 GOALS ?=
 FAULTS ?=
 PICTURES ?=
+FRACAST ?=
 FUZZ ?=
 DATA ?=
 TARGET ?=
@@ -120,6 +121,10 @@ sanitize: ## the tests of unsafe code under AddressSanitizer, those of SIMD unde
 forecasts: $(VENV)/engine $(VENV)/forecasts/made ## judge the forecast models on real sets, DATA=DIR; writes docs/forecasts.md
 	PYTHONPATH=python $(VENV)/forecasts/bin/python -m benches.forecast --data $(DATA)
 
+# fracast brings PyTorch with CUDA, 3 GB to fetch and 5 GB on disk; without FRACAST=1 its rows are left out.
+peers: $(VENV)/engine $(VENV)/peers/made $(if $(FRACAST),$(VENV)/peers/fracast) ## judge forecasters of others beside ours, DATA=DIR; writes docs/forecasts.md; FRACAST=1 adds one
+	OMP_NUM_THREADS=1 PYTHONPATH=python $(VENV)/peers/bin/python -m benches.forecast.peers --data $(DATA)
+
 wheels: $(VENV)/wheels/made ## what is published, into target/dist; TWICE=--twice builds it once more and compares
 	$(VENV)/wheels/bin/python tools/wheels $(TWICE)
 
@@ -134,7 +139,7 @@ fmt: $(VENV)/dev ## format, and mend what the linters can mend
 lock: tools ## pin the Python packages anew; UPGRADE=--upgrade takes the newest
 	python3 -m venv $(VENV)-lock && $(VENV)-lock/bin/pip install --quiet pip-tools
 	tools/extras $(EXTRAS) > $(VENV)-lock/run.in
-	for set in "run $(VENV)-lock/run.in" $(foreach set,build dev train cluster adapters console wheels,"$(set) requirements/$(set).in"); do set -- $$set; \
+	for set in "run $(VENV)-lock/run.in" $(foreach set,build dev train peers fracast cluster adapters console wheels,"$(set) requirements/$(set).in"); do set -- $$set; \
 	  $(VENV)-lock/bin/pip-compile --quiet --no-config --generate-hashes --strip-extras --no-header --no-emit-index-url \
 	    --no-emit-find-links --no-emit-trusted-host --no-emit-options $(UPGRADE) --output-file requirements/$$1.txt $$2 || exit 1; done
 	rm -rf $(VENV)-lock
@@ -165,6 +170,16 @@ $(VENV)/dev: requirements/dev.txt $(VENV)/run
 $(VENV)/forecasts/made: requirements/run.txt requirements/train.txt | $(VENV)/made
 	$(BIN)/python -m venv --without-pip $(VENV)/forecasts
 	$(PIP) --python $(VENV)/forecasts/bin/python install --quiet --require-hashes -r requirements/run.txt -r requirements/train.txt
+	@touch $@
+
+$(VENV)/peers/made: requirements/run.txt requirements/peers.txt | $(VENV)/made
+	$(BIN)/python -m venv --without-pip $(VENV)/peers
+	$(PIP) --python $(VENV)/peers/bin/python install --quiet --require-hashes -r requirements/run.txt -r requirements/peers.txt
+	@touch $@
+
+# All of it is pinned but setuptools, which PyTorch does without here.
+$(VENV)/peers/fracast: requirements/fracast.txt $(VENV)/peers/made
+	$(PIP) --python $(VENV)/peers/bin/python install --quiet --no-deps --require-hashes -r requirements/fracast.txt
 	@touch $@
 
 # Servers for tests, apart from what is shipped.

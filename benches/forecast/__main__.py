@@ -10,8 +10,6 @@ family a process.
 from __future__ import annotations
 
 import argparse
-import sys
-import textwrap
 import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -22,8 +20,9 @@ import numpy as np
 
 from benches.forecast import plots
 from benches.forecast.answers import DAY_NS, answered
-from benches.forecast.classical import classical, sample
+from benches.forecast.gain import MAIN, gain
 from benches.forecast.outages import outage_lines
+from benches.forecast.page import say, write
 from benches.forecast.trees import BATCH, Trees
 from benches.harness.paths import ROOT
 from fleetcast.forecast.families import DEMAND, FAMILIES, SNR
@@ -38,19 +37,9 @@ from fleetcast.forecast.training.material import Material, collected
 from fleetcast.forecast.training.scaling import scaled
 from fleetcast.forecast.training.sets import sets_of
 
-BEGIN, END = (
-    "<!-- figures of {}: written by benches/forecast -->\n",
-    "<!-- end of figures of {} -->\n",
-)
-RESAMPLED = 1000
 ACTIVE_DB = 1.0
 TIES = 0.005
 MODELS = ("model", "last_value", "same_time")
-MAIN = {"snr": ("last_value", "mean pinball"), "demand": ("same_time", "weighted quantile loss")}
-
-
-def say(line):
-    print(line, file=sys.stderr, flush=True)
 
 
 @dataclass
@@ -115,33 +104,6 @@ def coverage(y, q):
     ]
 
 
-def gain(family, samples, answer, reference):
-    """By how much the main measure, mean over horizons, is below the reference's.
-
-    With the 5th and 95th percentile when days are drawn anew.
-    """
-    days, day = np.unique(samples.issued_ns // DAY_NS, return_inverse=True)
-    ours, theirs, sizes = (np.zeros((len(days), 4)) for _ in range(3))
-    for h in range(4):
-        known = ~np.isnan(samples.truth[:, h])
-        y = samples.truth[known, h]
-        for total, q in ((ours, answer), (theirs, reference)):
-            loss = pinball(y, q[known, h], family.quantiles).mean(1)
-            total[:, h] = np.bincount(day[known], loss, minlength=len(days))
-        size = np.abs(y) if family is DEMAND else np.ones(len(y))
-        sizes[:, h] = np.bincount(day[known], size, minlength=len(days))
-
-    def of(chosen):
-        weight = sizes[chosen].sum(0)
-        mean = [np.mean(total[chosen].sum(0) / weight) for total in (ours, theirs)]
-        return 1 - mean[0] / mean[1]
-
-    dice = np.random.default_rng(0)
-    drawn = [of(dice.integers(0, len(days), len(days))) for _ in range(RESAMPLED)]
-    low, high = np.quantile(drawn, (0.05, 0.95))
-    return f"{of(np.arange(len(days))):.1%} ({low:.1%} to {high:.1%})"
-
-
 def active(family, judged):
     """Loss where the level moved by more than 1 dB since it was last seen."""
     samples = judged.samples
@@ -165,28 +127,6 @@ def without(family, material, name):
     lower = Material(kept(material.learn), kept(material.calibrate), material.test)
     trained = fitted(family, lower, RECIPES[family], 0, "-", say)
     return Forecaster(family, Model(exported(trained), family, view(family)))
-
-
-def compared(family, judged):
-    """Classical models on a sample, beside the model on the same."""
-    indices = sample(judged.samples)
-    families = classical(family, judged.rows.__getitem__, judged.samples, indices)
-    truth = judged.samples.truth[indices]
-    rows = {who: (judged.answers[who][indices], None) for who in MODELS}
-    count = len(np.unique(judged.samples.entity[indices]))
-    lines = [
-        f"A sample of {count} series, {len(indices)} origins:",
-        "",
-        "| forecast | "
-        + " | ".join(f"mean pinball {h}" for h in family.horizons_minutes)
-        + " | ms of CPU a series |",
-        "|---|" + "---|" * (len(family.horizons_minutes) + 1),
-    ]
-    for who, (answer, seconds) in {**rows, **families}.items():
-        loss = np.nanmean(pinball(truth, answer, family.quantiles).mean(-1), axis=0)
-        cost = "-" if seconds is None else f"{seconds * 1000:.0f}"
-        lines.append(f"| {who} | " + " | ".join(f"{x:.4g}" for x in loss) + f" | {cost} |")
-    return lines
 
 
 def family_lines(name, data, pictures):
@@ -260,7 +200,7 @@ def set_lines(family, judged, one, material):
         )
     if family is SNR:
         lines += ["", active(family, judged) + "."]
-    return [*lines, "", *compared(family, judged), ""]
+    return [*lines, ""]
 
 
 def cost_lines(family, model, trees, material):
@@ -280,13 +220,6 @@ def cost_lines(family, model, trees, material):
     ]
 
 
-def wrapped(text):
-    """A paragraph as lines of a page; rows of tables and pictures stay as they are."""
-    if not text or text.startswith(("|", "!")):
-        return [text]
-    return textwrap.wrap(text, 100, break_long_words=False, break_on_hyphens=False)
-
-
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path, required=True)
@@ -300,10 +233,7 @@ def main():
     with ProcessPoolExecutor(len(names)) as processes:
         families = processes.map(family_lines, names, repeat(options.data), repeat(pictures))
         for name, lines in zip(names, families, strict=True):
-            figures = "\n".join(line for text in lines for line in wrapped(text))
-            before, _, rest = page.read_text().partition(BEGIN.format(name))
-            _, _, after = rest.partition(END.format(name))
-            page.write_text(f"{before}{BEGIN.format(name)}\n{figures}\n{END.format(name)}{after}")
+            write(page, name, lines)
 
 
 if __name__ == "__main__":

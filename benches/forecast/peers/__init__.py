@@ -1,0 +1,1 @@
+"""Forecasters of others, beside the models of this project, on the same samples."""
