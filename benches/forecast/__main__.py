@@ -20,7 +20,7 @@ import numpy as np
 
 from benches.forecast import plots
 from benches.forecast.answers import DAY_NS, answered
-from benches.forecast.gain import MAIN, gain
+from benches.forecast.gain import MAIN, beside_simple, gain
 from benches.forecast.outages import outage_lines
 from benches.forecast.page import say, write
 from benches.forecast.trees import BATCH, Trees
@@ -40,6 +40,7 @@ from fleetcast.forecast.training.sets import sets_of
 ACTIVE_DB = 1.0
 TIES = 0.005
 MODELS = ("model", "last_value", "same_time")
+SIMPLE = ("last_value", "same_time", "seasonal_naive")
 
 
 @dataclass
@@ -165,6 +166,7 @@ def family_lines(name, data, pictures):
 def set_lines(family, judged, one, material):
     samples, (reference, measure) = judged.samples, MAIN[family.name]
     days = len(np.unique(samples.issued_ns // DAY_NS))
+    simple = [judged.answers[who] for who in SIMPLE]
     lines = [
         f"### {judged.name}",
         "",
@@ -184,6 +186,11 @@ def set_lines(family, judged, one, material):
             )
             + "."
         ),
+        "",
+        (
+            "Mean pinball by that of the best simple baseline at each horizon: model"
+            f" {beside_simple(family, samples, judged.answers['model'], simple)}."
+        ),
     ]
     if one.learned:
         apart = answered(without(family, material, judged.name), samples, judged.rows)
@@ -196,7 +203,9 @@ def set_lines(family, judged, one, material):
         lines.append(
             f"A model trained without this set:"
             f" {gain(family, samples, apart, judged.answers[reference])}; coverage off by at most"
-            f" {', '.join(f'{w:.3f}' for w in worst)} for {', '.join(family.quantile_names)}."
+            f" {', '.join(f'{w:.3f}' for w in worst)} for {', '.join(family.quantile_names)};"
+            " mean pinball by that of the best simple baseline"
+            f" {beside_simple(family, samples, apart, simple)}."
         )
     if family is SNR:
         lines += ["", active(family, judged) + "."]

@@ -55,3 +55,13 @@ def gain(family, samples, answer, reference):
     """How far below the reference, in words."""
     found = ratio(family, samples, answer, reference)
     return f"{1 - found.value:.1%} ({1 - found.high:.1%} to {1 - found.low:.1%})"
+
+
+def beside_simple(family, samples, answer, baselines):
+    """Mean pinball at each horizon by that of the best baseline there, in words."""
+    ours, *theirs = (
+        np.nanmean(pinball(samples.truth, quantiles, family.quantiles).mean(-1), axis=0)
+        for quantiles in (answer, *baselines)
+    )
+    ratios = ours / np.min(theirs, axis=0)
+    return f"{', '.join(f'{ratio:.3f}' for ratio in ratios)}, mean {ratios.mean():.3f}"

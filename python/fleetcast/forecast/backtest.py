@@ -108,11 +108,11 @@ def _entity(
 ) -> tuple[Forecasts, Floats, Baselines]:
     family = forecaster.family
     forecasts, truths, others = [], [], []
+    states = None
+    if forecaster.is_mixed:
+        states = forecaster.learned([rows], np.unique(issued_ns // _DAY_NS))
     for start in range(0, len(issued_ns), _CHUNK):
         chunk = issued_ns[start : start + _CHUNK]
-        states = None
-        if forecaster.is_mixed:
-            states = forecaster.learned([rows], np.unique(chunk // _DAY_NS))
         forecasts.append(forecaster.predict(features(family, [rows], chunk, [track]), states))
         truths.append(observed(family, rows, chunk))
         others.append(baselines(family, rows, chunk))

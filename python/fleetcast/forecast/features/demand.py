@@ -39,6 +39,8 @@ RECENT = 2 * DAY + 4
 """Windows that models of one pool look at as they are."""
 _QUARTERS = 60 // DEMAND.step_minutes
 """Windows of an hour: much that servers do begins with one."""
+_AT_ONCE = 256
+"""Weeks reckoned with together: of more, memory is handed back and asked for anew."""
 _FLOOR = 0.01
 """Logarithms are of bytes + this share of the seven-day mean, so that an idle pool has one."""
 
@@ -101,9 +103,11 @@ def features(entities: Iterable[Rows], issued_ns: Instants) -> Features:
     weeks = np.stack(weeks_of)
     codes = np.where(np.stack(silent_of), NO_TELEMETRY, INSUFFICIENT_TELEMETRY).astype(object)
     codes[(~np.isnan(weeks)).sum(-1) >= NEEDED] = None
-    complete = without_error(codes)
     matrix = np.full((*codes.shape, len(VIEW.features)), np.nan)
-    matrix[complete] = _matrix(weeks[complete])
+    complete = np.argwhere(without_error(codes))
+    for start in range(0, len(complete), _AT_ONCE):
+        some = tuple(complete[start : start + _AT_ONCE].T)
+        matrix[some] = _matrix(weeks[some])
     return Features(issued_ns, matrix, codes, weeks)
 
 

@@ -53,7 +53,10 @@ def spread(values: Floats) -> Floats:
 def quantiles(values: Floats, levels: Sequence[float]) -> Floats:
     """Quantiles of the finite values, linear between neighbours: [..., levels]; NaN without any."""
     ordered = np.sort(values, axis=-1)  # NaN come last
-    count = (~np.isnan(values)).sum(-1)
+    if values.shape[-1] and not np.isnan(ordered[..., -1]).any():
+        count = np.full(values.shape[:-1], values.shape[-1])
+    else:
+        count = (~np.isnan(ordered)).sum(-1)
     position = np.maximum(count - 1, 0)[..., None] * np.asarray(levels)
     low = np.floor(position).astype(np.int64)
     high = np.minimum(low + 1, np.maximum(count - 1, 0)[..., None])
