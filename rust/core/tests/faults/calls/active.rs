@@ -1,0 +1,151 @@
+//! Recordings under way, found by the files of a call or by the thread that began one.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::fault::{Fault, Others};
+use super::recording::{Recording, Tape, inode};
+use crate::disk::{Change, Disk, Node};
+
+/// A recording, as the threads have it that work on what is recorded.
+#[derive(Clone)]
+pub(crate) struct Handle(Arc<Mutex<Recording>>);
+
+static ACTIVE: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
+
+thread_local! {
+    /// The one that this thread has begun or joined.
+    static OWN: RefCell<Option<Handle>> = const { RefCell::new(None) };
+    /// True while a call looks for its recording: what it calls is none of the store's.
+    static IS_BUSY: Cell<bool> = const { Cell::new(false) };
+}
+
+impl Handle {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Recording> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets this thread ask for positions in this recording.
+    pub(crate) fn join(&self) {
+        OWN.set(Some(self.clone()));
+    }
+
+    /// Lets this thread wait before or after `call`, counted from now on.
+    pub(crate) fn pause(&self, call: u64, is_after: bool, others: Others) {
+        let mut recording = self.lock();
+        let call = recording.tape.calls + call;
+        recording.fault = Fault::Pause { call, is_after, others };
+    }
+
+    /// Keeps what is in the shared file at `path` from now on.
+    pub(crate) fn keep_shared(&self, path: &Path) {
+        self.lock().shared = Some(path.to_owned());
+    }
+
+    /// Counts a call; the error it is to fail with, if any.
+    pub(super) fn refuse(&self, takes_space: bool) -> Option<c_int> {
+        let (refused, waits) = self.lock().refuse(takes_space);
+        if let Some(Others(others)) = waits {
+            others();
+        }
+        refused
+    }
+
+    /// Notes a change that was made.
+    pub(super) fn push(&self, change: Change) {
+        let waits = {
+            let mut recording = self.lock();
+            recording.tape.changes.push(change);
+            recording.waits_for(true)
+        };
+        if let Some(Others(others)) = waits {
+            others();
+        }
+    }
+}
+
+/// Begins to record what is done below `root`; returns the disk as it is now.
+pub(crate) fn record(root: &Path, fault: Fault) -> Disk {
+    stop();
+    let mut disk = Disk::new();
+    let nodes = HashMap::from([(inode(&root.metadata().unwrap()), 0)]);
+    let thread = std::thread::current().id();
+    let mut recording =
+        Recording { nodes, made: 0, tape: Tape::default(), fault, thread, shared: None };
+    let mut directories = vec![(0, root.to_owned())];
+    while let Some((directory, path)) = directories.pop() {
+        for entry in path.read_dir().unwrap().map(Result::unwrap) {
+            let name = entry.file_name().into_string().unwrap();
+            let meta = entry.metadata().unwrap();
+            let Some(node) = recording.adopt(&name, &meta) else { continue };
+            let bytes = meta.is_file().then(|| std::fs::read(entry.path()).unwrap());
+            if meta.is_dir() {
+                directories.push((node, entry.path()));
+            }
+            disk.put(directory, &name, node, bytes);
+        }
+    }
+    let handle = Handle(Arc::new(Mutex::new(recording)));
+    active().push(handle.clone());
+    handle.join();
+    disk
+}
+
+/// The recording of this thread.
+pub(crate) fn handle() -> Option<Handle> {
+    OWN.with_borrow(Clone::clone)
+}
+
+/// Ends the recording of this thread.
+pub(crate) fn stop() -> Tape {
+    let Some(own) = OWN.take() else { return Tape::default() };
+    active().retain(|other| !Arc::ptr_eq(&own.0, &other.0));
+    std::mem::take(&mut own.lock().tape)
+}
+
+/// Changes recorded so far.
+pub(crate) fn position() -> usize {
+    handle().map(|own| own.lock().tape.changes.len()).unwrap_or_default()
+}
+
+fn active() -> MutexGuard<'static, Vec<Handle>> {
+    ACTIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The recording in which `find` finds something.
+fn find<R>(find: impl Fn(&Recording) -> Option<R>) -> Option<(Handle, R)> {
+    if IS_BUSY.try_with(|is_busy| is_busy.replace(true)) != Ok(false) {
+        return None;
+    }
+    let found = active().iter().find_map(|handle| Some((handle.clone(), find(&handle.lock())?)));
+    IS_BUSY.set(false);
+    found
+}
+
+/// The recorded file that is open as `fd`.
+pub(super) fn find_file(fd: c_int) -> Option<(Handle, Node)> {
+    if active().is_empty() {
+        return None;
+    }
+    // SAFETY: an all-zero `stat` is one, and the call fills it or fails.
+    let (outcome, meta) = unsafe {
+        let mut meta: libc::stat = std::mem::zeroed();
+        (libc::fstat(fd, &raw mut meta), meta)
+    };
+    let file = (meta.st_dev, meta.st_ino);
+    find(|recording| recording.nodes.get(&file).copied().filter(|_| outcome == 0))
+}
+
+/// The directory of a path, and the name in it.
+pub(super) fn find_entry(path: &Path) -> Option<(Handle, (Node, String))> {
+    if active().is_empty() {
+        return None;
+    }
+    let directory = inode(&path.parent()?.metadata().ok()?);
+    let name = path.file_name()?.to_str()?.to_owned();
+    let (handle, node) = find(|recording| recording.nodes.get(&directory).copied())?;
+    Some((handle, (node, name)))
+}

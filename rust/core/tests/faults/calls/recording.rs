@@ -1,0 +1,125 @@
+//! Changes that the calls of one piece of work made, and the failure that is wanted among them.
+
+use std::collections::HashMap;
+use std::ffi::c_int;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::thread::ThreadId;
+
+use super::fault::{DIED, Fault, Others};
+use crate::disk::{Change, Node};
+
+/// Record of what was done.
+#[derive(Clone, Default)]
+pub(crate) struct Tape {
+    pub(crate) changes: Vec<Change>,
+    /// Calls that change files, those that failed included.
+    pub(crate) calls: u64,
+    pub(crate) syncs: u64,
+    /// Number of changes that had been made when the first call was made to fail, or to wait.
+    pub(crate) failed_at: Option<usize>,
+    /// Content of the file that processes share before each of the calls, and how many changes had
+    /// been made by then.
+    pub(crate) shared: Vec<(usize, Vec<u8>)>,
+}
+
+pub(super) struct Recording {
+    pub(super) nodes: HashMap<(u64, u64), Node>,
+    pub(super) made: Node,
+    pub(super) tape: Tape,
+    pub(super) fault: Fault,
+    pub(super) thread: ThreadId,
+    /// The file that processes share, where it is kept as well.
+    pub(super) shared: Option<PathBuf>,
+}
+
+impl Recording {
+    /// Takes a new file or directory on, but for LMDB's lock file: that outlives no machine.
+    pub(super) fn adopt(&mut self, name: &str, meta: &Metadata) -> Option<Node> {
+        if name.ends_with("-lock") {
+            return None;
+        }
+        self.made += 1;
+        self.nodes.insert(inode(meta), self.made);
+        Some(self.made)
+    }
+
+    /// True where the disk was full for the last call. Asking changes nothing, so it does not count.
+    pub(super) fn is_full(&self) -> bool {
+        let last = self.tape.calls.saturating_sub(1);
+        matches!(&self.fault, Fault::Full { calls } if calls.contains(&last))
+    }
+
+    /// True where the last call is to be made in part.
+    pub(super) fn is_torn(&self) -> bool {
+        let last = self.tape.calls.saturating_sub(1);
+        matches!(self.fault, Fault::Torn { call } | Fault::Short { call } if call == last)
+    }
+
+    /// Ends or stops the process where the call of its fault has been made, at the latest by the next.
+    pub(super) fn live_on(&self) {
+        if matches!(self.fault, Fault::Death { call } if self.tape.calls > call) {
+            // SAFETY: it ends the process, and no destructor runs.
+            unsafe { libc::_exit(DIED) }
+        }
+        if matches!(self.fault, Fault::Stop { call } | Fault::Torn { call } if self.tape.calls > call)
+        {
+            // SAFETY: the signal has no handler; it stops the process.
+            unsafe { libc::raise(libc::SIGSTOP) };
+        }
+    }
+
+    /// Counts a call; the error it is to fail with, if any, and whom it has to wait for.
+    pub(super) fn refuse(&mut self, takes_space: bool) -> (Option<c_int>, Option<Others>) {
+        self.live_on();
+        let number = self.tape.calls;
+        self.tape.calls += 1;
+        if let Some(path) = &self.shared {
+            let content = std::fs::read(path).unwrap_or_default();
+            self.tape.shared.push((self.tape.changes.len(), content));
+        }
+        let errno = match &self.fault {
+            Fault::Calls { calls, errno } if calls.contains(&number) => *errno,
+            Fault::Full { calls } if takes_space && calls.contains(&number) => libc::ENOSPC,
+            Fault::Short { call } if *call + 1 == number => libc::ENOSPC,
+            _ => return (None, self.waits_for(false)),
+        };
+        self.tape.failed_at.get_or_insert(self.tape.changes.len());
+        (Some(errno), None)
+    }
+
+    /// Counts a sync; the error it is to fail with, if any.
+    pub(super) fn refuse_sync(&mut self) -> Option<c_int> {
+        let number = self.tape.syncs;
+        self.tape.syncs += 1;
+        let Fault::Syncs { syncs, errno } = &self.fault else { return None };
+        let errno = Some(*errno).filter(|_| syncs.contains(&number));
+        if errno.is_some() {
+            self.tape.failed_at.get_or_insert(self.tape.changes.len());
+        }
+        errno
+    }
+
+    /// Others for whom the call made last has to wait.
+    pub(super) fn waits_for(&mut self, is_made: bool) -> Option<Others> {
+        let last = self.tape.calls - 1;
+        let others = match &self.fault {
+            Fault::Pause { call, is_after, others } if (*call, *is_after) == (last, is_made) => {
+                others.clone()
+            }
+            _ => return None,
+        };
+        if std::thread::current().id() != self.thread {
+            return None;
+        }
+        self.fault = Fault::None;
+        self.tape.failed_at.get_or_insert(self.tape.changes.len());
+        Some(others)
+    }
+}
+
+/// Device and number of a file.
+pub(super) fn inode(meta: &Metadata) -> (u64, u64) {
+    (meta.dev(), meta.ino())
+}
