@@ -1,0 +1,48 @@
+//! Changes that calls make to files, in the order of the calls.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::sites::Site;
+
+/// A file or a directory, by the order in which they came to be; 0 is the directory itself.
+pub(crate) type Node = usize;
+
+/// Change that a call made.
+#[derive(Clone, Debug)]
+pub(crate) enum Change {
+    Make {
+        directory: Node,
+        name: String,
+        node: Node,
+        is_directory: bool,
+    },
+    Rename {
+        directory: Node,
+        from: String,
+        to: String,
+    },
+    Remove {
+        directory: Node,
+        name: String,
+    },
+    Write {
+        file: Node,
+        at: u64,
+        bytes: Arc<[u8]>,
+    },
+    Resize {
+        file: Node,
+        length: u64,
+    },
+    /// All is synced, or the bytes of one write.
+    Sync {
+        node: Node,
+        site: Site,
+        bytes: Option<Range<u64>>,
+    },
+    SyncFailed {
+        node: Node,
+    },
+    Nothing,
+}

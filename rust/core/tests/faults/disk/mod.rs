@@ -1,0 +1,168 @@
+//! Images of the files of one directory that a power cut may leave.
+//!
+//! Everything that was not synced may be there or not, in any order and in part. What is assumed: a
+//! sector of 512 bytes is written whole or not at all; a name of a directory changes at once or not
+//! at all. A file and its name are synced apart. What a failed sync was to write may be on disk or
+//! not, and no later sync brings it there unless it is written once more.
+
+mod change;
+mod fate;
+mod image;
+
+mod directory;
+mod file;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+pub(crate) use self::change::{Change, Node};
+use self::directory::Directory;
+pub(crate) use self::fate::Fate;
+use self::file::File;
+pub(crate) use self::image::{Image, restore};
+use super::dice::Dice;
+
+/// The durable state and what may be there of all that came after it.
+#[derive(Clone)]
+pub(crate) struct Disk {
+    nodes: BTreeMap<Node, Contents>,
+    /// Changes so far: the time of a change.
+    time: u64,
+}
+
+#[derive(Clone)]
+enum Contents {
+    File(File),
+    Directory(Directory),
+}
+
+impl Contents {
+    /// Times of the changes that are not durable.
+    fn pending(&self) -> Box<dyn Iterator<Item = u64> + '_> {
+        match self {
+            Self::File(file) => Box::new(file.pending()),
+            Self::Directory(directory) => Box::new(directory.pending()),
+        }
+    }
+}
+
+impl Disk {
+    /// An empty disk.
+    pub(crate) fn new() -> Self {
+        let root = Contents::Directory(Directory::default());
+        Self { nodes: BTreeMap::from([(0, root)]), time: 0 }
+    }
+
+    /// Puts a durable file or directory (`None`) in place.
+    pub(crate) fn put(&mut self, directory: Node, name: &str, node: Node, bytes: Option<Vec<u8>>) {
+        self.directory(directory).put(name, node);
+        let contents = match bytes {
+            Some(bytes) => Contents::File(File::new(bytes)),
+            None => Contents::Directory(Directory::default()),
+        };
+        self.nodes.insert(node, contents);
+    }
+
+    pub(crate) fn apply(&mut self, change: &Change) {
+        self.time += 1;
+        let time = self.time;
+        match change {
+            Change::Make { directory, name, node, is_directory } => {
+                let contents = if *is_directory {
+                    Contents::Directory(Directory::default())
+                } else {
+                    Contents::File(File::default())
+                };
+                self.nodes.insert(*node, contents);
+                self.directory(*directory).make(time, name, *node);
+            }
+            Change::Rename { directory, from, to } => {
+                self.directory(*directory).rename(time, from, to);
+            }
+            Change::Remove { directory, name } => self.directory(*directory).remove(time, name),
+            Change::Write { file, at, bytes } => self.file(*file).write(time, *at, bytes),
+            Change::Resize { file, length } => self.file(*file).resize(time, *length),
+            Change::Nothing => {}
+            Change::Sync { node, bytes, .. } => match self.nodes.get_mut(node) {
+                Some(Contents::File(file)) => match bytes {
+                    Some(bytes) => file.sync_bytes(bytes),
+                    None => file.sync(),
+                },
+                Some(Contents::Directory(directory)) => directory.sync(),
+                None => {}
+            },
+            Change::SyncFailed { node } => {
+                if let Some(Contents::File(file)) = self.nodes.get_mut(node) {
+                    file.fail_sync();
+                }
+            }
+        }
+    }
+
+    /// One of the states that a power cut now may leave.
+    pub(crate) fn cut(&self, dice: &mut Dice) -> Image {
+        let since = self.pending_since();
+        let fate = match dice.below(8) {
+            0 => Fate::Nothing,
+            1 => Fate::Everything,
+            2..=3 => Fate::Until(since + dice.below(self.time + 1 - since), dice.below(9)),
+            _ => {
+                Fate::Each { percent: [10, 50, 90][dice.index(3)], whole_pages: dice.below(2) == 0 }
+            }
+        };
+        self.cut_with(&fate, dice)
+    }
+
+    /// The state that a power cut leaves with this fate, and, but for [`Fate::Each`] and the content
+    /// of space that was never written, no dice.
+    pub(crate) fn cut_with(&self, fate: &Fate, dice: &mut Dice) -> Image {
+        let mut image = Image::new();
+        self.walk(0, Path::new(""), fate, dice, &mut image);
+        image
+    }
+
+    /// True where a sync of this file or directory would make something durable.
+    pub(crate) fn is_unsynced(&self, node: Node) -> bool {
+        self.nodes.get(&node).is_some_and(|contents| contents.pending().next().is_some())
+    }
+
+    /// Times of the changes that are not durable.
+    pub(crate) fn pending(&self) -> BTreeSet<u64> {
+        self.nodes.values().flat_map(Contents::pending).collect()
+    }
+
+    fn walk(&self, node: Node, path: &Path, fate: &Fate, dice: &mut Dice, image: &mut Image) {
+        match &self.nodes[&node] {
+            Contents::File(file) => {
+                image.insert(path.to_owned(), Some(file.cut(fate, dice)));
+            }
+            Contents::Directory(directory) => {
+                if node != 0 {
+                    image.insert(path.to_owned(), None);
+                }
+                for (name, node) in directory.cut(fate, dice) {
+                    self.walk(node, &path.join(name), fate, dice, image);
+                }
+            }
+        }
+    }
+
+    /// The time of the oldest change that is not durable, else now.
+    fn pending_since(&self) -> u64 {
+        self.nodes.values().flat_map(Contents::pending).min().unwrap_or(self.time)
+    }
+
+    fn directory(&mut self, node: Node) -> &mut Directory {
+        match self.nodes.get_mut(&node) {
+            Some(Contents::Directory(directory)) => directory,
+            _ => panic!("{node} is no directory"),
+        }
+    }
+
+    fn file(&mut self, node: Node) -> &mut File {
+        match self.nodes.get_mut(&node) {
+            Some(Contents::File(file)) => file,
+            _ => panic!("{node} is no file"),
+        }
+    }
+}
