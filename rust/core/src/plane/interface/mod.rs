@@ -1,0 +1,7 @@
+//! The calls of an open plane, each of which hands its work to one part.
+
+mod backups;
+mod reads;
+mod sealing;
+mod upkeep;
+mod writes;
