@@ -1,7 +1,6 @@
 //! An LMDB environment that grows by itself, never survives a fork, and frees stale readers.
 
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -17,11 +16,11 @@ use super::claim::Claim;
 use super::commit_marks::CommitMarks;
 use super::disk_space::{can_grow, open_lock_file};
 use super::errors::{TxnError, TxnResult, database_error, open_error};
-use super::file::{TRANSACTION_AT, WRITTEN_HEAD, u64_at};
+use super::head_pages::HeadPages;
 use crate::model::error::{Error, Result};
 use crate::storage::store::byte_locks::ByteLocks;
+use crate::storage::store::log::Opening;
 use crate::storage::store::log::flaw::{self, Part};
-use crate::storage::store::log::{Opening, Shared};
 
 /// Map of a new environment, bytes. The map is address space, not memory or disk.
 const MAP_BYTES_MIN: usize = 64 << 20;
@@ -43,9 +42,7 @@ pub(super) struct Environment {
     page_bytes: usize,
     /// Closed after `env`, never before: the system drops every lock a process has on a file as
     /// soon as it closes any descriptor of it, and with its locks this process would pass for dead.
-    commits: CommitMarks,
-    /// It tells whose head page may not be on disk as it is seen.
-    shared: Arc<Shared>,
+    heads: HeadPages,
     path: PathBuf,
     /// Held shared by every transaction and exclusively while the map is resized, which LMDB
     /// allows only while this process has no transaction open.
@@ -80,12 +77,13 @@ impl Environment {
         let env = env.map_err(|error| open_error(path, error))?;
         let lock_file = open_lock_file(path)?;
         let file = env.try_clone_inner_file().map_err(|error| open_error(path, error))?;
+        let commits = CommitMarks::on(Arc::new(ByteLocks::on(lock_file)));
+        let page_bytes = env.unnamed_database_stat().page_size as usize;
         let opened = Self {
-            page_bytes: env.unnamed_database_stat().page_size as usize,
             env,
             file,
-            commits: CommitMarks::on(Arc::new(ByteLocks::on(lock_file))),
-            shared: Arc::clone(&opening.shared),
+            page_bytes,
+            heads: HeadPages::new(commits, Arc::clone(&opening.shared), page_bytes),
             path: path.to_owned(),
             resize_gate: RwLock::new(()),
             process_id: std::process::id(),
@@ -93,9 +91,10 @@ impl Environment {
             claim,
         };
         opened.make_safe()?;
-        if opening.is_alone && opened.shared.head_in_doubt().is_some() {
+        if opening.is_alone && opened.heads.in_doubt().is_some() {
             let failed = |error| open_error(path, error);
-            opened.settle_heads(&opened.env.write_txn().map_err(failed)?)?;
+            let txn = opened.env.write_txn().map_err(failed)?;
+            opened.heads.settle(txn.id(), &opened.file, path)?;
         }
         opened.free_stale_readers()?;
         Ok(opened)
@@ -104,7 +103,7 @@ impl Environment {
     /// Locks on bytes of LMDB's lock file, which is open once. Whoever has these gives them up before
     /// the environment.
     pub(super) fn byte_locks(&self) -> &Arc<ByteLocks> {
-        self.commits.locks()
+        self.heads.byte_locks()
     }
 
     /// Sets the times of the data file to now: they tell when something of the plane was last
@@ -171,40 +170,6 @@ impl Environment {
                 self.file.set_len(bytes).map_err(io_failed)?;
             }
         }
-        Ok(())
-    }
-
-    /// Makes sure that the head page on disk that counts is that of the commit that LMDB has
-    /// published, where another one is in doubt.
-    ///
-    /// When LMDB cannot sync its head page, it puts the old one back, unsynced and not always: then
-    /// the new one may be seen and not be on disk, or be there and not be seen. No later sync mends
-    /// the first, and the second would lead to the pages of the next commit if power failed before
-    /// that is complete. So the published one is written there once more, or over it. The one before
-    /// is durable and lies elsewhere.
-    fn settle_heads(&self, txn: &RwTxn<'_>) -> Result<()> {
-        let Some(in_doubt) = self.shared.head_in_doubt() else { return Ok(()) };
-        let failed = |error| Error::io("write the head page of", &self.path, error);
-        let published = txn.id() as u64 - 1;
-        // Whoever has published it and lives has synced it, and is about to say so.
-        let is_sure =
-            in_doubt == published && self.commits.is_under_way(txn.id() - 1).map_err(failed)?;
-        if is_sure {
-            return Ok(());
-        }
-        let place_of = |transaction: u64| (transaction % 2) * self.page_bytes as u64;
-        let mut head = [0; WRITTEN_HEAD.end];
-        self.file.read_exact_at(&mut head, place_of(published)).map_err(failed)?;
-        let part = if in_doubt == published { Part::HeadAgain } else { Part::HeadUndone };
-        let is_next = in_doubt == published || in_doubt == published + 1;
-        if is_next && u64_at(&head, TRANSACTION_AT)? == published && flaw::has(part) {
-            let at = place_of(in_doubt) + WRITTEN_HEAD.start as u64;
-            self.file.write_all_at(&head[WRITTEN_HEAD], at).map_err(failed)?;
-        }
-        if flaw::has(Part::HeadSync) {
-            self.file.sync_data().map_err(failed)?;
-        }
-        self.shared.trust_head(in_doubt);
         Ok(())
     }
 
@@ -281,9 +246,8 @@ impl Environment {
         let mut before = None;
         loop {
             let txn = self.env.read_txn()?;
-            let unsure = self.unsure(&txn);
-            let is_under_way = |number| self.commits.is_under_way(number);
-            if unsure.map_or(Ok(true), is_under_way)? {
+            let unsure = self.heads.unsure(txn.id(), self.env.info().last_txn_id);
+            if unsure.map_or(Ok(true), |number| self.heads.is_under_way(number))? {
                 return Ok(txn);
             }
             drop(txn);
@@ -293,20 +257,13 @@ impl Environment {
                 // LMDB publishes what a dead writer left when the next one takes its lock. Its pages
                 // were synced before its head page; the head page perhaps was not, and a power cut
                 // must not take back what reads have shown.
-                self.settle_heads(&self.env.write_txn()?)?;
+                let txn = self.env.write_txn()?;
+                self.heads.settle(txn.id(), &self.file, &self.path)?;
+                drop(txn);
                 return Ok(self.env.read_txn()?);
             }
             before = unsure;
         }
-    }
-
-    /// A transaction that is newer than `txn`, or is shown by it and may not be on disk.
-    fn unsure(&self, txn: &RoTxn<'_, WithoutTls>) -> Option<usize> {
-        let written = self.env.info().last_txn_id;
-        let is_newer = written > txn.id() && flaw::has(Part::DeadCommit);
-        let in_doubt = || usize::try_from(self.shared.head_in_doubt()?).ok();
-        let newer = Some(written).filter(|_| is_newer);
-        newer.or_else(|| in_doubt().filter(|number| *number <= txn.id()))
     }
 
     /// Runs `work` in a write transaction and commits it durably; nothing of it stays otherwise.
@@ -323,17 +280,11 @@ impl Environment {
             }
             let mut txn = self.env.write_txn()?;
             self.check_length()?;
-            self.settle_heads(&txn)?;
+            self.heads.settle(txn.id(), &self.file, &self.path)?;
             let result = work(&mut txn)?;
-            let number = txn.id();
-            let _mark = self.commits.mark(number)?;
-            if flaw::has(Part::HeadDoubt) {
-                self.shared.doubt_head(number as u64);
-            }
+            let commit = self.heads.begin_commit(txn.id())?;
             let committed = txn.commit().map_err(|error| self.commit_error(what, error));
-            if !matches!(committed, Err(TxnError::Engine(_))) || !flaw::has(Part::HeadTrusted) {
-                self.shared.trust_head(number as u64);
-            }
+            commit.end(!matches!(committed, Err(TxnError::Engine(_))));
             committed.map(|()| result)
         })
     }

@@ -12,6 +12,8 @@ mod records;
 
 mod check;
 
+mod head_pages;
+
 mod environment;
 
 mod tables;
