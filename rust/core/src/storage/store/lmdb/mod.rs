@@ -23,7 +23,9 @@ mod shrink;
 mod store;
 
 mod copies;
+mod opening;
 mod peek;
+mod reads;
 mod verify;
 
 #[cfg(test)]

@@ -10,8 +10,9 @@ use super::file::{
     CORRUPT, ENTRIES_AT, FREE_TREE_AT, IS_TREE, MAIN_TREE_AT, NO_ROOT, PAGE_COUNTS_AT, ROOT_AT,
     TRANSACTION_AT, TREE_BYTES, bytes_at, leaf_entry, u16_at, u64_at,
 };
+use super::opening::plane_path;
 use super::records;
-use super::store::{LmdbStore, plane_path};
+use super::store::LmdbStore;
 use crate::model::error::{Error, Result};
 use crate::storage::store::interface::Space;
 use crate::storage::store::log;

@@ -3,22 +3,19 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use heed::types::Bytes;
-use heed::{PutFlags, RoTxn, RwTxn};
+use heed::{PutFlags, RwTxn};
 
 use super::environment::Environment;
 use super::errors::TxnResult;
 use super::records;
-use super::shrink::shrink;
 use super::tables::{Tables, copy_after};
 use crate::model::error::{Error, Result};
-use crate::storage::seal::fill_random;
 use crate::storage::store::entries::{Counts, LogEntry, NewBlock, View};
 use crate::storage::store::interface::{
     CompactionLock, Link, NewSegment, SegmentId, SegmentsLock, Space, Store,
 };
 use crate::storage::store::log::flaw::{self, Part};
-use crate::storage::store::log::{self, Log, Opening};
+use crate::storage::store::log::{self, Log};
 use crate::storage::store::names::{FirstIds, NamesPage, NewNames};
 use crate::storage::store::segment_files::SegmentFiles;
 use crate::storage::store::snapshot::Snapshot;
@@ -35,86 +32,22 @@ pub struct LmdbStore {
     poisoned: AtomicBool,
 }
 
-const TABLE_COUNT: u32 = 5;
-/// Looks at tables and log, where compaction moves blocks from one to the other meanwhile.
-const LOOKS_MAX: u32 = 64;
-/// LMDB's two head pages, of the smallest page there is.
-const FILE_BYTES_MIN: u64 = 2 * 4_096;
-
 impl LmdbStore {
-    /// Makes an empty store in `directory`, which must exist.
-    ///
-    /// # Errors
-    /// [`Error::Exists`] where there is one, and the errors of [`Self::open`].
-    pub fn create(directory: &Path) -> Result<Self> {
-        let path = plane_path(directory);
-        if path.exists() {
-            return Err(Error::exists(&path));
-        }
-        let opening = Opening::begin(directory)?;
-        let env = Environment::open(&path, TABLE_COUNT, &opening)?;
-        let tables = env.create_tables(|open, txn| {
-            let meta = open.create_database::<Bytes, Bytes>(txn, Some("meta"))?;
-            let mut sequenced = |name| open.create_database(txn, Some(name));
-            Ok((meta, (sequenced("names")?, sequenced("log")?)))
-        })?;
-        let (meta, (names, log)) = tables;
-        let tables = Tables { meta, names, log, version_1: [None, None] };
-        Self::with_tables(directory, opening, env, tables)
-    }
-
-    /// Opens the store in `directory`.
-    ///
-    /// # Errors
-    /// [`Error::Missing`], [`Error::Corrupt`] for a file that is no store of this format,
-    /// [`Error::Database`] where this process has it open already, [`Error::Io`].
-    pub fn open(directory: &Path) -> Result<Self> {
-        let path = plane_path(directory);
-        let length = match path.metadata() {
-            Ok(meta) => meta.len(),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(Error::missing(&path));
-            }
-            Err(error) => return Err(Error::io("read", &path, error)),
-        };
-        // LMDB would make a new environment out of an empty file, and that of a tenant who has
-        // lost everything would look like one who never wrote.
-        if length < FILE_BYTES_MIN {
-            return Err(Error::Corrupt { what: "the store's database" });
-        }
-        let opening = Opening::begin(directory)?;
-        let (mut env, mut tables) = open_tables(&path, &opening)?;
-        if opening.is_alone && shrink(&path, &env, &tables)? {
-            drop(env);
-            (env, tables) = open_tables(&path, &opening)?;
-        }
-        Self::with_tables(directory, opening, env, tables)
-    }
-
-    fn with_tables(
-        directory: &Path,
-        opening: Opening,
-        env: Environment,
-        tables: Tables,
-    ) -> Result<Self> {
-        // Refuses a file of another format before anything of it is used.
-        let mut head = env.read("open the store", |txn| tables.head(txn))?;
-        if head.log.is_none() && opening.is_alone {
-            env.read("open the store", |txn| tables.check_first_head(txn))?;
-            head = begin_log(&opening, &env, &tables, head)?;
-        }
-        let id = head.log.ok_or(Error::Corrupt { what: "the store's head record" })?;
-        let log = opening.finish(id, head.taken(), env.byte_locks())?;
-        Ok(Self {
+    pub(super) fn new(log: Log, env: Environment, tables: Tables, directory: &Path) -> Self {
+        Self {
             log,
             env,
             tables,
             segments: SegmentFiles::of(directory),
             directory: directory.to_owned(),
             poisoned: AtomicBool::new(false),
-        })
+        }
     }
 
+    /// Commits `work` on the tables. After a commit that failed nothing is written any more.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`] from then on, those of `work` and of the machine.
     pub(super) fn write<R>(
         &self,
         what: &'static str,
@@ -131,50 +64,6 @@ impl LmdbStore {
         }
         result
     }
-
-    /// Head of the tables, at least as new as what the log shows from then on.
-    fn head_after_log(&self) -> Result<records::Head> {
-        self.log.follow()?;
-        self.env.read("read the head", |txn| self.tables.head(txn))
-    }
-}
-
-fn open_tables(path: &Path, opening: &Opening) -> Result<(Environment, Tables)> {
-    let corrupt = Error::Corrupt { what: "the store's database" };
-    let env = Environment::open(path, TABLE_COUNT, opening)?;
-    if env.is_new() {
-        return Err(corrupt);
-    }
-    let tables = env.open_tables(|open, txn| {
-        let meta = open.open_database::<Bytes, Bytes>(txn, Some("meta"))?;
-        let sequenced = |name| open.open_database(txn, Some(name));
-        let version_1 = |name| open.open_database::<Bytes, Bytes>(txn, Some(name));
-        let sequenced = (sequenced("names")?, sequenced("log")?);
-        Ok(((meta, sequenced), [version_1("series")?, version_1("fields")?]))
-    })?;
-    let ((Some(meta), (Some(names), Some(log))), version_1) = tables else {
-        return Err(corrupt);
-    };
-    Ok((env, Tables { meta, names, log, version_1 }))
-}
-
-/// Begins the log of a store that has none: it was just made, or by an older version. The log is
-/// durable before the head tells of it, and only then anything is appended.
-fn begin_log(
-    opening: &Opening,
-    env: &Environment,
-    tables: &Tables,
-    head: records::Head,
-) -> Result<records::Head> {
-    let mut id = [0; 8];
-    fill_random(&mut id)?;
-    let id = u64::from_le_bytes(id);
-    opening.create(id, head.table_last, head.counts)?;
-    env.write("begin the log", |txn| {
-        let head = records::Head { log: Some(id), ..tables.head(txn)? };
-        tables.put_head(txn, head)?;
-        tables.head(txn)
-    })
 }
 
 impl Store for LmdbStore {
@@ -216,84 +105,15 @@ impl Store for LmdbStore {
     }
 
     fn view(&self, after: u64, generation: u64) -> Result<View> {
-        for _ in 0..LOOKS_MAX {
-            self.env.check_usable()?;
-            let last = self.log.follow()?;
-            let (head, manifest, pages, mut entries) = self.env.read("read the log", |txn| {
-                let head = self.tables.head(txn)?;
-                let mut manifest = None;
-                if head.generation != generation && head.generation > 0 {
-                    let stored = self.tables.meta.get(txn, records::MANIFEST)?;
-                    manifest = stored.map(records::decode_manifest).transpose()?;
-                    if manifest.is_none() {
-                        return Err(Error::Corrupt { what: "the manifest" }.into());
-                    }
-                }
-                // Names of a block are stored before it, so these pages have those of all up to `last`.
-                let is_news = manifest.is_some() || last > after;
-                let pages = if is_news { self.tables.pages(txn)? } else { 0 };
-                let entries = self.in_table(txn, &head, after)?;
-                Ok((head, manifest, pages, entries))
-            })?;
-            // A view without news asks the log for nothing more.
-            if entries.is_empty() && (last > after || manifest.is_some()) {
-                let Some(in_log) = self.in_log(&head, after, last)? else { continue };
-                entries = in_log;
-            }
-            return Ok(View {
-                generation: head.generation,
-                manifest,
-                compacted: head.compacted,
-                retention_seconds: head.retention_seconds,
-                pages,
-                last,
-                entries,
-            });
-        }
-        Err(Error::Stale)
+        self.read_view(after, generation)
     }
 
     fn log_after(&self, after: u64) -> Result<Vec<LogEntry>> {
-        for _ in 0..LOOKS_MAX {
-            self.env.check_usable()?;
-            let last = self.log.follow()?;
-            let (head, entries) = self.env.read("read the log", |txn| {
-                let head = self.tables.head(txn)?;
-                let entries = self.in_table(txn, &head, after)?;
-                Ok((head, entries))
-            })?;
-            if !entries.is_empty() {
-                return Ok(entries);
-            }
-            if let Some(entries) = self.in_log(&head, after, last)? {
-                return Ok(entries);
-            }
-        }
-        Err(Error::Stale)
+        self.read_after(after)
     }
 
     fn log_get(&self, sequences: &[u64]) -> Result<Vec<LogEntry>> {
-        let head = self.head_after_log()?;
-        if sequences.iter().any(|sequence| *sequence <= head.compacted) {
-            return Err(Error::Stale);
-        }
-        let split = sequences.partition_point(|sequence| *sequence <= head.table_last);
-        let (in_table, in_log) = sequences.split_at(split);
-        let mut entries = self.env.read("read the log", |txn| {
-            let get = |&sequence: &u64| {
-                let sealed = self.tables.log.get(txn, &sequence)?.ok_or(Error::Stale)?;
-                Ok(LogEntry { sequence, sealed: sealed.to_vec() })
-            };
-            in_table.iter().map(get).collect::<TxnResult<Vec<_>>>()
-        })?;
-        let Some(others) = self.log.get(in_log.iter().copied())? else {
-            let compacted = self.head_after_log()?.compacted;
-            let was_compacted = in_log.iter().any(|sequence| *sequence <= compacted);
-            let lost = Error::Corrupt { what: "the log" };
-            return Err(if was_compacted { Error::Stale } else { lost });
-        };
-        entries.extend(others);
-        Ok(entries)
+        self.read_at(sequences)
     }
 
     fn head(&self) -> Result<u64> {
@@ -446,34 +266,4 @@ impl Store for LmdbStore {
         let log = log::file_bytes(&self.directory)?;
         Ok(Space { log, segments, tables, free: file_bytes - tables })
     }
-}
-
-impl LmdbStore {
-    /// Blocks after `after` that an older version has stored and that are not compacted.
-    fn in_table(
-        &self,
-        txn: &RoTxn<'_>,
-        head: &records::Head,
-        after: u64,
-    ) -> TxnResult<Vec<LogEntry>> {
-        let after = after.max(head.compacted);
-        if after >= head.table_last {
-            return Ok(Vec::new());
-        }
-        let copied = copy_after(self.tables.log, txn, after)?;
-        let entry = |(sequence, sealed)| LogEntry { sequence, sealed };
-        Ok(copied.into_iter().map(entry).collect())
-    }
-
-    /// Blocks after `after` up to `last` in the log; `None` where compaction has taken them since
-    /// `head` was read.
-    fn in_log(&self, head: &records::Head, after: u64, last: u64) -> Result<Option<Vec<LogEntry>>> {
-        let entries = self.log.between(after.max(head.compacted), last)?;
-        self.log.forget(head.taken());
-        Ok(entries)
-    }
-}
-
-pub(super) fn plane_path(directory: &Path) -> PathBuf {
-    directory.join("plane.mdb")
 }

@@ -10,7 +10,7 @@ use heed::RwTxn;
 use heed::types::Bytes;
 
 use self::child::Child;
-use super::store::plane_path;
+use super::opening::plane_path;
 use super::{LmdbStore, environment, records};
 use crate::model::batch::FieldType;
 use crate::model::error::{Error, Result};
