@@ -1,6 +1,7 @@
 //! Counts out of the files alone.
 
 use super::*;
+use crate::storage::store::peeked::Peeked;
 
 #[test]
 fn counts_are_read_without_a_lock_while_commits_go_on() {
