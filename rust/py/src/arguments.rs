@@ -151,14 +151,13 @@ pub(crate) fn extent(
     extent.map_err(|error| store_error(&error))
 }
 
+/// A series as it is asked for: between two times, in windows of an interval by an aggregation.
 pub(crate) fn series_request(
     entity_ids: Vec<String>,
-    start_ns: i64,
-    end_ns: Option<i64>,
+    (start_ns, end_ns): (i64, Option<i64>),
     measurement: &str,
     fields: Option<Vec<String>>,
-    interval: Option<&str>,
-    agg: Option<&str>,
+    (interval, agg): (Option<&str>, Option<&str>),
 ) -> PyResult<SeriesRequest> {
     Ok(SeriesRequest {
         entity_ids,

@@ -1,18 +1,19 @@
 //! `Plane` as Python sees it: each call takes its arguments in, leaves the GIL and wraps its
-//! result.
+//! result. All of them are in one block, as PyO3 wants it without a dependency more.
 
-use std::sync::{Arc, Weak};
+mod handle;
+
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use fleetcast_arrow::RowReader;
-use fleetcast_core::model::error::Result;
 use fleetcast_core::model::limits::{
     ANSWER_VALUES_MAX, BATCH_RECORDS_MAX, CALL_RECORDS_MAX, HISTORY_DAYS_MAX, POINTS_MAX,
     RAW_SPAN_SECONDS_MAX,
 };
-use fleetcast_core::plane::{self, Acknowledge, Failure};
+use fleetcast_core::plane::{self, Acknowledge};
 use fleetcast_core::query::latest::{LatestPage, LatestView};
 use fleetcast_core::query::scan::ScanRequest;
 use fleetcast_core::query::{AnswerBounds, Frame, SeriesLimits};
@@ -25,7 +26,7 @@ use crate::arrow::{ArrowStream, RowStream};
 use crate::body::AnyBody;
 use crate::describe::description;
 use crate::door::leave;
-use crate::errors::{Raise, failure, store_error};
+use crate::errors::store_error;
 use crate::open_plane::OpenPlane;
 use crate::pieces::{joined, views};
 use crate::results::{Compacted, Deleted, Stats, Upcoming, WriteResult};
@@ -35,62 +36,6 @@ use crate::write_arrow::{ArrowWrites, mapping_of, stream_of};
 #[pyclass(frozen, weakref, module = "fleetcast._core")]
 pub(crate) struct Plane {
     open: Arc<OpenPlane>,
-}
-
-impl From<plane::Plane> for Plane {
-    fn from(plane: plane::Plane) -> Self {
-        Self { open: Arc::new(plane.into()) }
-    }
-}
-
-impl Plane {
-    fn opened(&self) -> PyResult<Arc<plane::Plane>> {
-        self.open.for_a_call().map_err(|error| store_error(&error))
-    }
-
-    /// The plane for one who does not keep it open.
-    pub(crate) fn downgraded(&self) -> Weak<OpenPlane> {
-        Arc::downgrade(&self.open)
-    }
-
-    /// Runs `work` on the open plane without the GIL.
-    fn detached<R: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&plane::Plane) -> Result<R> + Send,
-    ) -> PyResult<R> {
-        let plane = self.opened()?;
-        leave(py, move || {
-            // Moved in here: what is freed with the last use of a closed plane needs no GIL.
-            work(Arc::as_ref(&{ plane }))
-        })
-    }
-
-    /// As [`Self::detached`], of work that the contract may refuse.
-    pub(crate) fn answered<R: Send, Q: Raise + Send>(
-        &self,
-        py: Python<'_>,
-        work: impl FnOnce(&plane::Plane) -> Result<R, Failure<Q>> + Send,
-    ) -> PyResult<R> {
-        self.detached(py, |plane| Ok(work(plane)))?.map_err(|error| failure(py, error))
-    }
-
-    /// Writes one batch as of `now_ns`, else of the system clock.
-    fn write(
-        &self,
-        py: Python<'_>,
-        (format, body): (Format, &[u8]),
-        limits: &BatchLimits,
-        cursor: Option<([u8; 16], Vec<u8>)>,
-        now_ns: Option<i64>,
-    ) -> PyResult<WriteResult> {
-        let (limits, when) = (limits.of_batch(), limits.acknowledge(cursor));
-        self.answered(py, |plane| {
-            let now_ns = clock_ns(now_ns);
-            let written = plane.write(format, body, &limits, now_ns, when)?;
-            Ok(WriteResult::new(written, now_ns)?)
-        })
-    }
 }
 
 #[pymethods]
@@ -295,8 +240,8 @@ impl Plane {
         any_measurement: bool,
         now_ns: Option<i64>,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
-        let request =
-            series_request(entity_ids, start_ns, end_ns, measurement, fields, interval, agg)?;
+        let (times, windows) = ((start_ns, end_ns), (interval, agg));
+        let request = series_request(entity_ids, times, measurement, fields, windows)?;
         let limits = SeriesLimits {
             points_max: point_budget,
             values_max: answer_values_max,
@@ -353,8 +298,8 @@ impl Plane {
         agg: Option<&str>,
         now_ns: Option<i64>,
     ) -> PyResult<ArrowStream> {
-        let request =
-            series_request(entity_ids, start_ns, end_ns, measurement, fields, interval, agg)?;
+        let (times, windows) = ((start_ns, end_ns), (interval, agg));
+        let request = series_request(entity_ids, times, measurement, fields, windows)?;
         self.detached(py, |plane| {
             let clock_ns = clock_ns(now_ns);
             let query = request.into_query(plane.read_instant(clock_ns)?);

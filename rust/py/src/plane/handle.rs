@@ -1,0 +1,76 @@
+//! The open plane behind a `Plane` of Python, and the ways to run work on it.
+
+use std::sync::{Arc, Weak};
+
+use pyo3::prelude::*;
+
+use fleetcast_core::model::error::Result;
+use fleetcast_core::plane::{self, Failure};
+use fleetcast_core::wire::Format;
+
+use super::Plane;
+use crate::arguments::{BatchLimits, clock_ns};
+use crate::door::leave;
+use crate::errors::{Raise, failure, store_error};
+use crate::open_plane::OpenPlane;
+use crate::results::WriteResult;
+
+impl From<plane::Plane> for Plane {
+    fn from(plane: plane::Plane) -> Self {
+        Self { open: Arc::new(plane.into()) }
+    }
+}
+
+impl Plane {
+    /// The plane for one call.
+    ///
+    /// # Errors
+    /// `Closed`.
+    pub(super) fn opened(&self) -> PyResult<Arc<plane::Plane>> {
+        self.open.for_a_call().map_err(|error| store_error(&error))
+    }
+
+    /// The plane for one who does not keep it open.
+    pub(crate) fn downgraded(&self) -> Weak<OpenPlane> {
+        Arc::downgrade(&self.open)
+    }
+
+    /// Runs `work` on the open plane without the GIL.
+    pub(super) fn detached<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&plane::Plane) -> Result<R> + Send,
+    ) -> PyResult<R> {
+        let plane = self.opened()?;
+        leave(py, move || {
+            // Moved in here: what is freed with the last use of a closed plane needs no GIL.
+            work(Arc::as_ref(&{ plane }))
+        })
+    }
+
+    /// As [`Self::detached`], of work that the contract may refuse.
+    pub(crate) fn answered<R: Send, Q: Raise + Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&plane::Plane) -> Result<R, Failure<Q>> + Send,
+    ) -> PyResult<R> {
+        self.detached(py, |plane| Ok(work(plane)))?.map_err(|error| failure(py, error))
+    }
+
+    /// Writes one batch as of `now_ns`, else of the system clock.
+    pub(super) fn write(
+        &self,
+        py: Python<'_>,
+        (format, body): (Format, &[u8]),
+        limits: &BatchLimits,
+        cursor: Option<([u8; 16], Vec<u8>)>,
+        now_ns: Option<i64>,
+    ) -> PyResult<WriteResult> {
+        let (limits, when) = (limits.of_batch(), limits.acknowledge(cursor));
+        self.answered(py, |plane| {
+            let now_ns = clock_ns(now_ns);
+            let written = plane.write(format, body, &limits, now_ns, when)?;
+            Ok(WriteResult::new(written, now_ns)?)
+        })
+    }
+}
