@@ -11,10 +11,7 @@ use super::sharing::{self, SHARED_VALUES_MAX};
 use crate::model::batch::Table;
 use crate::model::error::Result;
 use crate::storage::manifest::{Manifest, SegmentEntry};
-use crate::storage::segment::split_by_day;
-
-/// Tables by the rank of their measurement, those of each in write order.
-pub(super) type ByRank<'t> = BTreeMap<u32, Vec<Cow<'t, Table>>>;
+use crate::storage::segment::{ByRank, split_by_day};
 
 /// Days whose rows go into one segment.
 pub(super) struct Days<'t> {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::layout::{ByRank, Layout};
+use super::layout::Layout;
 use super::plan;
 use super::rest::Rest;
 use super::{Compacted, Compactor};
@@ -18,7 +18,8 @@ use crate::plane::sealed::SealedStore;
 use crate::query::latest::Latest;
 use crate::storage::manifest::{Manifest, SegmentEntry, seconds_of};
 use crate::storage::segment::{
-    Representatives, SegmentSummary, SegmentWriter, Span, day_of, newest, sorted, split_by_day,
+    Representatives, SegmentSummary, SegmentWriter, Span, day_of, newest, partitioned, sorted,
+    sorted_by_rank,
 };
 use crate::storage::tombstone::{Origin, into_visible, visible};
 
@@ -38,20 +39,6 @@ impl Round {
         self.blocks.push(block);
         self.last += 1;
         values
-    }
-
-    fn by_day<'t>(
-        tables: &'t [Cow<'_, Table>],
-        representatives: &Representatives,
-    ) -> Result<BTreeMap<i64, ByRank<'t>>> {
-        let mut days: BTreeMap<i64, ByRank<'t>> = BTreeMap::new();
-        for table in tables {
-            let rank = representatives.rank(table)?;
-            for (day, table) in split_by_day(table) {
-                days.entry(day).or_default().entry(rank).or_default().push(table);
-            }
-        }
-        Ok(days)
     }
 
     /// The tables of the blocks, without the rows that `manifest` hides.
@@ -88,7 +75,7 @@ impl Compactor {
         next.rows += rows;
         next.values += values;
         let tables = round.visible(&manifest, &self.registry.names().catalog);
-        let days = Round::by_day(&tables, &representatives)?;
+        let days = partitioned(tables.iter().map(AsRef::as_ref), &representatives)?;
         done.blocks += round.blocks.len() as u64;
         // A later round of the same days would only be merged with this one.
         let is_last = round.last == self.follower.position();
@@ -97,11 +84,7 @@ impl Compactor {
         done.merged += (manifest.segments.len() - next.segments.len()) as u64;
         let stored = |entries: &[SegmentEntry]| self.stored(entries, &manifest, &representatives);
         while let Some(days) = layout.next_days(stored)? {
-            let tables = days.measurements.into_values().map(|tables| {
-                let spans: Vec<_> = tables.iter().map(|table| Span::whole(table)).collect();
-                sorted(&spans, &representatives)
-            });
-            let tables = tables.collect::<Result<Vec<_>>>()?;
+            let tables = sorted_by_rank(days.measurements, &representatives)?;
             for table in &tables {
                 // Rows older than an entity's newest one change nothing, nor do its own once more.
                 let newest = newest(table, &representatives)?;

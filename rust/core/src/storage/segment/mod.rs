@@ -20,6 +20,8 @@ mod scatter;
 
 mod sort;
 
+mod partition;
+
 pub mod statistics;
 
 mod reader;
@@ -34,6 +36,7 @@ pub use days::{DAY_NS, HOUR_NS, day_of, hour_of};
 pub use index::BlockEntry;
 pub use layout::Part;
 pub use merge::{Merge, SortedTables, merge};
+pub(crate) use partition::{ByRank, partitioned, sorted_by_rank};
 pub use reader::Segment;
 pub use representatives::Representatives;
 pub use sort::{filtered, grouped, newest, sorted, split_by_day};

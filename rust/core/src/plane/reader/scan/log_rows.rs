@@ -1,6 +1,5 @@
 //! The log of a snapshot, sorted, by the days of a stream.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -14,12 +13,9 @@ use crate::plane::follower::Snapshot;
 use crate::plane::sealed::SealedStore;
 use crate::query::scan::ScanSelection;
 use crate::storage::manifest::SegmentEntry;
-use crate::storage::segment::{Representatives, SegmentWriter, Span, sorted, split_by_day};
+use crate::storage::segment::{Representatives, SegmentWriter, partitioned, sorted_by_rank};
 use crate::storage::store::SegmentId;
 use crate::storage::tombstone::{Origin, into_visible};
-
-/// Tables by the rank of their measurement.
-type ByRank<'t> = BTreeMap<u32, Vec<Cow<'t, Table>>>;
 
 /// Segments that a stream made for itself.
 pub(super) struct OwnSegments {
@@ -89,8 +85,9 @@ impl<'r> LogRows<'r> {
                 add(table.clone())?;
             }
         }
-        for (day, tables) in self.by_day(&round)? {
-            self.days.entry(day).or_default().tables = self.sorted(tables)?;
+        for (day, tables) in partitioned(&round, self.representatives)? {
+            self.days.entry(day).or_default().tables =
+                sorted_by_rank(tables, self.representatives)?;
         }
         Ok(())
     }
@@ -98,9 +95,9 @@ impl<'r> LogRows<'r> {
     /// Writes a round to a segment of each day.
     fn write(&mut self, round: &[Table]) -> Result<()> {
         let SealedStore { store, sealer, .. } = &*self.reader.sealed;
-        for (day, tables) in self.by_day(round)? {
+        for (day, tables) in partitioned(round, self.representatives)? {
             let mut writer = SegmentWriter::begin_scratch(&**store, sealer, self.representatives)?;
-            for table in self.sorted(tables)? {
+            for table in sorted_by_rank(tables, self.representatives)? {
                 writer.write_measurement(&table)?;
             }
             let entry = SegmentEntry::new(&writer.finish()?, 0);
@@ -108,26 +105,5 @@ impl<'r> LogRows<'r> {
             self.days.entry(day).or_default().segments.push(entry);
         }
         Ok(())
-    }
-
-    /// The rows of a round by day, then by rank of their measurement.
-    fn by_day<'t>(&self, round: &'t [Table]) -> Result<BTreeMap<i64, ByRank<'t>>> {
-        let mut days: BTreeMap<i64, ByRank<'t>> = BTreeMap::new();
-        for table in round {
-            let rank = self.representatives.rank(table)?;
-            for (day, table) in split_by_day(table) {
-                days.entry(day).or_default().entry(rank).or_default().push(table);
-            }
-        }
-        Ok(days)
-    }
-
-    /// The rows of a day, a sorted table for each measurement.
-    fn sorted(&self, of_day: ByRank<'_>) -> Result<Vec<Table>> {
-        let of_measurement = |tables: Vec<Cow<'_, Table>>| {
-            let spans: Vec<_> = tables.iter().map(|table| Span::whole(table)).collect();
-            sorted(&spans, self.representatives)
-        };
-        of_day.into_values().map(of_measurement).collect()
     }
 }

@@ -1,0 +1,46 @@
+//! Rows on their way into segments: by day, then by measurement.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::representatives::Representatives;
+use super::sort::{sorted, split_by_day};
+use super::span::Span;
+use crate::model::batch::Table;
+use crate::model::error::Result;
+
+/// Tables by the rank of their measurement, those of each in write order.
+pub(crate) type ByRank<'t> = BTreeMap<u32, Vec<Cow<'t, Table>>>;
+
+/// The rows of `tables`, which are in write order, by the day that they lie in.
+///
+/// # Errors
+/// [`crate::model::error::Error::Corrupt`] for a series that has no name.
+pub(crate) fn partitioned<'t>(
+    tables: impl IntoIterator<Item = &'t Table>,
+    representatives: &Representatives,
+) -> Result<BTreeMap<i64, ByRank<'t>>> {
+    let mut days: BTreeMap<i64, ByRank<'t>> = BTreeMap::new();
+    for table in tables {
+        let rank = representatives.rank(table)?;
+        for (day, table) in split_by_day(table) {
+            days.entry(day).or_default().entry(rank).or_default().push(table);
+        }
+    }
+    Ok(days)
+}
+
+/// The rows of some days, a sorted table for each measurement.
+///
+/// # Errors
+/// As [`partitioned`].
+pub(crate) fn sorted_by_rank(
+    of_days: ByRank<'_>,
+    representatives: &Representatives,
+) -> Result<Vec<Table>> {
+    let of_measurement = |tables: Vec<Cow<'_, Table>>| {
+        let spans: Vec<_> = tables.iter().map(|table| Span::whole(table)).collect();
+        sorted(&spans, representatives)
+    };
+    of_days.into_values().map(of_measurement).collect()
+}
