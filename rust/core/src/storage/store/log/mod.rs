@@ -14,6 +14,7 @@ mod futex;
 mod marks;
 
 mod gathering;
+mod mutex;
 mod turns;
 
 mod shared;

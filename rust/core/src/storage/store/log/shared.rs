@@ -6,7 +6,6 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -14,6 +13,7 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::gathering::Gathering;
+use super::mutex::MutexSpace;
 use super::tail::Tail;
 use super::turns::Turns;
 use crate::model::error::{Error, Result};
@@ -59,10 +59,6 @@ struct Page {
     syncing: MutexSpace,
     gathering: Gathering,
 }
-
-/// A mutex of the C library, on cache lines of its own.
-#[repr(C, align(128))]
-struct MutexSpace(std::cell::UnsafeCell<MaybeUninit<libc::pthread_mutex_t>>);
 
 /// The mapped file.
 pub(in crate::storage::store) struct Shared {
@@ -368,65 +364,6 @@ impl Drop for Syncing<'_> {
         self.page.syncing.unlock();
         self.page.turns.end();
     }
-}
-
-impl MutexSpace {
-    /// Makes a mutex that works between processes and outlives its holder.
-    #[expect(unsafe_code, reason = "the standard library has no mutex between processes")]
-    fn begin(&self) -> io::Result<()> {
-        let mutex = self.0.get().cast::<libc::pthread_mutex_t>();
-        let mut kind = MaybeUninit::uninit();
-        // SAFETY: `kind` is made before it is used; nobody else uses the space yet, since the
-        // caller is alone with the log.
-        unsafe {
-            checked(libc::pthread_mutexattr_init(kind.as_mut_ptr()))?;
-            let shared = libc::PTHREAD_PROCESS_SHARED;
-            checked(libc::pthread_mutexattr_setpshared(kind.as_mut_ptr(), shared))?;
-            let robust = libc::PTHREAD_MUTEX_ROBUST;
-            checked(libc::pthread_mutexattr_setrobust(kind.as_mut_ptr(), robust))?;
-            mutex.write_bytes(0, 1);
-            checked(libc::pthread_mutex_init(mutex, kind.as_ptr()))?;
-            checked(libc::pthread_mutexattr_destroy(kind.as_mut_ptr()))
-        }
-    }
-
-    #[expect(unsafe_code, reason = "the standard library has no mutex between processes")]
-    fn lock(&self) -> io::Result<()> {
-        // SAFETY: it was made by whoever opened the log alone, before anybody joined.
-        self.locked(unsafe { libc::pthread_mutex_lock(self.0.get().cast()) })
-    }
-
-    /// False where another thread holds it.
-    #[expect(unsafe_code, reason = "the standard library has no mutex between processes")]
-    fn try_lock(&self) -> io::Result<bool> {
-        // SAFETY: as in `lock`.
-        match unsafe { libc::pthread_mutex_trylock(self.0.get().cast()) } {
-            libc::EBUSY => Ok(false),
-            outcome => self.locked(outcome).map(|()| true),
-        }
-    }
-
-    #[expect(unsafe_code, reason = "the standard library has no mutex between processes")]
-    fn locked(&self, outcome: libc::c_int) -> io::Result<()> {
-        match outcome {
-            // Its holder died. What the words say of its work is settled by those who read them.
-            libc::EOWNERDEAD => {
-                // SAFETY: this thread holds it now.
-                checked(unsafe { libc::pthread_mutex_consistent(self.0.get().cast()) })
-            }
-            outcome => checked(outcome),
-        }
-    }
-
-    #[expect(unsafe_code, reason = "the standard library has no mutex between processes")]
-    fn unlock(&self) {
-        // SAFETY: this thread holds it. Unlocking it cannot fail then.
-        unsafe { libc::pthread_mutex_unlock(self.0.get().cast()) };
-    }
-}
-
-fn checked(outcome: libc::c_int) -> io::Result<()> {
-    if outcome == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(outcome)) }
 }
 
 /// The ends of a log that is durable up to `tail`.
