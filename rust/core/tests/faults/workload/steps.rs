@@ -1,26 +1,17 @@
-//! A client and an operator at work on one plane, telling what was promised to them and when.
-
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+//! Steps of the work, each with its promises and what follows where it fails.
 
 use fleetcast_core::model::error::Error;
 use fleetcast_core::model::limits::WriteLimits;
-use fleetcast_core::plane::{Acknowledge, Due, Pending, Plane, WriteError};
-use fleetcast_core::storage::store::Directory;
+use fleetcast_core::plane::{Acknowledge, Due, Pending, WriteError};
 use fleetcast_core::wire::Format;
 
-use super::batches::{Event, Expected, NOW_NS, RETENTION_SECONDS, Verdict, body, extent};
-use super::{batches, calls};
+use super::client::Client;
+use crate::batches::{self, Event, Expected, NOW_NS, RETENTION_SECONDS, Verdict, body, extent};
 
-pub(crate) const MASTER_KEY: [u8; 32] = [7; 32];
 /// Batches that one flush makes durable together.
 const BUFFERED: u32 = 3;
 /// Batches that are appended before any of them is waited for.
 const APPENDED: u32 = 3;
-
-/// Calls that fail one after another.
-pub(crate) const CALLS_FAIL_MAX: u64 = 5;
 
 /// Steps of the workload, in order.
 #[derive(Clone, Copy, Debug)]
@@ -59,81 +50,7 @@ pub(crate) fn steps(count: usize) -> Vec<Step> {
     (0..count).map(step).collect()
 }
 
-pub(crate) struct Client {
-    directory: PathBuf,
-    /// Batches that are waited for later.
-    held: Vec<(u32, Pending)>,
-    plane: Option<Arc<Plane>>,
-    /// Events, and how many changes had been made by then.
-    pub(crate) events: Vec<(usize, Event)>,
-    next_batch: u32,
-    /// Faults that ended the use of an open plane.
-    pub(crate) reopened: u32,
-    /// Faults that no image shows.
-    pub(crate) faults: Vec<String>,
-}
-
 impl Client {
-    /// Makes the plane in `directory`, trying again where it fails.
-    pub(crate) fn create(directory: &Path) -> Self {
-        let mut client = Self::new(directory, 0);
-        let (planes, plane) = Directory::of_plane(directory).unwrap();
-        while let Err(error) = Plane::create(&planes, plane, &MASTER_KEY) {
-            client.expect_fault(&error);
-            drop(std::fs::remove_dir_all(directory));
-        }
-        client.note(Event::Created);
-        client
-    }
-
-    fn new(directory: &Path, next_batch: u32) -> Self {
-        let directory = directory.to_owned();
-        Self {
-            directory,
-            held: Vec::new(),
-            plane: None,
-            events: Vec::new(),
-            next_batch,
-            reopened: 0,
-            faults: Vec::new(),
-        }
-    }
-
-    /// Opens the plane that an image has.
-    ///
-    /// # Errors
-    /// The plane's.
-    pub(crate) fn open(directory: &Path, next_batch: u32) -> Result<Self, Error> {
-        let mut client = Self::new(directory, next_batch);
-        let (planes, plane) = Directory::of_plane(directory)?;
-        client.plane = Some(Arc::new(Plane::open(&planes, plane, &MASTER_KEY, "acme")?));
-        Ok(client)
-    }
-
-    /// Another client of the plane as it is open, whose batches have other numbers.
-    pub(crate) fn beside(&mut self, next_batch: u32) -> Self {
-        self.plane();
-        let mut client = Self::new(&self.directory, next_batch);
-        client.plane.clone_from(&self.plane);
-        client
-    }
-
-    /// Takes what a read has shown for stored, and what it has not for what never will be.
-    pub(crate) fn settle(&mut self, shown: &BTreeSet<u32>) {
-        let expected = self.expected(&Expected::default());
-        for batch in expected.in_doubt() {
-            let is_shown = shown.contains(&batch);
-            self.note(if is_shown { Event::Shown(batch) } else { Event::Refused(batch) });
-        }
-    }
-
-    /// Takes in the events of a client beside, which is done.
-    pub(crate) fn merge(&mut self, other: Self) {
-        self.events.extend(other.events);
-        self.events.sort_by_key(|(position, _)| *position);
-        self.faults.extend(other.faults);
-    }
-
     pub(crate) fn work(&mut self, steps: &[Step]) {
         for step in steps {
             match step {
@@ -157,64 +74,30 @@ impl Client {
         }
     }
 
-    pub(crate) fn judge(&mut self, expected: &Expected) -> Verdict {
-        expected.judge(self.plane())
-    }
-
-    /// Batches that reads of the plane see.
-    pub(crate) fn batches(&mut self) -> u64 {
-        let plane = self.plane();
-        plane.follow().unwrap();
-        plane.stats().unwrap().counts.batches
-    }
-
-    /// Tells if reads of the plane see a batch.
-    pub(crate) fn shows(&mut self, batch: u32) -> bool {
-        let look = || self.plane().delete(&extent(batch), true).unwrap();
-        std::iter::repeat_with(look).flatten().next().is_some_and(|found| found.rows > 0)
-    }
-
-    /// Everything that was promised so far.
-    pub(crate) fn expected(&self, before: &Expected) -> Expected {
-        expected_at(before, &self.events, usize::MAX)
-    }
-
-    /// Segment files that no manifest names.
-    pub(crate) fn orphans(&mut self) -> usize {
-        let files = self.directory.join("segments").read_dir().map_or(0, Iterator::count);
-        // The checkpoint is no segment of a day.
-        let named = self.plane().stats().unwrap().segments;
-        files.saturating_sub(usize::try_from(named).unwrap() + 1)
-    }
-
-    pub(crate) fn note(&mut self, event: Event) {
-        self.events.push((calls::position(), event));
-    }
-
-    /// The plane, opened where it is not, as the service does it with every request.
-    fn plane(&mut self) -> &Plane {
-        if self.plane.is_none() {
-            let (planes, plane) = Directory::of_plane(&self.directory).unwrap();
-            let open = || Plane::open(&planes, plane, &MASTER_KEY, "acme");
-            let plane = (0..=CALLS_FAIL_MAX).find_map(|_| open().ok());
-            self.plane = Some(Arc::new(plane.expect("few calls fail")));
-        }
-        self.plane.as_ref().expect("it was opened")
-    }
-
-    fn write(&mut self, acknowledge: Acknowledge) {
+    /// Begins the next batch.
+    fn begin(&mut self) -> u32 {
         let batch = self.next_batch;
         self.next_batch += 1;
         self.plane();
         self.note(Event::Begun(batch));
+        batch
+    }
+
+    /// Notes that a batch is not stored, where the error says so.
+    fn note_refusal(&mut self, batch: u32, error: &Error) {
+        if matches!(error, Error::DiskFull) {
+            self.note(Event::Refused(batch));
+        }
+    }
+
+    fn write(&mut self, acknowledge: Acknowledge) {
+        let batch = self.begin();
         let is_durable = acknowledge == Acknowledge::Durable;
         match self.try_write(batch, acknowledge) {
             Ok(()) if is_durable => self.note(Event::Acknowledged(batch)),
             Ok(()) => {}
             Err(error) => {
-                if matches!(error, Error::DiskFull) {
-                    self.note(Event::Refused(batch));
-                }
+                self.note_refusal(batch, &error);
                 self.failed(&error);
             }
         }
@@ -236,16 +119,11 @@ impl Client {
     }
 
     fn hold(&mut self) {
-        let batch = self.next_batch;
-        self.next_batch += 1;
-        self.plane();
-        self.note(Event::Begun(batch));
+        let batch = self.begin();
         match self.append_one(batch) {
             Ok(pending) => self.held.push((batch, pending)),
             Err(error) => {
-                if matches!(error, Error::DiskFull) {
-                    self.note(Event::Refused(batch));
-                }
+                self.note_refusal(batch, &error);
                 self.failed(&error);
             }
         }
@@ -262,8 +140,13 @@ impl Client {
     }
 
     fn wait(&mut self) {
-        let mut fault = None;
-        for (batch, pending) in std::mem::take(&mut self.held) {
+        let held = std::mem::take(&mut self.held);
+        self.wait_for(held, None);
+    }
+
+    /// Waits for batches in turn; `fault` came before.
+    fn wait_for(&mut self, batches: Vec<(u32, Pending)>, mut fault: Option<Error>) {
+        for (batch, pending) in batches {
             match pending.wait() {
                 Ok(_) => self.note(Event::Acknowledged(batch)),
                 Err(error) => fault = fault.or(Some(error)),
@@ -278,16 +161,11 @@ impl Client {
         let mut pendings = Vec::new();
         let mut fault = None;
         for _ in 0..APPENDED {
-            let batch = self.next_batch;
-            self.next_batch += 1;
-            self.plane();
-            self.note(Event::Begun(batch));
+            let batch = self.begin();
             match self.append_one(batch) {
                 Ok(pending) => pendings.push((batch, pending)),
                 Err(error) => {
-                    if matches!(error, Error::DiskFull) {
-                        self.note(Event::Refused(batch));
-                    }
+                    self.note_refusal(batch, &error);
                     fault = Some(error);
                     break;
                 }
@@ -297,15 +175,7 @@ impl Client {
             // Its client has gone: it may be stored.
             drop(pendings.remove(1));
         }
-        for (batch, pending) in pendings {
-            match pending.wait() {
-                Ok(_) => self.note(Event::Acknowledged(batch)),
-                Err(error) => fault = fault.or(Some(error)),
-            }
-        }
-        if let Some(error) = fault {
-            self.failed(&error);
-        }
+        self.wait_for(pendings, fault);
     }
 
     fn flush(&mut self) {
@@ -407,23 +277,4 @@ impl Client {
         }
         verdict.shown.iter().for_each(|batch| self.note(Event::Shown(*batch)));
     }
-
-    fn expect_fault(&mut self, error: &Error) {
-        if !matches!(error, Error::DiskFull | Error::Io { .. } | Error::Lost { .. }) {
-            self.faults.push(format!("{error:?}"));
-        }
-    }
-}
-
-/// State that a machine must show that stopped after `position` changes.
-pub(crate) fn expected_at(
-    before: &Expected,
-    events: &[(usize, Event)],
-    position: usize,
-) -> Expected {
-    let mut expected = before.clone();
-    for (_, event) in events.iter().filter(|(at, _)| *at <= position) {
-        expected.note(*event);
-    }
-    expected
 }

@@ -1,0 +1,26 @@
+//! A client and an operator at work on one plane, telling what was promised to them and when.
+
+mod client;
+mod steps;
+
+pub(crate) use self::client::Client;
+pub(crate) use self::steps::{Step, steps};
+use super::batches::{Event, Expected};
+
+pub(crate) const MASTER_KEY: [u8; 32] = [7; 32];
+
+/// Calls that fail one after another.
+pub(crate) const CALLS_FAIL_MAX: u64 = 5;
+
+/// State that a machine must show that stopped after `position` changes.
+pub(crate) fn expected_at(
+    before: &Expected,
+    events: &[(usize, Event)],
+    position: usize,
+) -> Expected {
+    let mut expected = before.clone();
+    for (_, event) in events.iter().filter(|(at, _)| *at <= position) {
+        expected.note(*event);
+    }
+    expected
+}
