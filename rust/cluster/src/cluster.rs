@@ -29,7 +29,7 @@ pub(crate) const READ_TIMEOUT: Duration = Duration::from_millis(1_750);
 /// Changes are known within this or [`failure::unknown`].
 pub(crate) const CHANGE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Why the outcome of a change is not known.
+/// Cause where the outcome of a change is not known.
 pub(crate) const LATE: &str = "no answer within 10 seconds";
 
 const NOW: &str = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::int8";
@@ -238,8 +238,8 @@ pub(crate) async fn change(
     Ok(outcome)
 }
 
-/// Between attempts while the outcome of one is not known.
-const PAUSE: Duration = Duration::from_millis(20);
+/// Pause between attempts while the outcome of one is not known.
+pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 
 /// Sends a statement as often as its answer is lost within [`CHANGE_TIMEOUT`]. Where one that was
 /// sent again was stored before, a commit of our own behind it makes sure of that.

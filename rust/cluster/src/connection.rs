@@ -26,14 +26,14 @@ use tokio_postgres::{AsyncMessage, Client, Config, Row, Statement};
 use crate::address::{Address, Durability};
 use crate::failure::{self, Failure};
 
-/// For the whole handshake with a host. What waits for it is answered within two seconds.
+/// Time for the whole handshake with a host: what waits for it is answered within two seconds.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_millis(1_500);
 
-/// For the hosts that have not answered when one did that takes writes: long enough for those on
-/// their feet.
+/// Time for the hosts that have not answered when one did that takes writes: long enough for those
+/// on their feet.
 const OTHERS_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Lacking one of these, an acknowledgement would mean less than it says.
+/// Settings without any of which an acknowledgement would mean less than it says.
 const CHECKED: [&str; 2] = ["fsync", "full_page_writes"];
 
 const FACTS: &str = "SELECT pg_is_in_recovery(), \
@@ -50,7 +50,7 @@ const BARRIER: &str = "SELECT pg_logical_emit_message(true, 'fleetcast', 'barrie
 pub(crate) struct Seen {
     /// Highest timeline of a primary. One of a lower was replaced by a standby.
     timeline: AtomicU32,
-    /// How far the database's clock is ahead of this machine's, in microseconds.
+    /// Lead of the database's clock over this machine's, in microseconds.
     clock_lead_us: AtomicI64,
 }
 
@@ -202,7 +202,7 @@ impl Facts {
         })
     }
 
-    /// Why an acknowledgement of this primary would not mean what it says.
+    /// Reason that an acknowledgement of this primary would not mean what it says.
     fn fault(&self, durability: Durability) -> Option<String> {
         for (name, value) in CHECKED.iter().zip(&self.settings) {
             if value != "on" {

@@ -7,7 +7,7 @@ use fleetcast_core::model::error::Error;
 use tokio_postgres::error::{Severity, SqlState};
 use tokio_postgres::types::WrongType;
 
-/// How a statement failed.
+/// Failure of a statement.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The database refused it: nothing of it took effect.
@@ -54,7 +54,7 @@ pub(crate) fn refused(what: &'static str, message: &str) -> Error {
     Error::Unavailable { what: format!("PostgreSQL refused to {what}: {message}") }
 }
 
-/// How `error` leaves the statement that it answers.
+/// Failure of the statement that `error` answers.
 pub(crate) fn of(what: &'static str, error: &tokio_postgres::Error) -> Failure {
     let Some(answer) = error.as_db_error() else {
         // Nothing was sent.

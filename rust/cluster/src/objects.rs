@@ -21,13 +21,13 @@ use tokio::time::timeout;
 
 use crate::identity::Id;
 
-/// For a connection to the object store, repeated attempts included.
+/// Time for a connection to the object store, repeated attempts included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// For an answer that a request waits for, which is told within two seconds.
+/// Time for an answer that a request waits for, which is told within two seconds.
 const READ_TIMEOUT: Duration = Duration::from_millis(1_750);
 
-/// For any other answer with its body.
+/// Time for any other answer with its body.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Bytes of an object from which on it is written in parts of so many.

@@ -13,14 +13,15 @@ use crate::address::{Address, Durability};
 use crate::connection::{CONNECT_TIMEOUT, Connection, Seen};
 use crate::failure;
 
-/// All callers fail at once for so long after a failed connect, and then one tries again.
+/// Time after a failed connect for which all callers fail at once; then one tries again.
 const FAILING_FOR: Duration = Duration::from_millis(250);
 
-/// A connect that failed counts as news for so long: more than until the next one has failed, as each
-/// process asks for news all the time.
+/// Time for which a connect that failed counts as news: more than until the next one has failed, as
+/// each process asks for news all the time.
 const FAILED_FOR: Duration = Duration::from_millis(2_500);
 
-/// For a connection that is free; more than for one that is made, so that its failure is known.
+/// Time for a connection to become free; more than for one that is made, so that its failure is
+/// known.
 const FOUND_TIMEOUT: Duration = Duration::from_millis(1_750);
 
 /// Connections of readers: the shared one, whose statements follow each other without waiting, and

@@ -18,9 +18,11 @@ pub enum Installed {
     Joined,
 }
 
+/// The tables. One process at a time makes them; the rest of the text can be repeated. A schema
+/// that the URL's options name as `search_path` is made as well.
+///
 /// Ids of the last entry, page and manifest stand beside their numbers, so that a read that finds
-/// nothing new looks at two rows and at nothing else. One at a time makes tables; the rest of the text can be repeated. A schema that the URL's options
-/// name as `search_path` is made as well.
+/// nothing new looks at two rows and at nothing else.
 const TABLES: &str = "
     SELECT pg_advisory_xact_lock(hashtextextended('fleetcast', 0));
     DO $$ BEGIN

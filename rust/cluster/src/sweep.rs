@@ -50,8 +50,7 @@ pub struct Swept {
 impl Cluster {
     /// Makes the hours of the log that come next, and removes those that are over for an hour and
     /// whose entries are all compacted, and objects that no manifest has named for `keep`, unless a
-    /// reader has pinned them. Nothing,
-    /// where another process is at it.
+    /// reader has pinned them. Nothing, where another process is at it.
     ///
     /// Before entries go, the object store is asked for the segments that hold them.
     ///

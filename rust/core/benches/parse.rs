@@ -1,4 +1,4 @@
-//! How fast bodies become batches: `cargo bench -p fleetcast-core --bench parse`.
+//! Time that bodies take to become batches: `cargo bench -p fleetcast-core --bench parse`.
 //!
 //! `FLEETCAST_BODIES=dir` also writes the bodies there, to time other parsers on them.
 
@@ -28,7 +28,7 @@ struct Body {
     name: &'static str,
     entity_count: u64,
     digits: Digits,
-    /// Between tokens: nothing, or what Python's `json.dumps` puts there.
+    /// Bytes between tokens: none, or what Python's `json.dumps` puts there.
     space: &'static str,
 }
 

@@ -8,7 +8,7 @@ const ASIDE_BYTES_MAX: usize = 8 << 10;
 /// Digits of the size of a chunk: more than any bound on bodies has.
 const DIGITS_MAX: u8 = 12;
 
-/// Why a body is not taken.
+/// Reason that a body is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     Malformed,

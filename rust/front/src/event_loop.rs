@@ -28,14 +28,14 @@ use crate::socket::{Listener, Peer, Socket};
 
 /// Time for which a client may take nothing while others wait for room.
 const STALLED: Duration = Duration::from_secs(1);
-/// How late a deadline may be noticed that a thread has set.
+/// Delay with which a deadline may be noticed that a thread has set.
 const SWEEP: Duration = Duration::from_secs(1);
 const EVENTS_MAX: usize = 64;
 /// Bytes that one read takes. A body that is longer is received by the thread that serves it.
 const READ_BYTES: usize = 16 << 10;
-/// With more than these a worker stops waiting for others.
+/// Connections with more than which a worker stops waiting for others.
 const POLITE_CONNECTIONS_MAX: u32 = 8;
-/// For each connection that it has.
+/// Time that it waits for each connection that it has.
 const POLITE: Duration = Duration::from_millis(1);
 const WAKER: u64 = u64::MAX;
 const WATCHED: u64 = u64::MAX - 1;

@@ -24,7 +24,7 @@ pub enum Asked {
     Whole {
         /// The head.
         head: RequestHead,
-        /// How the body behind it is treated.
+        /// Treatment of the body behind it.
         framing: BodyFraming,
     },
     /// A head that gets no further than the parser. Its answer ends the connection.

@@ -4,8 +4,6 @@
 //! one was stored, the second finds its rows and stores nothing. The row of the head is locked by
 //! each, so the second waits for a first one that is still under way.
 
-use std::time::Duration;
-
 use fleetcast_core::model::error::{Error, Result};
 use fleetcast_core::storage::store::{CURSORS_MAX, Counts, Cursor, NewBlock};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -16,15 +14,12 @@ use super::ClusterStore;
 use super::small::{lock, signed};
 use super::tickets::WHAT;
 use crate::address::Durability;
-use crate::cluster::{CHANGE_TIMEOUT, LATE, answered};
+use crate::cluster::{CHANGE_TIMEOUT, LATE, PAUSE, answered};
 use crate::connection::Connection;
 use crate::failure::{self, Failure};
 use crate::identity::Id;
 use crate::partitions;
 use crate::pool::Pool;
-
-/// Between attempts while the outcome of one is not known.
-const PAUSE: Duration = Duration::from_millis(20);
 
 macro_rules! append {
     ($last_id:literal, $rows:literal, $cursors:literal) => {
@@ -62,8 +57,8 @@ const APPEND: &str = append_all!("");
 /// One block, for which arrays would cost the server a fifth of the statement.
 const APPEND_ONE: &str = append!("$12::uuid", "SELECT $11, $1, h.last, $12, $13::bytea FROM h", "");
 
-/// With positions of imports: those that moved, an empty one where an import is forgotten. The ones
-/// that moved longest ago make room.
+/// Blocks with positions of imports: those that moved, an empty one where an import is forgotten.
+/// The ones that moved longest ago make room.
 const APPEND_CURSORS: &str = append_all!(
     ", c AS (SELECT u.key, u.position, u.n FROM h, unnest($14::uuid[], $15::bytea[]) WITH ORDINALITY AS u(key, position, n)), \
      m AS (SELECT coalesce(max(moved), 0) AS moved FROM import WHERE plane = $1), \
@@ -163,7 +158,7 @@ enum Attempt {
     Stored,
     /// It may be stored: the cause.
     Lost(String),
-    /// To be made again at once.
+    /// It is to be made again at once.
     Again,
 }
 
@@ -221,7 +216,7 @@ impl ClusterStore {
         }
     }
 
-    /// Why the statement found no head to count up.
+    /// Reason that the statement found no head to count up.
     async fn reason(&self, connection: &Connection, is_managed: bool) -> Error {
         let asked = connection.query(WHAT, REASON, &[&self.plane, &is_managed]).await;
         let row = match asked.map(|rows| rows.first().map(|row| (row.get(0), row.get(1)))) {

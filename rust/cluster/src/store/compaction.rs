@@ -20,7 +20,7 @@ use crate::identity::Id;
 const WHAT: &str = "take the lease of compaction";
 const REPLACING: &str = "replace the manifest";
 
-/// Between renewals of a lease of 30 seconds.
+/// Time between renewals of a lease of 30 seconds.
 const RENEW_EVERY: Duration = Duration::from_secs(10);
 
 const TAKE: &str = "\

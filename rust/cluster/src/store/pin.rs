@@ -18,7 +18,7 @@ use crate::identity::Id;
 
 const WHAT: &str = "pin segments";
 
-/// Between renewals of a pin of ten minutes.
+/// Time between renewals of a pin of ten minutes.
 const RENEW_EVERY: Duration = Duration::from_mins(1);
 
 const PIN: &str = "\
@@ -28,7 +28,7 @@ const RENEW: &str =
     "UPDATE pin SET until = clock_timestamp() + '10 min' WHERE pin = $1 RETURNING 1";
 const RELEASE: &str = "DELETE FROM pin WHERE pin = $1 RETURNING 1";
 
-/// Ends with the reader; with its process it ends by itself.
+/// A pin that ends with the reader; with its process it ends by itself.
 struct Pin {
     cluster: Arc<Cluster>,
     id: Id,

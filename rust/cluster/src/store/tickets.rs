@@ -42,10 +42,12 @@ struct State {
     committing: Option<Vec<u64>>,
     /// Instant at which it was sent.
     began: Option<Instant>,
-    /// Those who are likely to wait before long: whom the last commit acknowledged, and those it left.
+    /// Number of those who are likely to wait before long: whom the last commit acknowledged, and
+    /// those it left.
     wanted: usize,
-    /// For how long the next commit waits for them, and commits that wait for nobody.
+    /// Time that the next commit waits for them at most.
     patience: Duration,
+    /// Commits from the next one on that wait for nobody.
     skipped: u32,
     /// Outcomes of those that failed, until they are left. A ticket that is nowhere is stored.
     failed: BTreeMap<u64, Error>,

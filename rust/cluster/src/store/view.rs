@@ -183,7 +183,7 @@ impl ClusterStore {
 struct Shown {
     generation: u64,
     manifest: Option<Id>,
-    /// That of the page that was shown last.
+    /// Id of the page that was shown last.
     page: Option<Id>,
     last: u64,
     compacted: u64,

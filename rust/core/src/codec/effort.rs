@@ -1,4 +1,4 @@
-//! How long a shorter form is looked for.
+//! Efforts to find a shorter form.
 
 /// Values of a column from which on the efforts differ.
 pub const EFFORT_COUNT_MIN: usize = 1_024;

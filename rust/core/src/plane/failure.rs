@@ -1,4 +1,4 @@
-//! Why a request came to nothing: the contract refuses it, or the machine failed.
+//! Requests that came to nothing: the contract refuses them, or the machine failed.
 
 use crate::model::error::Error;
 use crate::model::fault::Refusal;

@@ -7,7 +7,7 @@ use crate::limits::ConnectionLimits;
 /// Activity of a connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Phase {
-    /// Between requests.
+    /// No request is under way.
     Idle,
     /// A head has begun.
     Head,

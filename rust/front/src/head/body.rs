@@ -13,7 +13,7 @@ pub struct BodyLimits {
     pub takes_chunks: bool,
 }
 
-/// How the body behind a head is to be treated.
+/// Treatment of the body behind a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact about the body by itself")]
 pub struct BodyFraming {

@@ -21,7 +21,7 @@ const BODILESS: [&str; 2] = ["204", "304"];
 /// A request, and what has become of it.
 pub(crate) enum Stage {
     Open(front::Request),
-    /// With its answer, which is sent when the thread comes for its next request.
+    /// Its answer is there, and is sent when the thread comes for its next request.
     Answered(front::Request, Answer),
     /// Left to the loop.
     Over(Turn),

@@ -78,7 +78,7 @@ pub(super) fn save_store(
     saving.rest(sealer, key).map(Some)
 }
 
-/// How a segment came into the backup.
+/// Way on which a segment came into the backup.
 enum How {
     Known,
     Linked,

@@ -20,7 +20,7 @@ use crate::query::SeriesIndex;
 const JOINED_PARTS: usize = 8;
 const JOINED_PARTS_MAX: usize = 64;
 
-/// How often a part is joined.
+/// Number of times that a part is joined.
 const LEVELS: u8 = 2;
 
 /// Bytes of parts beyond which they are not joined: what a read may spend on those after it.
@@ -42,7 +42,7 @@ struct RecentPart {
     /// Positions of its blocks.
     first: u64,
     last: u64,
-    /// How often it was joined.
+    /// Number of times that it was joined.
     level: u8,
     /// Reads since it is what it is.
     reads: u32,

@@ -26,8 +26,8 @@ pub struct Upcoming {
     pub log_bytes_due: u64,
     /// Ingest instant of the log's oldest block: the log is due when that is old.
     pub log_since_ns: Option<i64>,
-    /// When segments of a day are to be merged, or its rows are no longer kept, or rows were
-    /// deleted.
+    /// Instant at which segments are to be merged, or rows are no longer kept; now where rows
+    /// were deleted.
     pub due_ns: Option<i64>,
 }
 

@@ -8,14 +8,14 @@ use crate::storage::segment::DAY_NS;
 /// Part of a segment's bytes that those behind it may have while it is finished.
 const GROWING_SHARE: u64 = 16;
 
-/// When the log is to be compacted.
+/// Condition on which the log is compacted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// Now, as it stands, however little it is.
+    /// No condition: it is compacted as it stands, however little it is.
     Now,
-    /// When it is large, or when its oldest block is so old.
+    /// It is large, or its oldest block is so old.
     LargeOrAged {
-        /// In nanoseconds.
+        /// Age in nanoseconds.
         age_ns: i64,
     },
 }

@@ -334,7 +334,7 @@ impl Follower {
         self.state().read_instant(clock_ns)
     }
 
-    /// How far the last ingest instant lies ahead of `clock_ns`, 0 where reads follow it.
+    /// Lead of the last ingest instant over `clock_ns`, 0 where reads follow it.
     pub(super) fn ingest_lead_ns(&self, clock_ns: i64) -> i64 {
         self.state().ingest_lead_ns(clock_ns)
     }

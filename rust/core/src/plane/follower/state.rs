@@ -16,7 +16,7 @@ use crate::storage::tombstone::{Origin, visible};
 /// Every instant: nothing is filtered out of the newest samples.
 pub(in crate::plane) const ALWAYS_NS: Range<i64> = i64::MIN..i64::MAX;
 
-/// How far an ingest instant may lie ahead of the clock for reads to follow it: a clock that is set
+/// Lead over the clock that an ingest instant may have for reads to follow it: a clock that is set
 /// right steps back by no more, and one that was wrong must not decide for long what is now.
 const LEAD_FOLLOWED_NS: i64 = 5 * SECOND_NS;
 
@@ -157,7 +157,7 @@ impl State {
         last_ns.map_or(clock_ns, |last_ns| clock_ns.max(last_ns.saturating_add(1)))
     }
 
-    /// How far the last ingest instant lies ahead of `clock_ns`, 0 where reads follow it.
+    /// Lead of the last ingest instant over `clock_ns`, 0 where reads follow it.
     pub(super) fn ingest_lead_ns(&self, clock_ns: i64) -> i64 {
         let last_ns = self.last_ingest_ns.unwrap_or(i64::MIN);
         Some(last_ns.saturating_sub(clock_ns)).filter(|lead| *lead > LEAD_FOLLOWED_NS).unwrap_or(0)

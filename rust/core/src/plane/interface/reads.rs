@@ -24,8 +24,8 @@ impl Plane {
         self.reader.read_instant(clock_ns)
     }
 
-    /// How far the last ingest instant lies ahead of `clock_ns`, as far as the log was followed: 0
-    /// where reads take it in.
+    /// Lead of the last ingest instant over `clock_ns`, as far as the log was followed: 0 where
+    /// reads take it in.
     #[must_use]
     pub fn ingest_lead_ns(&self, clock_ns: i64) -> i64 {
         self.follower.ingest_lead_ns(clock_ns)

@@ -28,7 +28,7 @@ pub(super) struct Lookup {
     /// Indices into [`Batch::new_series`]; each name once.
     pub(super) new_series: Vec<usize>,
     pub(super) fields: Vec<Option<FieldId>>,
-    /// Why the batch is refused, as far as it is known from these names.
+    /// Reason that the batch is refused, as far as it is known from these names.
     pub(super) refusal: Option<Refusal>,
 }
 

@@ -46,10 +46,11 @@ pub struct AdaptedBody<'a> {
     pub bytes: &'a [u8],
 }
 
-/// How often a body is read again whose fields another process has just written with other types.
+/// Number of times that a body is read again whose fields another process has just written with
+/// other types.
 const READ_AGAIN_MAX: usize = 3;
 
-/// When a write returns.
+/// Moment at which a write returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Acknowledge {
     /// Once the batch is durable.

@@ -26,7 +26,7 @@ pub struct Written {
     /// Other stored records that no read of the service shows, because it serves no such
     /// measurement.
     pub other_measurement_count: u32,
-    /// How long the store took to make it durable, waiting for others' commits included.
+    /// Time that the store took to make it durable, waiting for others' commits included.
     pub commit: Duration,
 }
 

@@ -35,7 +35,7 @@ impl Cursors {
         self.0.drain(..excess);
     }
 
-    /// For each the key, the length of the position in a byte, the position.
+    /// Bytes of all: of each the key, the length of the position in a byte, the position.
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for Cursor { key, position } in &self.0 {

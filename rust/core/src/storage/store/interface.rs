@@ -22,12 +22,12 @@ use crate::model::error::Result;
 /// Id of a segment, drawn at random for each.
 pub type SegmentId = [u8; 16];
 
-/// How a store takes over a file.
+/// Way in which a store takes over a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Link {
-    /// For good: the file may lose its other names.
+    /// A name of its own: the file may lose its others.
     Hard,
-    /// As long as the file is where it is.
+    /// A name that serves as long as the file is where it is.
     Symbolic,
 }
 

@@ -13,7 +13,7 @@ const KEPT_BITS: u32 = 3;
 /// Bits of a token.
 const TOKEN_BITS: u32 = 8;
 
-/// How often each token comes in one context.
+/// Number of times that each token comes in one context.
 pub(super) type Counts = [u32; TOKENS];
 
 /// Frequencies that add up to [`SCALE`].

@@ -132,7 +132,7 @@ fn in_contexts(tokens: &[u8], contexts: &Contexts) -> impl Iterator<Item = (u8, 
     })
 }
 
-/// How often each token comes in each context of one way to tell them.
+/// Number of times that each token comes in each context of one way to tell them.
 fn counts_of(tokens: &[u8], contexts: &Contexts) -> Vec<Counts> {
     let mut counts = vec![[0; TOKENS]; contexts.count];
     for (token, context) in in_contexts(tokens, contexts) {
