@@ -3,13 +3,12 @@
 use super::*;
 use crate::model::limits::FAULTS_MAX;
 
-#[test]
-fn faults_and_where_they_are() {
-    let time =
-        |value: &str| format!(r#"[{{"measurement":"link","time":{value},"fields":{{"a":1}}}}]"#);
-    let measurement =
-        |value: &str| format!(r#"[{{"measurement":{value},{TIME},"fields":{{"a":1}}}}]"#);
-    let cases: Vec<(&str, String, &[&str])> = vec![
+/// Rule, body and faults.
+type Case = (&'static str, String, &'static [&'static str]);
+
+/// Documents that are no JSON or no array, or have a number that is none.
+fn document_cases() -> Vec<Case> {
+    vec![
         ("C2", String::new(), &["json_invalid 0"]),
         ("C2", " [1,]".into(), &["json_invalid 4"]),
         ("C2", "[1".into(), &["json_invalid 2"]),
@@ -30,6 +29,16 @@ fn faults_and_where_they_are() {
             &["finite_number 0.fields.a"],
         ),
         ("C10", "[\"\\ud800\"]".into(), &["json_invalid 3"]),
+    ]
+}
+
+/// Records that break a rule, and their faults.
+fn record_cases() -> Vec<Case> {
+    let time =
+        |value: &str| format!(r#"[{{"measurement":"link","time":{value},"fields":{{"a":1}}}}]"#);
+    let measurement =
+        |value: &str| format!(r#"[{{"measurement":{value},{TIME},"fields":{{"a":1}}}}]"#);
+    vec![
         (
             "C16",
             format!("[{}]", record("\"tags\":null,\"fields\":{\"a\":1}")),
@@ -72,7 +81,12 @@ fn faults_and_where_they_are() {
         ("D2", time("null"), &["datetime_type 0.time"]),
         ("D2", time("\"1769860800\""), &["datetime_from_date_parsing 0.time"]),
         ("D5", time("\"2016-12-31T23:59:60Z\""), &["datetime_from_date_parsing 0.time"]),
-    ];
+    ]
+}
+
+#[test]
+fn faults_and_where_they_are() {
+    let cases = [document_cases(), record_cases()].concat();
     for (clause, body, expected) in &cases {
         assert_eq!(&fault_words(body), expected, "{clause}: {body}");
     }
