@@ -42,7 +42,7 @@ pub(crate) struct Hour {
     pub(crate) slot: i32,
     /// False where whoever removed it died half-way.
     pub(crate) is_attached: bool,
-    /// As that.
+    /// True where its removal was cut off after it had begun.
     is_pending: bool,
 }
 

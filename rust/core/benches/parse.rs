@@ -10,8 +10,7 @@ use fleetcast_core::model::batch::{Batch, NEW_SERIES_BASE};
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::model::raw_keys::RawKeyCache;
 use fleetcast_core::model::time::{SECOND_NS, YEAR_2000_NS, write_rfc3339};
-use fleetcast_core::wire::ParseContext;
-use fleetcast_core::wire::{parse_json, parse_protobuf};
+use fleetcast_core::wire::{ParseContext, parse_json, parse_protobuf};
 
 const RECORD_COUNT: u64 = 1_000;
 const PROTOBUF_RECORD_COUNT: u64 = 10_000;

@@ -6,8 +6,7 @@ use std::io::Write;
 
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::model::raw_keys::RawKeyCache;
-use fleetcast_core::wire::ParseContext;
-use fleetcast_core::wire::parse_protobuf;
+use fleetcast_core::wire::{ParseContext, parse_protobuf};
 use fleetcast_fuzz::messages::WriteRequest;
 use prost::Message;
 

@@ -21,7 +21,7 @@ impl<'c> BatchBuilder<'c> {
     /// An empty batch of a `format`, see [`SeriesFinder::new`].
     ///
     /// # Panics
-    /// When `limits.batch_records_max` exceeds [`BLOCK_ROWS_MAX`].
+    /// When `context.limits.batch_records_max` exceeds [`BLOCK_ROWS_MAX`].
     pub(super) fn new(format: u8, context: ParseContext<'c>) -> Self {
         let ParseContext { raw_keys, limits, tenant_key, ingest_ns } = context;
         assert!(limits.batch_records_max <= BLOCK_ROWS_MAX, "a batch must fit one block");

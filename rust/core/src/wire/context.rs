@@ -17,7 +17,7 @@ pub struct ParseContext<'a> {
 }
 
 impl<'a> ParseContext<'a> {
-    /// All of them.
+    /// A context of all of these.
     #[must_use]
     pub const fn new(
         raw_keys: &'a RawKeyCache,

@@ -5,11 +5,12 @@ use fleetcast_core::model::batch::ParseResult;
 use fleetcast_core::model::fault::Refusal;
 use fleetcast_core::model::limits::FAULTS_MAX;
 use fleetcast_core::model::raw_keys::RawKeyCache;
-use fleetcast_core::wire::{Adapter, Format, Mapping, Precision, Protocol, Rule, line_records};
+use fleetcast_core::wire::{
+    Adapter, Format, Mapping, ParseContext, Precision, Protocol, Rule, line_records,
+};
 
 use super::target::Target;
 use super::view::{LIMITS, NOW_NS, View, cache_of, parse, view};
-use fleetcast_core::wire::ParseContext;
 
 const MEMORY_BYTES_MAX: usize = 8 << 20;
 

@@ -3,12 +3,11 @@
 use fleetcast_core::model::fault::Refusal;
 use fleetcast_core::model::raw_keys::RawKeyCache;
 use fleetcast_core::wire::{
-    CsvColumn, CsvColumns, CsvField, Format, csv_records, json_records, parse_csv,
+    CsvColumn, CsvColumns, CsvField, Format, ParseContext, csv_records, json_records, parse_csv,
 };
 
 use super::target::Target;
 use super::view::{LIMITS, NOW_NS, parse, view, view_of};
-use fleetcast_core::wire::ParseContext;
 
 pub(super) const JSON: Target = Target {
     name: "jsonl",

@@ -8,8 +8,7 @@ use fleetcast_core::model::limits::{FAULTS_MAX, WriteLimits};
 use fleetcast_core::model::names::SeriesName;
 use fleetcast_core::model::raw_keys::RawKeyCache;
 use fleetcast_core::model::time::SECOND_NS;
-use fleetcast_core::wire::Format;
-use fleetcast_core::wire::ParseContext;
+use fleetcast_core::wire::{Format, ParseContext};
 
 /// Small, so that inputs of some hundred bytes reach them.
 pub(super) const LIMITS: WriteLimits = WriteLimits {

@@ -21,9 +21,8 @@ use crate::model::fault::Refusal;
 use crate::model::limits::WriteLimits;
 use crate::storage::seal::Kind;
 use crate::storage::store::{Counts, Cursor, NewBlock};
-use crate::wire::ParseContext;
 use crate::wire::columnar::{InputRows, parse_rows};
-use crate::wire::{Adapter, CsvColumns, Format, Mapping, Protocol, parse_csv};
+use crate::wire::{Adapter, CsvColumns, Format, Mapping, ParseContext, Protocol, parse_csv};
 
 /// Records as they come.
 pub(super) enum Input<'a> {

@@ -16,7 +16,7 @@ use crate::wire::tokens::utf8::{BYTE_ORDER_MARK, utf8};
 /// [`crate::model::batch::Batch::conflict`], and neither are more fields than a tenant may have.
 ///
 /// # Panics
-/// When `limits.batch_records_max` exceeds [`crate::model::limits::BLOCK_ROWS_MAX`].
+/// When `context.limits.batch_records_max` exceeds [`crate::model::limits::BLOCK_ROWS_MAX`].
 pub fn parse_json(body: &[u8], context: ParseContext<'_>) -> ParseResult {
     let text = utf8(body).map_err(|error| not_json(error.valid_up_to()))?;
     let start = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };

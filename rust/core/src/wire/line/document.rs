@@ -20,7 +20,7 @@ use crate::wire::tokens::utf8::{BYTE_ORDER_MARK, utf8, without_mark};
 /// not counted.
 ///
 /// # Panics
-/// When `limits.batch_records_max` exceeds [`crate::model::limits::BLOCK_ROWS_MAX`].
+/// When `context.limits.batch_records_max` exceeds [`crate::model::limits::BLOCK_ROWS_MAX`].
 pub fn parse_lines(body: &[u8], precision: Precision, context: ParseContext<'_>) -> ParseResult {
     let (text, is_text) = text(body);
     let mut parser = Parser::new(text, precision, context);

@@ -19,7 +19,7 @@ const RECORDS: u32 = delimited(1);
 /// faulty record: `entity_id`, `tags`, `fields`, `measurement`, `time`.
 ///
 /// # Panics
-/// When `limits.batch_records_max` exceeds [`crate::model::limits::BLOCK_ROWS_MAX`].
+/// When `context.limits.batch_records_max` exceeds [`crate::model::limits::BLOCK_ROWS_MAX`].
 pub fn parse_protobuf(body: &[u8], context: ParseContext<'_>) -> ParseResult {
     let mut parser = Parser::new(context);
     parser.whole(body)?;

@@ -7,8 +7,7 @@ use super::{CsvColumn, CsvColumns, CsvField};
 use crate::model::batch::{FieldType, ParseResult};
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
-use crate::wire::ParseContext;
-use crate::wire::parse_csv;
+use crate::wire::{ParseContext, parse_csv};
 
 const NOW_NS: i64 = 1_790_000_000_000_000_000;
 const TIME: &str = "2026-01-01T00:00:00Z";

@@ -8,9 +8,8 @@ use super::{NOW_NS, field, header, parse, tag, time};
 use crate::model::batch::{Batch, FieldType, Rows, Values};
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
-use crate::wire::ParseContext;
 use crate::wire::csv::CsvColumns;
-use crate::wire::parse_json;
+use crate::wire::{ParseContext, parse_json};
 
 /// Times, entity, site, number, flag and text of a row; and how its cells are written.
 type Row = (i64, usize, Option<String>, Option<f64>, Option<bool>, Option<String>, bool);
@@ -136,7 +135,8 @@ proptest! {
         let names = RawKeyCache::default();
         let limits = WriteLimits::default();
         let document = json(&rows);
-        let theirs = parse_json(document.as_bytes(), ParseContext::new(&names, &limits, "acme", NOW_NS)).unwrap();
+        let context = ParseContext::new(&names, &limits, "acme", NOW_NS);
+        let theirs = parse_json(document.as_bytes(), context).unwrap();
         prop_assert_eq!(&ours.rejected_indices, &theirs.rejected_indices);
         prop_assert_eq!(ours.accepted_count, theirs.accepted_count);
         prop_assert_eq!(view(&ours), view(&theirs));

@@ -7,8 +7,7 @@ use crate::model::batch::{Batch, ParseResult};
 use crate::model::fault::Refusal;
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
-use crate::wire::ParseContext;
-use crate::wire::{json_records, parse_json, parse_json_lines};
+use crate::wire::{ParseContext, json_records, parse_json, parse_json_lines};
 
 fn parse(body: &[u8]) -> ParseResult {
     let (names, limits) = (RawKeyCache::default(), WriteLimits::default());
@@ -88,8 +87,8 @@ fn a_record_of_two_lines_is_none_whatever_is_known() {
     let sound = record(r#""x":1"#);
     let split = sound.replace(r#"{"entity_id""#, "{\n\"entity_id\"");
     let array = format!("[{split}]");
-    let batch = parse_json(array.as_bytes(), ParseContext::new(&names, &limits, "acme", INGEST_NS))
-        .unwrap();
+    let context = ParseContext::new(&names, &limits, "acme", INGEST_NS);
+    let batch = parse_json(array.as_bytes(), context).unwrap();
     names.insert(batch.new_series.get(0).unwrap().raw_key, 0);
     let body = format!("{sound}\n{split}");
     let refused =
@@ -148,7 +147,8 @@ proptest! {
         }).collect();
         let (names, limits) = (RawKeyCache::default(), WriteLimits::default());
         let array = format!("[{}]", records.join(","));
-        let expected = parse_json(array.as_bytes(), ParseContext::new(&names, &limits, "acme", INGEST_NS));
+        let context = ParseContext::new(&names, &limits, "acme", INGEST_NS);
+        let expected = parse_json(array.as_bytes(), context);
         let found = parse(records.join(ends).as_bytes());
         prop_assert_eq!(found.map(content), expected.map(content));
     }

@@ -8,9 +8,8 @@ use crate::model::fault::{Refusal, Step};
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
 use crate::model::time::SECOND_NS;
-use crate::wire::ParseContext;
 use crate::wire::mapping::{Adapter, Mapping, Rule};
-use crate::wire::{Protocol, tokens::protobuf};
+use crate::wire::{ParseContext, Protocol, tokens::protobuf};
 
 const NOW_NS: i64 = 1_790_000_000 * SECOND_NS;
 const LIMITS: WriteLimits = WriteLimits {

@@ -6,9 +6,8 @@ use crate::model::fault::Refusal;
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
 use crate::model::time::{SECOND_NS, write_rfc3339};
-use crate::wire::ParseContext;
-use crate::wire::parse_json;
 use crate::wire::tests::messages::{Record, Sent, delimited, encode};
+use crate::wire::{ParseContext, parse_json};
 
 mod properties;
 mod rules;

@@ -50,8 +50,9 @@ proptest! {
         let limits = WriteLimits { tags_max: 64, ..LIMITS };
         let names = RawKeyCache::default();
         let (message, document) = (encode(&records), json(&records));
-        let ours = parse_protobuf(&message, ParseContext::new(&names, &limits, "acme", NOW_NS)).unwrap();
-        let theirs = parse_json(document.as_bytes(), ParseContext::new(&names, &limits, "acme", NOW_NS)).unwrap();
+        let context = ParseContext::new(&names, &limits, "acme", NOW_NS);
+        let ours = parse_protobuf(&message, context).unwrap();
+        let theirs = parse_json(document.as_bytes(), context).unwrap();
         prop_assert_eq!(without_raw_keys(ours), without_raw_keys(theirs));
     }
 

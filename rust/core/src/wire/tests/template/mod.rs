@@ -15,8 +15,7 @@ use crate::model::limits::WriteLimits;
 use crate::model::names::SeriesName;
 use crate::model::raw_keys::RawKeyCache;
 use crate::model::time::{SECOND_NS, YEAR_2000_NS};
-use crate::wire::ParseContext;
-use crate::wire::{Format, Precision};
+use crate::wire::{Format, ParseContext, Precision};
 
 const NOW_NS: i64 = YEAR_2000_NS + 823_176_000 * SECOND_NS;
 
