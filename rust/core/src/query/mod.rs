@@ -10,6 +10,7 @@ mod collector;
 mod request;
 mod truncate;
 
+mod hours;
 mod raw;
 mod selection;
 mod windows;

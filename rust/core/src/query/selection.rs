@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::{Range, RangeInclusive};
 
 use super::collector::{Collector, ColumnValues, RowRun, SelectedRows};
+use super::hours::Hours;
 use super::request::SeriesQuery;
 use super::series_index::SeriesIndex;
 use crate::codec::{BlockReader, TableHead, TableReader, TimeBounds};
@@ -11,7 +12,6 @@ use crate::model::aggregate::{Aggregation, Statistic};
 use crate::model::batch::{Column, FieldType, Table, Values};
 use crate::model::catalog::{Catalog, MeasurementIndex};
 use crate::model::error::Result;
-use crate::model::fold::Fold;
 use crate::model::names::{FieldId, SeriesId};
 use crate::storage::segment::statistics;
 use crate::storage::tombstone::{HiddenTimes, Origin, Tombstone};
@@ -231,7 +231,7 @@ impl Selection {
                 .into_iter()
                 .map(|(row, entity)| RowRun { entity, rows: row..row + 1 })
                 .collect();
-            let mut hours = Hours { selected, starts_ns, folds: Vec::new(), touched: Vec::new() };
+            let mut hours = Hours::new(selected, starts_ns);
             let columns = self.statistics_of(aggregation, table.head());
             for of_field in columns.chunk_by(|a, b| a.0 == b.0) {
                 for (_, statistic, at) in of_field {
@@ -374,39 +374,5 @@ fn hand_over<C: Collector>(
     if let Values::Float(values) = &column.values {
         let cells = ColumnValues::new(&column.rows, values);
         collector.values(selected, targets, column.field, &cells);
-    }
-}
-
-/// Rows of statistics that are wanted, and what is known of one field in them.
-struct Hours {
-    selected: Vec<RowRun>,
-    /// By row of the table.
-    starts_ns: Vec<i64>,
-    /// By index of the row among those selected.
-    folds: Vec<Fold>,
-    /// The indexes at which there is a fold.
-    touched: Vec<usize>,
-}
-
-impl Hours {
-    fn set(&mut self, statistic: Statistic, column: &Column) {
-        let Values::Float(values) = &column.values else { return };
-        self.folds.resize(self.selected.len(), Fold::default());
-        let cells = ColumnValues::new(&column.rows, values);
-        cells.for_each_run(&self.selected, |at, run, indices| {
-            if statistic == Statistic::Count {
-                self.touched.push(at);
-            }
-            let start_ns = self.starts_ns[run.rows.start];
-            self.folds[at].set(statistic, start_ns, cells.values(indices)[0]);
-        });
-    }
-
-    fn hand_over(&mut self, field: FieldId, collector: &mut impl Collector) {
-        for at in self.touched.drain(..) {
-            let RowRun { entity, rows } = &self.selected[at];
-            let fold = std::mem::take(&mut self.folds[at]);
-            collector.add_hour(*entity, self.starts_ns[rows.start], field, &fold);
-        }
     }
 }
