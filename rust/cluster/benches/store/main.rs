@@ -9,13 +9,15 @@
 
 mod bare;
 mod block;
+mod schema;
 mod stores;
 
 use std::time::{Duration, Instant};
 
 use fleetcast_core::storage::store::Store;
 
-use self::bare::{Bare, Schema};
+use self::bare::Bare;
+use self::schema::Schema;
 use self::stores::{EmbeddedPlane, SharedPlane, append, view};
 
 const TURNS: usize = 7;
@@ -75,7 +77,7 @@ fn compare_crowd(schema: &Schema) {
 /// Transactions that wrote the log of a plane, all turns counted.
 fn print_commits(bare: &Bare, plane: &SharedPlane, goal: &str) {
     let (batches, commits) = bare.batches_and_commits(plane.name());
-    let share = Schema::ratio(commits, batches);
+    let share = ratio(commits, batches);
     println!("  {commits} commits for {batches} batches: {share:.2} each{goal}");
 }
 
@@ -131,4 +133,9 @@ fn in_turns<const N: usize>(mut subjects: [&mut dyn FnMut() -> u64; N]) -> [f64;
 fn print_line(name: &str, [bare, store, embedded]: [f64; 3], ratio: f64, goal: &str) {
     let goal = if goal.is_empty() { String::new() } else { format!(", goal {goal}") };
     println!("{name:<34} {bare:>6.0} {store:>8.0} {embedded:>11.0}  {ratio:.2}{goal}");
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a run has fewer batches than that")]
+fn ratio(count: i64, of: i64) -> f64 {
+    count as f64 / of as f64
 }

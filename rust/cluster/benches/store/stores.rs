@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use fleetcast_cluster::{Cluster, ClusterPlanes};
 use fleetcast_core::storage::store::{Directory, NewNames, Planes, Store};
 
-use crate::bare::{Schema, random_name};
 use crate::block;
+use crate::schema::{Schema, random_name};
 
 /// A plane in PostgreSQL, with names, as every plane that has rows.
 pub(crate) struct SharedPlane(String);
