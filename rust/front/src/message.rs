@@ -64,6 +64,17 @@ impl Message {
             return Self::in_chunks(asked, &body, address, limits);
         }
         let missing_bytes = body_bytes(&asked) - body.len();
+        Self::begun(asked, body, missing_bytes, address, limits)
+    }
+
+    /// A message of which `body` has come and so many bytes have not.
+    fn begun(
+        asked: Asked,
+        body: Vec<u8>,
+        missing_bytes: usize,
+        address: &Owner,
+        limits: &Arc<ConnectionLimits>,
+    ) -> Self {
         Self {
             asked,
             body,
@@ -86,19 +97,8 @@ impl Message {
         address: &Owner,
         limits: &Arc<ConnectionLimits>,
     ) -> Self {
-        let mut message = Self {
-            asked,
-            body: Vec::new(),
-            chunks: Some(Chunks::new(limits.body_bytes_max)),
-            missing_bytes: 1,
-            body_due: true,
-            admitted: false,
-            over_share: false,
-            owner: address.clone(),
-            body_held: None,
-            failure: None,
-            limits: Arc::clone(limits),
-        };
+        let mut message = Self::begun(asked, Vec::new(), 1, address, limits);
+        message.chunks = Some(Chunks::new(limits.body_bytes_max));
         message.take_chunks(come);
         message.body_due = message.missing_bytes > 0;
         message
