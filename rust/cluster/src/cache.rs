@@ -32,8 +32,8 @@ impl Cache {
     /// # Errors
     /// [`Error::Io`].
     pub(crate) fn new(directory: &Path, bytes_max: u64) -> Result<Self> {
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
-        made.map_err(|error| Error::io("make", directory, error))?;
+        let created = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        created.map_err(|error| Error::io("make", directory, error))?;
         Ok(Self { directory: directory.to_owned(), bytes_max, written: AtomicU64::new(0) })
     }
 

@@ -77,8 +77,8 @@ impl Cluster {
     pub fn install(&self, environment: &str, master_key_check: &[u8]) -> Result<Installed> {
         self.wait(|pool| async move {
             let connection = pool.own().await?;
-            let made = connection.run(WHAT, TABLES).await;
-            made.map_err(|failure| failure.of_change(WHAT))?;
+            let outcome = connection.run(WHAT, TABLES).await;
+            outcome.map_err(|failure| failure.of_change(WHAT))?;
             let now = partitions::slot_of(pool.seen.database_now_us());
             for slot in now..=now + partitions::AHEAD {
                 partitions::make(&connection, slot).await?;

@@ -123,12 +123,12 @@ mod tests {
 
     /// The body, the input behind it, and whether it is whole.
     fn read(pieces: &[&[u8]]) -> Result<(Vec<u8>, Vec<u8>, bool), Fault> {
-        let (mut chunks, mut body, mut behind) = (Chunks::new(100), Vec::new(), Vec::new());
+        let (mut chunks, mut body, mut after) = (Chunks::new(100), Vec::new(), Vec::new());
         for piece in pieces {
             let used = chunks.take(piece, &mut body)?;
-            behind.extend_from_slice(&piece[used..]);
+            after.extend_from_slice(&piece[used..]);
         }
-        Ok((body, behind, chunks.is_done()))
+        Ok((body, after, chunks.is_done()))
     }
 
     #[test]
@@ -165,8 +165,8 @@ mod tests {
         assert_eq!(read(&[b"65\r\n"]), Err(Fault::TooLong));
         assert_eq!(read(&[b"64\r\n", &[b'x'; 100], b"\r\n1\r\n"]), Err(Fault::TooLong));
         assert_eq!(read(&[b"ffffffffffff\r\n"]), Err(Fault::TooLong));
-        let most = [&b"64\r\n"[..], &[b'x'; 100], b"\r\n0\r\n\r\n"];
-        assert_eq!(read(&most).map(|read| read.0.len()), Ok(100));
+        let longest = [&b"64\r\n"[..], &[b'x'; 100], b"\r\n0\r\n\r\n"];
+        assert_eq!(read(&longest).map(|read| read.0.len()), Ok(100));
     }
 
     proptest! {

@@ -38,12 +38,13 @@ impl RequestBody {
         Self { bytes, position: AtomicUsize::new(0) }
     }
 
-    /// The next bytes, `most` at most, as many as `wanted` makes of those.
-    fn next(&self, most: Option<isize>, wanted: impl Fn(&[u8]) -> usize) -> &[u8] {
+    /// The next bytes, `bytes_max` at most, as many as `wanted` makes of those.
+    fn next(&self, bytes_max: Option<isize>, wanted: impl Fn(&[u8]) -> usize) -> &[u8] {
         let position = self.position.load(Ordering::Relaxed);
         let rest = &self.bytes[position..];
-        let most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
-        let rest = &rest[..rest.len().min(most)];
+        let bytes_max =
+            bytes_max.and_then(|bytes_max| bytes_max.try_into().ok()).unwrap_or(usize::MAX);
+        let rest = &rest[..rest.len().min(bytes_max)];
         let next = &rest[..wanted(rest)];
         self.position.store(position + next.len(), Ordering::Relaxed);
         next

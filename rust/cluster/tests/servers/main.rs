@@ -9,9 +9,9 @@ mod records;
 
 mod cuts;
 mod forks;
-mod fresh;
 mod objects;
 mod planes;
 mod races;
+mod reads;
 mod sweep;
 mod twin;

@@ -24,12 +24,12 @@ fn an_installation_is_made_once_and_joined_by_the_same_environment_and_key_alone
 #[test]
 fn two_that_install_at_once_make_one_installation() {
     let Some(database) = Database::new() else { return };
-    let made = thread::scope(|scope| {
+    let outcomes = thread::scope(|scope| {
         let install = || database.open().install("test", b"check").unwrap();
         let both = [scope.spawn(install), scope.spawn(install)];
         both.map(|thread| thread.join().unwrap())
     });
-    assert_eq!(made.iter().filter(|made| **made == Installed::New).count(), 1);
+    assert_eq!(outcomes.iter().filter(|outcome| **outcome == Installed::New).count(), 1);
 }
 
 #[test]

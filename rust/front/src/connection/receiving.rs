@@ -78,8 +78,8 @@ impl State {
             return Ok((Asked::Whole { head, framing }, input.to_vec()));
         }
         let come = usize::try_from(framing.body_bytes).unwrap_or(usize::MAX).min(input.len());
-        let (body, behind) = input.split_at(come);
-        self.held = behind.to_vec();
+        let (body, after) = input.split_at(come);
+        self.held = after.to_vec();
         self.unread_bytes = framing.body_bytes - come as u64;
         let body = if framing.is_buffered { body.to_vec() } else { Vec::new() };
         Ok((Asked::Whole { head, framing }, body))

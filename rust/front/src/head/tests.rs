@@ -311,9 +311,9 @@ fn heads() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn a_result_does_not_depend_on_the_cuts(bytes in heads(), every in 1_usize..9) {
+    fn a_result_does_not_depend_on_the_cuts(bytes in heads(), step in 1_usize..9) {
         let text = |cuts: &[usize]| format!("{:?}", received(&bytes, cuts));
-        let cuts: Vec<usize> = (0..bytes.len()).step_by(every).collect();
+        let cuts: Vec<usize> = (0..bytes.len()).step_by(step).collect();
         prop_assert_eq!(text(&cuts), text(&[]));
     }
 

@@ -172,9 +172,9 @@ proptest! {
         let mut seen = String::new();
         let mut sizes = sizes.into_iter().cycle();
         while !rest.is_empty() {
-            let (piece, behind) = rest.split_at(sizes.next().unwrap_or(1).min(rest.len()));
+            let (piece, after) = rest.split_at(sizes.next().unwrap_or(1).min(rest.len()));
             client.send(piece);
-            rest = behind;
+            rest = after;
             while !worker.is_quiet() {
                 let request = worker.next();
                 if request.is_body_due() && is_wanted {

@@ -132,14 +132,14 @@ fn unquoted(path: &[u8]) -> Vec<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16);
     let mut out = Vec::with_capacity(path.len());
     let mut rest = path;
-    while let [first, behind @ ..] = rest {
-        let escaped = match behind {
+    while let [first, after @ ..] = rest {
+        let escaped = match after {
             [high, low, ..] if *first == b'%' => digit(*high).zip(digit(*low)),
             _ => None,
         };
         let byte = escaped.and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
         out.push(byte.unwrap_or(*first));
-        rest = if byte.is_some() { &behind[2..] } else { behind };
+        rest = if byte.is_some() { &after[2..] } else { after };
     }
     out
 }

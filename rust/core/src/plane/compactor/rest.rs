@@ -82,9 +82,9 @@ impl Rest {
         day: &'e [SegmentEntry],
     ) -> (&'e [SegmentEntry], &'e [SegmentEntry]) {
         let mut at = day.iter().take_while(|entry| self.rests(entry)).count();
-        let mut behind: u64 = day[at..].iter().map(|entry| entry.bytes).sum();
-        while at > 0 && behind * GROWING_SHARE > day[at - 1].bytes {
-            behind += day[at - 1].bytes;
+        let mut bytes_after: u64 = day[at..].iter().map(|entry| entry.bytes).sum();
+        while at > 0 && bytes_after * GROWING_SHARE > day[at - 1].bytes {
+            bytes_after += day[at - 1].bytes;
             at -= 1;
         }
         day.split_at(at)

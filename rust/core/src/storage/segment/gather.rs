@@ -239,8 +239,8 @@ impl Present<'_> {
             self.next = self.rows.partition_point(is_before(rows.start));
         }
         let start = self.next;
-        let most = &self.rows[start..self.rows.len().min(start + rows.len())];
-        self.next += most.partition_point(is_before(rows.end));
+        let candidates = &self.rows[start..self.rows.len().min(start + rows.len())];
+        self.next += candidates.partition_point(is_before(rows.end));
         start..self.next
     }
 }

@@ -50,25 +50,25 @@ impl Search {
         // Rows before the first that is earlier than the one before it stay unless rows behind that
         // are earlier than they are.
         let Some(first) = times_ns.windows(2).position(|pair| pair[1] < pair[0]) else { return };
-        let least = times_ns[first + 1..].iter().copied().fold(i64::MAX, i64::min);
-        let mut start = times_ns[..=first].partition_point(|time_ns| *time_ns <= least);
+        let min_ns = times_ns[first + 1..].iter().copied().fold(i64::MAX, i64::min);
+        let mut start = times_ns[..=first].partition_point(|time_ns| *time_ns <= min_ns);
         self.min_from.clear();
         self.min_from.resize(times_ns.len() - start, 0);
-        let mut least = i64::MAX;
+        let mut min_ns = i64::MAX;
         for (min_from, time_ns) in self.min_from.iter_mut().zip(&times_ns[start..]).rev() {
-            least = least.min(*time_ns);
-            *min_from = least;
+            min_ns = min_ns.min(*time_ns);
+            *min_from = min_ns;
         }
         let offset = start;
-        let mut greatest = i64::MIN;
+        let mut max_ns = i64::MIN;
         for (row, time_ns) in times_ns.iter().enumerate().skip(start) {
-            if greatest <= self.min_from[row - offset] {
+            if max_ns <= self.min_from[row - offset] {
                 if row - start > 1 {
                     put(start..row);
                 }
                 start = row;
             }
-            greatest = greatest.max(*time_ns);
+            max_ns = max_ns.max(*time_ns);
         }
         if times_ns.len() - start > 1 {
             put(start..times_ns.len());

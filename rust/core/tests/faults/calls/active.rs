@@ -74,7 +74,7 @@ pub(crate) fn record(root: &Path, fault: Fault) -> Disk {
     let nodes = HashMap::from([(inode(&root.metadata().unwrap()), 0)]);
     let thread = std::thread::current().id();
     let mut recording =
-        Recording { nodes, made: 0, tape: Tape::default(), fault, thread, shared: None };
+        Recording { nodes, last: 0, tape: Tape::default(), fault, thread, shared: None };
     let mut directories = vec![(0, root.to_owned())];
     while let Some((directory, path)) = directories.pop() {
         for entry in path.read_dir().unwrap().map(Result::unwrap) {

@@ -51,8 +51,8 @@ unsafe fn open_file(path: *const c_char, flags: c_int, mode: mode_t) -> c_int {
     if is_new {
         let node = recording.lock().adopt(&file_name, &meta);
         if let Some(node) = node {
-            let made = Change::Make { directory, name: file_name, node, is_directory: false };
-            recording.push(made);
+            let change = Change::Make { directory, name: file_name, node, is_directory: false };
+            recording.push(change);
         }
     } else if flags & libc::O_TRUNC != 0
         && let Some((_, file)) = find_file(fd)

@@ -24,9 +24,12 @@ pub(crate) struct Tape {
     pub(crate) shared: Vec<(usize, Vec<u8>)>,
 }
 
+/// A recording under way.
 pub(super) struct Recording {
+    /// Files and directories by device and number.
     pub(super) nodes: HashMap<(u64, u64), Node>,
-    pub(super) made: Node,
+    /// The one that came to be last.
+    pub(super) last: Node,
     pub(super) tape: Tape,
     pub(super) fault: Fault,
     pub(super) thread: ThreadId,
@@ -40,9 +43,9 @@ impl Recording {
         if name.ends_with("-lock") {
             return None;
         }
-        self.made += 1;
-        self.nodes.insert(inode(meta), self.made);
-        Some(self.made)
+        self.last += 1;
+        self.nodes.insert(inode(meta), self.last);
+        Some(self.last)
     }
 
     /// True where the disk was full for the last call. Asking changes nothing, so it does not count.

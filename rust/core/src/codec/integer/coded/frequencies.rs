@@ -28,9 +28,9 @@ impl Frequencies {
     /// Frequencies for these counts; `None` where there are none, or they do not fit.
     pub(super) fn of_counts(counts: &Counts) -> Option<Self> {
         let total = u64::from(counts.iter().sum::<u32>());
-        let (main, most) = (0_u8..).zip(counts).max_by_key(|(_, count)| **count)?;
+        let (main, count_max) = (0_u8..).zip(counts).max_by_key(|(_, count)| **count)?;
         let share = |count: u32| u64::from(count) * u64::from(SCALE);
-        let wanted = share(*most).checked_div(total)?;
+        let wanted = share(*count_max).checked_div(total)?;
         // Rounded, unless that takes too much from the main one.
         [1, 0].into_iter().find_map(|half| {
             let mut of = [0_u16; TOKENS];

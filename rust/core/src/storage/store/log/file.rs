@@ -48,7 +48,7 @@ impl LogFile {
     ) -> Result<Self> {
         let new = directory.join(NEW_NAME);
         remove_new(directory)?;
-        let made = || {
+        let created = || {
             let mut options = OpenOptions::new();
             let file = options.create_new(true).read(true).write(true).mode(0o600).open(&new)?;
             file.write_all_at(&encode_head(log, tail), 0)?;
@@ -57,7 +57,7 @@ impl LogFile {
             }
             Ok(file)
         };
-        let file = made().map_err(|error| Error::io("make", &new, error))?;
+        let file = created().map_err(|error| Error::io("make", &new, error))?;
         before_name();
         let path = path_of(directory, tail.end);
         let failed = |source| Error::Io { what: format!("name {}", path.display()), source };
