@@ -1,5 +1,5 @@
 //! `Plane` as Python sees it: each call takes its arguments in, leaves the GIL and wraps its
-//! result. All of them are in one block, as PyO3 wants it without a dependency more.
+//! result. All of them are in one block, as `PyO3` wants it without a dependency more.
 
 mod handle;
 
