@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from _typeshed import DataclassInstance
+    Section = BrokerSettings | TopicSettings | ServiceSettings | BatchSettings | SpoolSettings
 
 KEY_VARIABLE = "FLEETCAST_MQTT_KEY"
 PASSWORD_VARIABLE = "FLEETCAST_MQTT_PASSWORD"  # noqa: S105 - the name of one
@@ -39,7 +39,7 @@ _SECTIONS = {
 }
 _TYPES: Mapping[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float)}
 
-S = TypeVar("S", bound="DataclassInstance")
+S = TypeVar("S", bound="Section")
 
 
 class SettingsFault(Exception):
@@ -160,5 +160,7 @@ def _secret(folder: Path, file: str, value: str) -> str:
 
 def _placed(part: S, folder: Path, *names: str) -> S:
     """The same settings with paths that do not depend on where the program runs."""
-    paths = {name: str(folder / path) for name in names if (path := getattr(part, name))}
+    paths: dict[str, Any] = {
+        name: str(folder / path) for name in names if (path := getattr(part, name))
+    }
     return dataclasses.replace(part, **paths)
