@@ -25,7 +25,7 @@ from benches.forecast.outages import outage_lines
 from benches.forecast.page import say, write
 from benches.forecast.trees import BATCH, Trees
 from benches.harness.paths import ROOT
-from fleetcast.forecast.families import DEMAND, FAMILIES, SNR
+from fleetcast.forecast.families import DEMAND, FAMILIES, MINUTE_NS, SNR
 from fleetcast.forecast.features import demand, reduce, snr, view
 from fleetcast.forecast.model import Forecaster
 from fleetcast.forecast.onnx import Model
@@ -34,11 +34,13 @@ from fleetcast.forecast.training.arrays import ArrayFunctions
 from fleetcast.forecast.training.export import exported
 from fleetcast.forecast.training.learn import RECIPES, fitted
 from fleetcast.forecast.training.material import Material, collected
+from fleetcast.forecast.training.samples import at_steps, sampled
 from fleetcast.forecast.training.scaling import scaled
-from fleetcast.forecast.training.sets import sets_of
+from fleetcast.forecast.training.sets import Span, sets_of
 
 ACTIVE_DB = 1.0
 TIES = 0.005
+DRAWN_MINUTES = {SNR: 5, DEMAND: 45}
 MODELS = ("model", "last_value", "same_time")
 SIMPLE = ("last_value", "same_time", "seasonal_naive")
 
@@ -153,7 +155,7 @@ def family_lines(name, data, pictures):
         by_set[part.name] = {who: judged.score(family, who) for who in answers}
         lines += set_lines(family, judged, sets[part.name], material)
         lines += outage_lines(forecaster, sets[part.name], rows)
-        shown.append((part.name, samples, answers["model"]))
+        shown.append(drawn(family, forecaster, judged))
     plots.multiples(family, shown, pictures / f"{family.name}.png")
     lines += [f"![forecasts of each set beside what came](forecasts/{family.name}.png)", ""]
     plots.calibration(family, by_set, pictures / f"{family.name}-calibration.png")
@@ -161,6 +163,15 @@ def family_lines(name, data, pictures):
     lines += [f"![error by horizon](forecasts/{family.name}-errors.png)", ""]
     lines += [f"![calibration](forecasts/{family.name}-calibration.png)", ""]
     return [*lines, *cost_lines(family, model, trees, material), ""]
+
+
+def drawn(family, forecaster, judged):
+    """The set's name, samples of one of its entities close together, and the model's answers."""
+    entity = plots.usual(judged.samples)
+    mine, rows = judged.samples.entity == entity, judged.rows[entity]
+    span = Span(judged.samples.issued_ns[mine].min(), judged.samples.issued_ns[mine].max() + 1)
+    close = sampled(family, {judged.name: rows}, at_steps(span, DRAWN_MINUTES[family] * MINUTE_NS))
+    return judged.name, close, answered(forecaster, close, [rows])
 
 
 def set_lines(family, judged, one, material):
@@ -200,6 +211,7 @@ def set_lines(family, judged, one, material):
             max(abs(score.coverage(h)[k] - level) for h in range(4))
             for k, level in enumerate(family.quantiles)
         ]
+        lines.append("")
         lines.append(
             f"A model trained without this set:"
             f" {gain(family, samples, apart, judged.answers[reference])}; coverage off by at most"

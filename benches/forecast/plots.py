@@ -27,7 +27,8 @@ def saved(figure, path, top=1.0):
 def multiples(family, shown, path):
     """A row a set, a column a horizon: what was said of one entity, and what came.
 
-    `shown` are names of sets, their samples, and answers [samples, horizons, quantiles].
+    `shown` are names of sets, samples of one entity of each, and answers [samples, horizons,
+    quantiles].
     """
     horizons = family.horizons_minutes
     size = (3.2 * len(horizons), 2.4 * len(shown) + 0.6)
@@ -61,16 +62,19 @@ def multiples(family, shown, path):
     saved(figure, path, top=1 - 0.35 / size[1])
 
 
-def episode(samples, count=220):
-    """Indexes of issue times of one entity around the largest change that it saw."""
+def usual(samples):
+    """The entity that is drawn: one with as many issue times as others."""
     busy = np.bincount(samples.entity)
-    usual = np.flatnonzero(busy >= np.median(busy[busy > 0]))
-    entity = usual[len(usual) // 2]
-    mine = np.flatnonzero(samples.entity == entity)
-    level = samples.truth[mine, 0]
+    found = np.flatnonzero(busy >= np.median(busy[busy > 0]))
+    return found[len(found) // 2]
+
+
+def episode(samples, count=220):
+    """Some of an entity's issue times, around the largest change that it saw."""
+    level = samples.truth[:, 0]
     middle = int(np.nanargmax(np.abs(level - np.nanmedian(level))))
-    start = min(max(middle - count // 2, 0), max(len(mine) - count, 0))
-    return mine[start : start + count]
+    start = min(max(middle - count // 2, 0), max(len(samples) - count, 0))
+    return slice(start, start + count)
 
 
 def broken(when_ns, answers):
