@@ -71,7 +71,7 @@ def test_a_peer_without_an_answer_counts_as_the_last_value(forecasters):
     lines = set_lines(DEMAND, "x", samples, rows, forecasters["demand"], [peer(failing)])
     found = rows_of(lines)
     assert found["made-up"][:-1] == found["last_value"][:-1]
-    assert f"made-up had no answer at {len(samples)} origins" in lines[-2]
+    assert f"made-up had no answer at {len(samples)} of the origins" in lines[-2]
 
 
 def test_a_peer_that_answers_with_infinity_counts_as_the_last_value(forecasters):

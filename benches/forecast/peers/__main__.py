@@ -3,7 +3,8 @@
     python -m benches.forecast.peers --data DIR [--docs DIR]
 
 DIR holds the sets (links/, pools/). Needs what requirements/peers.txt pins; of fracast, which
-requirements/fracast.txt pins, there is a row where it is installed. Twenty minutes on two cores.
+requirements/fracast.txt pins, there is a row where it is installed. A quarter of an hour on two
+cores.
 """
 
 from __future__ import annotations

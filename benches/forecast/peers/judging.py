@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benches.forecast.answers import answered
-from benches.forecast.gain import MAIN, ratio
+from benches.forecast.gain import ratio
 from fleetcast.forecast.families import DEMAND, MINUTE_NS
 from fleetcast.forecast.features.demand import Intervals
 from fleetcast.forecast.features.minutes import averaged
@@ -16,7 +16,7 @@ from fleetcast.forecast.features.reduce import filled_forward
 from fleetcast.forecast.features.windows import STEP_NS
 from fleetcast.forecast.scores import pinball
 
-ORIGINS = 2000
+ORIGINS = 1000
 
 
 @dataclass(frozen=True)
@@ -85,15 +85,14 @@ def judged(family, samples, rows, forecaster, peers):
 
 def table(family, samples, answers):
     """A row for each forecast."""
-    reference, _ = MAIN[family.name]
     head = ["forecast", *(f"mean pinball {h}" for h in family.horizons_minutes)]
-    head += [f"loss / {reference} (90 % of draws)"]
+    head += ["loss / model (90 % of draws)"]
     head += [f"covers {name}" for name in family.quantile_names] + ["ms of CPU a series"]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     known = ~np.isnan(samples.truth)
     for who, one in answers.items():
         loss = pinball(samples.truth, one.quantiles, family.quantiles).mean(-1)
-        found = ratio(family, samples, one.quantiles, answers[reference].quantiles)
+        found = ratio(family, samples, one.quantiles, answers["model"].quantiles)
         covered = (samples.truth[..., None] <= one.quantiles)[known].mean(0)
         cells = [who, *(f"{x:.4g}" for x in np.nanmean(loss, axis=0))]
         cells.append(f"{found.value:.3g} ({found.low:.3g} to {found.high:.3g})")
@@ -117,7 +116,7 @@ def set_lines(family, name, samples, rows, forecaster, peers):
         "",
     ]
     notes = [
-        f"{who} had no answer at {one.unfitted} origins: that of the last value counts."
+        f"{who} had no answer at {one.unfitted} of the origins: that of the last value counts."
         for who, one in answers.items()
         if one.unfitted
     ]
