@@ -121,7 +121,7 @@ sanitize: ## the tests of unsafe code under AddressSanitizer, those of SIMD unde
 forecasts: $(VENV)/engine $(VENV)/forecasts/made ## judge the forecast models on real sets, DATA=DIR; writes docs/forecasts.md
 	PYTHONPATH=python $(VENV)/forecasts/bin/python -m benches.forecast --data $(DATA)
 
-# fracast brings PyTorch with CUDA, 3 GB to fetch and 5 GB on disk; without FRACAST=1 its rows are left out.
+# fracast brings PyTorch with CUDA, 3 GB to fetch and 5 GB on disk; where FRACAST=1 has not installed it, its rows are left out.
 peers: $(VENV)/engine $(VENV)/peers/made $(if $(FRACAST),$(VENV)/peers/fracast) ## judge forecasters of others beside ours, DATA=DIR; writes docs/forecasts.md; FRACAST=1 adds one
 	OMP_NUM_THREADS=1 PYTHONPATH=python $(VENV)/peers/bin/python -m benches.forecast.peers --data $(DATA)
 
