@@ -55,5 +55,4 @@ def serving(nodes: list[Path], *options: str) -> Iterator[list[Service]]:
         yield services
     finally:
         for service in services:
-            if service.process.poll() is None:
-                service.stop()
+            service.end()

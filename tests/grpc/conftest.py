@@ -57,5 +57,4 @@ def own(tmp_path):
     own.key = key
     yield own
     for service in started:
-        if service.process.poll() is None:
-            service.stop()
+        service.end()

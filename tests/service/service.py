@@ -188,6 +188,13 @@ class Service:
         self.process.send_signal(signal.SIGTERM)
         return self.wait()
 
+    def end(self) -> None:
+        """Stops it, where nothing else has ended it."""
+        if self.process.poll() is None:
+            self.stop()
+        else:
+            self.wait()
+
     def wait(self) -> int:
         """Waits for the supervisor's end; returns its exit code."""
         code = self.process.wait(timeout=PATIENCE_SECONDS)
@@ -252,5 +259,4 @@ def running(data: Path, *options: str) -> Iterator[Service]:
     try:
         yield service
     finally:
-        if service.process.poll() is None:
-            service.stop()
+        service.end()

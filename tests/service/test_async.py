@@ -33,8 +33,7 @@ def begin(tmp_path):
 
     yield begin
     for service in started:
-        if service.process.poll() is None:
-            service.stop()
+        service.end()
 
 
 def entities(service):
