@@ -56,7 +56,7 @@ def test_what_is_written_is_read_back(sent):
     [
         1_769_860_800 * SECOND_NS,
         datetime(2026, 1, 31, 12, tzinfo=UTC),
-        datetime(2026, 1, 31, 12),  # noqa: DTZ001  without a zone it is UTC
+        datetime(2026, 1, 31, 12),  # noqa: DTZ001 - without a zone it is UTC
         datetime(2026, 1, 31, 14, tzinfo=timezone(timedelta(hours=2))),
         "2026-01-31T12:00:00Z",
         "2026-01-31T14:00:00+02:00",

@@ -6,7 +6,6 @@ import os
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 
 import pytest
 
@@ -41,15 +40,8 @@ def tenant(database, tmp_path):
             issued = installation.keys.create("acme", scopes=ALL_SCOPES, environment="sandbox")
         served = Tenant(service, "acme", None, str(issued.text))
         served.write(*(record(at(number), n=number) for number in range(10)))
-        reading = set()
-
-        def everyone_reads():
-            with closing(service.connect()) as wire:
-                assert service.request("GET", SERIES, key=served.key, connection=wire).status == 200
-                reading.add(service.worker_of(wire))
-            return reading == set(service.workers("http"))
-
-        until(everyone_reads)
+        for one in service.each_worker():
+            assert one.request("GET", SERIES, key=served.key).status == 200
         yield served
 
 

@@ -23,7 +23,7 @@ from fleetcast.config.sections import POSTGRESQL
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.making import make_data_directory
 from fleetcast.installation.opening import opened
-from tests.service.wires import holders, wires_to
+from tests.service.wires import wires_to
 from tests.waiting import PATIENCE_SECONDS, until
 
 if TYPE_CHECKING:
@@ -166,10 +166,6 @@ class Service:
     def workers(self, child: str) -> list[int]:
         """Those that an arbiter has started; where all were killed, one is first started again."""
         return until(lambda: children(self.arbiter(child)))
-
-    def worker_of(self, connection: http.client.HTTPConnection) -> int | None:
-        """The worker that took a connection, `None` before one has."""
-        return next(iter(holders(self.workers("http"), [connection])), None)
 
     def kill_child(self, child: str) -> None:
         """kill -9 of a child; returns when it has ended, so that the next one found is another."""

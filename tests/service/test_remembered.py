@@ -91,7 +91,7 @@ def test_both_ways_answer_and_account_alike(service, data, accounts):
     lines = [
         line
         for line in (data / "serve.log").read_text().splitlines()
-        if f'"tenant":"{tenant.name}"' in line
+        if f'"tenant":"{tenant.name}"' in line and '"event":"request"' in line
     ]
     ids = [answer.headers["x-request-id"] for answer in answers]
     assert [json.loads(line)["request_id"] for line in lines] == ids

@@ -60,7 +60,7 @@ def asked(peer, family, samples, rows):
         start = time.process_time()
         try:
             found = np.maximum(peer.answer(family, values), family.floor)
-        except Exception:  # noqa: BLE001  peers raise what they like
+        except Exception:  # noqa: BLE001 - peers raise what they like
             found = np.array(np.nan)
         seconds += time.process_time() - start
         if np.isfinite(found).all():

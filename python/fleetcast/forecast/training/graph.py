@@ -37,7 +37,7 @@ class Graph:
         self,
         operator: str,
         *inputs: Expression | NDArray[np.generic],
-        **options: Any,  # noqa: ANN401  attributes of any operator
+        **options: Any,  # noqa: ANN401 - attributes of any operator
     ) -> Expression:
         """The result of one operator."""
         names = [self._name(value) for value in inputs]

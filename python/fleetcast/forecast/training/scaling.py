@@ -39,7 +39,7 @@ class Scaled(Generic[Value]):
     apart: Value
 
 
-def scaled(family: Family, f: Functions[Any], x: Any) -> Scaled[Any]:  # noqa: ANN401  both worlds
+def scaled(family: Family, f: Functions[Any], x: Any) -> Scaled[Any]:  # noqa: ANN401 - both worlds
     """Scaled features `x` [rows, features], arrays or expressions."""
     return _snr(f, x) if family is SNR else _demand(f, x)
 
