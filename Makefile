@@ -20,7 +20,7 @@ FUZZ ?=
 DATA ?=
 TARGET ?=
 VENV := .venv
-# Of pyproject.toml, those that are pinned together and that an environment of `make` has.
+# Extras of pyproject.toml that are pinned together and that an environment of `make` has.
 EXTRAS := client server frames forecast mqtt bench
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check

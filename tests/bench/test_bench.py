@@ -7,7 +7,7 @@ import re
 import pytest
 
 from fleetcast.bench.drivers import DRIVERS, driver
-from fleetcast.bench.measuring import Workload, measure
+from fleetcast.bench.measuring import Workload, latency_of, measure
 from fleetcast.bench.report import page
 from fleetcast.bench.trucks import START, STEP_SECONDS, Trucks
 from fleetcast.bench.truth import Truth
@@ -49,6 +49,15 @@ def test_a_database_that_keeps_its_word_is_right_and_loses_nothing(name, tmp_pat
     assert found["kill"]["torn_batches"] == 0
     assert found["kill"]["acknowledged_rows"] >= 100
     assert found["synced"]["verdict"].partition(":")[0] in {"yes", "unknown"}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "p50", "p99"),
+    [([2.0, 1.0], 1.5, 2.0), ([*range(1, 101)], 50.5, 99), ([*range(1, 201)], 100.5, 198)],
+)
+def test_one_batch_in_a_hundred_is_above_p99(seconds, p50, p99):
+    found = latency_of(seconds)
+    assert (found["p50"], found["p99"], found["max"]) == (p50, p99, max(seconds))
 
 
 def test_what_is_lost_or_altered_is_counted(tmp_path):

@@ -5,7 +5,7 @@
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 base=${TMPDIR:-/tmp}
-# Where we are root the servers run as nobody, who has to reach their files.
+# As root, the servers run as nobody, who has to reach their files.
 [ "$(id -u)" != 0 ] || setpriv --reuid=65534 --regid=65534 --clear-groups test -x "$base" || base=/tmp
 work=$(mktemp -d "$base/fleetcast-cluster.XXXXXX")
 trap '"$here/start-engine.sh" "$work" end; rm -rf "$work"' EXIT

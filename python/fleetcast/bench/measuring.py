@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import statistics
 import time
@@ -111,7 +112,7 @@ def _load(
         "rows_per_cpu_second_settled": _share(rows, before, settled),
         "stored_bytes": stored,
         "bytes_per_value": None if stored is None else stored / values,
-        "latency": _latency(done.latencies),
+        "latency": latency_of(done.latencies),
     }
 
 
@@ -119,7 +120,7 @@ def _share(rows: int, before: float | None, after: float | None) -> float | None
     return None if before is None or after is None else rows / max(after - before, 1e-9)
 
 
-def _latency(seconds: list[float]) -> dict[str, Any]:
+def latency_of(seconds: list[float]) -> dict[str, Any]:
     """Quantiles, and how many there are up to each of some bounds and above the one before."""
     ordered = sorted(seconds)
     counts, seen = [], 0
@@ -129,7 +130,7 @@ def _latency(seconds: list[float]) -> dict[str, Any]:
         seen = upto
     return {
         "p50": statistics.median(ordered),
-        "p99": ordered[int(0.99 * (len(ordered) - 1))],
+        "p99": ordered[math.ceil(0.99 * len(ordered)) - 1],
         "max": ordered[-1],
         "bounds": _BUCKETS,
         "counts": [*counts, len(ordered) - seen],
@@ -162,7 +163,7 @@ def _timed(read: Callable[[], int], count: int) -> dict[str, Any]:
         before = time.perf_counter()
         rows += read()
         spent.append(time.perf_counter() - before)
-    return {**_latency(spent), "rows": rows}
+    return {**latency_of(spent), "rows": rows}
 
 
 def _killed(

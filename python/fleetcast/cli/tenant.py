@@ -45,7 +45,7 @@ def tenant() -> None:
 @click.option("--retention", type=Duration(), help="Keep rows this long, such as 400d.")
 @with_run
 def create(run: Run, name: str, plan: str, no_live_ingest: bool, retention: int | None) -> None:
-    """Make a tenant and its data plane."""
+    """Make a tenant and its store."""
     with run.opened() as installation:
         created = installation.tenants.create(
             name, plan=plan, live_ingest=not no_live_ingest, retention_seconds=retention

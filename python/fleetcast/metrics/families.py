@@ -72,7 +72,7 @@ FAMILIES = (
     ),
     Metric("fleetcast_compaction_bytes_total", "counter", "Bytes written into segments."),
     Metric("fleetcast_compaction_failed_total", "counter", "Compactions of a store that failed."),
-    Metric("fleetcast_upkeep_failing", "gauge", "Whether the upkeep of a tenant's store fails."),
+    Metric("fleetcast_upkeep_failing", "gauge", "1 while the upkeep of a tenant's store fails."),
     Metric(
         "fleetcast_upkeep_failing_since_time_seconds",
         "gauge",
@@ -96,7 +96,7 @@ FAMILIES = (
     Metric(
         "fleetcast_forecast_unkept_total",
         "counter",
-        "Forecasts answered and not kept, by family: their tenant's share is used up.",
+        "Forecasts answered and not kept, by family: their tenant's quota is used up.",
     ),
     Metric(
         "fleetcast_forecast_unscored_total",
@@ -129,7 +129,7 @@ FAMILIES = (
         "How often in a row a child process ended by itself within 30 seconds of its start.",
     ),
     Metric("fleetcast_processes_ready", "gauge", "Processes that serve."),
-    Metric("fleetcast_tenant_up", "gauge", "Whether the tenant's store could be read."),
+    Metric("fleetcast_tenant_up", "gauge", "1 if the tenant's store could be read."),
     Metric("fleetcast_tenant_rows", "gauge", "Records in the tenant's store."),
     Metric("fleetcast_tenant_values", "gauge", "Field values in the tenant's store."),
     Metric("fleetcast_tenant_series", "gauge", "Distinct measurements with tag sets."),
