@@ -28,7 +28,8 @@ impl Lone {
     }
 
     /// Rows of a statement that changes nothing, until `deadline`. `None` while somebody else reads,
-    /// and where the session turns out to have ended: nobody listened to it since the last read.
+    /// where the session turns out to have ended, as nobody listened to it since the last read, and
+    /// where none can be made while the shared connection stands.
     pub(crate) fn read(
         &self,
         pool: &Pool,
@@ -38,16 +39,16 @@ impl Lone {
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Option<Result<Vec<Row>>> {
         let mut connection = self.claim()?;
-        let reading = async {
-            if !connection.as_ref().is_some_and(Connection::is_alive) {
-                *connection = None;
-                let connected = timeout_at(deadline, pool.connect()).await;
-                *connection = Some(connected.map_err(|_| late(what))??);
+        if !connection.as_ref().is_some_and(Connection::is_alive) {
+            *connection = None;
+            match self.connect(pool, deadline, what) {
+                Err(_) if pool.has_shared() => return None,
+                Err(error) => return Some(Err(error)),
+                Ok(connected) => *connection = Some(connected),
             }
-            let session = connection.as_ref().ok_or_else(|| late(what))?;
-            let answer = timeout_at(deadline, session.query(what, sql, parameters)).await;
-            answer.map_err(|_| late(what))
-        };
+        }
+        let session = connection.as_ref()?;
+        let reading = async { timeout_at(deadline, session.query(what, sql, parameters)).await };
         match self.runtime.block_on(reading) {
             Ok(Ok(rows)) => Some(Ok(rows)),
             Ok(Err(Failure::Lost(_))) => {
@@ -55,12 +56,17 @@ impl Lone {
                 None
             }
             Ok(Err(failure)) => Some(Err(failure.of_read(what))),
-            Err(error) => {
+            Err(_) => {
                 *connection = None;
                 pool.doubt();
-                Some(Err(error))
+                Some(Err(late(what)))
             }
         }
+    }
+
+    fn connect(&self, pool: &Pool, deadline: Instant, what: &'static str) -> Result<Connection> {
+        let connecting = async { timeout_at(deadline, pool.connect()).await };
+        self.runtime.block_on(connecting).map_err(|_| late(what))?
     }
 
     /// The connection, for the only reader.

@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use fleetcast_core::model::error::Result;
+use fleetcast_core::model::error::{Error, Result};
 use tokio::sync::{Mutex as AsyncMutex, OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
@@ -35,9 +35,9 @@ pub(crate) struct Pool {
     shared: AsyncMutex<Option<Arc<Connection>>>,
     idle: Arc<Mutex<Vec<Connection>>>,
     own: Arc<Semaphore>,
-    /// Held while one connects; the instant and cause of the last one that failed.
+    /// Held while one connects; the instant and error of the last one, where that failed.
     connecting: AsyncMutex<()>,
-    failed: Mutex<Option<(Instant, String)>>,
+    failed: Mutex<Option<(Instant, Error)>>,
 }
 
 /// A connection of one user. It ends with its use unless that says that nothing is under way.
@@ -91,6 +91,12 @@ impl Pool {
         Ok(connection)
     }
 
+    /// True while one stands that readers share.
+    pub(crate) fn has_shared(&self) -> bool {
+        let slot = self.shared.try_lock();
+        slot.is_ok_and(|slot| slot.as_ref().is_some_and(|connection| connection.is_alive()))
+    }
+
     /// Forgets connections that rest: whoever needs one asks who the primary is.
     pub(crate) fn doubt(&self) {
         lock(&self.idle).clear();
@@ -141,16 +147,16 @@ impl Pool {
         let connected = timeout(CONNECT_TIMEOUT, opening).await;
         let connected =
             connected.unwrap_or_else(|_| Err(failure::unavailable("connect", "no answer in time")));
-        let cause = connected.as_ref().err().map(|error| (Instant::now(), error.to_string()));
-        *lock(&self.failed) = cause;
+        let error = connected.as_ref().err().map(Error::for_each_waiter);
+        *lock(&self.failed) = error.map(|error| (Instant::now(), error));
         connected
     }
 
     /// The failure of the last connect, where that is so recent.
     fn fail_within(&self, recent: Duration) -> Result<()> {
         let failed = lock(&self.failed);
-        let Some((at, cause)) = &*failed else { return Ok(()) };
-        if at.elapsed() < recent { Err(failure::unavailable("connect", cause)) } else { Ok(()) }
+        let Some((at, error)) = &*failed else { return Ok(()) };
+        if at.elapsed() < recent { Err(error.for_each_waiter()) } else { Ok(()) }
     }
 }
 

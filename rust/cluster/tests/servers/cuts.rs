@@ -89,6 +89,36 @@ fn a_read_is_answered_wherever_its_connection_ends() {
 }
 
 #[test]
+fn a_reader_that_gets_no_connection_of_its_own_shares_the_one_that_stands() {
+    let Some(database) = Database::new() else { return };
+    let proxy = Proxy::new(&database.primary());
+    let cluster = database.open_behind(proxy.address);
+    cluster.database_now_us().unwrap();
+    proxy.cut_after(Way::FromServer, 0);
+    cluster.database_now_us().unwrap();
+    assert!(!proxy.disarm(), "the lone reader's was cut, and the shared one made");
+    proxy.fill();
+    for _ in 0..3 {
+        cluster.database_now_us().unwrap();
+    }
+}
+
+#[test]
+fn a_reader_that_gets_no_connection_leaves_those_of_writers() {
+    let Some(database) = Database::new() else { return };
+    let proxy = Proxy::new(&database.primary());
+    let store = opened(&database, &proxy);
+    store.append(vec![block(0)]).unwrap();
+    proxy.fill();
+    proxy.cut_after(Way::FromServer, 0);
+    for _ in 0..3 {
+        assert!(matches!(store.counts(), Err(Error::Unavailable { .. })));
+    }
+    assert!(!proxy.disarm(), "the only one of readers was cut");
+    store.append(vec![block(1)]).unwrap();
+}
+
+#[test]
 fn while_one_tries_a_database_that_hangs_nobody_else_waits() {
     let Some(database) = Database::new() else { return };
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -1,8 +1,8 @@
-//! A proxy before the database that cuts a connection at a byte.
+//! A proxy before the database that cuts a connection at a byte, and may let nobody else in.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -38,6 +38,7 @@ impl Fuse {
 pub(crate) struct Proxy {
     pub(crate) address: SocketAddr,
     fuse: Arc<Fuse>,
+    is_full: Arc<AtomicBool>,
 }
 
 impl Proxy {
@@ -45,9 +46,14 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let fuse = Arc::new(Fuse { way: Mutex::new(Way::ToServer), left: AtomicI64::new(-1) });
-        let (server, shared) = (server.to_owned(), Arc::clone(&fuse));
+        let is_full = Arc::new(AtomicBool::new(false));
+        let (server, shared, refuses) =
+            (server.to_owned(), Arc::clone(&fuse), Arc::clone(&is_full));
         thread::spawn(move || {
             for client in listener.incoming().flatten() {
+                if refuses.load(Ordering::Acquire) {
+                    continue;
+                }
                 let Ok(server) = TcpStream::connect(&server) else { continue };
                 let pairs =
                     [(&client, &server, Way::ToServer), (&server, &client, Way::FromServer)];
@@ -58,7 +64,12 @@ impl Proxy {
                 }
             }
         });
-        Self { address, fuse }
+        Self { address, fuse, is_full }
+    }
+
+    /// Ends each further connection at once, as a server does that has as many as it takes.
+    pub(crate) fn fill(&self) {
+        self.is_full.store(true, Ordering::Release);
     }
 
     /// Cuts the connection on which byte `left` of a way passes, counted from now on.

@@ -110,13 +110,14 @@ impl Error {
         Self::Missing(path.display().to_string())
     }
 
-    /// The same fault once more, for another caller whose work shared the failed commit.
+    /// The same fault once more, for another caller who waited for the same commit or connection.
     #[must_use]
     pub fn for_each_waiter(&self) -> Self {
         match self {
             Self::Corrupt { what } => Self::Corrupt { what },
             Self::Stale => Self::Stale,
             Self::DiskFull => Self::DiskFull,
+            Self::Invalid { message } => Self::Invalid { message: message.clone() },
             Self::Unavailable { what } => Self::Unavailable { what: what.clone() },
             Self::Unknown { what } => Self::Unknown { what: what.clone() },
             Self::Missing(what) => Self::Missing(what.clone()),
