@@ -241,8 +241,8 @@ def _warnings(report: Report) -> Iterator[str]:
     if report.other_measurement:
         yield (
             f"warning: {report.other_measurement} records are of a measurement that the service"
-            f" does not serve: only export and embedding programs read them;"
-            f" it serves {', '.join(MEASUREMENTS)}"
+            f" does not serve by name: GET /topology without a filter shows their newest, no series"
+            f" does; it serves {', '.join(MEASUREMENTS)}"
         )
     if report.clamped:
         yield f"warning: {report.clamped} records lay in the future: they have the time of now"
