@@ -109,12 +109,15 @@ impl JoinedTable {
         table_bytes(&self.table) + self.index.bytes() + size_of_val(self.blocks.as_slice())
     }
 
-    /// The rows of blocks after a position; `None` where there are none.
+    /// The rows of blocks after a position, which is not before the first; `None` where there are
+    /// none.
     pub(super) fn after(&self, position: u64) -> Option<Self> {
-        let is_after = |block: u32| self.first + u64::from(block) > position;
-        let table = filtered(&self.table, |row| is_after(self.blocks[row])).into_owned();
-        let blocks = self.blocks.iter().copied().filter(|block| is_after(*block)).collect();
-        (table.row_count() > 0).then(|| Self::new(table, self.first, blocks))
+        let first = position + 1;
+        let block_of = |row: usize| self.first + u64::from(self.blocks[row]);
+        let table = filtered(&self.table, |row| block_of(row) >= first).into_owned();
+        let left = (0..self.blocks.len()).map(block_of).filter(|block| *block >= first);
+        let blocks = left.map(|block| offset(first, block)).collect();
+        (table.row_count() > 0).then(|| Self::new(table, first, blocks))
     }
 }
 

@@ -342,6 +342,31 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_of_joined_blocks_is_joined_again() {
+        let mut recent = RecentBlocks::default();
+        let all: Vec<u64> = (1..=64).collect();
+        let read = |recent: &mut RecentBlocks| {
+            (1..READS_MIN).for_each(|_| drop(recent.newest_of(&all)));
+            values(&recent.newest_of(&all).0, 7)
+        };
+        for sequences in all.chunks(JOINED_PARTS) {
+            for sequence in sequences {
+                recent.push(*sequence, block(10, *sequence));
+            }
+            read(&mut recent);
+            assert!(join(&mut recent));
+        }
+        recent.forget_until(3);
+        let expected = read(&mut recent);
+        assert_eq!(expected.len(), 64 - 3);
+        assert!(join(&mut recent));
+        assert_eq!((recent.parts.len(), recent.parts[0].level), (1, LEVELS));
+        assert_eq!(values(&recent.newest_of(&all).0, 7), expected);
+        recent.forget_until(20);
+        assert_eq!(values(&recent.newest_of(&all).0, 7), expected[20 - 3..]);
+    }
+
+    #[test]
     fn tables_joined_of_parts_that_went_meanwhile_are_dropped() {
         let mut recent = RecentBlocks::default();
         let all: Vec<u64> = (1..=8).collect();
