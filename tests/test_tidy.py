@@ -171,6 +171,17 @@ def test_the_glossary_is_sorted():
     assert rows[1:] == sorted(rows[1:], key=str.lower)
 
 
+def test_the_decisions_are_listed():
+    folder = ROOT / "docs" / "decisions"
+    titles = {page.name: page.read_text().splitlines()[0] for page in folder.glob("0*.md")}
+    rows = re.findall(
+        r"^\| \[(\d+)\]\((.+?)\) \| (.+?) \|$", (folder / "README.md").read_text(), re.MULTILINE
+    )
+    assert rows == sorted(rows)
+    listed = {file: f"# {number} {title}" for number, file, title in rows}
+    assert listed == titles, "docs/decisions/README.md has a row for each decision, with its title"
+
+
 def test_every_test_asserts_something():
     assert without_assertion() == []
 
