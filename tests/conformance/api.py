@@ -205,6 +205,10 @@ class Accounts:
         text = read_key_text(key)
         assert text is not None
         self._installation.keys.revoke(text.key_id)
+        self.be_heard()
+
+    def be_heard(self) -> None:
+        """Returns when all nodes have heard of every change, as they must within a second."""
         if self.is_shared:
             time.sleep(HEARD_SECONDS)
 

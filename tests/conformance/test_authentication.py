@@ -82,6 +82,7 @@ def test_b17_a_key_without_its_tenant_is_404(service, accounts, tenant):
     with accounts.store.write() as tables:
         kept = tables.tenant(tenant.name)
         tables.delete_tenant(tenant.name)
+    accounts.be_heard()
     for answer in everywhere(service, tenant.key):
         assert refusal(answer) == (404, {"error": "tenant_unknown"})
     with accounts.store.write() as tables:

@@ -86,6 +86,7 @@ def keys(accounts):
                 elif kind == "unknown":
                     with accounts.store.write() as tables:
                         tables.delete_tenant(tenant.name)
+                    accounts.be_heard()
                 elif kind == "no plane":
                     undo.enter_context(accounts.away(tenant))
         yield keys
