@@ -22,6 +22,7 @@ from fleetcast.metrics import AccountRequests, Counters, Totals
 from fleetcast.protobuf import delimited, fields, integer
 from fleetcast.surface.error_codes import ERROR_CODES
 from tests.http.doubles import identity
+from tests.waiting import PATIENCE_SECONDS
 
 from .doubles import SILENCE, Context, Plane, accepted, services, write
 
@@ -123,18 +124,25 @@ def test_n6_writes_that_do_not_end_leave_threads_to_other_tenants():
 
 def test_a_key_that_takes_long_to_check_stops_no_other_call(monkeypatch):
     """The loop goes on, and who waits is told that it is not the key's fault."""
-    monkeypatch.setattr("fleetcast.grpc.ingest._KEY_SECONDS", 0.1)
-    ends = threading.Event()
-    parts = services(Plane())
-    parts = replace(parts, authenticator=SimpleNamespace(authenticate=lambda _key: ends.wait()))
+    begun, ends = threading.Event(), threading.Event()
+
+    def authenticate(_key):
+        begun.set()
+        ends.wait()
+
+    parts = replace(services(Plane()), authenticator=SimpleNamespace(authenticate=authenticate))
 
     async def run():
         ingest = TelemetryIngest(parts, WriteReadiness({}))
-        call = asyncio.create_task(write(ingest, b"a"))
+        monkeypatch.setattr("fleetcast.grpc.ingest._KEY_SECONDS", PATIENCE_SECONDS)
+        patient = asyncio.create_task(write(ingest, b"a"))
+        await asyncio.to_thread(begun.wait)
         health = await ingest.health(None, Call(Context(), "TelemetryIngest/Health"))
-        done = call.done()
+        done = patient.done()
+        monkeypatch.setattr("fleetcast.grpc.ingest._KEY_SECONDS", 0.1)
         with pytest.raises(ControlStoreUnavailable):
-            await call
+            await write(ingest, b"a")
+        patient.cancel()
         ends.set()
         ingest.close()
         return health, done
