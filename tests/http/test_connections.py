@@ -97,7 +97,7 @@ def test_an_idle_connection_is_closed(hasty):
             return client.send(GET).rest()
 
     # It is idle before its first request as well, and a slow machine may ask too late.
-    until(lambda: answer().startswith(b"HTTP/1.1 200 "))
+    assert until(lambda: answer().startswith(b"HTTP/1.1 200 "))
 
 
 def test_connections_beyond_the_limit_push_out_the_oldest():
