@@ -132,7 +132,7 @@ def closed(driven: Mapping[str, Driven]) -> None:
 
 
 def with_compaction(driven: Mapping[str, Driven], rates: Mapping[str, float]) -> dict[str, float]:
-    """Requests per CPU-second of the sides when compaction is counted, once it rests."""
+    """Requests per CPU second of the sides when compaction is counted, once it rests."""
     return {
         name: 1 / (1 / rates[name] + each.compaction_cpu_seconds() / each.requests)
         for name, each in driven.items()
@@ -178,7 +178,7 @@ def thousand_lines(
     wall = statistics.median(d["requests"] / d["seconds"] for d in drives[OURS]) * records
     busy = statistics.median(d["client_cpu_seconds"] / d["seconds"] for d in drives[OURS])
     return [
-        beside(f"{name}: records per server CPU-second", rates, records, 2.0e6),
+        beside(f"{name}: records per server CPU second", rates, records, 2.0e6),
         beside(f"{name}: the same, compaction counted", counted, records, 1.6e6),
         Line.at_least(
             f"{name}: share of the engine", rates[OURS] * records,
@@ -200,7 +200,7 @@ def ten_lines(
     drives = in_turns(effort.drive_rounds, driving(driven, effort.drive_seconds))
     rates = {name: per_cpu_second(drives[name]) for name in driven}
     closed(driven)
-    name = f"HTTP, 10 records a body, {what}: requests per server CPU-second"
+    name = f"HTTP, 10 records a body, {what}: requests per server CPU second"
     lines = [
         Line(
             f"{name}, beside a handler that only reads the body", rate(rates[OURS]),
@@ -298,7 +298,7 @@ def message_lines(
     rates = {name: per_cpu_second(drives[name]) for name in driven}
     counted = with_compaction(driven, rates)
     closed(driven)
-    figure = f"gRPC, {records:,}-record messages, records per server CPU-second"
+    figure = f"gRPC, {records:,}-record messages, records per server CPU second"
     reference = "handler that does nothing"
     nothing_rate = rates[NOTHING] * records
     lines = [

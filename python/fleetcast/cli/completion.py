@@ -12,7 +12,7 @@ from fleetcast.cli.common import Run, with_run
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @with_run
 def completion(run: Run, shell: str) -> None:
-    """Print what makes a shell complete commands and options.
+    """Print the completion of commands and options for a shell.
 
     bash, zsh: eval "$(fleetcast completion bash)" in ~/.bashrc or ~/.zshrc. fish: fleetcast
     completion fish > ~/.config/fish/completions/fleetcast.fish.

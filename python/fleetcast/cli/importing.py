@@ -67,7 +67,12 @@ class Pair(click.ParamType[tuple[str, str]]):
 @click.option("--tag-column", "tag_columns", multiple=True, help="A column that is a tag.")
 @click.option("--tag", "tags", type=Pair(), multiple=True, help="A tag that all rows get.")
 @click.option(
-    "--rename", "renames", type=Pair(), multiple=True, help="A column and its other name."
+    "--rename",
+    "renames",
+    type=Pair(),
+    metavar="OLD=NEW",
+    multiple=True,
+    help="Column OLD becomes the field or tag NEW.",
 )
 @click.option("--measurement", help="The measurement of all rows; no column holds it.")
 @click.option("--check", is_flag=True, help="Say what would happen, and store nothing.")

@@ -50,7 +50,8 @@ def list_(run: Run, family: str | None) -> None:
 @click.option(
     "--model",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="An ONNX file of `forecast train`; without it, the model of this version.",
+    help="An ONNX file of `forecast train`, or as canary or shadow one of your own; without it, the"
+    " model of this version.",
 )
 @click.option(
     "--role",

@@ -64,7 +64,7 @@ export function searchBox(text, placeholder, change, list = null) {
   return control;
 }
 
-/** What is shown where there is nothing else: a title, and what to do about it. */
+/** A title and advice, shown where there is nothing else. */
 export function notice(title, advice = "", kind = "empty") {
   return el("div", { class: `notice ${kind}`, role: kind === "error" ? "alert" : null },
     el("strong", {}, title), advice ? el("p", {}, advice) : null);
