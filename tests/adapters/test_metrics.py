@@ -6,7 +6,7 @@ import gzip
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fleetcast.config import Settings
@@ -146,16 +146,15 @@ def test_a_refusal_is_a_status_of_google_rpc(served):
     assert served.post(OTLP, b"", PROTOBUF).status_code == 200
 
 
-def in_order(labels):
-    """Labels as remote write demands them. In another order they make a row of their own."""
-    return dict(sorted(labels.items()))
-
-
-LABELS = st.dictionaries(st.sampled_from(["instance", "job", "z"]), st.text(max_size=3))
+KEYS = ["instance", "job", "z"]
+LABELS = st.dictionaries(st.sampled_from(KEYS), st.text(max_size=3))
+ANY_ORDER = st.tuples(LABELS, st.permutations(KEYS)).map(
+    lambda drawn: {key: drawn[0][key] for key in drawn[1] if key in drawn[0]}
+)
 SAMPLES = st.lists(
     st.tuples(
         st.sampled_from(["load", "heat", "x"]),
-        LABELS.map(in_order),
+        ANY_ORDER,
         st.integers(0, 3),
         st.floats(),
     ),
@@ -179,15 +178,29 @@ def stored(served):
     return sorted(found)
 
 
+def in_order(labels):
+    """Labels as remote write demands them."""
+    return dict(sorted(labels.items()))
+
+
 @given(samples=SAMPLES)
-def test_both_protocols_store_what_a_plain_model_does(samples):
-    prometheus, telemetry = Served(), Served()
+def test_remote_write_stores_what_a_plain_model_does(samples):
+    served = Served()
     series = [
-        time_series({"__name__": name, **labels}, [(value, (NOW_S - age) * 1000)])
+        time_series({"__name__": name, **in_order(labels)}, [(value, (NOW_S - age) * 1000)])
         for name, labels, age, value in samples
     ]
-    assert write(prometheus, *series).status_code == 204
-    assert stored(prometheus) == model(samples)
+    assert write(served, *series).status_code == 204
+    assert stored(served) == model(samples)
+
+
+TWO_ORDERS = [{"instance": "a", "job": "n"}, {"job": "n", "instance": "a"}]
+
+
+@example(samples=[("load", labels, 0, value) for value in (1.0, 2.0) for labels in TWO_ORDERS])
+@given(samples=SAMPLES)
+def test_otlp_stores_what_a_plain_model_does_in_whatever_order_attributes_come(samples):
+    served = Served()
     metrics = [
         gauge(
             name,
@@ -201,5 +214,5 @@ def test_both_protocols_store_what_a_plain_model_does(samples):
         )
         for name, labels, age, value in samples
     ]
-    assert telemetry.post(OTLP, export({}, b"".join(metrics)), PROTOBUF).status_code == 200
-    assert stored(telemetry) == model(samples)
+    assert served.post(OTLP, export({}, b"".join(metrics)), PROTOBUF).status_code == 200
+    assert stored(served) == model(samples)

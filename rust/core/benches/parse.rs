@@ -7,13 +7,27 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use fleetcast_core::model::batch::{Batch, NEW_SERIES_BASE};
+use fleetcast_core::model::catalog::Catalog;
 use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::model::raw_keys::RawKeyCache;
 use fleetcast_core::model::time::{SECOND_NS, YEAR_2000_NS, write_rfc3339};
-use fleetcast_core::wire::{ParseContext, parse_json, parse_protobuf};
+use fleetcast_core::wire::{Adapter, Mapping, ParseContext, Protocol, parse_json, parse_protobuf};
 
 const RECORD_COUNT: u64 = 1_000;
 const PROTOBUF_RECORD_COUNT: u64 = 10_000;
+const METRIC_SERIES: u32 = 1_000;
+const METRICS: [&str; 10] = [
+    "node_load1",
+    "node_load5",
+    "node_load15",
+    "node_memory_free_bytes",
+    "node_memory_cached_bytes",
+    "node_filesystem_free_bytes",
+    "node_network_sent_bytes_total",
+    "node_network_received_bytes_total",
+    "node_context_switches_total",
+    "node_time_seconds",
+];
 const START_NS: i64 = YEAR_2000_NS + 820_000_000 * SECOND_NS;
 
 /// Decimals of the values: three as from a sensor, or all that a computed double has.
@@ -174,6 +188,92 @@ fn protobuf(c: &mut Criterion) {
     group.finish();
 }
 
+/// Metrics of 100 series, each of ten values, as an agent of Prometheus sends them.
+fn remote_write() -> Vec<u8> {
+    let mut out = Vec::new();
+    for metric in METRICS {
+        for entity in 0..METRIC_SERIES {
+            let labels = [
+                ("__name__", metric.to_owned()),
+                ("dc", format!("dc-{}", entity % 3)),
+                ("instance", format!("host-{entity:05}")),
+                ("job", "node".to_owned()),
+                ("rack", format!("r{:02}", entity % 40)),
+            ];
+            let mut series = Vec::new();
+            for (name, value) in labels {
+                let label = [delimited(1, name.as_bytes()), delimited(2, value.as_bytes())];
+                series.extend(delimited(1, &label.concat()));
+            }
+            let time = varint(START_NS.cast_unsigned() / 1_000_000);
+            let value = f64::from(entity).sqrt().to_le_bytes();
+            series.extend(delimited(2, &[&[0x09][..], &value, &[0x10], &time].concat()));
+            out.extend(delimited(1, &series));
+        }
+    }
+    out
+}
+
+/// The same values of a collector of OpenTelemetry, ten data points of each resource and metric,
+/// with attributes in this order.
+fn otlp(keys: [&str; 3]) -> Vec<u8> {
+    let text = |number, name: &str, value: &str| {
+        let value = delimited(2, &delimited(1, value.as_bytes()));
+        delimited(number, &[delimited(1, name.as_bytes()), value].concat())
+    };
+    let mut out = Vec::new();
+    for host in 0..METRIC_SERIES / 10 {
+        let resource = [text(1, "host.name", &format!("host-{host:05}")), text(1, "job", "node")];
+        let mut metrics = Vec::new();
+        for metric in METRICS {
+            let mut points = Vec::new();
+            for core in 0..10 {
+                let mut point = Vec::new();
+                for key in keys {
+                    point.extend(text(7, key, &format!("{key}-{core}")));
+                }
+                point.push(0x19);
+                point.extend(START_NS.to_le_bytes());
+                point.push(0x21);
+                point.extend(f64::from(host + core).sqrt().to_le_bytes());
+                points.extend(delimited(1, &point));
+            }
+            let named = [delimited(1, metric.as_bytes()), delimited(5, &points)].concat();
+            metrics.extend(delimited(2, &named));
+        }
+        let parts = [delimited(1, &resource.concat()), delimited(2, &metrics)].concat();
+        out.extend(delimited(1, &parts));
+    }
+    out
+}
+
+fn metrics(c: &mut Criterion) {
+    let mut group = c.benchmark_group("parse_metrics");
+    group.throughput(Throughput::Elements(u64::from(METRIC_SERIES) * METRICS.len() as u64));
+    let bodies = [
+        ("remote_write", Protocol::RemoteWrite, remote_write()),
+        ("otlp", Protocol::Otlp, otlp(["core", "mode", "zone"])),
+        ("otlp_unsorted", Protocol::Otlp, otlp(["zone", "core", "mode"])),
+    ];
+    let (mapping, catalog) = (Mapping::default(), Catalog::default());
+    let limits = WriteLimits { batch_records_max: 10_000, ..WriteLimits::default() };
+    for (name, protocol, body) in bodies {
+        let read = |names: &RawKeyCache| {
+            let adapter = Adapter { mapping: &mapping, catalog: &catalog };
+            let ingest_ns = START_NS + 3_600 * SECOND_NS;
+            let context = ParseContext::new(names, &limits, "acme", ingest_ns);
+            protocol.parse(black_box(&body), adapter, context).expect("a sound message")
+        };
+        let (cold, mut warm) = (RawKeyCache::default(), RawKeyCache::default());
+        for (series, new) in (0..).zip(read(&cold).new_series.iter()) {
+            warm.insert(new.raw_key, series);
+        }
+        group.bench_function(BenchmarkId::new("warm", name), |b| b.iter(|| read(&warm)));
+        group.bench_function(BenchmarkId::new("cold", name), |b| b.iter(|| read(&cold)));
+    }
+    group.finish();
+}
+
 fn benches(c: &mut Criterion) {
     let mut group = c.benchmark_group("parse_json");
     group.throughput(Throughput::Elements(RECORD_COUNT));
@@ -196,5 +296,5 @@ fn benches(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(parsing, benches, protobuf);
+criterion_group!(parsing, benches, protobuf, metrics);
 criterion_main!(parsing);

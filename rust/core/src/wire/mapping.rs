@@ -8,6 +8,7 @@ use hashbrown::HashMap;
 
 use super::rules::Tags;
 use crate::model::batch::FieldType;
+use crate::model::catalog::Catalog;
 
 /// The tag that names an entity.
 pub(super) const ENTITY_ID: &str = "entity_id";
@@ -46,8 +47,16 @@ struct Named {
 pub struct Adapter<'c> {
     /// Names as they are stored.
     pub mapping: &'c Mapping,
+    /// Names that are known to be stored.
+    pub catalog: &'c Catalog,
+}
+
+impl Adapter<'_> {
     /// Type of a field of a measurement, if it is known to be stored.
-    pub known_type: &'c dyn Fn(&str, &str) -> Option<FieldType>,
+    pub(super) fn known_type(&self, measurement: &str, field: &str) -> Option<FieldType> {
+        let measurement = self.catalog.measurement(measurement)?;
+        self.catalog.find_field(measurement, field).map(|(_, field_type)| field_type)
+    }
 }
 
 static IDS: AtomicU64 = AtomicU64::new(0);

@@ -5,7 +5,7 @@ use hashbrown::HashTable;
 use super::prefix::Prefix;
 use crate::model::batch::NEW_SERIES_BASE;
 use crate::model::names::{EncodedName, EncodedText, SeriesName};
-use crate::model::new_series::NewSeries;
+use crate::model::new_series::{NewEntry, NewSeries};
 use crate::model::raw_keys::RawKeyCache;
 
 /// Finds the series of records: those that the cache knows, and those that are new in the batch.
@@ -129,6 +129,14 @@ impl<'c> SeriesFinder<'c> {
             RawKeyCache::put_key(raw_key, *format, measurement, tags.as_bytes());
         });
         number
+    }
+
+    /// The new series of a number.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub(super) fn get(&self, number: u32) -> NewEntry<'_> {
+        self.new.get((number - NEW_SERIES_BASE) as usize).expect("a number of this batch")
     }
 
     /// The new series, by their numbers.

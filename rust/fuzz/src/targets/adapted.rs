@@ -2,6 +2,7 @@
 //! and messages of Prometheus and OpenTelemetry, which mean the same with every cache.
 
 use fleetcast_core::model::batch::ParseResult;
+use fleetcast_core::model::catalog::Catalog;
 use fleetcast_core::model::fault::Refusal;
 use fleetcast_core::model::limits::FAULTS_MAX;
 use fleetcast_core::model::raw_keys::RawKeyCache;
@@ -141,24 +142,31 @@ fn parse_with(
     protocol: Protocol,
     body: &[u8],
     mapping: &Mapping,
-    names: &RawKeyCache,
+    (catalog, names): (&Catalog, &RawKeyCache),
 ) -> ParseResult {
-    let adapter = Adapter { mapping, known_type: &|_, _| None };
+    let adapter = Adapter { mapping, catalog };
     protocol.parse(body, adapter, ParseContext::new(names, &LIMITS, "acme", NOW_NS))
 }
 
-/// Reads `body` with a cold and with a warm cache; both views must be equal.
+/// Reads `body` with a cold, a warm and a half warm cache; all views must be equal but for the order
+/// of series.
 fn read(protocol: Protocol, body: &[u8]) -> (ParseResult, View) {
     let mapping = mapping();
-    let cold = parse_with(protocol, body, &mapping, &RawKeyCache::default());
+    let nothing = (&Catalog::default(), &RawKeyCache::default());
+    let cold = parse_with(protocol, body, &mapping, nothing);
     let seen = view(&cold, &[]);
     if let Ok(batch) = &cold {
         assert!(batch.conflict.is_none(), "a conflict rejects its record");
         assert!(batch.dropped.len() <= batch.rejected_indices.len().min(FAULTS_MAX));
         assert!(batch.rejected_indices.is_sorted_by(|one, next| one < next));
-        let (cache, names) = cache_of(batch, 1);
-        let warm = parse_with(protocol, body, &mapping, &cache);
-        assert_eq!(view(&warm, &names), seen, "a warm cache changes what is read");
+        for step in [1, 2] {
+            let (cache, names) = cache_of(batch, step);
+            let mut catalog = Catalog::default();
+            (0..).zip(&names).for_each(|(id, name)| catalog.insert_series(id, name.view()));
+            let warm = parse_with(protocol, body, &mapping, (&catalog, &cache));
+            let (warm, cold) = (view(&warm, &names).ordered(), view(&cold, &[]).ordered());
+            assert_eq!(warm, cold, "a warm cache changes what is read");
+        }
     }
     (cold, seen)
 }

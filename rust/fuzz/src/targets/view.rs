@@ -55,6 +55,19 @@ pub(super) enum View {
     },
 }
 
+impl View {
+    /// The same with the rows of each series and time side by side, in the order in which they were.
+    pub(super) fn ordered(mut self) -> Self {
+        if let Self::Accepted { tables, .. } = &mut self {
+            for (_, rows) in &mut *tables {
+                rows.sort_by_cached_key(|row| (row.name.view().as_bytes().to_vec(), row.time_ns));
+            }
+            tables.sort_by(|(one, _), (other, _)| one.cmp(other));
+        }
+        self
+    }
+}
+
 pub(super) fn parse(format: Format, body: &[u8], names: &RawKeyCache) -> ParseResult {
     format.parse(body, ParseContext::new(names, &LIMITS, "acme", NOW_NS))
 }
@@ -63,9 +76,13 @@ pub(super) fn parse(format: Format, body: &[u8], names: &RawKeyCache) -> ParseRe
 pub(super) fn cache_of(batch: &Batch, step: usize) -> (RawKeyCache, Vec<SeriesName>) {
     let mut cache = RawKeyCache::default();
     let mut names = Vec::new();
-    for (id, new) in (0..).zip(batch.new_series.iter().step_by(step)) {
-        cache.insert(new.raw_key, id);
-        names.push(new.name.to_name());
+    for new in batch.new_series.iter().step_by(step) {
+        let known = names.iter().position(|name: &SeriesName| name.view() == new.name);
+        let id = known.unwrap_or(names.len());
+        cache.insert(new.raw_key, u32::try_from(id).expect("a batch has few series"));
+        if known.is_none() {
+            names.push(new.name.to_name());
+        }
     }
     (cache, names)
 }

@@ -178,12 +178,8 @@ impl Writer {
             Input::Body(format, body) => format.parse(body, context),
             Input::Csv(header, body) => parse_csv(body, header, context),
             Input::Adapted(body) => {
-                let known_type = |measurement: &str, field: &str| {
-                    let catalog = &names.as_ref()?.catalog;
-                    let known = catalog.find_field(catalog.measurement(measurement)?, field)?;
-                    Some(known.1)
-                };
-                let adapter = Adapter { mapping: body.mapping, known_type: &known_type };
+                let catalog = &names.as_ref().expect("held for this input").catalog;
+                let adapter = Adapter { mapping: body.mapping, catalog };
                 body.protocol.parse(body.bytes, adapter, context)
             }
             Input::Rows(rows) => parse_rows(rows, context),

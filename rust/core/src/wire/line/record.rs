@@ -156,13 +156,13 @@ impl Parser<'_, '_> {
 
     /// The first field of the record that was written with another type before.
     fn conflict(&self, measurement: &str) -> Option<String> {
-        let known_type = self.adapter?.known_type;
+        let adapter = self.adapter?;
         let known = |cell: &Cell<'_>| {
             let table = self.cells_table.filter(|_| cell.column != UNKNOWN_COLUMN);
             table.and_then(|table| self.batch.columns.field_type(table, cell.column))
         };
         let cell = self.cells.iter().find(|cell| {
-            let before = known(cell).or_else(|| known_type(measurement, &cell.name));
+            let before = known(cell).or_else(|| adapter.known_type(measurement, &cell.name));
             before.is_some_and(|before| before != cell.value.field_type())
         });
         cell.map(|cell| cell.name.to_string())

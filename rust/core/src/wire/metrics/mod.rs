@@ -4,6 +4,8 @@
 //! set of tags and one time are a row. As for the service's own messages, nothing is allocated for a
 //! length that is claimed, only for bytes that came. A fault rejects its value alone.
 
+mod series_by_name;
+
 mod points;
 
 mod remote_write;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::series_by_name::SeriesByName;
 use crate::model::batch::{FieldType, ParseResult};
 use crate::model::fault::{Fault, FaultCode, Refusal, Step};
 use crate::model::limits::FAULTS_MAX;
@@ -46,6 +47,7 @@ pub(super) struct Points<'a, 'c> {
     kind: &'static Kind,
     adapter: Adapter<'c>,
     batch: BatchBuilder<'c>,
+    by_name: SeriesByName<'c>,
     list: Vec<Point<'a, 'c>>,
     /// Number of values so far; several may be of one point.
     pub(super) received: usize,
@@ -59,7 +61,8 @@ impl<'a, 'c> Points<'a, 'c> {
     ) -> Self {
         let format = kind.raw_key_format;
         let batch = BatchBuilder::new(format, context);
-        Self { kind, adapter, batch, list: Vec::new(), received: 0 }
+        let by_name = SeriesByName::new(adapter.catalog);
+        Self { kind, adapter, batch, by_name, list: Vec::new(), received: 0 }
     }
 
     /// Names of the metric `name`.
@@ -88,13 +91,15 @@ impl<'a, 'c> Points<'a, 'c> {
     ) -> Scan<Option<u32>> {
         let BatchBuilder { series, limits, tenant_key, .. } = &mut self.batch;
         let unknown = match series.find(names.rule_key, tags) {
-            Ok(known) => return Ok(Some(known)),
+            Ok(known) => return Ok(Some(self.by_name.series_of(known))),
             Err(unknown) => unknown,
         };
         let mut pairs = read()?;
         names.rule.name_entity(&mut pairs, self.kind.entities);
         let name = series_name(names.measurement, pairs, tenant_key, limits);
-        Ok(name.map(|name| series.add(&name, unknown, names.rule_key, tags)))
+        let Some(name) = name else { return Ok(None) };
+        let number = series.add(&name, unknown, names.rule_key, tags);
+        Ok(Some(self.by_name.add(series, number)))
     }
 
     /// Takes a value of the record that is being read.
@@ -112,7 +117,7 @@ impl<'a, 'c> Points<'a, 'c> {
             return Err(FaultCode::StringTooShort);
         }
         let name = names.rule.field(name);
-        let before = (self.adapter.known_type)(names.measurement, &name);
+        let before = self.adapter.known_type(names.measurement, &name);
         let fault = match before {
             _ if !is_stored(time_ns) => Some(FaultCode::TimeTooEarly),
             Some(before) if before != FieldType::Float => Some(FaultCode::TypeConflict),

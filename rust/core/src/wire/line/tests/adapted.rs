@@ -1,5 +1,6 @@
 use super::*;
 use crate::model::batch::FieldType;
+use crate::model::catalog::Catalog;
 use crate::wire::ParseContext;
 use crate::wire::mapping::{Adapter, Mapping, Rule};
 
@@ -14,11 +15,12 @@ fn mapping() -> Mapping {
 }
 
 fn read(body: &[u8], known: &[(&str, FieldType)]) -> ParseResult {
-    let known_type = |measurement: &str, field: &str| {
-        assert!(["telemetry", "link"].contains(&measurement));
-        known.iter().find(|(name, _)| *name == field).map(|(_, field_type)| *field_type)
-    };
-    let adapter = Adapter { mapping: &mapping(), known_type: &known_type };
+    let mut catalog = Catalog::default();
+    let measurement = catalog.intern_measurement("telemetry");
+    for (id, (name, field_type)) in (0..).zip(known) {
+        catalog.insert_field(id, measurement, name, *field_type);
+    }
+    let adapter = Adapter { mapping: &mapping(), catalog: &catalog };
     parse_adapted_lines(
         body,
         Precision::Nanoseconds,
@@ -55,7 +57,7 @@ fn names_are_mapped_by_the_measurement_of_the_line() {
 fn a_fault_rejects_its_line_alone_and_says_which() {
     let body = b"link x=1\n\nlink\n# c\nlink x=1 1\nlink x=\"a\nb\"\nlink x=y\nlink x=2";
     let limits = WriteLimits { batch_records_max: 50, ..LIMITS };
-    let adapter = Adapter { mapping: &mapping(), known_type: &|_, _| None };
+    let adapter = Adapter { mapping: &mapping(), catalog: &Catalog::default() };
     let batch = parse_adapted_lines(
         body,
         Precision::Nanoseconds,

@@ -3,7 +3,8 @@
 mod otlp;
 mod remote_write;
 
-use crate::model::batch::{Batch, FieldType, ParseResult, Rows, Values};
+use crate::model::batch::{Batch, FieldType, NEW_SERIES_BASE, ParseResult, Rows, Values};
+use crate::model::catalog::Catalog;
 use crate::model::fault::{Refusal, Step};
 use crate::model::limits::WriteLimits;
 use crate::model::raw_keys::RawKeyCache;
@@ -63,36 +64,61 @@ fn mapping() -> Mapping {
     Mapping::new(rules, Rule::default())
 }
 
-/// Reads `body` with no series known, then with all of them; both batches must be alike.
+/// A catalog with one field, which is a text.
+fn catalog() -> Catalog {
+    let mut catalog = Catalog::default();
+    let measurement = catalog.intern_measurement("telemetry");
+    catalog.insert_field(0, measurement, "text", FieldType::Text);
+    catalog
+}
+
+/// Reads `body` with no series known, then with each one alone, then with all of them; all must mean
+/// the same.
 fn read(protocol: Protocol, body: &[u8]) -> ParseResult {
-    let known_type = |measurement: &str, field: &str| {
-        ((measurement, field) == ("telemetry", "text")).then_some(FieldType::Text)
-    };
     let mapping = mapping();
-    let adapter = Adapter { mapping: &mapping, known_type: &known_type };
-    let mut names = RawKeyCache::default();
-    let parse = |names: &_| {
+    let parse = |names: &_, catalog: &_| {
+        let adapter = Adapter { mapping: &mapping, catalog };
         protocol.parse(body, adapter, ParseContext::new(names, &LIMITS, "acme", NOW_NS))
     };
-    let cold = parse(&names)?;
-    for (id, new) in (0..).zip(cold.new_series.iter()) {
-        names.insert(new.raw_key, id);
+    let cold = parse(&RawKeyCache::default(), &catalog())?;
+    let count = cold.new_series.len();
+    for known in (0..count).map(|one| one..one + 1).chain(std::iter::once(0..count)) {
+        let (mut names, mut catalog) = (RawKeyCache::default(), catalog());
+        for new in known.clone().filter_map(|at| cold.new_series.get(at)) {
+            let id = catalog.find_series(new.name, &new.parts);
+            let id = id.unwrap_or_else(|| u32::try_from(catalog.series_count()).unwrap());
+            catalog.insert_series(id, new.name);
+            names.insert(new.raw_key, id);
+        }
+        let warm = parse(&names, &catalog)?;
+        assert_eq!(warm.new_series.len(), count - known.len());
+        assert_eq!(warm.dropped, cold.dropped);
+        if warm.new_series.is_empty() {
+            assert_eq!(warm.fields, cold.fields);
+        }
+        let sorted = |mut rows: Vec<String>| {
+            rows.sort();
+            rows
+        };
+        assert_eq!(sorted(rows_of(&warm, &catalog)), sorted(rows(&cold)), "{known:?} are known");
     }
-    let warm = parse(&names)?;
-    assert!(warm.new_series.is_empty());
-    assert_eq!((&warm.fields, &warm.dropped), (&cold.fields, &cold.dropped));
     Ok(cold)
 }
 
 /// Rows in words: measurement, tags, seconds before now and fields.
 fn rows(batch: &Batch) -> Vec<String> {
+    rows_of(batch, &Catalog::default())
+}
+
+fn rows_of(batch: &Batch, catalog: &Catalog) -> Vec<String> {
     let mut found = Vec::new();
     for (measurement, table) in batch.measurements.iter().zip(&batch.tables) {
         for row in 0..table.row_count() {
-            let series = (table.series[row] - crate::model::batch::NEW_SERIES_BASE) as usize;
-            let series = batch.new_series.get(series).unwrap();
-            let tags: Vec<_> =
-                series.name.tags().map(|(key, value)| format!("{key}={value}")).collect();
+            let name = match table.series[row].checked_sub(NEW_SERIES_BASE) {
+                Some(new) => batch.new_series.get(new as usize).unwrap().name,
+                None => catalog.series(table.series[row]).unwrap().name(),
+            };
+            let tags: Vec<_> = name.tags().map(|(key, value)| format!("{key}={value}")).collect();
             let mut fields = Vec::new();
             for column in &table.columns {
                 let Values::Float(values) = &column.values else { panic!("{column:?}") };

@@ -76,6 +76,32 @@ fn a_rule_is_found_by_the_name_of_the_metric() {
     );
 }
 
+/// A tag of the resource may be one of the point in another message, and attributes have no order.
+#[test]
+fn values_of_one_series_and_time_are_a_row_however_it_is_spelled() {
+    let load = |value, attributes: &[_]| metric("load", GAUGE, &[number(1, value, attributes)]);
+    let (dc, core) = (("dc", "x"), ("core", "0"));
+    let number_core = attribute(7, "core", &varint(3, 0));
+    let number_core = [number_core, text(7, "dc", "x"), time(1), double(4, 4.0)].concat();
+    let body = [
+        of_a(&[load(1.0, &[dc, core]), load(2.0, &[core, dc])]),
+        resource(&[text(1, "dc", "x"), text(1, "host.name", "a")], &[load(3.0, &[core])]),
+        of_a(&[metric("heat", GAUGE, &[number_core]), load(5.0, &[dc, core])]),
+    ];
+    assert_eq!(
+        rows(&parse(&body.concat()).unwrap()),
+        ["telemetry,core=0,dc=x,entity_id=a heat=4,load=5 -1"]
+    );
+}
+
+#[test]
+fn rules_that_lead_to_the_same_names_share_rows() {
+    let series = |name| metric(name, SUM, &[number(1, 1.0, &[("entity_id", "e")])]);
+    let body = of_a(&[series("up"), series("down")]);
+    let batch = parse(&body).unwrap();
+    assert_eq!(rows(&batch), ["link,entity_id=e,host.name=a down=1,is_up=1 -1"]);
+}
+
 #[test]
 fn a_resource_may_stand_behind_its_metrics_and_come_in_parts() {
     let metrics = message(2, metric("load", GAUGE, &[number(1, 1.0, &[])]));

@@ -79,6 +79,20 @@ fn of_two_values_of_one_series_and_time_the_last_counts() {
 }
 
 #[test]
+fn labels_in_another_order_are_the_same_series() {
+    let (load, a, job) = (("__name__", "load"), ("instance", "a"), ("job", "n"));
+    let body = [
+        series(&[load, a, job], &[(1, 1.0)]),
+        series(&[job, a, load], &[(1, 2.0)]),
+        series(&[load, a, job], &[(1, 3.0), (2, 4.0)]),
+    ];
+    assert_eq!(
+        rows(&parse(&body.concat()).unwrap()),
+        ["telemetry,entity_id=a,job=n load=4 -2", "telemetry,entity_id=a,job=n load=3 -1"]
+    );
+}
+
+#[test]
 fn values_that_are_no_number_are_left_out_without_a_word() {
     let labels = [("__name__", "load"), ("instance", "a")];
     let samples = [(4, STALE), (3, f64::NAN), (2, f64::INFINITY), (1, 7.0)];
@@ -131,7 +145,7 @@ fn more_fields_than_a_record_may_have_are_more_rows() {
     let body = named.iter().flat_map(|name| series(&[("__name__", name)], &[(1, 1.0)]));
     let body: Vec<u8> = body.collect();
     let limits = WriteLimits { fields_max: 4, ..LIMITS };
-    let adapter = Adapter { mapping: &mapping(), known_type: &|_, _| None };
+    let adapter = Adapter { mapping: &mapping(), catalog: &Catalog::default() };
     let names = RawKeyCache::default();
     let batch = Protocol::RemoteWrite.parse(
         &body,
