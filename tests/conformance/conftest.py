@@ -13,6 +13,7 @@ from .api import accounts_of
 TUNED = (
     *("--set", "limits.point_budget=20"),
     *("--set", "limits.answer_values_max=1000"),
+    *("--set", "limits.series_row_limit=1"),
     *("--set", 'http.cors_origins=["https://console.example", "http://localhost:3000"]'),
 )
 
@@ -64,7 +65,7 @@ def quiet(accounts):
 
 @pytest.fixture(scope="session")
 def tuned_accounts(tmp_path_factory):
-    """A second service: CORS is on and what an answer may hold is soon spent."""
+    """A second service: CORS is on and what an answer may hold, or a read look at, is soon spent."""
     data = tmp_path_factory.mktemp("tuned") / "data"
     with running(data, *TUNED) as started:
         yield from accounts_of(started, data)

@@ -206,11 +206,16 @@ def test_g11_g12_nothing_is_simulated_unasked(quiet, name):
     assert answer.json["entities"] == []
 
 
-def test_g13_the_newest_is_found_however_much_lies_before_it(tenant):
+@pytest.mark.parametrize("limited", ["tenant", "tuned"])
+def test_g13_the_newest_is_found_however_much_lies_before_it(request, limited):
+    """`tuned` has `limits.series_row_limit` of 1."""
+    tenant = request.getfixturevalue(limited)
     for batch in range(5):
         tenant.write(*(record(at(batch + row / 1000), n=row) for row in range(1000)))
     (entity,) = tenant.entities()
     assert (entity["observed_at"], entity["fields"]) == (at(4.999), {"n": 999.0})
+    (entity,) = tenant.entities(as_of_utc=at(2.5))
+    assert (entity["observed_at"], entity["fields"]) == (at(2.499), {"n": 499.0})
 
 
 def test_g14_the_tenant_key_is_the_slug(accounts, tenant):
