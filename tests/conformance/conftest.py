@@ -65,7 +65,7 @@ def quiet(accounts):
 
 @pytest.fixture(scope="session")
 def tuned_accounts(tmp_path_factory):
-    """A second service: CORS is on and what an answer may hold, or a read look at, is soon spent."""
+    """A second service: CORS is on, and what answers may hold or look at is soon spent."""
     data = tmp_path_factory.mktemp("tuned") / "data"
     with running(data, *TUNED) as started:
         yield from accounts_of(started, data)

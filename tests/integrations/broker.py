@@ -9,7 +9,12 @@ import re
 import sys
 import time
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from paho.mqtt.client import Client, MQTTv5
 from paho.mqtt.enums import CallbackAPIVersion
 
@@ -17,6 +22,7 @@ from fleetcast.bench.processes import free_port
 from fleetcast.engine import format_time
 from fleetcast.installation.directory import DataDirectory
 from fleetcast.installation.opening import opened
+from fleetcast.security.certificate import create_certificate
 from tests.integrations.programs import Program, found
 from tests.service.service import prepare, start
 from tests.waiting import until
@@ -40,6 +46,7 @@ class Broker(Program):
         )
         log = folder / "mosquitto.log"
         super().__init__([found("mosquitto"), "-c", str(file)], log, port=port)
+        self.for_bridge = {"url": f"mqtt://127.0.0.1:{port}"}
 
     def acknowledged(self) -> set[str]:
         """Topics of messages for which the bridge has sent an acknowledgment."""
@@ -50,6 +57,43 @@ class Broker(Program):
             elif at := _ACKNOWLEDGED.search(line):
                 done.add(sent[at[1]])
         return done
+
+
+class TlsBroker(Broker):
+    """Devices are heard as they are, a bridge by TLS and with a certificate of its own."""
+
+    def __init__(self, folder):
+        create_certificate(folder / "tls", bytes(32), ["127.0.0.1"])
+        pair = _pair(folder / "bridge.pem", folder / "bridge.key")
+        tls = free_port()
+        super().__init__(
+            folder,
+            f"listener {tls} 127.0.0.1\ncertfile {folder}/tls/server.pem\n"
+            f"keyfile {folder}/tls/server.key\ncafile {pair['certificate']}\n"
+            "require_certificate true\n",
+        )
+        self.for_bridge = {
+            "url": f"mqtts://127.0.0.1:{tls}",
+            "authority": f"{folder}/tls/ca.pem",
+            **pair,
+        }
+
+
+def _pair(certificate, private_key) -> dict[str, str]:
+    """Files of a new key, and of a certificate that vouches for itself."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "bridge")])
+    now = datetime.now(UTC)
+    made = x509.CertificateBuilder().subject_name(name).issuer_name(name)
+    made = made.public_key(key.public_key()).serial_number(x509.random_serial_number())
+    made = made.not_valid_before(now - timedelta(hours=1)).not_valid_after(now + timedelta(days=1))
+    form = serialization.Encoding.PEM
+    certificate.write_bytes(made.sign(key, hashes.SHA256()).public_bytes(form))
+    secret = key.private_bytes(
+        form, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    private_key.write_bytes(secret)
+    return {"certificate": str(certificate), "private_key": str(private_key)}
 
 
 class Storing:
@@ -85,15 +129,18 @@ class Storing:
         return rows
 
 
+def lines(settings) -> str:
+    return "".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
+
+
 def bridge(folder, broker, service, **spool) -> Program:
     settings = folder / "bridge.toml"
-    options = "".join(f"{name} = {json.dumps(value)}\n" for name, value in spool.items())
     settings.write_text(
-        f'[broker]\nurl = "mqtt://127.0.0.1:{broker.port}"\nclient_id = "bridge"\n'
+        f'[broker]\nclient_id = "bridge"\n{lines(broker.for_bridge)}'
         '[[topic]]\ntemplate = "fleet/{entity_id}/{measurement}"\n'
         f'[service]\nurl = "http://127.0.0.1:{service.port}"\n'
         f"settle_seconds = {DEADLINE_S + 1}\n[batch]\nrecords = 100\nseconds = 0.1\n"
-        f'[spool]\nfolder = "spool"\n{options}'
+        f'[spool]\nfolder = "spool"\n{lines(spool)}'
     )
     command = [sys.executable, "-m", "fleetcast", "mqtt", str(settings)]
     environment = {**os.environ, "FLEETCAST_MQTT_KEY": service.key}

@@ -8,7 +8,16 @@ import time
 import pytest
 
 from fleetcast.client.times import time_ns
-from tests.integrations.broker import Broker, Device, Storing, bridge, payload_of, row_of, topic_of
+from tests.integrations.broker import (
+    Broker,
+    Device,
+    Storing,
+    TlsBroker,
+    bridge,
+    payload_of,
+    row_of,
+    topic_of,
+)
 from tests.integrations.programs import needs
 from tests.waiting import until
 
@@ -20,9 +29,9 @@ ROUNDS = 3
 class World:
     """All parts, running."""
 
-    def __init__(self, folder, **spool):
+    def __init__(self, folder, broker=Broker, **spool):
         self.service = Storing(folder).start()
-        self.broker = Broker(folder).start()
+        self.broker = broker(folder).start()
         self.bridge = bridge(folder, self.broker, self.service, **spool).start()
         until(lambda: "SUBACK to bridge" in self.broker.text())
         self.device = Device(self.broker)
@@ -122,6 +131,38 @@ def test_a_full_spool_stops_acknowledging_and_loses_nothing(world):
     until(lambda: world.service.count() >= 60)
     assert world.service.rows() == expected(range(60))
     until(lambda: len(world.broker.acknowledged()) == 60)
+
+
+@pytest.mark.parametrize("world", [{"broker": TlsBroker}], indirect=True, ids=["tls"])
+def test_a_broker_is_reached_by_tls_and_shown_a_certificate_over_its_restarts_too(world):
+    world.device.publish(range(50))
+    until(lambda: world.service.count() >= 50)
+    world.kill_and_start("broker")
+    world.device.publish(range(50, 100))
+    until(lambda: world.service.count() >= 100)
+    assert world.service.rows() == expected(range(100))
+
+
+UNKNOWN = {
+    "broker": (["authority"], "certificate verify failed"),
+    "bridge": (["certificate", "private_key"], "disconnected"),
+}
+
+
+@pytest.mark.parametrize("unknown", UNKNOWN)
+def test_a_broker_or_bridge_that_nobody_vouches_for_is_not_spoken_to(tmp_path, unknown):
+    without, reason = UNKNOWN[unknown]
+    service, broker = Storing(tmp_path), TlsBroker(tmp_path).start()
+    for name in without:
+        del broker.for_bridge[name]
+    alone = bridge(tmp_path, broker, service).start()
+    try:
+        until(lambda: reason in alone.text())
+    finally:
+        assert alone.stop() == 0
+        broker.stop()
+    assert "CONNACK" not in broker.text()
+    assert '"event":"connected"' not in alone.text()
 
 
 def test_poison_is_counted_logged_and_holds_nothing_up(world):

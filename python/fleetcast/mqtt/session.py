@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,7 @@ class BrokerSession:
         self._open: dict[int, bool] = {}
         self._client = _client(broker, password)
         self._client.on_connect = self._on_connect
+        self._client.on_connect_fail = _on_connect_fail
         self._client.on_disconnect = self._on_disconnect
         self._client.on_subscribe = self._on_subscribe
         self._client.on_message = self._on_message
@@ -159,6 +161,11 @@ class BrokerSession:
         self._receive(
             Message(message.topic, bytes(message.payload), message.mid, message.dup, session)
         )
+
+
+def _on_connect_fail(_client: Client, _data: object) -> None:
+    # The client calls this while it handles what went wrong, and does not say what that was.
+    logger.warning("no connection to the broker", extra={"reason": str(sys.exception())})
 
 
 def _client(broker: BrokerSettings, password: str) -> Client:
