@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import pytest
 
@@ -13,7 +14,7 @@ from fleetcast.console.guesses import FAILURES_MAX, Guesses
 from fleetcast.console.sessions import SESSION_SECONDS, Sessions
 from fleetcast.engine import time_ns
 from tests.clock import Clock
-from tests.service.service import command
+from tests.service.service import FLEETCAST, command
 from tests.waiting import until
 
 from .conftest import Operator
@@ -106,6 +107,13 @@ def test_commands_issue_list_and_end_tokens(place):
     command(place[1], "operator", "revoke", issued["token_id"])
     listed = {row["token_id"]: row for row in command(place[1], "operator", "list")["tokens"]}
     assert listed[issued["token_id"]]["status"] == "revoked"
+
+
+def test_the_command_names_the_console_that_runs(place):
+    service, data = place
+    issue = [*FLEETCAST, "operator", "token", "--data", str(data)]
+    shown = subprocess.run(issue, capture_output=True, check=True, text=True).stdout
+    assert f"{service.ready['admin']}/console/" in shown
 
 
 def test_the_secret_of_a_token_is_nowhere_on_disk_and_in_no_log(place):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fleetcast.cli.common import Duration, Run, instant, table, with_run
+from fleetcast.installation.lock import seen
 
 if TYPE_CHECKING:
     from fleetcast.accounts import OperatorToken
@@ -29,12 +30,15 @@ def token(run: Run, name: str, expires: int) -> None:
     with run.opened() as installation:
         issued = installation.operators.create(name=name, lifetime_seconds=expires)
         address = installation.settings.admin.address
+    running = seen(run.data.lock)  # the service may have been started with another address
+    is_known = running.held and "admin" in running.note
+    url = running.note["admin"] if is_known else address != "off" and f"http://{address}"
     text = str(issued.text)
     lines = [text, f"(token id {issued.record.token_id}, good until {_until(issued.record)})"]
-    if address == "off":
+    if not url:
         lines.append("The console is on the private listener, which admin.address has off.")
     else:
-        lines.append(f"Open http://{address}/console/ and give it there.")
+        lines.append(f"Open {url}/console/ and give it there.")
     run.answer({"token": text, **_document(issued.record)}, "\n".join(lines))
 
 
