@@ -37,7 +37,7 @@ ON_SERVERS = PYTHONPATH=$(abspath $(CLUSTER)) PYTHON=$(abspath $(VENV))/cluster/
 ENGINE := Cargo.toml Cargo.lock pyproject.toml $(shell find rust/arrow rust/core rust/front rust/limiter rust/py -name '*.rs' -o -name Cargo.toml)
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 10
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
 
 run: $(VENV)/engine ## build everything, then the demo; DEMO="--once" ends after the tour
 	$(BIN)/fleetcast demo $(DEMO)
