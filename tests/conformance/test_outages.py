@@ -174,8 +174,11 @@ def overwritten(first, last, fill):
 @pytest.mark.parametrize("fill", [bytes, random.Random(7).randbytes], ids=["zeros", "noise"])
 @pytest.mark.parametrize(("first", "last"), [(0, 10), (0, 5), (5, 10), (1, 10)])
 def test_f12_a_plane_overwritten(service, accounts, filled, first, last, fill):
-    """LMDB trusts the pages it has mapped: a worker may end, but only once, and not for good."""
-    before = set(service.processes())
+    """LMDB trusts the pages it has mapped: a worker may end, but only once, and not for good.
+
+    So may the maintenance process, which looks at a new tenant within a second.
+    """
+    others = {service.process.pid, service.arbiter("http")}
     with changed(filled.plane / "plane.mdb", overwritten(first, last, fill)):
         lost = 0
         for _ in range(8):
@@ -184,7 +187,7 @@ def test_f12_a_plane_overwritten(service, accounts, filled, first, last, fill):
             except (ConnectionError, http.client.HTTPException):
                 lost += 1
         assert lost <= 2
-        assert len(before - set(service.processes())) <= 2
+        assert others <= set(service.processes())
         is_down(filled)
         assert numbers(accounts.tenant()) == []
     assert numbers(filled) == list(range(1000))
