@@ -140,6 +140,23 @@ def test_it_tells_watchers_before_it_ends(own):  # L22
     station.close()
 
 
+def test_watches_that_are_cancelled_at_any_moment_end_no_process(own):
+    """The library's call may be gone before its handler has ended, which asked it for the client:
+    whoever cancelled at such a moment ended the process, and needed no key for that.
+    """
+    service = own()
+    before = service.processes()
+    station = Station(service.ready)
+    for number in range(100):
+        watch = station.watch("")
+        if number % 3:
+            assert next(watch) == SERVING
+        watch.cancel()
+    assert station.write(b"", own.key).status == "OK"
+    assert service.processes() == before
+    station.close()
+
+
 def test_calls_that_come_all_at_once_are_answered_and_not_cancelled(own):  # L19
     """The library cancels some beyond a thousand that wait: whose they are, it does not ask."""
     service = own()

@@ -103,7 +103,7 @@ class CallBoundary:
             details.partition(":")[0] or None,
             None if identity is None else identity.tenant_key,
             None if identity is None else identity.key_id,
-            call.context.peer(),
+            call.client,
             time.perf_counter() - began,
             bytes_in=call.received_bytes,
             bytes_out=sent_bytes,

@@ -26,14 +26,20 @@ class Call:
     context: Context
     route: str
     """`Service/Method`, the service by its last name."""
+    client: str = field(init=False)
+    """Address and port of the client. The library's call may be gone before its handler ends, and
+    asking a call that is gone for this ends the process."""
     identity: Identity | None = None
     received_bytes: int = 0
     request_id: str = field(default_factory=lambda: str(uuid.uuid4()))
 
+    def __post_init__(self) -> None:
+        self.client = self.context.peer()
+
     @property
     def address(self) -> str:
         """Address of the client, without its port."""
-        return self.context.peer().rpartition(":")[0]
+        return self.client.rpartition(":")[0]
 
     async def message(self, seconds: float) -> bytes:
         """The one message of the call. Raises `Refused` where none comes, or not in time."""

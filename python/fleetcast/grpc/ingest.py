@@ -111,7 +111,7 @@ class TelemetryIngest:
                 "authentication failed",
                 key,
                 request_id=call.request_id,
-                client=call.context.peer(),
+                client=call.client,
                 transport="grpc",
             )
             raise
