@@ -6,7 +6,9 @@ import contextlib
 import json
 import os
 import re
+import socket
 import sys
+import threading
 import time
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -57,6 +59,57 @@ class Broker(Program):
             elif at := _ACKNOWLEDGED.search(line):
                 done.add(sent[at[1]])
         return done
+
+
+class MuffledBroker(Broker):
+    """A broker that a bridge reaches by a line on which what the bridge says may be lost."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.for_bridge = {"url": f"mqtt://127.0.0.1:{self._listening.getsockname()[1]}"}
+        self.loses, self.lost = False, 0
+        self._ends = []
+        self._threads = [threading.Thread(target=self._accept)]
+        self._threads[0].start()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                bridge = self._listening.accept()[0]
+                broker = socket.create_connection(("127.0.0.1", self.port))
+                self._ends = [bridge, broker]
+                for source, target in ((bridge, broker), (broker, bridge)):
+                    passing = threading.Thread(target=self._pass_on, args=(source, target, bridge))
+                    self._threads.append(passing)
+                    passing.start()
+
+    def _pass_on(self, source, target, bridge):
+        with contextlib.suppress(OSError):
+            while said := source.recv(65_536):
+                if self.loses and source is bridge:
+                    self.lost += len(said)
+                else:
+                    target.sendall(said)
+        self._shut(source, target)
+        source.close()
+
+    def _shut(self, *ends):
+        for end in ends:
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def cut(self):
+        """Ends the connection of the bridge; the next one loses nothing."""
+        self._shut(*self._ends)
+        self.loses = False
+
+    def stop(self):
+        self._shut(self._listening, *self._ends)
+        for thread in self._threads:
+            thread.join()
+        self._listening.close()
+        return super().stop()
 
 
 class TlsBroker(Broker):

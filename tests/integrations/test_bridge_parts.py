@@ -114,7 +114,7 @@ def test_poison_says_why(payload, reason):
         parser.parse("fleet/u1", payload, NOW_NS)
 
 
-def test_a_message_that_says_its_time_is_known_for_good_others_until_acknowledged(tmp_path):
+def test_a_message_that_says_its_time_is_known_for_good_others_until_the_broker_knows(tmp_path):
     timed = MessageIdentity.of("a", b"1", None)
     untimed = MessageIdentity.of("a", b"1", 7)
     spool = MessageSpool(tmp_path)
@@ -122,13 +122,22 @@ def test_a_message_that_says_its_time_is_known_for_good_others_until_acknowledge
     assert spool.is_known(timed)
     assert spool.is_known(untimed)
     assert not spool.is_known(MessageIdentity.of("a", b"1", 8))
+    spool.forget_acknowledged()
+    assert spool.is_known(untimed)
     spool.replace_parts(first, [])
+    assert spool.is_known(untimed)
+    spool.forget_acknowledged()
     assert spool.is_known(timed)
     assert not spool.is_known(untimed)
     spool.append([{"n": 2}], [untimed], acknowledged=True)
-    assert not spool.is_known(untimed)
     spool.close()
     again = MessageSpool(tmp_path)
+    assert again.is_known(untimed)
+    again.forget([timed, untimed])
+    assert not again.is_known(untimed)
+    again.append([{"n": 3}], [untimed], acknowledged=False)
+    again.forget_packets()
+    assert not again.is_known(untimed)
     assert again.is_known(timed)
     with pytest.raises(SpoolInUse, match="another bridge"):
         MessageSpool(tmp_path)

@@ -2,8 +2,11 @@
 
 import json
 import random
+import sqlite3
 import threading
 import time
+from collections import Counter
+from contextlib import closing
 
 import pytest
 
@@ -11,6 +14,7 @@ from fleetcast.client.times import time_ns
 from tests.integrations.broker import (
     Broker,
     Device,
+    MuffledBroker,
     Storing,
     TlsBroker,
     bridge,
@@ -30,6 +34,7 @@ class World:
     """All parts, running."""
 
     def __init__(self, folder, broker=Broker, **spool):
+        self.folder = folder
         self.service = Storing(folder).start()
         self.broker = broker(folder).start()
         self.bridge = bridge(folder, self.broker, self.service, **spool).start()
@@ -187,6 +192,42 @@ def test_poison_is_counted_logged_and_holds_nothing_up(world):
     assert world.bridge.stop() == 0
     tally = world.lines("tally")[-1]
     assert (tally["messages"], tally["poison"], tally["refused"], tally["stored"]) == (6, 3, 1, 2)
+
+
+def entities(world):
+    return Counter(entity for entity, _ in world.service.rows().elements())
+
+
+def remembered(world):
+    """Messages that the bridge knows by their packets."""
+    with closing(sqlite3.connect(world.folder / "spool" / "spool.sqlite")) as spool:
+        return spool.execute("SELECT count(*) FROM seen WHERE NOT timed").fetchone()[0]
+
+
+@pytest.mark.parametrize(
+    "world",
+    [{"broker": MuffledBroker}, {"broker": MuffledBroker, **SPOOLED}],
+    indirect=True,
+    ids=["stored", "spooled"],
+)
+@pytest.mark.parametrize("ends", ["bridge", "line"])
+def test_a_message_without_a_time_is_stored_once_though_its_acknowledgment_is_lost(world, ends):
+    send = world.device.send
+    send([("fleet/e0/link", b'{"snr_db": 1}')])
+    until(lambda: world.service.count() == 1 and remembered(world) == 0)
+    world.broker.loses = True
+    send([("fleet/e1/link", b'{"snr_db": 1}')])
+    until(lambda: world.service.count() == 2 and world.broker.lost)
+    if ends == "bridge":
+        world.bridge.kill()
+        world.broker.cut()
+        world.bridge.start()
+    else:
+        world.broker.cut()
+    until(lambda: "fleet/e1/link" in world.broker.acknowledged())
+    send([(f"fleet/{entity}/link", b'{"snr_db": 1}') for entity in ("e1", "e2")])
+    until(lambda: world.service.count() >= 4 and remembered(world) == 0)
+    assert entities(world) == {"e0": 1, "e1": 2, "e2": 1}
 
 
 def test_a_message_without_a_time_has_that_of_its_receipt(world):

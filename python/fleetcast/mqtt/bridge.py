@@ -7,7 +7,8 @@ import queue
 import threading
 import time
 from collections import deque
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,14 @@ _BODY_BYTES_MAX = 900_000  # below limits.body_bytes_max, as messages are spelt
 _PACKETS_MAX = 65_535
 
 
+@dataclass
+class _Taken:
+    """Messages of one batch, and those among them that the broker alone can tell from others."""
+
+    messages: list[Message] = field(default_factory=list)
+    untimed: set[MessageIdentity] = field(default_factory=set)
+
+
 class Bridge:
     """One broker, one service. `run` returns when `stop` was called; it raises what ended it."""
 
@@ -41,7 +50,10 @@ class Bridge:
         self._changed = threading.Condition()
         self._arrived: queue.SimpleQueue[Message] = queue.SimpleQueue()
         # Messages of each batch that wait for its end, in order.
-        self._waiting: deque[tuple[int, list[Message]]] = deque()
+        self._waiting: deque[tuple[int, _Taken]] = deque()
+        # Messages without times whose acknowledgments the broker has.
+        self._confirmed: queue.SimpleQueue[set[MessageIdentity]] = queue.SimpleQueue()
+        self._session_before = self._connection_before = 0
         self._failure: BaseException | None = None
         self.tally = BridgeTally()
         self._parser = Parser(settings.topics)
@@ -92,6 +104,8 @@ class Bridge:
 
     def _collect(self) -> None:
         while not self._stopping.is_set():
+            while not self._confirmed.empty():
+                self._spool.forget(self._confirmed.get())
             try:
                 first = self._arrived.get(timeout=_LOOK_SECONDS)
             except queue.Empty:
@@ -101,19 +115,20 @@ class Bridge:
     def _take(self, first: Message) -> None:
         """One batch, from its first message to the spool."""
         batch = self._settings.batch
-        messages: list[Message] = []
+        taken = _Taken()
         size = 0
         records: list[dict[str, Any]] = []
         identities: set[MessageIdentity] = set()
         end = time.monotonic() + batch.seconds
         message: Message | None = first
         while message is not None:
-            messages.append(message)
-            records += self._read(message, identities)
+            taken.messages.append(message)
+            records += self._read(message, identities, taken.untimed)
             size += len(message.payload)
-            is_full = max(len(records), len(messages)) >= batch.records or size >= _BODY_BYTES_MAX
+            count = max(len(records), len(taken.messages))
+            is_full = count >= batch.records or size >= _BODY_BYTES_MAX
             message = None if is_full else self._next(end)
-        self._keep(messages, records, identities)
+        self._keep(taken, records, identities)
 
     def _next(self, end: float) -> Message | None:
         try:
@@ -121,9 +136,23 @@ class Bridge:
         except queue.Empty:
             return None
 
-    def _read(self, message: Message, identities: set[MessageIdentity]) -> list[dict[str, Any]]:
+    def _forget(self, message: Message) -> None:
+        """Forgets packets whose numbers may have been given to other messages by now."""
+        if message.session != self._session_before:
+            self._spool.forget_packets()
+        elif not message.again and message.connection != self._connection_before:
+            # Repeated deliveries of a connection come before its first ones.
+            self._spool.forget_acknowledged()
+            self._connection_before = message.connection
+        self._session_before = message.session
+
+    def _read(
+        self, message: Message, identities: set[MessageIdentity], untimed: set[MessageIdentity]
+    ) -> list[dict[str, Any]]:
         """Records of a message; none of one that is known already, or poison."""
         self.tally.messages += 1
+        if message.packet:
+            self._forget(message)
         try:
             parsed = self._parser.parse(message.topic, message.payload, time.time_ns())
         except ValueError as error:
@@ -133,6 +162,8 @@ class Bridge:
             return []
         packet = None if parsed.timed else message.packet
         identity = MessageIdentity.of(message.topic, message.payload, packet)
+        if packet:
+            untimed.add(identity)
         is_again = parsed.timed or message.again
         if is_again and (identity in identities or self._spool.is_known(identity)):
             self.tally.repeated += 1
@@ -143,7 +174,7 @@ class Bridge:
 
     def _keep(
         self,
-        messages: list[Message],
+        taken: _Taken,
         records: list[dict[str, Any]],
         identities: set[MessageIdentity],
     ) -> None:
@@ -153,18 +184,23 @@ class Bridge:
             with self._changed:
                 last = self._spool.last() or (self._waiting[-1][0] if self._waiting else 0)
                 if spooled or not last:
-                    self._session.acknowledge(messages)
+                    self._acknowledge(taken)
                 else:
-                    self._waiting.append((last, messages))
+                    self._waiting.append((last, taken))
             return
         self._wait_for_room()
         with self._changed:
             number = self._spool.append(records, identities, acknowledged=spooled)
             if spooled:
-                self._session.acknowledge(messages)
+                self._acknowledge(taken)
             else:
-                self._waiting.append((number, messages))
+                self._waiting.append((number, taken))
             self._changed.notify_all()
+
+    def _acknowledge(self, taken: _Taken) -> None:
+        """Acknowledges messages, which are known until the broker has heard of it."""
+        confirmed = partial(self._confirmed.put, taken.untimed) if taken.untimed else None
+        self._session.acknowledge(taken.messages, confirmed)
 
     def _wait_for_room(self) -> None:
         """While the spool is full nothing is taken, nothing acknowledged: the broker keeps it."""
@@ -198,5 +234,5 @@ class Bridge:
         """Acknowledges what waited for a batch. One of an earlier run has nobody waiting."""
         with self._changed:
             while self._waiting and self._waiting[0][0] <= batch:
-                self._session.acknowledge(self._waiting.popleft()[1])
+                self._acknowledge(self._waiting.popleft()[1])
             self._changed.notify_all()

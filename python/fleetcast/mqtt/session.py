@@ -26,17 +26,23 @@ logger = logging.getLogger("fleetcast.mqtt")
 
 _KEEPALIVE_SECONDS = 30
 _RECONNECT_SECONDS = (1, 30)
+_NEVER_SUBSCRIBED = "fleetcast/confirm"
 
 
 @dataclass(frozen=True)
 class Message:
-    """One delivery. `packet` counts within its `session`; `again` is what the broker says of it."""
+    """One delivery. `packet` counts within its `session`; `again` is what the broker says of it.
+
+    Sessions and connections are counted from the start of the bridge; the session that the broker
+    had kept until then is number 0.
+    """
 
     topic: str
     payload: bytes
     packet: int
     again: bool
     session: int
+    connection: int
 
 
 class BrokerSession:
@@ -59,7 +65,10 @@ class BrokerSession:
         self._receive = receive
         self._lock = threading.Lock()
         self._session = 0
+        self._connection = 0
         self._is_connected = False
+        # Calls to make once the broker has what was said before a packet of ours.
+        self._unconfirmed: dict[int, Callable[[], None]] = {}
         # Packets received and not acknowledged: True where only a connection was missing.
         self._open: dict[int, bool] = {}
         self._client = _client(broker, password)
@@ -67,6 +76,7 @@ class BrokerSession:
         self._client.on_connect_fail = _on_connect_fail
         self._client.on_disconnect = self._on_disconnect
         self._client.on_subscribe = self._on_subscribe
+        self._client.on_unsubscribe = self._on_unsubscribe
         self._client.on_message = self._on_message
         wanted = Properties(PacketTypes.CONNECT)
         wanted.SessionExpiryInterval = broker.session_seconds
@@ -88,8 +98,14 @@ class BrokerSession:
         self._client.disconnect()
         self._client.loop_stop()
 
-    def acknowledge(self, messages: Iterable[Message]) -> None:
-        """Tells the broker that it need not keep these. The caller keeps the order."""
+    def acknowledge(
+        self, messages: Iterable[Message], confirmed: Callable[[], None] | None = None
+    ) -> None:
+        """Tells the broker that it need not keep these. The caller keeps the order.
+
+        `confirmed` is called by a thread of the session once the broker has heard it; never where
+        the connection ends before.
+        """
         with self._lock:
             for message in messages:
                 if message.session != self._session or message.packet not in self._open:
@@ -99,6 +115,11 @@ class BrokerSession:
                     self._client.ack(message.packet, 1)
                 else:
                     self._open[message.packet] = True  # when it comes once more
+            if confirmed is not None and self._is_connected:
+                # No answer is due to an acknowledgment, so the broker is asked for one behind it.
+                _, packet = self._client.unsubscribe(_NEVER_SUBSCRIBED)
+                if packet is not None:
+                    self._unconfirmed[packet] = confirmed
 
     def _on_connect(
         self,
@@ -115,6 +136,7 @@ class BrokerSession:
             if not flags.session_present:
                 self._session += 1
                 self._open.clear()
+            self._connection += 1
             self._is_connected = True
         logger.info("connected", extra={"session_present": flags.session_present})
         # Retained messages come once, not at each connection.
@@ -131,6 +153,7 @@ class BrokerSession:
     ) -> None:
         with self._lock:
             self._is_connected = False
+            self._unconfirmed.clear()
         logger.warning("disconnected", extra={"reason": str(reason)})
 
     def _on_subscribe(
@@ -146,20 +169,35 @@ class BrokerSession:
                 extra = {"filter": name, "reason": str(reason)}
                 logger.error("no subscription with QoS 1", extra=extra)
 
+    def _on_unsubscribe(
+        self,
+        _client: Client,
+        _data: object,
+        packet: int,
+        _reasons: list[ReasonCode],
+        _properties: object,
+    ) -> None:
+        with self._lock:
+            confirmed = self._unconfirmed.pop(packet, None)
+        if confirmed is not None:
+            confirmed()
+
     def _on_message(self, client: Client, _data: object, message: MQTTMessage) -> None:
         if message.qos != 1:  # published with QoS 0: no packet, nobody keeps it
-            self._receive(Message(message.topic, bytes(message.payload), 0, again=False, session=0))
+            payload = bytes(message.payload)
+            self._receive(Message(message.topic, payload, 0, again=False, session=0, connection=0))
             return
         with self._lock:
-            session = self._session
+            session, connection = self._session, self._connection
             if message.dup and message.mid in self._open:
                 if self._open[message.mid]:
                     del self._open[message.mid]
                     client.ack(message.mid, 1)
                 return
             self._open[message.mid] = False
+        payload = bytes(message.payload)
         self._receive(
-            Message(message.topic, bytes(message.payload), message.mid, message.dup, session)
+            Message(message.topic, payload, message.mid, message.dup, session, connection)
         )
 
 

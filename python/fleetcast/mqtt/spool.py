@@ -47,7 +47,8 @@ class MessageIdentity:
     """Equality of two deliveries of one message.
 
     A message whose records say their times is known by topic and payload for as long as it is
-    remembered. Another one is known by its packet, which counts only until it is acknowledged.
+    remembered. Another one is known by its packet too, until the broker has its acknowledgment and
+    may give the packet's number to another message.
     """
 
     digest: bytes
@@ -99,19 +100,30 @@ class MessageSpool:
         os.close(self._lock_file)
 
     def is_known(self, identity: MessageIdentity) -> bool:
-        """True where the message is in a batch, or was.
-
-        One without a time is known only by a batch that was not acknowledged: the broker may give
-        its packet's number to another message then.
-        """
-        query = "SELECT 1 FROM seen WHERE identity = ? AND timed"
-        if not identity.timed:
-            query = (
-                "SELECT 1 FROM seen JOIN batch ON batch.id = seen.batch "
-                "WHERE identity = ? AND NOT acknowledged"
-            )
+        """True where the message is in a batch, or was, and is not forgotten."""
+        query = "SELECT 1 FROM seen WHERE identity = ?"
         with self._lock:
             return self._database.execute(query, (identity.digest,)).fetchone() is not None
+
+    def forget(self, identities: Iterable[MessageIdentity]) -> None:
+        """Forgets messages without times: the broker has their acknowledgments."""
+        with self._lock, self._database as database:
+            database.executemany(
+                "DELETE FROM seen WHERE identity = ? AND NOT timed",
+                [(identity.digest,) for identity in identities],
+            )
+
+    def forget_acknowledged(self) -> None:
+        """Forgets all messages without times that were acknowledged."""
+        self._change(
+            "DELETE FROM seen WHERE NOT timed"
+            " AND batch NOT IN (SELECT id FROM batch WHERE NOT acknowledged)",
+            (),
+        )
+
+    def forget_packets(self) -> None:
+        """Forgets all messages without times: the broker counts packets anew."""
+        self._change("DELETE FROM seen WHERE NOT timed", ())
 
     def append(
         self,
