@@ -92,31 +92,26 @@ impl RunLengths {
             // Neighbours differ in series, whichever rows have a value.
             return vec![1; rows.len()];
         }
-        let few = rows.len() * RUNS_PER_VALUE_MAX < self.lengths.len();
-        let ends = if few { self.ends() } else { &[] };
-        let mut lengths = Vec::with_capacity(self.lengths.len().min(rows.len()));
-        let mut runs = self.lengths.iter();
-        let (mut end, mut length) = (0, 0);
-        for &row in rows {
-            if row >= end {
-                if length > 0 {
-                    lengths.push(length);
-                }
-                length = 0;
-                if few {
-                    let run = ends.partition_point(|end| *end <= row);
-                    end = ends.get(run).copied().unwrap_or(u32::MAX);
-                } else {
-                    while row >= end {
-                        let Some(next) = runs.next() else { break };
-                        end += next;
-                    }
-                }
-            }
-            length += 1;
+        if rows.len() * RUNS_PER_VALUE_MAX < self.lengths.len() {
+            let ends = self.ends();
+            let end_of = |row: &u32| ends.get(ends.partition_point(|end| end <= row));
+            let of_runs = rows.chunk_by(|row, next| end_of(row).is_none_or(|end| next < end));
+            return of_runs.map(length_of).collect();
         }
-        if length > 0 {
-            lengths.push(length);
+        let mut lengths = Vec::with_capacity(self.lengths.len().min(rows.len()));
+        let (mut end, mut left) = (0, rows);
+        for &length in &self.lengths {
+            end += length;
+            let most = left.len().min(length as usize);
+            let count = match left[..most] {
+                // Most runs have a value in each of their rows.
+                [.., last] if last < end => most,
+                _ => left[..most].partition_point(|row| *row < end),
+            };
+            if count > 0 {
+                lengths.push(length_of(&left[..count]));
+            }
+            left = &left[count..];
         }
         lengths
     }
@@ -158,6 +153,10 @@ impl RunLengths {
     }
 }
 
+fn length_of(rows: &[u32]) -> u32 {
+    u32::try_from(rows.len()).expect("a block has fewer rows")
+}
+
 /// Number of series at the beginning that are `first`.
 fn leading(first: u32, series: &[u32]) -> usize {
     let is_whole = |some: &&[u32; 16]| some.iter().fold(0, |bits, id| bits | (id ^ first)) == 0;
@@ -190,7 +189,32 @@ multiversioned! {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// Number of `rows` in each run that has one, each row looked for by itself.
+    fn lengths_one_by_one(lengths: &[u32], rows: &[u32]) -> Vec<u32> {
+        let runs = || (0_u32..).zip(lengths).flat_map(|(run, len)| vec![run; *len as usize]);
+        let of_rows: Vec<u32> = rows.iter().map(|row| runs().nth(*row as usize).unwrap()).collect();
+        of_rows.chunk_by(|a, b| a == b).map(length_of).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn rows_with_a_value_are_counted_run_by_run(
+            lengths in prop::collection::vec(prop_oneof![Just(1_u32), 1_u32..4, 1_u32..60], 1..120),
+            dice in prop::collection::vec(0_u32..100, 120 * 60),
+            percent in prop_oneof![0_u32..3, 0_u32..=100, Just(99)],
+        ) {
+            let series = (0_u32..).zip(&lengths).flat_map(|(id, len)| vec![id; *len as usize]);
+            let runs = RunLengths::of(&series.collect::<Vec<_>>());
+            let rows = (0..u32::try_from(runs.row_count()).unwrap()).zip(&dice);
+            let rows: Vec<u32> =
+                rows.filter(|(_, dice)| **dice < percent).map(|(row, _)| row).collect();
+            prop_assert_eq!(runs.lengths_within(&rows), lengths_one_by_one(&lengths, &rows));
+        }
+    }
 
     #[test]
     fn gaps_shorten_runs_and_drop_empty_ones() {

@@ -65,7 +65,7 @@ fn gcd_of<'a, T: Number + 'a>(values: impl Iterator<Item = &'a T>, min: i64) -> 
     let mut step = 0;
     for value in values {
         let distance = distance((*value).into(), min);
-        if !distance.is_multiple_of(step) {
+        if distance != 0 && !distance.is_multiple_of(step) {
             step = gcd(step, distance);
             if step == 1 {
                 break;

@@ -5,7 +5,7 @@ use crate::model::batch::{Column, Rows, Table, Values};
 /// Rows of a block: a day at one row in ten seconds is not cut.
 pub(super) const BLOCK_ROWS_MAX: usize = 12_288;
 /// Values of a block, unless it has a single row.
-const BLOCK_VALUES_MAX: usize = 1 << 18;
+pub(super) const BLOCK_VALUES_MAX: usize = 1 << 18;
 /// Bytes of text in a block, unless it has a single row.
 const BLOCK_TEXT_BYTES_MAX: usize = 1 << 22;
 

@@ -34,6 +34,21 @@ pub(super) fn table(spans: &[Span<'_>], runs: &[Run]) -> Table {
     }
 }
 
+/// The rows of `tables`, one below the other.
+pub(super) fn concatenated(mut tables: Vec<Table>) -> Table {
+    if tables.len() < 2 {
+        return tables.pop().unwrap_or_default();
+    }
+    let spans: Vec<Span<'_>> = tables.iter().map(Span::whole).collect();
+    let whole = |(index, span): (u32, &Span<'_>)| Run {
+        representative: 0,
+        span: index,
+        start: 0,
+        end: row_number(span.rows.end),
+    };
+    table(&spans, &(0..).zip(&spans).map(whole).collect::<Vec<_>>())
+}
+
 /// The times of `runs`.
 pub(super) fn times_ns(spans: &[Span<'_>], runs: &[Run]) -> Vec<i64> {
     let times_ns: Vec<&[i64]> = spans.iter().map(|span| &*span.table.times_ns).collect();
@@ -233,14 +248,47 @@ impl Present<'_> {
     /// Indices of the values of some rows.
     fn within(&mut self, rows: Range<usize>) -> Range<usize> {
         let is_before = |end: usize| move |row: &u32| (*row as usize) < end;
-        let follows = self.rows[..self.next].last().is_none_or(is_before(rows.start))
-            && self.rows.get(self.next).is_none_or(|row| *row as usize >= rows.start);
-        if !follows {
-            self.next = self.rows.partition_point(is_before(rows.start));
+        let is_behind =
+            self.rows[..self.next].last().is_some_and(|row| *row as usize >= rows.start);
+        if is_behind {
+            self.next = self.rows[..self.next].partition_point(is_before(rows.start));
+        } else if let Some(first) = self.rows.get(self.next) {
+            // Each row between has one value at most.
+            let between = rows.start.saturating_sub(*first as usize);
+            let skipped = &self.rows[self.next..self.rows.len().min(self.next + between)];
+            self.next += skipped.partition_point(is_before(rows.start));
         }
         let start = self.next;
         let candidates = &self.rows[start..self.rows.len().min(start + rows.len())];
         self.next += candidates.partition_point(is_before(rows.end));
         start..self.next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Spans give their runs in order, or begin anew.
+        #[test]
+        fn values_of_rows_are_found_wherever_the_rows_before_ended(
+            is_present in prop::collection::vec(any::<bool>(), 1..200),
+            asked in prop::collection::vec((0_usize..200, 0_usize..40), 1..20),
+            is_ascending: bool,
+        ) {
+            let rows: Vec<u32> = (0_u32..).zip(&is_present).filter(|(_, is)| **is).map(|(row, _)| row).collect();
+            let mut asked = asked;
+            if is_ascending {
+                asked.sort_unstable();
+            }
+            let mut present = Present { rows: &rows, next: 0 };
+            for (start, count) in asked {
+                let before = |end: usize| rows.partition_point(|row| (*row as usize) < end);
+                prop_assert_eq!(present.within(start..start + count), before(start)..before(start + count));
+            }
+        }
     }
 }

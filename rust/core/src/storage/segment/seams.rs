@@ -30,6 +30,13 @@ impl Seams {
         Self { times_ns, rows }
     }
 
+    /// Number of runs that rows at seams become, at most: those of one source that are alike in time
+    /// stay side by side.
+    pub(super) fn run_count(&self) -> usize {
+        let instants = |seam: &Range<usize>| self.times_ns[seam.clone()].chunk_by(|a, b| a == b);
+        self.rows.iter().map(|seam| instants(seam).count()).sum()
+    }
+
     /// Number of rows at seams.
     pub(super) fn row_count(&self) -> usize {
         self.rows.iter().map(Range::len).sum()

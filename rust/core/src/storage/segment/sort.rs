@@ -22,9 +22,8 @@ const SPANS_MAX: usize = 64;
 /// Rows of one series side by side, on average, from which on they are moved together.
 const ROWS_PER_RUN_MIN: usize = 8;
 
-/// Rows for each one at a seam from which on rows are moved in runs: one at a seam mostly is a run of
-/// its own.
-const ROWS_PER_SEAM_ROW_MIN: usize = 8;
+/// Rows for each run at a seam from which on rows are moved in runs.
+const ROWS_PER_SEAM_RUN_MIN: usize = 8;
 
 /// Bits of a representative series that one pass of the radix sort looks at.
 const DIGIT_BITS: u32 = 12;
@@ -66,7 +65,7 @@ pub fn sorted(spans: &[Span<'_>], representatives: &Representatives) -> Result<T
     }
     let runs = by_representative(runs_of(spans, representatives)?);
     let seams = Seams::of(spans, &runs);
-    if seams.row_count() * ROWS_PER_SEAM_ROW_MIN > seams.times_ns.len()
+    if seams.run_count() * ROWS_PER_SEAM_RUN_MIN > seams.times_ns.len()
         && let Some(table) = scatter::sorted(spans, representatives)?
     {
         return Ok(table);

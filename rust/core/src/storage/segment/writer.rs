@@ -1,7 +1,9 @@
 //! Writing a segment, block by block.
 
-use super::block_size::RowSizes;
-use super::gather::span_table;
+use std::borrow::Cow;
+
+use super::block_size::{BLOCK_ROWS_MAX, BLOCK_VALUES_MAX, RowSizes};
+use super::gather::{self, span_table};
 use super::index::{self, BlockEntry};
 use super::layout::{HEAD_LEN, INDEX_PART, Part, footer_checksum, head_of, index_len};
 use super::representatives::Representatives;
@@ -14,6 +16,11 @@ use crate::model::batch::{Block, Table};
 use crate::model::error::Result;
 use crate::storage::seal::{Sealer, SegmentSealer, fill_random};
 use crate::storage::store::{NewSegment, SegmentId, Store};
+
+/// Pending rows and values from which on the blocks that they fill are written: of two, since what
+/// is left is put below the next rows once more.
+const PENDING_ROWS_MAX: usize = 2 * BLOCK_ROWS_MAX;
+const PENDING_VALUES_MAX: usize = 2 * BLOCK_VALUES_MAX;
 
 /// Id, size and bounds of a segment that was written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,6 +39,25 @@ pub struct SegmentSummary {
     pub is_provisional: bool,
 }
 
+/// Rows that are in no block yet, in their order.
+#[derive(Default)]
+struct Pending {
+    tables: Vec<Table>,
+    rows: usize,
+    /// Their values, [`Table::weight`].
+    values: usize,
+}
+
+impl Pending {
+    fn push(&mut self, table: Table) {
+        if table.row_count() > 0 {
+            self.rows += table.row_count();
+            self.values += table.weight();
+            self.tables.push(table);
+        }
+    }
+}
+
 /// A segment that is being written. Holds a few blocks in memory, whatever its length.
 pub struct SegmentWriter<'a> {
     file: Box<dyn NewSegment>,
@@ -41,8 +67,7 @@ pub struct SegmentWriter<'a> {
     effort: Effort,
     blocks: Vec<BlockEntry>,
     written: SegmentSummary,
-    /// Rows that have not filled a block yet.
-    pending: Table,
+    pending: Pending,
 }
 
 impl<'a> SegmentWriter<'a> {
@@ -93,7 +118,7 @@ impl<'a> SegmentWriter<'a> {
             effort,
             blocks: Vec::new(),
             written: SegmentSummary { id, bytes: HEAD_LEN as u64, ..SegmentSummary::default() },
-            pending: Table::default(),
+            pending: Pending::default(),
         })
     }
 
@@ -103,16 +128,28 @@ impl<'a> SegmentWriter<'a> {
     /// # Errors
     /// As [`Self::begin`].
     pub fn push(&mut self, spans: &[Span<'_>]) -> Result<()> {
-        let pending = std::mem::take(&mut self.pending);
-        let table = match spans {
-            _ if pending.row_count() > 0 => {
-                sorted(&[&[Span::whole(&pending)], spans].concat(), self.representatives)?
-            }
-            [span] => span_table(span),
-            spans => sorted(spans, self.representatives)?,
+        let rows = spans.iter().map(|span| span.rows.len()).sum::<usize>();
+        let table = if self.pending.rows <= rows {
+            let pending = std::mem::take(&mut self.pending).tables;
+            let pending: Vec<_> = pending.iter().map(Span::whole).collect();
+            self.sorted(&[pending.as_slice(), spans].concat())?
+        } else {
+            // Pending rows that are more than these are left alone, since all of them come before.
+            self.sorted(spans)?
         };
-        self.pending = self.write_full_blocks(&table)?;
+        self.pending.push(table);
+        if self.pending.rows >= PENDING_ROWS_MAX || self.pending.values >= PENDING_VALUES_MAX {
+            let left = self.write_pending()?;
+            self.pending.push(left);
+        }
         Ok(())
+    }
+
+    fn sorted(&self, spans: &[Span<'_>]) -> Result<Table> {
+        match spans {
+            [span] => Ok(span_table(span)),
+            spans => sorted(spans, self.representatives),
+        }
     }
 
     /// Writes all rows of a measurement, sorted.
@@ -121,8 +158,8 @@ impl<'a> SegmentWriter<'a> {
     /// As [`Self::begin`].
     pub fn write_measurement(&mut self, table: &Table) -> Result<()> {
         self.end_measurement()?;
-        self.pending = self.write_full_blocks(table)?;
-        self.end_measurement()
+        let left = self.write_full_blocks(Cow::Borrowed(table))?;
+        self.write_rest(left)
     }
 
     /// Writes what has not filled a block.
@@ -130,8 +167,18 @@ impl<'a> SegmentWriter<'a> {
     /// # Errors
     /// As [`Self::begin`].
     pub fn end_measurement(&mut self) -> Result<()> {
-        let pending = std::mem::take(&mut self.pending);
-        if pending.row_count() > 0 { self.write_block(pending) } else { Ok(()) }
+        let left = self.write_pending()?;
+        self.write_rest(left)
+    }
+
+    fn write_rest(&mut self, rest: Table) -> Result<()> {
+        if rest.row_count() > 0 { self.write_block(rest) } else { Ok(()) }
+    }
+
+    /// Writes the blocks that the pending rows fill for sure; the rows after them.
+    fn write_pending(&mut self) -> Result<Table> {
+        let pending = gather::concatenated(std::mem::take(&mut self.pending).tables);
+        self.write_full_blocks(Cow::Owned(pending))
     }
 
     /// Ends the segment, whose content is durable then, and its name with the manifest that has it.
@@ -154,18 +201,18 @@ impl<'a> SegmentWriter<'a> {
     }
 
     /// Writes as many blocks as are full for sure; the rows after them.
-    fn write_full_blocks(&mut self, table: &Table) -> Result<Table> {
-        let sizes = RowSizes::of(table);
+    fn write_full_blocks(&mut self, table: Cow<'_, Table>) -> Result<Table> {
+        let sizes = RowSizes::of(&table);
         let (mut ends, mut start) = (Vec::new(), 0);
-        while let Some(end) = self.block_end(table, start, &sizes)? {
+        while let Some(end) = self.block_end(&table, start, &sizes)? {
             ends.push(end);
             start = end;
         }
         if ends.is_empty() {
-            return Ok(table.clone());
+            return Ok(table.into_owned());
         }
         ends.push(table.row_count());
-        let slices = Slices::new(table, &ends);
+        let slices = Slices::new(&table, &ends);
         let mut tables = slices.tables();
         for _ in 1..ends.len() {
             if let Some(full) = tables.next() {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+mod pieces;
 mod statistics;
 
 use super::block_size::{BLOCK_ROWS_MAX, RowSizes};
