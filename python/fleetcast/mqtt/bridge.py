@@ -48,11 +48,11 @@ class Bridge:
         self._settings = settings
         self._stopping = threading.Event()
         self._changed = threading.Condition()
-        self._arrived: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        # Messages, and those without times whose acknowledgments the broker has, in the order in
+        # which it said so.
+        self._arrived: queue.SimpleQueue[Message | set[MessageIdentity]] = queue.SimpleQueue()
         # Messages of each batch that wait for its end, in order.
         self._waiting: deque[tuple[int, _Taken]] = deque()
-        # Messages without times whose acknowledgments the broker has.
-        self._confirmed: queue.SimpleQueue[set[MessageIdentity]] = queue.SimpleQueue()
         self._session_before = self._connection_before = 0
         self._failure: BaseException | None = None
         self.tally = BridgeTally()
@@ -104,13 +104,9 @@ class Bridge:
 
     def _collect(self) -> None:
         while not self._stopping.is_set():
-            while not self._confirmed.empty():
-                self._spool.forget(self._confirmed.get())
-            try:
-                first = self._arrived.get(timeout=_LOOK_SECONDS)
-            except queue.Empty:
-                continue
-            self._take(first)
+            first = self._next(time.monotonic() + _LOOK_SECONDS)
+            if first is not None:
+                self._take(first)
 
     def _take(self, first: Message) -> None:
         """One batch, from its first message to the spool."""
@@ -131,10 +127,14 @@ class Bridge:
         self._keep(taken, records, identities)
 
     def _next(self, end: float) -> Message | None:
-        try:
-            return self._arrived.get(timeout=max(0.0, end - time.monotonic()))
-        except queue.Empty:
-            return None
+        while True:
+            try:
+                arrived = self._arrived.get(timeout=max(0.0, end - time.monotonic()))
+            except queue.Empty:
+                return None
+            if isinstance(arrived, Message):
+                return arrived
+            self._spool.forget(arrived)
 
     def _forget(self, message: Message) -> None:
         """Forgets packets whose numbers may have been given to other messages by now."""
@@ -199,7 +199,7 @@ class Bridge:
 
     def _acknowledge(self, taken: _Taken) -> None:
         """Acknowledges messages, which are known until the broker has heard of it."""
-        confirmed = partial(self._confirmed.put, taken.untimed) if taken.untimed else None
+        confirmed = partial(self._arrived.put, taken.untimed) if taken.untimed else None
         self._session.acknowledge(taken.messages, confirmed)
 
     def _wait_for_room(self) -> None:
