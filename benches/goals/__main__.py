@@ -142,12 +142,14 @@ def main() -> int:
     parser.add_argument("--parts", default=PARTS)
     parser.add_argument("--before", type=Path, metavar="DIR", help="as tools/before has built it")
     options = parser.parse_args()
+    before = options.before and options.before.resolve() / "site"
+    if before and not (before / "fleetcast").is_dir():
+        parser.error(f"{options.before} has no package: make one by tools/before COMMIT DIR")
     effort = QUICK if options.quick else FULL
     description = describe(effort)
     shutil.rmtree(DATA, ignore_errors=True)
     DATA.mkdir(parents=True)
     try:
-        before = options.before and options.before.resolve() / "site"
         lines = measure(effort, set(options.parts.split(",")), before)
     finally:
         shutil.rmtree(DATA, ignore_errors=True)

@@ -231,7 +231,7 @@ def prepared_lines(effort: Effort) -> list[Line]:
         "trucks": (trucks.bodies(HOUR_BODIES, start, joining=0), trucks.READINGS, driving),
     }
     for name, (bodies, measurement, ids) in workloads.items():
-        plane = new_plane(name)
+        plane = new_plane(f"{name}-hour")
         for body in bodies:
             plane.write_json(body)
         lines += prepared_reads(effort, plane, f"{name}, hour in the log", measurement, ids)
