@@ -166,7 +166,7 @@ def thousand_lines(
     """Bodies of a thousand records."""
     driven = all_driven(sides, body_only, stream)
     source = sent.SENT[stream]()
-    writing = Writing(stream, source.bodies)
+    writing = Writing(f"front-{stream}", source.bodies)
     works = driving(driven, effort.drive_seconds)
     drives = in_turns(effort.drive_rounds, {**works, "engine": measuring(writing)})
     rates = {name: per_cpu_second(drives[name]) for name in driven}
