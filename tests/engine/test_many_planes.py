@@ -80,6 +80,26 @@ def test_a_plane_in_use_is_not_closed_and_is_taken_back(engine, clock):
     assert engine.plane(used, "acme").stats().rows == 1
 
 
+def test_a_plane_whose_rows_are_being_read_is_not_closed(engine, clock):
+    used, *others = accounts(engine, 6)
+    days = [
+        {"measurement": "link", "time": f"2026-01-0{day}", "fields": {"a": 1.0}} for day in (1, 2)
+    ]
+    engine.plane(used, "acme").write_json(encode_records(days))
+    stream = engine.plane(used, "acme").scan(0, 2**62)
+    assert len(next(stream)) == 1
+    for name in others:
+        clock.now += IDLE_SECONDS
+        engine.plane(name, "acme")
+        engine.close_unused()
+    assert engine.plane(used, "acme").stats().rows == 2
+    assert [len(batch) for batch in stream] == [1]
+    del stream
+    clock.now += IDLE_SECONDS
+    engine.close_unused()
+    assert used not in opened()
+
+
 def test_idle_planes_are_closed(engine, clock):
     idle, busy = accounts(engine, 2)
     engine.plane(idle, "acme")

@@ -313,8 +313,7 @@ impl Plane {
     ))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn scan(
-        &self,
-        py: Python<'_>,
+        this: &Bound<'_, Self>,
         start_ns: i64,
         end_ns: i64,
         measurements: Option<Vec<String>>,
@@ -323,7 +322,10 @@ impl Plane {
         now_ns: Option<i64>,
     ) -> PyResult<RowStream> {
         let request = ScanRequest { start_ns, end_ns, measurements, entities, fields };
-        self.detached(py, move |plane| plane.scan(&request, clock_ns(now_ns))).map(RowStream::from)
+        let rows =
+            this.get().detached(this.py(), move |plane| plane.scan(&request, clock_ns(now_ns)))?;
+        // An engine closes planes that no handle is left of. The stream's handle keeps this one open.
+        Ok(RowStream::from(rows.keeping(this.clone().unbind())))
     }
 
     fn answers_hash(&self, py: Python<'_>) -> PyResult<u64> {

@@ -31,13 +31,26 @@ struct Names {
 }
 
 /// The lock is the open file's: it goes with it, and with the process.
-struct Lock(File);
+struct Lock {
+    file: File,
+    process_id: u32,
+}
+
+impl Lock {
+    fn held(file: File) -> Self {
+        Self { file, process_id: std::process::id() }
+    }
+}
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // A child that was forked meanwhile has the file open until it executes its program, so
-        // closing it here would not do. Giving up a lock that is held does not fail.
-        let _ = self.0.unlock();
+        // A forked child shares the open file. If it unlocked its copy, its parent would lose the
+        // lock.
+        if std::process::id() == self.process_id {
+            // A child that was forked since has the file open until it executes its program, so
+            // closing the file would not end the lock. Giving up a lock that is held does not fail.
+            let _ = self.file.unlock();
+        }
     }
 }
 
@@ -90,9 +103,9 @@ impl SegmentFiles {
         let file = opened.map_err(|error| Error::io("open", &path, error))?;
         match lock(&file) {
             Err(_) if name == COMPACTION_LOCK && !flaw::has(Part::CompactionLock) => {
-                Ok(Some(Lock(file)))
+                Ok(Some(Lock::held(file)))
             }
-            Ok(()) => Ok(Some(Lock(file))),
+            Ok(()) => Ok(Some(Lock::held(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(Error::io("lock", &path, error)),
         }
@@ -323,7 +336,7 @@ mod tests {
         let files = SegmentFiles::of(directory.path());
         let removal = files.lock_file(SEGMENTS_LOCK, File::try_lock).unwrap().unwrap();
         // As a child has it between its fork and the start of its program.
-        let inherited = removal.0.try_clone().unwrap();
+        let inherited = removal.file.try_clone().unwrap();
         assert!(files.lock_removal().unwrap().is_none());
         drop(removal);
         assert!(files.lock_removal().unwrap().is_some());

@@ -12,6 +12,7 @@ mod source;
 
 mod log_rows;
 
+use std::any::Any;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -49,6 +50,7 @@ pub struct RowStream {
     // Dropped in this order: what is removed here needs no other right.
     _own: OwnSegments,
     _pin: Box<dyn SegmentsLock>,
+    _user: Option<Box<dyn Any + Send>>,
 }
 
 impl Reader {
@@ -84,6 +86,7 @@ impl Reader {
                 pending: None,
                 _own: own,
                 _pin: pin,
+                _user: None,
             })
         })
     }
@@ -134,6 +137,13 @@ enum DayRows {
 }
 
 impl RowStream {
+    /// Keeps `user` for as long as the stream lives. Example: the plane's handle, for an owner that
+    /// closes a plane once no handle is in use.
+    #[must_use]
+    pub fn keeping(self, user: impl Send + 'static) -> Self {
+        Self { _user: Some(Box::new(user)), ..self }
+    }
+
     /// The columns of all batches.
     #[must_use]
     pub fn schema(&self) -> &Arc<ScanSchema> {

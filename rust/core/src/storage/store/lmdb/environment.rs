@@ -116,10 +116,14 @@ impl Environment {
     /// # Errors
     /// [`Error::Forked`], [`Error::Closed`].
     pub(super) fn check_usable(&self) -> Result<()> {
-        if std::process::id() != self.process_id {
-            return Err(Error::Forked);
-        }
+        self.check_process()?;
         self.check_open()
+    }
+
+    /// # Errors
+    /// [`Error::Forked`].
+    pub(super) fn check_process(&self) -> Result<()> {
+        if std::process::id() == self.process_id { Ok(()) } else { Err(Error::Forked) }
     }
 
     /// Lets no transaction begin any more. The file can be opened anew once this is dropped.

@@ -140,11 +140,12 @@ impl Store for LmdbStore {
     }
 
     fn lock_compaction(&self) -> Result<Option<Box<dyn CompactionLock>>> {
+        self.env.check_process()?;
         self.segments.lock()
     }
 
     fn create_segment(&self, id: &SegmentId) -> Result<Box<dyn NewSegment>> {
-        self.check_open()?;
+        self.env.check_usable()?;
         self.segments.create(id)
     }
 
@@ -162,15 +163,19 @@ impl Store for LmdbStore {
     }
 
     fn pin_segments(&self) -> Result<Box<dyn SegmentsLock>> {
-        self.check_open()?;
+        self.env.check_usable()?;
         self.segments.pin()
     }
 
     fn lock_removal(&self) -> Result<Option<Box<dyn SegmentsLock>>> {
+        self.env.check_process()?;
         self.segments.lock_removal()
     }
 
     fn remove_segment(&self, id: &SegmentId) -> Result<()> {
+        // A stream removes its own segments when it is dropped, also in a forked child, where they
+        // are still the parent's.
+        self.env.check_process()?;
         self.segments.remove(id)
     }
 
