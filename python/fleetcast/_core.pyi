@@ -563,15 +563,18 @@ class Front:
         *,
         threads: int,
         limits: _ConnectionLimits,
+        key_fields: list[str],
         server: tuple[str, int],
         settings: int | None = None,
         admissions: Admissions | None = None,
     ) -> Self:
         """A front for descriptors of listening sockets, which it has open beside the caller.
 
-        One tenant gets `threads` of the threads. `server` are name and port for the application;
-        `settings` is a descriptor of memory whose first word is the version of the settings in
-        force. With `admissions` it serves what has a verdict by itself. Raises `OSError`.
+        One tenant gets `threads` of the threads. `key_fields` are the header fields that a key may
+        stand in; the first that a request has says whose share it counts for. `server` are name
+        and port for the application; `settings` is a descriptor of memory whose first word is the
+        version of the settings in force. With `admissions` it serves what has a verdict by itself.
+        Raises `OSError`.
         """
     @property
     def threads_max(self) -> int:

@@ -15,10 +15,9 @@ from fleetcast.http.server.limits import ConnectionLimits
 
 
 def application(environ, start_response):
-    if "HTTP_X_API_KEY" in environ:  # the name of the tenant, and which of its keys it is
-        within = environ["fleetcast.claim"](environ["HTTP_X_API_KEY"].partition("-")[0])
-    else:
-        within = True
+    key = environ.get("HTTP_X_API_KEY", environ.get("HTTP_AUTHORIZATION"))
+    # A key is the name of the tenant, and which of its keys it is.
+    within = environ["fleetcast.claim"](key.partition("-")[0]) if key else True
     if not within or environ["fleetcast.over_share"]:
         start_response("503 Service Unavailable", [])
         return [b"too much"]
@@ -63,7 +62,12 @@ def serving():
 def main():
     fd, limits, settings = int(sys.argv[1]), json.loads(sys.argv[2]), json.loads(sys.argv[3])
     bounds = ConnectionLimits(**limits)
-    HttpServer(serving, limits=lambda: bounds, settings={"bind": f"fd://{fd}", **settings}).run()
+    HttpServer(
+        serving,
+        limits=lambda: bounds,
+        settings={"bind": f"fd://{fd}", **settings},
+        key_fields=("X-Api-Key", "Authorization"),
+    ).run()
 
 
 if __name__ == "__main__":

@@ -163,6 +163,31 @@ def test_n6_a_new_key_is_no_way_around_a_tenants_share(gate):
         assert server.ask(get("/", "a-2")).status == 200
 
 
+def test_n6_a_tenant_that_sends_its_key_as_authorization_waits_for_its_own_threads(gate):
+    """Its requests count for it from the head on, and are not refused beside those under way."""
+    key = b"Authorization: a\r\n"
+    with serve(threads=1) as server, server.client() as holder, server.client() as second:
+        assert server.ask(b"GET / HTTP/1.1\r\n" + key + b"\r\n").status == 200
+        holder.send(f"GET {gate.path} HTTP/1.1\r\n".encode() + key + b"\r\n")
+        with gate.entered():
+            second.send(b"GET / HTTP/1.1\r\n" + key + b"\r\n")
+            assert server.ask(get("/", "b")).status == 200
+            assert select.select([second.sock], [], [], 0)[0] == []
+        assert holder.response().status == 200
+        assert second.response().status == 200
+
+
+def test_n6_an_empty_key_counts_for_no_tenant(gate):
+    """Else a client without a key takes the share of the tenant that used `Authorization` last."""
+    key = b"Authorization: a\r\n"
+    with serve(threads=1) as server, server.client() as holder:
+        assert server.ask(b"GET / HTTP/1.1\r\n" + key + b"\r\n").status == 200
+        holder.send(f"GET {gate.path} HTTP/1.1\r\n".encode() + key + b"\r\n")
+        with gate.entered():
+            assert server.ask(b"GET / HTTP/1.1\r\nX-Api-Key:\r\n\r\n").status == 200
+        assert holder.response().status == 200
+
+
 def test_n9_a_refusal_does_not_wait_for_the_body(server):
     """The served application refuses a path without looking at its body."""
     with server.client() as client:

@@ -11,6 +11,7 @@ from fleetcast.adapters.unpacking import unpacked
 from fleetcast.errors import refused
 from fleetcast.http.body import read_body
 from fleetcast.http.pipeline import DECIDING_FIELDS as PUBLIC_DECIDING_FIELDS
+from fleetcast.http.pipeline import KEY_FIELDS as PUBLIC_KEY_FIELDS
 from fleetcast.http.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from fleetcast.http.request_state import RequestState
     from fleetcast.http.routes import Route
 
-DECIDING_FIELDS = (*PUBLIC_DECIDING_FIELDS, "Authorization")
+_OTHER_KEY_FIELD = "Authorization"
+KEY_FIELDS = (*PUBLIC_KEY_FIELDS, _OTHER_KEY_FIELD)
+"""Header fields that a key may stand in: the first that a request has decides."""
+DECIDING_FIELDS = (*PUBLIC_DECIDING_FIELDS, _OTHER_KEY_FIELD)
 """As those of the public listener, with the other place of a key."""
 
 
@@ -38,7 +42,7 @@ class AdapterPipeline(Pipeline):
         key = request.get_header("X-Api-Key")
         if key is not None:
             return key
-        scheme, _, credentials = (request.get_header("Authorization") or "").partition(" ")
+        scheme, _, credentials = (request.get_header(_OTHER_KEY_FIELD) or "").partition(" ")
         match scheme.lower():
             case "":
                 return None

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
     from fleetcast.http.services import HttpServices
     from fleetcast.surface.stores import TenantStores
 
+KEY_FIELDS = ("X-Api-Key",)
+"""Header fields that a key may stand in."""
 DECIDING_FIELDS = (
-    "X-Api-Key",
+    *KEY_FIELDS,
     "X-Forwarded-For",
     "Content-Type",
     "Content-Encoding",

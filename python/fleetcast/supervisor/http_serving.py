@@ -34,6 +34,7 @@ class HttpListener(NamedTuple):
     limits: Callable[[Settings], ConnectionLimits]
     sizes: Callable[[Settings], tuple[int, int]]
     """Workers, and threads of each."""
+    key_fields: Sequence[str]
     deciding_fields: Sequence[str]
 
 
@@ -79,6 +80,7 @@ def serve_http(listener: HttpListener) -> None:
         limits=Live(shared_settings, listener.limits).current,
         settings=gunicorn_settings(configuration, workers=workers, threads=threads),
         settings_descriptor=configuration.settings_fd,
+        key_fields=listener.key_fields,
     )
     server.run()
 

@@ -57,7 +57,8 @@ pub struct Front {
 }
 
 impl Front {
-    /// A front for listening sockets that are its own. `threads` are what one tenant gets. `settings`
+    /// A front for listening sockets that are its own. `threads` are what one tenant gets.
+    /// `key_fields` are those that a key may stand in: the first that a head has decides. `settings`
     /// is memory whose first word is the version of the settings in force.
     ///
     /// # Errors
@@ -66,10 +67,11 @@ impl Front {
         listeners: Vec<OwnedFd>,
         threads: usize,
         limits: ConnectionLimits,
+        key_fields: &[String],
         settings: Option<&OwnedFd>,
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared::new(limits, settings)?);
-        let requests = RequestQueue::new(threads, &shared);
+        let requests = RequestQueue::new(threads, &shared, key_fields);
         let looping = Mutex::new(EventLoop::new(&requests, listeners)?);
         Ok(Self { shared, requests, looping, fast: OnceLock::new() })
     }

@@ -32,6 +32,17 @@ impl Holding {
         fits.then(|| Self { shared: Arc::clone(shared), amount, owner: owner.clone(), held })
     }
 
+    /// Takes more of `bound`, until it is so much; returns false and takes nothing if the owner's
+    /// share does not allow it.
+    pub(crate) fn grow_to(&mut self, held: u64, bound: u64) -> bool {
+        let more = held.saturating_sub(self.held);
+        let fits = self.shared.share(self.amount).grow(&self.owner, self.held, more, bound);
+        if fits {
+            self.held += more;
+        }
+        fits
+    }
+
     pub(crate) fn owner(&self) -> &Owner {
         &self.owner
     }

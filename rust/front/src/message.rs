@@ -9,6 +9,7 @@ use crate::fair::Owner;
 use crate::head::{BodyFraming, Refusal, RequestHead};
 use crate::holding::Holding;
 use crate::limits::ConnectionLimits;
+use crate::shared::{Amount, Shared};
 use crate::socket::Socket;
 
 /// Bytes of chunks that are received at once.
@@ -132,11 +133,35 @@ impl Message {
         self.head().is_some_and(RequestHead::expects_continue)
     }
 
-    /// Length of a body that is to be read, or as much as it may be.
-    pub(crate) fn body_bytes(&self) -> usize {
+    /// Bytes that a body counts for that is to be read: its length, or what has come if that is
+    /// not known.
+    fn counted_bytes(&self) -> u64 {
         match &self.chunks {
-            Some(_) => usize::try_from(self.limits.body_bytes_max).unwrap_or(usize::MAX),
-            None => body_bytes(&self.asked),
+            Some(_) => self.body.capacity() as u64,
+            None => body_bytes(&self.asked) as u64,
+        }
+    }
+
+    /// Counts the body for its owner; returns false if that is beyond the owner's share, and the
+    /// request is to be refused.
+    pub(crate) fn count_body(&mut self, shared: &Arc<Shared>) -> bool {
+        let (bytes, bound) = (self.counted_bytes(), self.limits.body_bytes_under_way_max);
+        self.body_held = Holding::take(shared, Amount::Bodies, &self.owner, bytes, bound);
+        self.over_share = self.body_held.is_none();
+        !self.over_share
+    }
+
+    /// Counts what more has come of chunks. A body beyond its owner's share is let go, and with it
+    /// the connection: nobody reads the rest.
+    fn count_growth(&mut self) {
+        let (bytes, bound) = (self.counted_bytes(), self.limits.body_bytes_under_way_max);
+        if self.body_held.as_mut().is_none_or(|held| held.grow_to(bytes, bound)) {
+            return;
+        }
+        self.over_share = true;
+        (self.body, self.body_held, self.missing_bytes) = (Vec::new(), None, 0);
+        if let Asked::Whole { framing, .. } = &mut self.asked {
+            framing.is_reusable = false;
         }
     }
 
@@ -157,6 +182,7 @@ impl Message {
             if count == 0 {
                 self.asked = Asked::Malformed(Refusal::BadRequest); // it ends early
             }
+            self.count_growth();
             return Ok(count);
         }
         self.body.reserve_exact(self.missing_bytes);

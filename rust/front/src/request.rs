@@ -7,10 +7,9 @@ use std::time::Instant;
 use crate::connection::{Answer, Connection, Step};
 use crate::fair::Owner;
 use crate::head::RequestHead;
-use crate::holding::Holding;
 use crate::message::{Asked, Failure, Message};
 use crate::requests::{Lane, RequestQueue, Waiting};
-use crate::shared::{Amount, Wish};
+use crate::shared::Wish;
 use crate::socket::Peer;
 
 /// One request. It belongs to whoever is to do the next thing about it; dropped without an answer,
@@ -184,10 +183,7 @@ impl Request {
         let shared = Arc::clone(self.queue.shared());
         let message = self.message_mut();
         message.admitted = true;
-        let (bytes, bound) = (message.body_bytes() as u64, message.limits.body_bytes_under_way_max);
-        message.body_held = Holding::take(&shared, Amount::Bodies, &message.owner, bytes, bound);
-        if message.body_held.is_none() {
-            message.over_share = true;
+        if !message.count_body(&shared) {
             return Err(Box::new(self));
         }
         message.body_due = false;

@@ -15,13 +15,13 @@ use std::time::Instant;
 
 use crate::connection::Connection;
 use crate::fair::{self, FairQueue, KeyOwners, Owner, Starts};
+use crate::head::{RequestHead, field_name};
 use crate::holding::Holding;
 use crate::message::{Asked, Message};
 use crate::shared::{Amount, Shared};
 
 /// Owns the turns in which requests are refused; no account, no address.
 const OVER_SHARE: &str = "over share";
-const KEY_FIELD: &str = "X_API_KEY";
 const SMALL_BYTES_MAX: u64 = 1 << 20;
 /// Answers whose size is remembered.
 const SIZES_MAX: usize = 65_536;
@@ -110,16 +110,20 @@ pub(crate) struct RequestQueue {
     queue: FairQueue<Kind, Waiting, Expected>,
     over_share: Owner,
     owners: KeyOwners,
+    /// Fields that a key may stand in, the first of which decides, by the names that heads have.
+    key_fields: Box<[String]>,
 }
 
 impl RequestQueue {
-    pub(crate) fn new(threads: usize, shared: &Arc<Shared>) -> Arc<Self> {
+    /// `key_fields` are those that a key may stand in, by the names that clients give them.
+    pub(crate) fn new(threads: usize, shared: &Arc<Shared>, key_fields: &[String]) -> Arc<Self> {
         let expected = Expected { shared: Arc::clone(shared), sizes: Mutex::default() };
         let this = Arc::new(Self {
             shared: Arc::clone(shared),
             queue: FairQueue::with_starts(threads, expected),
             over_share: OVER_SHARE.into(),
             owners: KeyOwners::default(),
+            key_fields: key_fields.iter().map(|name| field_name(name)).collect(),
         });
         let weak = Arc::downgrade(&this);
         shared.when_room_is_made(Box::new(move || {
@@ -185,8 +189,8 @@ impl RequestQueue {
         if lane.owner == *account || lane.owner == self.over_share {
             return true;
         }
-        let key = waiting.message.head().and_then(|head| head.field(KEY_FIELD));
-        if self.owners.learn(key.unwrap_or_default(), account) {
+        let key = waiting.message.head().and_then(|head| self.key(head));
+        if key.is_some_and(|key| self.owners.learn(key, account)) {
             for kind in [Kind::Write, Kind::SmallRead, Kind::LargeRead] {
                 let beside = Lane { owner: lane.owner.clone(), kind };
                 for each in self.queue.withdraw(&beside, |_| true) {
@@ -243,9 +247,12 @@ impl RequestQueue {
         let Asked::Whole { head, .. } = &message.asked else {
             return self.put_refusal(waiting);
         };
+        if message.over_share {
+            return self.put_refusal(waiting);
+        }
         let writes = matches!(head.method(), "POST" | "PUT" | "PATCH");
         let address = &waiting.connection.peer.address;
-        let owner = self.owners.of(head.field(KEY_FIELD), address);
+        let owner = self.owners.of(self.key(head), address);
         message.owner = owner.clone();
         let bound = message.limits.connections_max;
         waiting.under_way = Holding::take(&self.shared, Amount::Requests, &owner, 1, bound);
@@ -260,6 +267,11 @@ impl RequestQueue {
             Kind::LargeRead
         };
         self.queue.put(Lane { owner, kind }, waiting);
+    }
+
+    /// The text that came in the field that decides about the key.
+    fn key<'h>(&self, head: &'h RequestHead) -> Option<&'h [u8]> {
+        self.key_fields.iter().find_map(|name| head.field(name))
     }
 
     fn refuse(&self, mut waiting: Waiting) {

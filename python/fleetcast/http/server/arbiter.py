@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gunicorn.app.base import BaseApplication
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from wsgiref.types import WSGIApplication
 
     from fleetcast.engine import Admissions
@@ -40,6 +40,8 @@ class HttpServer(BaseApplication):  # type: ignore[misc] # gunicorn has no types
 
     `serving` is entered in every worker after the fork and left when the worker stops; it gives
     the WSGI application. `limits` gives those that hold for the next request, and
+    `key_fields` are the header fields that a key may
+    stand in: the shares of tenants are counted by the first that a request has.
     `settings_descriptor` is of the memory whose first word changes when they do. `observe` gets the
     counts of open connections, of requests that wait for a thread, and of bytes of answers that
     wait for their clients; `malformed` gets the address of each peer whose head is malformed, and
@@ -55,9 +57,11 @@ class HttpServer(BaseApplication):  # type: ignore[misc] # gunicorn has no types
         *,
         limits: Callable[[], ConnectionLimits],
         settings: Mapping[str, object],
+        key_fields: Sequence[str] = (),
         settings_descriptor: int | None = None,
     ) -> None:
         self.limits = limits
+        self.key_fields = key_fields
         self.settings_descriptor = settings_descriptor
         self.admissions: Admissions | None = None
         self.observe: Callable[[int, int, int], None] = _ignore

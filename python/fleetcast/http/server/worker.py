@@ -53,6 +53,7 @@ class FrontWorker(Worker):  # type: ignore[misc] # gunicorn has no types
             [listener.fileno() for listener in self.sockets],
             threads=self.cfg.threads,
             limits=self.app.limits(),
+            key_fields=list(self.app.key_fields),
             server=address[:2] if isinstance(address, tuple) else (address, 0),
             settings=self.app.settings_descriptor,
             admissions=self.app.admissions,

@@ -26,14 +26,18 @@ impl KeyOwners {
         key.and_then(|key| self.account_of(key)).unwrap_or_else(|| address.clone())
     }
 
-    /// The account of a key, where that is known.
+    /// The account of a key, if that is known. An empty key is nobody's.
     pub fn account_of(&self, key: &[u8]) -> Option<Owner> {
         let accounts = self.accounts.read().unwrap_or_else(PoisonError::into_inner);
         accounts.get(&self.secret.hash_one(key)).cloned()
     }
 
-    /// Notes that a key is the account's; true where that is news.
+    /// Notes that a key is the account's; returns true if that is news. An empty key stays nobody's:
+    /// a client without any key may send it.
     pub fn learn(&self, key: &[u8], account: &(impl OwnerName + ?Sized)) -> bool {
+        if key.is_empty() {
+            return false;
+        }
         let hash = self.secret.hash_one(key);
         let known = self.accounts.read().unwrap_or_else(PoisonError::into_inner);
         if known.get(&hash).is_some_and(|known| **known == *account.text()) {

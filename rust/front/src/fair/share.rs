@@ -17,6 +17,24 @@ impl Share {
         self.with(|holdings| holdings.take(owner, amount, bound))
     }
 
+    /// Takes `more` for something that has taken `part`, or nothing if that is more than the owner's
+    /// share.
+    pub fn grow(
+        &self,
+        owner: &(impl OwnerName + ?Sized),
+        part: u64,
+        more: u64,
+        bound: u64,
+    ) -> bool {
+        self.with(|holdings| {
+            let fits = holdings.total == part || holdings.fits(owner.text(), more, bound);
+            if fits {
+                holdings.add(owner, more);
+            }
+            fits
+        })
+    }
+
     /// Counts what is there already, whatever the owner holds.
     pub fn add(&self, owner: &(impl OwnerName + ?Sized), amount: u64) {
         self.with(|holdings| holdings.add(owner, amount));

@@ -63,6 +63,14 @@ fn a_key_counts_for_its_address_until_it_is_known() {
     assert!(owners.learn(b"key", &owner("another account")));
 }
 
+#[test]
+fn an_empty_key_is_nobodys() {
+    let owners = KeyOwners::default();
+    let (address, account) = (owner("127.0.0.1"), owner("account"));
+    assert!(!owners.learn(b"", &account));
+    assert_eq!(owners.of(Some(b""), &address), address);
+}
+
 /// Items that one thread serves, one after the other.
 fn served<K: Clone + Eq + std::hash::Hash, T, S: Starts<K, T>>(
     turns: &FairQueue<K, T, S>,

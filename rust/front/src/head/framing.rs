@@ -22,39 +22,45 @@ pub(super) fn read(
     method: &[u8],
 ) -> Result<Framing, Refusal> {
     let mut length: Option<&[u8]> = None;
-    let mut keeps: Option<bool> = None;
     let mut codings = Codings::default();
-    let mut connections = 0;
+    let mut wish = Wish::default();
     for field in fields {
         let value = field.value.of_bytes(head);
         match field.name.of_bytes(head) {
             b"CONTENT_LENGTH" if length.is_some() => return Err(Refusal::InvalidContentLength),
             b"CONTENT_LENGTH" => length = Some(value),
             b"TRANSFER_ENCODING" => codings.add(value)?,
-            b"CONNECTION" => {
-                connections += 1;
-                if connections == 1 {
-                    keeps = said_of_connection(value);
-                }
-            }
+            b"CONNECTION" => wish.add(value),
             _ => {}
         }
     }
     codings.check(minor_version, length.is_some())?;
-    let keeps = keeps.unwrap_or(minor_version > 0);
     Ok(Framing {
         body_bytes: length.map_or(Ok(0), content_length)?,
         is_chunked: codings.is_chunked,
-        closes: codings.is_compressed || method == b"CONNECT" || !keeps,
+        closes: codings.is_compressed || method == b"CONNECT" || wish.ends(minor_version),
     })
 }
 
-/// True to keep the connection, false to close it, `None` where `value` is neither word.
-fn said_of_connection(value: &[u8]) -> Option<bool> {
-    if value.eq_ignore_ascii_case(b"close") {
-        return Some(false);
+/// Wish of a client for its connection: all members of all its fields (RFC 9112, 9.3 and 9.6).
+#[derive(Default)]
+struct Wish {
+    closes: bool,
+    keeps: bool,
+}
+
+impl Wish {
+    fn add(&mut self, list: &[u8]) {
+        for member in list.split(|byte| *byte == b',') {
+            let member = member.trim_ascii();
+            self.closes |= member.eq_ignore_ascii_case(b"close");
+            self.keeps |= member.eq_ignore_ascii_case(b"keep-alive");
+        }
     }
-    value.eq_ignore_ascii_case(b"keep-alive").then_some(true)
+
+    fn ends(&self, minor_version: u8) -> bool {
+        self.closes || minor_version == 0 && !self.keeps
+    }
 }
 
 /// The number; more than 64 bits hold is as good as the largest that they do.

@@ -25,5 +25,5 @@ mod tests;
 
 pub use body::{BodyFraming, BodyLimits};
 pub use refusal::Refusal;
-pub use request::RequestHead;
+pub use request::{RequestHead, field_name};
 pub use scanner::HeadScanner;

@@ -8,6 +8,12 @@ use super::span::Span;
 
 const LINE_END: &[u8] = b"\r\n";
 
+/// The name by which a head has a field: `X_API_KEY` for `X-Api-Key`.
+#[must_use]
+pub fn field_name(name: &str) -> String {
+    name.to_ascii_uppercase().replace('-', "_")
+}
+
 /// Content of a well-formed head. It owns the bytes; all parts are ranges in them.
 #[derive(Debug)]
 pub struct RequestHead {

@@ -168,14 +168,19 @@ fn malformed_fields() {
 }
 
 #[test]
-fn whether_the_connection_goes_on() {
+fn the_connection_ends_if_any_member_of_any_connection_line_says_so() {
     let cases = [
         ("1.1", "A: b", false),
         ("1.1", "Connection: Close", true),
-        ("1.1", "Connection: close, upgrade", false),
-        ("1.1", "Connection: keep-alive\r\nConnection: close", false),
-        ("1.1", "Connection: upgrade\r\nConnection: close", false),
+        ("1.1", "Connection: TE, close", true),
+        ("1.1", "Connection: close\t,TE", true),
+        ("1.1", "Connection: keep-alive\r\nA: b\r\nConnection: close", true),
+        ("1.1", "Connection: close\r\nConnection: keep-alive", true),
+        ("1.1", "Connection: TE, closed", false),
         ("1.0", "A: b", true),
+        ("1.0", "Connection: TE, keep-alive", false),
+        ("1.0", "Connection: TE\r\nConnection: keep-alive", false),
+        ("1.0", "Connection: keep-alive, close", true),
         ("1.0", "Connection: Keep-Alive", false),
         ("1.7", "A: b", false),
         ("1.1", "Transfer-Encoding: gzip, chunked", true),

@@ -6,6 +6,7 @@ use super::{Worker, answer, limits, path};
 use crate::limits::ConnectionLimits;
 use crate::message::Asked;
 use crate::request::Request;
+use crate::shared::Amount;
 
 const HEAD: &str = "POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
 const CHUNKS: &str = "3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n";
@@ -94,4 +95,69 @@ fn a_request_behind_chunks_ends_the_connection() {
     let mut request = worker.next();
     assert_eq!(request.body(), b"hello");
     assert!(!request.keeps());
+}
+
+#[test]
+fn n6_a_tenant_may_await_as_many_small_bodies_in_chunks_as_bodies_of_a_known_length() {
+    let mut worker = Worker::new();
+    let limits = ConnectionLimits { takes_chunks: true, body_bytes_max: 16 << 20, ..limits() };
+    worker.shared.set_limits(limits);
+    let mut clients: Vec<_> = (0..100).map(|_| worker.connect()).collect();
+    for client in &mut clients {
+        client.send(format!("{HEAD}3\r\nhel"));
+        let request = worker.next();
+        let awaited = request.await_body();
+        assert!(awaited.is_ok(), "the tenant is within its share");
+    }
+    let held = worker.shared.share(Amount::Bodies).total();
+    assert!((300..100_000).contains(&held), "{held} bytes are counted of 300 that came");
+    for client in &mut clients {
+        client.send("\r\n2\r\nlo\r\n0\r\n\r\n");
+        let request = worker.next();
+        assert_eq!(request.body(), b"hello");
+        answer(request, ".");
+    }
+    assert_eq!(worker.shared.share(Amount::Bodies).total(), 0);
+}
+
+#[test]
+fn n6_a_body_in_chunks_that_grows_past_its_tenants_share_is_refused_at_once() {
+    let mut worker = Worker::new();
+    worker.shared.set_limits(ConnectionLimits {
+        takes_chunks: true,
+        body_bytes_under_way_max: 160_000,
+        ..limits()
+    });
+    let (mut first, mut second) = (worker.connect(), worker.connect());
+    for client in [&mut first, &mut second] {
+        client.send(format!("{HEAD}5000\r\nx"));
+        assert!(worker.next().await_body().is_ok());
+    }
+    first.send("x".repeat(0x4fff));
+    assert!(worker.is_quiet(), "it has its share");
+    second.send("x".repeat(0x4fff));
+    assert!(worker.is_quiet(), "so has the other, as long as none grows");
+    first.send(format!("\r\n5000\r\n{}", "x".repeat(0x5000)));
+    let mut request = worker.next();
+    assert!(request.is_over_share() && request.body().is_empty());
+    assert!(!request.keeps(), "nobody reads the rest");
+    answer(request, "no");
+    second.send("\r\n0\r\n\r\n");
+    let request = worker.next();
+    assert_eq!((request.body().len(), request.is_over_share()), (0x5000, false));
+    drop(request);
+    assert_eq!(worker.shared.share(Amount::Bodies).total(), 0);
+}
+
+#[test]
+fn n6_a_body_in_chunks_that_is_alone_passes_however_large_it_is() {
+    let mut worker = Worker::new();
+    let limits = ConnectionLimits { takes_chunks: true, body_bytes_under_way_max: 1, ..limits() };
+    worker.shared.set_limits(limits);
+    let mut client = worker.connect();
+    client.send(format!("{HEAD}3\r\nhel"));
+    assert!(worker.next().await_body().is_ok());
+    client.send(format!("\r\n5000\r\n{}\r\n0\r\n\r\n", "x".repeat(0x5000)));
+    let request = worker.next();
+    assert_eq!((request.body().len(), request.is_over_share()), (0x5003, false));
 }

@@ -57,7 +57,8 @@ impl Worker {
 
     fn with_settings(settings: Option<&OwnedFd>) -> Self {
         let shared = Arc::new(Shared::new(limits(), settings).unwrap());
-        let requests = RequestQueue::new(4, &shared);
+        let requests =
+            RequestQueue::new(4, &shared, &["X-Api-Key", "Authorization"].map(str::to_owned));
         let event_loop = EventLoop::new(&requests, Vec::new()).unwrap();
         Self { shared, requests, event_loop }
     }

@@ -115,7 +115,7 @@ impl Fast for ByPath {
 
 #[test]
 fn requests_that_are_served_fast_never_reach_the_application() {
-    let front = Front::new(Vec::new(), 1, limits(), None).unwrap();
+    let front = Front::new(Vec::new(), 1, limits(), &[], None).unwrap();
     front.set_fast(Arc::new(ByPath));
     let (mut client, there) = UnixStream::pair().unwrap();
     front.adopt(there.into());

@@ -12,6 +12,7 @@ use fleetcast_core::storage::write_id;
 use fleetcast_core::wire::Format;
 use fleetcast_front::admission::{Deciding, Verdicts};
 use fleetcast_front::books::{Counters, new_request_id};
+use fleetcast_front::head::field_name;
 use fleetcast_front::{Answer, Asked, Fast, Request, Served, answer_head};
 
 use super::control::Control;
@@ -49,10 +50,7 @@ impl Admissions {
         // SAFETY: it is borrowed for one call, which fails where it is not open.
         let memory = unsafe { BorrowedFd::borrow_raw(counters) };
         Ok(Self(Arc::new(Remembered {
-            fields: deciding_fields
-                .iter()
-                .map(|name| name.to_uppercase().replace('-', "_"))
-                .collect(),
+            fields: deciding_fields.iter().map(|name| field_name(name)).collect(),
             control: control_store,
             counters: Arc::new(Counters::map(memory, counters_bytes)?),
             bounds: bounds_seconds.into(),

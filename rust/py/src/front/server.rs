@@ -36,20 +36,23 @@ impl Front {
 #[pymethods]
 impl Front {
     #[new]
-    #[pyo3(signature = (listeners, *, threads, limits, server, settings=None, admissions=None))]
+    #[pyo3(signature = (listeners, *, threads, limits, key_fields, server, settings=None, admissions=None))]
     #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands a list over as it is")]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments")]
     fn new(
         py: Python<'_>,
         listeners: Vec<RawFd>,
         threads: usize,
         limits: Limits,
+        key_fields: Vec<String>,
         server: (String, u16),
         settings: Option<RawFd>,
         admissions: Option<&Bound<'_, Admissions>>,
     ) -> PyResult<Self> {
         let listeners = listeners.into_iter().map(own).collect::<io::Result<Vec<_>>>()?;
         let settings = settings.map(own).transpose()?;
-        let sockets = front::Front::new(listeners, threads, limits.try_into()?, settings.as_ref())?;
+        let (limits, settings) = (limits.try_into()?, settings.as_ref());
+        let sockets = front::Front::new(listeners, threads, limits, &key_fields, settings)?;
         let environs = Arc::new(Environs::new(py, (&server.0, server.1))?);
         let remembered = admissions.map(|admissions| admissions.get().remembered());
         if let Some(remembered) = &remembered {
