@@ -110,6 +110,27 @@ def test_another_coding_or_type_is_refused(served, path, headers, accepts):
     assert answer.headers.get("accept-encoding") == accepts
 
 
+@pytest.mark.parametrize(
+    ("media_type", "status"),
+    [
+        ("application/x-protobuf;proto=io.prometheus.write.v2.Request", 415),
+        ('Application/X-Protobuf; proto="io.prometheus.write.v2.Request"', 415),
+        ("application/x-protobuf;proto=", 415),
+        ("application/x-protobuf;proto=prometheus.WriteRequest", 204),
+        ('application/x-protobuf; Proto="prometheus.WriteRequest"', 204),
+        ("application/x-protobuf; charset=utf-8", 204),
+    ],
+)
+def test_remote_write_2_is_refused_and_told_which_version_is_taken(served, media_type, status):
+    # A message of 2.0 has no field that one of 1.0 has, so it would be stored as nothing.
+    message_of_2 = field(4, "") + field(4, "load") + field(5, field(2, b""))
+    body = snappy(message_of_2 if status == 415 else load())
+    answer = served.post(REMOTE_WRITE, body, {**SNAPPY, "content-type": media_type})
+    assert answer.status_code == status
+    assert ("prometheus.WriteRequest of remote write 1.0" in answer.text) == (status == 415)
+    assert served.rows() == ([] if status == 415 else [ROW])
+
+
 def test_data_points_are_stored_and_200_says_so(served):
     points = [({"core": "0"}, NOW_NS, 1.5), ({"core": "1"}, NOW_NS, 2.5)]
     body = export({"service.name": "s"}, gauge("load", points))

@@ -31,7 +31,8 @@ _SENTENCES = {
     "not_found": "no such path on this listener",
     "method_not_allowed": "not with this method",
     "length_required": "the body needs a Content-Length",
-    "request_too_large": "the body is longer than adapters.body_bytes_max",
+    "request_too_large": "the body is longer than adapters.body_bytes_max, or is gzip of more than "
+    "1,024 members",
     "unsupported_content_encoding": "the body has a coding that is not taken here",
     "unsupported_media_type": "the body has a content type that is not taken here",
     "ingest_buffer_full": "more is under way than the tenant's share: try again",

@@ -6,6 +6,8 @@ import base64
 import binascii
 from typing import TYPE_CHECKING
 
+from falcon import parse_header
+
 from fleetcast.adapters.routes import ROUTES, AdapterRoute
 from fleetcast.adapters.unpacking import unpacked
 from fleetcast.errors import refused
@@ -66,8 +68,10 @@ class AdapterPipeline(Pipeline):
         coding = (state.request.get_header("Content-Encoding") or "identity").strip().lower()
         if coding not in route.codings:
             raise refused("unsupported_content_encoding")
-        media_type = (state.request.content_type or "").partition(";")[0].strip().lower()
-        if route.media_types and media_type not in route.media_types:
+        media_type, parameters = parse_header(state.request.content_type or "")
+        if route.media_types and media_type.lower() not in route.media_types:
+            raise refused("unsupported_media_type")
+        if route.message is not None and parameters.get("proto", route.message) != route.message:
             raise refused("unsupported_media_type")
         if state.request.env.get("fleetcast.body_due", False):
             state.response.status = 100

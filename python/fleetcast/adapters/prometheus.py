@@ -13,12 +13,18 @@ if TYPE_CHECKING:
     from fleetcast.http.answers import ErrorResponse
     from fleetcast.http.request_state import RequestState
 
+MESSAGE = "prometheus.WriteRequest"
+"""The message of remote write 1.0. That of 2.0 reads as an empty one of 1.0."""
+
 _TEXT = "text/plain; charset=utf-8"
 
 
 def error(answer: ErrorResponse) -> tuple[str, bytes]:
     """A line of text, which Prometheus puts into its log."""
-    return _TEXT, f"{sentence(answer)}\n".encode()
+    text = sentence(answer)
+    if answer.code == "unsupported_media_type":
+        text += f": {MESSAGE} of remote write 1.0 is taken, as application/x-protobuf"
+    return _TEXT, f"{text}\n".encode()
 
 
 class RemoteWriteResource:

@@ -22,6 +22,8 @@ class AdapterRoute(Route):
     """Content codings that a body may have; without `identity`, one it must have."""
     media_types: tuple[str, ...] = ()
     """Content types that a body may have; empty for any."""
+    message: str | None = None
+    """Protobuf message of a body, which the content type may name by `proto`."""
     error: Callable[[ErrorResponse], tuple[str, bytes]]
     """Content type and body of an answer that tells of an error."""
 
@@ -30,6 +32,7 @@ def _write(
     error: Callable[[ErrorResponse], tuple[str, bytes]],
     codings: tuple[str, ...] = ("identity", "gzip"),
     media_types: tuple[str, ...] = (),
+    message: str | None = None,
 ) -> AdapterRoute:
     return AdapterRoute(
         methods=("POST",),
@@ -39,6 +42,7 @@ def _write(
         error=error,
         codings=codings,
         media_types=media_types,
+        message=message,
     )
 
 
@@ -48,7 +52,7 @@ ROUTES: Mapping[str, AdapterRoute] = {
     "/write": _write(influx.error_v1),
     "/api/v2/write": _write(influx.error_v2),
     "/api/v3/write_lp": _write(influx.error_v3),
-    "/api/v1/write": _write(prometheus.error, ("snappy",), (otlp.MEDIA_TYPE,)),
+    "/api/v1/write": _write(prometheus.error, ("snappy",), (otlp.MEDIA_TYPE,), prometheus.MESSAGE),
     "/v1/metrics": _write(otlp.error, media_types=(otlp.MEDIA_TYPE,)),
 }
 """Every path of the adapter listener; all others are 404."""

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from fleetcast.engine import RequestBody
 
 _GZIP = 31  # zlib's number for its head and end around a window of 32 KiB
+_MEMBERS_MAX = 1024  # of a gzip body; each costs 10 us even if it is empty
+_PIECE_BYTES = 65_536  # handed to zlib at once, which copies what follows the end of a member
 
 
 def unpacked(body: bytes | RequestBody, coding: str, bytes_max: int) -> bytes | RequestBody:
@@ -28,25 +30,34 @@ def unpacked(body: bytes | RequestBody, coding: str, bytes_max: int) -> bytes | 
 def gunzip(body: bytes | RequestBody, bytes_max: int) -> bytes:
     """The content, members one after the other.
 
-    Raises `Refused`: `request_too_large` beyond `bytes_max`, `invalid_input` where it is no gzip,
-    or ends early.
+    Raises `Refused`: `request_too_large` beyond `bytes_max` or 1,024 members, `invalid_input` where
+    it is no gzip, or ends early.
     """
-    rest, left = bytes(body), bytes_max
+    packed = memoryview(bytes(body))
     pieces: list[bytes] = []
-    while rest or not pieces:
+    at, left = 0, bytes_max
+    for _ in range(_MEMBERS_MAX):
         unpacker = zlib.decompressobj(_GZIP)
-        try:
-            piece = unpacker.decompress(rest, left + 1)
-        except zlib.error as error:
-            raise refused("invalid_input", field="payload") from error
-        left -= len(piece)
-        if left < 0:
-            raise refused("request_too_large")
-        if not unpacker.eof:
-            raise refused("invalid_input", field="payload")
-        pieces.append(piece)
-        rest = unpacker.unused_data
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        while not unpacker.eof:
+            piece = packed[at : at + _PIECE_BYTES]
+            if not piece:
+                raise refused("invalid_input", field="payload")
+            content = _decompressed(unpacker, piece, left + 1)
+            at += len(piece) - len(unpacker.unused_data)
+            left -= len(content)
+            if left < 0:
+                raise refused("request_too_large")
+            pieces.append(content)
+        if at == len(packed):
+            return b"".join(pieces)
+    raise refused("request_too_large")
+
+
+def _decompressed(unpacker: zlib._Decompress, piece: memoryview, bytes_max: int) -> bytes:
+    try:
+        return unpacker.decompress(piece, bytes_max)
+    except zlib.error as error:
+        raise refused("invalid_input", field="payload") from error
 
 
 def _unsnap(body: bytes | RequestBody, bytes_max: int) -> bytes:
