@@ -7,11 +7,11 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import grpc.aio
+
 from fleetcast.errors import refused
 
 if TYPE_CHECKING:
-    import grpc.aio
-
     from fleetcast.accounts import Identity
 
     Context = grpc.aio.ServicerContext[bytes, bytes]
@@ -42,14 +42,17 @@ class Call:
         return self.client.rpartition(":")[0]
 
     async def message(self, seconds: float) -> bytes:
-        """The one message of the call. Raises `Refused` where none comes, or not in time."""
+        """The one message of the call. Raises `Refused` if none comes in time, or a second one."""
         try:
             async with asyncio.timeout(seconds):
-                message = await self.context.read()
+                message: object = await self.context.read()
+                # The library keeps quiet about a second message unless the handler reads on.
+                if isinstance(message, bytes):
+                    end: object = await self.context.read()
+                    if end is grpc.aio.EOF:
+                        return message
         except TimeoutError:
             raise refused("read_deadline_exceeded") from None
-        if isinstance(message, bytes):
-            return message
         raise refused("invalid_input", field="payload")
 
     def keys(self) -> set[str]:

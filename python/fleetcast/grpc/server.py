@@ -15,9 +15,10 @@ from fleetcast.grpc.health import Health, WriteReadiness
 from fleetcast.grpc.ingest import TelemetryIngest
 from fleetcast.grpc.names import HEALTH, INGEST, INGEST_BARE, REFLECTION
 from fleetcast.grpc.reflection import Reflection
+from fleetcast.grpc.servers import Servers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from fleetcast.config import Settings
     from fleetcast.grpc.certificate import CertificateFiles
@@ -49,18 +50,26 @@ async def serve(services: GrpcServices, listener: Listener, ready: Callable[[], 
     """
     readiness = WriteReadiness(services.probes)
     ingest = TelemetryIngest(services, readiness)
-    server = grpc.aio.server(options=_options(services.settings(), shared=listener.shared))
-    server.add_generic_rpc_handlers(_handlers(services, ingest, readiness))
-    server.add_secure_port(listener.address, listener.certificate.credentials())
+    handlers = _handlers(services, ingest, readiness)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await server.start()
+    servers = Servers(lambda: _server(services, listener, handlers))
+    await servers.start()
     ready()
-    await stop.wait()
+    await servers.keep_serving(stop)
     readiness.leaving.set()
-    await server.stop(_STOP_SECONDS)
+    await servers.stop(_STOP_SECONDS)
     ingest.close()
+
+
+def _server(
+    services: GrpcServices, listener: Listener, handlers: Sequence[grpc.GenericRpcHandler]
+) -> grpc.aio.Server:
+    server = grpc.aio.server(options=_options(services.settings(), shared=listener.shared))
+    server.add_generic_rpc_handlers(handlers)
+    server.add_secure_port(listener.address, listener.certificate.credentials())
+    return server
 
 
 def _handlers(
