@@ -107,6 +107,11 @@ cluster: $(VENV)/dev $(VENV)/cluster/made $(CLUSTER)/made ## the tests of Postgr
 failover: $(VENV)/dev $(VENV)/cluster/made $(CLUSTER)/made ## servers killed, frozen, replaced and cut off under load; FAULTS=full: 1,000 rounds, hours
 	FAULTS=$(FAULTS) $(ON_SERVERS) '$(BIN)/python -m pytest -q -s $(FAILOVER) tests/cluster/test_reads_of_others.py'
 
+# Tests that compare the service with a clock of their own may fail; docs/operations.md ("Clocks") has what must not.
+clocks: $(VENV)/engine $(VENV)/dev ## the tests of the service under a wall clock that steps; CLOCKS_SEED=N chooses the steps; twenty minutes
+	$(BIN)/python -m tests.clocks -q tests/service tests/conformance tests/composition tests/accounts tests/admin \
+	  tests/limiter tests/predictions tests/console tests/grpc
+
 fuzz: ## hostile bytes for every reader; FUZZ="--seconds 600 json" takes longer, or one of them
 	RUSTFLAGS="$(COVERAGE)" cargo run --quiet --release --locked --target $(HOST) --target-dir target/coverage -p fleetcast-fuzz -- $(FUZZ)
 

@@ -90,6 +90,9 @@ class StoreUnreachable(StoreUnavailable):
     change may be stored: the message says which. The handle goes on as soon as it is back.
     """
 
+def is_clock_believed() -> bool:
+    """True if this process has seen the wall clock go on for an hour without a step."""
+
 def parse_time(text: str) -> int:
     """Nanoseconds of an ISO 8601 datetime, saturating at the int64 range.
 
@@ -317,6 +320,9 @@ class Compacted:
     @property
     def expired(self) -> int:
         """Segments that retention removed, or days of."""
+    @property
+    def held(self) -> int:
+        """Segments that retention would remove, or days of, if the clock were trusted."""
     @property
     def purged(self) -> int:
         """Segments that deleted rows were removed from."""
@@ -1143,6 +1149,11 @@ class Plane:
         """How far the last ingest instant lies ahead of `now_ns`, in nanoseconds, as far as the log
         was followed; 0 up to the 5 seconds that reads follow.
         """
+    def newest_ingest_ns(self) -> int | None:
+        """The newest instant of a write, as of the last `follow`; `None` if there was no write.
+
+        Writes more than a day after all before them do not count: the clock may have jumped.
+        """
     def ping(self) -> None:
         """Reads the store's head. Raises `StoreError`."""
     def follow(self) -> None:
@@ -1177,11 +1188,19 @@ class Plane:
     def buffered_bytes(self) -> int:
         """Sealed bytes that wait for `flush`."""
     def compact(
-        self, *, whole: bool = False, after_seconds: int = 3600, now_ns: int | None = None
+        self,
+        *,
+        whole: bool = False,
+        after_seconds: int = 3600,
+        now_ns: int | None = None,
+        trust_clock: bool | None = None,
     ) -> Compacted | None:
         """Does what is due: compacts the log if it is large or has a block that is so old, merges
         segments, removes those that retention hides. `whole` compacts the log as it stands. `None`
         where another process is at it. Raises `StoreError`; what is stored is as it was before.
+
+        Without trust, a clock more than a day ahead of the newest ingest instant removes nothing.
+        `trust_clock` is by default true with `now_ns`, else `is_clock_believed()`.
         """
     def upcoming(self, *, after_seconds: int = 3600, now_ns: int | None = None) -> Upcoming:
         """Work left to do, and its time, so that nobody has to ask before. Raises `StoreError`."""

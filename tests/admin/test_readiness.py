@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -35,6 +36,23 @@ def is_well(readiness: Readiness) -> object:
     upkeep = document["checks"]["upkeep"]["ok"]
     assert ready is upkeep
     return upkeep
+
+
+def test_o5_upkeep_that_stands_still_is_seen_after_the_clock_was_ahead(descriptor, monkeypatch):
+    """It seemed to go on for as long as the clock had been ahead."""
+    shared = Shared(descriptor)
+    maintenance = Counters(shared)
+    ready = sample("fleetcast_processes_ready", surface="maintenance")
+    maintenance.put(maintenance.gauge(ready), 1)
+    progress = maintenance.gauge(sample("fleetcast_upkeep_progress_time_seconds"))
+    maintenance.put(progress, int(time.time()) + 365 * 86_400)
+    readiness = Readiness(Totals(shared), (), {})
+    assert is_well(readiness)
+    began = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: began + 601)
+    assert not is_well(readiness)
+    maintenance.put(progress, int(time.time()))
+    assert is_well(readiness)
 
 
 def test_a_killed_maintenance_process_changes_nothing_until_it_fails_again_and_again(descriptor):

@@ -44,6 +44,8 @@ class House:
         if not (root / "control").exists():
             ControlStore.create(root / "control", MASTER_KEY)
         self.now = float(int(time.time()) + 60)  # after whatever is written
+        self.ahead = 0.0
+        """Seconds that the wall clock is ahead of the right time."""
         self.after_seconds = 0
         self.store = ControlStore.embedded(root / "control")
         self.engine = FailingEngine(root / "planes", MASTER_KEY)
@@ -59,7 +61,8 @@ class House:
             self.counters,
             lambda: self.after_seconds,
             CrashNotes(root / "under-way"),
-            lambda: self.now,
+            clock=lambda: self.now,
+            wall=lambda: self.now + self.ahead,
         )
 
     def write(self, *records, now_ns=None):

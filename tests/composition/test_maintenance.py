@@ -180,6 +180,79 @@ def test_d15_a_store_written_to_under_a_wrong_clock_is_looked_at(house):
     assert house.shown("fleetcast_tenant_clock_lead_seconds", "beta") == lead - 60
 
 
+YEAR_SECONDS = 365 * 86_400
+
+
+def test_o5_a_log_is_compacted_by_age_after_the_clock_was_ahead(house):
+    """It waited for as long as the clock had been ahead."""
+    house.after_seconds = 60
+    house.ahead = YEAR_SECONDS
+    house.look()
+    house.write(now_ns=int(house.now + house.ahead) * 10**9)
+    assert house.look() == 0
+    house.ahead = 0
+    house.now += 60
+    house.look()
+    assert house.segments("alpha", "beta", "gamma") == {"alpha": 1, "beta": 1, "gamma": 1}
+
+
+def test_o5_upkeep_that_failed_is_tried_again_after_the_clock_was_ahead(house):
+    house.write()
+    house.engine.failure = MemoryError()
+    house.engine.failing = frozenset({house.accounts["alpha"]})
+    house.ahead = YEAR_SECONDS
+    house.look()
+    house.ahead = 0
+    house.engine.failing = frozenset()
+    house.now += 1
+    house.look()
+    assert house.segments("alpha") == {"alpha": 1}
+
+
+def test_o5_a_lead_is_logged_and_measured_after_the_clock_was_ahead(house):
+    """D15's line and metric stopped for as long as the clock had been ahead."""
+    house.after_seconds = 3600
+    house.look()
+    house.ahead = YEAR_SECONDS
+    ahead_ns = int(house.now + house.ahead + 7_200) * 10**9
+    house.write(now_ns=ahead_ns)
+    for account_id in house.accounts.values():
+        plane = house.engine.folder(account_id) / "plane.mdb"
+        os.utime(plane, ns=(ahead_ns, ahead_ns))  # as that clock does
+    house.look()
+    lead = house.shown("fleetcast_tenant_clock_lead_seconds", "beta")
+    assert lead == 7_200
+    house.ahead = 0
+    house.now += 60
+    house.look()
+    lead = house.shown("fleetcast_tenant_clock_lead_seconds", "beta")
+    assert lead == YEAR_SECONDS + 7_140
+
+
+def test_o2_a_clock_that_jumped_removes_nothing_and_the_metric_says_so(house):
+    """One look under a clock 1,024 weeks ahead removed all that a retention would ever remove."""
+    recent = (datetime.now(UTC) - timedelta(hours=1)).isoformat()
+    house.tenants.change("beta", retention_seconds=86_400)
+    house.write({**RECORD, "time": recent})
+    house.look()
+    held = ("fleetcast_tenant_expiry_held", "beta")
+    house.ahead = 1_024 * 7 * 86_400
+    house.look()
+    assert (house.segments("beta"), house.shown(*held)) == ({"beta": 1}, 1)
+    house.ahead = 0
+    house.look()
+    assert (house.segments("beta"), house.shown(*held)) == ({"beta": 1}, 0)
+
+
+def test_a_clock_that_is_set_has_every_store_looked_at(house):
+    """Days that end in a year by a clock that was behind may be over now."""
+    house.ahead = -YEAR_SECONDS
+    house.write()
+    assert [house.look() for _ in range(3)] == [3, 3, 0]  # their files have times of that write
+    house.ahead = 0
+    assert [house.look(), house.look()] == [3, 0]
+
+
 def test_a_retention_that_is_extended_meanwhile_expires_nothing(house):
     """The old one was set back from a list read before, and rows removed."""
     long_ago = (datetime.now(UTC) - timedelta(days=3)).isoformat()

@@ -27,7 +27,8 @@ class Node:
             Counters.alone(),
             lambda: AFTER_SECONDS,
             CrashNotes(house.root / name),
-            lambda: house.now,
+            clock=lambda: house.now,
+            wall=lambda: house.now,
             prefers=lambda account_id: account_id in self.preferred,
         )
 

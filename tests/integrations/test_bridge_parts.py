@@ -2,6 +2,7 @@
 
 import json
 import threading
+import time
 
 import pytest
 
@@ -195,6 +196,29 @@ def test_f7_a_write_without_an_answer_is_looked_up_before_it_is_sent_again(tmp_p
     tally = delivered(tmp_path, service, 8)
     assert sorted(service.stored) == [0, 1, 2, 3, 4, 6, 7]
     assert tally.looked_up >= 1
+
+
+class Waits(threading.Event):
+    """Notes how long somebody would wait for it, and lets nobody wait."""
+
+    def __init__(self):
+        super().__init__()
+        self.seconds = []
+
+    def wait(self, timeout=None):
+        self.seconds.append(timeout)
+        return self.is_set()
+
+
+@pytest.mark.parametrize("ahead_seconds", [-365 * 86_400, 0, 365 * 86_400])
+def test_o5_a_bridge_that_starts_waits_for_a_write_whatever_the_clock_was(tmp_path, ahead_seconds):
+    """It looked at once for what the service had not stored yet, and sent it twice."""
+    spool, waits = MessageSpool(tmp_path), Waits()
+    batch = spool.append([{"n": 1, "measurement": "link", "tags": {}}], [], acknowledged=False)
+    spool.note_sent(batch, time.time() + ahead_seconds)
+    Delivery(spool, Answers(), 31.0, BridgeTally(), waits).deliver(spool.first())
+    spool.close()
+    assert 0 < waits.seconds[0] <= 31.0
 
 
 class Fronted(Answers):

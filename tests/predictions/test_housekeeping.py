@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -44,9 +45,10 @@ def test_forecasts_are_scored_and_cleared_away_beside_the_requests(tenant, store
     assert forecasting.answer(plane, acme.account_id, "snr", ["a"], None)["items"]
     with store.write() as records:  # as if it had been an hour ago
         pending = list(records.under("pending", b""))
+        hour_ago_ns = time.time_ns() - 3_600 * 10**9
         for number, (key, value) in enumerate(pending):
             records.delete("pending", key)
-            records.keep("pending", due(number) + key[8:], value)
+            records.keep("pending", due(hour_ago_ns + number) + key[8:], value)
     work = Housekeeping(store, lambda: Forecast(fresh_seconds=1), accounts, engine, counters)
     with work.running():
         until(lambda: kept(store) == {})

@@ -264,6 +264,20 @@ def test_a_forecast_whose_truth_never_came_is_not_scored(store, releases, plane,
     assert totals(counters, "fleetcast_forecast_scored_total") == {}
 
 
+def test_o2_a_clock_that_jumped_gives_up_no_forecast(store, releases, plane, clock):
+    """A moment of it, and every forecast went without its score."""
+    write(plane, ["a"], range(-20, 0))
+    answer(serving(store, releases, Forecast), plane, "a")
+    counters = Counters.alone()
+    scoring = Scoring(store, lambda _account: plane, counters)
+    year_ns = 365 * 24 * 60 * MINUTE_NS
+    for wrong_ns in (clock.wall_ns + year_ns, clock.wall_ns - year_ns):
+        assert scoring.score(wrong_ns, is_clock_believed=False) == 0
+    assert totals(counters, "fleetcast_forecast_unscored_total") == {}
+    clock.advance(200 * MINUTE_NS)
+    assert scoring.score(clock.wall_ns, is_clock_believed=False) == 4
+
+
 def test_a_file_that_is_no_model_of_the_family_is_refused(store, releases, tmp_path):
     nonsense = tmp_path / "nonsense.onnx"
     nonsense.write_bytes(b"nonsense")

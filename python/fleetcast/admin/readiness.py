@@ -41,6 +41,8 @@ class Readiness:
         self._surfaces = surfaces
         self._dependencies = Dependencies(probes, 2 * len(probes) + 2)
         self._upkeep_began = False
+        self._progress = (-1, time.monotonic())
+        """The progress of upkeep as last read, and since when it has been so."""
 
     def look(self) -> tuple[bool, dict[str, object]]:
         """True where everything is well that all tenants share, and the document that says so."""
@@ -65,7 +67,9 @@ class Readiness:
             return self._upkeep_began
         self._upkeep_began = True
         progress = totals[sample("fleetcast_upkeep_progress_time_seconds")]
-        return time.time() - progress < _UPKEEP_STALLED_SECONDS
+        if progress != self._progress[0]:
+            self._progress = (progress, time.monotonic())
+        return time.monotonic() - self._progress[1] < _UPKEEP_STALLED_SECONDS
 
 
 def _failing_upkeep(totals: Mapping[str, int]) -> dict[str, object]:

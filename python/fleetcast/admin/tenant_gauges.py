@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Signature = State | None
 
 _PATIENCE_SECONDS = 0.5
-_SETTLED_NS = 10_000_000_000  # a compaction removes files shortly after it has changed the store
+_SETTLED_SECONDS = 10.0  # a compaction removes files shortly after it has changed the store
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +42,8 @@ class _Known(NamedTuple):
 
     name: str
     file: Signature
+    since: float
+    """When it was first seen like this, by a clock that nobody can set."""
     settled: bool
     stats: Stats | None
     lines: dict[str, str]
@@ -54,11 +56,11 @@ class TenantGauges:
         self,
         tenants: Callable[[], Iterable[GaugedTenant]],
         glance: Callable[[str], Glance],
-        clock_ns: Callable[[], int] = time.time_ns,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._tenants = tenants
         self._glance = glance
-        self._clock_ns = clock_ns
+        self._clock = clock
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="tenants")
         self._known: dict[str, _Known] = {}
         self._reading: Future[None] = self._pool.submit(self._read)
@@ -95,11 +97,13 @@ class TenantGauges:
             glance = self._glance(tenant.store)
             file = _signature(glance)
             known = self._known.get(tenant.store)
-            if known is None or known[:3] != (tenant.name, file, True):
-                self._known[tenant.store] = self._ask(tenant, glance, file)
+            if known is None or known[:2] != (tenant.name, file):
+                self._known[tenant.store] = self._ask(tenant, glance, file, self._clock())
+            elif not known.settled:
+                self._known[tenant.store] = self._ask(tenant, glance, file, known.since)
 
-    def _ask(self, tenant: GaugedTenant, glance: Glance, file: Signature) -> _Known:
-        settled = file is None or self._clock_ns() - file[0] >= _SETTLED_NS
+    def _ask(self, tenant: GaugedTenant, glance: Glance, file: Signature, since: float) -> _Known:
+        settled = file is None or self._clock() - since >= _SETTLED_SECONDS
         stats = None
         values: dict[str, float] = {"fleetcast_tenant_up": 0}
         try:
@@ -111,7 +115,7 @@ class TenantGauges:
             family: f"{sample(family, tenant=tenant.name)} {number(value)}"
             for family, value in values.items()
         }
-        return _Known(tenant.name, file, settled, stats, lines)
+        return _Known(tenant.name, file, since, settled, stats, lines)
 
 
 def _signature(glance: Glance) -> Signature:

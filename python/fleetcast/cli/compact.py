@@ -15,13 +15,28 @@ if TYPE_CHECKING:
     from fleetcast.engine import Glance
 
 
+_COUNTS = ("blocks", "merged", "expired", "held", "bytes_written")
+_HELD = (
+    "fleetcast: nothing of the tenants with held segments has expired: the clock is more than a "
+    "day ahead of their newest write. If it is right, run this again with --trust-clock, or let "
+    "`fleetcast serve` run for an hour."
+)
+
+
 @click.command()
 @click.argument("names", nargs=-1, metavar="[TENANT]...")
+@click.option(
+    "--trust-clock",
+    is_flag=True,
+    help="Remove what is older than its retention, though the clock is more than a day ahead of "
+    "the newest write.",
+)
 @with_run
-def compact(run: Run, names: tuple[str, ...]) -> int:
+def compact(run: Run, names: tuple[str, ...], *, trust_clock: bool) -> int:
     """Compact the stores of some tenants, or of all, now.
 
-    While `serve` runs this is hardly ever needed: it compacts by itself.
+    While `serve` runs this is hardly ever needed: it compacts by itself. Segments that are `held`
+    have rows that are older than their retention by a clock that may have jumped.
     """
     rows: list[dict[str, object]] = []
     with run.opened() as installation:
@@ -35,18 +50,20 @@ def compact(run: Run, names: tuple[str, ...]) -> int:
                 plane = engine.plane(tenant.account_id, tenant.name)
                 before, glance = logs[tenant.name], glances[tenant.name]
                 done = bar.step(
-                    partial(patiently, partial(plane.compact, whole=True)),
+                    partial(patiently, partial(plane.compact, whole=True, trust_clock=trust_clock)),
                     before,
                     partial(_compacted, before, glance),
                 )
                 row: dict[str, object] = {"tenant": tenant.name, "busy": done is None}
-                for name in ("blocks", "merged", "expired", "bytes_written"):
+                for name in _COUNTS:
                     row[name] = None if done is None else getattr(done, name)
                 rows.append(row)
                 engine.release(tenant.account_id)
-    header = ("tenant", "busy", "blocks", "merged", "expired", "bytes_written")
+    header = ("tenant", "busy", *_COUNTS)
     cells = [[row[name] for name in header] for row in rows]
     run.answer({"tenants": rows}, table(header, cells))
+    if any(row["held"] for row in rows):
+        click.echo(_HELD, err=True)
     return 1 if any(row["busy"] for row in rows) else 0
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fleetcast.accounts import ControlStoreUnavailable
 from fleetcast.composition.background import background
+from fleetcast.engine import is_clock_believed
 from fleetcast.forecast.serving.store import PredictionStoreUnavailable
 from fleetcast.forecast.serving.sweeping import Sweeping
 
@@ -75,7 +76,7 @@ class Housekeeping:
             self._scoring = Scoring(self._store, self._plane_of, self._counters)
         with self._accounts.read() as tables:
             self._names = {tenant.account_id: tenant.name for tenant in tables.tenants()}
-        self._scoring.score(now_ns)
+        self._scoring.score(now_ns, is_clock_believed=is_clock_believed())
 
     def _plane_of(self, account_id: str) -> Plane | None:
         name = self._names.get(account_id)

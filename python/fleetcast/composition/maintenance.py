@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import structlog
 
 from fleetcast.accounts import ControlStoreUnavailable, TenantList
-from fleetcast.composition.upkeep import Upkeep
+from fleetcast.composition.upkeep import Moment, Upkeep
+from fleetcast.engine import is_clock_believed
 from fleetcast.errors import StoreUnreachable
 from fleetcast.metrics import sample
 
@@ -25,13 +26,14 @@ if TYPE_CHECKING:
 
     from fleetcast.accounts import ControlStore, Tenant
     from fleetcast.composition.crash_notes import CrashNotes
-    from fleetcast.engine import Engine, Plane, Upcoming
+    from fleetcast.engine import Engine, Plane
     from fleetcast.metrics import Counters
 
 _AT_ONCE = 2
 # A start with thousands of tenants neither reads the heads of all stores at once nor opens them.
 _NEW_PER_ROUND_MAX = 200
 _UNREAD_PER_ROUND_MAX = 20
+_STEP_SECONDS = 60.0  # time services make smaller ones, which delay nothing by much
 _NS_PER_SECOND = 1_000_000_000
 
 logger = structlog.get_logger(__name__)
@@ -42,6 +44,7 @@ class Maintenance:
 
     `prefers` tells for an account if this node comes first. Others wait a minute for the one that
     does, so that a plane is in the memory of one node; the store's lock allows one at a time.
+    `clock` gives seconds that nobody can set, `wall` seconds since 1970.
     Close it to wait for upkeep that is under way.
     """
 
@@ -52,7 +55,8 @@ class Maintenance:
         counters: Counters,
         after_seconds: Callable[[], int],
         crash_notes: CrashNotes,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
         prefers: Callable[[str], bool] = lambda _: True,
     ) -> None:
         self._store = store
@@ -63,6 +67,8 @@ class Maintenance:
         self._after_seconds = after_seconds
         self._crash_notes = crash_notes
         self._clock = clock
+        self._wall = wall
+        self._ahead = wall() - clock()
         self._written = counters.counter(sample("fleetcast_compaction_bytes_total"))
         self._failed = counters.counter(sample("fleetcast_compaction_failed_total"))
         self._progress = counters.gauge(sample("fleetcast_upkeep_progress_time_seconds"))
@@ -80,7 +86,8 @@ class Maintenance:
             logger.warning("maintenance waits", problem=str(error))
             return []
         self._forget({tenant.account_id for tenant in tenants})
-        now, after_seconds = self._clock(), self._after_seconds()
+        at, after_seconds = self._moment(), self._after_seconds()
+        self._notice_step(at)
         due, new, unread = [], 0, 0
         for tenant in tenants:
             upkeep = self._known.get(tenant.account_id)
@@ -88,11 +95,11 @@ class Maintenance:
                 if new == _NEW_PER_ROUND_MAX:
                     continue
                 new += 1
-                upkeep = self._known[tenant.account_id] = self._first_look(tenant, now)
+                upkeep = self._known[tenant.account_id] = self._first_look(tenant, at.now)
             if tenant.account_id in self._running:
                 continue
             prefers = self._prefers(tenant.account_id)
-            if upkeep.is_due(tenant, now, after_seconds, prefers=prefers):
+            if upkeep.is_due(tenant, at, after_seconds, prefers=prefers):
                 due.append(tenant)
             elif upkeep.is_unread and unread < _UNREAD_PER_ROUND_MAX:
                 unread += 1
@@ -108,6 +115,19 @@ class Maintenance:
     def close(self) -> None:
         """Begins nothing more, and waits for upkeep that is under way."""
         self._pool.shutdown(cancel_futures=True)
+
+    def _moment(self) -> Moment:
+        return Moment(self._clock(), self._wall())
+
+    def _notice_step(self, at: Moment) -> None:
+        """Has all stores looked at anew, a few at a time, after a step of the wall clock."""
+        is_clock_believed()  # the engine notes how the clock goes, also while nothing is done
+        step = at.wall - at.now - self._ahead
+        self._ahead += step
+        if abs(step) > _STEP_SECONDS:
+            logger.warning("the clock has stepped", seconds=round(step))
+            for upkeep in self._known.values():
+                upkeep.note_step()
 
     def _one_suspect(self, due: list[Tenant]) -> list[Tenant]:
         """Leaves one of the tenants that may have ended the process, the least suspect.
@@ -151,11 +171,11 @@ class Maintenance:
         upkeep = self._known[tenant.account_id]
         try:
             with self._crash_notes.noted(tenant.account_id):
-                upcoming = self._perform(tenant, upkeep)
+                recovered = self._perform(tenant, upkeep)
         except BaseException as error:  # noqa: BLE001 - a panic of the engine is no Exception
             self._note_failure(tenant, upkeep, error)
         else:
-            if upkeep.note_success(upcoming):
+            if recovered:
                 self._show(tenant, upkeep)
                 logger.info("upkeep goes on", tenant=tenant.name)
         finally:
@@ -163,16 +183,25 @@ class Maintenance:
                 self._running.discard(tenant.account_id)
             self._progressed()
 
-    def _perform(self, tenant: Tenant, upkeep: Upkeep) -> Upcoming:
+    def _perform(self, tenant: Tenant, upkeep: Upkeep) -> bool:
+        """Does what is due, and notes what is due next; returns true if it failed before."""
         plane = self._engine.plane(tenant.account_id, tenant.name)
-        after_seconds, now_ns = self._after_seconds(), int(self._clock() * _NS_PER_SECOND)
+        after_seconds = self._after_seconds()
         if not self._mend_retention(tenant, plane):
-            self._compact(tenant, plane, after_seconds, now_ns)
+            self._note_held(tenant, upkeep, self._compact(tenant, plane, after_seconds))
+        at = self._moment()
+        now_ns = int(at.wall * _NS_PER_SECOND)
         self._note_lead(tenant, upkeep, plane.ingest_lead_ns(now_ns=now_ns) // _NS_PER_SECOND)
-        return plane.upcoming(after_seconds=after_seconds, now_ns=now_ns)
+        upcoming = plane.upcoming(after_seconds=after_seconds, now_ns=now_ns)
+        return upkeep.note_success(upcoming, at, is_held=upkeep.held > 0)
 
-    def _compact(self, tenant: Tenant, plane: Plane, after_seconds: int, now_ns: int) -> None:
-        done = plane.compact(after_seconds=after_seconds, now_ns=now_ns)
+    def _compact(self, tenant: Tenant, plane: Plane, after_seconds: int) -> int:
+        """Compacts; returns the segments with rows that only a doubtful clock keeps (O2)."""
+        done = plane.compact(
+            after_seconds=after_seconds,
+            now_ns=int(self._wall() * _NS_PER_SECOND),
+            trust_clock=is_clock_believed(),
+        )
         if done is not None and done.bytes_written + done.expired + done.purged:
             self._counters.add(self._written, done.bytes_written)
             logger.info(
@@ -184,6 +213,7 @@ class Maintenance:
                 purged=done.purged,
                 bytes_written=done.bytes_written,
             )
+        return 0 if done is None else done.held
 
     def _mend_retention(self, tenant: Tenant, plane: Plane) -> bool:
         """Gives a store the retention of its tenant's record; true where it had another.
@@ -199,6 +229,21 @@ class Maintenance:
             return False
         plane.set_retention(current.retention_seconds)
         return True
+
+    def _note_held(self, tenant: Tenant, upkeep: Upkeep, held: int) -> None:
+        if bool(held) != bool(upkeep.held):
+            name = sample("fleetcast_tenant_expiry_held", tenant=tenant.name)
+            self._counters.put(self._counters.gauge(name), int(held > 0))
+            if held:
+                logger.warning(
+                    "nothing expires: the clock is more than a day ahead of the newest write, "
+                    "and has not gone on for an hour",
+                    tenant=tenant.name,
+                    segments=held,
+                )
+            else:
+                logger.info("expiry goes on", tenant=tenant.name)
+        upkeep.held = held
 
     def _note_lead(self, tenant: Tenant, upkeep: Upkeep, seconds: int) -> None:
         if seconds or upkeep.lead_seconds:
@@ -222,12 +267,13 @@ class Maintenance:
     def _show(self, tenant: Tenant, upkeep: Upkeep) -> None:
         """Shows in the metrics since when it fails, or that it does not."""
         since = upkeep.failing_since
+        at = self._moment()
         failing = self._counters.gauge(sample("fleetcast_upkeep_failing", tenant=tenant.name))
         begin = self._counters.gauge(
             sample("fleetcast_upkeep_failing_since_time_seconds", tenant=tenant.name)
         )
         self._counters.put(failing, int(since is not None))
-        self._counters.put(begin, int(since or 0))
+        self._counters.put(begin, 0 if since is None else int(at.wall - (at.now - since)))
 
     def _progressed(self) -> None:
-        self._counters.put(self._progress, int(self._clock()))
+        self._counters.put(self._progress, int(self._wall()))

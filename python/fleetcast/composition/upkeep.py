@@ -2,12 +2,12 @@
 
 Most stores rest. One that has not changed since the last look, and has nothing due by itself, is
 not opened: a glance tells that it has not changed, and another one, which reads its counts, how
-much was written to it. Times are seconds since 1970.
+much was written to it. Ages and delays are measured by the monotonic clock (O5).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.errors import StoreError
 
@@ -21,8 +21,18 @@ _LEAD_LOG_SECONDS = 60.0
 _LEAD_SECONDS = 5.0  # the file's own time tells of a clock that is ahead
 _DOUBLINGS_MAX = 16  # more than it takes to get there; a power without a bound would overflow
 _NEGLECTED_SECONDS = 60.0
+_HELD_SECONDS = 60.0
 _LOG_BYTES_DUE = 4 << 20  # until the store has said how much it is
 _NS_PER_SECOND = 1e9
+
+
+class Moment(NamedTuple):
+    """An instant by both clocks."""
+
+    now: float
+    """Seconds of the monotonic clock, for ages and delays."""
+    wall: float
+    """Seconds since 1970, beside what stores say."""
 
 
 class Upkeep:
@@ -44,15 +54,19 @@ class Upkeep:
         "_retry_at",
         "_state",
         "failing_since",
+        "held",
         "is_unread",
         "lead_seconds",
     )
 
     def __init__(self, glance: Glance, retention_seconds: int | None) -> None:
         self.failing_since: float | None = None
+        """Seconds of the monotonic clock."""
         self.is_unread = False
         """It had rows at the first look, and nobody has opened it since to see what is due."""
         self.lead_seconds = 0
+        self.held = 0
+        """Segments with rows to expire, which a doubtful clock keeps."""
         self._glance = glance
         self._retention_seconds = retention_seconds
         self._is_preferred = True
@@ -69,7 +83,7 @@ class Upkeep:
         self._lead_noted_at: float | None = 0.0
 
     def is_due(
-        self, tenant: Tenant, now: float, after_seconds: float, *, prefers: bool = True
+        self, tenant: Tenant, at: Moment, after_seconds: float, *, prefers: bool = True
     ) -> bool:
         """True where it is to be done now, with a log that may become `after_seconds` old.
 
@@ -78,22 +92,23 @@ class Upkeep:
         if prefers and not self._is_preferred:
             self.is_unread = True  # what is due by itself was known to another node
         self._is_preferred = prefers
-        is_due = self._is_to_be_done(tenant, now, after_seconds)
+        is_due = self._is_to_be_done(tenant, at, after_seconds)
         if prefers or not is_due:
             self._neglected_since = None
             self.is_unread &= prefers
             return is_due
         if self._neglected_since is None:
-            self._neglected_since = now
-        return now - self._neglected_since >= _NEGLECTED_SECONDS
+            self._neglected_since = at.now
+        return at.now - self._neglected_since >= _NEGLECTED_SECONDS
 
-    def _is_to_be_done(self, tenant: Tenant, now: float, after_seconds: float) -> bool:
+    def _is_to_be_done(self, tenant: Tenant, at: Moment, after_seconds: float) -> bool:
+        now = at.now
         if self.failing_since is not None:
             return self._retry_at <= now
         if tenant.retention_seconds != self._retention_seconds:
             return True
         try:
-            self._notice_change(now)
+            self._notice_change(at)
         except (OSError, StoreError):
             return True  # the fault shows, and is noted, when it is opened
         return (
@@ -104,7 +119,10 @@ class Upkeep:
         )
 
     def note_failure(self, now: float, times: int = 1) -> float:
-        """Notes failures in a row; returns the seconds until it is tried again."""
+        """Notes failures in a row at `now` of the monotonic clock.
+
+        Returns the seconds until it is tried again.
+        """
         self.is_unread = False
         if self.failing_since is None:
             self.failing_since = now
@@ -114,19 +132,35 @@ class Upkeep:
         self._retry_at = now + seconds
         return seconds
 
-    def note_success(self, upcoming: Upcoming) -> bool:
-        """Notes that it was done, and when it is due next; true where it failed before."""
+    def note_success(self, upcoming: Upcoming, at: Moment, *, is_held: bool) -> bool:
+        """Notes that it was done, and when it is due next as of `at`.
+
+        If `is_held`, rows are due that a doubtful clock keeps: it is done again soon. Returns true
+        if it failed before.
+        """
         recovered = self.failing_since is not None
         self.failing_since, self._failures, self.is_unread = None, 0, False
         self._retention_seconds = upcoming.retention_seconds
         self._generation = upcoming.generation
         self._log_bytes, self._log_bytes_due = 0, upcoming.log_bytes_due
-        self._log_since = _seconds(upcoming.log_since_ns)
-        self._due_at = _seconds(upcoming.due_ns)
+        self._log_since = self._due_at = None
+        if upcoming.log_since_ns is not None:
+            age = at.wall - upcoming.log_since_ns / _NS_PER_SECOND
+            self._log_since = at.now - max(age, 0.0)  # less by a clock that was ahead
+        if upcoming.due_ns is not None:
+            due_at = at.now + upcoming.due_ns / _NS_PER_SECOND - at.wall
+            self._due_at = max(due_at, at.now + _HELD_SECONDS) if is_held else due_at
         return recovered
 
+    def note_step(self) -> None:
+        """Notes that the wall clock has stepped: what is due by itself is due at another time."""
+        self.is_unread |= self._due_at is not None or self._generation > 0
+
     def note_lead(self, seconds: int, now: float) -> bool:
-        """Notes how far its last write lies ahead of the clock; true where that is to be logged."""
+        """Notes at `now` of the monotonic clock how far the last write is ahead of the wall clock.
+
+        Returns true if that is to be logged.
+        """
         self.lead_seconds = seconds
         self._lead_noted_at = now
         logged_at = self._lead_logged_at
@@ -135,7 +169,7 @@ class Upkeep:
         self._lead_logged_at = now
         return True
 
-    def _notice_change(self, now: float) -> None:
+    def _notice_change(self, at: Moment) -> None:
         """Looks at the store, and at its counts where it has changed.
 
         Raises `OSError`, `StoreError`.
@@ -147,15 +181,15 @@ class Upkeep:
         if self._state is None:
             self.is_unread = bool(stats.rows or stats.segments)
         elif stats.generation != self._generation:  # somebody else compacted or deleted
-            self._due_at = now if self._is_preferred else None
+            self._due_at = at.now if self._is_preferred else None
             if not self._is_preferred:
                 self._log_since = self._neglected_since = None
         self._generation = stats.generation
         if stats.log_bytes and self._log_since is None:
-            self._log_since = now
+            self._log_since = at.now
         self._log_bytes = stats.log_bytes
         self._state = state
-        if state[0] / _NS_PER_SECOND > now + _LEAD_SECONDS:
+        if state[0] / _NS_PER_SECOND > at.wall + _LEAD_SECONDS:
             self._lead_noted_at = None
 
     def _is_lead_due(self, now: float) -> bool:
@@ -163,7 +197,3 @@ class Upkeep:
         if self._lead_noted_at is None:
             return True
         return self.lead_seconds > 0 and now - self._lead_noted_at >= _LEAD_LOG_SECONDS
-
-
-def _seconds(time_ns: int | None) -> float | None:
-    return None if time_ns is None else time_ns / _NS_PER_SECOND

@@ -144,6 +144,11 @@ FAMILIES = (
         "gauge",
         "How far a write under a wrong clock lies ahead; 0 again once its time has come.",
     ),
+    Metric(
+        "fleetcast_tenant_expiry_held",
+        "gauge",
+        "1 while nothing of a tenant expires, as the clock may have jumped.",
+    ),
     Metric("fleetcast_resident_memory_bytes", "gauge", "Memory of all processes of the service."),
     Metric("fleetcast_open_descriptors", "gauge", "Descriptors of all processes of the service."),
     Metric("fleetcast_start_time_seconds", "gauge", "When the service was started, Unix time."),

@@ -65,14 +65,15 @@ class Delivery:
 
     def deliver(self, batch: Spooled) -> None:
         """Returns when the service has all records of the batch that it takes. Raises `Stopped`."""
-        parts, sent_at = list(batch.parts), batch.sent_at
+        # After a start nobody knows by which clock it was sent.
+        parts, sent_at = list(batch.parts), None if batch.sent_at is None else time.monotonic()
         pause = _PAUSE_FIRST_SECONDS
         while parts:
             first, end = parts[-1]
             try:
                 if sent_at is None or not self._was_stored(batch.records[first:end], sent_at):
-                    sent_at = time.time()
-                    self._spool.note_sent(batch.id, sent_at)
+                    sent_at = time.monotonic()
+                    self._spool.note_sent(batch.id, time.time())
                     self._write(batch.records[first:end])
             except ApiError as error:
                 if _is_before(error):
@@ -106,7 +107,7 @@ class Delivery:
 
     def _was_stored(self, records: Sequence[dict[str, object]], sent_at: float) -> bool:
         """True where a write whose answer never came was done; waits until nobody works on it."""
-        self._pause(min(sent_at + self._settle_seconds - time.time(), self._settle_seconds))
+        self._pause(sent_at + self._settle_seconds - time.monotonic())
         try:
             found = self._client.was_stored(records)
         except ValueError:

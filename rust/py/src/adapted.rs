@@ -10,7 +10,7 @@ use fleetcast_core::model::limits::CALL_RECORDS_MAX;
 use fleetcast_core::plane::AdaptedBody;
 use fleetcast_core::wire::{Mapping, Precision, Protocol, Rule};
 
-use crate::arguments::{BatchLimits, clock_ns};
+use crate::arguments::{BatchLimits, ingest_ns};
 use crate::body::AnyBody;
 use crate::plane::Plane;
 use crate::results::WriteResult;
@@ -61,7 +61,7 @@ impl NameMapping {
         let (protocol, mapping) = (protocol_of(protocol)?, &*self.mapping);
         let body = AdaptedBody { protocol, mapping, is_partial, bytes: body.as_slice() };
         plane.answered(py, |plane| {
-            let now_ns = clock_ns(now_ns);
+            let now_ns = ingest_ns(now_ns)?;
             let when = limits.acknowledge(None);
             let written = plane.append_adapted(body, &limits.of_batch(), now_ns, when)?.wait()?;
             Ok(WriteResult::new(written, now_ns)?)

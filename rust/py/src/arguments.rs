@@ -1,13 +1,13 @@
 //! Arguments on their way in: Python's values to the engine's.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use fleetcast_core::model::aggregate::{Aggregation, Interval};
 use fleetcast_core::model::batch::FieldType;
+use fleetcast_core::model::clock::{self, Now};
+use fleetcast_core::model::error::Result;
 use fleetcast_core::model::limits::{BLOCK_ROWS_MAX, WriteLimits};
 use fleetcast_core::plane::{Acknowledge, Due, Extent, SavedFile};
 use fleetcast_core::query::SeriesRequest;
@@ -26,12 +26,17 @@ pub(crate) fn saved_files(files: Vec<(String, u64, [u8; 32])>) -> Vec<SavedFile>
     files.into_iter().map(of).collect()
 }
 
-/// `now_ns`, else the system clock, nanoseconds since 1970.
-pub(crate) fn clock_ns(now_ns: Option<i64>) -> i64 {
-    now_ns.unwrap_or_else(|| {
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        i64::try_from(since_1970.as_nanos()).unwrap_or(i64::MAX)
-    })
+/// `now_ns`, for which the caller vouches, else the wall clock.
+pub(crate) fn now(now_ns: Option<i64>) -> Now {
+    now_ns.map_or_else(Now::by_wall_clock, Now::from)
+}
+
+/// `now_ns` for a write, else the wall clock, nanoseconds since 1970.
+///
+/// # Errors
+/// [`Error::Unavailable`] if the wall clock stands before 2020.
+pub(crate) fn ingest_ns(now_ns: Option<i64>) -> Result<i64> {
+    now_ns.map_or_else(clock::ingest_ns, Ok)
 }
 
 /// `surface.stores.write_limits`: bounds on one batch, and on what waits with it.

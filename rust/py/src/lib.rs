@@ -44,8 +44,14 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use fleetcast_core::model::aggregate::{Aggregation, Interval};
+use fleetcast_core::model::clock::Now;
 use fleetcast_core::model::{column_name, time};
 use fleetcast_core::query::MEASUREMENTS;
+
+#[pyfunction]
+fn is_clock_believed() -> bool {
+    Now::by_wall_clock().is_believed
+}
 
 #[pyfunction]
 fn parse_time(text: &str) -> PyResult<i64> {
@@ -78,6 +84,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("MEASUREMENTS", PyTuple::new(py, MEASUREMENTS)?)?;
     module.add("INTERVALS", PyTuple::new(py, Interval::ALL.map(Interval::as_str))?)?;
     module.add("AGGREGATIONS", PyTuple::new(py, Aggregation::ALL.map(Aggregation::as_str))?)?;
+    module.add_function(wrap_pyfunction!(is_clock_believed, module)?)?;
     module.add_function(wrap_pyfunction!(parse_time, module)?)?;
     module.add_function(wrap_pyfunction!(format_time, module)?)?;
     module.add_function(wrap_pyfunction!(field_of_column, module)?)?;

@@ -169,14 +169,15 @@ pub(crate) struct Compacted {
     blocks: u64,
     merged: u64,
     expired: u64,
+    held: u64,
     purged: u64,
     bytes_written: u64,
 }
 
 impl From<plane::Compacted> for Compacted {
     fn from(done: plane::Compacted) -> Self {
-        let plane::Compacted { blocks, merged, expired, purged, bytes_written } = done;
-        Self { blocks, merged, expired, purged, bytes_written }
+        let plane::Compacted { blocks, merged, expired, held, purged, bytes_written } = done;
+        Self { blocks, merged, expired, held, purged, bytes_written }
     }
 }
 

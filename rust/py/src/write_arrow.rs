@@ -11,7 +11,7 @@ use fleetcast_core::model::limits::WriteLimits;
 use fleetcast_core::plane::{Acknowledge, Plane, WriteError};
 use fleetcast_core::storage::store::Cursor;
 
-use crate::arguments::clock_ns;
+use crate::arguments::ingest_ns;
 use crate::door::leave;
 use crate::errors::failure;
 use crate::results::WriteResult;
@@ -40,7 +40,7 @@ impl ArrowWrites {
 
     fn write_next(&self) -> Result<Option<WriteResult>, WriteError> {
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        let now_ns = clock_ns(self.now_ns);
+        let now_ns = ingest_ns(self.now_ns)?;
         let first_row = reader.next_row();
         let written = reader.with_next(|rows| {
             let position = (rows.first_row + rows.row_count) as u64;

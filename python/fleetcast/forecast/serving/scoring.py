@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _TAKEN = 16
 """Batches taken at once: those that a process has not scored when it ends are lost."""
 _LONGEST_MINUTES = max(h for family in FAMILIES.values() for h in family.horizons_minutes)
+_DAY_NS = 24 * 60 * MINUTE_NS
 _END = b"\xff" * 9
 _LOSSES = {
     "snr": ("fleetcast_forecast_snr_loss_millidecibels_total", 1_000),
@@ -50,15 +51,18 @@ class Scoring:
         self._counters = counters
         self._failures = Failures(counters, store.clock)
 
-    def score(self, now_ns: int, seconds: float = 10.0) -> int:
+    def score(self, now_ns: int, seconds: float = 10.0, *, is_clock_believed: bool = True) -> int:
         """Number of forecasts that were due; it goes on for `seconds` at most.
 
+        A clock that is not believed gives none up: what it says is long over is left alone (O2).
         Raises `PredictionStoreUnavailable`.
         """
         until = time.monotonic() + seconds
-        self._drop_impossible(now_ns)
+        first = b"" if is_clock_believed else due(now_ns - _DAY_NS)
+        if is_clock_believed:
+            self._drop_impossible(now_ns)
         count = 0
-        while taken := self._take(b"", due(now_ns)):
+        while taken := self._take(first, due(now_ns)):
             for key, value in taken:
                 count += Pending.count(value)
                 self._score(key, value)

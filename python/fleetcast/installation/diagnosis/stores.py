@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fleetcast.installation.directory import DataDirectory
 
 _CLOCK_SLACK_SECONDS = 60
+_DAY_SECONDS = 86_400
 
 
 def check_stores(directory: DataDirectory, settings: Settings) -> Iterator[Finding]:
@@ -58,8 +59,10 @@ def check_stores(directory: DataDirectory, settings: Settings) -> Iterator[Findi
             yield from check_database(stores.cluster, settings.store)
             yield from check_objects(stores.cluster)
         yield from _order_of_time(tenants)
+        newest: list[float] = []
         for tenant in tenants:
-            yield _plane(stores.engine, tenant)
+            yield _plane(stores.engine, tenant, newest)
+        yield from _clock_against_writes(tenants, newest)
     if not is_shared:
         yield from _unused(directory, tenants)
 
@@ -71,7 +74,21 @@ def _order_of_time(tenants: Sequence[Tenant]) -> Iterator[Finding]:
         yield Finding.failure("clock against records", detail, "set the clock")
 
 
-def _plane(engine: Engine, tenant: Tenant) -> Finding:
+def _clock_against_writes(tenants: Sequence[Tenant], newest: Sequence[float]) -> Iterator[Finding]:
+    """Looks whether the clock may have jumped: then nothing expires at first (O2)."""
+    if not newest or all(tenant.retention_seconds is None for tenant in tenants):
+        return
+    ahead = time.time() - max(newest)
+    if ahead > _DAY_SECONDS:
+        detail = (
+            f"the clock is {ahead / _DAY_SECONDS:.1f} days ahead of the newest write: nothing "
+            "expires until the service has seen it go on for an hour"
+        )
+        yield Finding.warning("clock against writes", detail, "set the clock, if it is wrong")
+
+
+def _plane(engine: Engine, tenant: Tenant, newest: list[float]) -> Finding:
+    """Opens a tenant's plane; adds the instant of its newest write to `newest`."""
     check = f"tenant {tenant.name}"
     try:
         plane = engine.plane(tenant.account_id, tenant.name)
@@ -79,10 +96,12 @@ def _plane(engine: Engine, tenant: Tenant) -> Finding:
         rows = plane.stats().rows
         plane.follow()
         ahead = plane.ingest_lead_ns() / 1e9
+        newest_ns = plane.newest_ingest_ns()
     except StoreError as error:
         advice = f"fleetcast verify {tenant.name} says what is damaged; restore it from a backup"
         return Finding.failure(check, str(error), advice)
     engine.release(tenant.account_id)
+    newest += [] if newest_ns is None else [newest_ns / 1e9]
     if ahead:  # by more than the clocks of reads follow
         detail = f"its last write lies {ahead:.0f} s ahead of the clock"
         return Finding.warning(check, detail, "set the clock: reads show it when its time has come")

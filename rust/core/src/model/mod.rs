@@ -6,6 +6,7 @@ pub mod limits;
 pub(crate) mod swar;
 pub mod time;
 
+pub mod clock;
 pub mod fault;
 
 pub mod json;

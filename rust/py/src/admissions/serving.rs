@@ -18,7 +18,7 @@ use fleetcast_front::{Answer, Asked, Fast, Request, Served, answer_head};
 use super::control::Control;
 use super::draft::Draft;
 use super::verdict::{Basis, Verdict};
-use crate::arguments::clock_ns;
+use crate::arguments::ingest_ns;
 use crate::open_plane::OpenPlane;
 use crate::results::answer;
 
@@ -151,7 +151,8 @@ impl Remembered {
         mut request: Request,
     ) -> Served {
         let began = Instant::now();
-        let now_ns = clock_ns(None);
+        // A clock before 2020 is refused where all that is no 202 is.
+        let Ok(now_ns) = ingest_ns(None) else { return Served::HandOn(request) };
         let Ok(write_id) = write_id::new(now_ns) else { return Served::HandOn(request) };
         verdict.books.begin(&self.counters);
         let pending = match append(&verdict, &plane, request.body(), now_ns) {

@@ -17,7 +17,7 @@ use fleetcast_front::admission::files::PlaneFiles as Files;
 use fleetcast_front::fair::{FairQueue, Lane};
 
 use super::KeyVerdict;
-use crate::arguments::{BatchLimits, clock_ns};
+use crate::arguments::{BatchLimits, ingest_ns};
 use crate::errors::{failure, store_error};
 use crate::open_plane::OpenPlane;
 use crate::results::WriteResult;
@@ -112,9 +112,9 @@ impl Shared {
     /// Appends a batch, and leaves it to be acknowledged by whoever waits for its disk.
     fn write(self: &Arc<Self>, job: Job) {
         let Work::Write(message) = &job.work else { return };
-        let now_ns = clock_ns(None);
-        match message.append(now_ns) {
-            Ok(pending) => {
+        let began = ingest_ns(None).map_err(|error| Outcome::Written(Err(error)));
+        match began.and_then(|now_ns| Ok((message.append(now_ns)?, now_ns))) {
+            Ok((pending, now_ns)) => {
                 let (shared, open) = (Arc::clone(self), Arc::clone(&message.open));
                 open.acknowledge(pending, move |written: Result<Written>| {
                     let result = written.and_then(|written| WriteResult::new(written, now_ns));

@@ -9,7 +9,7 @@ use fleetcast_core::plane::{self, Failure};
 use fleetcast_core::wire::Format;
 
 use super::Plane;
-use crate::arguments::{BatchLimits, clock_ns};
+use crate::arguments::{BatchLimits, ingest_ns};
 use crate::door::leave;
 use crate::errors::{Raise, failure, store_error};
 use crate::open_plane::OpenPlane;
@@ -57,7 +57,7 @@ impl Plane {
         self.detached(py, |plane| Ok(work(plane)))?.map_err(|error| failure(py, error))
     }
 
-    /// Writes one batch as of `now_ns`, else of the system clock.
+    /// Writes one batch as of `now_ns`, else of the wall clock.
     pub(super) fn write(
         &self,
         py: Python<'_>,
@@ -68,7 +68,7 @@ impl Plane {
     ) -> PyResult<WriteResult> {
         let (limits, when) = (limits.of_batch(), limits.acknowledge(cursor));
         self.answered(py, |plane| {
-            let now_ns = clock_ns(now_ns);
+            let now_ns = ingest_ns(now_ns)?;
             let written = plane.write(format, body, &limits, now_ns, when)?;
             Ok(WriteResult::new(written, now_ns)?)
         })

@@ -20,7 +20,8 @@ use fleetcast_core::query::{AnswerBounds, Frame, SeriesLimits};
 use fleetcast_core::wire::Format;
 
 use crate::arguments::{
-    BatchLimits, age_ns, clock_ns, due, extent, precision_of, retention_seconds, series_request,
+    BatchLimits, age_ns, due, extent, ingest_ns, now, precision_of, retention_seconds,
+    series_request,
 };
 use crate::arrow::{ArrowStream, RowStream};
 use crate::body::AnyBody;
@@ -122,7 +123,7 @@ impl Plane {
         let body = first_bytes(body, end);
         let when = cursor.map_or(Acknowledge::Durable, |(key, position)| position.of(key));
         self.answered(py, |plane| {
-            let now_ns = clock_ns(now_ns);
+            let now_ns = ingest_ns(now_ns)?;
             let written = form.write(plane, body, &limits, now_ns, when)?;
             Ok(WriteResult::new(written, now_ns)?)
         })
@@ -174,7 +175,7 @@ impl Plane {
         now_ns: Option<i64>,
     ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         self.answered(py, |plane| {
-            plane.answer_latest(as_of_ns, freshness_ns, measurement, clock_ns(now_ns))
+            plane.answer_latest(as_of_ns, freshness_ns, measurement, now(now_ns))
         })
         .and_then(|pieces| views(py, pieces))
     }
@@ -197,7 +198,7 @@ impl Plane {
         self.detached(py, move |plane| {
             // All times: what lies ahead of the clock is shown as well, and never looked behind.
             let shown = |view: LatestView<'_>| view.page(&page);
-            plane.with_latest(i64::MAX, i64::MAX, None, clock_ns(now_ns), shown)
+            plane.with_latest(i64::MAX, i64::MAX, None, now(now_ns), shown)
         })
         .map(|body| PyBytes::new(py, &body))
     }
@@ -250,7 +251,7 @@ impl Plane {
             any_measurement,
         };
         self.answered(py, |plane| {
-            Ok(plane.answer_series(request, &limits, clock_ns(now_ns))?.to_json_chunks())
+            Ok(plane.answer_series(request, &limits, now(now_ns))?.to_json_chunks())
         })
         .and_then(|pieces| views(py, pieces))
     }
@@ -271,12 +272,12 @@ impl Plane {
         now_ns: Option<i64>,
     ) -> PyResult<ArrowStream> {
         self.detached(py, move |plane| {
-            let clock_ns = clock_ns(now_ns);
-            let as_of_ns = as_of_ns.map_or_else(|| plane.read_instant(clock_ns), Ok)?;
+            let now = now(now_ns);
+            let as_of_ns = as_of_ns.map_or_else(|| plane.read_instant(now.ns), Ok)?;
             let (entity_ids, fields) = (entity_ids.as_deref(), fields.as_deref());
             let frame =
                 |view: LatestView<'_>| Frame::of_latest(&view, measurement, entity_ids, fields);
-            plane.with_latest(as_of_ns, freshness_ns, Some(measurement), clock_ns, frame)?
+            plane.with_latest(as_of_ns, freshness_ns, Some(measurement), now, frame)?
         })
         .map(ArrowStream::from)
     }
@@ -301,9 +302,9 @@ impl Plane {
         let (times, windows) = ((start_ns, end_ns), (interval, agg));
         let request = series_request(entity_ids, times, measurement, fields, windows)?;
         self.detached(py, |plane| {
-            let clock_ns = clock_ns(now_ns);
-            let query = request.into_query(plane.read_instant(clock_ns)?);
-            Frame::of_series(&plane.series(query, AnswerBounds::NONE, clock_ns)?)
+            let now = now(now_ns);
+            let query = request.into_query(plane.read_instant(now.ns)?);
+            Frame::of_series(&plane.series(query, AnswerBounds::NONE, now)?)
         })
         .map(ArrowStream::from)
     }
@@ -323,7 +324,7 @@ impl Plane {
     ) -> PyResult<RowStream> {
         let request = ScanRequest { start_ns, end_ns, measurements, entities, fields };
         let rows =
-            this.get().detached(this.py(), move |plane| plane.scan(&request, clock_ns(now_ns)))?;
+            this.get().detached(this.py(), move |plane| plane.scan(&request, now(now_ns)))?;
         // An engine closes planes that no handle is left of. The stream's handle keeps this one open.
         Ok(RowStream::from(rows.keeping(this.clone().unbind())))
     }
@@ -345,7 +346,11 @@ impl Plane {
 
     #[pyo3(signature = (*, now_ns=None))]
     fn ingest_lead_ns(&self, py: Python<'_>, now_ns: Option<i64>) -> PyResult<i64> {
-        self.detached(py, |plane| Ok(plane.ingest_lead_ns(clock_ns(now_ns))))
+        self.detached(py, |plane| Ok(plane.ingest_lead_ns(now(now_ns).ns)))
+    }
+
+    fn newest_ingest_ns(&self, py: Python<'_>) -> PyResult<Option<i64>> {
+        self.detached(py, |plane| Ok(plane.newest_ingest_ns()))
     }
 
     fn ping(&self, py: Python<'_>) -> PyResult<()> {
@@ -360,16 +365,18 @@ impl Plane {
         self.detached(py, move |plane| plane.knows_any(&measurements))
     }
 
-    #[pyo3(signature = (*, whole=false, after_seconds=3600, now_ns=None))]
+    #[pyo3(signature = (*, whole=false, after_seconds=3600, now_ns=None, trust_clock=None))]
     fn compact(
         &self,
         py: Python<'_>,
         whole: bool,
         after_seconds: u32,
         now_ns: Option<i64>,
+        trust_clock: Option<bool>,
     ) -> PyResult<Option<Compacted>> {
-        let due = due(whole, after_seconds);
-        let done = self.detached(py, |plane| plane.compact(due, clock_ns(now_ns)))?;
+        let (due, mut now) = (due(whole, after_seconds), now(now_ns));
+        now.is_believed = trust_clock.unwrap_or(now.is_believed);
+        let done = self.detached(py, |plane| plane.compact(due, now))?;
         Ok(done.map(Compacted::from))
     }
 
@@ -381,7 +388,7 @@ impl Plane {
         now_ns: Option<i64>,
     ) -> PyResult<Upcoming> {
         let age_ns = age_ns(after_seconds);
-        self.detached(py, |plane| plane.upcoming(age_ns, clock_ns(now_ns))).map(Upcoming::from)
+        self.detached(py, |plane| plane.upcoming(age_ns, now(now_ns).ns)).map(Upcoming::from)
     }
 
     #[pyo3(signature = (start_ns, end_ns, *, measurements=None, entities=None, dry_run=false))]

@@ -28,6 +28,7 @@ use super::follower::Follower;
 use super::registry::Registry;
 use super::sealed::SealedStore;
 use crate::codec::Effort;
+use crate::model::clock::Now;
 use crate::model::error::{Error, Result};
 use crate::storage::manifest::{Manifest, SegmentEntry};
 use crate::storage::seal::Kind;
@@ -45,6 +46,8 @@ pub struct Compacted {
     pub merged: u64,
     /// Segments that retention removed, or days of.
     pub expired: u64,
+    /// Segments that retention would remove, or days of, if the clock were believed (O2).
+    pub held: u64,
     /// Segments that deleted rows were removed from.
     pub purged: u64,
     /// Bytes written into segments.
@@ -74,17 +77,21 @@ impl Compactor {
     /// Does the work that is due. Memory: [`crate::model::limits::ROUND_VALUES_MAX`] decoded values
     /// and twice as much again to sort them, or a block of each merged segment, and the newest row
     /// of each entity. `None` where another compactor is at it, or took over while this one was.
-    pub(super) fn compact(&self, due: Due, now_ns: i64) -> Result<Option<Compacted>> {
-        unless_overtaken(self.compact_what_is_due(due, now_ns))
+    pub(super) fn compact(&self, due: Due, now: Now) -> Result<Option<Compacted>> {
+        unless_overtaken(self.compact_what_is_due(due, now))
     }
 
-    fn compact_what_is_due(&self, due: Due, now_ns: i64) -> Result<Option<Compacted>> {
+    fn compact_what_is_due(&self, due: Due, now: Now) -> Result<Option<Compacted>> {
         self.follower.forget_rows();
         self.follower.follow_heads()?;
+        let now_ns = now.ns;
+        // Decided once: what this compaction writes vouches for no clock.
+        let is_held = self.follower.is_expiry_held(now);
         let mut done = Compacted::default();
         let head = self.sealed.store.head()?;
         let rest = Rest::new(due, now_ns);
-        if due != Due::Now && !self.is_due(due, now_ns)? {
+        if due != Due::Now && !self.is_due(due, is_held, now_ns)? {
+            done.held = self.held(is_held, now_ns);
             return Ok(Some(done));
         }
         let Some(_lock) = self.sealed.store.lock_compaction()? else { return Ok(None) };
@@ -96,7 +103,9 @@ impl Compactor {
         while self.follower.manifest().compacted < head && self.is_log_due(due, now_ns)? {
             self.compact_log(&rest, now_ns, &mut done)?;
         }
-        self.expire(now_ns, &mut done)?;
+        if !is_held {
+            self.expire(now_ns, &mut done)?;
+        }
         while let Some((segments, effort)) = mergeable(&self.follower.manifest(), &rest) {
             self.merge_segments(&segments, effort, &mut done)?;
             // The log does not wait until all of many days are finished.
@@ -105,6 +114,7 @@ impl Compactor {
             }
         }
         while self.purge_segment(&mut done)? {}
+        done.held = self.held(is_held, now_ns);
         Ok(Some(done))
     }
 
@@ -124,11 +134,24 @@ impl Compactor {
         }
     }
 
-    fn is_due(&self, due: Due, now_ns: i64) -> Result<bool> {
+    /// Segments that have something to expire at `now_ns`, if nothing does.
+    fn held(&self, is_held: bool, now_ns: i64) -> u64 {
+        if !is_held {
+            return 0;
+        }
         let manifest = self.follower.manifest();
-        let kept_from_ns = self.follower.kept_from_ns(now_ns);
-        let has_expired = !expired_days(&manifest, kept_from_ns).is_empty()
-            || partly_expired(&manifest, kept_from_ns).next().is_some();
+        let kept_from_ns = self.follower.kept_from_ns(now_ns.into());
+        let expired = expired_days(&manifest, kept_from_ns);
+        let whole = manifest.segments.iter().filter(|entry| expired.contains(&entry.day)).count();
+        (whole + partly_expired(&manifest, kept_from_ns).count()) as u64
+    }
+
+    fn is_due(&self, due: Due, is_held: bool, now_ns: i64) -> Result<bool> {
+        let manifest = self.follower.manifest();
+        let kept_from_ns = self.follower.kept_from_ns(now_ns.into());
+        let has_expired = !is_held
+            && (!expired_days(&manifest, kept_from_ns).is_empty()
+                || partly_expired(&manifest, kept_from_ns).next().is_some());
         let is_mergeable = mergeable(&manifest, &Rest::new(due, now_ns)).is_some();
         let has_deleted = !manifest.tombstones.is_empty();
         Ok(has_expired || is_mergeable || has_deleted || self.is_log_due(due, now_ns)?)
@@ -152,7 +175,7 @@ impl Compactor {
     /// that share a segment those that are over by then.
     fn expire(&self, now_ns: i64, done: &mut Compacted) -> Result<()> {
         let manifest = self.follower.manifest();
-        let kept_from_ns = self.follower.kept_from_ns(now_ns);
+        let kept_from_ns = self.follower.kept_from_ns(now_ns.into());
         let expired = expired_days(&manifest, kept_from_ns);
         let mut next = (*manifest).clone();
         next.segments.retain(|entry| !expired.contains(&entry.day));

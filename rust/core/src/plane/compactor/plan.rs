@@ -50,8 +50,11 @@ impl Upcoming {
 
 /// Tells if a log of so many bytes is large, or its oldest block `age_ns` old, or has deleted rows.
 pub(super) fn is_log_due(backlog: &Backlog, log_bytes: u64, age_ns: i64, now_ns: i64) -> bool {
-    let age_of = |oldest_ns: i64| now_ns.saturating_sub(oldest_ns);
-    let is_old = backlog.oldest_ingest_ns.is_some_and(|oldest_ns| age_of(oldest_ns) >= age_ns);
+    // One that came later than now by as much was noted by a clock that was wrong.
+    let is_old = backlog.oldest_ingest_ns.is_some_and(|oldest_ns| {
+        let age = now_ns.saturating_sub(oldest_ns);
+        age >= age_ns || age < age_ns.saturating_neg()
+    });
     let has_deleted = backlog.manifest.hidden_until() > backlog.manifest.compacted;
     is_old || has_deleted || log_bytes >= log_bytes_due(&backlog.manifest)
 }

@@ -16,6 +16,7 @@ use super::sealed::SealedStore;
 use crate::codec::{BlockReader, decode_block};
 use crate::model::batch::Block;
 use crate::model::catalog::Catalog;
+use crate::model::clock::Now;
 use crate::model::error::{Error, Result};
 use crate::query::latest::Latest;
 use crate::storage::manifest::Manifest;
@@ -324,9 +325,14 @@ impl Follower {
         Arc::clone(&self.state().manifest)
     }
 
-    /// The instant at `now_ns` before which rows are no longer kept.
-    pub(super) fn kept_from_ns(&self, now_ns: i64) -> i64 {
-        self.state().kept_from_ns(now_ns)
+    /// The instant at `now` before which rows are no longer kept.
+    pub(super) fn kept_from_ns(&self, now: Now) -> i64 {
+        self.state().kept_from_ns(now)
+    }
+
+    /// Tells if nothing expires at `now`, as the clock may have jumped (O2).
+    pub(super) fn is_expiry_held(&self, now: Now) -> bool {
+        self.state().expiry_held_at_ns(now).is_some()
     }
 
     /// The instant of a read whose clock says `clock_ns`.
@@ -337,6 +343,11 @@ impl Follower {
     /// Lead of the last ingest instant over `clock_ns`, 0 where reads follow it.
     pub(super) fn ingest_lead_ns(&self, clock_ns: i64) -> i64 {
         self.state().ingest_lead_ns(clock_ns)
+    }
+
+    /// The newest ingest instant that vouches for a clock.
+    pub(super) fn newest_ingest_ns(&self) -> Option<i64> {
+        self.state().newest_ingest_ns()
     }
 
     /// Seconds that rows are kept, 0 for ever.

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use crate::model::batch::{Block, Table};
 use crate::model::catalog::Catalog;
+use crate::model::clock::Now;
 use crate::model::time::SECOND_NS;
 use crate::plane::caches::Caches;
 use crate::plane::caches::recent::RecentTables;
 use crate::query::latest::Latest;
 use crate::storage::manifest::{Manifest, SegmentEntry};
-use crate::storage::segment::day_of;
+use crate::storage::segment::{DAY_NS, day_of};
 use crate::storage::tombstone::{Origin, visible};
 
 /// Every instant: nothing is filtered out of the newest samples.
@@ -132,15 +133,38 @@ impl State {
         latest.retain(|time_ns| manifest.has_day(day_of(time_ns)) || is_logged(time_ns));
     }
 
-    /// The instant at `now_ns` before which rows are no longer kept.
-    pub(super) fn kept_from_ns(&self, now_ns: i64) -> i64 {
+    /// The instant at `now` before which rows are no longer kept. While expiry is held, rows are
+    /// kept as they were when the newest of them came.
+    pub(super) fn kept_from_ns(&self, now: Now) -> i64 {
         match self.retention_seconds {
             0 => i64::MIN,
             seconds => {
                 let kept_ns = i64::try_from(seconds).unwrap_or(i64::MAX).saturating_mul(SECOND_NS);
-                now_ns.saturating_sub(kept_ns)
+                self.expiry_held_at_ns(now).unwrap_or(now.ns).saturating_sub(kept_ns)
             }
         }
+    }
+
+    /// The newest ingest instant, if `now` lies more than a day ahead of it and is not believed:
+    /// then the clock may have jumped, and nothing expires (O2).
+    pub(super) fn expiry_held_at_ns(&self, now: Now) -> Option<i64> {
+        if now.is_believed || self.retention_seconds == 0 {
+            return None;
+        }
+        self.newest_ingest_ns().filter(|ingest_ns| now.ns.saturating_sub(*ingest_ns) > DAY_NS)
+    }
+
+    /// The newest ingest instant. Instants more than a day after all before them do not count if
+    /// there are such: they came by the clock that is in doubt.
+    pub(super) fn newest_ingest_ns(&self) -> Option<i64> {
+        let of_log = self.log.iter().map(|block| block.ingest_ns);
+        let of_segments =
+            self.manifest.segments.iter().map(|entry| entry.ingest_s.saturating_mul(SECOND_NS));
+        let known = of_log.chain(of_segments).chain([self.manifest.last_ingest_ns]);
+        let mut known: Vec<i64> = known.filter(|ingest_ns| *ingest_ns > 0).collect();
+        known.sort_unstable_by(|a, b| b.cmp(a));
+        let is_gap = |pair: &&[i64]| pair[0].saturating_sub(pair[1]) > DAY_NS;
+        known.windows(2).find(is_gap).map(|pair| pair[1]).or_else(|| known.first().copied())
     }
 
     /// `clock_ns`, or after every block applied that a clock not far ahead wrote.

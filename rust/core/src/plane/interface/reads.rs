@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::model::clock::Now;
 use crate::model::error::Error;
 use crate::plane::Plane;
 use crate::plane::failure::ReadError;
@@ -31,6 +32,13 @@ impl Plane {
         self.follower.ingest_lead_ns(clock_ns)
     }
 
+    /// The newest ingest instant that vouches for a clock, as far as the log was followed: not of
+    /// writes more than a day after all before them (O2).
+    #[must_use]
+    pub fn newest_ingest_ns(&self) -> Option<i64> {
+        self.follower.newest_ingest_ns()
+    }
+
     /// Lends the newest sample of every entity in `[as_of_ns - freshness_ns, as_of_ns)` to `lend`.
     ///
     /// # Errors
@@ -40,10 +48,10 @@ impl Plane {
         as_of_ns: i64,
         freshness_ns: i64,
         measurement: Option<&str>,
-        now_ns: i64,
+        now: impl Into<Now>,
         lend: impl FnOnce(LatestView<'_>) -> R,
     ) -> Result<R, Error> {
-        self.reader.with_latest(as_of_ns, freshness_ns, measurement, now_ns, lend)
+        self.reader.with_latest(as_of_ns, freshness_ns, measurement, now.into(), lend)
     }
 
     /// The body of `GET /topology`, in pieces.
@@ -55,9 +63,9 @@ impl Plane {
         as_of_ns: i64,
         freshness_ns: i64,
         measurement: Option<&str>,
-        now_ns: i64,
+        now: impl Into<Now>,
     ) -> Result<Vec<Vec<u8>>, Error> {
-        self.reader.latest_json(as_of_ns, freshness_ns, measurement, now_ns)
+        self.reader.latest_json(as_of_ns, freshness_ns, measurement, now.into())
     }
 
     /// The answer of `GET /topology` as it is asked for: as of now without `as_of_ns`, of all
@@ -71,9 +79,9 @@ impl Plane {
         as_of_ns: Option<i64>,
         freshness_ns: i64,
         measurement: Option<&str>,
-        clock_ns: i64,
+        now: impl Into<Now>,
     ) -> Result<Vec<Vec<u8>>, ReadError> {
-        self.reader.answer_latest(as_of_ns, freshness_ns, measurement, clock_ns)
+        self.reader.answer_latest(as_of_ns, freshness_ns, measurement, now.into())
     }
 
     /// The answer of `GET /topology/series` as it is asked for.
@@ -87,12 +95,12 @@ impl Plane {
         &self,
         request: SeriesRequest,
         limits: &SeriesLimits,
-        clock_ns: i64,
+        now: impl Into<Now>,
     ) -> Result<SeriesAnswer, ReadError> {
-        self.reader.answer_series(request, limits, clock_ns)
+        self.reader.answer_series(request, limits, now.into())
     }
 
-    /// Reads a series as of the clock `now_ns`, which decides what retention hides, and cuts it so
+    /// Reads a series as of the clock `now`, which decides what retention hides, and cuts it so
     /// that it keeps `bounds` (H23, N4). All entities are read from one snapshot.
     ///
     /// # Errors
@@ -104,18 +112,18 @@ impl Plane {
         &self,
         query: SeriesQuery,
         bounds: AnswerBounds,
-        now_ns: i64,
+        now: impl Into<Now>,
     ) -> Result<SeriesAnswer, Error> {
-        self.reader.series(query, bounds, now_ns)
+        self.reader.series(query, bounds, now.into())
     }
 
-    /// All rows that `request` wants, as of the clock `now_ns`, which decides what retention hides.
+    /// All rows that `request` wants, as of the clock `now`, which decides what retention hides.
     ///
     /// # Errors
     /// Those of [`Self::follow`]; [`Error::Invalid`] for more columns than a stream may have,
     /// [`Error::DiskFull`] where a long log finds no room to be sorted.
-    pub fn scan(&self, request: &ScanRequest, now_ns: i64) -> Result<RowStream, Error> {
-        self.reader.scan(request, now_ns)
+    pub fn scan(&self, request: &ScanRequest, now: impl Into<Now>) -> Result<RowStream, Error> {
+        self.reader.scan(request, now.into())
     }
 
     /// A hash over everything that [`Self::scan`] answers, nothing of it hidden by retention

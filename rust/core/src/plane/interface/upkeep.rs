@@ -1,5 +1,6 @@
 //! Compaction, deletes and retention.
 
+use crate::model::clock::Now;
 use crate::model::error::Error;
 use crate::plane::Plane;
 use crate::plane::compactor::plan::Upcoming;
@@ -9,13 +10,14 @@ use crate::storage::tombstone::Extent;
 
 /// Upkeep.
 impl Plane {
-    /// Compacts the log if it is `due` at `now_ns`, merges segments, and removes those that
-    /// retention hides. `None` where another process is at it.
+    /// Compacts the log if it is `due` at `now`, merges segments, and removes those that
+    /// retention hides, unless `now` may be a clock that has jumped (O2). `None` if another process
+    /// is at it.
     ///
     /// # Errors
     /// Those of [`Self::follow`], [`Error::DiskFull`]; what is stored is as it was before.
-    pub fn compact(&self, due: Due, now_ns: i64) -> Result<Option<Compacted>, Error> {
-        self.compactor.compact(due, now_ns)
+    pub fn compact(&self, due: Due, now: impl Into<Now>) -> Result<Option<Compacted>, Error> {
+        self.compactor.compact(due, now.into())
     }
 
     /// Work that [`Self::compact`] has left from `now_ns` on, where blocks may become `age_ns` old,

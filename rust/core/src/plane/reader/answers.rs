@@ -31,7 +31,7 @@ impl Reader {
                 entities,
                 fields,
             };
-            hash_of(self.scan(&request, i64::MIN)?)
+            hash_of(self.scan(&request, i64::MIN.into())?)
         };
         match scan(None) {
             // More fields than a stream may have: the sum over them is that of several streams.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::Reader;
 use super::processors::Reading;
 use crate::model::catalog::Catalog;
+use crate::model::clock::Now;
 use crate::model::error::Result;
 use crate::model::json;
 use crate::plane::failure::ReadError;
@@ -18,11 +19,11 @@ impl Reader {
         as_of_ns: i64,
         freshness_ns: i64,
         measurement: Option<&str>,
-        now_ns: i64,
+        now: Now,
         lend: impl FnOnce(LatestView<'_>) -> R,
     ) -> Result<R> {
         self.follower.follow()?;
-        self.with_followed_latest(as_of_ns, freshness_ns, measurement, now_ns, lend)
+        self.with_followed_latest(as_of_ns, freshness_ns, measurement, now, lend)
     }
 
     fn with_followed_latest<R>(
@@ -30,12 +31,12 @@ impl Reader {
         as_of_ns: i64,
         freshness_ns: i64,
         measurement: Option<&str>,
-        now_ns: i64,
+        now: Now,
         lend: impl FnOnce(LatestView<'_>) -> R,
     ) -> Result<R> {
         let mut lend = Some(lend);
         self.retrying(|| {
-            let kept_from_ns = self.follower.kept_from_ns(now_ns);
+            let kept_from_ns = self.follower.kept_from_ns(now);
             let start_ns = as_of_ns.saturating_sub(freshness_ns).max(kept_from_ns);
             self.lend_latest(start_ns..as_of_ns, measurement, &mut lend)
         })
@@ -76,14 +77,14 @@ impl Reader {
         as_of_ns: Option<i64>,
         freshness_ns: i64,
         measurement: Option<&str>,
-        clock_ns: i64,
+        now: Now,
     ) -> Result<Vec<Vec<u8>>, ReadError> {
         if measurement.is_some_and(|name| !MEASUREMENTS.contains(&name)) {
             return Err(QueryRefusal::InvalidInput { field: "measurement" }.into());
         }
-        let newest_ns = self.read_instant(clock_ns)?;
+        let newest_ns = self.read_instant(now.ns)?;
         let as_of_ns = as_of_ns.unwrap_or(newest_ns);
-        Ok(self.followed_latest_json(as_of_ns, freshness_ns, measurement, clock_ns)?)
+        Ok(self.followed_latest_json(as_of_ns, freshness_ns, measurement, now)?)
     }
 
     pub(in crate::plane) fn latest_json(
@@ -91,10 +92,10 @@ impl Reader {
         as_of_ns: i64,
         freshness_ns: i64,
         measurement: Option<&str>,
-        now_ns: i64,
+        now: Now,
     ) -> Result<Vec<Vec<u8>>> {
         self.follower.follow()?;
-        self.followed_latest_json(as_of_ns, freshness_ns, measurement, now_ns)
+        self.followed_latest_json(as_of_ns, freshness_ns, measurement, now)
     }
 
     fn followed_latest_json(
@@ -102,10 +103,10 @@ impl Reader {
         as_of_ns: i64,
         freshness_ns: i64,
         measurement: Option<&str>,
-        now_ns: i64,
+        now: Now,
     ) -> Result<Vec<Vec<u8>>> {
         let reading = Reading::begin();
-        self.with_followed_latest(as_of_ns, freshness_ns, measurement, now_ns, |view| {
+        self.with_followed_latest(as_of_ns, freshness_ns, measurement, now, |view| {
             let mut head = b"{\"as_of_utc\":".to_vec();
             json::write_time(&mut head, as_of_ns);
             head.extend_from_slice(b",\"tenant_key\":");

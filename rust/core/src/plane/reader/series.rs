@@ -9,6 +9,7 @@ use super::processors::Reading;
 use crate::codec::BlockReader;
 use crate::model::aggregate::Interval;
 use crate::model::catalog::MeasurementIndex;
+use crate::model::clock::Now;
 use crate::model::error::Result;
 use crate::plane::caches::recent::RecentTables;
 use crate::plane::failure::ReadError;
@@ -39,31 +40,31 @@ impl Reader {
         &self,
         request: SeriesRequest,
         limits: &SeriesLimits,
-        clock_ns: i64,
+        now: Now,
     ) -> Result<SeriesAnswer, ReadError> {
-        let query = request.check(limits, self.read_instant(clock_ns)?, clock_ns)?;
-        Ok(self.followed_series(query, limits.bounds(), clock_ns)?)
+        let query = request.check(limits, self.read_instant(now.ns)?, now.ns)?;
+        Ok(self.followed_series(query, limits.bounds(), now)?)
     }
 
     pub(in crate::plane) fn series(
         &self,
         query: SeriesQuery,
         bounds: AnswerBounds,
-        now_ns: i64,
+        now: Now,
     ) -> Result<SeriesAnswer> {
         self.follower.follow()?;
-        self.followed_series(query, bounds, now_ns)
+        self.followed_series(query, bounds, now)
     }
 
     fn followed_series(
         &self,
         query: SeriesQuery,
         bounds: AnswerBounds,
-        now_ns: i64,
+        now: Now,
     ) -> Result<SeriesAnswer> {
         let reading = Reading::begin();
         let (entities, next_start_ns) = self.retrying(|| {
-            let start_ns = query.start_ns.max(self.follower.kept_from_ns(now_ns));
+            let start_ns = query.start_ns.max(self.follower.kept_from_ns(now));
             let snapshot = self.follower.snapshot(&(start_ns..query.end_ns));
             self.join_recent();
             self.sealed.prefetch(&mut snapshot.segments_in(&(start_ns..query.end_ns)));

@@ -1,5 +1,6 @@
 //! Compaction of whole stores: their size, and when a day is finished.
 
+mod clocks;
 mod sharing;
 
 use std::fmt::Write;

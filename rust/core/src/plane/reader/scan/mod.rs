@@ -22,6 +22,7 @@ use self::source::{Source, wanted_blocks};
 use super::Reader;
 use crate::codec::BlockReader;
 use crate::model::batch::Table;
+use crate::model::clock::Now;
 use crate::model::error::{Error, Result};
 use crate::model::names::FieldId;
 use crate::plane::registry::Registry;
@@ -54,11 +55,11 @@ pub struct RowStream {
 }
 
 impl Reader {
-    pub(in crate::plane) fn scan(&self, request: &ScanRequest, now_ns: i64) -> Result<RowStream> {
+    pub(in crate::plane) fn scan(&self, request: &ScanRequest, now: Now) -> Result<RowStream> {
         let mut pin = Some(self.sealed.store.pin_segments()?);
         self.follower.follow()?;
         self.retrying(|| {
-            let kept_from_ns = self.follower.kept_from_ns(now_ns);
+            let kept_from_ns = self.follower.kept_from_ns(now);
             let (selection, representatives) = {
                 let catalog = &self.registry.names().catalog;
                 let selection = ScanSelection::new(request.clone(), kept_from_ns, catalog);

@@ -1,0 +1,131 @@
+//! The wall clock of the machine, and how far this process believes it (O2).
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use crate::model::error::{Error, Result};
+use crate::model::time::SECOND_NS;
+
+/// 2020-01-01T00:00:00Z: no machine with a clock that was ever set stands before it.
+const YEAR_2020_NS: i64 = 1_577_836_800 * SECOND_NS;
+/// Time that the wall clock goes on without a step until it is believed whatever it says.
+const BELIEVED_AFTER_NS: i64 = 3_600 * SECOND_NS;
+/// Steps of the wall clock up to this one change nothing: a service that sets the time makes them.
+const STEP_NS: i64 = 60 * SECOND_NS;
+/// No wall clock differs from the monotonic one by so much.
+const UNSEEN: i64 = i64::MIN;
+
+/// The wall clock as seen by this process.
+static WALL: Watch = Watch::new();
+
+/// The instant of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Now {
+    /// Nanoseconds since 1970.
+    pub ns: i64,
+    /// Tells if rows may expire by it, however far it lies ahead of the newest write.
+    pub is_believed: bool,
+}
+
+impl Now {
+    /// The wall clock. It is believed if this process has seen it go on for an hour without a step.
+    #[must_use]
+    pub fn by_wall_clock() -> Self {
+        static ORIGIN: OnceLock<Instant> = OnceLock::new();
+        let ns = wall_ns();
+        let elapsed = ORIGIN.get_or_init(Instant::now).elapsed();
+        let elapsed_ns = i64::try_from(elapsed.as_nanos()).unwrap_or(i64::MAX);
+        Self { ns, is_believed: WALL.look(ns, elapsed_ns) }
+    }
+}
+
+/// An instant that the caller vouches for.
+impl From<i64> for Now {
+    fn from(ns: i64) -> Self {
+        Self { ns, is_believed: true }
+    }
+}
+
+/// The wall clock in nanoseconds since 1970; 0 if it stands before.
+#[must_use]
+pub fn wall_ns() -> i64 {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since_1970.as_nanos()).unwrap_or(i64::MAX)
+}
+
+/// The wall clock for a write, whose records get no later time than it.
+///
+/// # Errors
+/// [`Error::Unavailable`] if it stands before 2020: each record would get its time for good.
+pub fn ingest_ns() -> Result<i64> {
+    let ns = wall_ns();
+    if ns < YEAR_2020_NS {
+        let what = "the clock of this machine stands before 2020: set it".to_owned();
+        return Err(Error::Unavailable { what });
+    }
+    Ok(ns)
+}
+
+/// Difference of the wall clock and the monotonic one, and when it last changed.
+///
+/// Two threads that see a step at once note the same of it, so they need no lock.
+struct Watch {
+    difference_ns: AtomicI64,
+    /// Instant of the last step by the monotonic clock.
+    stepped_ns: AtomicI64,
+}
+
+impl Watch {
+    const fn new() -> Self {
+        Self { difference_ns: AtomicI64::new(UNSEEN), stepped_ns: AtomicI64::new(0) }
+    }
+
+    /// Notes what both clocks say; returns true if the wall clock has not stepped for an hour.
+    fn look(&self, wall_ns: i64, monotonic_ns: i64) -> bool {
+        let difference_ns = wall_ns.saturating_sub(monotonic_ns);
+        let before_ns = self.difference_ns.swap(difference_ns, Ordering::Relaxed);
+        if before_ns == UNSEEN || difference_ns.abs_diff(before_ns) > STEP_NS.unsigned_abs() {
+            self.stepped_ns.store(monotonic_ns, Ordering::Relaxed);
+        }
+        monotonic_ns.saturating_sub(self.stepped_ns.load(Ordering::Relaxed)) >= BELIEVED_AFTER_NS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START_NS: i64 = 1_800_000_000 * SECOND_NS;
+    const HOUR_NS: i64 = 3_600 * SECOND_NS;
+
+    #[test]
+    fn o2_a_clock_is_believed_once_it_has_gone_on_for_an_hour() {
+        let watch = Watch::new();
+        assert!(!watch.look(START_NS, 0));
+        assert!(!watch.look(START_NS + HOUR_NS - 1, HOUR_NS - 1));
+        assert!(watch.look(START_NS + HOUR_NS, HOUR_NS));
+    }
+
+    #[test]
+    fn o2_a_step_either_way_begins_the_hour_anew() {
+        for step_ns in [-365 * 24 * HOUR_NS, 1_024 * 7 * 24 * HOUR_NS] {
+            let watch = Watch::new();
+            watch.look(START_NS, 0);
+            assert!(watch.look(START_NS + 2 * HOUR_NS, 2 * HOUR_NS));
+            assert!(!watch.look(START_NS + step_ns + 2 * HOUR_NS, 2 * HOUR_NS));
+            assert!(!watch.look(START_NS + step_ns + 3 * HOUR_NS - 1, 3 * HOUR_NS - 1));
+            assert!(watch.look(START_NS + step_ns + 3 * HOUR_NS, 3 * HOUR_NS));
+            assert!(!watch.look(START_NS + 3 * HOUR_NS, 3 * HOUR_NS), "and back");
+        }
+    }
+
+    #[test]
+    fn steps_of_a_time_service_change_nothing_even_if_they_add_up() {
+        let watch = Watch::new();
+        for hour in 0..100 {
+            let step_ns = hour * 50 * SECOND_NS;
+            assert_eq!(watch.look(START_NS + hour * HOUR_NS + step_ns, hour * HOUR_NS), hour > 0);
+        }
+    }
+}
