@@ -1,9 +1,14 @@
 """Lines of the log are JSON, whatever is in them."""
 
 import json
+import subprocess
+import sys
 from datetime import datetime
 
-from fleetcast.log_lines import Served, timestamp
+from fleetcast import log_lines
+from fleetcast.log_bounds import CLIENT_LINES_MAX, PROCESS_LINES_MAX, LineBound
+from fleetcast.log_lines import Served, timestamp, write_served
+from fleetcast.logs import audit_refusal
 
 
 def test_a_line_of_the_access_log():
@@ -49,3 +54,70 @@ def test_instants_are_read_back_as_they_were(monkeypatch):
         monkeypatch.setattr("time.time_ns", lambda at=nanoseconds: at)
         read = datetime.fromisoformat(timestamp())
         assert round(read.timestamp() * 1e6) == nanoseconds // 1000
+
+
+def test_refused_clients_fill_no_log_and_the_others_are_heard():
+    told = []
+    now = [0.0]
+    bound = LineBound(lambda client, lines: told.append((client, lines)), lambda: now[0])
+    for _ in range(1000):
+        bound.admits("a")
+    assert sum(bound.admits("b") for _ in range(5)) == 5
+    bound.flush()
+    assert told == [("a", 1000 - CLIENT_LINES_MAX)]
+    now[0] = 1.0
+    assert sum(bound.admits("a") for _ in range(50)) == CLIENT_LINES_MAX
+
+
+def test_refused_clients_of_any_number_write_a_bounded_number_of_lines():
+    told = []
+    bound = LineBound(lambda client, lines: told.append((client, lines)), lambda: 0.0)
+    written = sum(bound.admits(f"2001:db8::{n:x}") for n in range(5000))
+    assert written == PROCESS_LINES_MAX
+    bound.flush()
+    assert len(told) <= CLIENT_LINES_MAX + 1
+    assert sum(lines for _, lines in told) == 5000 - PROCESS_LINES_MAX
+
+
+def served_line(**changed):
+    served = Served("0f", "POST", "/t", 429, "rate_limited", None, None, "", 0.0, 0, 0, "http")
+    return served._replace(**changed)
+
+
+def test_a_flood_of_refusals_is_some_lines_and_their_number_while_answers_are_all_logged(capfd):
+    # One client without a key wrote 6 MB a second of lines about 429s.
+    flood = 500
+    for port in range(flood):
+        write_served(served_line(client="203.0.113.1"))
+        audit_refusal("authentication failed", client=f"ipv4:203.0.113.2:{port}")
+        write_served(served_line(client="203.0.113.1", status=202, error=None))
+    log_lines._REFUSALS.flush()
+    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    of = [line for line in lines if line["event"] == "request"]
+    assert sum(line["status"] == 202 for line in of) == flood
+    left_out = {line["client"]: line["lines"] for line in lines if "lines" in line}
+    refused = sum(line["status"] == 429 for line in of)
+    assert left_out["203.0.113.1"] + refused == flood
+    assert left_out["ipv4:203.0.113.2"] >= flood - 10 * CLIENT_LINES_MAX
+
+
+def test_what_libraries_and_threads_write_is_json():
+    program = (
+        "import logging, threading, warnings\n"
+        "from fleetcast.logs import configure_logs\n"
+        "configure_logs('http')\n"
+        "warnings.warn('two\\nlines')\n"
+        "logging.getLogger('gunicorn.error').error('one\\ntwo')\n"
+        "logging.getLogger('grpc._cython.cygrpc').error('%s', 'x')\n"
+        "def fail(): raise ValueError('of a thread')\n"
+        "thread = threading.Thread(target=fail)\n"
+        "thread.start(); thread.join()\n"
+        "raise ValueError('of the process')\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 1
+    lines = [json.loads(line) for line in ended.stderr.splitlines()]
+    assert len(lines) == 5
+    assert {line["process"] for line in lines} == {"http"}

@@ -12,6 +12,8 @@ import time
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from fleetcast.log_bounds import LineBound
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -65,8 +67,38 @@ class Served(NamedTuple):
 
 
 def write_served(served: Served) -> None:
-    """Writes one line of the access log, in a twentieth of the time that a logger takes."""
-    _write(str(served))
+    """Writes one line of the access log, in a twentieth of the time that a logger takes.
+
+    Of a client whose requests are refused some lines a second are written (`log_bounds`).
+    """
+    if served.error is None or refusal_is_logged(served.client):
+        _write(str(served))
+
+
+def refusal_is_logged(client: str) -> bool:
+    """Returns true if a line about a refused client is to be written now.
+
+    `client` is an address, over gRPC with its port, which does not count.
+    """
+    scheme = client.partition(":")[0]
+    address = client.rpartition(":")[0] if scheme in {"ipv4", "ipv6"} else client
+    return _REFUSALS.admits(address)
+
+
+def _tell_of_refusals(client: str, lines: int) -> None:
+    write_line(
+        {
+            "event": "lines about refusals left out",
+            "client": client,
+            "lines": lines,
+            "level": "warning",
+            "logger": "fleetcast.access",
+            "timestamp": timestamp(),
+        }
+    )
+
+
+_REFUSALS = LineBound(_tell_of_refusals)
 
 
 def write_line(document: Mapping[str, object]) -> None:

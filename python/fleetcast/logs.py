@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import logging.config
+import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from fleetcast.log_lines import refusal_is_logged
+
 if TYPE_CHECKING:
+    from types import TracebackType
+
     from structlog.typing import EventDict
 
 _process = ""
@@ -32,6 +38,14 @@ _COMMON: tuple[Any, ...] = (
 def configure_logs(process: str) -> None:
     """Sends all log lines of this process to stderr; `process` names it in each."""
     logging.config.dictConfig(logging_config())
+    logging.captureWarnings(capture=True)
+    sys.excepthook = _log_uncaught
+    threading.excepthook = lambda uncaught: _log_uncaught(
+        uncaught.exc_type, uncaught.exc_value, uncaught.exc_traceback
+    )
+    sys.unraisablehook = lambda uncaught: _log_uncaught(
+        uncaught.exc_type, uncaught.exc_value, uncaught.exc_traceback
+    )
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
@@ -45,6 +59,18 @@ def configure_logs(process: str) -> None:
     # No context variable: those end with their thread.
     global _process  # noqa: PLW0603 - set once, by the process itself
     _process = process
+
+
+def _log_uncaught(
+    kind: type[BaseException],
+    error: BaseException | None,
+    traceback: TracebackType | None,
+) -> None:
+    """Logs what nobody caught; Python would write it as lines that are no JSON."""
+    if issubclass(kind, SystemExit):  # of a thread: it ends, and says nothing
+        return
+    found = (kind, error or kind(), traceback)
+    logging.getLogger("fleetcast").critical("nobody caught an exception", exc_info=found)
 
 
 def logging_config() -> dict[str, Any]:
@@ -80,3 +106,9 @@ def logging_config() -> dict[str, Any]:
 def audit(event: str, **details: object) -> None:
     """A line about who may do what: failed authentication, changed keys and tenants."""
     structlog.get_logger("fleetcast.audit").info(event, audit=True, **details)
+
+
+def audit_refusal(event: str, *, client: str, **details: object) -> None:
+    """As `audit`, about a client who was refused: he writes so many lines a second at most."""
+    if refusal_is_logged(client):
+        audit(event, client=client, **details)

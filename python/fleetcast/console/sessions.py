@@ -14,7 +14,7 @@ from http.cookies import CookieError, SimpleCookie
 from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.console.answers import ConsoleRefused
-from fleetcast.logs import audit
+from fleetcast.logs import audit, audit_refusal
 from fleetcast.security.master_key import derive
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Sessions:
         token = self._operators.holder(text.strip()) if scheme.lower() == "bearer" else None
         if token is None:
             self._guesses.failed(address)
-            audit("console sign-in refused", client=address)
+            audit_refusal("console sign-in refused", client=address)
             message = "This token is not good: make one with `fleetcast operator token`."
             raise ConsoleRefused(401, "auth_failed", message)
         now = int(self._clock())

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from fleetcast.accounts.key_text import read_key_text
-from fleetcast.logs import audit
+from fleetcast.logs import audit_refusal
 from fleetcast.metrics import Requests
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Accounting:
 def audit_key(event: str, key: str | None, *, request_id: str, client: str, transport: str) -> None:
     """Notes in the audit log what happened to a key, of which it tells the id alone."""
     text = read_key_text(key or "")
-    audit(
+    audit_refusal(
         event,
         request_id=request_id,
         client=client,

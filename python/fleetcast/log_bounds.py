@@ -1,0 +1,73 @@
+"""A bound on the lines of the log that clients cause who are refused.
+
+Refusing costs a client less than a line costs the disk, so a client writes some lines a second and
+one with the number of all others. What is counted in metrics is counted in full.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CLIENT_LINES_MAX = 10
+"""Lines of one client in a second."""
+PROCESS_LINES_MAX = 100
+"""Lines of all clients of a process in a second."""
+_CLIENTS_MAX = 1000  # named with what they left out; of others only the number is told
+_OTHERS = "others"
+_WINDOW_SECONDS = 1.0
+
+
+class LineBound:
+    """Lines that may be written now, and how many were left out. Safe between threads.
+
+    `tell` is called once a second at most for each client of whom lines were left out.
+    """
+
+    def __init__(
+        self, tell: Callable[[str, int], None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._tell = tell
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._until = 0.0
+        self._total = 0
+        self._written: dict[str, int] = {}
+        self._left_out: dict[str, int] = {}
+
+    def admits(self, client: str) -> bool:
+        """Returns true if a line about `client` is to be written; else counts it as left out."""
+        with self._lock:
+            now = self._clock()
+            if now >= self._until:
+                self._until = now + _WINDOW_SECONDS
+                self._total = 0
+                self._written.clear()
+            written = self._written.get(client, 0)
+            if written < CLIENT_LINES_MAX and self._total < PROCESS_LINES_MAX:
+                self._written[client] = written + 1
+                self._total += 1
+                return True
+            if not self._left_out:
+                timer = threading.Timer(_WINDOW_SECONDS, self.flush)
+                timer.daemon = True
+                timer.start()
+            is_named = client in self._left_out or len(self._left_out) < _CLIENTS_MAX
+            name = client if is_named else _OTHERS
+            self._left_out[name] = self._left_out.get(name, 0) + 1
+            return False
+
+    def flush(self) -> None:
+        """Tells of what was left out so far."""
+        with self._lock:
+            left_out, self._left_out = self._left_out, {}
+        ordered = sorted(left_out.items(), key=lambda item: -item[1])
+        for client, lines in ordered[:CLIENT_LINES_MAX]:
+            self._tell(client, lines)
+        rest = sum(lines for _, lines in ordered[CLIENT_LINES_MAX:])
+        if rest:
+            self._tell(_OTHERS, rest)
