@@ -7,11 +7,13 @@ import subprocess
 
 import pytest
 
-from fleetcast.accounts import ControlStore, Operators
+from fleetcast.accounts import ConsoleSessions, ControlStore, Operators
+from fleetcast.accounts.console_sessions import LIFETIME_SECONDS, SESSIONS_PER_TOKEN_MAX
+from fleetcast.accounts.records import SESSION_IDLE_SECONDS
 from fleetcast.accounts.token_text import read_token_text
 from fleetcast.console.answers import ConsoleRefused
 from fleetcast.console.guesses import FAILURES_MAX, Guesses
-from fleetcast.console.sessions import SESSION_SECONDS, Sessions
+from fleetcast.console.sessions import Sessions
 from fleetcast.engine import time_ns
 from tests.clock import Clock
 from tests.service.service import FLEETCAST, command
@@ -33,15 +35,25 @@ def clock():
 
 
 @pytest.fixture
-def operators(tmp_path, clock):
-    store = ControlStore.create(tmp_path / "control", MASTER_KEY)
-    yield Operators(store, MASTER_KEY, clock)
-    store.close()
+def store(tmp_path):
+    made = ControlStore.create(tmp_path / "control", MASTER_KEY)
+    yield made
+    made.close()
 
 
 @pytest.fixture
-def sessions(operators, tmp_path, clock):
-    return Sessions(operators, MASTER_KEY, Guesses(tmp_path / "run" / "console"), clock)
+def operators(store, clock):
+    return Operators(store, MASTER_KEY, clock)
+
+
+@pytest.fixture
+def kept(store, clock):
+    return ConsoleSessions(store, MASTER_KEY, clock)
+
+
+@pytest.fixture
+def sessions(operators, kept, tmp_path):
+    return Sessions(operators, kept, Guesses(tmp_path / "run" / "console"))
 
 
 def signed_in(sessions, text):
@@ -72,11 +84,12 @@ def test_a_session_is_a_cookie_that_no_script_and_no_other_site_gets(stranger):
     answer = stranger.give(operator_token(stranger.data, "Ada"))
     assert answer.json["name"] == "Ada"
     cookie = answer.headers["Set-Cookie"].split("; ")
-    assert {"HttpOnly", "SameSite=Strict", "Path=/console/", "Max-Age=43200"} < set(cookie)
+    assert {"Secure", "HttpOnly", "SameSite=Strict", "Path=/", "Max-Age=43200"} < set(cookie)
+    assert cookie[0].startswith("__Host-fleetcast_console=")
     stranger.cookie = cookie[0]
     assert stranger.read("session") == answer.json
     ended = stranger.ask("api/session", "DELETE").headers["Set-Cookie"]
-    assert ended.startswith("fleetcast_console=;")
+    assert ended.startswith("__Host-fleetcast_console=;")
     assert "Max-Age=0" in ended
 
 
@@ -147,20 +160,49 @@ def test_guesses_are_counted_by_address_before_any_token_is_looked_at(operators,
     assert sessions.open(f"Bearer {good}", "10.0.0.7")
 
 
-def test_where_guesses_cannot_be_counted_nobody_comes_in(operators, tmp_path, clock):
+def test_where_guesses_cannot_be_counted_nobody_comes_in(operators, kept, tmp_path):
     (tmp_path / "console").mkdir()
-    sessions = Sessions(operators, MASTER_KEY, Guesses(tmp_path / "console"), clock)
+    sessions = Sessions(operators, kept, Guesses(tmp_path / "console"))
     with pytest.raises(ConsoleRefused) as refusal:
         sessions.open(f"Bearer {operators.create().text}", "127.0.0.1")
     assert refusal.value.answer.status == 503
 
 
-def test_a_session_ends_after_twelve_hours(operators, sessions, clock):
+def test_a_session_that_is_in_use_ends_after_twelve_hours(operators, sessions, clock):
     cookie = signed_in(sessions, operators.create().text)
-    clock.now += SESSION_SECONDS - 1
-    assert sessions.find(cookie) is not None
+    for _ in range(LIFETIME_SECONDS // SESSION_IDLE_SECONDS):
+        clock.now += SESSION_IDLE_SECONDS - 1
+        assert sessions.find(cookie) is not None
+    clock.now += LIFETIME_SECONDS // SESSION_IDLE_SECONDS
+    assert sessions.find(cookie) is None
+
+
+def test_a_session_that_nobody_uses_ends_after_half_an_hour(operators, sessions, kept, clock):
+    cookie = signed_in(sessions, operators.create().text)
+    clock.now += SESSION_IDLE_SECONDS - 1
+    assert len(kept.all()) == 1
     clock.now += 1
     assert sessions.find(cookie) is None
+    assert kept.all() == []
+
+
+def test_a_token_has_so_many_sessions_and_the_oldest_makes_room(
+    operators, sessions, store, kept, clock
+):
+    token, other = operators.create().text, operators.create().text
+    beside, first = signed_in(sessions, other), signed_in(sessions, token)
+    cookies = []
+    for _ in range(SESSIONS_PER_TOKEN_MAX):
+        clock.now += 1
+        cookies.append(signed_in(sessions, token))
+    assert sessions.find(first) is None
+    assert all(map(sessions.find, [beside, *cookies]))
+    clock.now += SESSION_IDLE_SECONDS
+    signed_in(sessions, token)
+    with store.read() as tables:
+        assert [each.session_id for each in tables.sessions()] == [
+            each.record.session_id for each in kept.all()
+        ]
 
 
 def test_a_session_ends_with_its_token(operators, sessions, clock):
@@ -175,18 +217,50 @@ def test_a_cookie_that_was_changed_is_none(operators, sessions):
     ours = signed_in(sessions, operators.create().text)
     other = signed_in(sessions, operators.create().text)
     name, _, value = ours.partition("=")
-    token_id, end, mac = value.split(".")
+    session_id, secret = value.split(".")
     other_id = other.partition("=")[2].split(".")[0]
-    assert sessions.find(ours).token.token_id == token_id
-    longer = str(int(end) + 1)
-    forged = [(other_id, end, mac), (token_id, longer, mac), (token_id, end, mac[::-1])]
-    for parts in forged:
+    assert sessions.find(ours).record.session_id == session_id
+    for parts in [(other_id, secret), (session_id, secret[::-1]), (session_id, "a" * 32)]:
         assert sessions.find(f"{name}={'.'.join(parts)}") is None
     for text in ("", "x", f"{name}=", f"{name}={value}x", f"{name}={value};{name}=x", "\x00=;"):
         assert sessions.find(text) is None
 
 
-def test_another_master_key_makes_other_cookies(operators, sessions, tmp_path, clock):
+def test_another_master_key_knows_no_cookie(operators, sessions, store, tmp_path, clock):
     cookie = signed_in(sessions, operators.create().text)
-    other = Sessions(operators, bytes(32), Guesses(tmp_path / "run" / "console"), clock)
-    assert other.find(cookie) is None
+    kept = ConsoleSessions(store, bytes(32), clock)
+    assert Sessions(operators, kept, Guesses(tmp_path / "run" / "console")).find(cookie) is None
+
+
+def test_commands_list_and_end_sessions(place):
+    token = operator_token(place[1], "night shift")
+    first, second = Operator(*place).sign_in(token), Operator(*place).sign_in(token)
+    ids = [each.cookie.partition("=")[2].split(".")[0] for each in (first, second)]
+    listed = {
+        row["session_id"]: row for row in command(place[1], "operator", "sessions")["sessions"]
+    }
+    assert [listed[each]["name"] for each in ids] == ["night shift"] * 2
+    assert listed[ids[0]]["client"] == "127.0.0.1"
+    assert all(second.cookie.rpartition(".")[2] not in str(row) for row in listed.values())
+    ended = command(place[1], "operator", "sessions", "--end", ids[0])
+    assert ended["session_id"] == ids[0]
+    assert (first.ask("api/tenants").status, second.ask("api/tenants").status) == (401, 200)
+    left = {row["session_id"] for row in command(place[1], "operator", "sessions")["sessions"]}
+    assert ids[0] not in left
+    again = [*FLEETCAST, "operator", "sessions", "--end", ids[0], "--data", str(place[1])]
+    refused = subprocess.run(again, capture_output=True, check=False, text=True)
+    assert (refused.returncode, refused.stderr) == (
+        1,
+        f"fleetcast: there is no console session {ids[0]}\n",
+    )
+
+
+def test_a_signed_out_cookie_is_good_no_more_and_each_sign_in_has_its_own(place):
+    token = operator_token(place[1], "Ada")
+    first, second = Operator(*place).sign_in(token), Operator(*place).sign_in(token)
+    assert first.cookie != second.cookie
+    copy = Operator(*place)
+    copy.cookie = first.cookie
+    assert first.ask("api/session", "DELETE").status == 200
+    assert copy.ask("api/tenants").json["error"] == "signed_out"
+    assert second.ask("api/tenants").status == 200

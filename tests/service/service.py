@@ -198,13 +198,12 @@ class Service:
         return code
 
 
-def ask(service: Service, path: str, method: str = "GET") -> Answer:
+def ask(service: Service, path: str, method: str = "GET", host: str | None = None) -> Answer:
     """One request to the private listener."""
-    wire = http.client.HTTPConnection(
-        urlsplit(service.ready["admin"]).netloc, timeout=PATIENCE_SECONDS
-    )
+    address = urlsplit(service.ready["admin"]).netloc
+    wire = http.client.HTTPConnection(address, timeout=PATIENCE_SECONDS)
     with closing(wire):
-        wire.request(method, path)
+        wire.request(method, path, headers={"Host": host or address})
         response = wire.getresponse()
         return Answer(response.status, response.headers, response.read())
 

@@ -53,6 +53,28 @@ def test_probes_take_nothing_from_a_clients_rate_limit(tmp_path):  # B10
         assert limited.get("/health").status == 200
 
 
+@pytest.mark.parametrize("path", ["/livez", "/metrics", "/console/", "/console/api/session"])
+def test_a_page_whose_name_points_here_reads_nothing(service, path):
+    refused = ask(service, path, host="rebound.example.com:9090")
+    assert (refused.status, refused.json["error"]) == (421, "unknown_host")
+
+
+@pytest.mark.parametrize(
+    "host", ["LOCALHOST:9090", "console.localhost", "127.0.0.1", "10.1.2.3:9090", "[::1]:9090"]
+)
+def test_probes_by_address_or_by_a_name_of_loopback_need_no_setting(service, host):
+    assert ask(service, "/livez", host=host).json == {"status": "ok"}
+
+
+def test_names_of_the_listener_are_a_setting_and_an_open_address_is_warned_of(tmp_path):
+    names = ("--set", 'admin.hosts=["node1.example.com"]')
+    with running(tmp_path / "data", "--admin", "0.0.0.0:0", *names) as opened:
+        assert ask(opened, "/livez", host="node1.example.com:9090").status == 200
+        assert ask(opened, "/livez", host="node1.example.com.evil.example").status == 421
+    lines = map(json.loads, (tmp_path / "data" / "serve.log").read_text().splitlines())
+    assert "whoever reaches admin.address may read it" in [line["event"] for line in lines]
+
+
 @pytest.mark.parametrize("path", ["/livez", "/readyz", "/metrics", "/openapi.json"])
 def test_nothing_of_it_is_public(service, path):  # J11
     assert service.get(path).json == {"error": "not_found"}

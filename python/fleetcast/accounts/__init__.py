@@ -1,6 +1,7 @@
 """Tenants, API keys, usage, and the identity behind a request."""
 
 from fleetcast.accounts.authenticator import Authenticator, Identity, InvalidKey
+from fleetcast.accounts.console_sessions import ConsoleSessions, OpenSession
 from fleetcast.accounts.keys import SCOPES, IssuedKey, Keys, key_pepper
 from fleetcast.accounts.listing import TenantList
 from fleetcast.accounts.operators import IssuedToken, Operators
@@ -17,6 +18,7 @@ __all__ = [
     "SCOPES",
     "ApiKey",
     "Authenticator",
+    "ConsoleSessions",
     "ControlStore",
     "ControlStoreUnavailable",
     "Identity",
@@ -24,6 +26,7 @@ __all__ = [
     "IssuedKey",
     "IssuedToken",
     "Keys",
+    "OpenSession",
     "OperatorToken",
     "Operators",
     "Tenant",

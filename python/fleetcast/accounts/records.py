@@ -1,4 +1,4 @@
-"""Records of the control store: tenants, keys, operator tokens and usage.
+"""Records of the control store: tenants, keys, operator tokens, console sessions and usage.
 
 Times are whole seconds since 1970 in UTC.
 """
@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+
+SESSION_IDLE_SECONDS = 30 * 60
+"""A console session ends this long after its last request."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +91,28 @@ class OperatorToken(_Record):
     def decode(data: bytes) -> OperatorToken:
         """Raises `ValueError` or `TypeError` where the bytes are no token."""
         return OperatorToken(**json.loads(data))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsoleSession(_Record):
+    """A session at the console, as it is stored: of its secret only a keyed hash."""
+
+    session_id: str
+    token_id: str
+    address: str
+    opened_at: int
+    used_at: int
+    expires_at: int
+    hash: str
+
+    def ended(self, now: float) -> bool:
+        """Returns true if the session is over, or nobody used it for half an hour."""
+        return now >= self.expires_at or now - self.used_at >= SESSION_IDLE_SECONDS
+
+    @staticmethod
+    def decode(data: bytes) -> ConsoleSession:
+        """Raises `ValueError` or `TypeError` where the bytes are no session."""
+        return ConsoleSession(**json.loads(data))
 
 
 @dataclass(frozen=True, kw_only=True)

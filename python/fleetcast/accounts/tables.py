@@ -6,7 +6,7 @@ import functools
 import json
 from typing import TYPE_CHECKING, TypeVar
 
-from fleetcast.accounts.records import ApiKey, OperatorToken, Tenant, UsageRecord
+from fleetcast.accounts.records import ApiKey, ConsoleSession, OperatorToken, Tenant, UsageRecord
 from fleetcast.record_store import OWN
 
 if TYPE_CHECKING:
@@ -14,9 +14,11 @@ if TYPE_CHECKING:
 
     from fleetcast.record_store import RecordView
 
-TENANTS, KEYS, USAGE, OPERATORS = SPACES = ("tenants", "keys", "usage", "operators")
+TENANTS, KEYS, USAGE, OPERATORS, SESSIONS = SPACES = (
+    *("tenants", "keys", "usage", "operators", "sessions"),
+)
 
-Record = TypeVar("Record", Tenant, ApiKey, OperatorToken, UsageRecord)
+Record = TypeVar("Record", Tenant, ApiKey, OperatorToken, ConsoleSession, UsageRecord)
 
 
 class ControlStoreUnavailable(Exception):
@@ -94,6 +96,23 @@ class Tables:
     def put_operator(self, token: OperatorToken) -> None:
         """Adds or replaces an operator token."""
         self._view.put(OPERATORS, token.token_id.encode(), token.encode())
+
+    def session(self, session_id: str) -> ConsoleSession | None:
+        """The console session of an id."""
+        data = self._view.get(SESSIONS, session_id.encode())
+        return None if data is None else _decoded(ConsoleSession, data)
+
+    def sessions(self) -> list[ConsoleSession]:
+        """All console sessions."""
+        return [_decoded(ConsoleSession, data) for _, data in self._view.under(SESSIONS, b"")]
+
+    def put_session(self, session: ConsoleSession) -> None:
+        """Adds or replaces a console session."""
+        self._view.put(SESSIONS, session.session_id.encode(), session.encode())
+
+    def delete_session(self, session_id: str) -> None:
+        """Deletes a console session's record."""
+        self._view.delete(SESSIONS, session_id.encode())
 
     def usage(self, key: str) -> UsageRecord | None:
         """The usage of an account, or of an account on a node."""

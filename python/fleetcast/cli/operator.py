@@ -11,12 +11,12 @@ from fleetcast.cli.common import Duration, Run, instant, table, with_run
 from fleetcast.installation.lock import seen
 
 if TYPE_CHECKING:
-    from fleetcast.accounts import OperatorToken
+    from fleetcast.accounts import OpenSession, OperatorToken
 
 
 @click.group()
 def operator() -> None:
-    """Issue, list and end tokens that open the console."""
+    """Tokens that open the console, and the sessions they opened."""
 
 
 @operator.command()
@@ -60,6 +60,34 @@ def revoke(run: Run, token_id: str) -> None:
     with run.opened() as installation:
         ended = installation.operators.revoke(token_id)
     run.answer(_document(ended), f"Revoked operator token {token_id}.")
+
+
+@operator.command()
+@click.option("--end", metavar="ID", help="End the session of this id at once.")
+@with_run
+def sessions(run: Run, end: str | None) -> None:
+    """List the sessions that are open at the console, or end one."""
+    with run.opened() as installation:
+        if end is not None:
+            ended = installation.sessions.end(end)
+            run.answer(_session_document(ended), f"Ended console session {end}.")
+            return
+        rows = [_session_document(each) for each in installation.sessions.all()]
+    header = ("session_id", "name", "token_id", "client", "opened_at", "used_at", "expires_at")
+    run.answer({"sessions": rows}, table(header, [[row[name] for name in header] for row in rows]))
+
+
+def _session_document(session: OpenSession) -> dict[str, object]:
+    record, token = session
+    return {
+        "session_id": record.session_id,
+        "token_id": token.token_id,
+        "name": token.name,
+        "client": record.address,
+        "opened_at": instant(record.opened_at),
+        "used_at": instant(record.used_at),
+        "expires_at": instant(record.expires_at),
+    }
 
 
 def _document(record: OperatorToken) -> dict[str, object]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from fleetcast.accounts import Authenticator, Operators, key_pepper
+from fleetcast.accounts import Authenticator, ConsoleSessions, Operators, key_pepper
 from fleetcast.admin.processes import process_list
 from fleetcast.composition.background import background
 from fleetcast.composition.loading import loaded_once
@@ -18,6 +18,7 @@ from fleetcast.console.services import ConsoleServices
 from fleetcast.console.sessions import Sessions
 from fleetcast.console.tenant_reads import TenantReads
 from fleetcast.extras import is_installed
+from fleetcast.logs import audit
 from fleetcast.metrics import Counters
 from fleetcast.surface.services import SurfaceServices
 from fleetcast.surface.stores import TenantStores
@@ -63,9 +64,10 @@ def console_application(
         counters=Counters(shared),
     )
     operators = Operators(stores.control, master_key)
+    kept = ConsoleSessions(stores.control, master_key, audit=audit)
     services = ConsoleServices(
         control=stores.control,
-        sessions=Sessions(operators, master_key, Guesses(directory.console_limiter)),
+        sessions=Sessions(operators, kept, Guesses(directory.console_limiter)),
         stores=TenantStores(surface, "console"),
         reads=TenantReads(),
         stats=gauges.stats,

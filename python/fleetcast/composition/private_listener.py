@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fleetcast.accounts import TenantList
 from fleetcast.admin.app import AdminApp
+from fleetcast.admin.hosts import behind_known_hosts
 from fleetcast.admin.readiness import Readiness
 from fleetcast.admin.tenant_gauges import GaugedTenant, TenantGauges
 from fleetcast.composition.closing import closing_unused
@@ -56,7 +57,8 @@ def private_application(
         gauges=gauges,
     )
     with running as console, closing_unused(engine):
-        yield _by_path(admin, console)
+        hosts = Live(settings, _hosts)
+        yield behind_known_hosts(_by_path(admin, console), hosts.current)
 
 
 def _by_path(admin: WSGIApplication, console: WSGIApplication) -> WSGIApplication:
@@ -67,6 +69,11 @@ def _by_path(admin: WSGIApplication, console: WSGIApplication) -> WSGIApplicatio
         return (console if is_console else admin)(environ, start_response)
 
     return application
+
+
+def _hosts(settings: Settings) -> tuple[str, ...]:
+    """Names of the listener beside those of loopback."""
+    return (settings.admin.address, *settings.admin.hosts)
 
 
 def _surfaces(settings: Settings) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from fleetcast.config.address import parse_address
 Check = Callable[[Any], str | None]
 
 ENVIRONMENTS = ("production", "stage", "development", "sandbox", "gov-development")
+_HOST_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*")
 _DEDICATED = re.compile(r"dedicated-[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 
 
@@ -85,6 +86,14 @@ def networks(values: tuple[str, ...]) -> str | None:
             ipaddress.ip_network(value, strict=False)
         except ValueError:
             return f"has {value!r}, each must be an IP address or network such as 10.0.0.0/8"
+    return None
+
+
+def host_names(values: tuple[str, ...]) -> str | None:
+    """Names of hosts, in full: a wildcard would let the name of any site in."""
+    for value in values:
+        if not _HOST_NAME.fullmatch(value):
+            return f"has {value!r}, each must be a name such as metrics.example.com, without a port"
     return None
 
 

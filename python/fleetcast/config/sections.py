@@ -69,9 +69,10 @@ class Grpc:
 
 @dataclass(frozen=True, kw_only=True)
 class Admin:
-    """The private listener with probes and metrics."""
+    """The private listener with probes and metrics. `hosts`: names that `Host` may have."""
 
     address: str = setting("127.0.0.1:9090", checks.address_or_off, cold=True)
+    hosts: tuple[str, ...] = setting((), checks.host_names)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,6 @@ from fleetcast.accounts import ControlStoreUnavailable
 from fleetcast.console.answers import Answer, ConsoleRefused, document
 from fleetcast.console.pages import Pages
 from fleetcast.console.query import ConsoleQuery
-from fleetcast.console.sessions import ended_cookie
 from fleetcast.console.views.channels import channels
 from fleetcast.console.views.entities import entities
 from fleetcast.console.views.forecasts import forecasts
@@ -24,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from wsgiref.types import StartResponse, WSGIEnvironment
 
+    from fleetcast.accounts import OpenSession
     from fleetcast.console.services import ConsoleServices
-    from fleetcast.console.sessions import OperatorSession
 
 MOUNTED_AT = "/console"
 _API = f"{MOUNTED_AT}/api/"
@@ -74,7 +73,7 @@ class ConsoleApp:
             "processes": lambda _query: processes(services),
             "refusals": lambda _query: refusals(services),
         }
-        self._tenant_views: Mapping[str, Callable[[OperatorSession, str, ConsoleQuery], Answer]] = {
+        self._tenant_views: Mapping[str, Callable[[OpenSession, str, ConsoleQuery], Answer]] = {
             "entities": lambda session, name, query: entities(services, session, name, query),
             "channels": lambda session, name, query: channels(services, session, name, query),
             "forecasts": lambda session, name, query: forecasts(services, session, name, query),
@@ -139,10 +138,10 @@ class ConsoleApp:
             session, cookie = self._sessions.open(request.authorization, request.address)
             return document(_described(session), 200, ("Set-Cookie", cookie))
         if request.method == "DELETE":
-            return document({}, 200, ("Set-Cookie", ended_cookie()))
+            return document({}, 200, ("Set-Cookie", self._sessions.end(request.cookies)))
         raise _not_allowed(*_READ, "POST", "DELETE")
 
-    def _signed_in(self, request: _Request) -> OperatorSession:
+    def _signed_in(self, request: _Request) -> OpenSession:
         session = self._sessions.find(request.cookies)
         if session is None:
             message = "Sign in with a token of `fleetcast operator token`."
@@ -150,9 +149,9 @@ class ConsoleApp:
         return session
 
 
-def _described(session: OperatorSession) -> dict[str, object]:
-    token = session.token
-    return {"token_id": token.token_id, "name": token.name, "expires_at": session.expires_at}
+def _described(session: OpenSession) -> dict[str, object]:
+    record, token = session
+    return {"token_id": token.token_id, "name": token.name, "expires_at": record.expires_at}
 
 
 def _refused(refusal: Refused) -> Answer:

@@ -1,58 +1,38 @@
-"""Sessions of operators: a token is given once, and a cookie stands for it until it ends.
+"""Signing in and out: a token is given once, and a cookie stands for the session it opens.
 
-The cookie names the token and its own end, under a keyed hash; the service keeps nothing of it. It
-is asked about with each request, so a session ends with the token it came from, revoked or
-expired, in every process and on every node. The token itself is in no cookie and no page.
+Browsers take a `Secure` cookie over TLS, and over plain HTTP from loopback alone. The token itself
+is in no cookie and no page.
 """
 
 from __future__ import annotations
 
-import hmac
-import re
-import time
+from contextlib import suppress
 from http.cookies import CookieError, SimpleCookie
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from fleetcast.console.answers import ConsoleRefused
-from fleetcast.logs import audit, audit_refusal
-from fleetcast.security.master_key import derive
+from fleetcast.errors import OperatorError
+from fleetcast.logs import audit_refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fleetcast.accounts import Operators, OperatorToken
+    from fleetcast.accounts import ConsoleSessions, OpenSession, Operators
     from fleetcast.console.guesses import Guesses
 
-SESSION_SECONDS = 12 * 3600
-COOKIE = "fleetcast_console"
-_LABEL = "fleetcast console session 1"
-_COOKIE = re.compile(r"([a-z2-7]{16})\.([0-9]{1,12})\.([0-9a-f]{64})")
-_FLAGS = "Path=/console/; HttpOnly; SameSite=Strict"
-
-
-class OperatorSession(NamedTuple):
-    """An operator who has signed in, until `expires_at`, seconds since 1970."""
-
-    token: OperatorToken
-    expires_at: int
+# The prefix tells browsers to take the cookie only as set here: no page of another port, of plain
+# HTTP or of a sister domain can put its own in place.
+COOKIE = "__Host-fleetcast_console"
+_FLAGS = "Path=/; Secure; HttpOnly; SameSite=Strict"
 
 
 class Sessions:
-    """Makes and checks sessions. `clock` gives seconds since 1970."""
+    """Opens, finds and ends the sessions of requests."""
 
-    def __init__(
-        self,
-        operators: Operators,
-        master_key: bytes,
-        guesses: Guesses,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
+    def __init__(self, operators: Operators, kept: ConsoleSessions, guesses: Guesses) -> None:
         self._operators = operators
-        self._key = derive(master_key, _LABEL)
+        self._kept = kept
         self._guesses = guesses
-        self._clock = clock
 
-    def open(self, authorization: str, address: str) -> tuple[OperatorSession, str]:
+    def open(self, authorization: str, address: str) -> tuple[OpenSession, str]:
         """A session for the token in an `Authorization` field, and the cookie to set.
 
         Raises `ConsoleRefused`, `ControlStoreUnavailable`.
@@ -65,32 +45,24 @@ class Sessions:
             audit_refusal("console sign-in refused", client=address)
             message = "This token is not good: make one with `fleetcast operator token`."
             raise ConsoleRefused(401, "auth_failed", message)
-        now = int(self._clock())
-        session = OperatorSession(token, min(now + SESSION_SECONDS, token.expires_at))
-        audit("console opened", client=address, token_id=token.token_id, name=token.name)
-        value = f"{token.token_id}.{session.expires_at}"
-        cookie = f"{COOKIE}={value}.{self._hash(value, token)}; {_FLAGS}"
-        return session, f"{cookie}; Max-Age={session.expires_at - now}"
+        session, text = self._kept.open(token, address)
+        lifetime_seconds = session.record.expires_at - session.record.opened_at
+        return session, f"{COOKIE}={text}; {_FLAGS}; Max-Age={lifetime_seconds}"
 
-    def find(self, cookies: str) -> OperatorSession | None:
+    def find(self, cookies: str) -> OpenSession | None:
         """The session of a `Cookie` field. Raises `ControlStoreUnavailable`."""
-        match = _COOKIE.fullmatch(_cookie(cookies))
-        if match is None or int(match[2]) <= self._clock():
-            return None
-        token = self._operators.active(match[1])
-        if token is None:
-            return None
-        genuine = hmac.compare_digest(self._hash(f"{match[1]}.{match[2]}", token), match[3])
-        return OperatorSession(token, int(match[2])) if genuine else None
+        return self._kept.find(_cookie(cookies))
 
-    def _hash(self, value: str, token: OperatorToken) -> str:
-        """Takes the token's own hash in: a cookie of one token never stands for another."""
-        return hmac.digest(self._key, f"{value}.{token.hash}".encode(), "sha256").hex()
+    def end(self, cookies: str) -> str:
+        """Ends the session of a `Cookie` field, and gives a cookie that takes the other one away.
 
-
-def ended_cookie() -> str:
-    """A cookie that takes the other one away."""
-    return f"{COOKIE}=; {_FLAGS}; Max-Age=0"
+        Raises `ControlStoreUnavailable`.
+        """
+        session = self.find(cookies)
+        if session is not None:
+            with suppress(OperatorError):  # somebody else has ended it just now
+                self._kept.end(session.record.session_id)
+        return f"{COOKIE}=; {_FLAGS}; Max-Age=0"
 
 
 def _cookie(field: str) -> str:

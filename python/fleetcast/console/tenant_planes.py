@@ -13,9 +13,8 @@ from fleetcast.errors import OperatorError, Refused, StoreError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fleetcast.accounts import Tenant
+    from fleetcast.accounts import OpenSession, Tenant
     from fleetcast.console.services import ConsoleServices
-    from fleetcast.console.sessions import OperatorSession
     from fleetcast.engine import Plane
 
 T = TypeVar("T")
@@ -33,7 +32,7 @@ def known_tenant(services: ConsoleServices, name: str) -> Tenant:
 
 
 def read_plane(
-    services: ConsoleServices, session: OperatorSession, name: str, read: Callable[[Plane], T]
+    services: ConsoleServices, session: OpenSession, name: str, read: Callable[[Plane], T]
 ) -> T:
     """Result of a read of a tenant's store.
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fleetcast.accounts import Keys, Operators, Tenants, key_pepper
+from fleetcast.accounts import ConsoleSessions, Keys, Operators, Tenants, key_pepper
 from fleetcast.installation.backend import stores_of
 from fleetcast.security.master_key import load_master_key
 
@@ -30,6 +30,7 @@ class Installation:
     tenants: Tenants
     keys: Keys
     operators: Operators
+    sessions: ConsoleSessions
 
     @property
     def store(self) -> ControlStore:
@@ -57,6 +58,7 @@ def opened(directory: DataDirectory, environ: Mapping[str, str]) -> Iterator[Ins
         tenants = Tenants(stores.control, stores.engine, audit=audit)
         keys = Keys(stores.control, key_pepper(master_key), audit=audit)
         operators = Operators(stores.control, master_key, audit=audit)
-        yield Installation(settings, master_key, stores, tenants, keys, operators)
+        sessions = ConsoleSessions(stores.control, master_key, audit=audit)
+        yield Installation(settings, master_key, stores, tenants, keys, operators, sessions)
     finally:
         stores.close()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ipaddress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+import structlog
 
 from fleetcast.config.name_mapping import read_names
 from fleetcast.supervisor.listening import bound_address, listen, reserve
@@ -14,9 +17,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from fleetcast.config import Settings
+    from fleetcast.config.address import Address
     from fleetcast.installation.directory import DataDirectory
 
 _OFF = "off"
+
+logger = structlog.get_logger(__name__)
 
 # Compaction takes tens of megabytes for a moment, again and again while much is written. The
 # engine's allocator gives back what was free for a second, which is just too soon: clearing the
@@ -62,6 +68,7 @@ def child_table(directory: DataDirectory, settings: Settings, *, after_crash: bo
     admin = None
     if settings.admin.address != _OFF:
         admin = listen(settings.admin.address, after_crash=after_crash)
+        _warn_if_open(bound_address(admin))
 
     adapters = None
     if settings.adapters.address != _OFF:
@@ -86,6 +93,12 @@ def child_table(directory: DataDirectory, settings: Settings, *, after_crash: bo
     if adapters is not None:
         ready["adapters"] = _url(adapters)
     return ChildTable(children, ready)
+
+
+def _warn_if_open(admin: Address) -> None:
+    """The private listener asks for no key, so an address that others reach is worth a line."""
+    if not ipaddress.ip_address(admin.host).is_loopback:
+        logger.warning("whoever reaches admin.address may read it", address=str(admin))
 
 
 def _url(listener: socket.socket) -> str:

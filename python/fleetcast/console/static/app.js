@@ -142,7 +142,9 @@ function said(state) {
 setInterval(() => last && !document.hidden && !last.error && said(last), 1000);
 addEventListener("hashchange", () => links[FIRST] && show());
 
-async function begin() {
+const DROPPED = { message: "The browser did not keep the session: open the console on 127.0.0.1 or over TLS." };
+
+async function begin(wasSignedIn = false) {
   let session;
   try {
     session = await ask("session");
@@ -153,7 +155,7 @@ async function begin() {
     bar.replaceChildren(el("span", { class: "brand" }, "fleetcast"));
     delete main.dataset.view;
     main.dataset.state = "signed-out";
-    main.replaceChildren(signIn(begin, error.status === 401 ? null : error));
+    main.replaceChildren(signIn(() => begin(true), error.status !== 401 ? error : wasSignedIn ? DROPPED : null));
     main.querySelector("input").focus();
     return;
   }

@@ -17,9 +17,9 @@ from fleetcast.engine import INTERVALS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fleetcast.accounts import OpenSession
     from fleetcast.console.query import ConsoleQuery
     from fleetcast.console.services import ConsoleServices
-    from fleetcast.console.sessions import OperatorSession
     from fleetcast.engine import Aggregation, Interval, Plane
 
 _WINDOWS_MAX = 800
@@ -32,7 +32,7 @@ _AGGREGATIONS: tuple[Aggregation, ...] = ("mean", "min", "max")
 
 
 def channels(
-    services: ConsoleServices, session: OperatorSession, tenant: str, query: ConsoleQuery
+    services: ConsoleServices, session: OpenSession, tenant: str, query: ConsoleQuery
 ) -> Answer:
     """Three answers of the engine, by aggregation, of the `fields` asked for or of the first ones.
 

@@ -8,9 +8,9 @@ from fleetcast.console.answers import Answer
 from fleetcast.console.tenant_planes import read_plane
 
 if TYPE_CHECKING:
+    from fleetcast.accounts import OpenSession
     from fleetcast.console.query import ConsoleQuery
     from fleetcast.console.services import ConsoleServices
-    from fleetcast.console.sessions import OperatorSession
 
 ENTITIES_MAX = 500
 _ENTITIES = 100
@@ -19,7 +19,7 @@ _BYTES_MAX = 2 << 20
 
 
 def entities(
-    services: ConsoleServices, session: OperatorSession, tenant: str, query: ConsoleQuery
+    services: ConsoleServices, session: OpenSession, tenant: str, query: ConsoleQuery
 ) -> Answer:
     """A page of entities, by measurement and id.
 

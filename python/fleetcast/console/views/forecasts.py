@@ -11,16 +11,16 @@ from fleetcast.forecast.families import FAMILIES
 from fleetcast.forecast.serving.store import PredictionStoreUnavailable
 
 if TYPE_CHECKING:
+    from fleetcast.accounts import OpenSession
     from fleetcast.console.query import ConsoleQuery
     from fleetcast.console.services import ConsoleServices
-    from fleetcast.console.sessions import OperatorSession
 
 _SPAN_MINUTES = {"snr": 180, "demand": 3 * 1_440}
 _NS_PER_SECOND = 1_000_000_000
 
 
 def forecasts(
-    services: ConsoleServices, session: OperatorSession, tenant: str, query: ConsoleQuery
+    services: ConsoleServices, session: OpenSession, tenant: str, query: ConsoleQuery
 ) -> Answer:
     """Answers that the release in force would have given. Raises `ConsoleRefused`."""
     family = FAMILIES[query.choice("family", FAMILIES, "snr")]

@@ -10,9 +10,9 @@ from fleetcast.console.views.tables import TablePage
 from fleetcast.metrics import sample
 
 if TYPE_CHECKING:
+    from fleetcast.accounts import OpenSession
     from fleetcast.console.query import ConsoleQuery
     from fleetcast.console.services import ConsoleServices
-    from fleetcast.console.sessions import OperatorSession
     from fleetcast.engine import Stats
 
 _COLUMNS = {
@@ -79,7 +79,7 @@ def _shown(row: _StoreRow) -> dict[str, object]:
     }
 
 
-def upcoming(services: ConsoleServices, session: OperatorSession, tenant: str) -> Answer:
+def upcoming(services: ConsoleServices, session: OpenSession, tenant: str) -> Answer:
     """Work that is due of one store. Raises `ConsoleRefused`, `ControlStoreUnavailable`."""
     after_seconds = services.settings().store.compact_after_seconds
     due = read_plane(
