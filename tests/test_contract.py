@@ -14,7 +14,7 @@ CITING = {
     "benches": (".py",),
     "docs": (".md",),
 }
-RULES_MIN = 254  # a rule may be added, and none vanishes unnoticed
+RULES_MIN = 257  # a rule may be added, and none vanishes unnoticed
 CITATIONS_MIN = 900
 
 # `H23`, not the hexadecimal of `%C3`, `\xD1` or a longer word, nor C/N0, which is a ratio, nor the

@@ -469,6 +469,20 @@ class Share:
         """Gives back what was taken."""
 
 @final
+class LongAnswer:
+    """An answer that is made piece by piece, as of the instant at which it was asked for.
+
+    It holds the values that are not made yet; the front takes it instead of the pieces.
+    """
+
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> bytes:
+        """The next piece; a `memoryview` of a long one."""
+    def when_over(self, call: Callable[[int], object], /) -> None:
+        """Has `call` called once, with the bytes that were made, at the end or when it is given
+        up."""
+
+@final
 class KeyOwners:
     """Accounts of accepted keys, so that what comes with one counts for its account early.
 
@@ -645,9 +659,11 @@ class FrontRequest:
         self,
         status: str,
         fields: Sequence[tuple[str, str]],
-        chunks: Sequence[bytes | memoryview],
+        chunks: Sequence[bytes | memoryview] | LongAnswer,
     ) -> None:
-        """The answer, sent by the next call of `next_request`. Long chunks are not copied.
+        """The answer, sent by the next call of `next_request`. Long chunks are not copied. A
+        `LongAnswer` is made as the client takes it, in chunks, or up to the end of the connection
+        for HTTP/1.0.
 
         Raises `ValueError` for what no header can hold.
         """
@@ -1003,6 +1019,15 @@ class Plane:
         now_ns: int | None = None,
     ) -> list[bytes | memoryview]:
         """The pieces of `latest_json`, long ones where the engine wrote them: not copied."""
+    def latest_answer(
+        self,
+        *,
+        as_of_ns: int | None = None,
+        freshness_ns: int = 300_000_000_000,
+        measurement: str | None = None,
+        now_ns: int | None = None,
+    ) -> list[bytes | memoryview] | LongAnswer:
+        """As `latest_json_chunks`, but beyond a mebibyte it is made as it is taken."""
     def latest_page(
         self,
         *,

@@ -62,7 +62,7 @@ class Plane:
             commit_seconds=0.002,
         )
 
-    def latest_json_chunks(self, **asked):
+    def latest_answer(self, **asked):
         self._ask(**asked)
         return [b'{"entities":', b"[]}"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from fleetcast.engine import LongAnswer
 from fleetcast.http.cors import Cors
 from fleetcast.http.headers import COMMON_HEADERS, REQUEST_ID_HEADER
 from fleetcast.http.remembering import Remembering
@@ -74,7 +75,8 @@ class Middleware:
             self._end(state, status)
 
     def _end(self, state: RequestState, status: int) -> None:
-        seconds = time.perf_counter() - state.began
+        began = state.began
+        seconds = time.perf_counter() - began
         request, response = state.request, state.response
         identity: Identity | None = getattr(state, "identity", None)
         method = request.method
@@ -93,9 +95,19 @@ class Middleware:
             bytes_out=0 if method == "HEAD" else _body_bytes(response),
             process=self._process,
         )
-        self._accounting.end(served, None if identity is None else identity.account_id)
+        account_id = None if identity is None else identity.account_id
+        if isinstance(response.stream, LongAnswer) and method != "HEAD":
+            response.stream.when_over(lambda made: self._end_long(served, began, account_id, made))
+            return
+        self._accounting.end(served, account_id)
         if status == _ACCEPTED or state.adapted is not None:
             self._remembering.note(state, served)
+
+    def _end_long(
+        self, served: Served, began: float, account_id: str | None, bytes_out: int
+    ) -> None:
+        seconds = time.perf_counter() - began
+        self._accounting.end(served._replace(seconds=seconds, bytes_out=bytes_out), account_id)
 
 
 def _body_bytes(response: falcon.Response) -> int:

@@ -20,8 +20,19 @@ thread_local! {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct LineBreak;
 
-/// The head of an answer with a body of so many bytes; `None` for an answer that has none, whose
-/// `Content-Length`, if it has one, says what the body would be.
+/// The end of an answer's body, as its head tells it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum BodyLength {
+    /// So many bytes.
+    Bytes(usize),
+    /// In chunks (RFC 9112, 7.1).
+    Chunked,
+    /// Nothing is said: a body ends with the connection, or there is none. A `Content-Length` among
+    /// the fields says what the body would be.
+    Unsaid,
+}
+
+/// The head of an answer with a body that ends as `length` says.
 ///
 /// # Errors
 /// [`LineBreak`], where a status or a field would break the head.
@@ -29,7 +40,7 @@ pub fn answer_head<'a>(
     status: &[u8],
     keep: bool,
     fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>,
-    body_bytes: Option<usize>,
+    length: BodyLength,
 ) -> Result<Vec<u8>, LineBreak> {
     let mut head = Vec::with_capacity(512);
     let mut lines = 3;
@@ -41,7 +52,7 @@ pub fn answer_head<'a>(
     head.extend_from_slice(b"\r\nConnection: ");
     head.extend_from_slice(connection);
     for (name, value) in fields {
-        if body_bytes.is_none() || !name.eq_ignore_ascii_case(b"content-length") {
+        if length == BodyLength::Unsaid || !name.eq_ignore_ascii_case(b"content-length") {
             lines += 1;
             head.extend_from_slice(b"\r\n");
             head.extend_from_slice(name);
@@ -49,10 +60,12 @@ pub fn answer_head<'a>(
             head.extend_from_slice(value);
         }
     }
-    if let Some(body_bytes) = body_bytes {
-        lines += 1;
+    lines += usize::from(length != BodyLength::Unsaid);
+    match length {
         // Writing to memory cannot fail.
-        let _ = write!(head, "\r\nContent-Length: {body_bytes}");
+        BodyLength::Bytes(bytes) => _ = write!(head, "\r\nContent-Length: {bytes}"),
+        BodyLength::Chunked => head.extend_from_slice(b"\r\nTransfer-Encoding: chunked"),
+        BodyLength::Unsaid => {}
     }
     head.extend_from_slice(b"\r\n\r\n");
     if count_of_breaks(&head) == 2 * (lines + 1) { Ok(head) } else { Err(LineBreak) }
@@ -118,18 +131,23 @@ mod tests {
     #[test]
     fn a_body_has_one_length_and_no_field_breaks_the_head() {
         let fields = [(&b"content-length"[..], &b"9"[..]), (b"A", b"b")];
-        let head = |body_bytes| match answer_head(b"200 OK", true, fields, body_bytes) {
+        let head = |length| match answer_head(b"200 OK", true, fields, length) {
             Ok(head) => String::from_utf8(head).unwrap(),
             Err(LineBreak) => panic!("there is none"),
         };
-        let whole = head(Some(3));
+        let whole = head(BodyLength::Bytes(3));
         assert!(whole.starts_with("HTTP/1.1 200 OK\r\nDate: "));
         assert!(whole.ends_with("\r\nConnection: keep-alive\r\nA: b\r\nContent-Length: 3\r\n\r\n"));
         assert!(
-            head(None).ends_with("\r\nConnection: keep-alive\r\ncontent-length: 9\r\nA: b\r\n\r\n")
+            head(BodyLength::Unsaid)
+                .ends_with("\r\nConnection: keep-alive\r\ncontent-length: 9\r\nA: b\r\n\r\n")
+        );
+        assert!(
+            head(BodyLength::Chunked).ends_with("\r\nA: b\r\nTransfer-Encoding: chunked\r\n\r\n")
         );
         for (status, value) in [(&b"200 OK\n"[..], &b"b"[..]), (b"200 OK", b"b\r\nc: d")] {
-            assert_eq!(answer_head(status, false, [(&b"A"[..], value)], None), Err(LineBreak));
+            let head = answer_head(status, false, [(&b"A"[..], value)], BodyLength::Unsaid);
+            assert_eq!(head, Err(LineBreak));
         }
     }
 }

@@ -269,6 +269,7 @@ impl EventLoop {
             match step {
                 Step::Read | Step::Write => return self.due(deadline),
                 Step::Serve(message) => return self.requests.put(connection, message),
+                Step::GoOn(long) => return self.requests.put_long(connection, *long),
                 Step::Close => return self.close(token),
                 Step::Resume => {}
             }

@@ -131,6 +131,10 @@ impl Front {
     pub fn next_request(&self, mut last: Option<Turn>) -> Option<Request> {
         loop {
             let request = Turn::next(&self.requests, last)?;
+            if request.has_begun() {
+                last = Some(request.send_part(Vec::new()));
+                continue;
+            }
             let fast = self.fast.get().filter(|_| !request.has_failed());
             let Some(fast) = fast else { return Some(request) };
             match fast.serve(request) {

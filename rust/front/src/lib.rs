@@ -41,8 +41,8 @@ mod front;
 #[cfg(test)]
 mod tests;
 
-pub use answer_head::{LineBreak, answer_head};
-pub use connection::{Answer, Piece};
+pub use answer_head::{BodyLength, LineBreak, answer_head};
+pub use connection::{Answer, Piece, Rest};
 pub use front::{Fast, Front, Held, Served};
 pub use limits::ConnectionLimits;
 pub use message::{Asked, Failure};

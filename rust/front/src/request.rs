@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use crate::connection::{Answer, Connection, Step};
+use crate::connection::{Answer, Connection, Long, LongBody, Rest, Step};
 use crate::fair::Owner;
 use crate::head::RequestHead;
 use crate::message::{Asked, Failure, Message};
@@ -195,11 +195,15 @@ impl Request {
         Ok(self.end_turn())
     }
 
-    /// Sends an answer, as much as the client takes now; the loop sends the rest. The connection
-    /// goes on after it where [`Self::keeps`] has said so.
+    /// Sends an answer, as much as the client takes now; the loop sends what is left. The rest of a
+    /// long one is made by any thread once the client has taken what was there before. The connection
+    /// goes on after it if [`Self::keeps`] has said so.
     #[must_use = "the next request of the thread is asked for with it"]
-    pub fn answer(mut self, answer: Answer) -> Turn {
+    pub fn answer(mut self, mut answer: Answer) -> Turn {
         let keep = self.keeps();
+        if let Some(rest) = answer.rest.take() {
+            return self.begin(answer.head, rest, keep);
+        }
         if let Some(mut waiting) = self.waiting.take() {
             self.queue.note_size(&mut waiting, answer.len() as u64);
             let Waiting { connection, message, under_way, unsent_held, .. } = waiting;
@@ -209,6 +213,54 @@ impl Request {
             let step = connection.answer(self.queue.shared(), answer, keep, held, Instant::now());
             drop(under_way);
             self.proceed(&connection, &step);
+        }
+        self.end_turn()
+    }
+
+    /// Sends the head of a long answer, and the first part of its body.
+    fn begin(mut self, head: Vec<u8>, rest: Box<dyn Rest>, keep: bool) -> Turn {
+        if let Some(waiting) = &mut self.waiting {
+            let is_chunked = waiting.message.head().is_some_and(|head| head.minor_version() > 0);
+            let body = LongBody::new(rest, is_chunked, keep, Instant::now());
+            self.queue.note_size(waiting, body.held_bytes());
+            waiting.long = Some(Box::new(body));
+        }
+        self.send_part(head)
+    }
+
+    /// The answer has begun, and is to be gone on with.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.waiting.as_ref().is_some_and(|waiting| waiting.long.is_some())
+    }
+
+    /// Makes the next part of a long answer and sends it, behind `head`. A panic drops the request,
+    /// and so ends the connection.
+    pub(crate) fn send_part(mut self, head: Vec<u8>) -> Turn {
+        let body = self.waiting.as_mut().and_then(|waiting| waiting.long.as_mut());
+        let part = body.and_then(|body| body.next(head));
+        let Some(Waiting { connection, message, under_way, unsent_held, long, .. }) =
+            self.waiting.take()
+        else {
+            return self.end_turn();
+        };
+        let (shared, now) = (self.queue.shared(), Instant::now());
+        let step = match (part, long) {
+            (Some(part), Some(body)) => {
+                let long = Box::new(Long { message, under_way, unsent_held, body: *body });
+                connection.answer_in_part(shared, part, long, now)
+            }
+            (_, Some(body)) => {
+                let (keep, owner) = (body.keep, message.owner.clone());
+                let end = body.end(); // nothing is left of it before its client knows that it is over
+                drop((message, under_way));
+                connection.answer(shared, end, keep, (&owner, unsent_held), now)
+            }
+            (_, None) => Step::Close,
+        };
+        match step {
+            // Others have their turns in between.
+            Step::GoOn(long) => self.queue.put_long(connection, *long),
+            step => self.proceed(&connection, &step),
         }
         self.end_turn()
     }
@@ -229,7 +281,7 @@ impl Request {
             Step::Close => Wish::Close,
             Step::Resume => Wish::Resume,
             // It is armed, and no thread is given requests by a connection.
-            Step::Read | Step::Write | Step::Serve(_) => return,
+            Step::Read | Step::Write | Step::Serve(_) | Step::GoOn(_) => return,
         };
         self.queue.shared().wish(connection.token, wish);
     }

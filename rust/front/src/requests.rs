@@ -13,7 +13,7 @@ use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, Long, LongBody};
 use crate::fair::{self, FairQueue, KeyOwners, Owner, Starts};
 use crate::head::{RequestHead, field_name};
 use crate::holding::Holding;
@@ -32,6 +32,8 @@ pub(crate) enum Kind {
     Write,
     SmallRead,
     LargeRead,
+    /// Parts of answers that have begun.
+    Rest,
     /// Refusals that this owner gets.
     Refused(Owner),
 }
@@ -44,6 +46,8 @@ pub(crate) struct Waiting {
     pub(crate) message: Box<Message>,
     pub(crate) under_way: Option<Holding>,
     pub(crate) unsent_held: Option<Holding>,
+    /// The body of its answer, if that has begun.
+    pub(crate) long: Option<Box<LongBody>>,
     queued_at: Instant,
 }
 
@@ -91,7 +95,7 @@ impl Starts<Kind, Waiting> for Expected {
     /// Lets an answer be made, or not yet; a large one is counted from then on.
     fn starts(&self, lane: &Lane, waiting: &mut Waiting) -> bool {
         match lane.kind {
-            Kind::Write | Kind::Refused(_) => return true,
+            Kind::Write | Kind::Rest | Kind::Refused(_) => return true,
             _ if !self.fits(&waiting.message) => return false,
             Kind::SmallRead => {}
             Kind::LargeRead => {
@@ -150,9 +154,24 @@ impl RequestQueue {
     /// Queues a request whose head is whole.
     pub(crate) fn put(&self, connection: Arc<Connection>, message: Box<Message>) {
         let queued_at = Instant::now();
-        let waiting =
-            Waiting { connection, message, under_way: None, unsent_held: None, queued_at };
+        let waiting = Waiting {
+            connection,
+            message,
+            under_way: None,
+            unsent_held: None,
+            long: None,
+            queued_at,
+        };
         self.enqueue(waiting);
+    }
+
+    /// Queues a request whose client has taken all that was made of its answer.
+    pub(crate) fn put_long(&self, connection: Arc<Connection>, long: Long) {
+        let Long { message, under_way, unsent_held, body } = long;
+        let owner = message.owner.clone();
+        let (long, queued_at) = (Some(Box::new(body)), Instant::now());
+        let waiting = Waiting { connection, message, under_way, unsent_held, long, queued_at };
+        self.queue.put(Lane { owner, kind: Kind::Rest }, waiting);
     }
 
     /// Queues a write once more that a thread had already.

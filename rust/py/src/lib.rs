@@ -16,6 +16,8 @@ mod body;
 mod limits;
 mod open_plane;
 mod pieces;
+
+mod long_answer;
 mod results;
 
 mod describe;
@@ -94,6 +96,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(encode::encode_protobuf, module)?)?;
     module.add_function(wrap_pyfunction!(encode::is_acceptable, module)?)?;
     module.add_class::<fair::KeyOwners>()?;
+    module.add_class::<long_answer::LongAnswer>()?;
     module.add_class::<fair::Share>()?;
     module.add_class::<admissions::Admissions>()?;
     module.add_class::<front::Front>()?;

@@ -10,10 +10,12 @@ from fleetcast.http.answers import encode
 from fleetcast.http.resources.params import Query, check_characters
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import falcon
 
     from fleetcast.config import Settings
-    from fleetcast.engine import Aggregation, Interval, Plane
+    from fleetcast.engine import Aggregation, Interval, LongAnswer, Plane
     from fleetcast.http.services import Simulate
 
 _NOTHING = b'"entities":[]}'
@@ -48,14 +50,14 @@ class LatestResource:
         if measurement is not None:
             check_characters("measurement", measurement)
         plane: Plane = request.context.state.plane
-        chunks = plane.latest_json_chunks(
+        chunks = plane.latest_answer(
             as_of_ns=as_of_ns,
             freshness_ns=round(freshness * _NS_PER_SECOND),
             measurement=measurement,
         )
         if (
             self._simulate is not None
-            and len(chunks) == 1
+            and isinstance(chunks, list)
             and chunks[0][-len(_NOTHING) :] == _NOTHING
         ):
             document = json.loads(bytes(chunks[0]))
@@ -111,7 +113,8 @@ class SeriesResource:
     on_head = on_get
 
 
-def _send(response: falcon.Response, chunks: list[bytes | memoryview]) -> None:
+def _send(response: falcon.Response, chunks: list[bytes | memoryview] | LongAnswer) -> None:
     # A socket takes the memory of the engine as it takes `bytes`; Falcon only hands it on.
-    response.stream = cast("list[bytes]", chunks)
-    response.content_length = sum(map(len, chunks))
+    response.stream = cast("Iterable[bytes]", chunks)
+    if isinstance(chunks, list):
+        response.content_length = sum(map(len, chunks))

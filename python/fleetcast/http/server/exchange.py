@@ -1,8 +1,10 @@
-"""One WSGI exchange. Answers are gathered before they are sent; nothing here streams."""
+"""One WSGI exchange. Answers are gathered before they are sent, but for a `LongAnswer`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+from fleetcast.engine import LongAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -19,7 +21,12 @@ class Exchange:
         self.status = ""
         self.fields: list[tuple[str, str]] = []
         self.chunks: list[bytes] = []
+        self.long: LongAnswer | None = None
+        """Body of a long answer; `chunks` has nothing of it."""
         produced: Iterable[bytes] = application(variables, self._start_response)
+        if isinstance(produced, LongAnswer):
+            self.long = produced
+            return
         try:
             self.chunks.extend(produced)
         finally:

@@ -125,7 +125,8 @@ class FrontWorker(Worker):  # type: ignore[misc] # gunicorn has no types
                 if request.await_body():
                     return
                 exchange = Exchange(self.wsgi, request.environ())
-            request.answer(exchange.status, exchange.fields, exchange.chunks)
+            body = exchange.chunks if exchange.long is None else exchange.long
+            request.answer(exchange.status, exchange.fields, body)
         except BaseException:  # a panic of the engine is no Exception, and must not end the thread
             answer = failed()
             logger.exception("the application failed", extra={"request_id": answer.request_id})

@@ -5,10 +5,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::model::limits::SPARE_PIECES_MAX;
 
 /// Bytes of one piece of a long answer.
-const PIECE_BYTES: usize = 1 << 20;
+pub const PIECE_BYTES: usize = 1 << 20;
 
 /// Bytes that are set aside for a piece: a little more, for what one call appends to it.
-const PIECE_CAPACITY: usize = PIECE_BYTES + PIECE_BYTES / 16;
+pub const PIECE_CAPACITY: usize = PIECE_BYTES + PIECE_BYTES / 16;
 
 /// Pieces of answers that were sent: an answer of megabytes would else be mapped and faulted in anew
 /// each time.
@@ -25,8 +25,7 @@ impl Chunks {
     /// Room for about so many bytes.
     #[must_use]
     pub fn with_capacity(bytes: usize) -> Self {
-        let open = if bytes < PIECE_BYTES { Vec::with_capacity(bytes) } else { new_piece() };
-        Self { full: Vec::new(), open }
+        Self { full: Vec::new(), open: piece(bytes) }
     }
 
     /// The piece to append to. All that is appended before the next call stays in one piece.
@@ -44,6 +43,12 @@ impl Chunks {
         self.full.push(self.open);
         self.full
     }
+}
+
+/// A piece with room for about so many bytes, or for those of one piece.
+#[must_use]
+pub fn piece(bytes: usize) -> Vec<u8> {
+    if bytes < PIECE_BYTES { Vec::with_capacity(bytes) } else { new_piece() }
 }
 
 /// Takes a piece back, to be filled anew, unless enough are kept ([`SPARE_PIECES_MAX`]).

@@ -4,7 +4,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Answer, Connection, Outgoing, Phase, State, Step};
+use super::outgoing::Pace;
+use super::{Answer, Connection, Long, Outgoing, Phase, State, Step};
 use crate::fair::Owner;
 use crate::holding::Holding;
 use crate::shared::{Amount, Shared};
@@ -23,15 +24,50 @@ impl Connection {
         (owner, held): (&Owner, Option<Holding>),
         now: Instant,
     ) -> Step {
+        let step = self.send(shared, answer, owner, now, |state| {
+            state.keep = keep;
+            Pace::new(now)
+        });
+        drop(held);
+        step
+    }
+
+    /// Sends a part of a long answer as [`Self::answer`] does a whole one. The step that follows it
+    /// is that for the next part.
+    pub(crate) fn answer_in_part(
+        &self,
+        shared: &Arc<Shared>,
+        part: Answer,
+        mut long: Box<Long>,
+        now: Instant,
+    ) -> Step {
+        let owner = long.message.owner.clone();
+        long.body.pace.pause(now.saturating_duration_since(long.body.paused_at));
+        self.send(shared, part, &owner, now, |state| {
+            let pace = long.body.pace;
+            state.long = Some(long);
+            pace
+        })
+    }
+
+    fn send(
+        &self,
+        shared: &Arc<Shared>,
+        answer: Answer,
+        owner: &Owner,
+        now: Instant,
+        begin: impl FnOnce(&mut State) -> Pace,
+    ) -> Step {
         let mut state = self.lock();
-        state.outgoing = Some(Outgoing::new(answer, &state.limits, now));
-        state.keep = keep;
+        let pace = begin(&mut state);
+        state.outgoing = Some(Outgoing::new(answer, pace, &state.limits, now));
         state.phase = Phase::Send;
         state.taken_at = now;
         state.deadline = Some(now + state.limits.answer);
         let outcome = state.send(now);
         let unsent_bytes = state.outgoing.as_ref().map_or(0, Outgoing::unsent_bytes) as u64;
-        if unsent_bytes > 0 && state.socket.is_some() {
+        // A long answer counts for all that it takes until it is over.
+        if unsent_bytes > 0 && state.socket.is_some() && state.long.is_none() {
             state.unsent_held = Some(Holding::add(shared, Amount::Unsent, owner, unsent_bytes));
         }
         let step = match outcome {
@@ -42,10 +78,7 @@ impl Connection {
             },
             Err(_) => Step::Close,
         };
-        let step = state.settle(self, shared, step);
-        drop(state);
-        drop(held);
-        step
+        state.settle(self, shared, step)
     }
 }
 
@@ -60,8 +93,14 @@ impl State {
                 held.give(sent as u64);
             }
             if outgoing.unsent_bytes() == 0 {
+                let pace = outgoing.pace;
                 self.outgoing = None;
                 self.unsent_held = None;
+                if let Some(mut long) = self.long.take() {
+                    (long.body.pace, long.body.paused_at) = (pace, now);
+                    (self.phase, self.deadline) = (Phase::Busy, None);
+                    return Ok(Step::GoOn(long));
+                }
             }
         }
         if !self.keep {

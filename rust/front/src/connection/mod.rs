@@ -3,6 +3,7 @@
 //! ```text
 //! Idle -> Head -> Busy -> Send -> Idle             the usual round
 //!                 Busy -> Body -> Busy             a body that is wanted and not there
+//!                         Send -> Busy -> Send     a long answer, whose next part is made
 //!                                 Send -> Skip     input that nobody reads, then Idle
 //!                                 Send -> Linger   input that nobody reads, then closed
 //! ```
@@ -14,6 +15,8 @@
 
 mod outgoing;
 mod phase;
+
+mod long;
 
 mod answering;
 mod receiving;
@@ -30,7 +33,8 @@ use crate::poll::Interest;
 use crate::shared::Shared;
 use crate::socket::{Peer, Socket};
 
-pub use outgoing::{Answer, Piece};
+pub(crate) use long::{Long, LongBody};
+pub use outgoing::{Answer, Piece, Rest};
 pub(crate) use phase::Phase;
 
 use outgoing::Outgoing;
@@ -43,6 +47,8 @@ pub(crate) enum Step {
     Write,
     /// A thread, as a request is whole.
     Serve(Box<Message>),
+    /// A thread, as the client has taken all that there is of a long answer.
+    GoOn(Box<Long>),
     /// Another look at what has come behind the last request.
     Resume,
     /// Its end.
@@ -77,6 +83,8 @@ pub(crate) struct State {
     /// Bytes that wake the loop while a body is being received.
     low_water_bytes: usize,
     outgoing: Option<Outgoing>,
+    /// The answer of which that is a part.
+    long: Option<Box<Long>>,
     keep: bool,
     unsent_held: Option<Holding>,
     /// Instant at which the client last took something of an answer.
@@ -102,6 +110,7 @@ impl Connection {
             receiving: None,
             low_water_bytes: 1,
             outgoing: None,
+            long: None,
             keep: true,
             unsent_held: None,
             taken_at: now,
@@ -133,6 +142,7 @@ impl Connection {
         let gone = (
             state.socket.take(),
             state.outgoing.take(),
+            state.long.take(),
             state.unsent_held.take(),
             state.receiving.take(),
         );
@@ -153,7 +163,8 @@ impl State {
 
     /// Owner of what is held of an unsent answer, and the instant at which some was last taken.
     pub(crate) fn unsent(&self) -> Option<(&Holding, Instant)> {
-        self.unsent_held.as_ref().map(|held| (held, self.taken_at))
+        let of_long = || self.long.as_ref()?.unsent_held.as_ref();
+        self.unsent_held.as_ref().or_else(of_long).map(|held| (held, self.taken_at))
     }
 
     /// Has the loop wake for what a step needs. The step that is left concerns the loop or a thread.

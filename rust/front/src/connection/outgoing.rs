@@ -11,17 +11,29 @@ use crate::socket::Socket;
 /// Bytes that are sent from where they lie, and kept until the client has taken them.
 pub type Piece = Box<dyn AsRef<[u8]> + Send>;
 
-/// A whole answer.
+/// The part of a long answer that is made as its client takes it.
+pub trait Rest: Send {
+    /// The next bytes of the body, `None` behind the last of them. If it panics, the connection ends,
+    /// and the body stays without its end.
+    fn next(&mut self) -> Option<Piece>;
+
+    /// Bytes of memory that it takes until it is over.
+    fn held_bytes(&self) -> u64;
+}
+
+/// An answer, whole but for its rest.
 #[derive(Default)]
 pub struct Answer {
     /// The head, and as much of the body as is better copied than kept.
     pub head: Vec<u8>,
     /// The rest of the body.
     pub pieces: Vec<Piece>,
+    /// The body of a long answer, which has nothing but its head here.
+    pub rest: Option<Box<dyn Rest>>,
 }
 
 impl Answer {
-    /// Bytes of it all.
+    /// Bytes of it all but the rest.
     #[must_use]
     pub fn len(&self) -> usize {
         self.all().map(<[u8]>::len).sum()
@@ -44,6 +56,24 @@ impl fmt::Debug for Answer {
     }
 }
 
+/// Speed of a client since its answer began.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    began_at: Instant,
+    taken_bytes: u64,
+}
+
+impl Pace {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self { began_at: now, taken_bytes: 0 }
+    }
+
+    /// Leaves out the time for which nothing was there to take.
+    pub(crate) fn pause(&mut self, pause: Duration) {
+        self.began_at += pause;
+    }
+}
+
 /// The part of an answer that the client has not taken.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
@@ -53,21 +83,19 @@ pub(crate) struct Outgoing {
     /// Bytes sent of the next.
     sent_of_piece: usize,
     unsent_bytes: usize,
-    began_at: Instant,
-    taken_bytes: u64,
+    pub(crate) pace: Pace,
     /// Instant at which the client loses its connection, unless it takes more until then.
     pub(crate) deadline: Instant,
 }
 
 impl Outgoing {
-    pub(crate) fn new(answer: Answer, limits: &ConnectionLimits, now: Instant) -> Self {
+    pub(crate) fn new(answer: Answer, pace: Pace, limits: &ConnectionLimits, now: Instant) -> Self {
         Self {
             unsent_bytes: answer.len(),
             answer,
             sent_pieces: 0,
             sent_of_piece: 0,
-            began_at: now,
-            taken_bytes: 0,
+            pace,
             deadline: now + limits.answer,
         }
     }
@@ -91,11 +119,11 @@ impl Outgoing {
         let first = rest.next().map(|piece| &piece[self.sent_of_piece..]);
         let sent = socket.send(first.into_iter().chain(rest).filter(|piece| !piece.is_empty()))?;
         self.forget(sent);
-        self.taken_bytes += sent as u64;
+        self.pace.taken_bytes += sent as u64;
         let rate = limits.answer_bytes_per_second_min.max(1);
-        let slowest = Duration::from_millis(self.taken_bytes.saturating_mul(1000) / rate);
+        let slowest = Duration::from_millis(self.pace.taken_bytes.saturating_mul(1000) / rate);
         // The kernel takes some megabytes at once, so the slowest rate alone would be generous.
-        self.deadline = now.min(self.began_at + slowest) + limits.answer;
+        self.deadline = now.min(self.pace.began_at + slowest) + limits.answer;
         Ok(sent)
     }
 

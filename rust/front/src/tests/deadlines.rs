@@ -76,7 +76,7 @@ fn a_client_that_takes_nothing_loses_its_connection_and_its_answer_is_given_up()
     let mut client = worker.connect();
     client.send("GET / HTTP/1.1\r\n\r\n");
     let head = vec![b'x'; 3_000_000];
-    drop(worker.next().answer(Answer { head, pieces: Vec::new() }));
+    drop(worker.next().answer(Answer { head, ..Answer::default() }));
     let unsent = worker.shared.share(crate::shared::Amount::Unsent);
     assert!(unsent.total() > 0);
     worker.event_loop.sweep(Instant::now() + 31 * SECOND);

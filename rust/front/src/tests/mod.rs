@@ -2,6 +2,7 @@
 
 mod chunked;
 mod deadlines;
+mod long;
 mod rounds;
 mod threads;
 
@@ -93,7 +94,7 @@ impl Worker {
 
 fn answer(request: Request, text: &str) {
     let head = text.as_bytes().to_vec();
-    drop(request.answer(Answer { head, pieces: Vec::new() }));
+    drop(request.answer(Answer { head, ..Answer::default() }));
 }
 
 fn path(request: &Request) -> &str {

@@ -135,7 +135,7 @@ fn an_answer_goes_in_as_many_parts_as_its_client_takes() {
     let text = |first: u8| Box::new([vec![first; BYTES / 2], Vec::new(), vec![b'z'; 7]].concat());
     let pieces: Vec<crate::Piece> = vec![text(b'a'), Box::new([]), text(b'b')];
     let whole = format!("head{}{}", str_of(&text(b'a')), str_of(&text(b'b')));
-    drop(worker.next().answer(crate::Answer { head: b"head".to_vec(), pieces }));
+    drop(worker.next().answer(crate::Answer { head: b"head".to_vec(), pieces, rest: None }));
     let mut received = String::new();
     while received.len() < whole.len() {
         worker.turn();

@@ -84,7 +84,7 @@ fn a_panic_on_the_loop_costs_one_connection() {
     let (mut faulty, mut other) = (worker.connect(), worker.connect());
     faulty.send(GET);
     let pieces: Vec<crate::Piece> = vec![Box::new(Faulty(AtomicUsize::new(0)))];
-    drop(worker.next().answer(Answer { head: Vec::new(), pieces }));
+    drop(worker.next().answer(Answer { pieces, ..Answer::default() }));
     while !faulty.is_closed() {
         worker.turn();
     }
@@ -109,7 +109,7 @@ impl Fast for ByPath {
             };
         }
         let head = request.body().to_ascii_uppercase();
-        Served::Done(request.answer(Answer { head, pieces: Vec::new() }))
+        Served::Done(request.answer(Answer { head, ..Answer::default() }))
     }
 }
 

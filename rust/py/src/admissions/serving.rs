@@ -13,7 +13,7 @@ use fleetcast_core::wire::Format;
 use fleetcast_front::admission::{Deciding, Verdicts};
 use fleetcast_front::books::{Counters, new_request_id};
 use fleetcast_front::head::field_name;
-use fleetcast_front::{Answer, Asked, Fast, Request, Served, answer_head};
+use fleetcast_front::{Answer, Asked, BodyLength, Fast, Request, Served, answer_head};
 
 use super::control::Control;
 use super::draft::Draft;
@@ -234,7 +234,7 @@ fn append(
 
 fn accepted(verdict: &Verdict, id: &[u8], body: &[u8], keep: bool) -> Answer {
     let (status, is_bodiless) = verdict.status();
-    let length = (!is_bodiless).then_some(body.len());
+    let length = if is_bodiless { BodyLength::Unsaid } else { BodyLength::Bytes(body.len()) };
     let fields = verdict
         .fields
         .iter()
@@ -242,7 +242,7 @@ fn accepted(verdict: &Verdict, id: &[u8], body: &[u8], keep: bool) -> Answer {
     // The same fields have been in a head before.
     let mut head = answer_head(status.as_bytes(), keep, fields, length).unwrap_or_default();
     head.extend_from_slice(body);
-    Answer { head, pieces: Vec::new() }
+    Answer { head, ..Answer::default() }
 }
 
 fn is_request_id(name: &[u8]) -> bool {

@@ -6,7 +6,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMemoryView, PyString};
 
-use fleetcast_front::{Answer, LineBreak, answer_head};
+use fleetcast_front::{Answer, BodyLength, LineBreak, Rest, answer_head};
 
 use super::environ::bytes_of;
 use crate::pieces::Piece;
@@ -60,17 +60,41 @@ pub(crate) fn answer(
             body.add(chunk)?;
         }
     }
+    let length = if bodiless { BodyLength::Unsaid } else { BodyLength::Bytes(body.length) };
+    let mut head = head(status, fields, length, keep)?;
+    head.extend_from_slice(&body.front);
+    Ok(Answer { head, pieces: body.pieces, rest: None })
+}
+
+/// Puts an answer together whose body is made as its client takes it, in chunks if it knows them.
+///
+/// # Errors
+/// As [`answer`].
+pub(crate) fn long_answer(
+    status: &Bound<'_, PyString>,
+    fields: &[(Bound<'_, PyString>, Bound<'_, PyString>)],
+    rest: Box<dyn Rest>,
+    knows_chunks: bool,
+    keep: bool,
+) -> PyResult<Answer> {
+    let length = if knows_chunks { BodyLength::Chunked } else { BodyLength::Unsaid };
+    let head = head(status, fields, length, keep)?;
+    Ok(Answer { head, pieces: Vec::new(), rest: Some(rest) })
+}
+
+fn head(
+    status: &Bound<'_, PyString>,
+    fields: &[(Bound<'_, PyString>, Bound<'_, PyString>)],
+    length: BodyLength,
+    keep: bool,
+) -> PyResult<Vec<u8>> {
     let mut latin1 = Vec::with_capacity(fields.len());
     for (name, value) in fields {
         latin1.push((text_bytes(name)?, text_bytes(value)?));
     }
     let fields = latin1.iter().map(|(name, value)| (&**name, &**value));
-    let body_bytes = (!bodiless).then_some(body.length);
-    let head = answer_head(&text_bytes(status)?, keep, fields, body_bytes);
-    let mut head =
-        head.map_err(|LineBreak| PyValueError::new_err("a response header holds a line break"))?;
-    head.extend_from_slice(&body.front);
-    Ok(Answer { head, pieces: body.pieces })
+    let head = answer_head(&text_bytes(status)?, keep, fields, length);
+    head.map_err(|LineBreak| PyValueError::new_err("a response header holds a line break"))
 }
 
 /// A body in chunks.

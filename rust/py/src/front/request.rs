@@ -10,10 +10,11 @@ use pyo3::types::{PyDict, PyString};
 use fleetcast_core::model::error::Error;
 use fleetcast_front::{self as front, Answer, Asked, Turn};
 
-use super::answer::{answer, text_bytes};
+use super::answer::{answer, long_answer, text_bytes};
 use super::environ::Environs;
 use crate::admissions::{Basis, Draft, Remembered};
 use crate::errors::store_error;
+use crate::long_answer::LongAnswer;
 
 /// Statuses of answers that have no body.
 const BODILESS: [&str; 2] = ["204", "304"];
@@ -85,6 +86,23 @@ impl Request {
         let fields = fields.iter().map(|(name, value)| Ok((bytes(name)?, bytes(value)?)));
         let fields = fields.collect::<PyResult<Vec<_>>>()?;
         self.with(|request| remembered.remember(request, basis, draft, status, fields))
+    }
+
+    fn answer_long(
+        &self,
+        status: &Bound<'_, PyString>,
+        fields: &[(Bound<'_, PyString>, Bound<'_, PyString>)],
+        long: &LongAnswer,
+    ) -> PyResult<()> {
+        let rest = long.take().ok_or_else(|| PyRuntimeError::new_err("the answer was taken"))?;
+        let (knows_chunks, keep) = self.with(|request| {
+            let knows_chunks = request.head().is_some_and(|head| head.minor_version() > 0);
+            if !knows_chunks {
+                request.end_connection(); // its end is that of the body
+            }
+            (knows_chunks, request.keeps())
+        })?;
+        self.finish(long_answer(status, fields, Box::new(rest), knows_chunks, keep)?)
     }
 
     fn finish(&self, answer: Answer) -> PyResult<()> {
@@ -166,8 +184,12 @@ impl Request {
         &self,
         status: Bound<'_, PyString>,
         fields: Vec<(Bound<'_, PyString>, Bound<'_, PyString>)>,
-        chunks: Vec<Bound<'_, PyAny>>,
+        chunks: Bound<'_, PyAny>,
     ) -> PyResult<()> {
+        if let Ok(long) = chunks.cast::<LongAnswer>() {
+            return self.answer_long(&status, &fields, long.get());
+        }
+        let chunks: Vec<Bound<'_, PyAny>> = chunks.extract()?;
         let (is_head, keep) = self.with(|request| {
             let is_head = request.head().is_some_and(|head| head.method() == "HEAD");
             (is_head, request.keeps())
@@ -181,7 +203,7 @@ impl Request {
     #[pyo3(signature = (whole_answer, /))]
     fn refuse(&self, whole_answer: &[u8]) -> PyResult<()> {
         self.with(front::Request::end_connection)?;
-        self.finish(Answer { head: whole_answer.to_vec(), pieces: Vec::new() })
+        self.finish(Answer { head: whole_answer.to_vec(), ..Answer::default() })
     }
 }
 

@@ -6,14 +6,14 @@ mod handle;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyList};
 
 use fleetcast_arrow::RowReader;
 use fleetcast_core::model::limits::{
     ANSWER_VALUES_MAX, BATCH_RECORDS_MAX, CALL_RECORDS_MAX, HISTORY_DAYS_MAX, POINTS_MAX,
     RAW_SPAN_SECONDS_MAX,
 };
-use fleetcast_core::plane::{self, Acknowledge};
+use fleetcast_core::plane::{self, Acknowledge, LatestAnswer};
 use fleetcast_core::query::latest::{LatestPage, LatestView};
 use fleetcast_core::query::scan::ScanRequest;
 use fleetcast_core::query::{AnswerBounds, Frame, SeriesLimits};
@@ -28,6 +28,7 @@ use crate::body::AnyBody;
 use crate::describe::description;
 use crate::door::leave;
 use crate::errors::store_error;
+use crate::long_answer::LongAnswer;
 use crate::open_plane::OpenPlane;
 use crate::pieces::{joined, views};
 use crate::results::{Compacted, Deleted, Stats, Upcoming, WriteResult};
@@ -178,6 +179,24 @@ impl Plane {
             plane.answer_latest(as_of_ns, freshness_ns, measurement, now(now_ns))
         })
         .and_then(|pieces| views(py, pieces))
+    }
+
+    #[pyo3(signature = (*, as_of_ns=None, freshness_ns=300_000_000_000, measurement=None, now_ns=None))]
+    fn latest_answer<'py>(
+        &self,
+        py: Python<'py>,
+        as_of_ns: Option<i64>,
+        freshness_ns: i64,
+        measurement: Option<&str>,
+        now_ns: Option<i64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let answer = self.answered(py, |plane| {
+            plane.begin_latest(as_of_ns, freshness_ns, measurement, now(now_ns))
+        })?;
+        match answer {
+            LatestAnswer::Whole(body) => Ok(PyList::new(py, views(py, vec![body])?)?.into_any()),
+            LatestAnswer::Long(pieces) => Ok(Bound::new(py, LongAnswer::new(pieces))?.into_any()),
+        }
     }
 
     #[pyo3(signature = (

@@ -7,6 +7,7 @@ use crate::model::error::Error;
 use crate::plane::Plane;
 use crate::plane::failure::ReadError;
 use crate::plane::reader::describe::MeasurementContents;
+use crate::plane::reader::long_latest::LatestAnswer;
 use crate::plane::reader::scan::RowStream;
 use crate::plane::reader::stats::Stats;
 use crate::query::latest::LatestView;
@@ -82,6 +83,20 @@ impl Plane {
         now: impl Into<Now>,
     ) -> Result<Vec<Vec<u8>>, ReadError> {
         self.reader.answer_latest(as_of_ns, freshness_ns, measurement, now.into())
+    }
+
+    /// As [`Self::answer_latest`], but an answer beyond a mebibyte is made piece by piece.
+    ///
+    /// # Errors
+    /// Those of [`Self::answer_latest`].
+    pub fn begin_latest(
+        &self,
+        as_of_ns: Option<i64>,
+        freshness_ns: i64,
+        measurement: Option<&str>,
+        now: impl Into<Now>,
+    ) -> Result<LatestAnswer, ReadError> {
+        self.reader.begin_latest(as_of_ns, freshness_ns, measurement, now.into())
     }
 
     /// The answer of `GET /topology/series` as it is asked for.

@@ -3,8 +3,10 @@
 use std::ops::Range;
 
 use super::Reader;
+use super::long_latest::{LATEST_END, LatestAnswer, LongLatest};
 use super::processors::Reading;
 use crate::model::catalog::Catalog;
+use crate::model::chunks::PIECE_BYTES;
 use crate::model::clock::Now;
 use crate::model::error::Result;
 use crate::model::json;
@@ -79,9 +81,7 @@ impl Reader {
         measurement: Option<&str>,
         now: Now,
     ) -> Result<Vec<Vec<u8>>, ReadError> {
-        if measurement.is_some_and(|name| !MEASUREMENTS.contains(&name)) {
-            return Err(QueryRefusal::InvalidInput { field: "measurement" }.into());
-        }
+        check_measurement(measurement)?;
         let newest_ns = self.read_instant(now.ns)?;
         let as_of_ns = as_of_ns.unwrap_or(newest_ns);
         Ok(self.followed_latest_json(as_of_ns, freshness_ns, measurement, now)?)
@@ -107,16 +107,52 @@ impl Reader {
     ) -> Result<Vec<Vec<u8>>> {
         let reading = Reading::begin();
         self.with_followed_latest(as_of_ns, freshness_ns, measurement, now, |view| {
-            let mut head = b"{\"as_of_utc\":".to_vec();
-            json::write_time(&mut head, as_of_ns);
-            head.extend_from_slice(b",\"tenant_key\":");
-            json::write_string(&mut head, &self.sealed.tenant_key);
-            head.extend_from_slice(b",\"entities\":[");
+            let head = self.latest_head(as_of_ns);
             let mut pieces = view.write_entities(&head, measurement, reading.processors());
             if let Some(last) = pieces.last_mut() {
-                last.extend_from_slice(b"]}");
+                last.extend_from_slice(LATEST_END);
             }
             pieces
         })
     }
+
+    /// As [`Self::answer_latest`], of which no more than a piece is made at once.
+    pub(in crate::plane) fn begin_latest(
+        &self,
+        as_of_ns: Option<i64>,
+        freshness_ns: i64,
+        measurement: Option<&str>,
+        now: Now,
+    ) -> Result<LatestAnswer, ReadError> {
+        check_measurement(measurement)?;
+        let newest_ns = self.read_instant(now.ns)?;
+        let as_of_ns = as_of_ns.unwrap_or(newest_ns);
+        let (mut first, rest) =
+            self.with_followed_latest(as_of_ns, freshness_ns, measurement, now, |view| {
+                view.begin_entities(&self.latest_head(as_of_ns), measurement, PIECE_BYTES)
+            })?;
+        if rest.is_empty() {
+            first.extend_from_slice(LATEST_END);
+            if first.len() <= PIECE_BYTES {
+                return Ok(LatestAnswer::Whole(first));
+            }
+        }
+        Ok(LatestAnswer::Long(LongLatest::new(&self.registry, first, rest)))
+    }
+
+    fn latest_head(&self, as_of_ns: i64) -> Vec<u8> {
+        let mut head = b"{\"as_of_utc\":".to_vec();
+        json::write_time(&mut head, as_of_ns);
+        head.extend_from_slice(b",\"tenant_key\":");
+        json::write_string(&mut head, &self.sealed.tenant_key);
+        head.extend_from_slice(b",\"entities\":[");
+        head
+    }
+}
+
+fn check_measurement(measurement: Option<&str>) -> Result<(), ReadError> {
+    if measurement.is_some_and(|name| !MEASUREMENTS.contains(&name)) {
+        return Err(QueryRefusal::InvalidInput { field: "measurement" }.into());
+    }
+    Ok(())
 }

@@ -3,6 +3,8 @@
 mod processors;
 
 pub(super) mod describe;
+pub(super) mod long_latest;
+
 mod latest;
 pub(super) mod scan;
 mod series;

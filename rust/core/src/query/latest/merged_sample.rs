@@ -15,7 +15,7 @@ const DEAD_MIN: usize = 8;
 /// The rows that an entity's newest sample is put together from, last written first, until it has
 /// [`SAMPLE_BYTES_MAX`]. Each has only what no later one replaced, so together they are no larger
 /// than the sample; a row that is left out once is out for good, whatever becomes of later ones.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct MergedSample {
     /// In write order, so their numbers ascend.
     rows: VecDeque<Row>,
@@ -31,6 +31,7 @@ pub(super) struct MergedSample {
     dead: usize,
 }
 
+#[derive(Clone)]
 struct Row {
     number: u64,
     series: SeriesId,
@@ -132,6 +133,13 @@ impl MergedSample {
             };
             (row.series, row.fields.iter().filter_map(own))
         })
+    }
+
+    /// Bytes of memory that it takes, about.
+    pub(super) fn held_bytes(&self) -> usize {
+        let fields: usize = self.rows.iter().map(|row| row.fields.len()).sum();
+        let of_field = size_of::<(FieldId, (u64, Value))>();
+        self.bytes + self.fields.len() * of_field + fields * size_of::<FieldId>()
     }
 
     /// Bytes of the sample.

@@ -16,14 +16,20 @@ mod measurements;
 mod checkpoint_rows;
 mod view;
 
+mod keys;
+
+mod entity;
+
 mod json;
 mod page;
+mod rest;
 
 #[cfg(test)]
 mod tests;
 
 pub use measurements::Latest;
 pub use page::LatestPage;
+pub use rest::LatestRest;
 pub use table::LatestTable;
 pub use value::ValueRef;
 pub use view::LatestView;

@@ -1,11 +1,10 @@
 //! A page of the newest samples as JSON, for somebody who looks at a few of many entities.
 
+use super::entity::EntityWriter;
 use super::table::LatestTable;
 use super::view::LatestView;
 use crate::model::catalog::Catalog;
-use crate::model::chunks::Chunks;
 use crate::model::json;
-use crate::model::time::TimeWriter;
 
 /// The entities of a page: those of `measurement`, or of all, whose ids hold `search`, from the one
 /// at `first` on.
@@ -47,9 +46,9 @@ impl LatestView<'_> {
     /// Appends the entities of the page; returns the number of all that were asked for.
     fn write_page(&self, page: &LatestPage<'_>, out: &mut Vec<u8>) -> usize {
         let (mut total, mut written, mut bytes) = (0, 0, 0);
-        let mut times = TimeWriter::default();
         for measurement in self.measurements(page.measurement) {
             let Some(table) = self.latest.table(measurement) else { continue };
+            let Some(mut writer) = EntityWriter::new(table, self.catalog) else { continue };
             for slot in table.slots_in(self.range_ns.clone()) {
                 if !is_found(table, slot, page.search, self.catalog) {
                     continue;
@@ -61,12 +60,9 @@ impl LatestView<'_> {
                 if total != page.first + written + 1 || !has_room {
                     continue;
                 }
-                let mut chunks = Chunks::with_capacity(0);
-                table.write_entities(&mut chunks, (written > 0, &[slot]), &mut times, self.catalog);
-                for piece in chunks.finish() {
-                    bytes += piece.len();
-                    out.extend_from_slice(&piece);
-                }
+                let before = out.len();
+                writer.write(out, slot, written > 0);
+                bytes += out.len() - before;
                 written += 1;
             }
         }

@@ -1,6 +1,7 @@
 //! Rows of values by slot. Those with the same fields, their shape, lie side by side, so a row
 //! takes what its values take, and the fields of a whole fleet are named once.
 
+use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::OnceLock;
 
@@ -119,6 +120,29 @@ impl Samples {
         shape
     }
 
+    /// The rows of some slots by themselves, in that order.
+    pub(super) fn of_slots(&self, slots: &[u32]) -> Self {
+        let mut part = Self::default();
+        let mut shapes: HashMap<u32, u32, RandomState> = HashMap::default();
+        for (slot, at) in slots.iter().zip(0..) {
+            let position = self.get(*slot).map_or(NOWHERE, |(number, row)| {
+                let shape = *shapes.entry(number).or_insert_with(|| {
+                    part.shapes.push(row.shape.without_rows());
+                    u32::try_from(part.shapes.len() - 1).expect("there are fewer than slots")
+                });
+                Position { shape, row: part.shapes[shape as usize].push_copy(at, &row) }
+            });
+            part.positions.push(position);
+        }
+        part
+    }
+
+    /// Bytes of memory that they take, about.
+    pub(super) fn held_bytes(&self) -> usize {
+        let shapes = self.shapes.iter().map(Shape::held_bytes).sum::<usize>();
+        shapes + self.positions.len() * size_of::<Position>()
+    }
+
     /// Tells if a slot has a row of this shape.
     pub(super) fn has(&self, slot: u32, shape: u32) -> bool {
         self.positions[slot as usize].shape == shape
@@ -190,6 +214,34 @@ impl Shape {
 
     fn texts(&self) -> usize {
         self.fields.len() - self.floats - self.bools
+    }
+
+    fn without_rows(&self) -> Self {
+        Self {
+            hash: self.hash,
+            fields: self.fields.clone(),
+            floats: self.floats,
+            bools: self.bools,
+            by_name: self.by_name.clone(),
+            ..Self::default()
+        }
+    }
+
+    fn push_copy(&mut self, slot: u32, row: &Row<'_>) -> u32 {
+        let at = u32::try_from(self.slots.len()).expect("there are no more rows than slots");
+        self.slots.push(slot);
+        self.float_values.extend_from_slice(row.floats);
+        self.bool_values.extend_from_slice(row.bools);
+        self.text_values.extend_from_slice(row.texts);
+        at
+    }
+
+    fn held_bytes(&self) -> usize {
+        let texts: usize =
+            self.text_values.iter().map(|text| size_of::<Box<str>>() + text.len()).sum();
+        let fields = self.fields.len() * (size_of::<FieldId>() + size_of::<u32>());
+        let rows = size_of_val(&*self.slots) + size_of_val(&*self.float_values);
+        fields + rows + self.bool_values.len() + texts
     }
 
     fn push(&mut self, slot: u32) -> u32 {

@@ -125,6 +125,34 @@ impl LatestTable {
         self.samples.sweep();
     }
 
+    /// The samples of some slots by themselves, in that order.
+    pub(super) fn of_slots(&self, slots: &[u32]) -> Self {
+        fn picked<T: Copy>(all: &[T], slots: &[u32]) -> Vec<T> {
+            slots.iter().map(|slot| all[*slot as usize]).collect()
+        }
+        let merged = |(slot, at)| Some((at, self.merged.get(slot)?.clone()));
+        Self {
+            entities: picked(&self.entities, slots),
+            times_ns: picked(&self.times_ns, slots),
+            series: picked(&self.series, slots),
+            samples: self.samples.of_slots(slots),
+            merged: slots.iter().zip(0..).filter_map(merged).collect(),
+            order: SortedSlots::default(),
+            newest_ns: None,
+        }
+    }
+
+    pub(super) fn slot_count(&self) -> usize {
+        self.entities.len()
+    }
+
+    /// Bytes of memory that it takes, about.
+    pub(super) fn held_bytes(&self) -> usize {
+        let each = size_of::<EntityIndex>() + size_of::<i64>() + size_of::<SeriesId>();
+        let merged: usize = self.merged.values().map(MergedSample::held_bytes).sum();
+        self.entities.len() * each + self.samples.held_bytes() + merged
+    }
+
     /// Time of a slot's sample, if it has one.
     pub(super) fn time_of(&self, slot: u32) -> Option<i64> {
         let series = *self.series.get(slot as usize)?;

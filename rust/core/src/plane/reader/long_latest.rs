@@ -1,0 +1,55 @@
+//! Answers of `GET /topology`, whole or in pieces.
+
+use std::sync::Arc;
+
+use crate::model::chunks::{PIECE_BYTES, PIECE_CAPACITY};
+use crate::plane::registry::Registry;
+use crate::query::latest::LatestRest;
+
+pub(super) const LATEST_END: &[u8] = b"]}";
+
+/// An answer of `GET /topology`, up to a mebibyte of it whole.
+pub enum LatestAnswer {
+    /// All of it.
+    Whole(Vec<u8>),
+    /// The beginning, and a way to the rest.
+    Long(LongLatest),
+}
+
+/// A long answer, piece by piece. All of it is of the instant at which it began, whatever is written,
+/// removed or closed meanwhile. It holds the values that have not been written, and no names.
+pub struct LongLatest {
+    registry: Arc<Registry>,
+    first: Option<Vec<u8>>,
+    rest: LatestRest,
+}
+
+impl LongLatest {
+    pub(super) fn new(registry: &Arc<Registry>, first: Vec<u8>, rest: LatestRest) -> Self {
+        Self { registry: Arc::clone(registry), first: Some(first), rest }
+    }
+
+    /// Bytes of memory that it holds, about: those of the values, and of one piece.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.rest.held_bytes() + PIECE_CAPACITY
+    }
+}
+
+impl Iterator for LongLatest {
+    type Item = Vec<u8>;
+
+    fn next(&mut self) -> Option<Vec<u8>> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
+        if self.rest.is_empty() {
+            return None;
+        }
+        let mut piece = self.rest.next_piece(&self.registry.names().catalog, PIECE_BYTES);
+        if self.rest.is_empty() {
+            piece.extend_from_slice(LATEST_END);
+        }
+        Some(piece)
+    }
+}

@@ -1,0 +1,176 @@
+//! Keys of the fields of samples, as JSON has them.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+use super::merged_sample::MergedSample;
+use super::samples::Shape;
+use super::value::ValueRef;
+use crate::model::catalog::Catalog;
+use crate::model::json;
+use crate::model::names::FieldId;
+
+/// Bytes of keys that are kept for the rows that follow: few fleets have more.
+const KEYS_BYTES_MAX: usize = 1 << 20;
+
+/// Bytes of the names of one row's fields beyond which they are not kept, but looked up.
+const KEPT_BYTES_MAX: usize = if cfg!(test) { 64 } else { 64 << 10 };
+
+/// The keys of the shapes that were written last.
+#[derive(Default)]
+pub(super) struct KeyCache {
+    keys: Vec<Keys>,
+    /// Index in `keys` by shape.
+    of_shape: HashMap<u32, usize, RandomState>,
+    /// The shape asked for last, which usually is the next one, too.
+    last: Option<(u32, usize)>,
+    bytes: usize,
+}
+
+/// The keys of a row's values, in byte order of the fields' names.
+pub(super) enum Keys {
+    /// Few bytes of keys.
+    Kept {
+        /// Keys with colons and commas, one after another.
+        text: Vec<u8>,
+        /// Index of each value, and the end of its key in `text`.
+        ends: Vec<(u32, u32)>,
+    },
+    /// Index of each value, and its field: the names may take a thousand times as much.
+    Known(Vec<(u32, FieldId)>),
+}
+
+impl KeyCache {
+    pub(super) fn of(&mut self, number: u32, shape: &Shape, catalog: &Catalog) -> &Keys {
+        let at = match self.last {
+            Some((last, at)) if last == number => at,
+            _ => self.find(number, shape, catalog),
+        };
+        self.last = Some((number, at));
+        &self.keys[at]
+    }
+
+    fn find(&mut self, number: u32, shape: &Shape, catalog: &Catalog) -> usize {
+        if let Some(at) = self.of_shape.get(&number) {
+            return *at;
+        }
+        if self.bytes > KEYS_BYTES_MAX {
+            *self = Self::default();
+        }
+        let keys = Keys::new(shape.fields(), shape.by_name(catalog), catalog);
+        self.bytes += keys.bytes();
+        self.of_shape.insert(number, self.keys.len());
+        self.keys.push(keys);
+        self.keys.len() - 1
+    }
+}
+
+impl Keys {
+    /// The keys of `fields`, which are at `order` in order of their names.
+    fn new(fields: &[FieldId], order: &[u32], catalog: &Catalog) -> Self {
+        let fields = || order.iter().map(|at| (*at, fields[*at as usize]));
+        let names_bytes: usize = fields().map(|(_, field)| name_of(field, catalog).len()).sum();
+        if names_bytes > KEPT_BYTES_MAX {
+            return Self::Known(fields().collect());
+        }
+        let (mut text, mut ends) = (Vec::new(), Vec::with_capacity(order.len()));
+        for (at, field) in fields() {
+            write_key(&mut text, ends.is_empty(), field, catalog);
+            let end = u32::try_from(text.len()).expect("the names are few bytes");
+            ends.push((at, end));
+        }
+        Self::Kept { text, ends }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Kept { text, ends } => text.len() + size_of_val(ends.as_slice()),
+            Self::Known(fields) => size_of_val(fields.as_slice()),
+        }
+    }
+
+    /// Writes a value after each key, from the one at `from` on. A row whose keys are looked up ends
+    /// when `out` has `bytes_max`: the answer is the value to go on with, if there is one.
+    #[inline]
+    pub(super) fn write<'v>(
+        &self,
+        out: &mut Vec<u8>,
+        (from, bytes_max): (usize, usize),
+        catalog: &Catalog,
+        value: impl Fn(usize) -> ValueRef<'v>,
+    ) -> Option<usize> {
+        match self {
+            Self::Kept { text, ends } => {
+                let mut start = 0;
+                for (at, end) in ends {
+                    let end = *end as usize;
+                    out.extend_from_slice(&text[start..end]);
+                    write_value(out, value(*at as usize));
+                    start = end;
+                }
+            }
+            Self::Known(fields) => {
+                for (index, (at, field)) in fields.iter().enumerate().skip(from) {
+                    if out.len() >= bytes_max {
+                        return Some(index);
+                    }
+                    write_key(out, index == 0, *field, catalog);
+                    write_value(out, value(*at as usize));
+                }
+            }
+        }
+        None
+    }
+}
+
+fn name_of(field: FieldId, catalog: &Catalog) -> &str {
+    // The name of a field is stored before its first value.
+    catalog.field(field).map_or("", |field| &field.name)
+}
+
+fn write_key(out: &mut Vec<u8>, is_first: bool, field: FieldId, catalog: &Catalog) {
+    if !is_first {
+        out.push(b',');
+    }
+    json::write_string(out, name_of(field, catalog));
+    out.push(b':');
+}
+
+#[inline]
+fn write_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
+    match value {
+        ValueRef::Float(value) => json::write_f64(out, value),
+        ValueRef::Bool(value) => json::write_bool(out, value),
+        ValueRef::Text(value) => json::write_string(out, value),
+    }
+}
+
+/// Values of several rows, and the keys of the fields that came last: a fleet whose entities send
+/// several records of one instant has the same fields again and again.
+#[derive(Default)]
+pub(super) struct MergedKeys {
+    fields: Vec<FieldId>,
+    keys: Option<Keys>,
+}
+
+impl MergedKeys {
+    /// As [`Keys::write`].
+    pub(super) fn write(
+        &mut self,
+        out: &mut Vec<u8>,
+        bounds: (usize, usize),
+        sample: &MergedSample,
+        catalog: &Catalog,
+    ) -> Option<usize> {
+        let values: Vec<(FieldId, ValueRef<'_>)> = sample.values().collect();
+        if !self.fields.iter().eq(values.iter().map(|(field, _)| field)) {
+            self.fields = values.iter().map(|(field, _)| *field).collect();
+            let name = |at: &u32| name_of(self.fields[*at as usize], catalog);
+            let mut order: Vec<u32> = (0..).take(values.len()).collect();
+            order.sort_unstable_by(|a, b| name(a).cmp(name(b)));
+            self.keys = Some(Keys::new(&self.fields, &order, catalog));
+        }
+        self.keys.as_ref()?.write(out, bounds, catalog, |at| values[at].1)
+    }
+}

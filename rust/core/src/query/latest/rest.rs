@@ -1,0 +1,100 @@
+//! Answers that are long, written as they are taken: the samples that are not written yet are kept
+//! as they were when the answer began.
+
+use std::collections::VecDeque;
+
+use super::entity::EntityWriter;
+use super::json::ENTITY_BYTES;
+use super::table::LatestTable;
+use super::view::LatestView;
+use crate::model::catalog::Catalog;
+use crate::model::chunks;
+
+/// Entities that have not been written. It takes what their values take: names stay in the catalog.
+#[derive(Default)]
+pub struct LatestRest {
+    /// Measurement by measurement; none is empty.
+    tables: VecDeque<LatestTable>,
+    /// The next slot of the first table.
+    slot: u32,
+    /// The next value of that slot, if the entity has begun.
+    value: Option<usize>,
+}
+
+impl LatestView<'_> {
+    /// `head`, then the JSON objects of the entities, of one measurement or of all, with commas
+    /// between them, until there are about `bytes_max` bytes; and what is left then.
+    #[must_use]
+    pub fn begin_entities(
+        &self,
+        head: &[u8],
+        measurement: Option<&str>,
+        bytes_max: usize,
+    ) -> (Vec<u8>, LatestRest) {
+        let tables = self.measurements(measurement).into_iter();
+        let tables: Vec<(&LatestTable, Vec<u32>)> = tables
+            .filter_map(|index| self.latest.table(index))
+            .map(|table| (table, table.slots_in(self.range_ns.clone()).collect()))
+            .collect();
+        let entities: usize = tables.iter().map(|(_, slots)| slots.len()).sum();
+        let mut out = chunks::piece(head.len() + entities * ENTITY_BYTES);
+        out.extend_from_slice(head);
+        let mut rest = LatestRest::default();
+        let mut follows = false;
+        for (table, slots) in &tables {
+            let Some(mut writer) = EntityWriter::new(table, self.catalog) else { continue };
+            for (index, slot) in slots.iter().enumerate() {
+                let is_full = out.len() >= bytes_max;
+                if !is_full {
+                    writer.begin(&mut out, *slot, follows);
+                    rest.value = writer.go_on(&mut out, *slot, 0, bytes_max);
+                    follows = true;
+                }
+                if is_full || rest.value.is_some() {
+                    rest.tables.push_back(table.of_slots(&slots[index..]));
+                    break;
+                }
+            }
+        }
+        (out, rest)
+    }
+}
+
+impl LatestRest {
+    /// Tells if nothing is left.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tables.is_empty()
+    }
+
+    /// Bytes of memory that are held, about.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.tables.iter().map(LatestTable::held_bytes).sum()
+    }
+
+    /// The next entities, each behind a comma, about `bytes_max` bytes of them.
+    pub fn next_piece(&mut self, catalog: &Catalog, bytes_max: usize) -> Vec<u8> {
+        let mut out = chunks::piece(bytes_max);
+        while let Some(table) = self.tables.front() {
+            let Some(mut writer) = EntityWriter::new(table, catalog) else { break };
+            while (self.slot as usize) < table.slot_count() {
+                if out.len() >= bytes_max {
+                    return out;
+                }
+                if self.value.is_none() {
+                    writer.begin(&mut out, self.slot, true);
+                }
+                let from = self.value.unwrap_or(0);
+                self.value = writer.go_on(&mut out, self.slot, from, bytes_max);
+                if self.value.is_some() {
+                    return out;
+                }
+                self.slot += 1;
+            }
+            self.tables.pop_front();
+            self.slot = 0;
+        }
+        out
+    }
+}
