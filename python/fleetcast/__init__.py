@@ -16,6 +16,7 @@ _NAMES = {
         "Record",
         "RefusedBatch",
         "SpoolFull",
+        "SpoolInUse",
         "Tally",
     ),
     "fleetcast.engine": (

@@ -6,6 +6,7 @@ from fleetcast.client import (
     Record as Record,
     RefusedBatch as RefusedBatch,
     SpoolFull as SpoolFull,
+    SpoolInUse as SpoolInUse,
     Tally as Tally,
 )
 from fleetcast.engine import (

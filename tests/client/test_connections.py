@@ -10,10 +10,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from fleetcast.client import Client
+from fleetcast.client import ApiError, Client
 
 WAIT = 60
 RECORD = {"measurement": "link", "tags": {"entity_id": "a"}, "fields": {"n": 1}}
+TIMED = RECORD | {"time": "2026-01-01T00:00:00Z"}
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
 
@@ -27,6 +28,28 @@ def test_the_first_call_after_the_service_closed_the_connection(own):  # A22
         own("--http", urlsplit(service.ready["http"]).netloc)
         assert client.write([RECORD | {"time": now}])["accepted_count"] == 1
         assert client.account()["usage"]["records_accepted_total"] == 2
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        ("301 Moved Permanently\r\nLocation: https://127.0.0.1/telemetry", b""),
+        ("308 Permanent Redirect\r\nLocation: https://127.0.0.1/telemetry", b"{}"),
+        ("200 OK\r\nContent-Type: text/html", b"<html>Sign in</html>"),
+        ("202 Accepted", b"[]"),
+        ("204 No Content", b""),
+    ],
+)
+@pytest.mark.parametrize("call", [lambda client: client.write([TIMED]), Client.account])
+def test_an_answer_that_is_not_the_services_raises(head, body, call):
+    """A proxy's redirect or page was taken for an acknowledgement, and the batch was lost."""
+    peer = Peer([f"HTTP/1.1 {head}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body])
+    peer.start()
+    with Client(peer.url, "key") as client, pytest.raises(ApiError) as raised:
+        call(client)
+    peer.join()
+    peer.listener.close()
+    assert (raised.value.status, raised.value.code) == (int(head[:3]), None)
 
 
 class Peer(threading.Thread):

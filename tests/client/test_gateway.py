@@ -229,6 +229,21 @@ def test_what_may_have_been_stored_can_be_handed_back(open_writer):
     assert [batch.uncertain for batch in refused] == [True]
 
 
+def test_f7_what_close_cuts_off_is_handed_back_and_not_sent_by_the_next_writer(
+    open_writer, tmp_path
+):
+    refused = []
+    script = Script(step=True)
+    writer = open_writer(script, refused, spool=tmp_path, resend_uncertain=False)
+    write(writer, *range(4))
+    assert script.arrived.acquire(timeout=WAIT)
+    assert writer.close(0.0) == 0  # the call under way ends as UNCERTAIN
+    assert [batch.uncertain for batch in refused] == [True]
+    rest = Script()
+    assert open_writer(rest, spool=tmp_path, resend_uncertain=False).flush(WAIT)
+    assert rest.sent == [[2, 3]]
+
+
 def test_a_caller_that_fails_does_not_stop_the_writer(open_writer):
     script = Script(REFUSED)
     writer = open_writer(script)

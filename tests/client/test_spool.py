@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fleetcast.client.spool import Spool, SpoolFull
+from fleetcast.client.spool import Spool, SpoolFull, SpoolInUse
 from fleetcast.protobuf import delimited
 
 
@@ -39,7 +39,7 @@ def test_what_was_not_sent_comes_first_in_the_next_run(tmp_path):
     for body in bodies(4):
         first.add(body)
     first.drop_first()
-    assert first.keep() == 0
+    assert first.close() == 0
     second = make(tmp_path)
     second.add(request("newer"))
     assert list(drain(second)) == [*bodies(4)[1:], request("newer")]
@@ -68,7 +68,7 @@ def test_it_is_bounded(tmp_path):
 def test_without_a_folder_the_rest_is_lost_and_told_of():
     spool = make(None)
     spool.add(request("x"))
-    assert spool.keep() == 1
+    assert spool.close() == 1
 
 
 def test_a_batch_larger_than_memory_is_taken_when_nothing_waits():
@@ -85,12 +85,15 @@ def test_what_is_set_aside_takes_its_part_of_the_room(tmp_path):
     bad.write_bytes(b"\xff" * 6)
     assert list(drain(spool)) == [bodies(3)[0], bodies(3)[2]]
     assert spool.unreadable_count == 1
-    for again in (spool, make(tmp_path, memory=0, disk=12)):
+    spool.close()
+    for _ in range(2):
+        again = make(tmp_path, memory=0, disk=12)
         for each in bodies(2):
             again.add(each)
         with pytest.raises(SpoolFull):
             again.add(request("more"))
         assert list(drain(again)) == bodies(2)
+        again.close()
     bad.with_suffix(".unreadable").unlink()
     last = make(tmp_path, memory=0, disk=12)
     for each in bodies(3):
@@ -103,8 +106,22 @@ def test_what_is_left_of_the_oldest_batch_takes_its_place(tmp_path):
         for each in bodies(3):
             spool.add(each)
         spool.shorten_first(request("a"))
-        assert spool.keep() == 0
-        assert list(drain(make(tmp_path))) == [request("a"), *bodies(3)[1:]]
+        assert spool.close() == 0
+        rest = make(tmp_path)
+        assert list(drain(rest)) == [request("a"), *bodies(3)[1:]]
+        rest.close()
+
+
+def test_a_second_writer_on_a_spool_is_refused(tmp_path):
+    """Two writers numbered their batches alike, and each lost those of the other."""
+    first = make(tmp_path, memory=0)
+    with pytest.raises(SpoolInUse, match="folder of its own"):
+        make(tmp_path)
+    for each in bodies(2):
+        first.add(each)
+    assert list(drain(first)) == bodies(2)
+    first.close()
+    assert list(drain(make(tmp_path))) == []
 
 
 def test_what_cannot_be_kept_is_told_of(tmp_path):
@@ -113,7 +130,7 @@ def test_what_cannot_be_kept_is_told_of(tmp_path):
     for each in bodies(3):
         spool.add(each)
     folder.rmdir()
-    assert spool.keep() == 3
+    assert spool.close() == 3
     folder.mkdir()
-    assert spool.keep() == 0
+    assert spool.close() == 0
     assert list(drain(make(folder))) == bodies(3)

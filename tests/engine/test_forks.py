@@ -1,4 +1,4 @@
-"""A child that was forked while its parent reads: its copies of the parent's streams end nothing."""
+"""A child that was forked while its parent reads: what it inherits of streams ends nothing."""
 
 from __future__ import annotations
 

@@ -8,9 +8,11 @@ import pytest
 
 from fleetcast.cli.main import run
 from fleetcast.client.connection import ApiError
+from fleetcast.mqtt.bridge import Bridge
 from fleetcast.mqtt.delivery import Delivery, Stopped
 from fleetcast.mqtt.messages import Parser
 from fleetcast.mqtt.reading import SettingsFault, read_settings
+from fleetcast.mqtt.session import Message
 from fleetcast.mqtt.settings import TopicSettings
 from fleetcast.mqtt.spool import MessageIdentity, MessageSpool, SpoolInUse
 from fleetcast.mqtt.tally import BridgeTally
@@ -235,6 +237,63 @@ def test_an_answer_of_a_front_that_lost_the_service_says_nothing(tmp_path):
     service = Fronted()
     delivered(tmp_path, service, 4)
     assert service.stored == [0, 1, 2, 3]
+
+
+class Proxied(Answers):
+    """A service behind a proxy, which answers the first writes itself."""
+
+    def __init__(self, *answers):
+        super().__init__()
+        self.answers = list(answers)
+
+    def write(self, records):
+        if self.answers:
+            status, body = self.answers.pop(0)
+            raise ApiError(status, body, 0)
+        return super().write(records)
+
+
+@pytest.mark.parametrize("status", [301, 400, 404, 422])
+@pytest.mark.parametrize("body", ["<html>Bad Request</html>", {}, {"message": "no"}, ["no"]])
+def test_a_proxys_answer_refuses_no_record(tmp_path, status, body):
+    # As often as it takes to halve a batch of four down to a single record, which is then refused.
+    tally = delivered(tmp_path, Proxied(*[(status, body)] * 3), 4)
+    assert (tally.stored, tally.refused) == (4, 0)
+
+
+def test_a_proxy_that_takes_only_small_bodies_gets_small_ones(tmp_path):
+    page = "<html>Request Entity Too Large</html>"
+    service = Proxied((413, page), (413, page))
+    tally = delivered(tmp_path, service, 4)
+    assert (sorted(service.stored), tally.refused) == ([0, 1, 2, 3], 0)
+
+
+class Unsubscribed:
+    """A session that never hears from a broker: the test delivers its messages."""
+
+    def __init__(self, *_arguments, **_options):
+        pass
+
+
+def test_messages_of_qos_0_are_dropped_before_they_fill_the_memory(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("fleetcast.mqtt.bridge.BrokerSession", Unsubscribed)
+    file = settings(
+        tmp_path,
+        '[broker]\nurl = "mqtt://127.0.0.1"\nclient_id = "a"\n'
+        '[[topic]]\ntemplate = "fleet/{entity_id}"\n'
+        '[service]\nurl = "http://127.0.0.1"\n'
+        f'[spool]\nfolder = "{tmp_path}/spool"\n',
+    )
+    bridge = Bridge(read_settings(file, {"FLEETCAST_MQTT_KEY": "k"}))
+    payload = bytes(1 << 20)
+    for _ in range(40):
+        bridge._receive(Message("fleet/a", payload, 0, again=False, session=0, connection=0))
+    assert bridge._arrived.qsize() * len(payload) == 16 << 20
+    assert bridge.tally.dropped == 24
+    assert caplog.text.count("messages of QoS 0 are dropped") == 1
+    bridge._receive(Message("fleet/a", payload, 1, again=False, session=0, connection=0))
+    assert bridge._arrived.qsize() == 17
+    bridge._spool.close()
 
 
 def settings(tmp_path, text):

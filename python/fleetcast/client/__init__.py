@@ -12,7 +12,7 @@ from fleetcast.client.connection import ApiError
 from fleetcast.client.http import Client
 from fleetcast.client.records import Record
 from fleetcast.client.results import RefusedBatch, Tally
-from fleetcast.client.spool import SpoolFull
+from fleetcast.client.spool import SpoolFull, SpoolInUse
 from fleetcast.extras import naming_the_extra
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ __all__ = [
     "Record",
     "RefusedBatch",
     "SpoolFull",
+    "SpoolInUse",
     "Tally",
 ]
 

@@ -12,9 +12,15 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+_SUCCESS = 2  # first digit of the status
+
 
 class ApiError(Exception):
-    """An answer that is not a success: its status, its body, and when to come back if it says."""
+    """An answer that is no success of the service: its status, its body, and when to come back.
+
+    A redirect, and a success whose body is not a JSON object, come from something between client
+    and service: the request was not done, or nobody knows.
+    """
 
     def __init__(self, status: int, body: object, retry_after_seconds: int | None) -> None:
         super().__init__(f"{status} {json.dumps(body)[:500]}")
@@ -24,7 +30,7 @@ class ApiError(Exception):
 
     @property
     def code(self) -> str | None:
-        """The `error` of the body, `None` where it has none (a `detail` list)."""
+        """The `error` of the body, `None` if it has none: a `detail` list, or a proxy's text."""
         return self.body.get("error") if isinstance(self.body, dict) else None
 
 
@@ -64,14 +70,14 @@ class RestingConnection:
                 raise ConnectionError(message) from error
             raise
         try:
-            document: dict[str, Any] = json.loads(content)
+            document = json.loads(content)
         except ValueError:
-            document = {"error": content.decode(errors="replace")}
-        if response.status >= http.HTTPStatus.BAD_REQUEST:
-            retry_after = response.headers.get("Retry-After", "")
-            seconds = int(retry_after) if retry_after.isdecimal() else None
-            raise ApiError(response.status, document, seconds)
-        return document
+            document = content.decode(errors="replace")
+        if response.status // 100 == _SUCCESS and isinstance(document, dict):
+            return document
+        retry_after = response.headers.get("Retry-After", "")
+        seconds = int(retry_after) if retry_after.isdecimal() else None
+        raise ApiError(response.status, document, seconds)
 
     def _answer(
         self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]

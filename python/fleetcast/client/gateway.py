@@ -52,9 +52,11 @@ class GatewayWriter:
     after it go on. Where the content of a batch is refused, halves of it are sent until the records
     at fault are found: only those are handed back, the others are stored.
 
-    A call whose end is not known (connection lost, time out) is sent again, so its records may be
-    there twice; with `resend_uncertain=False` it is handed to `on_refused` instead, to be
-    reconciled.
+    A call whose end is not known (connection lost, time out, cut off by `close`) is sent again, so
+    its records may be there twice; with `resend_uncertain=False` it is handed to `on_refused`
+    instead, to be reconciled.
+
+    Raises `SpoolInUse` if another writer has the folder, `OSError` if it cannot be used.
     """
 
     def __init__(
@@ -156,7 +158,7 @@ class GatewayWriter:
                 except (SpoolFull, OSError):
                     logger.exception("the last records cannot be kept")
                     lost_count = 1
-            return lost_count + self._spool.keep()
+            return lost_count + self._spool.close()
 
     def _is_empty(self) -> bool:
         return not self._open and not len(self._spool)
@@ -175,11 +177,12 @@ class GatewayWriter:
                     return
                 parts = [request]
             outcome = self._transport.send(parts[-1])
-            if self._closed.is_set() and outcome.verdict is not Verdict.WRITTEN:
+            is_uncertain = outcome.verdict is Verdict.UNCERTAIN
+            is_handed_back = is_uncertain and not self._options.resend_uncertain
+            is_done = outcome.verdict is Verdict.WRITTEN or is_handed_back
+            if self._closed.is_set() and not is_done:
                 return
-            if outcome.verdict is Verdict.AGAIN or (
-                outcome.verdict is Verdict.UNCERTAIN and self._options.resend_uncertain
-            ):
+            if outcome.verdict is Verdict.AGAIN or (is_uncertain and not is_handed_back):
                 self._count(resent_batches=1)
                 failures += 1
                 self._closed.wait(_delay(failures, outcome.retry_seconds))

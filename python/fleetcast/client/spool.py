@@ -8,7 +8,9 @@ set aside under another name, and those after it go on.
 
 from __future__ import annotations
 
+import fcntl
 import logging
+import os
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,6 +29,10 @@ class SpoolFull(Exception):
     """There is no room for another batch: the server has been away for too long."""
 
 
+class SpoolInUse(Exception):
+    """Another writer has the folder: each needs a folder of its own."""
+
+
 class Batch(NamedTuple):
     """A `WriteRequest` and its number in the order."""
 
@@ -35,10 +41,14 @@ class Batch(NamedTuple):
 
 
 class Spool:
-    """A queue of batches. Not safe to share between threads: its owner has a lock."""
+    """A queue of batches. Not safe to share between threads: its owner has a lock.
+
+    Raises `SpoolInUse`, and `OSError` if the folder cannot be used.
+    """
 
     def __init__(self, folder: Path | None, *, memory_bytes_max: int, disk_bytes_max: int) -> None:
         self._folder = folder
+        self._held: int | None = None
         self._memory: deque[Batch] = deque()
         self._memory_bytes = 0
         self._memory_bytes_max = memory_bytes_max
@@ -51,6 +61,7 @@ class Spool:
         found: list[tuple[int, int]] = []
         if folder is not None:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._held = _locked(folder)
             self._disk.extend(_numbered(folder, _SUFFIX))
             # A file that was set aside takes its part of the room until somebody removes it.
             found = [*self._disk, *_numbered(folder, _UNREADABLE_SUFFIX)]
@@ -115,8 +126,11 @@ class Spool:
             except OSError:
                 logger.exception("a batch of the spool was sent, but cannot be removed")
 
-    def keep(self) -> int:
-        """Puts what is in memory on disk, before the rest; how many could not be kept."""
+    def close(self) -> int:
+        """Puts what is in memory on disk, before the rest, and gives up the folder.
+
+        Returns how many batches could not be kept.
+        """
         while self._memory and self._folder is not None:
             batch = self._memory[-1]
             try:
@@ -128,6 +142,9 @@ class Spool:
             self._memory_bytes -= len(batch.request)
             self._disk.appendleft((batch.number, len(batch.request)))
             self._disk_bytes += len(batch.request)
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
         return len(self._memory)
 
     def _set_aside(self, number: int, problem: str) -> None:
@@ -151,6 +168,21 @@ class Spool:
     def _path(self, number: int) -> Path:
         assert self._folder is not None  # noqa: S101 - only batches on disk have a path
         return self._folder / f"{number:020}{_SUFFIX}"
+
+
+def _locked(folder: Path) -> int:
+    """A descriptor of the folder, locked until it is closed, or its process ends."""
+    held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(held)
+        message = f"another writer has the spool {folder}: give each writer a folder of its own"
+        raise SpoolInUse(message) from None
+    except OSError:
+        os.close(held)
+        raise
+    return held
 
 
 def _numbered(folder: Path, suffix: str) -> list[tuple[int, int]]:

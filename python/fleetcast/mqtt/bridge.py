@@ -31,6 +31,9 @@ _TALLY_SECONDS = 60.0
 _LOOK_SECONDS = 0.2
 _BODY_BYTES_MAX = 900_000  # below limits.body_bytes_max, as messages are spelt
 _PACKETS_MAX = 65_535
+# Of messages that wait to be read. The broker keeps messages of QoS 1 until they are acknowledged,
+# so only messages of QoS 0 are more than the bridge has asked for.
+_UNREAD_BYTES_MAX = 16 * 1024 * 1024
 
 
 @dataclass
@@ -54,6 +57,9 @@ class Bridge:
         # Messages of each batch that wait for its end, in order.
         self._waiting: deque[tuple[int, _Taken]] = deque()
         self._session_before = self._connection_before = 0
+        # Of messages: each is changed by one thread alone, and their difference is unread.
+        self._arrived_bytes = self._read_bytes = 0
+        self._dropping_at: float | None = None
         self._failure: BaseException | None = None
         self.tally = BridgeTally()
         self._parser = Parser(settings.topics)
@@ -62,7 +68,7 @@ class Bridge:
             settings.broker,
             settings.password,
             [Template(topic.template).filter for topic in settings.topics],
-            self._arrived.put,
+            self._receive,
             unacknowledged_max=min(2 * settings.batch.records, _PACKETS_MAX),
         )
 
@@ -102,6 +108,20 @@ class Bridge:
             with self._changed:
                 self._changed.notify_all()
 
+    def _receive(self, message: Message) -> None:
+        """Takes a message of the session; drops one of QoS 0 while too many bytes are unread."""
+        size = len(message.payload)
+        if not message.packet and self._arrived_bytes - self._read_bytes + size > _UNREAD_BYTES_MAX:
+            self.tally.dropped += 1
+            now = time.monotonic()
+            if self._dropping_at is None or now - self._dropping_at >= _TALLY_SECONDS:
+                self._dropping_at = now
+                extra = {"unread_bytes_max": _UNREAD_BYTES_MAX, "dropped": self.tally.dropped}
+                logger.error("messages of QoS 0 are dropped: they come too fast", extra=extra)
+            return
+        self._arrived_bytes += size
+        self._arrived.put(message)
+
     def _collect(self) -> None:
         while not self._stopping.is_set():
             first = self._next(time.monotonic() + _LOOK_SECONDS)
@@ -133,6 +153,7 @@ class Bridge:
             except queue.Empty:
                 return None
             if isinstance(arrived, Message):
+                self._read_bytes += len(arrived.payload)
                 return arrived
             self._spool.forget(arrived)
 

@@ -25,8 +25,10 @@ logger = logging.getLogger("fleetcast.mqtt")
 _PAUSE_FIRST_SECONDS = 0.5
 _PAUSE_MAX_SECONDS = 30.0
 _NOT_ALLOWED_SECONDS = 60
-# Answers about the records: nothing of them was stored.
-_REFUSALS = {HTTPStatus.BAD_REQUEST, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, 422}
+# Answers of the service about the records: nothing of them was stored.
+_REFUSALS = {
+    *("invalid_input", "field_type_conflict", "batch_too_large", "request_too_large"),
+}
 # Answers from before anything is stored. A front that lost the service, or a store that failed,
 # cannot tell.
 _BEFORE = {
@@ -79,7 +81,10 @@ class Delivery:
                 if _is_before(error):
                     sent_at = None
                     self._spool.note_sent(batch.id, None)
-                if error.status in _REFUSALS:
+                first, end = parts[-1]
+                # A proxy's bound on bodies is met by smaller ones.
+                is_too_large = error.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+                if _is_refusal(error) or (is_too_large and end - first > 1):
                     parts[-1:] = self._smaller(batch, (first, end), error)
                     self._spool.replace_parts(batch.id, parts)
                 else:
@@ -150,9 +155,20 @@ class Delivery:
             raise Stopped
 
 
+def _is_refusal(error: ApiError) -> bool:
+    """Returns true if the service refuses the records. A 400 may also come from a proxy."""
+    return error.code in _REFUSALS or (
+        error.status == HTTPStatus.UNPROCESSABLE_ENTITY
+        and isinstance(error.body, dict)
+        and isinstance(error.body.get("detail"), list)
+    )
+
+
 def _is_before(error: ApiError) -> bool:
-    """True where nothing of a write with this answer was stored."""
-    return error.status < HTTPStatus.INTERNAL_SERVER_ERROR or error.code in _BEFORE
+    """Returns true if nothing of a write with this answer was stored."""
+    is_client_error = error.status // 100 == HTTPStatus.BAD_REQUEST // 100
+    is_ours = error.code is not None or _is_refusal(error)
+    return (is_client_error and is_ours) or error.code in _BEFORE
 
 
 def _seconds_of(error: ApiError, pause: float) -> float:

@@ -12,6 +12,7 @@ class BridgeTally:
     messages: int = 0
     repeated: int = 0
     poison: int = 0
+    dropped: int = 0
     stored: int = 0
     refused: int = 0
     looked_up: int = 0
