@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from fleetcast.cli.common import table
+from fleetcast.output_file import output_file
 
 
 @click.command()
@@ -58,6 +59,8 @@ def bench(
         # Servers that do not run as root have to get in.
         Path(work).chmod(0o755)
         document = measured(databases, Path(work), sizes, lambda line: click.echo(line, err=True))
-    output.write_text(json.dumps(document, indent=1) + "\n")
-    output.with_suffix(".html").write_text(page(document))
+    with output_file(output) as file:
+        file.write(json.dumps(document, indent=1).encode() + b"\n")
+    with output_file(output.with_suffix(".html")) as file:
+        file.write(page(document).encode())
     click.echo(json.dumps(document) if as_json else table(*rows_of(document)))

@@ -14,6 +14,7 @@ from fleetcast.cli.common import Duration, Instant, Run, table, with_run
 from fleetcast.cli.release import release
 from fleetcast.errors import OperatorError
 from fleetcast.forecast.families import FAMILIES, SNR
+from fleetcast.output_file import output_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,7 +106,8 @@ def backtest_(
         length=len(entities), label="forecasting", file=sys.stderr, hidden=not sys.stderr.isatty()
     ) as bar:
         result = backtest(forecaster, entities, asked, bar.update, tracks, threshold)
-    result.answers.write_parquet(output)
+    with output_file(output) as file:
+        result.answers.write_parquet(file)
     rows = _rows(family, result.scores)
     document: dict[str, object] = {
         "family": family.name,
@@ -154,9 +156,10 @@ def train(name: str, data: Path, output: Path, seed: int, as_json: bool) -> None
     model = learned(family, data, seed, lambda line: click.echo(line, err=True))
     output.mkdir(parents=True, exist_ok=True)
     file = output / f"{name}.onnx"
-    file.write_bytes(model.content)
     text = card(model)
-    file.with_suffix(".md").write_text(text)
+    for path, content in ((file, model.content), (file.with_suffix(".md"), text.encode())):
+        with output_file(path) as target:
+            target.write(content)
     document = {
         "family": name,
         "model_version": model.trained.model_version,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,6 +13,7 @@ from fleetcast.cli.common import Run, with_run
 from fleetcast.cli.progress import rate
 from fleetcast.engine import MEASUREMENTS
 from fleetcast.errors import OperatorError, StoreError
+from fleetcast.output_file import output_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -108,10 +109,12 @@ def import_(run: Run, files: tuple[str, ...], **options: Any) -> int:
         message = "--check stores nothing, so there is nothing to --resume"
         raise OperatorError(message)
     request = _request(files, options)
-    with run.opened() as installation, _opened(options["rejects"]) as rejects:
+    with ExitStack() as stack:
+        installation = stack.enter_context(run.opened())
+        rejects = stack.enter_context(_opened(options["rejects"]))
         record = installation.tenants.get(options["tenant"])
         plane = installation.engine.plane(record.account_id, record.name)
-        resume = Resume(options["resume"], plane, request)
+        resume = stack.enter_context(closing(Resume(options["resume"], plane, request)))
         limits = installation.settings.limits
         work = Import(plane, limits, resume, rejects, check=options["check"])
         stopped = _run(
@@ -193,8 +196,12 @@ def _opened(rejects: Path | None) -> Iterator[BinaryIO | None]:
         yield None
         return
     # An import that goes on keeps what it wrote before, as far as it knows of it.
-    with rejects.open("r+b" if rejects.exists() else "w+b") as file:
-        yield file
+    if not rejects.exists() or rejects.is_file():
+        with rejects.open("r+b" if rejects.exists() else "w+b") as file:
+            yield file
+    else:
+        with output_file(rejects) as file:
+            yield file
 
 
 def _run(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import gzip
-import os
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from fleetcast.errors import OperatorError
+from fleetcast.output_file import output_file
 from fleetcast.transfer.opening import STDIN, zstd_module
 
 if TYPE_CHECKING:
@@ -33,37 +31,16 @@ def export_jsonl(rows: RowStream, file: BinaryIO, advance: Callable[[int], objec
 
 @contextmanager
 def written(name: str) -> Iterator[BinaryIO]:
-    """A file to be filled that gets its name when it is whole and durable; `-` is standard output.
+    """A file to be filled, as by `output_file`; `-` is standard output.
 
-    Until then it is called `NAME.part`, which another export of the name replaces. Text may be
-    compressed by its ending, `.gz` or `.zst`. Raises `OSError`, `OperatorError`.
+    Text may be compressed by its ending, `.gz` or `.zst`. Raises `OSError`, `OperatorError`.
     """
     if name == STDIN:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    path = Path(name)
-    part = path.with_name(f"{path.name}.part")
-    with part.open("wb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            message = f"{part} is being written by another export"
-            raise OperatorError(message) from None
-        try:
-            with _compressed(name, file) as target:
-                yield target
-            file.flush()
-            os.fsync(file.fileno())
-            part.replace(path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-    folder = os.open(path.absolute().parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    with output_file(Path(name)) as file, _compressed(name, file) as target:
+        yield target
 
 
 @contextmanager

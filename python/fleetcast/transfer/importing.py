@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import threading
 import time
 from contextlib import contextmanager
+from stat import S_ISREG
 from typing import TYPE_CHECKING, Any
 
 from fleetcast.transfer.importer import Importer
@@ -47,7 +49,9 @@ class Import:
         self._noted_at = time.monotonic()
         self.file = ""
         self.position: Position = resume.state.noted
-        if rejects is not None:
+        # What goes into a device or a pipe cannot be taken back when an import goes on.
+        self._rejects_are_kept = rejects is not None and S_ISREG(os.fstat(rejects.fileno()).st_mode)
+        if rejects is not None and self._rejects_are_kept:
             rejects.truncate(resume.state.rejects_bytes)
             rejects.seek(resume.state.rejects_bytes)
         self._importer = Importer(resume.state.report, limits, self._reject, self._cursor)
@@ -150,7 +154,8 @@ class Import:
         state = self._resume.state
         if self._rejects is not None:
             self._rejects.flush()
-            state.rejects_bytes = self._rejects.tell()
+            if self._rejects_are_kept:
+                state.rejects_bytes = self._rejects.tell()
         state.noted = self.position
         state.write_id = self._importer.write_id or state.write_id
         self._resume.save()

@@ -8,13 +8,16 @@ at once more on a plane that keeps nothing.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import secrets
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fleetcast.errors import OperatorError
+from fleetcast.output_file import output_file
 from fleetcast.transfer.report import Report
 
 if TYPE_CHECKING:
@@ -56,12 +59,24 @@ class Resume:
         self._plane = plane
         self.state = State(request, secrets.token_hex(16))
         self.stored: Position = (0, 0)
+        self._held: int | None = None
         if path is None:
             return
-        if path.exists():
-            self._go_on(path, request)
-        else:
-            self.save()
+        self._held = _locked(path)
+        try:
+            if os.fstat(self._held).st_size:
+                self._go_on(path, request)
+            else:
+                self.save()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Lets another import have the file."""
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
 
     @property
     def is_kept(self) -> bool:
@@ -80,17 +95,11 @@ class Resume:
             return
         self.state.stored = self.stored
         document = {"version": _VERSION, **asdict(self.state)}
-        new = self._path.with_name(f"{self._path.name}.new")
-        with new.open("w") as file:
-            json.dump(document, file)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(self._path)
-        folder = os.open(self._path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        with output_file(self._path) as file:
+            file.write(json.dumps(document).encode())
+            held = os.dup(file.fileno())  # keeps the lock on what is about to be the file
+        self.close()
+        self._held = held
 
     def end(self) -> None:
         """Notes that everything is done. Raises `OSError`, `StoreError`."""
@@ -117,6 +126,29 @@ class Resume:
                 " restored; remove the file to import everything anew"
             )
             raise OperatorError(message)
+
+
+def _locked(path: Path) -> int:
+    """A descriptor of the file, which is made if there is none, locked until it is closed.
+
+    Raises `OSError`, and `OperatorError` if another import has the file.
+    """
+    while True:
+        if path.exists() and not path.is_file():
+            message = f"{path} is no regular file: name another --resume FILE"
+            raise OperatorError(message)
+        held = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(held)
+            message = f"another import is using {path}: wait until it ends"
+            raise OperatorError(message) from None
+        # An import replaces its file. A lock on an earlier one keeps nobody out.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(held), path.stat()):
+                return held
+        os.close(held)
 
 
 def _read(path: Path) -> State:

@@ -200,7 +200,7 @@ fn rows_of(fields: FieldMap<Windows>, interval_ns: i64, aggregation: Aggregation
     };
     let channels = fields.into_iter().filter(|(_, (windows, _))| !windows.is_empty());
     let channels = channels.map(channel).collect();
-    let times_ns = windows.iter().map(|window| window * interval_ns).collect();
+    let times_ns = windows.iter().map(|window| window.saturating_mul(interval_ns)).collect();
     EntityRows { times_ns, channels }
 }
 
@@ -216,6 +216,15 @@ mod tests {
         let rows = samples.iter().map(|(seconds, value)| (seconds * SECOND_NS, [Some(*value)]));
         offer(&mut windows, &rows.collect::<Vec<_>>());
         windows.finish().remove(0)
+    }
+
+    #[test]
+    fn samples_at_the_ends_of_64_bits_have_windows() {
+        let mut windows = WindowRows::new(1, Interval::OneMinute, Aggregation::Mean, usize::MAX);
+        offer(&mut windows, &[(i64::MIN, [Some(1.0)]), (0, [Some(2.0)]), (i64::MAX, [Some(3.0)])]);
+        let rows = windows.finish().remove(0);
+        assert_eq!((rows.times_ns[0], rows.times_ns[1]), (i64::MIN, 0));
+        assert_eq!(rows.cells(0), [1.0, 2.0, 3.0].map(Some));
     }
 
     #[test]

@@ -331,7 +331,6 @@ impl Plane {
     #[pyo3(signature = (
         start_ns, end_ns, *, measurements=None, entities=None, fields=None, now_ns=None,
     ))]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn scan(
         this: &Bound<'_, Self>,
         start_ns: i64,

@@ -125,11 +125,12 @@ impl State {
     /// Forgets the newest samples of days that retention removed, as a process that opens the store
     /// now does not see them either. Those that may be in the log stay.
     fn forget_dropped(&mut self, manifest: &Manifest) {
-        let first_ns = self.log.iter().map(|block| block.min_time_ns).min();
-        let last_ns = self.log.iter().map(|block| block.max_time_ns).max();
-        let logged = first_ns.zip(last_ns).map(|(first_ns, last_ns)| first_ns..=last_ns);
-        let is_logged = |time_ns| logged.as_ref().is_some_and(|times| times.contains(&time_ns));
         let Some(latest) = &mut self.latest else { return };
+        let logged = merged(self.log.iter().map(|block| (block.min_time_ns, block.max_time_ns)));
+        let is_logged = |time_ns| {
+            let after = logged.partition_point(|(min_ns, _)| *min_ns <= time_ns);
+            after.checked_sub(1).is_some_and(|index| time_ns <= logged[index].1)
+        };
         latest.retain(|time_ns| manifest.has_day(day_of(time_ns)) || is_logged(time_ns));
     }
 
@@ -204,4 +205,18 @@ impl State {
         let position = self.log.last().map_or(self.manifest.compacted, |block| block.sequence);
         Snapshot { manifest: Arc::clone(&self.manifest), position, stored, recent }
     }
+}
+
+/// Ranges of times, both ends included, as ascending ranges that do not overlap.
+fn merged(ranges: impl Iterator<Item = (i64, i64)>) -> Vec<(i64, i64)> {
+    let mut ranges: Vec<_> = ranges.collect();
+    ranges.sort_unstable();
+    ranges.dedup_by(|next, last| {
+        let overlaps = next.0 <= last.1;
+        if overlaps {
+            last.1 = last.1.max(next.1);
+        }
+        overlaps
+    });
+    ranges
 }

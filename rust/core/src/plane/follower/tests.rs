@@ -89,3 +89,35 @@ fn rows_are_kept_between_compactions_only_where_somebody_reads() {
     assert!(!holds_rows(&plane));
     assert_eq!(newest(&plane), read);
 }
+
+/// What retention removed stays removed when retention is lifted, also for a process that stayed
+/// open, whatever times the rest of its log has (D14).
+#[test]
+fn a_newest_sample_that_retention_removed_does_not_come_back() {
+    const DAY_NS: i64 = 86_400 * SECOND_NS;
+    let plane = Plane::in_memory("acme").unwrap();
+    let write = |entity: &str, time: &str| {
+        let body = format!(
+            r#"[{{"measurement":"link","time":"{time}","tags":{{"entity_id":"{entity}"}},
+                "fields":{{"snr_db":1.5}}}}]"#
+        );
+        let limits = WriteLimits::default();
+        plane.write(Format::Json, body.as_bytes(), &limits, NOW_NS, Acknowledge::Durable).unwrap();
+    };
+    let newest = || {
+        let json = plane.latest_json(NOW_NS, 7 * DAY_NS, None, NOW_NS).unwrap();
+        String::from_utf8(json.concat()).unwrap()
+    };
+    write("removed", "2026-09-18T12:00:00Z");
+    plane.compact(Due::Now, NOW_NS).unwrap();
+    // The log goes on both before and after the day that is removed.
+    write("late", "2026-09-16T12:00:00Z");
+    write("recent", "2026-09-21T12:00:00Z");
+    assert!(newest().contains("removed"));
+    plane.set_retention(86_400).unwrap();
+    plane.compact(Due::LargeOrAged { age_ns: DAY_NS }, NOW_NS).unwrap();
+    plane.set_retention(0).unwrap();
+    let found = newest();
+    assert!(found.contains("late") && found.contains("recent"), "{found}");
+    assert!(!found.contains("removed"), "{found}");
+}

@@ -123,7 +123,8 @@ fn hours(table: &Table, representatives: &Representatives) -> Result<Vec<Hour>> 
         while row < end {
             let start_ns = hour_of(table.times_ns[row]);
             let times_ns = &table.times_ns[row..end];
-            let within = times_ns.partition_point(|time_ns| time_ns - start_ns < HOUR_NS);
+            let in_hour = |time_ns: &i64| time_ns.saturating_sub(start_ns) < HOUR_NS;
+            let within = times_ns.partition_point(in_hour);
             match hours.last_mut() {
                 // Another tag set of the same entity.
                 Some(hour)

@@ -1,0 +1,88 @@
+"""Files that commands write at a path of the user's choice."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import stat
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from fleetcast.errors import OperatorError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import BinaryIO
+
+
+@contextmanager
+def output_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to be filled.
+
+    A regular file is written beside its place, as `NAME.part`, and renamed once it is whole and
+    durable. A device, a pipe or a socket is written into. Symbolic links are followed.
+
+    Raises `OSError`, and `OperatorError` for a directory, for another user's file, which would
+    change hands, and while another command writes the same file.
+    """
+    path = Path(os.path.realpath(path))
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        status = None
+    if status is None or stat.S_ISREG(status.st_mode):
+        with _replaced(path, status) as file:
+            yield file
+    else:
+        with _opened(path, status) as file:
+            yield file
+
+
+@contextmanager
+def _replaced(path: Path, replaced: os.stat_result | None) -> Iterator[BinaryIO]:
+    if replaced is not None and replaced.st_uid != os.geteuid():
+        message = (
+            f"{path} belongs to another user (uid {replaced.st_uid}) and would change hands:"
+            " remove it, or name another file"
+        )
+        raise OperatorError(message)
+    part = path.with_name(f"{path.name}.part")
+    with part.open("wb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            message = f"{part} is being written by another command"
+            raise OperatorError(message) from None
+        try:
+            if replaced is not None:
+                os.fchmod(file.fileno(), stat.S_IMODE(replaced.st_mode))
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            part.replace(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+@contextmanager
+def _opened(path: Path, status: os.stat_result) -> Iterator[BinaryIO]:
+    """What is there already and is no regular file."""
+    if stat.S_ISDIR(status.st_mode):
+        message = f"{path} is a directory: name a file"
+        raise OperatorError(message)
+    if not stat.S_ISSOCK(status.st_mode):
+        with os.fdopen(os.open(path, os.O_WRONLY), "wb") as file:
+            yield file
+        return
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(path))
+        with connection.makefile("wb") as file:
+            yield cast("BinaryIO", file)
