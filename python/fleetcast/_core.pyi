@@ -35,6 +35,8 @@ TENANT_FIELDS_MAX: Final[int]
 """Distinct fields of a tenant."""
 TENANT_SERIES_MAX: Final[int]
 """Distinct series of a tenant."""
+TENANT_NAMES_BYTES_MAX: Final[int]
+"""Bytes of all names of a tenant, as they are stored."""
 POINTS_MAX: Final[int]
 """Points (rows over all entities) of one series answer: the default of `point_budget`."""
 ANSWER_VALUES_MAX: Final[int]
@@ -58,10 +60,14 @@ class Refused(Exception):
 
 class TenantFull(Refused):
     """A batch with names that are new to the store and would take it past a bound on them:
-    `invalid_input` (`field`: `tags` for the series, `fields` for the fields of the store).
+    `invalid_input` (`field`: `tags` for the series or the bytes of all names, `fields` for the
+    fields of the store).
 
     Names that exist can be written on.
     """
+
+    bound: str
+    """Name of the bound, as `Plane.write_json` takes it."""
 
 class StoreError(Exception):
     """A fault of the machine or the files; the message says which and what to do.
@@ -202,6 +208,7 @@ class NameMapping:
         fields_max: int = ...,
         tenant_fields_max: int = ...,
         tenant_series_max: int = ...,
+        tenant_names_bytes_max: int = ...,
         buffer_bytes_max: int | None = None,
         now_ns: int | None = None,
     ) -> WriteResult:
@@ -893,6 +900,7 @@ class Plane:
         fields_max: int = ...,
         tenant_fields_max: int = ...,
         tenant_series_max: int = ...,
+        tenant_names_bytes_max: int = ...,
         buffer_bytes_max: int | None = None,
         cursor: tuple[bytes, bytes] | None = None,
         now_ns: int | None = None,
@@ -902,12 +910,12 @@ class Plane:
         The batch is atomic: it is stored whole, less the individually rejected records, or not at
         all. With `buffer_bytes_max` it is not yet durable on return: it waits for the next `flush`,
         beside others of that many sealed bytes at most; where they leave no room it is refused
-        (`ingest_buffer_full`). `tags_max` and `fields_max` bound a record, `tenant_fields_max` and
-        `tenant_series_max` all that the store has: beyond them the batch is refused
-        (`invalid_input`, `field`: `tags` or `fields`). `cursor` is the key of an import (16 bytes)
-        and its position (at most 64 bytes), which is stored with the batch or not at all. `now_ns`
-        replaces the clock. Raises `Refused` (`TenantFull` for the bounds of the store),
-        `StoreError`.
+        (`ingest_buffer_full`). `tags_max` and `fields_max` bound a record, `tenant_fields_max`,
+        `tenant_series_max` and `tenant_names_bytes_max` all that the store has: beyond them the
+        batch is refused (`invalid_input`, `field`: `tags` or `fields`). `cursor` is the key of an
+        import (16 bytes) and its position (at most 64 bytes), which is stored with the batch or not
+        at all. `now_ns` replaces the clock. Raises `Refused` (`TenantFull` for the bounds of the
+        store), `StoreError`.
         """
     def write_protobuf(
         self,
@@ -918,6 +926,7 @@ class Plane:
         fields_max: int = ...,
         tenant_fields_max: int = ...,
         tenant_series_max: int = ...,
+        tenant_names_bytes_max: int = ...,
         buffer_bytes_max: int | None = None,
         cursor: tuple[bytes, bytes] | None = None,
         now_ns: int | None = None,
@@ -937,6 +946,7 @@ class Plane:
         fields_max: int = ...,
         tenant_fields_max: int = ...,
         tenant_series_max: int = ...,
+        tenant_names_bytes_max: int = ...,
         buffer_bytes_max: int | None = None,
         cursor: tuple[bytes, bytes] | None = None,
         now_ns: int | None = None,
@@ -959,6 +969,7 @@ class Plane:
         fields_max: int = ...,
         tenant_fields_max: int = ...,
         tenant_series_max: int = ...,
+        tenant_names_bytes_max: int = ...,
         cursor: tuple[bytes, int | bytes] | None = None,
         now_ns: int | None = None,
     ) -> WriteResult:
@@ -977,6 +988,7 @@ class Plane:
         fields_max: int = ...,
         tenant_fields_max: int = ...,
         tenant_series_max: int = ...,
+        tenant_names_bytes_max: int = ...,
         cursor: bytes | None = None,
         first_row: int = 0,
         now_ns: int | None = None,

@@ -107,6 +107,7 @@ class Limits:
     fields_max: int = setting(engine.FIELDS_MAX, between(1, 65_536))
     tenant_fields_max: int = setting(engine.TENANT_FIELDS_MAX, between(1, 10_000_000))
     tenant_series_max: int = setting(engine.TENANT_SERIES_MAX, between(1, 100_000_000))
+    tenant_names_bytes_max: int = setting(engine.TENANT_NAMES_BYTES_MAX, between(1024, _BYTES_MAX))
     answer_values_max: int = setting(engine.ANSWER_VALUES_MAX, between(1000, 100_000_000))
     exempt: tuple[str, ...] = setting((), checks.networks)
 
@@ -118,6 +119,7 @@ class Limits:
             "fields_max": self.fields_max,
             "tenant_fields_max": self.tenant_fields_max,
             "tenant_series_max": self.tenant_series_max,
+            "tenant_names_bytes_max": self.tenant_names_bytes_max,
         }
 
 

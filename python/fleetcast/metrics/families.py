@@ -53,7 +53,7 @@ FAMILIES = (
     Metric(
         "fleetcast_tenant_full_total",
         "counter",
-        "Batches refused because of a bound on the tenant's fields or series.",
+        "Batches refused because of a bound on the tenant's names.",
     ),
     Metric(
         "fleetcast_commit_seconds",

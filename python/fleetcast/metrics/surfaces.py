@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 _USAGE = "usage "  # no metric: names of metrics hold no space
 OTHER = "other"
 """The label of requests without a known route, so that clients cannot invent label values."""
-_BOUNDS = {"fields": "tenant_fields_max", "tags": "tenant_series_max"}
 
 logger = logging.getLogger(__name__)
 
@@ -169,8 +168,7 @@ class Writes:
 
     def tenant_full(self, tenant: str, refusal: TenantFull) -> None:
         """A batch was refused that would have taken the tenant past a bound on its names."""
-        _, context = refusal.args
-        bound = _BOUNDS[str(context["field"])]
+        bound = refusal.bound
         name = label("fleetcast_tenant_full_total", tenant=tenant, bound=bound)
         self._counters.add(self._counters.counter(name))
         logger.warning("a tenant is full", extra={"tenant": tenant, "bound": f"limits.{bound}"})

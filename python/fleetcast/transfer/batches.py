@@ -36,6 +36,7 @@ class WriteOptions(TypedDict):
     fields_max: int
     tenant_fields_max: int
     tenant_series_max: int
+    tenant_names_bytes_max: int
 
 
 class RecordBatch(Protocol):

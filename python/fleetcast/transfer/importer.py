@@ -77,6 +77,7 @@ class Importer:
             fields_max=limits.fields_max,
             tenant_fields_max=limits.tenant_fields_max,
             tenant_series_max=limits.tenant_series_max,
+            tenant_names_bytes_max=limits.tenant_names_bytes_max,
         )
 
     def _accept(self, batch: RecordBatch, result: WriteResult) -> None:

@@ -77,6 +77,7 @@ class TableRows:
                 fields_max=options["fields_max"],
                 tenant_fields_max=options["tenant_fields_max"],
                 tenant_series_max=options["tenant_series_max"],
+                tenant_names_bytes_max=options["tenant_names_bytes_max"],
             )
         except ValueError as error:
             raise OperatorError(str(error)) from None

@@ -42,7 +42,7 @@ impl NameMapping {
         signature = (plane, protocol, body, *, is_partial=true, now_ns=None, **limits),
         text_signature = "($self, plane, protocol, body, *, is_partial=True, \
                           batch_records_max=..., tags_max=..., fields_max=..., \
-                          tenant_fields_max=..., tenant_series_max=..., buffer_bytes_max=None, \
+                          tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., buffer_bytes_max=None, \
                           now_ns=None)",
     )]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]

@@ -49,6 +49,7 @@ pub(crate) struct BatchLimits {
     fields_max: usize,
     tenant_fields_max: usize,
     tenant_series_max: usize,
+    tenant_names_bytes_max: usize,
     /// Bytes that may wait in asynchronous mode.
     buffer_bytes_max: Option<usize>,
 }
@@ -76,7 +77,8 @@ impl BatchLimits {
         given: Option<&Bound<'_, PyDict>>,
         set: impl Fn(&mut Self, &str, &Bound<'_, PyAny>) -> PyResult<bool>,
     ) -> PyResult<Self> {
-        let WriteLimits { tags_max, fields_max, tenant_fields_max, tenant_series_max, .. } =
+        let WriteLimits { tags_max, fields_max, .. } = WriteLimits::default();
+        let WriteLimits { tenant_fields_max, tenant_series_max, tenant_names_bytes_max, .. } =
             WriteLimits::default();
         let mut limits = Self {
             batch_records_max,
@@ -84,6 +86,7 @@ impl BatchLimits {
             fields_max,
             tenant_fields_max,
             tenant_series_max,
+            tenant_names_bytes_max,
             buffer_bytes_max: None,
         };
         for (name, value) in given.into_iter().flatten() {
@@ -93,6 +96,7 @@ impl BatchLimits {
                 "fields_max" => limits.fields_max = value.extract()?,
                 "tenant_fields_max" => limits.tenant_fields_max = value.extract()?,
                 "tenant_series_max" => limits.tenant_series_max = value.extract()?,
+                "tenant_names_bytes_max" => limits.tenant_names_bytes_max = value.extract()?,
                 other if set(&mut limits, other, &value)? => {}
                 other => {
                     let message = format!("got an unexpected keyword argument {other:?}");
@@ -105,13 +109,14 @@ impl BatchLimits {
 
     pub(crate) const fn of_batch(&self) -> WriteLimits {
         let Self { batch_records_max, tags_max, fields_max, .. } = *self;
-        let Self { tenant_fields_max, tenant_series_max, .. } = *self;
+        let Self { tenant_fields_max, tenant_series_max, tenant_names_bytes_max, .. } = *self;
         WriteLimits {
             batch_records_max,
             tags_max,
             fields_max,
             tenant_fields_max,
             tenant_series_max,
+            tenant_names_bytes_max,
         }
     }
 

@@ -92,9 +92,12 @@ impl Raise for Refusal {
                 context.set_item("field", field)?;
                 "invalid_input"
             }
-            Self::TenantFull { field } => {
+            Self::TenantFull { bound } => {
+                let field = if bound == "tenant_fields_max" { "fields" } else { "tags" };
                 context.set_item("field", field)?;
-                return Ok(TenantFull::new_err(("invalid_input", context.unbind())));
+                let error = TenantFull::new_err(("invalid_input", context.unbind()));
+                error.value(py).setattr("bound", bound)?;
+                return Ok(error);
             }
             Self::TypeConflict { field } => {
                 context.set_item("field", field)?;

@@ -11,6 +11,7 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("FIELDS_MAX", limits::FIELDS_MAX)?;
     module.add("TENANT_FIELDS_MAX", limits::TENANT_FIELDS_MAX)?;
     module.add("TENANT_SERIES_MAX", limits::TENANT_SERIES_MAX)?;
+    module.add("TENANT_NAMES_BYTES_MAX", limits::TENANT_NAMES_BYTES_MAX)?;
     module.add("POINTS_MAX", limits::POINTS_MAX)?;
     module.add("ANSWER_VALUES_MAX", limits::ANSWER_VALUES_MAX)?;
     module.add("HISTORY_DAYS_MAX", limits::HISTORY_DAYS_MAX)?;

@@ -51,6 +51,7 @@ class AccountResource:
                     "fields_max": limits.fields_max,
                     "tenant_fields_max": limits.tenant_fields_max,
                     "tenant_series_max": limits.tenant_series_max,
+                    "tenant_names_bytes_max": limits.tenant_names_bytes_max,
                     "point_budget": limits.point_budget,
                     "answer_values_max": limits.answer_values_max,
                     "history_horizon_days": limits.history_horizon_days,

@@ -11,7 +11,7 @@ use hashbrown::HashTable;
 use super::arena::{Arena, Place};
 use crate::model::batch::FieldType;
 use crate::model::json;
-use crate::model::names::{self, FieldId, NameParts, NameRef, SeriesId};
+use crate::model::names::{FieldId, NameParts, NameRef, SeriesId};
 
 /// Dense number of a measurement within one process.
 pub type MeasurementIndex = u32;
@@ -96,8 +96,6 @@ pub struct Catalog {
     /// Series that are not the first of an entity, by name: an entity leads to its first.
     others_by_name: HashTable<Hashed>,
     hasher: RandomState,
-    counted_series: usize,
-    counted_fields: usize,
 }
 
 impl Catalog {
@@ -111,18 +109,6 @@ impl Catalog {
     #[must_use]
     pub fn field_count(&self) -> usize {
         self.field_by_name.len()
-    }
-
-    /// All series known, each as often as its name counts ([`names::counted`]).
-    #[must_use]
-    pub const fn counted_series(&self) -> usize {
-        self.counted_series
-    }
-
-    /// All fields known, counted in the same way.
-    #[must_use]
-    pub const fn counted_fields(&self) -> usize {
-        self.counted_fields
     }
 
     /// The measurement of this name.
@@ -308,7 +294,6 @@ impl Catalog {
             return;
         }
         let measurement = self.intern_measurement(name.measurement());
-        self.counted_series += names::counted(name.as_bytes().len());
         self.series_count += 1;
         let series = StoredSeries {
             name: self.names.push(name.as_bytes()),
@@ -343,7 +328,6 @@ impl Catalog {
         if self.field(id).is_some() {
             return;
         }
-        self.counted_fields += names::counted(name.len());
         self.field_by_name.insert((measurement, name.into()), id);
         put_at(&mut self.fields, id, Field { measurement, name: name.into(), field_type });
     }

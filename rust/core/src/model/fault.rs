@@ -172,8 +172,8 @@ pub enum Refusal {
     /// The names that are new in the batch would take the tenant past a bound. It is answered as
     /// [`Self::InvalidInput`]; what was written before can be written again.
     TenantFull {
-        /// `tags` where there would be too many series, `fields` where too many fields.
-        field: &'static str,
+        /// The setting that has the bound.
+        bound: &'static str,
     },
     /// A field was written with another type before, or earlier in this batch.
     TypeConflict {

@@ -1,6 +1,6 @@
 //! All bounds of the engine: the unit of each, and what it protects.
 //!
-//! The first ten are the defaults of settings (`docs/operations.md`); `rust/py` exports them to Python,
+//! The first eleven are the defaults of settings (`docs/operations.md`); `rust/py` exports them to Python,
 //! which takes them from here. The others are fixed.
 
 /// Records of one batch over HTTP: bounds the work of one request and the rows of its block.
@@ -20,6 +20,10 @@ pub const TENANT_FIELDS_MAX: usize = 100_000;
 
 /// Distinct series of a tenant, for the same reason.
 pub const TENANT_SERIES_MAX: usize = 10_000_000;
+
+/// Bytes of all names of a tenant as they are stored: names may be long, and the same processes hold
+/// them.
+pub const TENANT_NAMES_BYTES_MAX: usize = 1 << 30;
 
 /// Points, i.e. rows over all entities, in the answer of one series read.
 pub const POINTS_MAX: u64 = 10_000;
@@ -46,6 +50,8 @@ pub struct WriteLimits {
     pub tenant_fields_max: usize,
     /// Distinct series of the tenant, those of the batch included.
     pub tenant_series_max: usize,
+    /// Bytes of all names of the tenant, those of the batch included.
+    pub tenant_names_bytes_max: usize,
 }
 
 impl Default for WriteLimits {
@@ -56,13 +62,10 @@ impl Default for WriteLimits {
             fields_max: FIELDS_MAX,
             tenant_fields_max: TENANT_FIELDS_MAX,
             tenant_series_max: TENANT_SERIES_MAX,
+            tenant_names_bytes_max: TENANT_NAMES_BYTES_MAX,
         }
     }
 }
-
-/// Bytes of a name that count as one name against the bounds of a tenant; a longer one counts as
-/// several. So they bound the memory of names as well. [`TAGS_MAX`] tags of 60 bytes fit one name.
-pub const NAME_BYTES: usize = 4 << 10;
 
 /// Nesting of JSON values, the outer array counted: protects the stack.
 pub const JSON_DEPTH_MAX: usize = 8;

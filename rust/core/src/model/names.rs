@@ -2,7 +2,6 @@
 
 use crate::model::error::{Error, Result};
 use crate::model::json;
-use crate::model::limits::NAME_BYTES;
 
 /// Stored id of a series (measurement and tag set) within one tenant.
 pub type SeriesId = u32;
@@ -200,12 +199,6 @@ fn text_of(bytes: &[u8]) -> (&str, &[u8]) {
     // `NameRef::of` is given those of either. Lengths and texts are where they are read here, one
     // after the other. So these are the bytes of a text.
     (unsafe { std::str::from_utf8_unchecked(text) }, reader.rest)
-}
-
-/// Number of names as which one of `bytes` counts against the bounds of a tenant.
-#[must_use]
-pub const fn counted(bytes: usize) -> usize {
-    if bytes > NAME_BYTES { bytes.div_ceil(NAME_BYTES) } else { 1 }
 }
 
 /// Appends a field name: its measurement, `None` for that of the field before, and the field.

@@ -8,7 +8,7 @@ use std::thread;
 use super::{Acknowledge, Due, Plane, WriteError};
 use crate::model::error::Error;
 use crate::model::fault::Refusal;
-use crate::model::limits::{NAME_BYTES, WriteLimits};
+use crate::model::limits::WriteLimits;
 use crate::storage::store::{Cursor, Directory, LmdbStore, Store};
 use crate::wire::Format;
 
@@ -197,41 +197,64 @@ fn refusal(plane: &Plane, body: &str, limits: &WriteLimits) -> Option<Refusal> {
 
 #[test]
 fn a_tenant_has_as_many_fields_and_series_as_it_may_and_what_exists_goes_on() {
-    let full = |field| Some(Refusal::TenantFull { field });
+    let full = |bound| Some(Refusal::TenantFull { bound });
     let plane = Plane::in_memory("acme").unwrap();
     let limits = WriteLimits { tenant_fields_max: 5, ..WriteLimits::default() };
-    assert_eq!(refusal(&plane, &named("link", 0..6, "1"), &limits), full("fields"), "N2");
+    assert_eq!(
+        refusal(&plane, &named("link", 0..6, "1"), &limits),
+        full("tenant_fields_max"),
+        "N2"
+    );
     assert_eq!(plane.stats().unwrap().series, 0, "the batch is refused whole");
     assert_eq!(refusal(&plane, &named("link", 0..5, "1"), &limits), None, "N2");
-    assert_eq!(refusal(&plane, &named("link", 4..6, "1"), &limits), full("fields"), "N2");
-    assert_eq!(refusal(&plane, &named("pool", 0..1, "1"), &limits), full("fields"), "E1");
+    assert_eq!(
+        refusal(&plane, &named("link", 4..6, "1"), &limits),
+        full("tenant_fields_max"),
+        "N2"
+    );
+    assert_eq!(
+        refusal(&plane, &named("pool", 0..1, "1"), &limits),
+        full("tenant_fields_max"),
+        "E1"
+    );
     assert_eq!(refusal(&plane, &named("link", 0..5, "2"), &limits), None, "N2");
     let limits = WriteLimits { tenant_fields_max: 3, tenant_series_max: 5, ..limits };
     assert_eq!(refusal(&plane, &named("link", 0..5, "3"), &limits), None, "lowered since");
     let another = named("link", 0..1, "4").replace(r#""0""#, r#""z""#);
-    assert_eq!(refusal(&plane, &another, &limits), full("tags"), "N2");
+    assert_eq!(refusal(&plane, &another, &limits), full("tenant_series_max"), "N2");
     assert_eq!(plane.stats().unwrap().series, 5);
     assert_eq!(plane.stats().unwrap().counts.rows, 15);
     let limits = WriteLimits { tenant_series_max: 6, ..limits };
     assert_eq!(refusal(&plane, &another, &limits), None, "N2");
 }
 
+/// O1: also after the store was opened anew, and in a process that follows what another one wrote.
 #[test]
-fn a_long_name_counts_as_several() {
-    let full = |field| Some(Refusal::TenantFull { field });
-    let plane = Plane::in_memory("acme").unwrap();
-    let long = |bytes: usize| "x".repeat(bytes);
-    let limits = WriteLimits { tenant_series_max: 4, ..WriteLimits::default() };
+fn o1_names_of_a_tenant_have_as_many_bytes_as_they_may_and_what_exists_goes_on() {
+    let full = Some(Refusal::TenantFull { bound: "tenant_names_bytes_max" });
+    let bounded = |bytes| WriteLimits { tenant_names_bytes_max: bytes, ..WriteLimits::default() };
     let tagged = |id: &str| named("link", 0..1, "1").replace(r#""0""#, &format!("\"{id}\""));
-    assert_eq!(refusal(&plane, &tagged(&long(4 * NAME_BYTES)), &limits), full("tags"));
-    assert_eq!(refusal(&plane, &tagged(&long(3 * NAME_BYTES)), &limits), None);
-    assert_eq!(refusal(&plane, &tagged("one more"), &limits), full("tags"));
-    assert_eq!(refusal(&plane, &tagged(&long(3 * NAME_BYTES)), &limits), None, "what exists");
-    let limits = WriteLimits { tenant_fields_max: 4, ..WriteLimits::default() };
     let fielded = |name: &str| named("link", 0..1, "1").replace("f0", name);
-    assert_eq!(refusal(&plane, &fielded(&long(3 * NAME_BYTES + 1)), &limits), full("fields"));
-    assert_eq!(refusal(&plane, &fielded(&long(2 * NAME_BYTES + 1)), &limits), None);
-    assert_eq!(refusal(&plane, &fielded("more"), &limits), full("fields"));
+    let long = |text: &str| text.repeat(5_000);
+    let directory = tempfile::tempdir().unwrap();
+    let planes = Directory::new(directory.path());
+    Plane::create(&planes, "plane", &MASTER_KEY).unwrap();
+    let first = open(&directory.path().join("plane")).unwrap();
+    for plane in [&first, &Plane::in_memory("acme").unwrap()] {
+        assert_eq!(refusal(plane, &tagged(&long("a")), &bounded(5_000)), full);
+        assert_eq!(plane.stats().unwrap().series, 0, "the batch is refused whole");
+        assert_eq!(refusal(plane, &tagged(&long("a")), &bounded(6_000)), None);
+        assert_eq!(refusal(plane, &tagged(&long("b")), &bounded(10_000)), full);
+        assert_eq!(refusal(plane, &fielded(&long("c")), &bounded(10_000)), full);
+        assert_eq!(refusal(plane, &fielded(&long("c")), &bounded(12_000)), None);
+        assert_eq!(refusal(plane, &tagged(&long("a")), &bounded(1)), None, "what exists");
+    }
+    drop(first);
+    let anew = open(&directory.path().join("plane")).unwrap();
+    for plane in [&anew, &anew.trial().unwrap()] {
+        assert_eq!(refusal(plane, &tagged(&long("a")), &bounded(1)), None, "what exists");
+        assert_eq!(refusal(plane, &tagged(&long("b")), &bounded(15_000)), full);
+    }
 }
 
 /// A long read does not keep its tenant out, and ends when its plane is closed.
@@ -310,7 +333,7 @@ fn a_trial_judges_as_its_plane_does_and_leaves_nothing() {
         assert_eq!(refusal(plane, &text.replace("1.5", "true"), &limits), conflict);
         assert_eq!(refusal(plane, &text, &limits), None);
         assert_eq!(refusal(plane, &text.replace("\"a\"", "\"b\""), &limits), None);
-        let full = Some(Refusal::TenantFull { field: "tags" });
+        let full = Some(Refusal::TenantFull { bound: "tenant_series_max" });
         assert_eq!(refusal(plane, &text.replace("\"a\"", "\"c\""), &limits), full);
     }
     assert_eq!(plane.stats().unwrap().counts.rows, 4);

@@ -17,6 +17,7 @@ pub(super) const LIMITS: WriteLimits = WriteLimits {
     fields_max: 6,
     tenant_fields_max: 9,
     tenant_series_max: 9,
+    tenant_names_bytes_max: 1 << 20,
 };
 pub(super) const NOW_NS: i64 = 1_790_000_000 * SECOND_NS;
 

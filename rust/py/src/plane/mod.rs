@@ -50,7 +50,7 @@ impl Plane {
     #[pyo3(
         signature = (body, *, cursor=None, now_ns=None, **limits),
         text_signature = "($self, body, *, batch_records_max=..., tags_max=..., fields_max=..., \
-                          tenant_fields_max=..., tenant_series_max=..., buffer_bytes_max=None, \
+                          tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., buffer_bytes_max=None, \
                           cursor=None, now_ns=None)",
     )]
     #[expect(clippy::needless_pass_by_value, reason = "pyo3 hands an argument over as it is")]
@@ -69,7 +69,7 @@ impl Plane {
     #[pyo3(
         signature = (body, *, cursor=None, now_ns=None, **limits),
         text_signature = "($self, body, *, batch_records_max=..., tags_max=..., fields_max=..., \
-                          tenant_fields_max=..., tenant_series_max=..., buffer_bytes_max=None, \
+                          tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., buffer_bytes_max=None, \
                           cursor=None, now_ns=None)",
     )]
     fn write_protobuf(
@@ -87,7 +87,7 @@ impl Plane {
     #[pyo3(
         signature = (body, *, precision="ns", cursor=None, now_ns=None, **limits),
         text_signature = "($self, body, *, precision='ns', batch_records_max=..., tags_max=..., \
-                          fields_max=..., tenant_fields_max=..., tenant_series_max=..., \
+                          fields_max=..., tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., \
                           buffer_bytes_max=None, cursor=None, now_ns=None)",
     )]
     fn write_lines(
@@ -107,7 +107,7 @@ impl Plane {
     #[pyo3(
         signature = (body, form, *, end=None, cursor=None, now_ns=None, **limits),
         text_signature = "($self, body, form, *, end=None, tags_max=..., fields_max=..., \
-                          tenant_fields_max=..., tenant_series_max=..., cursor=None, now_ns=None)",
+                          tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., cursor=None, now_ns=None)",
     )]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]
     fn write_text(
@@ -133,7 +133,7 @@ impl Plane {
     #[pyo3(
         signature = (stream, *, mapping=None, cursor=None, first_row=0, now_ns=None, **limits),
         text_signature = "($self, stream, *, mapping=None, tags_max=..., fields_max=..., \
-                          tenant_fields_max=..., tenant_series_max=..., cursor=None, first_row=0, \
+                          tenant_fields_max=..., tenant_series_max=..., tenant_names_bytes_max=..., cursor=None, first_row=0, \
                           now_ns=None)",
     )]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of one request")]

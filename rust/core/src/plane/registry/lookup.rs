@@ -2,13 +2,15 @@
 
 use hashbrown::HashTable;
 
-use crate::model::batch::{Batch, CellPosition, NEW_SERIES_BASE};
+use crate::model::batch::{Batch, CellPosition, FieldType, NEW_SERIES_BASE};
 use crate::model::catalog::Catalog;
 use crate::model::fault::Refusal;
 use crate::model::limits::WriteLimits;
 use crate::model::names::{self, FieldId, NameRef, SeriesId};
 use crate::model::new_series::NewSeries;
 use crate::storage::store::FirstIds;
+
+use super::Names;
 
 /// Stored ids of what a batch names by its own numbers.
 #[derive(Default)]
@@ -26,15 +28,18 @@ pub(super) struct Lookup {
     /// The id of each series, or [`NEW_SERIES_BASE`] and its index in `new_series`.
     series: Vec<SeriesId>,
     /// Indices into [`Batch::new_series`]; each name once.
-    pub(super) new_series: Vec<usize>,
-    pub(super) fields: Vec<Option<FieldId>>,
+    new_series: Vec<usize>,
+    fields: Vec<Option<FieldId>>,
+    /// Page of the names that were not known; empty if all were, or the batch is refused before.
+    pub(super) page: Vec<u8>,
     /// Reason that the batch is refused, as far as it is known from these names.
     pub(super) refusal: Option<Refusal>,
 }
 
 impl Lookup {
-    /// The names of `batch` among those of `catalog`, which are on `pages`.
-    pub(super) fn new(batch: &Batch, pages: u64, catalog: &Catalog, limits: &WriteLimits) -> Self {
+    /// The names of `batch` among `names`.
+    pub(super) fn new(batch: &Batch, names: &Names, limits: &WriteLimits) -> Self {
+        let catalog = &names.catalog;
         let conflict = batch.conflict.as_ref();
         let mut conflict = conflict.map(|conflict| (conflict.at, conflict.field.as_str()));
         let measurements: Vec<_> =
@@ -49,11 +54,17 @@ impl Lookup {
             fields.push(known.map(|(id, _)| id));
         }
         let refusal = conflict.map(|(_, field)| Refusal::TypeConflict { field: field.to_owned() });
-        let (series, new_series) = (Vec::new(), Vec::new());
-        let mut lookup = Self { pages, series, new_series, fields, refusal };
+        let (series, new_series, page) = (Vec::new(), Vec::new(), Vec::new());
+        let mut lookup = Self { pages: names.pages, series, new_series, fields, page, refusal };
         lookup.look_up_series(&batch.new_series, catalog);
         if lookup.refusal.is_none() {
             lookup.refusal = lookup.full(batch, catalog, limits);
+        }
+        if lookup.refusal.is_none() {
+            lookup.page = lookup.new_page(batch);
+            let is_full = names.bytes + lookup.page.len() > limits.tenant_names_bytes_max;
+            let full = Refusal::TenantFull { bound: "tenant_names_bytes_max" };
+            lookup.refusal = (is_full && !lookup.page.is_empty()).then_some(full);
         }
         lookup
     }
@@ -62,15 +73,13 @@ impl Lookup {
     /// are no new ones, however many there are.
     fn full(&self, batch: &Batch, catalog: &Catalog, limits: &WriteLimits) -> Option<Refusal> {
         let passes = |known: usize, new: usize, max: usize| new > 0 && known + new > max;
-        let new = self.names(batch).map(|name| names::counted(name.as_bytes().len())).sum();
-        if passes(catalog.counted_series(), new, limits.tenant_series_max) {
-            return Some(Refusal::TenantFull { field: "tags" });
+        if passes(catalog.series_count(), self.new_series.len(), limits.tenant_series_max) {
+            return Some(Refusal::TenantFull { bound: "tenant_series_max" });
         }
-        let missing = batch.fields.iter().zip(&self.fields).filter(|(_, known)| known.is_none());
-        let new = missing.map(|(field, _)| names::counted(field.name.len())).sum();
-        let is_full = batch.has_excess_fields
-            || passes(catalog.counted_fields(), new, limits.tenant_fields_max);
-        is_full.then_some(Refusal::TenantFull { field: "fields" })
+        let new = self.fields.iter().filter(|known| known.is_none()).count();
+        let is_full =
+            batch.has_excess_fields || passes(catalog.field_count(), new, limits.tenant_fields_max);
+        is_full.then_some(Refusal::TenantFull { bound: "tenant_fields_max" })
     }
 
     fn look_up_series(&mut self, wanted: &NewSeries, catalog: &Catalog) {
@@ -101,9 +110,32 @@ impl Lookup {
     }
 
     /// The names of [`Self::new_series`].
-    pub(super) fn names<'b>(&self, batch: &'b Batch) -> impl Iterator<Item = NameRef<'b>> {
+    fn names<'b>(&self, batch: &'b Batch) -> impl Iterator<Item = NameRef<'b>> {
         let new = self.new_series.iter().filter_map(|index| batch.new_series.get(*index));
         new.map(|series| series.name)
+    }
+
+    /// The names that were not known, one after the other.
+    fn new_page(&self, batch: &Batch) -> Vec<u8> {
+        let mut page = Vec::new();
+        self.names(batch).for_each(|name| page.extend_from_slice(name.as_bytes()));
+        let mut table_before = None;
+        for (field, known) in batch.fields.iter().zip(&self.fields) {
+            if known.is_none() {
+                let is_another = table_before.replace(field.table) != Some(field.table);
+                let measurement = &batch.measurements[field.table as usize];
+                names::put_field(&mut page, is_another.then_some(measurement), &field.name);
+            }
+        }
+        page
+    }
+
+    /// Number of series and types of fields on [`Self::page`].
+    pub(super) fn new_ids(&self, batch: &Batch) -> (u32, Vec<FieldType>) {
+        let series = u32::try_from(self.new_series.len()).expect("a batch has few series");
+        let fields = batch.fields.iter().zip(&self.fields);
+        let new = fields.filter(|(_, known)| known.is_none());
+        (series, new.map(|(field, _)| field.field_type).collect())
     }
 
     /// Tells if every name has its id, and nothing refuses the batch.

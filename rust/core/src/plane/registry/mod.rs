@@ -16,7 +16,7 @@ use crate::model::batch::Batch;
 use crate::model::catalog::Catalog;
 use crate::model::error::{Error, Result};
 use crate::model::limits::WriteLimits;
-use crate::model::names::{self, NameReader};
+use crate::model::names::NameReader;
 use crate::storage::seal::Kind;
 use crate::storage::store::{FirstIds, NamesPage, NewNames};
 
@@ -37,6 +37,8 @@ pub(super) struct Registry {
 pub(super) struct Names {
     /// Pages of names that are in the catalog.
     pages: u64,
+    /// Bytes of the names on these pages.
+    bytes: usize,
     pub(super) catalog: Catalog,
 }
 
@@ -98,6 +100,7 @@ impl Registry {
             names.catalog.insert_field(*id, measurement, field, *field_type);
         }
         names.pages = page.sequence;
+        names.bytes += plain.len();
         Ok(())
     }
 
@@ -117,16 +120,16 @@ impl Registry {
         let order = self.order();
         let first = self.register(&order, batch, &mut lookup, limits)?;
         let ids = lookup.ids(first.unwrap_or_default());
-        Ok(self.note(batch, ids, first.map(|_| lookup.pages + 1)))
+        Ok(self.note(batch, ids, first.map(|_| &lookup)))
     }
 
     fn look_up(&self, batch: &Batch, limits: &WriteLimits) -> Lookup {
         let names = self.names();
-        Lookup::new(batch, names.pages, &names.catalog, limits)
+        Lookup::new(batch, &names, limits)
     }
 
-    /// Notes names and raw keys that were not known here, and that they fill the page `pages`.
-    fn note(&self, batch: &mut Batch, ids: StoredIds, pages: Option<u64>) -> StoredIds {
+    /// Notes names and raw keys that were not known here, and the page of `stored`.
+    fn note(&self, batch: &mut Batch, ids: StoredIds, stored: Option<&Lookup>) -> StoredIds {
         let mut names = self.names_mut();
         let measurements: Vec<_> =
             batch.measurements.iter().map(|name| names.catalog.intern_measurement(name)).collect();
@@ -140,7 +143,10 @@ impl Registry {
             names.catalog.insert_parts(*id, series.name, &series.parts);
             raw_keys.insert_hashed(new.raw_key_hash(index), series.raw_key, *id);
         }
-        names.pages = pages.unwrap_or(names.pages);
+        if let Some(stored) = stored {
+            names.pages = stored.pages + 1;
+            names.bytes += stored.page.len();
+        }
         ids
     }
 
@@ -179,22 +185,10 @@ impl Registry {
         }
     }
 
-    /// The page of the names that `lookup` lacks.
+    /// The page of the names that `lookup` lacks, as it is stored.
     fn new_names(&self, batch: &Batch, lookup: &Lookup) -> Result<NewNames> {
-        let mut page = Vec::with_capacity(batch.new_series.names().len());
-        lookup.names(batch).for_each(|name| page.extend_from_slice(name.as_bytes()));
-        let series = u32::try_from(lookup.new_series.len()).expect("a batch has few series");
-        let mut new = NewNames { series, ..NewNames::default() };
-        let mut table_before = None;
-        for (field, known) in batch.fields.iter().zip(&lookup.fields) {
-            if known.is_none() {
-                let is_another = table_before.replace(field.table) != Some(field.table);
-                let measurement = &batch.measurements[field.table as usize];
-                names::put_field(&mut page, is_another.then_some(measurement), &field.name);
-                new.fields.push(field.field_type);
-            }
-        }
-        new.sealed_names = self.sealed.sealer.seal(Kind::Names, &page)?;
-        Ok(new)
+        let (series, fields) = lookup.new_ids(batch);
+        let sealed_names = self.sealed.sealer.seal(Kind::Names, &lookup.page)?;
+        Ok(NewNames { series, fields, sealed_names })
     }
 }

@@ -19,6 +19,7 @@ const LIMITS: WriteLimits = WriteLimits {
     fields_max: 4,
     tenant_fields_max: 100,
     tenant_series_max: 100,
+    tenant_names_bytes_max: 1 << 20,
 };
 
 fn parse_in(precision: Precision, body: &[u8]) -> ParseResult {

@@ -19,6 +19,7 @@ const LIMITS: WriteLimits = WriteLimits {
     fields_max: 6,
     tenant_fields_max: 100,
     tenant_series_max: 100,
+    tenant_names_bytes_max: 1 << 20,
 };
 
 /// A field whose value is a message or a text.

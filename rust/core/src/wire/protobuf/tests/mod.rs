@@ -19,6 +19,7 @@ const LIMITS: WriteLimits = WriteLimits {
     fields_max: 201,
     tenant_fields_max: 400,
     tenant_series_max: 60,
+    tenant_names_bytes_max: 1 << 20,
 };
 
 fn parse(body: &[u8]) -> ParseResult {
