@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use crate::allocations::peak_bytes;
+use crate::cost::COST_PER_BYTE_MAX;
 use crate::coverage::{self, Coverage};
 use crate::mutate::{Random, mutated};
 use crate::targets::Target;
@@ -13,6 +14,9 @@ use crate::targets::Target;
 const INPUT_BYTES_MAX: usize = 4_096;
 const RUN_SECONDS_MAX: f64 = 2.0;
 const FINDINGS_MAX: usize = 16;
+
+/// Bytes that any input may cost, however short, under the limits of the targets.
+const COST_CONSTANT_BYTES: usize = 1 << 20;
 
 thread_local! {
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
@@ -100,10 +104,14 @@ fn run(target: &Target, input: &[u8], report: &mut Report) {
         outcome = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
     });
     report.peak_bytes = report.peak_bytes.max(bytes);
+    let cost = target.cost.filter(|_| outcome.is_ok()).map(|cost| cost(input));
+    let cost_max = COST_PER_BYTE_MAX * input.len() + COST_CONSTANT_BYTES;
     let finding = if outcome.is_err() {
         PANIC.with(RefCell::take)
     } else if bytes > target.memory_bytes_max {
         format!("more than {} bytes of memory", target.memory_bytes_max)
+    } else if let Some(cost) = cost.filter(|cost| cost.max() > cost_max) {
+        format!("more than {COST_PER_BYTE_MAX} times its bytes: {cost:?}")
     } else if is_long(began) && is_long_again(target, input) {
         format!("longer than {RUN_SECONDS_MAX} s")
     } else {

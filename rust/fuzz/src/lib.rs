@@ -5,6 +5,7 @@
 //! changed further ([`engine`]). Without them, as in `cargo test`, only the seeds are changed.
 
 pub mod allocations;
+pub mod cost;
 pub mod coverage;
 pub mod messages;
 mod mutate;

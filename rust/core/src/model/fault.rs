@@ -2,6 +2,8 @@
 //!
 //! In an answer it is `{"type", "loc", "msg"}`, `loc` as in `["body", 3, "time"]`.
 
+use super::limits::FAULT_NAME_CHARS_MAX;
+
 /// Reason for which a value of a batch is not acceptable; `as_str` is the `type` of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultCode {
@@ -134,8 +136,17 @@ impl FaultCode {
 pub enum Step {
     /// A byte offset into the document or the index of a record.
     Index(usize),
-    /// A key.
+    /// A key, or its first [`FAULT_NAME_CHARS_MAX`] characters.
     Key(String),
+}
+
+impl Step {
+    /// The step of a key: of a long one its beginning, since one name may be part of many faults.
+    #[must_use]
+    pub fn key(name: &str) -> Self {
+        let end = name.char_indices().nth(FAULT_NAME_CHARS_MAX).map_or(name.len(), |(at, _)| at);
+        Self::Key(name.get(..end).unwrap_or_default().to_owned())
+    }
 }
 
 /// One fault and its location.
@@ -166,7 +177,8 @@ pub enum Refusal {
     /// A content rule of the contract that names a field: 400 `invalid_input`, or
     /// `INVALID_ARGUMENT` `invalid_input:<field>`.
     InvalidInput {
-        /// `tags` or `fields` over HTTP; `entity_id`, `measurement`, … as well over gRPC.
+        /// `tags` or `fields` over HTTP; `entity_id`, `measurement`, … as well over gRPC; `names` for
+        /// a body that adds more names than [`crate::model::limits::BODY_NAMES_BYTES`] allows.
         field: &'static str,
     },
     /// The names that are new in the batch would take the tenant past a bound. It is answered as

@@ -70,6 +70,20 @@ impl Default for WriteLimits {
 /// Nesting of JSON values, the outer array counted: protects the stack.
 pub const JSON_DEPTH_MAX: usize = 8;
 
+/// Bytes of the tags of one series as they are stored, lengths included: bounds what each data point
+/// of a message adds that shares the tags of a resource with many others.
+pub const TAGS_BYTES_MAX: usize = 64 << 10;
+
+/// Bytes of the names that a body may add for each of its own bytes, where it says a part of many names
+/// once. A name takes up to eight times its bytes in memory, so a body takes 64 times its own.
+pub const NAMES_PER_BODY_BYTE_MAX: usize = 8;
+
+/// Bytes of such names that any body may add, however short: 8,000 series with tags of 500 bytes.
+pub const BODY_NAMES_BYTES: usize = 4 << 20;
+
+/// Characters of a name that the location of a fault repeats: an answer has up to [`FAULTS_MAX`] of them.
+pub const FAULT_NAME_CHARS_MAX: usize = 64;
+
 /// Faults reported for one batch: bounds the answer, not the checking.
 pub const FAULTS_MAX: usize = 100;
 

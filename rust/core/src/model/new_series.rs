@@ -108,6 +108,12 @@ impl NewSeries {
         (0..self.len()).filter_map(|index| self.get(index))
     }
 
+    /// Bytes of all names and raw keys.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.names.len() + self.raw_keys.len()
+    }
+
     /// All names, one after another.
     #[must_use]
     pub fn names(&self) -> &[u8] {

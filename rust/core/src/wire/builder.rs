@@ -1,6 +1,7 @@
 //! The batch that the records of a body become.
 
-use crate::model::batch::Batch;
+use crate::model::batch::ParseResult;
+use crate::model::fault::Refusal;
 use crate::model::limits::{BLOCK_ROWS_MAX, WriteLimits};
 
 use super::columns::Columns;
@@ -23,14 +24,21 @@ impl<'c> BatchBuilder<'c> {
     /// # Panics
     /// When `context.limits.batch_records_max` exceeds [`BLOCK_ROWS_MAX`].
     pub(super) fn new(format: u8, context: ParseContext<'c>) -> Self {
-        let ParseContext { raw_keys, limits, tenant_key, ingest_ns } = context;
+        let ParseContext { raw_keys, limits, tenant_key, ingest_ns, names_bytes_max } = context;
         assert!(limits.batch_records_max <= BLOCK_ROWS_MAX, "a batch must fit one block");
-        let columns = Columns::new(ingest_ns, limits);
-        let series = SeriesFinder::new(format, raw_keys);
+        let columns = Columns::new(ingest_ns, limits, names_bytes_max);
+        let series = SeriesFinder::new(format, raw_keys, names_bytes_max);
         Self { limits, tenant_key, columns, series, tags: TagsTemplates::default() }
     }
 
-    pub(super) fn finish(self) -> Batch {
-        self.columns.finish(self.series.into_new())
+    /// The batch that was read.
+    ///
+    /// # Errors
+    /// [`Refusal::InvalidInput`] for `names` where those that are new are too long.
+    pub(super) fn finish(self) -> ParseResult {
+        if self.series.is_full() || self.columns.has_excess_names() {
+            return Err(Refusal::InvalidInput { field: "names" });
+        }
+        Ok(self.columns.finish(self.series.into_new()))
     }
 }

@@ -53,11 +53,14 @@ pub(super) struct Columns {
     rows_max: usize,
     /// No batch that is stored has more distinct fields.
     fields_max: usize,
+    /// Bytes of the names of fields so far, and at most.
+    names_bytes: usize,
+    names_bytes_max: usize,
     hasher: RandomState,
 }
 
 impl Columns {
-    pub(super) fn new(ingest_ns: i64, limits: &WriteLimits) -> Self {
+    pub(super) fn new(ingest_ns: i64, limits: &WriteLimits, names_bytes_max: usize) -> Self {
         Self {
             batch: Batch { ingest_ns, ..Batch::default() },
             indices: Vec::new(),
@@ -65,6 +68,8 @@ impl Columns {
             last_table: None,
             rows_max: limits.batch_records_max,
             fields_max: limits.tenant_fields_max,
+            names_bytes: 0,
+            names_bytes_max,
             hasher: RandomState::default(),
         }
     }
@@ -75,7 +80,13 @@ impl Columns {
 
     /// Tells whether every cell so far has a column.
     pub(super) const fn is_complete(&self) -> bool {
-        self.batch.conflict.is_none() && !self.batch.has_excess_fields
+        self.batch.conflict.is_none() && !self.batch.has_excess_fields && !self.has_excess_names()
+    }
+
+    /// Tells whether the names of fields have more bytes than they may. Values of fields beyond are
+    /// left out, so the batch is not to be stored.
+    pub(super) const fn has_excess_names(&self) -> bool {
+        self.names_bytes > self.names_bytes_max
     }
 
     /// The measurement of a table.
@@ -201,6 +212,7 @@ impl Columns {
                         self.batch.has_excess_fields = true;
                         continue;
                     }
+                    UNKNOWN_COLUMN if self.has_excess_names() => continue,
                     UNKNOWN_COLUMN => self.add_column(table_at, cell, position(row.record, key)),
                     column => column,
                 };
@@ -243,6 +255,7 @@ impl Columns {
         let field_type = cell.value.field_type();
         let field = count(self.batch.fields.len());
         let name = cell.name.as_ref().to_owned();
+        self.names_bytes += name.len();
         let index = &mut self.indices[table_at as usize];
         index.keys.push(plain_key(&name));
         self.batch.fields.push(BatchField { table: table_at, name, field_type, first });

@@ -1,6 +1,6 @@
 //! Knowledge that every format is read with, besides the bytes.
 
-use crate::model::limits::WriteLimits;
+use crate::model::limits::{BODY_NAMES_BYTES, NAMES_PER_BODY_BYTE_MAX, WriteLimits};
 use crate::model::raw_keys::RawKeyCache;
 
 /// A tenant's names and bounds, and the instant of a batch.
@@ -14,6 +14,8 @@ pub struct ParseContext<'a> {
     pub tenant_key: &'a str,
     /// Nanoseconds since 1970: later times become this one, and records without a time have it.
     pub ingest_ns: i64,
+    /// Bytes of names that the body may add.
+    pub(super) names_bytes_max: usize,
 }
 
 impl<'a> ParseContext<'a> {
@@ -25,6 +27,12 @@ impl<'a> ParseContext<'a> {
         tenant_key: &'a str,
         ingest_ns: i64,
     ) -> Self {
-        Self { raw_keys, limits, tenant_key, ingest_ns }
+        Self { raw_keys, limits, tenant_key, ingest_ns, names_bytes_max: usize::MAX }
+    }
+
+    /// The same for a body of a format in which many names have parts that are said once.
+    pub(super) const fn of_shared_names(self, body: &[u8]) -> Self {
+        let names_bytes_max = body.len() * NAMES_PER_BODY_BYTE_MAX + BODY_NAMES_BYTES;
+        Self { names_bytes_max, ..self }
     }
 }

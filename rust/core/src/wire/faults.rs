@@ -54,7 +54,7 @@ impl Faults {
     #[cold]
     pub(super) fn push(&mut self, at: usize, code: FaultCode, index: usize, keys: &[&str]) {
         if self.done.len() < self.max && self.record.len() - self.pass_start < self.record_max {
-            let keys = keys.iter().map(|&key| Step::Key(key.to_owned()));
+            let keys = keys.iter().map(|&key| Step::key(key));
             let loc = std::iter::once(Step::Index(index)).chain(keys).collect();
             self.record.push((at, Fault { code, loc }));
         }

@@ -20,6 +20,10 @@ pub(super) struct SeriesFinder<'c> {
     next_new: usize,
     /// Length of the tags that were looked for last.
     tags_length: usize,
+    /// Bytes of names and raw keys that the new series may have.
+    bytes_max: usize,
+    /// Tells whether they had more, so that the batch is not to be stored.
+    is_full: bool,
 }
 
 /// Hash of a raw key under which no series is known.
@@ -27,9 +31,24 @@ pub(super) struct SeriesFinder<'c> {
 pub(super) struct Unknown(u64);
 
 impl<'c> SeriesFinder<'c> {
-    pub(super) fn new(format: u8, raw_keys: &'c RawKeyCache) -> Self {
+    pub(super) fn new(format: u8, raw_keys: &'c RawKeyCache, bytes_max: usize) -> Self {
         let (new, new_index) = (NewSeries::default(), HashTable::new());
-        Self { format, raw_keys, new, new_index, next: 0, next_new: 0, tags_length: 0 }
+        Self {
+            format,
+            raw_keys,
+            new,
+            new_index,
+            next: 0,
+            next_new: 0,
+            tags_length: 0,
+            bytes_max,
+            is_full: false,
+        }
+    }
+
+    /// Tells whether the new series have more bytes than they may. Those beyond are left out.
+    pub(super) const fn is_full(&self) -> bool {
+        self.is_full
     }
 
     /// Has series found under raw keys of another format. Call it before any is looked for.
@@ -92,7 +111,8 @@ impl<'c> SeriesFinder<'c> {
         Some((number(at), length))
     }
 
-    /// Adds a new series, to be found under this raw key, which is unknown; its number.
+    /// Adds a new series, to be found under this raw key, which is unknown; its number, or that of
+    /// the last where there are too many bytes.
     ///
     /// # Panics
     /// If there are more new series than a batch can have records.
@@ -103,6 +123,10 @@ impl<'c> SeriesFinder<'c> {
         measurement: &str,
         tags: &[u8],
     ) -> u32 {
+        if self.new.bytes() > self.bytes_max {
+            self.is_full = true;
+            return number(self.new.len() - 1);
+        }
         let number = number(self.new.len());
         let Self { new, new_index, format, .. } = self;
         let rehash = |&at: &u32| new.raw_key_hash(at as usize);

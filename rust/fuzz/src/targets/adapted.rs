@@ -10,8 +10,10 @@ use fleetcast_core::wire::{
     Adapter, Format, Mapping, ParseContext, Precision, Protocol, Rule, line_records,
 };
 
+use crate::cost::Body;
+
 use super::target::Target;
-use super::view::{LIMITS, NOW_NS, View, cache_of, parse, view};
+use super::view::{LIMITS, NOW_NS, View, cache_of, cost, parse, view};
 
 const MEMORY_BYTES_MAX: usize = 8 << 20;
 
@@ -36,6 +38,9 @@ pub(super) const LINES: Target = Target {
         b"=",
     ],
     memory_bytes_max: MEMORY_BYTES_MAX,
+    cost: Some(|body| {
+        cost(Body::Adapted(Protocol::Lines(Precision::Nanoseconds), &mapping(), body))
+    }),
     run: lines,
 };
 
@@ -44,6 +49,7 @@ pub(super) const REMOTE_WRITE: Target = Target {
     seeds: remote_write_seeds,
     words: MESSAGE_WORDS,
     memory_bytes_max: MEMORY_BYTES_MAX,
+    cost: Some(|body| cost(Body::Adapted(Protocol::RemoteWrite, &mapping(), body))),
     run: |body| drop(read(Protocol::RemoteWrite, body)),
 };
 
@@ -52,6 +58,7 @@ pub(super) const OTLP: Target = Target {
     seeds: otlp_seeds,
     words: MESSAGE_WORDS,
     memory_bytes_max: MEMORY_BYTES_MAX,
+    cost: Some(|body| cost(Body::Adapted(Protocol::Otlp, &mapping(), body))),
     run: |body| drop(read(Protocol::Otlp, body)),
 };
 

@@ -27,6 +27,7 @@ pub(super) const TARGET: Target = Target {
         b"satellite link",
     ],
     memory_bytes_max: 16 << 20,
+    cost: None,
     run,
 };
 

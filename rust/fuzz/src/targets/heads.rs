@@ -30,6 +30,7 @@ pub(super) const TARGET: Target = Target {
         b"\x01\x7f",
     ],
     memory_bytes_max: 4 << 20,
+    cost: None,
     run,
 };
 

@@ -8,8 +8,10 @@ use fleetcast_core::model::limits::{FAULTS_MAX, JSON_DEPTH_MAX};
 use fleetcast_core::model::raw_keys::RawKeyCache;
 use fleetcast_core::wire::Format;
 
+use crate::cost::Body;
+
 use super::target::Target;
-use super::view::{is_json_invalid, parse, view_of};
+use super::view::{cost, is_json_invalid, parse, view_of};
 
 pub(super) const TARGET: Target = Target {
     name: "json",
@@ -44,6 +46,7 @@ pub(super) const TARGET: Target = Target {
         b"]",
     ],
     memory_bytes_max: 8 << 20,
+    cost: Some(|body| cost(Body::Own(Format::Json, body))),
     run,
 };
 

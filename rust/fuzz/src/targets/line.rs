@@ -12,8 +12,10 @@ use fleetcast_core::model::raw_keys::RawKeyCache;
 use fleetcast_core::wire::{Format, Precision};
 use influxdb_line_protocol::{FieldValue, ParsedLine, parse_lines, split_lines};
 
+use crate::cost::Body;
+
 use super::target::Target;
-use super::view::{parse, view_of};
+use super::view::{cost, parse, view_of};
 
 const LINES: Format = Format::Lines(Precision::Nanoseconds);
 
@@ -46,6 +48,7 @@ pub(super) const TARGET: Target = Target {
         b"#",
     ],
     memory_bytes_max: 8 << 20,
+    cost: Some(|body| cost(Body::Own(LINES, body))),
     run,
 };
 

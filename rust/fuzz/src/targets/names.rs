@@ -11,6 +11,7 @@ pub(super) const TARGET: Target = Target {
     seeds,
     words: &[b"\x00", b"\x01", b"\x7f", b"\xff\xff\xff\xff\x0f", b"link", b"entity_id"],
     memory_bytes_max: 4 << 20,
+    cost: None,
     run,
 };
 

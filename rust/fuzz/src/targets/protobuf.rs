@@ -11,8 +11,10 @@ use fleetcast_core::wire::Format;
 use prost::Message;
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 
+use crate::cost::Body;
+
 use super::target::Target;
-use super::view::{NOW_NS, parse, view_of};
+use super::view::{NOW_NS, cost, parse, view_of};
 
 pub(super) const TARGET: Target = Target {
     name: "protobuf",
@@ -37,6 +39,7 @@ pub(super) const TARGET: Target = Target {
         b"\xff\xff\xff\xff\x0f",
     ],
     memory_bytes_max: 8 << 20,
+    cost: Some(|body| cost(Body::Own(Format::Protobuf, body))),
     run,
 };
 

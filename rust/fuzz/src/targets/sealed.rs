@@ -9,6 +9,7 @@ pub(super) const BLOB: Target = Target {
     seeds: blobs,
     words: &[b"\x01", b"\x02", b"\x03", b"\x04"],
     memory_bytes_max: 1 << 20,
+    cost: None,
     run: open,
 };
 
@@ -17,6 +18,7 @@ pub(super) const KEY_FILE: Target = Target {
     seeds: key_files,
     words: &[b"\x01", b"\x02"],
     memory_bytes_max: 1 << 20,
+    cost: None,
     run: read_key_file,
 };
 

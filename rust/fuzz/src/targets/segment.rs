@@ -16,6 +16,7 @@ pub(super) const TARGET: Target = Target {
     seeds,
     words: &[b"\x00", b"\x01", b"\x7f", b"\xff\xff\xff\xff\x0f"],
     memory_bytes_max: 16 << 20,
+    cost: None,
     run,
 };
 

@@ -6,8 +6,10 @@ use fleetcast_core::wire::{
     CsvColumn, CsvColumns, CsvField, Format, ParseContext, csv_records, json_records, parse_csv,
 };
 
+use crate::cost::Body;
+
 use super::target::Target;
-use super::view::{LIMITS, NOW_NS, parse, view, view_of};
+use super::view::{LIMITS, NOW_NS, cost, parse, view, view_of};
 
 pub(super) const JSON: Target = Target {
     name: "jsonl",
@@ -25,6 +27,7 @@ pub(super) const JSON: Target = Target {
         b"\xff",
     ],
     memory_bytes_max: 8 << 20,
+    cost: Some(|body| cost(Body::Own(Format::JsonLines, body))),
     run: run_json,
 };
 
@@ -33,6 +36,7 @@ pub(super) const CSV: Target = Target {
     seeds: csv_seeds,
     words: &[b",", b"\n", b"\r\n", b"\"", b"\"\"", b"2026-01-01", b"1.5", b"nan", b"true", b"\xff"],
     memory_bytes_max: 8 << 20,
+    cost: Some(|body| cost(Body::Csv(columns(), body))),
     run: run_csv,
 };
 
@@ -72,10 +76,10 @@ fn run_json(body: &[u8]) {
     assert_eq!(view_of(Format::Json, &array), seen);
 }
 
-fn run_csv(body: &[u8]) {
+fn columns() -> CsvColumns {
     let text = |name: &str| CsvField { name: name.to_owned(), field_type: None };
     let field = |name: &str| CsvColumn { field: Some(text(name)), ..CsvColumn::default() };
-    let columns = || CsvColumns {
+    CsvColumns {
         cells: vec![
             CsvColumn { is_time: true, ..CsvColumn::default() },
             CsvColumn { is_measurement: true, ..CsvColumn::default() },
@@ -85,7 +89,10 @@ fn run_csv(body: &[u8]) {
             field("note"),
         ],
         ..CsvColumns::default()
-    };
+    }
+}
+
+fn run_csv(body: &[u8]) {
     let (records, _) = csv_records(body);
     check(body, &records);
     let parse = |body: &[u8]| {

@@ -10,6 +10,8 @@ use fleetcast_core::model::raw_keys::RawKeyCache;
 use fleetcast_core::model::time::SECOND_NS;
 use fleetcast_core::wire::{Format, ParseContext};
 
+use crate::cost::{Body, Cost, cost_of};
+
 /// Small, so that inputs of some hundred bytes reach them.
 pub(super) const LIMITS: WriteLimits = WriteLimits {
     batch_records_max: 12,
@@ -86,6 +88,11 @@ pub(super) fn cache_of(batch: &Batch, step: usize) -> (RawKeyCache, Vec<SeriesNa
         }
     }
     (cache, names)
+}
+
+/// Cost of a body under these limits.
+pub(super) fn cost(body: Body<'_>) -> Cost {
+    cost_of(body, &LIMITS, NOW_NS).0
 }
 
 /// Reads `body` with a cold, a half warm and a warm cache; all views must be equal.

@@ -354,7 +354,9 @@ impl Store for MemoryStore {
 
     fn space(&self) -> Result<Space> {
         let segments: usize = self.all_segments()?.values().map(Vec::len).sum();
-        let log = self.state()?.counts.log_bytes;
-        Ok(Space { log, segments: segments as u64, ..Space::default() })
+        let state = self.state()?;
+        let log = state.counts.log_bytes;
+        let tables: usize = state.names.iter().map(|page| page.sealed_names.len()).sum();
+        Ok(Space { log, segments: segments as u64, tables: tables as u64, ..Space::default() })
     }
 }

@@ -29,7 +29,7 @@ impl KeySeries {
         context: ParseContext<'_>,
     ) -> Self {
         let ParseContext { raw_keys, limits, tenant_key, .. } = context;
-        let mut finder = SeriesFinder::new(RAW_KEY_FORMAT, raw_keys);
+        let mut finder = SeriesFinder::new(RAW_KEY_FORMAT, raw_keys, usize::MAX);
         let mut found = Self { of_key: Vec::with_capacity(rows.keys.len()), ..Self::default() };
         let mut raw_tags = Vec::new();
         let mut tags = rows.tags.as_slice();

@@ -24,10 +24,10 @@ use crate::wire::tokens::utf8::replaced;
 /// As [`crate::wire::parse_json`].
 pub fn parse_csv(body: &[u8], header: &mut CsvColumns, context: ParseContext<'_>) -> ParseResult {
     let (text, wrong) = replaced(body);
-    let mut parser = Parser::new(&text, header, context);
+    let mut parser = Parser::new(&text, header, context.of_shared_names(body));
     let (received, line_count) = parser.rows(&wrong);
     parser.faults.check(received, context.limits.batch_records_max)?;
-    let mut batch = parser.batch.finish();
+    let mut batch = parser.batch.finish()?;
     batch.line_count = line_count;
     Ok(batch)
 }

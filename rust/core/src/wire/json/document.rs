@@ -32,7 +32,7 @@ impl<'a> Parser<'a, '_> {
     /// The batch of all `received` records, or why it is refused.
     pub(super) fn finish(self, received: usize) -> ParseResult {
         self.faults.check(received, self.batch.limits.batch_records_max)?;
-        Ok(self.batch.finish())
+        self.batch.finish()
     }
 
     /// Passes the document that begins at `start`; the number of elements, or `None` if it is

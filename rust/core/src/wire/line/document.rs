@@ -33,7 +33,7 @@ pub fn parse_lines(body: &[u8], precision: Precision, context: ParseContext<'_>)
     let is_ended = body.is_empty() || body.ends_with(b"\n");
     let line_count = parser.line_count + usize::from(!is_ended);
     parser.faults.check(parser.received, context.limits.batch_records_max)?;
-    let mut batch = parser.batch.finish();
+    let mut batch = parser.batch.finish()?;
     batch.line_count = line_count;
     Ok(batch)
 }
@@ -53,7 +53,7 @@ pub fn parse_adapted_lines(
     context: ParseContext<'_>,
 ) -> ParseResult {
     let (first, mut is_text) = text(body);
-    let parser = Parser::new(first, precision, context);
+    let parser = Parser::new(first, precision, context.of_shared_names(body));
     let mut parser = parser.adapted(adapter);
     let mut rest = body.get(mark_length(body) + first.len()..).unwrap_or_default();
     loop {
@@ -71,7 +71,7 @@ pub fn parse_adapted_lines(
     }
     parser.faults.check(parser.received, context.limits.batch_records_max)?;
     let line_count = parser.line_count;
-    let mut batch = parser.batch.finish();
+    let mut batch = parser.batch.finish()?;
     batch.line_count = line_count;
     Ok(batch)
 }

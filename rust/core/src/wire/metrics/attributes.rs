@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use foldhash::quality::RandomState;
 use hashbrown::HashSet;
+use ring::digest::{SHA256, digest};
 
 use crate::wire::rules::Tags;
 use crate::wire::tokens::protobuf::{Reader, Scan, delimited, fixed64, text, varint};
@@ -22,23 +23,24 @@ const ARRAY: u32 = delimited(5);
 const LIST: u32 = delimited(6);
 const BYTES: u32 = delimited(7);
 
-/// Bytes before those of a resource in a raw key.
-const LENGTH_BYTES: usize = 8;
+/// Bytes of a resource from which on raw keys have its SHA-256 instead: copies of fewer bytes cost no
+/// more than the digest, and tags of a resource are often some hundred bytes for each of its points.
+const DIGESTED_BYTES_MIN: usize = 256;
 
-/// Begins a raw key with the bytes of a resource.
+/// Begins a raw key with what stands for a resource.
 pub(super) fn begin_key(key: &mut Vec<u8>, resource: &[u8]) {
     key.clear();
     key.extend_from_slice(&(resource.len() as u64).to_le_bytes());
-    key.extend_from_slice(resource);
+    if resource.len() < DIGESTED_BYTES_MIN {
+        key.extend_from_slice(resource);
+    } else {
+        key.extend_from_slice(digest(&SHA256, resource).as_ref());
+    }
 }
 
-/// The tags of a raw key: those of the resource, and the entries of a point behind them, which go
-/// before those of the same name. Lists, maps and bytes are left out.
-pub(super) fn read(key: &[u8]) -> Scan<Tags<'_>> {
-    let (length, rest) = key.split_at_checked(LENGTH_BYTES).unwrap_or_default();
-    let length = u64::from_le_bytes(length.try_into().unwrap_or_default());
-    let (resource, own) =
-        rest.split_at_checked(usize::try_from(length).unwrap_or(usize::MAX)).unwrap_or_default();
+/// The tags of a resource, and the entries of a point, which go before those of the same name.
+/// Lists, maps and bytes are left out.
+pub(super) fn read<'t>(resource: &'t [u8], own: &'t [u8]) -> Scan<Tags<'t>> {
     let mut tags = Vec::new();
     let mut reader = Reader::new(own);
     while !reader.is_empty() {

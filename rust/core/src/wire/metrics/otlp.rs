@@ -11,6 +11,7 @@ use super::attributes::{begin_key, read};
 use super::points::{Kind, Names, Points};
 use crate::model::batch::ParseResult;
 use crate::model::fault::{FaultCode, Refusal};
+use crate::model::limits::TAGS_BYTES_MAX;
 use crate::wire::ParseContext;
 use crate::wire::mapping::Adapter;
 use crate::wire::tokens::protobuf::{
@@ -52,6 +53,13 @@ const HISTOGRAM_FLAGS: u32 = varint(10);
 const MIN: u32 = fixed64(11);
 const MAX: u32 = fixed64(12);
 
+/// Texts behind the name of a metric that name its fields, and their indices.
+const ENDS: [&str; 5] = ["", "_count", "_sum", "_min", "_max"];
+const END_COUNT: usize = 1;
+const END_SUM: usize = 2;
+const END_MIN: usize = 3;
+const END_MAX: usize = 4;
+
 const NO_RECORDED_VALUE: u64 = 1;
 const KIND: Kind =
     Kind { raw_key_format: b'o', entities: &["service.instance.id", "host.name", "service.name"] };
@@ -64,8 +72,14 @@ const KIND: Kind =
 /// # Panics
 /// As [`crate::wire::parse_json`].
 pub fn parse_otlp(body: &[u8], adapter: Adapter<'_>, context: ParseContext<'_>) -> ParseResult {
-    let points = Points::new(&KIND, adapter, context);
-    let mut reading = Reading { points, key: Vec::new(), resource_bytes: 0 };
+    let points = Points::new(&KIND, adapter, context.of_shared_names(body));
+    let mut reading = Reading {
+        points,
+        resource: Cow::Borrowed(&[]),
+        key: Vec::new(),
+        key_start: 0,
+        fields: Fields::default(),
+    };
     let outcome = each(body, RESOURCE_METRICS, |bytes| reading.resource_metrics(bytes));
     if outcome.is_err() {
         return Err(Refusal::InvalidInput { field: "payload" });
@@ -88,9 +102,23 @@ fn each<'a>(bytes: &'a [u8], wanted: u32, mut take: impl FnMut(&'a [u8]) -> Scan
 /// State of a message that is being read.
 struct Reading<'a, 'c> {
     points: Points<'a, 'c>,
-    /// Raw key of the series of a point, which begins with its resource.
+    /// Attributes of the resource that is being read.
+    resource: Cow<'a, [u8]>,
+    /// Raw key of the series of a point: what stands for its resource, then its own attributes.
     key: Vec<u8>,
-    resource_bytes: usize,
+    /// Where its own attributes begin.
+    key_start: usize,
+    /// Fields of the metric that is being read.
+    fields: Fields,
+}
+
+/// Fields of one metric that its points had before, so that each name is put together once.
+#[derive(Default)]
+struct Fields {
+    /// By index in [`ENDS`].
+    plain: [Option<u32>; ENDS.len()],
+    /// Bound and field of each bucket of the point before.
+    buckets: Vec<(u64, u32)>,
 }
 
 /// A metric that is being read.
@@ -100,8 +128,8 @@ struct Metric<'a, 'c> {
     names: Names<'c>,
 }
 
-/// A field of a point: text behind the name of the metric, and the value.
-type Field = (Cow<'static, str>, f64);
+/// A field of a point: index in [`ENDS`], and the value.
+type Part = (usize, f64);
 
 impl<'a, 'c> Reading<'a, 'c> {
     fn resource_metrics(&mut self, bytes: &'a [u8]) -> Scan<()> {
@@ -116,7 +144,8 @@ impl<'a, 'c> Reading<'a, 'c> {
             Ok(())
         })?;
         begin_key(&mut self.key, &resource);
-        self.resource_bytes = self.key.len();
+        self.key_start = self.key.len();
+        self.resource = resource;
         each(bytes, SCOPE_METRICS, |scope| each(scope, METRICS, |metric| self.metric(metric)))
     }
 
@@ -134,6 +163,8 @@ impl<'a, 'c> Reading<'a, 'c> {
         }
         let metric = Metric { name, names: self.points.names(name) };
         let Some((kind, data)) = data else { return Ok(()) };
+        self.fields.plain = Default::default();
+        self.fields.buckets.clear();
         each(data, DATA_POINTS, |point| {
             match kind {
                 GAUGE | SUM => self.number(metric, point)?,
@@ -146,7 +177,7 @@ impl<'a, 'c> Reading<'a, 'c> {
     }
 
     fn number(&mut self, metric: Metric<'a, 'c>, bytes: &'a [u8]) -> Scan<()> {
-        self.key.truncate(self.resource_bytes);
+        self.key.truncate(self.key_start);
         let (mut time, mut value, mut flags) = (0, f64::NAN, 0);
         let mut reader = Reader::new(bytes);
         while !reader.is_empty() {
@@ -164,16 +195,17 @@ impl<'a, 'c> Reading<'a, 'c> {
             }
         }
         if flags & NO_RECORDED_VALUE == 0 {
-            self.store(metric, time, &[("".into(), value)])?;
+            self.store(metric, time, &[(0, value)], &[])?;
         }
         Ok(())
     }
 
     fn histogram(&mut self, metric: Metric<'a, 'c>, bytes: &'a [u8]) -> Scan<()> {
-        self.key.truncate(self.resource_bytes);
-        let (mut time, mut flags) = (0, 0);
+        self.key.truncate(self.key_start);
+        // An encoder leaves out a number that is 0 unless the definition calls it optional.
+        let (mut time, mut flags, mut count) = (0, 0, 0);
         let (mut counts, mut bounds) = (Vec::new(), Vec::new());
-        let mut fields: Vec<Field> = Vec::new();
+        let mut parts: Vec<Part> = Vec::new();
         let mut reader = Reader::new(bytes);
         while !reader.is_empty() {
             let before = reader.rest;
@@ -183,10 +215,10 @@ impl<'a, 'c> Reading<'a, 'c> {
                     self.add_attribute(before, reader.rest.len());
                 }
                 TIME => time = reader.word()?,
-                COUNT => fields.push(("_count".into(), nearest(reader.word()?.cast_signed()))),
-                SUM_OF => fields.push(("_sum".into(), reader.double()?)),
-                MIN => fields.push(("_min".into(), reader.double()?)),
-                MAX => fields.push(("_max".into(), reader.double()?)),
+                COUNT => count = reader.word()?,
+                SUM_OF => parts.push((END_SUM, reader.double()?)),
+                MIN => parts.push((END_MIN, reader.double()?)),
+                MAX => parts.push((END_MAX, reader.double()?)),
                 BUCKET_COUNTS => words(reader.delimited()?, &mut counts)?,
                 BUCKET_COUNT => counts.push(reader.word()?),
                 BOUNDS => words(reader.delimited()?, &mut bounds)?,
@@ -198,17 +230,13 @@ impl<'a, 'c> Reading<'a, 'c> {
         if flags & NO_RECORDED_VALUE != 0 {
             return Ok(());
         }
-        if fields.len() + bounds.len() > self.points.fields_max() {
+        parts.push((END_COUNT, nearest(count.cast_signed())));
+        if parts.len() + bounds.len() > self.points.fields_max() {
             self.reject(metric, FaultCode::FieldsInvalid);
             return Ok(());
         }
-        let mut below: u64 = 0;
-        for (bound, count) in bounds.into_iter().zip(counts) {
-            below = below.saturating_add(count);
-            let name = format!("_bucket_{}", f64::from_bits(bound));
-            fields.push((name.into(), nearest(below.cast_signed())));
-        }
-        self.store(metric, time, &fields)
+        let buckets: Vec<_> = bounds.into_iter().zip(counts).collect();
+        self.store(metric, time, &parts, &buckets)
     }
 
     /// Adds an attribute to the raw key: `start` less its last bytes.
@@ -217,13 +245,25 @@ impl<'a, 'c> Reading<'a, 'c> {
         self.key.extend_from_slice(entry);
     }
 
-    /// Takes the fields of the point that was read, or rejects it.
-    fn store(&mut self, metric: Metric<'a, 'c>, time: u64, fields: &[Field]) -> Scan<()> {
+    /// Takes the parts of the point that was read and the counts of its buckets behind their bounds,
+    /// or rejects it.
+    fn store(
+        &mut self,
+        metric: Metric<'a, 'c>,
+        time: u64,
+        parts: &[Part],
+        buckets: &[(u64, u64)],
+    ) -> Scan<()> {
         if !self.points.keeps() {
             return Ok(());
         }
-        let Self { points, key, .. } = self;
-        let Some(series) = points.series(metric.names, key, || read(key))? else {
+        let Self { points, key, key_start, resource, .. } = self;
+        if resource.len() > TAGS_BYTES_MAX {
+            self.reject(metric, FaultCode::TagsInvalid);
+            return Ok(());
+        }
+        let own = key.get(*key_start..).unwrap_or_default();
+        let Some(series) = points.series(metric.names, key, || read(resource, own))? else {
             self.reject(metric, FaultCode::TagsInvalid);
             return Ok(());
         };
@@ -232,17 +272,62 @@ impl<'a, 'c> Reading<'a, 'c> {
             return Ok(());
         }
         let time_ns = i64::try_from(time).unwrap_or(i64::MAX);
-        for (end, value) in fields {
-            let name = match &**end {
-                "" => Cow::Borrowed(metric.name),
-                end => Cow::Owned([metric.name, end].concat()),
-            };
-            if let Err(code) = self.points.take((metric.names, series), time_ns, name, *value) {
-                self.reject(metric, code);
-                break;
-            }
+        let taken = self.take_all(metric, (series, time_ns), parts, buckets);
+        if let Err(code) = taken {
+            self.reject(metric, code);
         }
         Ok(())
+    }
+
+    fn take_all(
+        &mut self,
+        metric: Metric<'a, 'c>,
+        (series, time_ns): (u32, i64),
+        parts: &[Part],
+        buckets: &[(u64, u64)],
+    ) -> Result<(), FaultCode> {
+        for &(end, value) in parts {
+            let field = self.field(metric, end);
+            self.points.take(series, time_ns, field, value)?;
+        }
+        let mut below: u64 = 0;
+        for (at, &(bound, count)) in buckets.iter().enumerate() {
+            if !self.points.keeps() {
+                break;
+            }
+            below = below.saturating_add(count);
+            let field = self.bucket(metric, at, bound);
+            self.points.take(series, time_ns, field, nearest(below.cast_signed()))?;
+        }
+        Ok(())
+    }
+
+    /// The field of a metric with an index in [`ENDS`].
+    fn field(&mut self, metric: Metric<'a, 'c>, end: usize) -> u32 {
+        if let Some(field) = self.fields.plain[end] {
+            return field;
+        }
+        let name = match ENDS[end] {
+            "" => Cow::Borrowed(metric.name),
+            end => Cow::Owned([metric.name, end].concat()),
+        };
+        let field = self.points.field(metric.names, name);
+        self.fields.plain[end] = Some(field);
+        field
+    }
+
+    /// The field of the bucket at this index, up to this bound.
+    fn bucket(&mut self, metric: Metric<'a, 'c>, at: usize, bound: u64) -> u32 {
+        if let Some(&(before, field)) = self.fields.buckets.get(at)
+            && before == bound
+        {
+            return field;
+        }
+        let name = format!("{}_bucket_{}", metric.name, f64::from_bits(bound));
+        let field = self.points.field(metric.names, name.into());
+        self.fields.buckets.truncate(at);
+        self.fields.buckets.push((bound, field));
+        field
     }
 
     fn reject(&mut self, metric: Metric<'a, 'c>, code: FaultCode) {

@@ -1,6 +1,10 @@
 //! Values by name, tags and time on their way into rows.
 
 use std::borrow::Cow;
+use std::hash::BuildHasher;
+
+use foldhash::quality::RandomState;
+use hashbrown::HashTable;
 
 use super::series_by_name::SeriesByName;
 use crate::model::batch::{FieldType, ParseResult};
@@ -32,14 +36,22 @@ pub(super) struct Names<'c> {
 }
 
 /// A value that is sound so far.
-struct Point<'a, 'c> {
+struct Point {
     series: u32,
     time_ns: i64,
-    name: Cow<'a, str>,
+    /// Index of its field.
+    field: u32,
     /// Number of the value, and its place among all that came.
     record: u32,
-    measurement: &'c str,
     value: f64,
+}
+
+/// A field of the values of a body, whose name is kept once.
+struct Field<'a, 'c> {
+    name: Cow<'a, str>,
+    measurement: &'c str,
+    /// Its type, if it is known to be stored.
+    known_type: Option<FieldType>,
 }
 
 /// Values of a body while it is read; `'a` is the body, `'c` the caller's knowledge.
@@ -48,7 +60,15 @@ pub(super) struct Points<'a, 'c> {
     adapter: Adapter<'c>,
     batch: BatchBuilder<'c>,
     by_name: SeriesByName<'c>,
-    list: Vec<Point<'a, 'c>>,
+    list: Vec<Point>,
+    fields: Vec<Field<'a, 'c>>,
+    field_index: HashTable<u32>,
+    hasher: RandomState,
+    /// Field that was asked for last: the next one is most likely the same.
+    last_field: u32,
+    /// Bytes of names that were put together, and at most.
+    made_bytes: usize,
+    made_bytes_max: usize,
     /// Number of values so far; several may be of one point.
     pub(super) received: usize,
 }
@@ -59,10 +79,21 @@ impl<'a, 'c> Points<'a, 'c> {
         adapter: Adapter<'c>,
         context: ParseContext<'c>,
     ) -> Self {
-        let format = kind.raw_key_format;
-        let batch = BatchBuilder::new(format, context);
-        let by_name = SeriesByName::new(adapter.catalog);
-        Self { kind, adapter, batch, by_name, list: Vec::new(), received: 0 }
+        let made_bytes_max = context.names_bytes_max;
+        Self {
+            kind,
+            adapter,
+            batch: BatchBuilder::new(kind.raw_key_format, context),
+            by_name: SeriesByName::new(adapter.catalog),
+            list: Vec::new(),
+            fields: Vec::new(),
+            field_index: HashTable::new(),
+            hasher: RandomState::default(),
+            last_field: 0,
+            made_bytes: 0,
+            made_bytes_max,
+            received: 0,
+        }
     }
 
     /// Names of the metric `name`.
@@ -73,7 +104,42 @@ impl<'a, 'c> Points<'a, 'c> {
 
     /// Tells whether values are kept, or only counted.
     pub(super) fn keeps(&self) -> bool {
-        self.received < self.batch.limits.batch_records_max
+        self.received < self.batch.limits.batch_records_max && !self.is_full()
+    }
+
+    /// Tells whether the names are too long, so that the body is refused.
+    const fn is_full(&self) -> bool {
+        self.made_bytes > self.made_bytes_max || self.batch.series.is_full()
+    }
+
+    /// The field that is sent as `name`, which is not empty.
+    pub(super) fn field(&mut self, names: Names<'c>, name: Cow<'a, str>) -> u32 {
+        let measurement = names.measurement;
+        let name = names.rule.field(name);
+        if let Cow::Owned(name) = &name {
+            self.made_bytes += name.len();
+        }
+        let Self { fields, field_index, hasher, .. } = self;
+        let is_it = |&at: &u32| {
+            let field = fields.get(at as usize);
+            field.is_some_and(|field| field.name == name && field.measurement == measurement)
+        };
+        if is_it(&self.last_field) {
+            return self.last_field;
+        }
+        let hash = hasher.hash_one(&*name);
+        let at = if let Some(&at) = field_index.find(hash, is_it) {
+            at
+        } else {
+            let at = u32::try_from(fields.len()).expect("each has bytes of its own");
+            let known_type = self.adapter.known_type(measurement, &name);
+            fields.push(Field { name, measurement, known_type });
+            let rehash = |&at: &u32| hasher.hash_one(&*fields[at as usize].name);
+            field_index.insert_unique(hash, at, rehash);
+            at
+        };
+        self.last_field = at;
+        at
     }
 
     /// Fields that a record may have.
@@ -108,17 +174,13 @@ impl<'a, 'c> Points<'a, 'c> {
     /// The fault for which the record is to be rejected.
     pub(super) fn take(
         &mut self,
-        (names, series): (Names<'c>, u32),
+        series: u32,
         time_ns: i64,
-        name: Cow<'a, str>,
+        field: u32,
         value: f64,
     ) -> Result<(), FaultCode> {
-        if name.is_empty() {
-            return Err(FaultCode::StringTooShort);
-        }
-        let name = names.rule.field(name);
-        let before = self.adapter.known_type(names.measurement, &name);
-        let fault = match before {
+        let known_type = self.fields.get(field as usize).and_then(|field| field.known_type);
+        let fault = match known_type {
             _ if !is_stored(time_ns) => Some(FaultCode::TimeTooEarly),
             Some(before) if before != FieldType::Float => Some(FaultCode::TypeConflict),
             _ if !value.is_finite() => Some(FaultCode::FiniteNumber),
@@ -127,8 +189,8 @@ impl<'a, 'c> Points<'a, 'c> {
         if let Some(fault) = fault {
             return Err(fault);
         }
-        let (record, measurement) = (self.record(), names.measurement);
-        self.list.push(Point { series, time_ns, name, record, measurement, value });
+        let record = self.record();
+        self.list.push(Point { series, time_ns, field, record, value });
         Ok(())
     }
 
@@ -144,7 +206,7 @@ impl<'a, 'c> Points<'a, 'c> {
         let batch = self.batch.columns.batch();
         batch.rejected_indices.push(record);
         if let Some((number, code, key)) = fault.filter(|_| batch.dropped.len() < FAULTS_MAX) {
-            let key = (!key.is_empty()).then(|| Step::Key(key.to_owned()));
+            let key = (!key.is_empty()).then(|| Step::key(key));
             let loc = std::iter::once(Step::Index(number)).chain(key).collect();
             batch.dropped.push(Fault { code, loc });
         }
@@ -161,30 +223,37 @@ impl<'a, 'c> Points<'a, 'c> {
         if received > max {
             return Err(Refusal::TooManyRecords { received, max });
         }
-        let mut list = std::mem::take(&mut self.list);
+        if self.is_full() {
+            return Err(Refusal::InvalidInput { field: "names" });
+        }
+        let (mut list, fields) = (std::mem::take(&mut self.list), std::mem::take(&mut self.fields));
+        let field_of = |point: &Point| &fields[point.field as usize];
         list.sort_by(|one, other| {
-            (one.series, one.time_ns, &one.name).cmp(&(other.series, other.time_ns, &other.name))
+            let order = (one.series, one.time_ns).cmp(&(other.series, other.time_ns));
+            order.then_with(|| field_of(one).name.cmp(&field_of(other).name))
         });
         let mut cells: Vec<Cell<'_>> = Vec::new();
-        let mut points = list.into_iter().peekable();
+        let mut points = list.iter().peekable();
         while let Some(point) = points.next() {
             let same =
-                |next: &Point<'_, '_>| (next.series, next.time_ns) == (point.series, point.time_ns);
-            let next = points.peek().filter(|next| same(next));
-            if next.is_some_and(|next| next.name == point.name) {
+                |next: &&&Point| (next.series, next.time_ns) == (point.series, point.time_ns);
+            let next = points.peek().filter(same);
+            if next.is_some_and(|next| next.field == point.field) {
                 continue;
             }
             let is_last = next.is_none() || cells.len() + 1 >= self.batch.limits.fields_max;
-            let Point { series, time_ns, name, record, measurement, value } = point;
-            cells.push(Cell { name, column: UNKNOWN_COLUMN, value: Value::Float(value) });
+            let Field { name, measurement, .. } = field_of(point);
+            let (name, value) = (Cow::Borrowed(&**name), Value::Float(point.value));
+            cells.push(Cell { name, column: UNKNOWN_COLUMN, value });
             if is_last {
                 let columns = &mut self.batch.columns;
-                let time_ns = columns.clamp(time_ns);
+                let time_ns = columns.clamp(point.time_ns);
+                let Point { series, record, .. } = *point;
                 let row = Row { record, measurement, series, time_ns, cells_table: None };
                 columns.accept(&row, &mut cells);
                 cells.clear();
             }
         }
-        Ok(self.batch.finish())
+        self.batch.finish()
     }
 }

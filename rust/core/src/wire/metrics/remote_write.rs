@@ -45,7 +45,7 @@ pub fn parse_remote_write(
     adapter: Adapter<'_>,
     context: ParseContext<'_>,
 ) -> ParseResult {
-    let points = Points::new(&KIND, adapter, context);
+    let points = Points::new(&KIND, adapter, context.of_shared_names(body));
     let mut reading = Reading { points, series_count: 0, samples: Vec::new() };
     if reading.request(body).is_err() {
         return Err(Refusal::InvalidInput { field: "payload" });
@@ -103,14 +103,17 @@ impl<'a> Reading<'a, '_> {
         } else {
             None
         };
+        let field = metric.filter(|metric| series.is_some() && !metric.is_empty());
+        let field = field.map(|metric| self.points.field(names, Cow::Borrowed(metric)));
         let fault = if metric.is_none() { FaultCode::Missing } else { FaultCode::TagsInvalid };
         for at in 0..self.samples.len() {
-            let taken = match (self.samples.get(at), metric, series) {
+            let taken = match (self.samples.get(at), field, series) {
                 _ if !self.points.keeps() => Ok(()),
-                (Some(Some((value, time_ms))), Some(metric), Some(series)) => {
+                (Some(Some((value, time_ms))), Some(field), Some(series)) => {
                     let time_ns = time_ms.saturating_mul(NS_PER_MS);
-                    self.points.take((names, series), time_ns, Cow::Borrowed(metric), *value)
+                    self.points.take(series, time_ns, field, *value)
                 }
+                (Some(Some(_)), None, Some(_)) => Err(FaultCode::StringTooShort),
                 (Some(Some(_)), ..) => Err(fault),
                 _ => Err(FaultCode::FiniteNumber),
             };

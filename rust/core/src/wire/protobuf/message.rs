@@ -23,7 +23,7 @@ const RECORDS: u32 = delimited(1);
 pub fn parse_protobuf(body: &[u8], context: ParseContext<'_>) -> ParseResult {
     let mut parser = Parser::new(context);
     parser.whole(body)?;
-    Ok(parser.batch.finish())
+    parser.batch.finish()
 }
 
 /// Tells whether a tenant without a series or a field could write `body`, under bounds on its tags

@@ -125,7 +125,40 @@ fn a_histogram_is_its_sums_and_the_values_below_each_bound() {
     );
     let unpacked = [time(1), word(6, 4), word(6, 5), word(7, 1.5f64.to_bits())].concat();
     let batch = parse(&of_a(&[metric("lag", HISTOGRAM, &[unpacked])])).unwrap();
-    assert_eq!(rows(&batch), ["telemetry,entity_id=a lag_bucket_1.5=4 -1"]);
+    assert_eq!(rows(&batch), ["telemetry,entity_id=a lag_bucket_1.5=4,lag_count=0 -1"]);
+}
+
+#[test]
+fn a_histogram_without_values_has_a_count_of_zero() {
+    let empty = [time(1), double(5, 0.0)].concat();
+    let batch = parse(&of_a(&[metric("lag", HISTOGRAM, &[empty])])).unwrap();
+    assert_eq!(rows(&batch), ["telemetry,entity_id=a lag_count=0,lag_sum=0 -1"]);
+}
+
+#[test]
+fn a_long_resource_is_told_apart_by_all_its_bytes() {
+    let long = |end: &str| {
+        let value = "v".repeat(400) + end;
+        resource(&[text(1, "a", &value)], &[metric("load", GAUGE, &[number(1, 1.0, &[])])])
+    };
+    let batch = parse(&[long("x"), long("y"), long("x")].concat()).unwrap();
+    assert_eq!((batch.new_series.len(), batch.accepted_count), (2, 2));
+}
+
+#[test]
+fn o1_a_fault_repeats_64_characters_of_a_name() {
+    let batch = parse(&of_a(&[metric(&"é".repeat(100), 11, &[number(1, 1.0, &[])])])).unwrap();
+    let place = format!("1.{} field_value_type", "é".repeat(64));
+    assert_eq!(dropped(&batch), [place]);
+}
+
+#[test]
+fn o1_points_of_a_resource_with_more_tags_than_a_series_may_have_are_left_out() {
+    let value = "v".repeat(65_536);
+    let points = [number(1, 1.0, &[])];
+    let body = resource(&[text(1, "a", &value)], &[metric("load", GAUGE, &points)]);
+    let batch = parse(&body).unwrap();
+    assert_eq!((rows(&batch), dropped(&batch)), (vec![], vec!["1.load tags_invalid".to_owned()]));
 }
 
 #[test]
