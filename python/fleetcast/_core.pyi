@@ -129,6 +129,17 @@ def encode_protobuf(records: Iterable[Mapping[str, Any]]) -> list[bytes]:
     values that no record can hold, `OverflowError` for an integer beyond the largest double.
     """
 
+class _Source(Protocol):
+    @property
+    def tenant(self) -> str: ...
+    @property
+    def key_id(self) -> str: ...
+    @property
+    def process(self) -> str: ...
+
+def note_unreadable(source: _Source, result: WriteResult) -> None:
+    """Logs that records were stored that no read shows: a line a minute, key and reason at most."""
+
 def unpack_snappy(body: bytes | RequestBody, bytes_max: int) -> bytes | None:
     """The content of a block of snappy, `None` where it is longer than `bytes_max`.
 
@@ -178,6 +189,9 @@ class WriteResult:
     @property
     def other_measurement_count(self) -> int:
         """Other accepted records, of a measurement that the service does not serve."""
+    @property
+    def unseen_measurements(self) -> tuple[str | None, str | None]:
+        """Measurement of the first record of each of these counts, 64 characters of it at most."""
     @property
     def commit_seconds(self) -> float:
         """How long it took to make the batch durable, waiting for others' commits included."""

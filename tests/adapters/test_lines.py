@@ -206,6 +206,37 @@ def test_a_body_is_bounded_and_of_a_coding_that_is_known(body, coding, status):
     assert served.rows() == []
 
 
+@pytest.mark.parametrize(
+    ("path", "stored"),
+    [
+        ("/write", {"p": "C:\\ temp", "s": "\\\\server"}),
+        ("/api/v2/write", {"p": "C:\\ temp", "s": "\\\\server"}),
+        ("/api/v3/write_lp", {"p": "C:\\ temp", "s": "\\server"}),
+    ],
+)
+def test_backslashes_are_stored_as_the_version_of_the_client_means_them(served, path, stored):
+    # A client of version 1 or 2 escapes the space alone, one of version 3 each backslash as well.
+    tag = r"C:\\\ temp" if path == "/api/v3/write_lp" else r"C:\\ temp"
+    body = rf"link,entity_id=a,p={tag},s=\\server snr_db=1.5,n=18446744073709551615u 1790000000"
+    assert served.post(path, body.encode(), precision="s").status_code == 204
+    [(_, _, tags, fields)] = served.rows()
+    assert tags == {"entity_id": "a", **stored}
+    assert fields == {"snr_db": 1.5, "n": 2.0**64}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_without_a_table_the_entity_is_the_host_or_else_the_first_tag_by_name(served, path):
+    body = (
+        b"cpu,core=1,host=a x=1 1790000000\ndisk,path=/,dev=sda x=1 1790000000\nup x=1 1790000000"
+    )
+    assert served.post(path, body, precision="s").status_code == 204
+    assert [(name, tags) for name, _, tags, _ in served.rows()] == [
+        ("cpu", {"core": "1", "entity_id": "a"}),
+        ("disk", {"entity_id": "sda", "path": "/"}),
+        ("up", {}),
+    ]
+
+
 EMPTY_MEMBER = gzip.compress(b"")
 
 

@@ -183,12 +183,16 @@ SAMPLES = st.lists(
 )
 
 
-def model(samples):
-    """Rows as the page says: the last value of each name, set of tags and time."""
+def model(samples, named="instance"):
+    """Rows as the page says: the last value of each name, set of tags and time.
+
+    `named` is the tag that the key `instance` of the samples is sent as.
+    """
     rows = {}
     for name, labels, age, value in samples:
         if value - value == 0:  # finite
-            tags = {"entity_id" if key == "instance" else key: text for key, text in labels.items()}
+            entity = "entity_id" if labels.get("instance") else named  # an empty one names nobody
+            tags = {entity if key == "instance" else key: text for key, text in labels.items()}
             key = (time_of(NOW_S - age), tuple(sorted(tags.items())))
             rows.setdefault(key, {})[name] = value
     return sorted((time, tags, sorted(fields.items())) for (time, tags), fields in rows.items())
@@ -236,4 +240,4 @@ def test_otlp_stores_what_a_plain_model_does_in_whatever_order_attributes_come(s
         for name, labels, age, value in samples
     ]
     assert served.post(OTLP, export({}, b"".join(metrics)), PROTOBUF).status_code == 200
-    assert stored(served) == model(samples)
+    assert stored(served) == model(samples, "service.name")

@@ -56,6 +56,10 @@ def test_tenants_have_what_the_stores_and_the_counters_say(operator):
     assert (row["rejected"], row["series"]) == (1, COUNT + 1)
     assert row["bytes"] > 0
     assert row["rate"] >= 0
+    # C30: stored, and no read shows it.
+    assert row["unreadable"] == 0
+    assert operator.service.post([{**record("a", 1, x=3.0), "tags": {}}]).status == 202
+    until(lambda: operator.read("tenants?search=acme")["rows"][0]["unreadable"] == 1)
     # The rate is of the last moments: what comes now is in it.
     assert operator.service.post([record("a", 1, x=3.0)] * 500).status == 202
     until(lambda: operator.read("tenants?sort=-rate")["rows"][0]["rate"] > 1)

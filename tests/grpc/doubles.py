@@ -62,6 +62,8 @@ class Plane:
             accepted_count=len(body),
             rejected_indices=[],
             clamped_count=0,
+            no_entity_count=0,
+            other_measurement_count=0,
             commit_seconds=0.0,
         )
 

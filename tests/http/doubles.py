@@ -59,6 +59,8 @@ class Plane:
             accepted_count=2,
             rejected_indices=[1],
             clamped_count=1,
+            no_entity_count=0,
+            other_measurement_count=0,
             commit_seconds=0.002,
         )
 

@@ -125,3 +125,32 @@ def test_a_broken_file_lets_requests_pass_and_says_so(tmp_path, caplog):
     (tmp_path / "run" / "limiter").write_bytes(b"cut short while open")
     limiter.admit("10.0.0.1")
     assert failed_open() == 6
+
+
+def test_a_listener_with_a_rate_of_its_own_shares_the_lockout_alone(tmp_path):
+    counters, limits = Counters.alone(), Limits(requests_per_minute=1, lockout_failures=2)
+    path, own = tmp_path / "run" / "limiter", tmp_path / "run" / "adapters"
+    public = ClientLimiter(path, limits, counters)
+    other = ClientLimiter(path, limits, counters).with_own_rate(own, 2)
+    public.admit("203.0.113.7")
+    for _ in range(2):
+        other.admit("203.0.113.7")
+    for limiter in (public, other):
+        with pytest.raises(Refused, match="rate_limited"):
+            limiter.admit("203.0.113.7")
+        limiter.record_failure("203.0.113.7")
+    for limiter in (public, other):
+        with pytest.raises(Refused, match="auth_lockout"):
+            limiter.check_lockout("203.0.113.7")
+
+
+def test_a_listener_without_a_rate_counts_nobody_and_locks_out_all_the_same(tmp_path):
+    limits = Limits(requests_per_minute=1, lockout_failures=1)
+    path, own = tmp_path / "limiter", tmp_path / "adapters"
+    limiter = ClientLimiter(path, limits, Counters.alone()).with_own_rate(own, 0)
+    for _ in range(100):
+        limiter.admit("203.0.113.7")
+    assert not own.exists()
+    limiter.record_failure("203.0.113.7")
+    with pytest.raises(Refused, match="auth_lockout"):
+        limiter.check_lockout("203.0.113.7")

@@ -10,7 +10,7 @@ import pytest
 
 from tests.waiting import PATIENCE_SECONDS, until
 
-from .service import ask, prepare, start
+from .service import ask, prepare, running, start
 
 LINE = b"cpu,host=a idle=%d\n"
 
@@ -124,3 +124,15 @@ def test_a_killed_worker_is_replaced_and_what_it_acknowledged_is_there(service):
     assert until(again)
     entities = service.get("/topology", measurement="telemetry").json["entities"]
     assert {"k", "l"} <= {entity["entity_id"] for entity in entities}
+
+
+def test_its_rate_limit_is_its_own_whoever_answers(tmp_path):
+    rate = 20
+    options = [
+        *("--set", "adapters.address=127.0.0.1:0", "--set", "limits.requests_per_minute=1"),
+        *("--set", f"adapters.requests_per_minute={rate}", "--admin", "127.0.0.1:0"),
+    ]
+    with running(tmp_path / "data", *options) as limited, closing(connect(limited)) as wire:
+        assert [post(wire, limited, LINE % 1)[0] for _ in range(rate + 1)] == [204] * rate + [429]
+        assert limited.get("/health").status == 200
+        assert limited.get("/health").status == 429

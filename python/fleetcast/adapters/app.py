@@ -60,9 +60,9 @@ def _resources(
     return {
         "/ping": PingResource(),
         "/health": HealthResource(services.probes.get("telemetry", {})),
-        "/write": LinesResource(writing, UNITS_V1, partial_v1),
-        "/api/v2/write": LinesResource(writing, UNITS_V2, partial_v2),
-        "/api/v3/write_lp": LinesResource(writing, UNITS_V3, partial_v3),
+        "/write": LinesResource(writing, 1, UNITS_V1, partial_v1),
+        "/api/v2/write": LinesResource(writing, 2, UNITS_V2, partial_v2),
+        "/api/v3/write_lp": LinesResource(writing, 3, UNITS_V3, partial_v3),
         "/api/v1/write": RemoteWriteResource(writing),
         "/v1/metrics": MetricsResource(writing),
     }

@@ -94,17 +94,19 @@ def partial_v3(dropped: Sequence[Dropped], _count: int, body: bytes) -> dict[str
 class LinesResource:
     """A path that takes lines; 204 means that all of them are on disk, or queued as over HTTP.
 
-    `units` are those of the parameter `precision`. Faulty lines are left out, and the
-    answer is 400; the others are written, unless `accept_partial` is false.
+    `version` is that of InfluxDB whose rules hold, `units` those of `precision`. Faulty lines are
+    left out, and the answer is 400; the others are written, unless `accept_partial` is false.
     """
 
     def __init__(
         self,
         writing: Writing,
+        version: int,
         units: Mapping[str, str],
         described: Callable[[Sequence[Dropped], int, bytes], dict[str, object]],
     ) -> None:
         self._writing = writing
+        self._version = version
         self._units = units
         self._described = described
 
@@ -116,12 +118,13 @@ class LinesResource:
         is_partial = _TRUTHS.get(request.get_param("accept_partial", default=""))
         if is_partial is None:
             raise refused("invalid_input", field="accept_partial")
-        written = self._writing.write(request, f"lines {unit}", is_partial=is_partial)
+        protocol = f"lines {self._version} {unit}"
+        written = self._writing.write(request, protocol, is_partial=is_partial)
         state: RequestState = request.context.state
         count = len(written.rejected_indices)
         if not count:
             response.status = 204
-            self._writing.note_stored(state, f"lines {unit}")
+            self._writing.note_stored(state, protocol)
             return
         state.code = "invalid_input"
         response.status = _BAD_REQUEST

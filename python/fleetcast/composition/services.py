@@ -95,11 +95,14 @@ def adapter_application(opening: Opening) -> Iterator[WSGIApplication]:
     with _opened(stores, opening.master_key, opening.settings, counters) as authenticator:
 
         def build(settings: Settings) -> WSGIApplication:
+            limiter = ClientLimiter(directory.limiter, settings.limits, counters)
             services = HttpServices(
                 settings=settings,
                 authenticator=authenticator,
                 engine=stores.engine,
-                limiter=ClientLimiter(directory.limiter, settings.limits, counters),
+                limiter=limiter.with_own_rate(
+                    directory.adapter_limiter, settings.adapters.requests_per_minute
+                ),
                 probes={"telemetry": telemetry_probes(stores)},
                 counters=counters,
                 front_counters=opening.front_counters,

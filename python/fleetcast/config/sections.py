@@ -77,13 +77,17 @@ class Admin:
 
 @dataclass(frozen=True, kw_only=True)
 class Adapters:
-    """The listener for other protocols. `body_bytes_max` bounds a body packed and unpacked."""
+    """The listener for other protocols. `body_bytes_max` bounds a body packed and unpacked.
+
+    `requests_per_minute` of an address, 0 for any number; that of `limits` does not count here.
+    """
 
     address: str = setting("off", checks.address_or_off, cold=True)
     workers: int = setting(1, between(1, 256), cold=True)
     threads: int = setting(4, between(1, 256), cold=True)
     records_max: int = setting(engine.CALL_RECORDS_MAX, between(1, 1_000_000))
     body_bytes_max: int = setting(16_777_216, between(1024, _BATCH_BYTES_MAX))
+    requests_per_minute: int = setting(0, between(0, 1_000_000))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,15 +14,18 @@ if TYPE_CHECKING:
 
     from fleetcast.metrics import Shared
 
-_RECORDS = re.compile(r'fleetcast_records_(accepted|rejected)_total\{tenant="([^"]*)"')
+_RECORDS = re.compile(
+    r'fleetcast_(?:records_(accepted|rejected)|(unreadable)_records)_total\{tenant="([^"]*)"'
+)
 _REFUSED = re.compile(r'fleetcast_([a-z]+)_refused_total\{code="([^"]*)"')
 _SURFACES = ("http", "grpc")
 _NAMES_KEPT = 100_000  # a series of each tenant, transport and outcome
 
 
 def record_counts(shared: Shared) -> Callable[[], Mapping[str, int]]:
-    """Records over all transports, as `accepted TENANT` and `rejected TENANT`."""
-    return _counts(_RECORDS, [Totals(shared, "fleetcast_records_")])
+    """Records over all transports, as `accepted TENANT`, `rejected …` and `unreadable …`."""
+    totals = [Totals(shared, f"fleetcast_{name}_") for name in ("records", "unreadable_records")]
+    return _counts(_RECORDS, totals)
 
 
 def refusal_counts(shared: Shared) -> Callable[[], Mapping[str, int]]:
@@ -36,7 +39,7 @@ def _counts(pattern: re.Pattern[str], totals: list[Totals]) -> Callable[[], Mapp
     @lru_cache(_NAMES_KEPT)
     def key_of(name: str) -> str | None:
         found = pattern.match(name)
-        return None if found is None else f"{found[1]} {found[2]}"
+        return None if found is None else " ".join(filter(None, found.groups()))
 
     def counts() -> Mapping[str, int]:
         summed: Counter[str] = Counter()

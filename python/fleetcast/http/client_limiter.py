@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from fleetcast.engine import Limiter
@@ -25,21 +26,19 @@ logger = logging.getLogger(__name__)
 
 
 class LimitedClient(NamedTuple):
-    """A client, and the limiter that is to be asked about it."""
+    """A client, and the limiters that are to be asked about it."""
 
-    limiter: Limiter | None
-    """`None` where nothing is limited."""
+    rates: Limiter | None
+    """`None` if the requests of the client are not counted."""
+    lockouts: Limiter | None
+    """`None` if nobody is locked out."""
     address: str
-    is_exempt: bool
-    """Its requests are not counted."""
 
 
 class ClientLimiter:
-    """Rate limit and lockout as one process sees them, in a file that all of them use.
+    """Rate limit and lockout as one process sees them, in files that all processes use.
 
-    It protects the service, so its own faults let requests pass: each is counted, and the
-    log has one line of them every ten seconds at most. After a fault the file is opened anew, so
-    what can mend does. Requests from `limits.exempt` are not counted; bad keys from there are.
+    Requests from `limits.exempt` are not counted; bad keys from there are.
     """
 
     def __init__(
@@ -49,51 +48,81 @@ class ClientLimiter:
         counters: Counters,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._path = path
         self._limits = limits
         self._exempt = Networks(limits.exempt)
+        self._rate = limits.requests_per_minute
         self._counters = counters
-        self._failed_open = counters.counter("fleetcast_limiter_failed_open_total")
         self._clock = clock
-        self._limiter: Limiter | None = None
-        self._logged_at: float | None = None
+        self._rates = self._lockouts = _Shared(path, limits, counters, clock)
+
+    def with_own_rate(self, path: Path, requests_per_minute: int) -> ClientLimiter:
+        """Has requests counted in a file of their own; the lockout stays that of all listeners."""
+        self._rate = requests_per_minute
+        limits = replace(self._limits, requests_per_minute=requests_per_minute)
+        self._rates = _Shared(path, limits, self._counters, self._clock)
+        return self
 
     def admit(self, address: str) -> None:
         """Counts a request. Raises `Refused` (`rate_limited`, with `retry_after_seconds`)."""
-        if self._limits.requests_per_minute and not self._exempt.has(address):
-            seconds = self._ask(lambda limiter: limiter.admit(address))
+        if self._is_counted(address):
+            seconds = self._rates.ask(lambda limiter: limiter.admit(address))
             if seconds is not None:
                 raise refused("rate_limited", retry_after_seconds=seconds)
 
     def check_lockout(self, address: str) -> None:
         """Raises `Refused` (`auth_lockout`, with `retry_after_seconds`)."""
         if self._limits.lockout_failures:
-            seconds = self._ask(lambda limiter: limiter.lockout(address))
+            seconds = self._lockouts.ask(lambda limiter: limiter.lockout(address))
             if seconds is not None:
                 raise refused("auth_lockout", retry_after_seconds=seconds)
 
     def record_failure(self, address: str) -> None:
         """Counts a key that was sent and is no good."""
         if self._limits.lockout_failures:
-            self._ask(lambda limiter: limiter.record_failure(address))
+            self._lockouts.ask(lambda limiter: limiter.record_failure(address))
 
     def limited(self, address: str) -> LimitedClient | None:
         """The question of `admit` and `check_lockout`; `None` where nobody can be asked."""
-        limits = self._limits
-        limiter = self._limiter
-        if limiter is None and (limits.requests_per_minute or limits.lockout_failures):
-            return None
-        return LimitedClient(limiter, address, self._exempt.has(address))
+        rates = self._rates.limiter if self._is_counted(address) else None
+        lockouts = self._lockouts.limiter if self._limits.lockout_failures else None
+        is_known = (rates is not None or not self._is_counted(address)) and (
+            lockouts is not None or not self._limits.lockout_failures
+        )
+        return LimitedClient(rates, lockouts, address) if is_known else None
 
-    def _ask(self, question: Callable[[Limiter], T]) -> T | None:
+    def _is_counted(self, address: str) -> bool:
+        return self._rate > 0 and not self._exempt.has(address)
+
+
+class _Shared:
+    """Counts in a file that all processes use.
+
+    They protect the service, so their own faults let requests pass: each is counted, and the
+    log has one line of them every ten seconds at most. After a fault the file is opened anew, so
+    what can mend does.
+    """
+
+    def __init__(
+        self, path: Path, limits: Limits, counters: Counters, clock: Callable[[], float]
+    ) -> None:
+        self._path = path
+        self._limits = limits
+        self._counters = counters
+        self._failed_open = counters.counter("fleetcast_limiter_failed_open_total")
+        self._clock = clock
+        self._logged_at: float | None = None
+        self.limiter: Limiter | None = None
+        """`None` until it was asked, and after a fault."""
+
+    def ask(self, question: Callable[[Limiter], T]) -> T | None:
         """Asks the limiter; `None` where it is broken."""
         try:
-            limiter = self._limiter
+            limiter = self.limiter
             if limiter is None:
-                limiter = self._limiter = self._open()
+                limiter = self.limiter = self._open()
             return question(limiter)
         except (StoreError, OSError) as error:
-            self._limiter = None
+            self.limiter = None
             self._counters.add(self._failed_open)
             now = self._clock()
             if self._logged_at is None or now - self._logged_at >= _LOG_SECONDS:

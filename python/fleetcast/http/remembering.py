@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from fleetcast.metrics import Requests, Writes
-from fleetcast.surface.stores import write_limits
+from fleetcast.surface.stores import Source, write_limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,15 +36,16 @@ class WriteVerdict(NamedTuple):
     account_id: str
     control_transaction: int
     key_expires_at: int | None
-    limiter: Limiter | None
+    rates: Limiter | None
+    lockouts: Limiter | None
     client: str
-    is_exempt: bool
     request_indexes: RequestIndexes
     write_indexes: WriteIndexes
     adapted: tuple[NameMapping, str] | None
     """Mapping and protocol of the body, where it is not JSON."""
     line: tuple[str, ...]
     """Texts of the access log between what differs from request to request."""
+    source: Source
 
 
 class Remembering:
@@ -88,14 +89,15 @@ class Remembering:
                 account_id=identity.account_id,
                 control_transaction=identity.control_transaction,
                 key_expires_at=identity.key_expires_at,
-                limiter=limited.limiter,
+                rates=limited.rates,
+                lockouts=limited.lockouts,
                 client=limited.address,
-                is_exempt=limited.is_exempt,
                 request_indexes=requests.indexes(
                     served.method, served.route, served.status, identity.account_id
                 ),
                 write_indexes=writes.indexes(identity.tenant_key),
                 adapted=state.adapted,
                 line=served.texts(),
+                source=Source(identity.tenant_key, identity.key_id, served.process),
             )
         )

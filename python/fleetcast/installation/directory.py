@@ -62,6 +62,11 @@ class DataDirectory:
         return self.root / "run" / "limiter"
 
     @property
+    def adapter_limiter(self) -> Path:
+        """As `limiter`, of the requests to the adapters."""
+        return self.root / "run" / "adapters"
+
+    @property
     def console_limiter(self) -> Path:
         """Failed operator tokens by address; of no use after the service."""
         return self.root / "run" / "console"

@@ -51,6 +51,11 @@ FAMILIES = (
         "Accepted records whose time lay in the future and became the ingest time.",
     ),
     Metric(
+        "fleetcast_unreadable_records_total",
+        "counter",
+        "Records accepted that no read shows: without entity_id, or of a measurement not served.",
+    ),
+    Metric(
         "fleetcast_tenant_full_total",
         "counter",
         "Batches refused because of a bound on the tenant's names.",

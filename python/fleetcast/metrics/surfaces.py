@@ -34,6 +34,8 @@ class WriteIndexes(NamedTuple):
     accepted: int
     rejected: int
     clamped: int
+    no_entity: int
+    other_measurement: int
     commit_seconds: Histogram
 
 
@@ -148,6 +150,13 @@ class Writes:
             )
         )
 
+    def unreadable(self, tenant: str, *, no_entity: int, other_measurement: int) -> None:
+        """Of the records of a batch that was committed some are shown by no read."""
+        indexes = self.indexes(tenant)
+        self._counters.add_all(
+            ((indexes.no_entity, no_entity), (indexes.other_measurement, other_measurement))
+        )
+
     def indexes(self, tenant: str) -> WriteIndexes:
         """Indexes for one who counts batches by himself, as `stored` does."""
         known = self._indexes.get(tenant)
@@ -162,7 +171,13 @@ class Writes:
                 )
                 for outcome in ("accepted", "rejected", "clamped")
             )
-            known = WriteIndexes(accepted, rejected, clamped, self._commit)
+            no_entity, other = (
+                self._counters.counter(
+                    label("fleetcast_unreadable_records_total", tenant=tenant, reason=reason)
+                )
+                for reason in ("no_entity", "measurement")
+            )
+            known = WriteIndexes(accepted, rejected, clamped, no_entity, other, self._commit)
             self._indexes[tenant] = known
         return known
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from fleetcast.engine import note_unreadable
 from fleetcast.errors import StoreError, StoreFull, StoreUnreachable, TenantFull, refused
 from fleetcast.metrics import Writes
 
@@ -19,12 +20,21 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+class Source(NamedTuple):
+    """Who wrote a batch, as log lines name him."""
+
+    tenant: str
+    key_id: str
+    process: str
+
+
 class TenantStores:
     """The stores behind one surface; records that it writes are counted for its `transport`."""
 
     def __init__(self, services: SurfaceServices, transport: str) -> None:
         self._engine = services.engine
         self._writes = Writes(services.counters, transport)
+        self._process = transport
 
     def open(self, identity: Identity, request_id: str) -> Plane:
         """The open store of an account.
@@ -78,6 +88,13 @@ class TenantStores:
             clamped=result.clamped_count,
             commit_seconds=result.commit_seconds,
         )
+        no_entity, other = result.no_entity_count, result.other_measurement_count
+        if no_entity or other:
+            self._writes.unreadable(
+                identity.tenant_key, no_entity=no_entity, other_measurement=other
+            )
+            source = Source(identity.tenant_key, identity.key_id, self._process)
+            note_unreadable(source, result)
 
     def count_full(self, identity: Identity, refusal: TenantFull) -> None:
         """Counts a batch that was refused for the names it has."""

@@ -25,6 +25,7 @@ mod encode;
 mod fair;
 mod limiter;
 mod text;
+mod unreadable;
 mod write_arrow;
 
 mod cluster;
@@ -127,6 +128,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<text::TextFormat>()?;
     module.add_class::<adapted::NameMapping>()?;
     module.add_function(wrap_pyfunction!(adapted::unpack_snappy, module)?)?;
+    module.add_function(wrap_pyfunction!(unreadable::note_unreadable, module)?)?;
     limits::add_to(module)?;
     errors::add_to(module)
 }

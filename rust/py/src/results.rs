@@ -18,6 +18,10 @@ pub(crate) struct WriteResult {
 }
 
 impl WriteResult {
+    pub(crate) const fn written(&self) -> &plane::Written {
+        &self.written
+    }
+
     pub(crate) fn new(written: plane::Written, now_ns: i64) -> Result<Self> {
         Self::of_piece(written, 0, now_ns)
     }
@@ -118,6 +122,12 @@ impl WriteResult {
     #[getter]
     fn other_measurement_count(&self) -> u32 {
         self.written.other_measurement_count
+    }
+
+    #[getter]
+    fn unseen_measurements(&self) -> (Option<&str>, Option<&str>) {
+        let [no_entity, other] = &self.written.unseen_measurements;
+        (no_entity.as_deref(), other.as_deref())
     }
 }
 

@@ -105,4 +105,5 @@ def _shown(row: _TenantRow, rates: _Rates) -> dict[str, object]:
         "series": stats.series if stats else None,
         "bytes": stats.stored_bytes if stats else None,
         "rejected": stats.rejected if stats else None,
+        "unreadable": rates.now.get(f"unreadable {tenant.name}", 0),
     }

@@ -11,6 +11,7 @@ from fleetcast.installation.diagnosis.finding import Finding
 from fleetcast.installation.diagnosis.machine import check_machine
 from fleetcast.installation.diagnosis.secrets import check_secrets
 from fleetcast.installation.diagnosis.stores import check_stores
+from fleetcast.installation.diagnosis.unreadable import check_unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -36,6 +37,7 @@ def diagnose(directory: DataDirectory, environ: Mapping[str, str]) -> list[Findi
         *check_files(directory.root),
         *check_secrets(directory, settings),
         *check_stores(directory, settings),
+        *check_unreadable(directory.lock),
     ]
 
 

@@ -360,4 +360,7 @@ fn records_that_no_read_shows_are_counted_once() {
     let written =
         plane.write(Format::Json, body.as_bytes(), &limits, NOW_NS, Acknowledge::Durable).unwrap();
     assert_eq!((written.no_entity_count, written.other_measurement_count), (3, 1));
+    let names = written.unseen_measurements.each_ref().map(Option::as_deref);
+    assert!(names[0].is_some());
+    assert_eq!(names[1], Some("engine"));
 }

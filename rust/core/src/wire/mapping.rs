@@ -20,7 +20,8 @@ pub struct Rule {
     pub measurement: Option<String>,
     /// Text before the names of their fields.
     pub prefix: String,
-    /// Tag that is stored as `entity_id`, where the record has none of its own.
+    /// Tag that is stored as `entity_id`, where the record has none of its own; `None` for the
+    /// protocol's own choice.
     pub entity: Option<String>,
 }
 
@@ -110,14 +111,14 @@ impl Rule {
     }
 
     /// Has the tag of the entity called so: that of the rule, else the first of `defaults` that is
-    /// there.
+    /// there with a value.
     pub(super) fn name_entity(&self, tags: &mut Tags<'_>, defaults: &[&str]) {
         if tags.iter().any(|(key, _)| key == ENTITY_ID) {
             return;
         }
         let own = self.entity.as_deref();
         let names = own.as_ref().map_or(defaults, std::slice::from_ref);
-        let has = |name: &&&str| tags.iter().any(|(key, _)| key == **name);
+        let has = |name: &&&str| tags.iter().any(|(key, value)| key == **name && !value.is_empty());
         let Some(entity) = names.iter().find(has) else { return };
         if let Some((key, _)) = tags.iter_mut().find(|(key, _)| key == entity) {
             *key = Cow::Borrowed(ENTITY_ID);

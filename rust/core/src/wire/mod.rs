@@ -50,6 +50,7 @@ pub use mapping::{Adapter, Mapping, Rule};
 pub use metrics::{parse_otlp, parse_remote_write};
 pub use precision::Precision;
 pub use protobuf::{is_acceptable, parse_protobuf};
+pub use tokens::line::Backslashes;
 
 use crate::model::batch::ParseResult;
 
@@ -88,8 +89,8 @@ impl Format {
 /// Protocol of a body whose names are mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// Lines of `InfluxDB`'s line protocol, their times in these units.
-    Lines(Precision),
+    /// Lines of `InfluxDB`'s line protocol, their times in these units, by the rules of a version.
+    Lines(Precision, Backslashes),
     /// A `WriteRequest` of Prometheus's remote write 1.0, unpacked.
     RemoteWrite,
     /// An `ExportMetricsServiceRequest` of OpenTelemetry.
@@ -111,7 +112,9 @@ impl Protocol {
         context: ParseContext<'_>,
     ) -> ParseResult {
         match self {
-            Self::Lines(precision) => parse_adapted_lines(body, precision, adapter, context),
+            Self::Lines(precision, backslashes) => {
+                parse_adapted_lines(body, (precision, backslashes), adapter, context)
+            }
             Self::RemoteWrite => parse_remote_write(body, adapter, context),
             Self::Otlp => parse_otlp(body, adapter, context),
         }

@@ -40,11 +40,17 @@ impl LogLine {
         let microseconds = (duration.as_nanos() + 500) / 1_000;
         let _ = write!(line, "{milliseconds}{}.{:03}", microseconds / 1_000, microseconds % 1_000);
         let _ = write!(line, "{input}{bytes_in}{output}{bytes_out}{timestamp}");
-        let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-        line.extend_from_slice(&second(since.as_secs()));
-        let _ = writeln!(line, ".{:06}Z{end}", since.subsec_micros());
+        write_timestamp(&mut line, now);
+        let _ = writeln!(line, "{end}");
         line
     }
+}
+
+/// Appends an instant as all log lines spell it.
+pub fn write_timestamp(line: &mut Vec<u8>, now: SystemTime) {
+    let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    line.extend_from_slice(&second(since.as_secs()));
+    let _ = write!(line, ".{:06}Z", since.subsec_micros());
 }
 
 /// Writes a line to stderr by one system call, so that lines of several processes stay whole.

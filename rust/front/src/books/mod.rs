@@ -10,5 +10,5 @@ mod request_id;
 mod tests;
 
 pub use counters::{Counters, Histogram};
-pub use log_line::{LogLine, write_line};
+pub use log_line::{LogLine, write_line, write_timestamp};
 pub use request_id::{RequestId, new_request_id};

@@ -7,7 +7,7 @@ use fleetcast_core::model::fault::Refusal;
 use fleetcast_core::model::limits::FAULTS_MAX;
 use fleetcast_core::model::raw_keys::RawKeyCache;
 use fleetcast_core::wire::{
-    Adapter, Format, Mapping, ParseContext, Precision, Protocol, Rule, line_records,
+    Adapter, Backslashes, Format, Mapping, ParseContext, Precision, Protocol, Rule, line_records,
 };
 
 use crate::cost::Body;
@@ -180,7 +180,7 @@ fn read(protocol: Protocol, body: &[u8]) -> (ParseResult, View) {
 
 /// The lines that are not rejected must mean what they do by themselves, where nothing is mapped.
 fn lines(body: &[u8]) {
-    let protocol = Protocol::Lines(Precision::Nanoseconds);
+    let protocol = Protocol::Lines(Precision::Nanoseconds, Backslashes::Paired);
     let (parsed, seen) = read(protocol, body);
     let Ok(batch) = parsed else {
         assert!(matches!(parsed, Err(Refusal::TooManyRecords { .. })));

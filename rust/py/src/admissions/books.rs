@@ -8,6 +8,8 @@ use pyo3::prelude::*;
 use fleetcast_core::plane::Written;
 use fleetcast_front::books::{Counters, Histogram, LogLine, write_line};
 
+use crate::unreadable::{Source, note};
+
 /// `metrics.surfaces.RequestIndexes`.
 #[derive(FromPyObject)]
 pub(super) struct RequestIndexes {
@@ -23,6 +25,8 @@ pub(super) struct WriteIndexes {
     accepted: usize,
     rejected: usize,
     clamped: usize,
+    no_entity: usize,
+    other_measurement: usize,
     commit_seconds: HistogramIndexes,
 }
 
@@ -39,6 +43,7 @@ pub(super) struct Books {
     writes: WriteIndexes,
     commit_seconds: Histogram,
     line: LogLine,
+    source: Source,
 }
 
 impl Books {
@@ -46,7 +51,7 @@ impl Books {
         requests: RequestIndexes,
         writes: WriteIndexes,
         bounds: &Arc<[f64]>,
-        texts: [String; 6],
+        (texts, source): ([String; 6], Source),
     ) -> Self {
         let histogram = |indexes: &HistogramIndexes| Histogram {
             bounds: Arc::clone(bounds),
@@ -59,6 +64,7 @@ impl Books {
             requests,
             writes,
             line: LogLine { texts: texts.map(String::into_boxed_str) },
+            source,
         }
     }
 
@@ -82,6 +88,11 @@ impl Books {
         counters.add(self.writes.accepted, written.accepted_count.into());
         counters.add(self.writes.rejected, written.rejected_indices.len() as u64);
         counters.add(self.writes.clamped, written.clamped_count.into());
+        if written.no_entity_count + written.other_measurement_count > 0 {
+            counters.add(self.writes.no_entity, written.no_entity_count.into());
+            counters.add(self.writes.other_measurement, written.other_measurement_count.into());
+            note(&self.source, written);
+        }
         self.commit_seconds.observe(counters, written.commit);
         counters.take(self.requests.in_flight, 1);
         counters.add(self.requests.total, 1);

@@ -14,6 +14,7 @@ use crate::adapted::{NameMapping, protocol_of};
 use crate::arguments::BatchLimits;
 use crate::limiter::Limiter;
 use crate::plane::Plane;
+use crate::unreadable::Source;
 
 /// `http.remembering.WriteVerdict`, by the names that it has there.
 #[derive(FromPyObject)]
@@ -26,13 +27,14 @@ pub(crate) struct Draft {
     account_id: String,
     control_transaction: u64,
     key_expires_at: Option<i64>,
-    limiter: Option<Py<Limiter>>,
+    rates: Option<Py<Limiter>>,
+    lockouts: Option<Py<Limiter>>,
     client: String,
-    is_exempt: bool,
     request_indexes: RequestIndexes,
     write_indexes: WriteIndexes,
     adapted: Option<(Py<NameMapping>, String)>,
     line: [String; 6],
+    source: Source,
 }
 
 /// `slots.Files`.
@@ -87,11 +89,11 @@ impl Draft {
             Some((mapping, name)) => Some((mapping.get().shared(), protocol_of(&name).ok()?)),
             None => None,
         };
-        let limited = self.limiter.map(|limiter| Limited {
-            limiter: limiter.get().shared(),
+        let limited = Limited {
+            rates: self.rates.map(|limiter| limiter.get().shared()),
+            lockouts: self.lockouts.map(|limiter| limiter.get().shared()),
             client: Client::of(&self.client),
-            is_exempt: self.is_exempt,
-        });
+        };
         Some(Verdict {
             control,
             settings: basis.settings,
@@ -104,7 +106,12 @@ impl Draft {
             account: self.account_id.into(),
             limited,
             fields,
-            books: Books::new(self.request_indexes, self.write_indexes, bounds, self.line),
+            books: Books::new(
+                self.request_indexes,
+                self.write_indexes,
+                bounds,
+                (self.line, self.source),
+            ),
         })
     }
 }

@@ -129,18 +129,13 @@ impl Remembered {
 
     /// Does what the pipeline does with each request before its body is looked at.
     fn admits(verdict: &Verdict, request: &mut Request) -> bool {
-        if let Some(limited) = &verdict.limited {
-            if !request.is_admitted() {
-                if !limited.admits() {
-                    return false;
-                }
-                request.set_admitted();
-            }
-            if !limited.is_free() {
+        if !request.is_admitted() {
+            if !verdict.limited.admits() {
                 return false;
             }
+            request.set_admitted();
         }
-        request.claim(&verdict.account)
+        verdict.limited.is_free() && request.claim(&verdict.account)
     }
 
     /// Appends the body to the log of its plane, and leaves the request there to be answered.

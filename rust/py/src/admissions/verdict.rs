@@ -23,10 +23,11 @@ pub(crate) struct Basis {
 
 /// A client as the limiter knows it.
 pub(super) struct Limited {
-    pub(super) limiter: Arc<Limiter>,
+    /// `None` if its requests are not counted.
+    pub(super) rates: Option<Arc<Limiter>>,
+    /// `None` if nobody is locked out.
+    pub(super) lockouts: Option<Arc<Limiter>>,
     pub(super) client: Client,
-    /// Its requests are not counted.
-    pub(super) is_exempt: bool,
 }
 
 /// Permission to write to a plane.
@@ -43,8 +44,7 @@ pub(super) struct Verdict {
     pub(super) adapted: Option<(Arc<Mapping>, Protocol)>,
     pub(super) body_bytes_max: u64,
     pub(super) account: Owner,
-    /// `None` where nothing is limited.
-    pub(super) limited: Option<Limited>,
+    pub(super) limited: Limited,
     /// Fields of the answer, one of which is the id of its request.
     pub(super) fields: Vec<(Vec<u8>, Vec<u8>)>,
     pub(super) books: Books,
@@ -82,11 +82,13 @@ pub(crate) fn is_key_good(expires_at: Option<i64>) -> bool {
 impl Limited {
     /// Counts a request; false where it is to be refused, or where that cannot be known.
     pub(super) fn admits(&self) -> bool {
-        self.is_exempt || matches!(self.limiter.admit(self.client, None), Ok(None))
+        let rates = self.rates.as_ref();
+        rates.is_none_or(|limiter| matches!(limiter.admit(self.client, None), Ok(None)))
     }
 
     /// False where the client is locked out, or where that cannot be known.
     pub(super) fn is_free(&self) -> bool {
-        matches!(self.limiter.lockout(self.client, None), Ok(None))
+        let lockouts = self.lockouts.as_ref();
+        lockouts.is_none_or(|limiter| matches!(limiter.lockout(self.client, None), Ok(None)))
     }
 }

@@ -15,6 +15,7 @@ const COLUMNS = [
   { title: "Stored", sort: "bytes", number: true, cell: (row) => bytes(row.bytes) },
   { title: "Rejected", sort: "rejected", number: true, wide: true, cell: (row) => count(row.rejected) },
   { title: "Rejected/s", number: true, wide: true, cell: (row) => figure(row.rejected_rate) },
+  { title: "Not shown", number: true, wide: true, cell: (row) => count(row.unreadable) },
 ];
 
 function state(row) {

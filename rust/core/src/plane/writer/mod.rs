@@ -125,6 +125,7 @@ impl Writer {
             clamped_count: batch.clamped_count,
             no_entity_count: unseen.no_entity,
             other_measurement_count: unseen.other_measurement,
+            unseen_measurements: unseen.first,
             commit: Duration::ZERO,
         };
         match acknowledge.of_lines(batch.line_count) {

@@ -26,6 +26,8 @@ pub struct Written {
     /// Other stored records that no read of the service shows, because it serves no such
     /// measurement.
     pub other_measurement_count: u32,
+    /// Measurement of the first record of each of these two counts, 64 characters of it at most.
+    pub unseen_measurements: [Option<String>; 2],
     /// Time that the store took to make it durable, waiting for others' commits included.
     pub commit: Duration,
 }

@@ -4,13 +4,20 @@ use crate::model::batch::Block;
 use crate::model::catalog::Catalog;
 use crate::query::MEASUREMENTS;
 
+/// Input of forecasts, which the service serves by them.
+const FORECAST_INPUT: &str = "pool_interval";
+/// Characters of a name that are kept of it.
+const NAME_MAX: usize = 64;
+
 /// Numbers of such rows, each counted once.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Unseen {
     /// Rows without `entity_id`.
     pub(super) no_entity: u32,
     /// Other rows, of a measurement that the service does not serve.
     pub(super) other_measurement: u32,
+    /// The beginning of the measurement of the first of each.
+    pub(super) first: [Option<String>; 2],
 }
 
 impl Unseen {
@@ -19,12 +26,19 @@ impl Unseen {
         let mut unseen = Self::default();
         for run in block.tables.iter().flat_map(|table| table.series.chunk_by(|a, b| a == b)) {
             let Some(series) = catalog.series(run[0]) else { continue };
-            let rows = u32::try_from(run.len()).expect("a batch has fewer than 2^32 rows");
-            if series.entity.is_none() {
-                unseen.no_entity += rows;
-            } else if !MEASUREMENTS.contains(&catalog.measurement_name(series.measurement)) {
-                unseen.other_measurement += rows;
+            let measurement = catalog.measurement_name(series.measurement);
+            let is_served = measurement == FORECAST_INPUT || MEASUREMENTS.contains(&measurement);
+            if series.entity.is_some() && is_served {
+                continue;
             }
+            let rows = u32::try_from(run.len()).expect("a batch has fewer than 2^32 rows");
+            let (count, kind) = match series.entity {
+                None => (&mut unseen.no_entity, 0),
+                Some(_) => (&mut unseen.other_measurement, 1),
+            };
+            *count += rows;
+            let beginning = || measurement.chars().take(NAME_MAX).collect();
+            unseen.first[kind].get_or_insert_with(beginning);
         }
         unseen
     }

@@ -9,7 +9,7 @@ use crate::wire::ParseContext;
 use crate::wire::mapping::Adapter;
 use crate::wire::precision::Precision;
 use crate::wire::tokens::json::Scanner;
-use crate::wire::tokens::line::{line_ends, line_length};
+use crate::wire::tokens::line::{Backslashes, line_ends, line_length};
 use crate::wire::tokens::utf8::{BYTE_ORDER_MARK, utf8, without_mark};
 
 /// Reads lines whose times are in units of `precision` into a batch.
@@ -48,13 +48,13 @@ pub fn parse_lines(body: &[u8], precision: Precision, context: ParseContext<'_>)
 /// As [`parse_lines`].
 pub fn parse_adapted_lines(
     body: &[u8],
-    precision: Precision,
+    (precision, backslashes): (Precision, Backslashes),
     adapter: Adapter<'_>,
     context: ParseContext<'_>,
 ) -> ParseResult {
     let (first, mut is_text) = text(body);
     let parser = Parser::new(first, precision, context.of_shared_names(body));
-    let mut parser = parser.adapted(adapter);
+    let mut parser = parser.adapted(adapter, backslashes);
     let mut rest = body.get(mark_length(body) + first.len()..).unwrap_or_default();
     loop {
         parser.lines();
@@ -137,8 +137,8 @@ impl Parser<'_, '_> {
         while to_record(&mut scan, &mut self.line_count) {
             let start = scan.at;
             let by_template = if self.is_sound() {
-                let Self { templates, batch, precision, adapter, .. } = self;
-                templates.accept(scan, batch, *precision, adapter.is_some())
+                let Self { templates, batch, precision, backslashes, adapter, .. } = self;
+                templates.accept(scan, batch, (*precision, *backslashes), adapter.is_some())
             } else {
                 None
             };

@@ -33,7 +33,7 @@ impl<'a> Parser<'a, '_> {
         let mut fields = Fields { column_next: 0, unordered: false };
         loop {
             let key_at = scan.at;
-            let name = NAME.read(scan);
+            let name = NAME.read(scan, self.backslashes);
             let name = match rule {
                 Some(rule) if !name.is_empty() => rule.field(name),
                 _ => name,
@@ -128,7 +128,8 @@ fn other_value<'a>(text: &str) -> (Value<'a>, Option<FaultCode>) {
     }
     let value = match text.as_bytes() {
         [b'-', .., b'u'] => Err(FaultCode::IntParsing),
-        [digits @ .., b'i' | b'u'] => whole(digits),
+        [digits @ .., b'u'] => whole(digits).or_else(|code| beyond_signed(digits).ok_or(code)),
+        [digits @ .., b'i'] => whole(digits),
         _ => decimal(text),
     };
     match value {
@@ -145,6 +146,14 @@ fn whole(digits: &[u8]) -> Result<f64, FaultCode> {
         Err(Invalid::Size) => Err(FaultCode::IntParsingSize),
         Ok(_) | Err(Invalid::Syntax) => Err(FaultCode::IntParsing),
     }
+}
+
+/// An integer from 2^63 to 2^64 - 1.
+#[expect(clippy::cast_precision_loss, reason = "integers are stored as the nearest double")]
+fn beyond_signed(digits: &[u8]) -> Option<f64> {
+    let is_number = digits.iter().all(u8::is_ascii_digit);
+    let text = std::str::from_utf8(digits).ok().filter(|_| is_number)?;
+    text.parse::<u64>().ok().map(|value| value as f64)
 }
 
 /// A number with a sign, a point or zeros where JSON has none.

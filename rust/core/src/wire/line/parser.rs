@@ -10,11 +10,13 @@ use crate::wire::mapping::{Adapter, Rule};
 use crate::wire::precision::Precision;
 use crate::wire::template::Templates;
 use crate::wire::template::line::Kind;
+use crate::wire::tokens::line::Backslashes;
 use crate::wire::value::Cell;
 
 /// First byte of every raw key of a series in line protocol, and where names are mapped.
 const RAW_KEY_FORMAT: u8 = b'l';
 const ADAPTED_RAW_KEY_FORMAT: u8 = b'L';
+const APART_RAW_KEY_FORMAT: u8 = b'M';
 
 /// The rest of a line is no line protocol.
 pub(super) struct Broken;
@@ -42,6 +44,7 @@ impl Parts<'_, '_> {
 pub(super) struct Parser<'a, 'c> {
     pub(super) text: &'a str,
     pub(super) precision: Precision,
+    pub(super) backslashes: Backslashes,
     /// `Some` where names are mapped and faults reject their records alone.
     pub(super) adapter: Option<Adapter<'c>>,
     /// Time of the lines that have none.
@@ -69,6 +72,7 @@ impl<'a, 'c> Parser<'a, 'c> {
         Self {
             text,
             precision,
+            backslashes: Backslashes::Paired,
             adapter: None,
             default_ns: ingest_ns.saturating_sub(ingest_ns.rem_euclid(unit_ns)),
             batch: BatchBuilder::new(RAW_KEY_FORMAT, context),
@@ -85,9 +89,13 @@ impl<'a, 'c> Parser<'a, 'c> {
     }
 
     /// Has names mapped and faults reject their records alone.
-    pub(super) fn adapted(mut self, adapter: Adapter<'c>) -> Self {
+    pub(super) fn adapted(mut self, adapter: Adapter<'c>, backslashes: Backslashes) -> Self {
         self.adapter = Some(adapter);
-        self.batch.series.set_format(ADAPTED_RAW_KEY_FORMAT);
+        self.backslashes = backslashes;
+        self.batch.series.set_format(match backslashes {
+            Backslashes::Apart => APART_RAW_KEY_FORMAT,
+            Backslashes::Paired => ADAPTED_RAW_KEY_FORMAT,
+        });
         self
     }
 

@@ -62,7 +62,7 @@ impl<'a, 'c> Parser<'a, 'c> {
 
     fn parts(&mut self, scan: &mut Scanner<'a>) -> Result<Parts<'a, 'c>, Broken> {
         let start = scan.at;
-        let measurement = MEASUREMENT.read(scan);
+        let measurement = MEASUREMENT.read(scan, self.backslashes);
         if measurement.is_empty() {
             self.faults.push(start, FaultCode::StringTooShort, self.received, &["measurement"]);
         }
@@ -72,7 +72,7 @@ impl<'a, 'c> Parser<'a, 'c> {
             _ => measurement,
         };
         let tags_start = scan.at;
-        scan.at += tags_length(scan.rest()).unwrap_or_else(|| rest_length(*scan));
+        scan.at += tags_length(scan.rest(), self.backslashes).unwrap_or_else(|| rest_length(*scan));
         let tags = scan.text.get(tags_start..scan.at).unwrap_or_default();
         self.templates.note(tags_start..scan.at, SlotKind::Tags);
         skip_spaces(scan);

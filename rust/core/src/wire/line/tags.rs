@@ -2,9 +2,12 @@
 
 use super::parser::{Parser, Parts};
 use crate::model::fault::FaultCode;
-use crate::wire::rules::{Tags, series_name};
+use crate::wire::rules::{TENANT_TAGS, Tags, series_name};
 use crate::wire::tokens::json::Scanner;
 use crate::wire::tokens::line::tag;
+
+/// The tag that names the entity of a line whose rule names none, before the first by name.
+const HOST: &str = "host";
 
 impl<'a> Parser<'a, '_> {
     /// The series of a record, which becomes a new one of the batch if it is unknown and the record
@@ -17,7 +20,8 @@ impl<'a> Parser<'a, '_> {
         };
         let mut pairs = self.parse_tags(tags);
         if let Some((_, rule)) = &parts.mapped {
-            rule.name_entity(&mut pairs, &[]);
+            let first = first_by_name(&pairs);
+            rule.name_entity(&mut pairs, &[HOST, first.as_deref().unwrap_or(HOST)]);
         }
         if !self.faults.are_none() {
             return None;
@@ -41,7 +45,7 @@ impl<'a> Parser<'a, '_> {
         let mut scan = Scanner::new(tags, 0);
         self.keys.clear();
         while scan.take(b',') {
-            let Some((key, value)) = tag(&mut scan) else {
+            let Some((key, value)) = tag(&mut scan, self.backslashes) else {
                 self.faults.push(0, FaultCode::LineInvalid, self.received, &[]);
                 break;
             };
@@ -53,4 +57,14 @@ impl<'a> Parser<'a, '_> {
         }
         pairs
     }
+}
+
+/// The key of the tag that comes first in the order of bytes, of those that may name an entity: they
+/// have a name and a value, and are not stamped by us.
+fn first_by_name(tags: &Tags<'_>) -> Option<String> {
+    let may_name = |key: &str, value: &str| {
+        !key.is_empty() && !value.is_empty() && !TENANT_TAGS.contains(&key)
+    };
+    let keys = tags.iter().filter(|(key, value)| may_name(key, value)).map(|(key, _)| &**key);
+    keys.min().map(str::to_owned)
 }

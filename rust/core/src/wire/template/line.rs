@@ -10,7 +10,9 @@ use crate::wire::precision::Precision;
 use crate::wire::rules::{Tags, is_stored, series_name};
 use crate::wire::series::{SeriesFinder, Unknown};
 use crate::wire::tokens::json::Scanner;
-use crate::wire::tokens::line::{boolean, integer, is_end, string, tag, tags_length, unquoted};
+use crate::wire::tokens::line::{
+    Backslashes, boolean, integer, is_end, string, tag, tags_length, unquoted,
+};
 use crate::wire::value::{Cell, RowValues, Value};
 
 /// Kind of a value that is no double as JSON writes it.
@@ -32,19 +34,21 @@ impl<'a> Templates<'a, Kind> {
         &mut self,
         scan: Scanner<'a>,
         batch: &mut BatchBuilder<'_>,
-        precision: Precision,
+        (precision, backslashes): (Precision, Backslashes),
         mapped: bool,
     ) -> Option<usize> {
         let BatchBuilder { limits, tenant_key, columns, series, .. } = batch;
-        let (template, values, found) =
-            self.find(|template, values| read(scan, template, series, precision, values))?;
+        let (template, values, found) = self.find(|template, values| {
+            read(scan, template, series, (precision, backslashes), values)
+        })?;
         let series = match found.series {
             Ok(series) => series,
             Err(_) if mapped => return None,
             Err(unknown) => {
                 let tags = scan.text.get(found.tags)?;
                 let measurement = columns.measurement(template.table)?;
-                let name = series_name(measurement, all_tags(tags)?, tenant_key, limits)?;
+                let name =
+                    series_name(measurement, all_tags(tags, backslashes)?, tenant_key, limits)?;
                 series.add(&name, unknown, measurement, tags.as_bytes())
             }
         };
@@ -83,7 +87,7 @@ fn read<'a>(
     mut scan: Scanner<'a>,
     template: &Template<Kind>,
     series: &mut SeriesFinder<'_>,
-    precision: Precision,
+    (precision, backslashes): (Precision, Backslashes),
     values: &mut RowValues<'a>,
 ) -> Option<Match> {
     let mut found = Match::new();
@@ -108,7 +112,7 @@ fn read<'a>(
                 (found.series, length) =
                     match series.find_next(&template.raw_key_start, scan.rest()) {
                         Some((series, length)) => (Ok(series), length),
-                        None => find_tags(scan, template, series)?,
+                        None => find_tags(scan, template, series, backslashes)?,
                     };
                 found.tags = scan.at..scan.at + length;
                 scan.at += length;
@@ -125,18 +129,20 @@ fn find_tags(
     scan: Scanner<'_>,
     template: &Template<Kind>,
     series: &mut SeriesFinder<'_>,
+    backslashes: Backslashes,
 ) -> Option<(Result<u32, Unknown>, usize)> {
-    let length = tags_length(scan.rest()).filter(|_| matches!(scan.peek(), b',' | b' '))?;
+    let length = tags_length(scan.rest(), backslashes);
+    let length = length.filter(|_| matches!(scan.peek(), b',' | b' '))?;
     let measurement = RawKeyCache::measurement_of(template.raw_key_start.bytes())?;
     Some((series.find(measurement, scan.rest().get(..length)?), length))
 }
 
 /// Keys and values of `tags`, if the syntax is right. The same key may come twice.
-fn all_tags(tags: &str) -> Option<Tags<'_>> {
+fn all_tags(tags: &str, backslashes: Backslashes) -> Option<Tags<'_>> {
     let mut scan = Scanner::new(tags, 0);
     let mut pairs = Vec::new();
     while scan.take(b',') {
-        pairs.push(tag(&mut scan)?);
+        pairs.push(tag(&mut scan, backslashes)?);
     }
     Some(pairs)
 }

@@ -1,7 +1,8 @@
 use super::*;
 use crate::model::batch::FieldType;
 use crate::model::catalog::Catalog;
-use crate::wire::ParseContext;
+use crate::wire::{Backslashes, ParseContext};
+
 use crate::wire::mapping::{Adapter, Mapping, Rule};
 
 fn mapping() -> Mapping {
@@ -23,7 +24,7 @@ fn read(body: &[u8], known: &[(&str, FieldType)]) -> ParseResult {
     let adapter = Adapter { mapping: &mapping(), catalog: &catalog };
     parse_adapted_lines(
         body,
-        Precision::Nanoseconds,
+        (Precision::Nanoseconds, Backslashes::Paired),
         adapter,
         ParseContext::new(&RawKeyCache::default(), &LIMITS, "acme", NOW_NS),
     )
@@ -48,9 +49,106 @@ fn names_are_mapped_by_the_measurement_of_the_line() {
         [
             vec![("dc", "x"), ("entity_id", "a")],
             vec![("entity_id", "/"), ("host", "a")],
-            vec![("host", "a")]
+            vec![("entity_id", "a")]
         ]
     );
+}
+
+/// Tags of each new series of `body`, read by the rules of a version.
+fn tags_by(backslashes: Backslashes, body: &str) -> Vec<Vec<(String, String)>> {
+    let (mapping, catalog, cache) =
+        (Mapping::default(), Catalog::default(), RawKeyCache::default());
+    let adapter = Adapter { mapping: &mapping, catalog: &catalog };
+    let context = ParseContext::new(&cache, &LIMITS, "acme", NOW_NS);
+    let precision = (Precision::Nanoseconds, backslashes);
+    let batch = parse_adapted_lines(body.as_bytes(), precision, adapter, context).unwrap();
+    assert_eq!(dropped(&batch), [""; 0], "{body}");
+    let own = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+    batch.new_series.iter().map(|series| series.name.tags().map(own).collect()).collect()
+}
+
+#[test]
+fn without_a_rule_the_entity_is_the_host_or_else_the_first_tag_by_name() {
+    let cases = [
+        (",z=1,host=h,a=2", "host", "h"),
+        (",z=1,b=2,c=3", "b", "2"),
+        (",z=1,a=,tenant=t", "z", "1"),
+        (",host=,z=1", "z", "1"),
+        (",z=1,entity_id=e,host=h", "entity_id", "e"),
+        (",z=1,entity_id=,host=h", "entity_id", ""),
+    ];
+    for (tags, named, entity) in cases {
+        let found = tags_by(Backslashes::Apart, &format!("m{tags} x=1"));
+        let mut sent: Vec<_> =
+            tags[1..].split(',').map(|tag| tag.split_once('=').unwrap()).collect();
+        sent.retain(|(key, _)| *key != named);
+        sent.push(("entity_id", entity));
+        sent.iter_mut().filter(|(key, _)| *key == "tenant").for_each(|tag| tag.1 = "acme");
+        sent.sort_unstable();
+        let found: Vec<_> = found[0].iter().map(|(key, value)| (&**key, &**value)).collect();
+        assert_eq!(found, sent, "{tags}");
+    }
+    for tags in ["", ",a=", ",tenant=t"] {
+        let found = tags_by(Backslashes::Apart, &format!("m{tags} x=1"));
+        assert!(found[0].iter().all(|(key, _)| key != "entity_id"), "{tags}");
+    }
+}
+
+#[test]
+fn backslashes_mean_what_they_do_in_the_version_of_the_client() {
+    let body = "m,entity_id=e,p=C:\\\\\\ temp,s=\\\\server x=1,y=18446744073709551615u 1789999999000000000\n\
+                m,entity_id=e,p=C:\\\\\\ temp,s=\\\\server x=2,y=3u 1789999999000000000\n\
+                m,entity_id=f,p=C:\\\\\\ temp,s=\\\\server x=3,y=4u 1789999999000000000";
+    for (backslashes, path, server) in [
+        (Backslashes::Apart, "C:\\\\ temp", "\\\\server"),
+        (Backslashes::Paired, "C:\\ temp", "\\server"),
+    ] {
+        let found = tags_by(backslashes, body);
+        assert_eq!(found.len(), 2);
+        for (tags, entity) in found.iter().zip(["e", "f"]) {
+            let found: Vec<_> = tags.iter().map(|(key, value)| (&**key, &**value)).collect();
+            assert_eq!(found, [("entity_id", entity), ("p", path), ("s", server)]);
+        }
+    }
+}
+
+#[test]
+fn one_cache_serves_both_rules_of_backslashes() {
+    let (mapping, catalog) = (Mapping::default(), Catalog::default());
+    let adapter = Adapter { mapping: &mapping, catalog: &catalog };
+    let mut cache = RawKeyCache::default();
+    for backslashes in [Backslashes::Apart, Backslashes::Paired] {
+        let context = ParseContext::new(&cache, &LIMITS, "acme", NOW_NS);
+        let precision = (Precision::Nanoseconds, backslashes);
+        let batch = parse_adapted_lines(br"m,s=\\a x=1", precision, adapter, context).unwrap();
+        assert_eq!(batch.new_series.len(), 1, "{backslashes:?}");
+        for new in batch.new_series.iter() {
+            cache.insert(new.raw_key, 7);
+        }
+    }
+}
+
+#[test]
+fn unsigned_integers_have_64_bits() {
+    let read = |value: &str| {
+        let batch = read(format!("m x={value}").as_bytes(), &[]).unwrap();
+        (columns(&batch), dropped(&batch))
+    };
+    let cases = [
+        ("0u", "0.0"),
+        ("9223372036854775808u", "9.223372036854776e18"),
+        ("18446744073709551615u", "1.8446744073709552e19"),
+    ];
+    for (value, stored) in cases {
+        assert_eq!(read(value).0, [format!("x=[{stored}]")]);
+    }
+    for value in ["18446744073709551616u", "99999999999999999999u"] {
+        assert_eq!(read(value).1, ["int_parsing_size 1.fields.x"]);
+    }
+    for value in ["-1u", "+1u", "u", "1.5u"] {
+        assert_eq!(read(value).1, ["int_parsing 1.fields.x"], "{value}");
+    }
+    assert_eq!(read("9223372036854775808i").1, ["int_parsing_size 1.fields.x"]);
 }
 
 #[test]
@@ -60,7 +158,7 @@ fn a_fault_rejects_its_line_alone_and_says_which() {
     let adapter = Adapter { mapping: &mapping(), catalog: &Catalog::default() };
     let batch = parse_adapted_lines(
         body,
-        Precision::Nanoseconds,
+        (Precision::Nanoseconds, Backslashes::Paired),
         adapter,
         ParseContext::new(&RawKeyCache::default(), &limits, "acme", NOW_NS),
     );

@@ -98,7 +98,7 @@ fn faults_and_where_they_are() {
         ("m a=1.5i", &["int_parsing 0.fields.a"]),
         ("m a=-1u", &["int_parsing 0.fields.a"]),
         ("m a=9223372036854775808i", &["int_parsing_size 0.fields.a"]),
-        ("m a=9223372036854775808u", &["int_parsing_size 0.fields.a"]),
+        ("m a=18446744073709551616u", &["int_parsing_size 0.fields.a"]),
         ("m a=1,a=2", &["duplicate_key 0.fields.a"]),
         ("m,a=1,a=2 x=1", &["duplicate_key 0.tags.a"]),
         ("m a=1 x", &["int_parsing 0.time"]),

@@ -3,6 +3,7 @@
 mod text;
 mod value;
 
+pub use text::Backslashes;
 pub(crate) use text::{
     MEASUREMENT, NAME, is_end, line_ends, line_length, skip_spaces, tag, tags_length,
 };

@@ -5,6 +5,15 @@ use std::borrow::Cow;
 use crate::model::swar::equal_bytes;
 use crate::wire::tokens::json::Scanner;
 
+/// Meaning of two backslashes in a text without quotes, in which the versions of `InfluxDB` differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backslashes {
+    /// Versions 1 and 2: they are two, and the second may make a byte plain: `C:\\ x` is `C:\ x`.
+    Apart,
+    /// Version 3: they are one, and the byte after them keeps its meaning: `C:\\\ x` is `C:\ x`.
+    Paired,
+}
+
 /// A kind of text: the bytes that end it, and those that a backslash before them makes plain. Before
 /// any other byte a backslash is one itself.
 #[derive(Clone, Copy)]
@@ -14,15 +23,15 @@ pub(crate) struct Text {
 }
 
 /// The name of a measurement.
-pub(crate) const MEASUREMENT: Text = Text { ends: b", ", escaped: b", \\" };
+pub(crate) const MEASUREMENT: Text = Text { ends: b", ", escaped: b", " };
 /// The key of a tag or of a field. A comma or a space that ends it leaves it without a value.
-pub(crate) const NAME: Text = Text { ends: b"=, ", escaped: b",= \\" };
+pub(crate) const NAME: Text = Text { ends: b"=, ", escaped: b",= " };
 /// The value of a tag.
-const TAG_VALUE: Text = Text { ends: b", ", escaped: b",= \\" };
+const TAG_VALUE: Text = Text { ends: b", ", escaped: b",= " };
 
 impl Text {
     /// The text that begins here, which may be empty.
-    pub(crate) fn read<'a>(self, scan: &mut Scanner<'a>) -> Cow<'a, str> {
+    pub(crate) fn read<'a>(self, scan: &mut Scanner<'a>, backslashes: Backslashes) -> Cow<'a, str> {
         let (bytes, start) = (scan.bytes(), scan.at);
         let mut has_escapes = false;
         while !is_end(bytes, scan.at) {
@@ -30,23 +39,27 @@ impl Text {
                 Some(byte) if self.ends.contains(byte) => break,
                 Some(b'\\') => {
                     has_escapes = true;
-                    scan.at += escape_length(bytes, scan.at);
+                    scan.at += escape_length(bytes, scan.at, backslashes);
                 }
                 _ => scan.at += 1,
             }
         }
         // Both are offsets of ASCII bytes or of the end.
         let raw = scan.text.get(start..scan.at).unwrap_or_default();
-        if has_escapes { self.unescaped(raw).into() } else { raw.into() }
+        if has_escapes { self.unescaped(raw, backslashes).into() } else { raw.into() }
     }
 
-    fn unescaped(self, raw: &str) -> String {
+    fn unescaped(self, raw: &str, backslashes: Backslashes) -> String {
+        let is_escaped = |byte: &u8| match byte {
+            b'\\' => backslashes == Backslashes::Paired,
+            byte => self.escaped.contains(byte),
+        };
         let mut out = String::with_capacity(raw.len());
         let mut rest = raw;
         while let Some((before, after)) = rest.split_once('\\') {
             out.push_str(before);
             match after.as_bytes().first() {
-                Some(byte) if self.escaped.contains(byte) => {
+                Some(byte) if is_escaped(byte) => {
                     out.push(char::from(*byte));
                     rest = after.get(1..).unwrap_or_default();
                 }
@@ -62,15 +75,19 @@ impl Text {
 }
 
 /// The key and the value of the tag that begins here; `None` where it is none.
-pub(crate) fn tag<'a>(scan: &mut Scanner<'a>) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
-    let key = NAME.read(scan);
-    scan.take(b'=').then(|| (key, TAG_VALUE.read(scan)))
+pub(crate) fn tag<'a>(
+    scan: &mut Scanner<'a>,
+    backslashes: Backslashes,
+) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+    let key = NAME.read(scan, backslashes);
+    scan.take(b'=').then(|| (key, TAG_VALUE.read(scan, backslashes)))
 }
 
 /// Length of the backslash at `at` and of the byte whose meaning it may change. The byte may begin a
 /// longer character, whose other bytes mean nothing by themselves.
-fn escape_length(bytes: &[u8], at: usize) -> usize {
+fn escape_length(bytes: &[u8], at: usize, backslashes: Backslashes) -> usize {
     match bytes.get(at + 1) {
+        Some(b'\\') if backslashes == Backslashes::Apart => 1,
         Some(byte) if byte.is_ascii() && !is_end(bytes, at + 1) => 2,
         _ => 1,
     }
@@ -115,7 +132,7 @@ pub(crate) fn skip_spaces(scan: &mut Scanner<'_>) {
 /// Length of the tags at the start of `rest`, up to and with the space that ends them; `None` where
 /// the line ends first. With their space, no tags are the beginning of others.
 #[inline]
-pub(crate) fn tags_length(rest: &[u8]) -> Option<usize> {
+pub(crate) fn tags_length(rest: &[u8], backslashes: Backslashes) -> Option<usize> {
     for (at, chunk) in rest.as_chunks::<8>().0.iter().enumerate() {
         let word = u64::from_le_bytes(*chunk);
         let others = equal_bytes(word, b'\\') | equal_bytes(word, b'\n');
@@ -127,15 +144,15 @@ pub(crate) fn tags_length(rest: &[u8]) -> Option<usize> {
             return Some(at * 8 + (found.trailing_zeros() / 8) as usize + 1);
         }
     }
-    any_tags_length(rest)
+    any_tags_length(rest, backslashes)
 }
 
-fn any_tags_length(rest: &[u8]) -> Option<usize> {
+fn any_tags_length(rest: &[u8], backslashes: Backslashes) -> Option<usize> {
     let mut at = 0;
     while !is_end(rest, at) {
         match rest.get(at)? {
             b' ' => return Some(at + 1),
-            b'\\' => at += escape_length(rest, at),
+            b'\\' => at += escape_length(rest, at, backslashes),
             _ => at += 1,
         }
     }
@@ -144,12 +161,13 @@ fn any_tags_length(rest: &[u8]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::Backslashes::{Apart, Paired};
     use super::*;
 
     /// The text at the start of `line`, and the rest.
-    fn read(kind: Text, line: &str) -> (String, &str) {
+    fn read(kind: Text, line: &str, backslashes: Backslashes) -> (String, &str) {
         let mut scan = Scanner::new(line, 0);
-        let text = kind.read(&mut scan).into_owned();
+        let text = kind.read(&mut scan, backslashes).into_owned();
         (text, &line[scan.at..])
     }
 
@@ -167,7 +185,23 @@ mod tests {
             (NAME, "", "", ""),
         ];
         for (kind, line, text, rest) in cases {
-            assert_eq!(read(kind, line), (text.to_owned(), rest), "{line}");
+            assert_eq!(read(kind, line, Paired), (text.to_owned(), rest), "{line}");
+        }
+    }
+
+    #[test]
+    fn backslashes_stand_for_themselves_in_versions_1_and_2() {
+        let cases = [
+            (TAG_VALUE, r"\\server\share x", r"\\server\share", " x"),
+            (TAG_VALUE, r"C:\\ temp,b=c", r"C:\ temp", ",b=c"),
+            (TAG_VALUE, r"a\\\,b c", r"a\\,b", " c"),
+            (NAME, r"a\\=b=c", r"a\=b", "=c"),
+            (MEASUREMENT, r"a\\ b\=,c", r"a\ b\=", ",c"),
+            (TAG_VALUE, "a\\\\\r\nb", "a\\\\", "\r\nb"),
+            (TAG_VALUE, "\\é\\", "\\é\\", ""),
+        ];
+        for (kind, line, text, rest) in cases {
+            assert_eq!(read(kind, line, Apart), (text.to_owned(), rest), "{line}");
         }
     }
 
@@ -178,11 +212,12 @@ mod tests {
         {
             for rest in ["", "f=1", " f=1\n", r"\ "] {
                 let line = format!("{tags}{rest}");
-                assert_eq!(tags_length(line.as_bytes()), Some(tags.len()), "{line}");
+                assert_eq!(tags_length(line.as_bytes(), Paired), Some(tags.len()), "{line}");
             }
         }
+        assert_eq!(tags_length(br",a=b\\ c x=1", Apart), Some(r",a=b\\ c ".len()));
         for line in ["", ",a=b", ",a=b\n f=1", ",a=b\r\n f=1", r",a=b\ c", ",entity_id=link-1\n "] {
-            assert_eq!(tags_length(line.as_bytes()), None, "{line}");
+            assert_eq!(tags_length(line.as_bytes(), Paired), None, "{line}");
         }
     }
 }
