@@ -134,7 +134,7 @@ fn no_body_costs_more_than_64_times_its_bytes_and_a_constant() {
     let prefix = Rule { prefix: "p".repeat(400), ..Rule::default() };
     let prefixed = Mapping::new([], prefix);
     let adapted = |name, protocol, mapping, bytes| (name, protocol, mapping, bytes);
-    let lines_of = Protocol::Lines(Precision::Auto);
+    let lines_of = Protocol::Lines(Precision::Auto, Backslashes::Paired);
     let limits = WriteLimits { batch_records_max: CALL_RECORDS_MAX, ..WriteLimits::default() };
     let mut failed = Vec::new();
     let mut judge = |name: &str, length: usize, body: Body<'_>| {

@@ -39,7 +39,11 @@ pub(super) const LINES: Target = Target {
     ],
     memory_bytes_max: MEMORY_BYTES_MAX,
     cost: Some(|body| {
-        cost(Body::Adapted(Protocol::Lines(Precision::Nanoseconds), &mapping(), body))
+        cost(Body::Adapted(
+            Protocol::Lines(Precision::Nanoseconds, Backslashes::Paired),
+            &mapping(),
+            body,
+        ))
     }),
     run: lines,
 };
