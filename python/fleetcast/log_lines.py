@@ -69,7 +69,7 @@ class Served(NamedTuple):
 def write_served(served: Served) -> None:
     """Writes one line of the access log, in a twentieth of the time that a logger takes.
 
-    Of a client whose requests are refused some lines a second are written (`log_bounds`).
+    A client whose requests are refused gets some lines a second (`log_bounds`).
     """
     if served.error is None or refusal_is_logged(served.client):
         _write(str(served))

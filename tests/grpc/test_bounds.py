@@ -16,11 +16,13 @@ from tests.service.test_admin import metrics
 from .messages import SECOND_NS, encode, record
 from .station import Station
 
+NAMES_BYTES_MAX = 4_096
 SMALL = (
     *("--grpc", "127.0.0.1:0", "--admin", "127.0.0.1:0"),
     *("--set", "limits.fields_max=4"),
     *("--set", "limits.tenant_fields_max=6"),
     *("--set", "limits.tenant_series_max=3"),
+    *("--set", f"limits.tenant_names_bytes_max={NAMES_BYTES_MAX}"),
 )
 NOW_NS = HOUR_S * SECOND_NS
 
@@ -106,14 +108,27 @@ def test_n2_series_of_a_tenant(send, accounts):
     assert stats(tenant) == (6, 3)
 
 
+def test_o1_bytes_of_a_tenants_names(send, accounts):
+    tenant = accounts.tenant()
+    long = "x" * (NAMES_BYTES_MAX - 256)
+    assert send(tenant, ("a" + long, named(0))) is None
+    assert send(tenant, ("b" + long, named(0))) == "tags"
+    assert send(tenant, ("a" + long, named(0)), ("b", {"y" * 512: 1.5})) == "tags"
+    assert stats(tenant) == (1, 1), "nothing of the refused batches is registered"
+    assert send(tenant, ("a" + long, named(0))) is None, "what exists goes on"
+    other = accounts.tenant()
+    assert send(other, ("b" + long, named(0))) is None, "a bound of each tenant for itself"
+
+
 def test_n2_is_counted_and_logged(send, accounts, service_and_data):
     service, data = service_and_data
     tenant = accounts.tenant()
     assert send(tenant, ("a", named(0, 1, 2)), ("a", named(3, 4, 5)), ("a", named(6))) == "fields"
     assert send(tenant, *((entity, named(0)) for entity in "abcd")) == "tags"
+    assert send(tenant, ("x" * NAMES_BYTES_MAX, named(0))) == "tags"
     assert send(tenant, ("a", named(*range(5)))) == "fields", "of a record, not of the tenant"
     counted = metrics(service)
-    bounds = ["tenant_fields_max", "tenant_series_max"]
+    bounds = ["tenant_fields_max", "tenant_series_max", "tenant_names_bytes_max"]
     for bound in bounds:
         labels = f'tenant="{tenant.name}",bound="{bound}"'
         assert counted[f"fleetcast_tenant_full_total{{{labels}}}"] == 1
@@ -127,3 +142,4 @@ def test_j6_a_tenant_can_read_its_bounds(accounts):
     limits = accounts.tenant().get("/account/state").json["limits"]
     assert (limits["fields_max"], limits["tenant_fields_max"]) == (4, 6)
     assert (limits["tenant_series_max"], limits["answer_values_max"]) == (3, 1_000_000)
+    assert limits["tenant_names_bytes_max"] == NAMES_BYTES_MAX

@@ -199,6 +199,7 @@ LIMITS = {
     "fields_max": 64,
     "tenant_fields_max": 64,
     "tenant_series_max": 64,
+    "tenant_names_bytes_max": 65_536,
     "buffer_bytes_max": None,
 }
 

@@ -31,6 +31,7 @@ def test_a_write():
         "fields_max": 4096,
         "tenant_fields_max": 100_000,
         "tenant_series_max": 10_000_000,
+        "tenant_names_bytes_max": 1 << 30,
         "buffer_bytes_max": None,
     }
 

@@ -15,7 +15,7 @@ Dropped = tuple[int, str, str, str]
 _FIELDS = {
     "tags": "tags: as many series as the tenant may have are there",
     "fields": "fields: as many as the tenant may have are there",
-    "names": "the tags and field names of the body take more than eight times its bytes and 4 MiB: "
+    "names": "the tags and field names of the body take more than eight times its bytes and 8 MiB: "
     "send fewer series at a time",
     "payload": "the body is not what its headers say",
     "precision": "precision: not one that is known here",

@@ -42,7 +42,6 @@ impl Cost {
 ///
 /// # Panics
 /// If a plane in memory fails.
-#[must_use]
 pub fn cost_of(
     body: Body<'_>,
     limits: &WriteLimits,

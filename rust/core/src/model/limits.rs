@@ -78,8 +78,8 @@ pub const TAGS_BYTES_MAX: usize = 64 << 10;
 /// once. A name takes up to eight times its bytes in memory, so a body takes 64 times its own.
 pub const NAMES_PER_BODY_BYTE_MAX: usize = 8;
 
-/// Bytes of such names that any body may add, however short: 8,000 series with tags of 500 bytes.
-pub const BODY_NAMES_BYTES: usize = 4 << 20;
+/// Bytes of such names that any body may add, however short: 8,000 series with tags of 1,000 bytes.
+pub const BODY_NAMES_BYTES: usize = 8 << 20;
 
 /// Characters of a name that the location of a fault repeats: an answer has up to [`FAULTS_MAX`] of them.
 pub const FAULT_NAME_CHARS_MAX: usize = 64;
