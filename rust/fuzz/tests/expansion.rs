@@ -7,7 +7,7 @@ use std::fmt::Write;
 use fleetcast_core::model::limits::{CALL_RECORDS_MAX, WriteLimits};
 use fleetcast_core::model::time::SECOND_NS;
 use fleetcast_core::wire::{
-    CsvColumn, CsvColumns, CsvField, Format, Mapping, Precision, Protocol, Rule,
+    Backslashes, CsvColumn, CsvColumns, CsvField, Format, Mapping, Precision, Protocol, Rule,
 };
 use fleetcast_fuzz::cost::{Body, COST_PER_BYTE_MAX, cost_of};
 

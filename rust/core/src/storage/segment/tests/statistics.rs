@@ -92,8 +92,8 @@ fn h28_an_hour_whose_sum_overflows_keeps_its_mean() {
 #[test]
 fn rows_at_the_ends_of_64_bits_are_written_and_read() {
     let times_ns = [i64::MIN, i64::MIN + 1, -1, 0, i64::MAX - 1, i64::MAX];
-    let row = |(at, time_ns): (usize, &i64)| (0, *time_ns, Some(at as f64), at as f64);
-    let rows: Vec<Row> = times_ns.iter().enumerate().map(row).collect();
+    let row = |(at, time_ns): (i32, &i64)| (0, *time_ns, Some(f64::from(at)), f64::from(at));
+    let rows: Vec<Row> = (0..).zip(&times_ns).map(row).collect();
     let store = MemoryStore::default();
     let (segment, _) = write(&store, &Representatives::new(&catalog()), &rows);
     assert_eq!(read(&store, &segment), rows);
